@@ -1,0 +1,22 @@
+# What Lockstep takes from the system. The README says why each was chosen.
+# A library missing here is a package missing: tests/run.sh installs them all.
+
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED CONFIG)
+find_package(Protobuf REQUIRED)
+find_package(gRPC REQUIRED CONFIG)
+find_program(LOCKSTEP_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(ZLIB REQUIRED)
+find_package(spdlog REQUIRED CONFIG)
+find_package(nlohmann_json REQUIRED CONFIG)
+find_path(LOCKSTEP_CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
+find_package(GTest REQUIRED CONFIG)
+find_package(benchmark REQUIRED CONFIG)
+
+
+
+add_library(lockstep_cli11 INTERFACE)
+target_include_directories(lockstep_cli11 SYSTEM
+                           INTERFACE ${LOCKSTEP_CLI11_INCLUDE_DIR})
+add_library(lockstep::cli11 ALIAS lockstep_cli11)

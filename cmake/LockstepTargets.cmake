@@ -1,0 +1,94 @@
+# Four functions make every target of this tree:
+#
+#   lockstep_add_library(name HDRS ... SRCS ... DEPS ... PRIVATE_DEPS ...)
+#   lockstep_add_program(name SRCS ... DEPS ...)
+#   lockstep_add_test(name SRCS ... DEPS ... LABELS ... [ARGS ...] [TIMEOUT s])
+#   lockstep_add_fuzz_target(name SRCS ... DEPS ... CORPUS dir)
+#
+# A library `name` is the target lockstep_<name> and the alias lockstep::<name>.
+# DEPS are what its headers need, PRIVATE_DEPS what only its sources need. Every
+# header is compiled alone once (target all_verify_interface_header_sets).
+
+function(_lockstep_configure target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wnon-virtual-dtor -Woverloaded-virtual
+    $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wshadow-uncaptured-local>
+    $<$<BOOL:${LOCKSTEP_WERROR}>:-Werror>)
+  if(LOCKSTEP_SANITIZE)
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all
+      -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${LOCKSTEP_SANITIZE})
+  endif()
+  if(LOCKSTEP_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+endfunction()
+
+function(lockstep_add_library name)
+  cmake_parse_arguments(ARG "" "" "HDRS;SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
+  set(target lockstep_${name})
+  if(ARG_SRCS)
+    add_library(${target} STATIC ${ARG_SRCS})
+    target_link_libraries(${target} PUBLIC ${ARG_DEPS}
+                                    PRIVATE ${ARG_PRIVATE_DEPS})
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_sources(${target} PUBLIC FILE_SET HEADERS
+                   BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
+    _lockstep_configure(${target})
+  else()
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE ${ARG_DEPS})
+    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_sources(${target} INTERFACE FILE_SET HEADERS
+                   BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
+  endif()
+  set_target_properties(${target} PROPERTIES
+                        VERIFY_INTERFACE_HEADER_SETS ON)
+  add_library(lockstep::${name} ALIAS ${target})
+endfunction()
+
+function(lockstep_add_program name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  _lockstep_configure(${name})
+endfunction()
+
+# Tests of the tiers unit, conformance and integration link gtest_main; a test
+# program that has a main of its own names it in SRCS and is none the worse.
+function(lockstep_add_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE
+    ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  _lockstep_configure(${name})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  set_tests_properties(${name} PROPERTIES
+                       LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# Each fuzz target runs for LOCKSTEP_FUZZ_SECONDS over a copy of its corpus, so
+# that a run leaves the tree as it was.
+set(LOCKSTEP_FUZZ_SECONDS 5 CACHE STRING "Seconds that each fuzz target runs")
+function(lockstep_add_fuzz_target name)
+  if(NOT LOCKSTEP_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "CORPUS" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  _lockstep_configure(${name})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set(scratch ${PROJECT_BINARY_DIR}/fuzz/${name})
+  file(MAKE_DIRECTORY ${scratch})
+  add_test(NAME ${name}
+    COMMAND ${name} -max_total_time=${LOCKSTEP_FUZZ_SECONDS} -seed=1
+            -rss_limit_mb=2048 -timeout=10 ${scratch} ${ARG_CORPUS})
+  set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+endfunction()

@@ -1,0 +1,41 @@
+#include "common/dtype.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+
+size_t ElementSize(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 2;
+    case DType::kFloat32:
+      return 4;
+    case DType::kFloat64:
+      return 8;
+  }
+  return 0;
+}
+
+std::string_view DTypeName(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return "float16";
+    case DType::kFloat32:
+      return "float32";
+    case DType::kFloat64:
+      return "float64";
+  }
+  return "invalid";
+}
+
+absl::StatusOr<DType> ParseDType(std::string_view name) {
+  for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    if (name == DTypeName(dtype)) return dtype;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("dtype \"", absl::string_view(name.data(), name.size()),
+                   "\" is not one of float16, float32, float64"));
+}
+
+}  // namespace lockstep

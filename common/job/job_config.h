@@ -1,0 +1,111 @@
+#ifndef LOCKSTEP_COMMON_JOB_JOB_CONFIG_H_
+#define LOCKSTEP_COMMON_JOB_JOB_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace lockstep {
+
+// How gradients are chosen and summed; the README says what differs.
+enum class SyncMode : int {
+  kStrict = 0,      // one set of workers for all variables, summed in order
+  kCompatible = 1,  // TensorFlow's SyncReplicasOptimizer, first come first in
+};
+
+// What a worker computes. `kind` is a name in the registry of worker/models.
+struct ModelConfig {
+  std::string kind = "softmax";       // "softmax", "mlp" or "cnn"
+  std::vector<int64_t> hidden_units;  // mlp: one layer each; cnn: after the conv
+  std::vector<int64_t> conv_filters;  // cnn: output channels of each conv layer
+  int64_t kernel_size = 3;            // cnn: odd, in pixels
+};
+
+// Where examples come from: pairs of IDX files, gzipped or not.
+struct DataConfig {
+  std::string train_images;
+  std::string train_labels;
+  std::string test_images;  // empty: nothing is scored
+  std::string test_labels;
+  int64_t epochs = 0;  // 0: repeat for ever; n: end of input after n epochs
+};
+
+// The update rule that servers apply, with TensorFlow's defaults.
+struct OptimizerConfig {
+  enum class Kind : int { kGradientDescent = 0, kMomentum = 1, kAdam = 2 };
+  Kind kind = Kind::kGradientDescent;
+  double momentum = 0.9;      // Momentum, in [0, 1)
+  bool use_nesterov = false;  // Momentum
+  double beta1 = 0.9;         // Adam, in [0, 1)
+  double beta2 = 0.999;       // Adam, in [0, 1)
+  double epsilon = 1e-8;      // Adam, > 0
+};
+
+// The learning rate as a function of the global step. Warm-up multiplies
+// whatever the schedule gives by step / warmup_steps while step < warmup_steps.
+struct LearningRateConfig {
+  enum class Schedule : int {
+    kConstant = 0,
+    kExponentialDecay = 1,   // base * decay_rate ^ (step / decay_steps)
+    kPiecewiseConstant = 2,  // values[i] where i = boundaries below step
+    kCosineDecay = 3,        // base to alpha * base over decay_steps
+  };
+  double base = 0.01;  // > 0
+  Schedule schedule = Schedule::kConstant;
+  int64_t decay_steps = 0;
+  double decay_rate = 1;
+  bool staircase = false;           // exponential: whole periods only
+  std::vector<int64_t> boundaries;  // piecewise: ascending steps
+  std::vector<double> values;       // piecewise: one more than boundaries
+  double alpha = 0;                 // cosine: floor, as a fraction of base
+  int64_t warmup_steps = 0;
+};
+
+// When the chief writes checkpoints. Steps and seconds may both be set; the
+// end of training always writes one.
+struct CheckpointConfig {
+  std::string directory;        // empty: no checkpoints
+  int64_t every_steps = 0;      // 0: not by steps
+  absl::Duration every = absl::ZeroDuration();  // zero: not by time
+  int64_t keep = 5;             // the newest n stay, >= 1
+};
+
+// JobConfig is everything the chief is told about a job. All other processes
+// receive it from the chief when they register.
+//
+// Units: lengths count bytes, steps count global steps.
+struct JobConfig {
+  std::string name = "job";  // letters, digits, '-', '_', '.'
+  uint64_t seed = 1;
+  SyncMode mode = SyncMode::kStrict;
+  int replicas_to_aggregate = 0;  // 0: as many as the cluster has workers
+  int total_num_replicas = 0;     // 0: as many as the cluster has workers
+  int initial_tokens = -1;        // compatible mode; -1: TensorFlow's default
+  int64_t train_steps = 0;        // > 0; training ends at this global step
+  int64_t batch_size = 0;         // > 0; examples per worker and pass
+  int64_t max_part_bytes = 1 << 20;
+  bool refuse_non_finite = true;  // strict mode: NaN and infinities
+
+  ModelConfig model;
+  DataConfig data;
+  OptimizerConfig optimizer;
+  LearningRateConfig learning_rate;
+  CheckpointConfig checkpoint;
+
+  absl::Duration heartbeat_interval = absl::Milliseconds(500);
+  absl::Duration lease = absl::Seconds(2);  // > 2 heartbeat intervals
+  absl::Duration max_wait = absl::Minutes(10);  // then the job fails
+};
+
+// Checks every field against its range.
+//
+//   kInvalidArgument  names the field as the job file spells it, the value and
+//                     the allowed range
+absl::Status ValidateJobConfig(const JobConfig& job);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_JOB_JOB_CONFIG_H_
