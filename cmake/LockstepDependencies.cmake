@@ -1,5 +1,8 @@
 # What Lockstep takes from the system. The README says why each was chosen.
-# A library missing here is a package missing: tests/run.sh installs them all.
+# A library missing here is a package missing: deploy/packages.sh lists them,
+# deploy/quickstart.sh and tests/run.sh install them.
+
+include(LockstepTools)
 
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED CONFIG)
@@ -13,8 +16,6 @@ find_package(nlohmann_json REQUIRED CONFIG)
 find_path(LOCKSTEP_CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
 find_package(GTest REQUIRED CONFIG)
 find_package(benchmark REQUIRED CONFIG)
-
-
 
 add_library(lockstep_cli11 INTERFACE)
 target_include_directories(lockstep_cli11 SYSTEM

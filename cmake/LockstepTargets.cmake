@@ -8,6 +8,20 @@
 # A library `name` is the target lockstep_<name> and the alias lockstep::<name>.
 # DEPS are what its headers need, PRIVATE_DEPS what only its sources need. Every
 # header is compiled alone once (target all_verify_interface_header_sets).
+#
+# Target lockstep_programs builds the programs, and lockstep_tests_<tier> what
+# the tests of one tier need.
+#
+# Includes are relative to LOCKSTEP_ROOT, also when a part builds alone.
+
+cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH LOCKSTEP_ROOT)
+
+add_custom_target(lockstep_programs)
+foreach(tier unit conformance integration e2e fuzz)
+  add_custom_target(lockstep_tests_${tier})
+endforeach()
+add_dependencies(lockstep_tests_integration lockstep_programs)
+add_dependencies(lockstep_tests_e2e lockstep_programs)
 
 function(_lockstep_configure target)
   target_compile_options(${target} PRIVATE
@@ -32,16 +46,16 @@ function(lockstep_add_library name)
     add_library(${target} STATIC ${ARG_SRCS})
     target_link_libraries(${target} PUBLIC ${ARG_DEPS}
                                     PRIVATE ${ARG_PRIVATE_DEPS})
-    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_include_directories(${target} PUBLIC ${LOCKSTEP_ROOT})
     target_sources(${target} PUBLIC FILE_SET HEADERS
-                   BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
+                   BASE_DIRS ${LOCKSTEP_ROOT} FILES ${ARG_HDRS})
     _lockstep_configure(${target})
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE ${ARG_DEPS})
-    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_include_directories(${target} INTERFACE ${LOCKSTEP_ROOT})
     target_sources(${target} INTERFACE FILE_SET HEADERS
-                   BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
+                   BASE_DIRS ${LOCKSTEP_ROOT} FILES ${ARG_HDRS})
   endif()
   set_target_properties(${target} PROPERTIES
                         VERIFY_INTERFACE_HEADER_SETS ON)
@@ -53,6 +67,7 @@ function(lockstep_add_program name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   _lockstep_configure(${name})
+  add_dependencies(lockstep_programs ${name})
 endfunction()
 
 # Tests of the tiers unit, conformance and integration link gtest_main; a test
@@ -71,6 +86,14 @@ function(lockstep_add_test name)
   endif()
   set_tests_properties(${name} PROPERTIES
                        LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  foreach(label ${ARG_LABELS})
+    if(TARGET lockstep_tests_${label})
+      add_dependencies(lockstep_tests_${label} ${name})
+    endif()
+  endforeach()
+  if("e2e" IN_LIST ARG_LABELS)  # a cluster of its own, with deadlines
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
 endfunction()
 
 # Each fuzz target runs for LOCKSTEP_FUZZ_SECONDS over a copy of its corpus, so
@@ -90,5 +113,6 @@ function(lockstep_add_fuzz_target name)
   add_test(NAME ${name}
     COMMAND ${name} -max_total_time=${LOCKSTEP_FUZZ_SECONDS} -seed=1
             -rss_limit_mb=2048 -timeout=10 ${scratch} ${ARG_CORPUS})
-  set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+  set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 300)
+  add_dependencies(lockstep_tests_fuzz ${name})
 endfunction()

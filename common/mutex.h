@@ -1,6 +1,8 @@
 #ifndef LOCKSTEP_COMMON_MUTEX_H_
 #define LOCKSTEP_COMMON_MUTEX_H_
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -47,13 +49,16 @@ class CondVar {
     lock.release();
   }
 
-  // Returns false when `timeout` (a std::chrono duration) passed first.
+  // Returns false when `timeout` (a std::chrono duration) passed first, an
+  // hour at most: what is longer might not fit the clock.
   template <typename Duration>
   bool WaitFor(Mutex& mutex, Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
+    const Duration longest = std::chrono::hours(1);
     const bool signalled =
-        condition_.wait_for(lock, timeout) == std::cv_status::no_timeout;
+        condition_.wait_for(lock, std::min(timeout, longest)) ==
+        std::cv_status::no_timeout;
     lock.release();
     return signalled;
   }

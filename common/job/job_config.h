@@ -19,7 +19,7 @@ enum class SyncMode : int {
 // What a worker computes. `kind` is a name in the registry of worker/models.
 struct ModelConfig {
   std::string kind = "softmax";       // "softmax", "mlp" or "cnn"
-  std::vector<int64_t> hidden_units;  // mlp: one layer each; cnn: after the conv
+  std::vector<int64_t> hidden_units;  // widths of the fully connected layers
   std::vector<int64_t> conv_filters;  // cnn: output channels of each conv layer
   int64_t kernel_size = 3;            // cnn: odd, in pixels
 };
@@ -67,10 +67,10 @@ struct LearningRateConfig {
 // When the chief writes checkpoints. Steps and seconds may both be set; the
 // end of training always writes one.
 struct CheckpointConfig {
-  std::string directory;        // empty: no checkpoints
-  int64_t every_steps = 0;      // 0: not by steps
+  std::string directory;                        // empty: no checkpoints
+  int64_t every_steps = 0;                      // 0: not by steps
   absl::Duration every = absl::ZeroDuration();  // zero: not by time
-  int64_t keep = 5;             // the newest n stay, >= 1
+  int64_t keep = 5;                             // the newest n stay, >= 1
 };
 
 // JobConfig is everything the chief is told about a job. All other processes
@@ -96,7 +96,7 @@ struct JobConfig {
   CheckpointConfig checkpoint;
 
   absl::Duration heartbeat_interval = absl::Milliseconds(500);
-  absl::Duration lease = absl::Seconds(2);  // > 2 heartbeat intervals
+  absl::Duration lease = absl::Seconds(2);      // > 2 heartbeat intervals
   absl::Duration max_wait = absl::Minutes(10);  // then the job fails
 };
 

@@ -1,0 +1,149 @@
+#ifndef LOCKSTEP_CHIEF_CHIEF_H_
+#define LOCKSTEP_CHIEF_CHIEF_H_
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/checkpoint_policy.h"
+#include "chief/coordinator_service.h"
+#include "chief/event_queue.h"
+#include "chief/job_board.h"
+#include "chief/membership_table.h"
+#include "chief/shard_group_client.h"
+#include "chief/sync_loop.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/clock.h"
+#include "common/cluster/cluster.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// Chief drives one job from its first member to its last checkpoint. It is a
+// library: the chief program runs it, and worker 0 where the cluster has no
+// chief job.
+//
+// One thread, that of Run(), decides everything; gRPC's threads only bring
+// events. What can be decided without talking is in SyncLoop,
+// MembershipTable, JobBoard and CheckpointPolicy.
+//
+// Threads: service() and RequestStop() may be used from any thread.
+class Chief {
+ public:
+  // Checks that the job fits the cluster, and fills in the replicas.
+  //
+  //   kInvalidArgument  no ps or no worker in the cluster; replicas that the
+  //                     cluster cannot supply
+  static absl::StatusOr<std::unique_ptr<Chief>> Make(const Cluster& cluster,
+                                                     JobConfig job,
+                                                     uint64_t incarnation,
+                                                     const Clock& clock);
+  ~Chief();
+
+  // To be served while Run() runs.
+  CoordinatorService& service() { return *service_; }
+
+  // Ends the job after the step at hand, with a checkpoint.
+  void RequestStop(const std::string& reason);
+
+  // Runs the job to its end, and until all members have left.
+  //
+  //   kOk         the job is done
+  //   kCancelled  it was stopped; a checkpoint holds its last step
+  //   others      it failed, and every member has been told why
+  absl::Status Run();
+
+ private:
+  struct TakeDone {
+    int server;
+    int64_t step;
+    absl::Status status;
+    v1::TakeAndApplyResponse response;
+  };
+  struct CommitDone {
+    int64_t step;
+    int64_t attempt;
+    absl::Status status;
+  };
+  struct CheckpointDone {
+    int64_t step;
+    absl::Status status;
+  };
+  using Event = std::variant<TakeDone, CommitDone, CheckpointDone>;
+
+  Chief(const Cluster& cluster, JobConfig job, const Sender& self,
+        std::vector<std::string> servers, const Clock& clock);
+
+  // The phases of a job, in order. Each returns early with kCancelled when a
+  // stop was requested, and with the cause when the job cannot go on.
+  absl::Status RunPhases();
+  absl::Status WaitForMembers();
+  absl::Status SetUp();
+  absl::Status Train();
+  absl::Status Finish();
+  void WaitForLeaves();
+
+  absl::Status Handle(Event event);
+  absl::Status OnTake(const TakeDone& done);
+  absl::Status OnCommit(const CommitDone& done);
+  void OnCheckpoint(const CheckpointDone& done);
+  void Ask(const SyncLoop::Actions& actions);
+  // Between steps: begins the next one, unless training is over.
+  absl::Status NextStep();
+
+  // What has to be done every now and then: leases, waits, limits.
+  absl::Status Tick();
+  absl::Status Bury(const MembershipTable::Dead& dead);
+  absl::Status CheckMaxWait();
+  void ReportWaits();
+  std::string MissingWorkers() const;
+  // Too few workers have data left for another step.
+  bool InputEnded() const;
+
+  // Writes a checkpoint of the step at hand in the background.
+  absl::Status StartCheckpoint();
+  // Waits for the one that is being written.
+  void JoinCheckpoint();
+  absl::Status SaveLastCheckpoint();
+  Manifest MakeManifest(int64_t step) const;
+  absl::StatusOr<std::optional<CheckpointReader>> OpenLatest();
+  absl::Status StopRequested() const;
+
+  const JobConfig job_;
+  const Sender self_;
+  const bool has_evaluator_;
+  const Clock& clock_;
+  MembershipTable members_;
+  JobBoard board_;
+  std::unique_ptr<CoordinatorService> service_;
+  ShardGroupClient servers_;
+  const CheckpointStore store_;
+  EventQueue<Event> events_;
+
+  mutable Mutex stop_mutex_;
+  std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(stop_mutex_);
+
+  // Of the thread that runs Run().
+  StateMap map_;
+  std::optional<SyncLoop> loop_;
+  std::optional<CheckpointPolicy> policy_;
+  int64_t committed_attempt_ = 0;
+  absl::Time step_began_ = absl::InfinitePast();
+  absl::Time last_report_ = absl::InfinitePast();
+  std::vector<std::string> server_waits_;  // by server; empty: prepared
+  std::vector<int> announced_;
+  std::thread checkpoint_thread_;
+  bool checkpoint_running_ = false;
+  int64_t saved_step_ = -1;
+  int ended_inputs_ = 0;  // workers whose data is used up
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_CHIEF_H_

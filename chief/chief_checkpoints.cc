@@ -1,0 +1,139 @@
+// The part of Chief that has to do with checkpoints and the end of a job.
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "chief/chief.h"
+#include "common/log.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+// How long the end waits for an evaluator that is not there.
+constexpr absl::Duration kEvaluatorGrace = absl::Seconds(10);
+constexpr absl::Duration kReportEvery = absl::Seconds(10);
+
+}  // namespace
+
+absl::StatusOr<std::optional<CheckpointReader>> Chief::OpenLatest() {
+  if (store_.directory().empty()) return std::nullopt;
+  LOCKSTEP_ASSIGN_OR_RETURN(LatestCheckpoint latest, store_.Latest());
+  for (const std::string& warning : latest.warnings) {
+    spdlog::warn("{}", warning);
+  }
+  if (!latest.manifest.has_value()) return std::nullopt;
+  LOCKSTEP_RETURN_IF_ERROR(store_.Verify(latest.manifest->global_step));
+  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader,
+                            store_.Open(latest.manifest->global_step));
+  return std::optional<CheckpointReader>(std::move(reader));
+}
+
+Manifest Chief::MakeManifest(int64_t step) const {
+  Manifest manifest;
+  manifest.job_name = job_.name;
+  manifest.job_id = self_.job_id;
+  manifest.global_step = step;
+  manifest.seed = job_.seed;
+  manifest.mode = job_.mode == SyncMode::kStrict ? "strict" : "compatible";
+  manifest.num_workers = job_.total_num_replicas;
+  manifest.saved_at_unix_ms = absl::ToUnixMillis(clock_.Now());
+  return manifest;
+}
+
+absl::Status Chief::StartCheckpoint() {
+  const int64_t step = loop_->step();
+  JoinCheckpoint();
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<float> scalars,
+                            servers_.BeginSnapshot(step, committed_attempt_));
+  checkpoint_running_ = true;
+  checkpoint_thread_ =
+      std::thread([this, step, scalars = std::move(scalars)] {
+        const absl::Status status = SaveCheckpoint(
+            store_, MakeManifest(step), map_, scalars, servers_.Access());
+        servers_.EndSnapshot();
+        if (status.ok()) {
+          if (auto pruned = store_.Prune(job_.checkpoint.keep); !pruned.ok()) {
+            spdlog::warn("old checkpoints stay: {}",
+                         pruned.status().message());
+          }
+        }
+        events_.Push(CheckpointDone{step, status});
+      });
+  return absl::OkStatus();
+}
+
+void Chief::OnCheckpoint(const CheckpointDone& done) {
+  checkpoint_running_ = false;
+  if (!done.status.ok()) {
+    spdlog::error("the checkpoint of step {} failed, the one before stays: {}",
+                  done.step, done.status.message());
+    return;
+  }
+  saved_step_ = done.step;
+  policy_->Saved(done.step, clock_.Now());
+  board_.Checkpointed(done.step);
+  spdlog::info("checkpoint of step {} in {}", done.step, store_.directory());
+}
+
+void Chief::JoinCheckpoint() {
+  if (checkpoint_thread_.joinable()) checkpoint_thread_.join();
+}
+
+absl::Status Chief::SaveLastCheckpoint() {
+  const int64_t step = loop_->step();
+  LOCKSTEP_RETURN_IF_ERROR(servers_.server(0).CloseTokens());
+  if (store_.directory().empty()) return absl::OkStatus();
+  absl::Status failure;
+  const auto drain = [&] {
+    JoinCheckpoint();
+    while (std::optional<Event> event = events_.PopFor(absl::ZeroDuration())) {
+      if (auto* done = std::get_if<CheckpointDone>(&*event)) {
+        OnCheckpoint(*done);
+        failure = done->status;
+      }
+    }
+  };
+  drain();
+  if (saved_step_ == step) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(StartCheckpoint());
+  drain();
+  return failure;
+}
+
+absl::Status Chief::Finish() {
+  if (!has_evaluator_ || store_.directory().empty()) return absl::OkStatus();
+  const int64_t step = loop_->step();
+  const absl::Time began = clock_.Now();
+  const TaskId evaluator{TaskType::kEvaluator, 0};
+  absl::Time alive_at = began;
+  while (true) {
+    const absl::Time now = clock_.Now();
+    const auto evaluation = board_.Get(now).evaluation;
+    if (evaluation.has_value() && evaluation->step >= step) break;
+    board_.SetWaits(
+        {{"the end", absl::StrCat("evaluator 0 to score step ", step), began}});
+    if (now - std::max(began, last_report_) > kReportEvery) {
+      last_report_ = now;
+      spdlog::info("waiting for evaluator 0 to score step {}", step);
+    }
+    for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
+      LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
+    }
+    if (members_.Get(evaluator).state == MembershipTable::State::kAlive) {
+      alive_at = now;
+    }
+    if (now - alive_at > kEvaluatorGrace) {
+      spdlog::warn("evaluator 0 is gone; step {} stays unscored", step);
+      break;
+    }
+    LOCKSTEP_RETURN_IF_ERROR(StopRequested());
+    absl::SleepFor(kTick);
+  }
+  board_.SetWaits({});
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,49 @@
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "chief/chief.h"
+#include "common/grpc_server.h"
+#include "common/main_support.h"
+
+namespace lockstep {
+namespace {
+
+int Main(const CommonFlags& flags, const JobFlags& job_flags) {
+  SignalGate signals;
+  absl::StatusOr<Cluster> cluster =
+      StartProcess(flags, {TaskType::kChief}, "chief");
+  if (!cluster.ok()) return Refuse(cluster.status());
+  absl::StatusOr<JobConfig> job = LoadJob(job_flags);
+  if (!job.ok()) return Refuse(job.status());
+  absl::StatusOr<std::unique_ptr<Chief>> chief =
+      Chief::Make(*cluster, *job, DrawIncarnation(), Clock::Real());
+  if (!chief.ok()) return Refuse(chief.status());
+  absl::StatusOr<std::string> address = cluster->Address(cluster->self());
+  if (!address.ok()) return Refuse(address.status());
+  absl::StatusOr<std::unique_ptr<GrpcServer>> server =
+      GrpcServer::Start(*address, {&(*chief)->service()});
+  if (!server.ok()) return Refuse(server.status());
+  signals.SetHandler(
+      [&](const std::string& reason) { (*chief)->RequestStop(reason); });
+  const absl::Status status = (*chief)->Run();
+  signals.SetHandler(nullptr);
+  return ExitCodeFor(status);
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  lockstep::TuneAllocator();
+  lockstep::CommonFlags flags;
+  lockstep::JobFlags job_flags;
+  lockstep::FlagParser parser(
+      "chief",
+      "Drives one training job: hands out the job, places the variables, "
+      "closes each step and writes checkpoints.");
+  lockstep::AddCommonFlags(parser, flags);
+  lockstep::AddJobFlags(parser, job_flags);
+  if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
+  return lockstep::Main(flags, job_flags);
+}

@@ -1,0 +1,279 @@
+#include "chief/coordinator_service.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/grpc_status.h"
+#include "common/job/job_config_codec.h"
+#include "common/log.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+const char* StateName(MembershipTable::State state) {
+  switch (state) {
+    case MembershipTable::State::kMissing:
+      return "missing";
+    case MembershipTable::State::kAlive:
+      return "alive";
+    case MembershipTable::State::kDead:
+      return "dead";
+    case MembershipTable::State::kLeft:
+      return "left";
+  }
+  return "";
+}
+
+grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
+                                 const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(status));
+  return reactor;
+}
+
+}  // namespace
+
+CoordinatorService::CoordinatorService(Options options,
+                                       MembershipTable& members,
+                                       JobBoard& board, const Clock& clock)
+    : options_(std::move(options)),
+      members_(members),
+      board_(board),
+      clock_(clock) {}
+
+absl::StatusOr<Sender> CoordinatorService::Check(
+    const v1::Identity& identity) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
+  if (sender.job_id != options_.job_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("identity.job_id is \"", sender.job_id,
+                     "\"; this chief runs \"", options_.job_id, "\""));
+  }
+  return sender;
+}
+
+absl::Status CoordinatorService::HandleRegister(
+    const v1::RegisterRequest& request, v1::RegisterResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
+  if (request.protocol_version() != kProtocolVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        sender.task.ToString(), " speaks protocol version ",
+        request.protocol_version(), " (program ", request.program_version(),
+        "); this chief speaks ", kProtocolVersion,
+        "; install the same version everywhere"));
+  }
+  if (!request.expected_job().empty() &&
+      request.expected_job() != options_.job.name) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(sender.task.ToString(), " wants job \"",
+                     request.expected_job(), "\"; this chief runs \"",
+                     options_.job.name, "\"; check the chief's address"));
+  }
+  if (!sender.job_id.empty() && sender.job_id != options_.job_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("identity.job_id is \"", sender.job_id,
+                     "\"; this chief runs \"", options_.job_id, "\""));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(
+      members_.Register(sender.task, sender.incarnation, clock_.Now()));
+  spdlog::info("{} registered, incarnation {}", sender.task.ToString(),
+               sender.incarnation);
+  response.set_job_id(options_.job_id);
+  response.set_num_workers(options_.num_workers);
+  *response.mutable_job() = ToProto(options_.job);
+  return absl::OkStatus();
+}
+
+absl::Status CoordinatorService::HandleDescribeModel(
+    const v1::DescribeModelRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
+                                              nullptr, clock_.Now()));
+  std::vector<VariableSpec> variables;
+  for (const v1::VariableDescription& proto : request.variables()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(VariableSpec variable, FromProto(proto));
+    variables.push_back(std::move(variable));
+  }
+  return board_.Describe(variables);
+}
+
+absl::Status CoordinatorService::HandleGetPlan(
+    const v1::GetPlanRequest& request, v1::GetPlanResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
+                                              nullptr, clock_.Now()));
+  const JobBoard::View view = board_.Get(clock_.Now());
+  response.set_global_step(view.global_step);
+  const std::optional<Plan> plan = board_.plan();
+  if (!plan.has_value()) {
+    response.set_waiting_for(view.waits.empty() ? "the chief"
+                                                : view.waits.front().waits_for);
+    return absl::OkStatus();
+  }
+  response.set_ready(true);
+  for (const VariableSpec& variable : plan->variables) {
+    *response.add_variables() = ToProto(variable);
+  }
+  for (const PlannedPart& part : plan->parts) {
+    *response.add_parts() = ToProto(part);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoordinatorService::HandleHeartbeat(
+    const v1::HeartbeatRequest& request, v1::HeartbeatResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+  const Progress progress = FromProto(request.progress());
+  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(
+      sender.task, sender.incarnation,
+      request.has_progress() ? &progress : nullptr, clock_.Now()));
+  const JobBoard::View view = board_.Get(clock_.Now());
+  response.set_state(static_cast<v1::JobState>(view.state));
+  response.set_reason(view.reason);
+  response.set_global_step(view.global_step);
+  return absl::OkStatus();
+}
+
+absl::Status CoordinatorService::HandleLeave(const v1::LeaveRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+  const Progress progress = FromProto(request.progress());
+  LOCKSTEP_RETURN_IF_ERROR(members_.Leave(
+      sender.task, sender.incarnation, request.reason(),
+      request.has_progress() ? &progress : nullptr, clock_.Now()));
+  spdlog::info("{} left: {}", sender.task.ToString(), request.reason());
+  return absl::OkStatus();
+}
+
+absl::Status CoordinatorService::HandleReportEvaluation(
+    const v1::ReportEvaluationRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
+                                              nullptr, clock_.Now()));
+  const double accuracy = request.accuracy();
+  if (!(accuracy >= 0 && accuracy <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("accuracy is ", accuracy, "; it must be in [0, 1]"));
+  }
+  spdlog::info("step {}: test accuracy {:.4f}, loss {:.4f}, {} examples",
+               request.global_step(), accuracy, request.loss(),
+               request.examples());
+  board_.Evaluated({request.global_step(), request.loss(), accuracy});
+  return absl::OkStatus();
+}
+
+void CoordinatorService::FillMembers(absl::Time now,
+                                     v1::GetStatusResponse& response) const {
+  double loss = 0;
+  int losses = 0;
+  for (const MembershipTable::Member& member : members_.Members()) {
+    if (member.task.type == TaskType::kEvaluator &&
+        member.state == MembershipTable::State::kMissing &&
+        !options_.has_evaluator) {
+      continue;
+    }
+    v1::MemberStatus& status = *response.add_members();
+    status.set_task(member.task.ToString());
+    status.set_state(StateName(member.state));
+    status.set_incarnation(member.incarnation);
+    if (member.incarnation != 0) {
+      *status.mutable_since_heartbeat() = ToProto(now - member.last_heartbeat);
+    }
+    if (member.task.type != TaskType::kWorker) continue;
+    *status.mutable_progress() = ToProto(member.progress);
+    if (member.progress.passes > 0 && std::isfinite(member.progress.loss)) {
+      loss += member.progress.loss;
+      ++losses;
+    }
+  }
+  response.set_loss(losses == 0 ? 0 : loss / losses);
+}
+
+void CoordinatorService::HandleGetStatus(
+    v1::GetStatusResponse& response) const {
+  const absl::Time now = clock_.Now();
+  const JobBoard::View view = board_.Get(now);
+  response.set_job_name(options_.job.name);
+  response.set_job_id(options_.job_id);
+  response.set_state(static_cast<v1::JobState>(view.state));
+  response.set_reason(view.reason);
+  response.set_epoch(view.epoch);
+  response.set_global_step(view.global_step);
+  response.set_train_steps(options_.job.train_steps);
+  response.set_last_checkpoint_step(view.last_checkpoint_step);
+  *response.mutable_training_time() = ToProto(view.training_time);
+  response.set_examples_per_second(view.steps_per_second *
+                                   options_.job.replicas_to_aggregate *
+                                   static_cast<double>(
+                                       options_.job.batch_size));
+  if (view.evaluation.has_value()) {
+    v1::EvaluationStatus& evaluation = *response.mutable_evaluation();
+    evaluation.set_global_step(view.evaluation->step);
+    evaluation.set_loss(view.evaluation->loss);
+    evaluation.set_accuracy(view.evaluation->accuracy);
+  }
+  for (const JobBoard::Wait& wait : view.waits) {
+    v1::WaitStatus& status = *response.add_waits();
+    status.set_owner(wait.owner);
+    status.set_waits_for(wait.waits_for);
+    *status.mutable_since() = ToProto(now - wait.since);
+  }
+  FillMembers(now, response);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Register(
+    grpc::CallbackServerContext* context, const v1::RegisterRequest* request,
+    v1::RegisterResponse* response) {
+  return Answer(context, HandleRegister(*request, *response));
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::DescribeModel(
+    grpc::CallbackServerContext* context,
+    const v1::DescribeModelRequest* request, v1::DescribeModelResponse*) {
+  return Answer(context, HandleDescribeModel(*request));
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetPlan(
+    grpc::CallbackServerContext* context, const v1::GetPlanRequest* request,
+    v1::GetPlanResponse* response) {
+  return Answer(context, HandleGetPlan(*request, *response));
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(
+    grpc::CallbackServerContext* context, const v1::HeartbeatRequest* request,
+    v1::HeartbeatResponse* response) {
+  return Answer(context, HandleHeartbeat(*request, *response));
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Leave(
+    grpc::CallbackServerContext* context, const v1::LeaveRequest* request,
+    v1::LeaveResponse*) {
+  return Answer(context, HandleLeave(*request));
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ReportEvaluation(
+    grpc::CallbackServerContext* context,
+    const v1::ReportEvaluationRequest* request,
+    v1::ReportEvaluationResponse*) {
+  return Answer(context, HandleReportEvaluation(*request));
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetStatus(
+    grpc::CallbackServerContext* context, const v1::GetStatusRequest*,
+    v1::GetStatusResponse* response) {
+  HandleGetStatus(*response);
+  return Answer(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Stop(
+    grpc::CallbackServerContext* context, const v1::StopRequest* request,
+    v1::StopResponse*) {
+  options_.on_stop(request->reason().empty() ? "asked to stop"
+                                             : request->reason());
+  return Answer(context, absl::OkStatus());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,88 @@
+#ifndef LOCKSTEP_CHIEF_COORDINATOR_SERVICE_H_
+#define LOCKSTEP_CHIEF_COORDINATOR_SERVICE_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "chief/job_board.h"
+#include "chief/membership_table.h"
+#include "common/clock.h"
+#include "common/job/job_config.h"
+#include "common/wire_codec.h"
+#include "lockstep/v1/coordinator.grpc.pb.h"
+
+namespace lockstep {
+
+// CoordinatorService puts the chief's tables on the wire: it decodes,
+// delegates and encodes.
+//
+// Threads: safe to share; gRPC calls it from its own threads.
+// Borrows: the tables and the clock, which must outlive the gRPC server.
+class CoordinatorService final : public v1::CoordinatorService::CallbackService {
+ public:
+  struct Options {
+    std::string job_id;
+    JobConfig job;  // with replicas filled in
+    int num_workers = 0;
+    bool has_evaluator = false;  // one that never comes is worth a line
+    // Called when an operator asks the job to stop.
+    std::function<void(const std::string& reason)> on_stop;
+  };
+
+  CoordinatorService(Options options, MembershipTable& members,
+                     JobBoard& board, const Clock& clock);
+
+  grpc::ServerUnaryReactor* Register(
+      grpc::CallbackServerContext* context, const v1::RegisterRequest* request,
+      v1::RegisterResponse* response) override;
+  grpc::ServerUnaryReactor* DescribeModel(
+      grpc::CallbackServerContext* context,
+      const v1::DescribeModelRequest* request,
+      v1::DescribeModelResponse* response) override;
+  grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context,
+                                    const v1::GetPlanRequest* request,
+                                    v1::GetPlanResponse* response) override;
+  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
+                                      const v1::HeartbeatRequest* request,
+                                      v1::HeartbeatResponse* response) override;
+  grpc::ServerUnaryReactor* Leave(grpc::CallbackServerContext* context,
+                                  const v1::LeaveRequest* request,
+                                  v1::LeaveResponse* response) override;
+  grpc::ServerUnaryReactor* ReportEvaluation(
+      grpc::CallbackServerContext* context,
+      const v1::ReportEvaluationRequest* request,
+      v1::ReportEvaluationResponse* response) override;
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
+                                      const v1::GetStatusRequest* request,
+                                      v1::GetStatusResponse* response) override;
+  grpc::ServerUnaryReactor* Stop(grpc::CallbackServerContext* context,
+                                 const v1::StopRequest* request,
+                                 v1::StopResponse* response) override;
+
+ private:
+  // Checks who speaks, and that it is of this job.
+  absl::StatusOr<Sender> Check(const v1::Identity& identity) const;
+
+  absl::Status HandleRegister(const v1::RegisterRequest& request,
+                              v1::RegisterResponse& response);
+  absl::Status HandleDescribeModel(const v1::DescribeModelRequest& request);
+  absl::Status HandleGetPlan(const v1::GetPlanRequest& request,
+                             v1::GetPlanResponse& response);
+  absl::Status HandleHeartbeat(const v1::HeartbeatRequest& request,
+                               v1::HeartbeatResponse& response);
+  absl::Status HandleLeave(const v1::LeaveRequest& request);
+  absl::Status HandleReportEvaluation(
+      const v1::ReportEvaluationRequest& request);
+  void FillMembers(absl::Time now, v1::GetStatusResponse& response) const;
+  void HandleGetStatus(v1::GetStatusResponse& response) const;
+
+  const Options options_;
+  MembershipTable& members_;
+  JobBoard& board_;
+  const Clock& clock_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_COORDINATOR_SERVICE_H_

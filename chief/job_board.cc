@@ -1,0 +1,132 @@
+#include "chief/job_board.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kRateWindow = absl::Seconds(5);
+
+bool Final(JobState state) {
+  return state == JobState::kDone || state == JobState::kFailed ||
+         state == JobState::kStopped;
+}
+
+std::string ToString(const VariableSpec& variable) {
+  const Initializer& initializer = variable.initializer;
+  return absl::StrCat(variable.name, ShapeString(variable.shape), " ",
+                      std::string(DTypeName(variable.dtype)), ", initializer ",
+                      static_cast<int>(initializer.kind), " (", initializer.a,
+                      ", ", initializer.b, ")");
+}
+
+}  // namespace
+
+absl::Status JobBoard::Describe(const std::vector<VariableSpec>& variables) {
+  MutexLock lock(mutex_);
+  if (variables.empty()) {
+    return absl::InvalidArgumentError("variables: the model has none");
+  }
+  if (variables_.empty()) {
+    variables_ = variables;
+    return absl::OkStatus();
+  }
+  if (variables == variables_) return absl::OkStatus();
+  const size_t common = std::min(variables.size(), variables_.size());
+  for (size_t i = 0; i < common; ++i) {
+    if (variables[i] == variables_[i]) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variables[", i, "] is ", ToString(variables[i]), " here and ",
+        ToString(variables_[i]), " on the worker that came first; start all workers alike"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the model has ", variables.size(), " variables here and ",
+      variables_.size(),
+      " on the worker that came first; start all workers alike"));
+}
+
+std::vector<VariableSpec> JobBoard::variables() const {
+  MutexLock lock(mutex_);
+  return variables_;
+}
+
+void JobBoard::PublishPlan(const Plan& plan) {
+  MutexLock lock(mutex_);
+  plan_ = plan;
+}
+
+std::optional<Plan> JobBoard::plan() const {
+  MutexLock lock(mutex_);
+  return plan_;
+}
+
+void JobBoard::SetEpoch(uint64_t epoch) {
+  MutexLock lock(mutex_);
+  view_.epoch = epoch;
+}
+
+void JobBoard::StartTraining(int64_t global_step, absl::Time now) {
+  MutexLock lock(mutex_);
+  view_.global_step = global_step;
+  started_ = now;
+  recent_.emplace_back(now, global_step);
+  if (!Final(view_.state)) view_.state = JobState::kTraining;
+}
+
+void JobBoard::Stepped(int64_t global_step, absl::Time now) {
+  MutexLock lock(mutex_);
+  view_.global_step = global_step;
+  recent_.emplace_back(now, global_step);
+  while (recent_.size() > 2 && now - recent_.front().first > kRateWindow) {
+    recent_.pop_front();
+  }
+}
+
+void JobBoard::Checkpointed(int64_t step) {
+  MutexLock lock(mutex_);
+  view_.last_checkpoint_step = step;
+}
+
+void JobBoard::SetWaits(std::vector<Wait> waits) {
+  MutexLock lock(mutex_);
+  view_.waits = std::move(waits);
+}
+
+void JobBoard::SetState(JobState state, const std::string& reason,
+                        absl::Time now) {
+  MutexLock lock(mutex_);
+  if (Final(view_.state)) return;
+  view_.state = state;
+  view_.reason = reason;
+  if (started_.has_value() && !ended_.has_value()) ended_ = now;
+}
+
+void JobBoard::Evaluated(const Evaluation& evaluation) {
+  MutexLock lock(mutex_);
+  if (view_.evaluation.has_value() &&
+      view_.evaluation->step > evaluation.step) {
+    return;
+  }
+  view_.evaluation = evaluation;
+}
+
+JobBoard::View JobBoard::Get(absl::Time now) const {
+  MutexLock lock(mutex_);
+  View view = view_;
+  if (started_.has_value()) {
+    view.training_time = ended_.value_or(now) - *started_;
+  }
+  if (recent_.size() >= 2) {
+    const absl::Time end = ended_.value_or(now);
+    const absl::Duration window =
+        std::max(end - recent_.front().first, absl::Milliseconds(1));
+    view.steps_per_second =
+        static_cast<double>(recent_.back().second - recent_.front().second) /
+        absl::ToDoubleSeconds(window);
+  }
+  return view;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,102 @@
+#ifndef LOCKSTEP_CHIEF_JOB_BOARD_H_
+#define LOCKSTEP_CHIEF_JOB_BOARD_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/mutex.h"
+#include "common/plan.h"
+
+namespace lockstep {
+
+// How a job stands; see JobState in coordinator.proto.
+enum class JobState : int {
+  kStarting = 1,
+  kTraining = 2,
+  kFinishing = 3,
+  kDone = 4,
+  kFailed = 5,
+  kStopped = 6,
+};
+
+// JobBoard is what the chief's loop tells the world: it writes here, and the
+// coordinator service reads. The model's description goes the other way.
+//
+//   starting -> training -> finishing -> done
+//       `----------+------------+------> failed, stopped
+//
+// Threads: safe to share.
+class JobBoard {
+ public:
+  struct Evaluation {
+    int64_t step = 0;
+    double loss = 0;
+    double accuracy = 0;
+  };
+  // Who waits for what, and since when.
+  struct Wait {
+    std::string owner;
+    std::string waits_for;
+    absl::Time since;
+  };
+  struct View {
+    JobState state = JobState::kStarting;
+    std::string reason;
+    uint64_t epoch = 0;
+    int64_t global_step = 0;
+    int64_t last_checkpoint_step = -1;
+    absl::Duration training_time;
+    double steps_per_second = 0;  // over the last seconds
+    std::optional<Evaluation> evaluation;
+    std::vector<Wait> waits;
+  };
+
+  // Notes what a worker says the model is. All must say the same.
+  //
+  //   kInvalidArgument  differs from what was said first; names the variable
+  absl::Status Describe(const std::vector<VariableSpec>& variables)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Empty until the first worker has described the model.
+  std::vector<VariableSpec> variables() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The plan is public once every variable has its value.
+  void PublishPlan(const Plan& plan) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<Plan> plan() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  void SetEpoch(uint64_t epoch) ABSL_LOCKS_EXCLUDED(mutex_);
+  void StartTraining(int64_t global_step, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Stepped(int64_t global_step, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Checkpointed(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetWaits(std::vector<Wait> waits) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Training time ends here. The states done, failed and stopped are final:
+  // later calls change nothing.
+  void SetState(JobState state, const std::string& reason, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Keeps the score of the newest checkpoint.
+  void Evaluated(const Evaluation& evaluation) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  View Get(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  mutable Mutex mutex_;
+  std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Plan> plan_ ABSL_GUARDED_BY(mutex_);
+  View view_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Time> started_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Time> ended_ ABSL_GUARDED_BY(mutex_);
+  // Times of recent steps, for the rate.
+  std::deque<std::pair<absl::Time, int64_t>> recent_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_JOB_BOARD_H_

@@ -1,0 +1,154 @@
+#include "chief/membership_table.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+
+MembershipTable::MembershipTable(const std::vector<TaskId>& tasks,
+                                 absl::Duration lease)
+    : lease_(lease) {
+  for (const TaskId& task : tasks) entries_[task].member.task = task;
+}
+
+absl::Status MembershipTable::Register(const TaskId& task,
+                                       uint64_t incarnation, absl::Time now) {
+  MutexLock lock(mutex_);
+  auto found = entries_.find(task);
+  if (found == entries_.end()) {
+    return absl::NotFoundError(absl::StrCat(
+        task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
+  }
+  Entry& entry = found->second;
+  Member& member = entry.member;
+  const bool over =
+      member.state == State::kDead || member.state == State::kLeft;
+  if (incarnation < member.incarnation ||
+      (incarnation == member.incarnation && over)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        task.ToString(), " with incarnation ", incarnation,
+        " has left, been replaced or been declared dead; the newest is ",
+        member.incarnation, "; register with a new incarnation"));
+  }
+  if (incarnation > member.incarnation && member.state == State::kAlive) {
+    entry.unburied.push_back({task, member.incarnation,
+                              "replaced by a newer incarnation"});
+    member.state = State::kDead;
+    member.since = now;
+  }
+  if (!entry.unburied.empty()) {
+    return absl::UnavailableError(
+        absl::StrCat("the predecessor of ", task.ToString(),
+                     " is being cleaned up; retry"));
+  }
+  if (incarnation != member.incarnation) member.progress = Progress();
+  member.incarnation = incarnation;
+  member.state = State::kAlive;
+  member.since = now;
+  member.last_heartbeat = now;
+  member.leave_reason.clear();
+  return absl::OkStatus();
+}
+
+absl::Status MembershipTable::CheckMember(const TaskId& task,
+                                          uint64_t incarnation) const {
+  auto found = entries_.find(task);
+  if (found == entries_.end()) {
+    return absl::NotFoundError(absl::StrCat(
+        task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
+  }
+  const Member& member = found->second.member;
+  if (member.incarnation == incarnation && member.state == State::kDead) {
+    return absl::AbortedError(
+        absl::StrCat(task.ToString(), " with incarnation ", incarnation,
+                     " was taken for dead; register with a new incarnation"));
+  }
+  if (member.incarnation != incarnation || member.state == State::kMissing) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(task.ToString(), " with incarnation ", incarnation,
+                     " is not a member (the newest is ", member.incarnation,
+                     "); register with a new incarnation"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MembershipTable::Heartbeat(const TaskId& task,
+                                        uint64_t incarnation,
+                                        const Progress* progress,
+                                        absl::Time now) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
+  Member& member = entries_[task].member;
+  member.last_heartbeat = now;
+  if (progress != nullptr) member.progress = *progress;
+  return absl::OkStatus();
+}
+
+absl::Status MembershipTable::Leave(const TaskId& task, uint64_t incarnation,
+                                    const std::string& reason,
+                                    const Progress* progress, absl::Time now) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
+  Entry& entry = entries_[task];
+  if (entry.member.state == State::kLeft) return absl::OkStatus();
+  entry.member.state = State::kLeft;
+  entry.member.since = now;
+  entry.member.leave_reason = reason;
+  if (progress != nullptr) entry.member.progress = *progress;
+  entry.unburied.push_back({task, incarnation, absl::StrCat("left: ", reason)});
+  return absl::OkStatus();
+}
+
+std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
+  MutexLock lock(mutex_);
+  std::vector<Dead> dead;
+  for (auto& [task, entry] : entries_) {
+    Member& member = entry.member;
+    if (member.state == State::kAlive &&
+        now - member.last_heartbeat > lease_) {
+      member.state = State::kDead;
+      member.since = now;
+      entry.unburied.push_back(
+          {task, member.incarnation,
+           absl::StrCat("silent for ",
+                        absl::FormatDuration(now - member.last_heartbeat))});
+    }
+    dead.insert(dead.end(), entry.unburied.begin(), entry.unburied.end());
+  }
+  return dead;
+}
+
+void MembershipTable::Buried(const TaskId& task, uint64_t incarnation) {
+  MutexLock lock(mutex_);
+  auto found = entries_.find(task);
+  if (found == entries_.end()) return;
+  std::erase_if(found->second.unburied, [&](const Dead& dead) {
+    return dead.incarnation == incarnation;
+  });
+}
+
+std::vector<MembershipTable::Member> MembershipTable::Members() const {
+  MutexLock lock(mutex_);
+  std::vector<Member> members;
+  for (const auto& [task, entry] : entries_) members.push_back(entry.member);
+  return members;
+}
+
+MembershipTable::Member MembershipTable::Get(const TaskId& task) const {
+  MutexLock lock(mutex_);
+  auto found = entries_.find(task);
+  return found == entries_.end() ? Member() : found->second.member;
+}
+
+std::vector<TaskId> MembershipTable::NotAlive(TaskType type) const {
+  MutexLock lock(mutex_);
+  std::vector<TaskId> missing;
+  for (const auto& [task, entry] : entries_) {
+    if (task.type == type && entry.member.state != State::kAlive) {
+      missing.push_back(task);
+    }
+  }
+  return missing;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,111 @@
+#ifndef LOCKSTEP_CHIEF_MEMBERSHIP_TABLE_H_
+#define LOCKSTEP_CHIEF_MEMBERSHIP_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/cluster/task_id.h"
+#include "common/mutex.h"
+#include "common/progress.h"
+
+namespace lockstep {
+
+// MembershipTable knows every task of the cluster, which of them live, and
+// what they last said.
+//
+//   missing -> alive -> left
+//              ^   |
+//              |   v lease ended, or a newer incarnation registered
+//              dead
+//
+// Out of left and dead leads only a new incarnation.
+//
+// A dead incarnation of a worker must be cleaned up on the servers before its
+// successor may join: TakeDead() hands it out, Buried() says it is done.
+//
+// Threads: safe to share.
+// Errors:  a call that fails has changed nothing.
+class MembershipTable {
+ public:
+  enum class State { kMissing, kAlive, kDead, kLeft };
+
+  struct Member {
+    TaskId task;
+    State state = State::kMissing;
+    uint64_t incarnation = 0;
+    absl::Time last_heartbeat = absl::InfinitePast();
+    absl::Time since = absl::InfinitePast();  // in this state
+    std::string leave_reason;                 // of kLeft
+    Progress progress;
+  };
+
+  // An incarnation that ended without leaving, or was replaced.
+  struct Dead {
+    TaskId task;
+    uint64_t incarnation = 0;
+    std::string reason;
+  };
+
+  MembershipTable(const std::vector<TaskId>& tasks, absl::Duration lease);
+
+  // Makes an incarnation the member for its task.
+  //
+  //   kNotFound            the cluster has no such task
+  //   kFailedPrecondition  a newer incarnation has registered, or this one
+  //                        has left or was declared dead
+  //   kUnavailable         its predecessor is being cleaned up; retry. One
+  //                        that was alive is dead from now on
+  absl::Status Register(const TaskId& task, uint64_t incarnation,
+                        absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Renews a lease. `progress` may be null.
+  //
+  //   kNotFound            the cluster has no such task
+  //   kAborted             its lease had ended; register with a new
+  //                        incarnation
+  //   kFailedPrecondition  not the member: replaced, or never registered
+  absl::Status Heartbeat(const TaskId& task, uint64_t incarnation,
+                         const Progress* progress, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends a membership in good order. Errors as Heartbeat.
+  absl::Status Leave(const TaskId& task, uint64_t incarnation,
+                     const std::string& reason, const Progress* progress,
+                     absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Declares members dead whose lease has ended, and returns all that are dead
+  // or left and not buried.
+  std::vector<Dead> TakeDead(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Buried(const TaskId& task, uint64_t incarnation)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::vector<Member> Members() const ABSL_LOCKS_EXCLUDED(mutex_);
+  Member Get(const TaskId& task) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Tasks of `type` that are not alive, ascending.
+  std::vector<TaskId> NotAlive(TaskType type) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Entry {
+    Member member;
+    std::vector<Dead> unburied;
+  };
+
+  absl::Status CheckMember(const TaskId& task, uint64_t incarnation) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const absl::Duration lease_;
+
+  mutable Mutex mutex_;
+  std::map<TaskId, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_MEMBERSHIP_TABLE_H_

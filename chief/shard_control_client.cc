@@ -1,0 +1,233 @@
+#include "chief/shard_control_client.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/grpc_channel.h"
+#include "common/grpc_status.h"
+#include "common/grpc_tensor_codec.h"
+#include "common/job/job_config_codec.h"
+#include "common/status_macros.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/impl/codegen/client_unary_call.h"
+#include "grpcpp/impl/codegen/rpc_method.h"
+
+namespace lockstep {
+namespace {
+
+// Long enough for any server that lives; a dead one is found by its lease.
+constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+// A server that is being created clears memory for all its variables.
+constexpr absl::Duration kSetupDeadline = absl::Seconds(60);
+
+void Prepare(grpc::ClientContext& context, absl::Duration deadline) {
+  context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+}
+
+// A unary call in flight, which lives until its callback has run.
+template <typename Request, typename Response>
+struct Call {
+  grpc::ClientContext context;
+  Request request;
+  Response response;
+};
+
+}  // namespace
+
+ShardControlClient::ShardControlClient(const std::string& address,
+                                       const Sender& chief)
+    : chief_(chief),
+      channel_(MakeChannel(address)),
+      stub_(v1::ShardControlService::NewStub(channel_)) {}
+
+v1::ChiefIdentity ShardControlClient::Chief() const {
+  v1::ChiefIdentity identity;
+  *identity.mutable_identity() = ToProto(chief_);
+  identity.set_epoch(epoch_);
+  return identity;
+}
+
+absl::StatusOr<uint64_t> ShardControlClient::TakeEpoch() {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::TakeEpochRequest request;
+  v1::TakeEpochResponse response;
+  *request.mutable_chief() = Chief();
+  LOCKSTEP_RETURN_IF_ERROR(
+      FromGrpcStatus(stub_->TakeEpoch(&context, request, &response)));
+  return response.epoch();
+}
+
+absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
+    const JobConfig& job, const Plan& plan,
+    absl::Span<const PlannedPart> parts) {
+  grpc::ClientContext context;
+  Prepare(context, kSetupDeadline);
+  v1::CreateShardRequest request;
+  v1::CreateShardResponse response;
+  *request.mutable_chief() = Chief();
+  *request.mutable_job() = ToProto(job);
+  for (const VariableSpec& variable : plan.variables) {
+    *request.add_variables() = ToProto(variable);
+  }
+  for (const PlannedPart& part : parts) *request.add_parts() = ToProto(part);
+  LOCKSTEP_RETURN_IF_ERROR(
+      FromGrpcStatus(stub_->CreateShard(&context, request, &response)));
+  return Created{{response.slots().begin(), response.slots().end()},
+                 {response.scalars().begin(), response.scalars().end()}};
+}
+
+absl::Status ShardControlClient::CallRaw(const std::string& method,
+                                         const grpc::ByteBuffer& request,
+                                         grpc::ByteBuffer& response) {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  const std::string name =
+      absl::StrCat("/lockstep.v1.ShardControlService/", method);
+  const grpc::internal::RpcMethod rpc(name.c_str(),
+                                      grpc::internal::RpcMethod::NORMAL_RPC);
+  return FromGrpcStatus(
+      grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+          channel_.get(), rpc, &context, request, &response));
+}
+
+absl::Status ShardControlClient::WriteParts(int first_part, int num_parts,
+                                            int tensor,
+                                            absl::Span<const char> bytes) {
+  v1::WritePartsHeader header;
+  *header.mutable_chief() = Chief();
+  header.mutable_selector()->mutable_parts()->set_first_part(first_part);
+  header.mutable_selector()->mutable_parts()->set_num_parts(num_parts);
+  header.mutable_selector()->set_tensor(tensor);
+  const grpc::Slice payload = UnownedSlice(bytes.data(), bytes.size());
+  grpc::ByteBuffer response;
+  return CallRaw("WriteParts",
+                 EncodeTensorMessage(header, absl::MakeConstSpan(&payload, 1)),
+                 response);
+}
+
+absl::Status ShardControlClient::Activate(int64_t global_step,
+                                          const std::vector<float>& scalars) {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::ActivateRequest request;
+  v1::ActivateResponse response;
+  *request.mutable_chief() = Chief();
+  request.set_global_step(global_step);
+  request.mutable_scalars()->Assign(scalars.begin(), scalars.end());
+  return FromGrpcStatus(stub_->Activate(&context, request, &response));
+}
+
+void ShardControlClient::TakeAndApply(int64_t step, TakeCallback callback) {
+  auto call = std::make_shared<
+      Call<v1::TakeAndApplyRequest, v1::TakeAndApplyResponse>>();
+  Prepare(call->context, kCallDeadline);
+  *call->request.mutable_chief() = Chief();
+  call->request.set_step(step);
+  stub_->async()->TakeAndApply(
+      &call->context, &call->request, &call->response,
+      [call, callback = std::move(callback)](const grpc::Status& status) {
+        callback(FromGrpcStatus(status), call->response);
+      });
+}
+
+void ShardControlClient::Commit(int64_t step, int64_t attempt,
+                                CommitCallback callback) {
+  auto call = std::make_shared<Call<v1::CommitRequest, v1::CommitResponse>>();
+  Prepare(call->context, kCallDeadline);
+  *call->request.mutable_chief() = Chief();
+  call->request.set_step(step);
+  call->request.set_attempt(attempt);
+  stub_->async()->Commit(
+      &call->context, &call->request, &call->response,
+      [call, callback = std::move(callback)](const grpc::Status& status) {
+        callback(FromGrpcStatus(status), call->response);
+      });
+}
+
+absl::Status ShardControlClient::CommitAndWait(int64_t step, int64_t attempt) {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::CommitRequest request;
+  v1::CommitResponse response;
+  *request.mutable_chief() = Chief();
+  request.set_step(step);
+  request.set_attempt(attempt);
+  return FromGrpcStatus(stub_->Commit(&context, request, &response));
+}
+
+absl::StatusOr<ShardControlClient::Expired> ShardControlClient::ExpireWorker(
+    int worker, uint64_t incarnation, const std::string& reason, int64_t step,
+    int64_t attempt) {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::ExpireWorkerRequest request;
+  v1::ExpireWorkerResponse response;
+  *request.mutable_chief() = Chief();
+  request.set_worker(worker);
+  request.set_incarnation(incarnation);
+  request.set_reason(reason);
+  request.set_step(step);
+  request.set_attempt(attempt);
+  LOCKSTEP_RETURN_IF_ERROR(
+      FromGrpcStatus(stub_->ExpireWorker(&context, request, &response)));
+  return Expired{response.held_announcement(), response.held_token(),
+                 response.step(), response.attempt()};
+}
+
+absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
+  grpc::ClientContext context;
+  Prepare(context, kSetupDeadline);
+  v1::BeginSnapshotRequest request;
+  v1::BeginSnapshotResponse response;
+  *request.mutable_chief() = Chief();
+  LOCKSTEP_RETURN_IF_ERROR(
+      FromGrpcStatus(stub_->BeginSnapshot(&context, request, &response)));
+  return ShardSnapshot{response.global_step(),
+                  {response.scalars().begin(), response.scalars().end()}};
+}
+
+absl::Status ShardControlClient::ReadSnapshot(int first_part, int num_parts,
+                                              int tensor,
+                                              absl::Span<char> bytes) {
+  v1::ReadSnapshotRequest request;
+  *request.mutable_chief() = Chief();
+  request.mutable_selector()->mutable_parts()->set_first_part(first_part);
+  request.mutable_selector()->mutable_parts()->set_num_parts(num_parts);
+  request.mutable_selector()->set_tensor(tensor);
+  grpc::ByteBuffer response;
+  LOCKSTEP_RETURN_IF_ERROR(
+      CallRaw("ReadSnapshot", EncodeMessage(request), response));
+  v1::ReadSnapshotHeader header;
+  TensorPayload payload;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
+  if (payload.size != bytes.size()) {
+    return absl::InternalError(
+        absl::StrCat("ReadSnapshot answered ", payload.size, " bytes; ",
+                     bytes.size(), " were asked for"));
+  }
+  payload.CopyTo(bytes.data());
+  return absl::OkStatus();
+}
+
+absl::Status ShardControlClient::EndSnapshot() {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::EndSnapshotRequest request;
+  v1::EndSnapshotResponse response;
+  *request.mutable_chief() = Chief();
+  return FromGrpcStatus(stub_->EndSnapshot(&context, request, &response));
+}
+
+absl::Status ShardControlClient::CloseTokens() {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::CloseTokensRequest request;
+  v1::CloseTokensResponse response;
+  *request.mutable_chief() = Chief();
+  return FromGrpcStatus(stub_->CloseTokens(&context, request, &response));
+}
+
+}  // namespace lockstep

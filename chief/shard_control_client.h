@@ -1,0 +1,90 @@
+#ifndef LOCKSTEP_CHIEF_SHARD_CONTROL_CLIENT_H_
+#define LOCKSTEP_CHIEF_SHARD_CONTROL_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "chief/shard_access.h"
+#include "common/job/job_config.h"
+#include "common/plan.h"
+#include "common/wire_codec.h"
+#include "grpcpp/channel.h"
+#include "lockstep/v1/shard_control.grpc.pb.h"
+
+namespace lockstep {
+
+// ShardControlClient steers one server in the name of the chief.
+//
+// Setup calls wait for the server, until their deadline, and may be repeated.
+// The calls of a step return at once and report through a callback, which runs
+// in a thread of gRPC's; they end within `kCallDeadline` whatever happens.
+//
+// Threads: safe to share.
+// Errors:  those of ShardControlService, and kDeadlineExceeded.
+class ShardControlClient final : public ShardAccess {
+ public:
+  // What the state of a shard consists of beside the variables.
+  struct Created {
+    std::vector<std::string> slots;    // names after the variable's
+    std::vector<std::string> scalars;  // names, of the optimizer
+  };
+  struct Expired {
+    bool held_announcement = false;
+    bool held_token = false;
+    int64_t step = 0;
+    int64_t attempt = 0;
+  };
+  using TakeCallback =
+      std::function<void(absl::Status, const v1::TakeAndApplyResponse&)>;
+  using CommitCallback =
+      std::function<void(absl::Status, const v1::CommitResponse&)>;
+
+  ShardControlClient(const std::string& address, const Sender& chief);
+
+  absl::StatusOr<uint64_t> TakeEpoch();
+  void set_epoch(uint64_t epoch) { epoch_ = epoch; }
+
+  // `parts` are this server's, by index.
+  absl::StatusOr<Created> CreateShard(const JobConfig& job, const Plan& plan,
+                                      absl::Span<const PlannedPart> parts);
+  absl::Status WriteParts(int first_part, int num_parts, int tensor,
+                          absl::Span<const char> bytes) override;
+  absl::Status Activate(int64_t global_step, const std::vector<float>& scalars);
+
+  void TakeAndApply(int64_t step, TakeCallback callback);
+  void Commit(int64_t step, int64_t attempt, CommitCallback callback);
+  absl::Status CommitAndWait(int64_t step, int64_t attempt);
+
+  // `step` and `attempt` are what ps task 0 answered; 0 when asking it.
+  absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
+                                       const std::string& reason, int64_t step,
+                                       int64_t attempt);
+
+  absl::StatusOr<ShardSnapshot> BeginSnapshot();
+  absl::Status ReadSnapshot(int first_part, int num_parts, int tensor,
+                            absl::Span<char> bytes) override;
+  absl::Status EndSnapshot();
+  absl::Status CloseTokens();
+
+ private:
+  v1::ChiefIdentity Chief() const;
+  // Calls an RPC that has a payload, as raw bytes.
+  absl::Status CallRaw(const std::string& method,
+                       const grpc::ByteBuffer& request,
+                       grpc::ByteBuffer& response);
+
+  const Sender chief_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::ShardControlService::Stub> stub_;
+  uint64_t epoch_ = 0;  // set once, before any thread shares the client
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_SHARD_CONTROL_CLIENT_H_

@@ -1,0 +1,64 @@
+#ifndef LOCKSTEP_CHIEF_SHARD_GROUP_CLIENT_H_
+#define LOCKSTEP_CHIEF_SHARD_GROUP_CLIENT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/checkpoint_transfer.h"
+#include "chief/shard_control_client.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/job/job_config.h"
+#include "common/plan.h"
+
+namespace lockstep {
+
+// ShardGroupClient is all servers of a job, where the chief asks all of them
+// the same: create, restore, open, copy aside.
+//
+// Errors: those of ShardControlClient, with the server named in front.
+class ShardGroupClient {
+ public:
+  // `addresses` by index of the ps task.
+  ShardGroupClient(const std::vector<std::string>& addresses,
+                   const Sender& chief);
+
+  int size() const { return static_cast<int>(clients_.size()); }
+  ShardControlClient& server(int index) { return *clients_[index]; }
+
+  // Draws an epoch from ps task 0, which shuts out any chief before.
+  absl::StatusOr<uint64_t> TakeEpoch();
+
+  // Creates every part with its initial value.
+  absl::StatusOr<StateMap> Create(const JobConfig& job, const Plan& plan);
+
+  absl::StatusOr<std::vector<float>> Restore(
+      const CheckpointReader& checkpoint, const StateMap& map);
+
+  // Opens the servers, ps task 0 last: no token before all are open.
+  absl::Status Activate(int64_t global_step,
+                        const std::vector<float>& scalars);
+
+  // Copies the state of `step`, which ps task 0 has committed, aside on all
+  // servers. `attempt` is the one that was committed.
+  absl::StatusOr<std::vector<float>> BeginSnapshot(int64_t step,
+                                                   int64_t attempt);
+  void EndSnapshot();
+
+  // Takes a dead worker out of the step at hand everywhere. Returns what ps
+  // task 0 said.
+  absl::StatusOr<ShardControlClient::Expired> ExpireWorker(
+      int worker, uint64_t incarnation, const std::string& reason);
+
+  std::vector<ShardAccess*> Access();
+
+ private:
+  std::vector<std::unique_ptr<ShardControlClient>> clients_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_SHARD_GROUP_CLIENT_H_

@@ -1,0 +1,12 @@
+# Tools that make a build faster where they are installed and are not missed
+# where they are not: a compiler cache and a quicker linker.
+
+find_program(LOCKSTEP_CCACHE ccache)
+if(LOCKSTEP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${LOCKSTEP_CCACHE})
+endif()
+
+find_program(LOCKSTEP_LLD ld.lld)
+if(LOCKSTEP_LLD AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld=")
+  add_link_options(-fuse-ld=lld)
+endif()

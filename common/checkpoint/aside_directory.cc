@@ -1,0 +1,122 @@
+#include "common/checkpoint/aside_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/step_directory.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::string_view kPrefix = ".tmp-step-";
+constexpr int kMaxNames = 1000;
+
+absl::Status Error(const std::error_code& error, const std::string& path,
+                   absl::string_view act) {
+  return absl::ErrnoToStatus(error.value(),
+                             absl::StrCat(path, ": cannot ", act));
+}
+
+struct Lock {
+  int fd = -1;
+  bool taken = false;  // by somebody else
+};
+
+Lock TryLock(const std::string& path) {
+  Lock lock;
+  lock.fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock.fd < 0) return lock;
+  if (flock(lock.fd, LOCK_EX | LOCK_NB) == 0) return lock;
+  lock.taken = errno == EWOULDBLOCK;
+  close(std::exchange(lock.fd, -1));
+  return lock;
+}
+
+absl::Status RemoveIfStale(const std::string& path) {
+  const Lock lock = TryLock(path);
+  if (lock.taken) return absl::OkStatus();
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (lock.fd >= 0) close(lock.fd);
+  if (error) return Error(error, path, "remove what a killed process left");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<AsideDirectory> AsideDirectory::Create(const std::string& parent,
+                                                      int64_t step) {
+  for (int i = 0; i < kMaxNames; ++i) {
+    const std::string path =
+        (fs::path(parent) /
+         absl::StrCat(".tmp-", StepDirectoryName(step), "-", i))
+            .string();
+    std::error_code error;
+    const bool made = fs::create_directory(path, error);
+    if (error && error != std::errc::file_exists) {
+      return Error(error, path, "create the directory");
+    }
+    if (!made) continue;
+    const Lock lock = TryLock(path);
+    // Taken in this very moment by a sweep for stale ones, which removes it.
+    if (lock.taken) continue;
+    return AsideDirectory(path, lock.fd);
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat(parent, ": has ", kMaxNames, " aside directories of step ",
+                   step, ": remove ", kPrefix, "*"));
+}
+
+AsideDirectory::AsideDirectory(std::string path, int lock)
+    : path_(std::move(path)), lock_(lock) {}
+
+AsideDirectory::AsideDirectory(AsideDirectory&& other) noexcept
+    : path_(std::exchange(other.path_, {})),
+      lock_(std::exchange(other.lock_, -1)) {}
+
+AsideDirectory::~AsideDirectory() {
+  std::error_code ignored;  // a sweep for stale ones will try again
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+  if (lock_ >= 0) close(lock_);
+}
+
+absl::Status AsideDirectory::MoveTo(const std::string& target) {
+  std::error_code error;
+  fs::rename(path_, target, error);
+  if (error) return Error(error, path_, absl::StrCat("rename to ", target));
+  path_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status RemoveStaleAsides(const std::string& parent) {
+  std::vector<std::string> asides;
+  std::error_code error;
+  fs::directory_iterator entry(parent, error);
+  if (error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  while (!error && entry != fs::directory_iterator()) {
+    if (absl::StartsWith(entry->path().filename().string(), kPrefix)) {
+      asides.push_back(entry->path().string());
+    }
+    entry.increment(error);
+  }
+  absl::Status result;
+  if (error) result = Error(error, parent, "list the directory");
+  for (const std::string& aside : asides) {
+    result.Update(RemoveIfStale(aside));
+  }
+  return result;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,148 @@
+#include "common/checkpoint/checkpoint_store.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/aside_directory.h"
+#include "common/checkpoint/posix_file.h"
+#include "common/checkpoint/sha256.h"
+#include "common/checkpoint/step_directory.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status MakeDirectory(const std::string& directory) {
+  if (directory.empty()) {
+    return absl::InvalidArgumentError(
+        "the checkpoint directory is empty, want a path");
+  }
+  std::error_code error;
+  if (!fs::create_directories(directory, error) && !error) {
+    return absl::OkStatus();
+  }
+  if (error) {
+    return absl::ErrnoToStatus(error.value(),
+                               absl::StrCat(directory, ": cannot create it"));
+  }
+  const fs::path parent = fs::absolute(directory, error).parent_path();
+  return SyncDirectory(parent.string());
+}
+
+absl::Status VerifyFile(const std::string& path, const CheckpointFile& file) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(path));
+  if (sha256 == file.sha256) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(path, ": sha256 is ", sha256, ", the manifest says ",
+                   file.sha256, "; the checkpoint is damaged: use another"));
+}
+
+std::string Warning(const absl::Status& status) {
+  return absl::StrCat("checkpoint passed over: ", status.message());
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(std::string directory)
+    : directory_(std::move(directory)) {}
+
+absl::StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointStore::Begin(
+    int64_t step, const CheckpointTensors& tensors) const {
+  LOCKSTEP_RETURN_IF_ERROR(MakeDirectory(directory_));
+  return CheckpointWriter::Create(directory_, step, tensors);
+}
+
+absl::StatusOr<CheckpointList> CheckpointStore::List() const {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
+                            ListStepDirectories(directory_));
+  CheckpointList list;
+  for (int64_t step : steps) {
+    absl::StatusOr<Manifest> manifest = ReadCompleteManifest(directory_, step);
+    if (manifest.ok()) {
+      list.complete.push_back(*std::move(manifest));
+    } else {
+      list.warnings.push_back(Warning(manifest.status()));
+    }
+  }
+  return list;
+}
+
+absl::StatusOr<LatestCheckpoint> CheckpointStore::Latest() const {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<int64_t> steps,
+                            ListStepDirectories(directory_));
+  LatestCheckpoint latest;
+  for (; !steps.empty(); steps.pop_back()) {
+    absl::StatusOr<Manifest> manifest =
+        ReadCompleteManifest(directory_, steps.back());
+    if (manifest.ok()) {
+      latest.manifest = *std::move(manifest);
+      break;
+    }
+    latest.warnings.push_back(Warning(manifest.status()));
+  }
+  return latest;
+}
+
+absl::StatusOr<CheckpointReader> CheckpointStore::Open(int64_t step) const {
+  return CheckpointReader::Open(directory_, step);
+}
+
+absl::Status CheckpointStore::Verify(int64_t step) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader reader, Open(step));
+  const fs::path place = fs::path(directory_) / StepDirectoryName(step);
+  for (const CheckpointFile& file : reader.manifest().files) {
+    LOCKSTEP_RETURN_IF_ERROR(VerifyFile((place / file.name).string(), file));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int64_t>> CheckpointStore::StepsToRemove(
+    int64_t keep) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<int64_t> steps,
+                            ListStepDirectories(directory_));
+  std::vector<int64_t> older;
+  for (; !steps.empty(); steps.pop_back()) {
+    const absl::Status found =
+        ReadCompleteManifest(directory_, steps.back()).status();
+    const bool enough = keep == 0;
+    if (found.ok() && !enough) --keep;
+    if (enough && (found.ok() || absl::IsDataLoss(found))) {
+      older.push_back(steps.back());
+    }
+  }
+  std::reverse(older.begin(), older.end());
+  return older;
+}
+
+absl::StatusOr<std::vector<int64_t>> CheckpointStore::Prune(
+    int64_t keep) const {
+  if (keep < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("keep is ", keep, ", want at least 1"));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(RemoveStaleAsides(directory_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
+                            StepsToRemove(keep));
+  for (int64_t step : steps) {
+    // Away in one go first, so that nobody ever finds half of it.
+    LOCKSTEP_ASSIGN_OR_RETURN(const AsideDirectory trash,
+                              AsideDirectory::Create(directory_, step));
+    const std::string name = StepDirectoryName(step);
+    std::error_code error;
+    fs::rename(fs::path(directory_) / name, fs::path(trash.path()) / name,
+               error);
+    if (error) {
+      return absl::ErrnoToStatus(
+          error.value(),
+          absl::StrCat(directory_, "/", name, ": cannot remove it"));
+    }
+  }
+  return steps;
+}
+
+}  // namespace lockstep

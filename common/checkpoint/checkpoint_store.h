@@ -1,0 +1,87 @@
+#ifndef LOCKSTEP_COMMON_CHECKPOINT_CHECKPOINT_STORE_H_
+#define LOCKSTEP_COMMON_CHECKPOINT_CHECKPOINT_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/checkpoint/checkpoint_writer.h"
+#include "common/checkpoint/manifest.h"
+
+namespace lockstep {
+
+// The complete checkpoints, oldest first, and one line for each that was
+// passed over: its file, what is wrong with it and what to do.
+struct CheckpointList {
+  std::vector<Manifest> complete;
+  std::vector<std::string> warnings;
+};
+
+// The newest complete checkpoint, if there is any, and one line for each newer
+// one that was passed over.
+struct LatestCheckpoint {
+  std::optional<Manifest> manifest;
+  std::vector<std::string> warnings;
+};
+
+// CheckpointStore is the directory with all checkpoints of a job:
+//
+//   <directory>/step-00001500/{model.safetensors,optimizer.safetensors,
+//                              manifest.json}
+//   <directory>/.tmp-step-...   in the making, or left by a killed process
+//
+// It keeps nothing in memory: any number of processes may look into one
+// directory; one at a time, the chief, writes and prunes.
+//
+// Threads: safe to share, as far as that rule goes.
+// Errors:  messages have the path and the system's own text.
+class CheckpointStore {
+ public:
+  // Nothing is touched; a directory that does not exist is empty until
+  // Begin() makes it.
+  explicit CheckpointStore(std::string directory);
+
+  const std::string& directory() const { return directory_; }
+
+  // Starts the checkpoint of `step`; see CheckpointWriter::Create() for its
+  // errors.
+  absl::StatusOr<std::unique_ptr<CheckpointWriter>> Begin(
+      int64_t step, const CheckpointTensors& tensors) const;
+
+  // Both fail only if the directory cannot be listed: a damaged checkpoint is
+  // a warning.
+  absl::StatusOr<CheckpointList> List() const;
+  absl::StatusOr<LatestCheckpoint> Latest() const;
+
+  // See CheckpointReader::Open().
+  absl::StatusOr<CheckpointReader> Open(int64_t step) const;
+
+  // Compares every file with its hash, and opens it.
+  //
+  //   kNotFound            no checkpoint of this step
+  //   kDataLoss            damaged; names the file, the value found and wanted
+  //   kFailedPrecondition  of a newer format version
+  absl::Status Verify(int64_t step) const;
+
+  // Keeps the newest `keep` complete checkpoints and removes what is older
+  // than they, damaged ones too; with fewer than that it removes none. Also
+  // removes what killed processes left aside. A checkpoint that cannot be
+  // judged (a newer format, no permission) stays. Returns the steps removed.
+  //
+  //   kInvalidArgument  keep < 1
+  absl::StatusOr<std::vector<int64_t>> Prune(int64_t keep) const;
+
+ private:
+  absl::StatusOr<std::vector<int64_t>> StepsToRemove(int64_t keep) const;
+
+  const std::string directory_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_CHECKPOINT_CHECKPOINT_STORE_H_

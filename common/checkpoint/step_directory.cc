@@ -1,0 +1,121 @@
+#include "common/checkpoint/step_directory.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "common/checkpoint/posix_file.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::string_view kPrefix = "step-";
+
+absl::Status Damaged(const fs::path& path, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat(
+      path.string(), ": ", what, "; the checkpoint is damaged: use another"));
+}
+
+absl::StatusOr<Manifest> ReadManifestFile(const fs::path& path) {
+  const absl::StatusOr<std::string> text =
+      ReadWholeFile(path.string(), kMaxManifestBytes);
+  if (absl::IsNotFound(text.status())) return Damaged(path, "is missing");
+  if (absl::IsInvalidArgument(text.status())) {
+    return Damaged(path, "is not a file of a manifest's size");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(text.status());
+  absl::StatusOr<Manifest> manifest = ParseManifest(*text);
+  if (absl::IsInvalidArgument(manifest.status())) {
+    return Damaged(path, manifest.status().message());
+  }
+  if (manifest.ok()) return manifest;
+  return absl::Status(
+      manifest.status().code(),
+      absl::StrCat(path.string(), ": ", manifest.status().message()));
+}
+
+absl::Status CheckSize(const fs::path& path, uint64_t wanted) {
+  std::error_code error;
+  const uint64_t size = fs::file_size(path, error);
+  if (error) return Damaged(path, error.message());
+  if (size == wanted) return absl::OkStatus();
+  return Damaged(
+      path, absl::StrCat("has ", size, " bytes, the manifest says ", wanted));
+}
+
+absl::Status CheckLists(const Manifest& manifest, const fs::path& path,
+                        absl::string_view name) {
+  for (const CheckpointFile& file : manifest.files) {
+    if (file.name == name) return absl::OkStatus();
+  }
+  return Damaged(path, absl::StrCat("files lacks ", name));
+}
+
+}  // namespace
+
+std::string StepDirectoryName(int64_t step) {
+  return absl::StrFormat("%s%08d", kPrefix, step);
+}
+
+std::optional<int64_t> ParseStepDirectoryName(absl::string_view name) {
+  int64_t step = 0;
+  absl::string_view digits = name;
+  if (!absl::ConsumePrefix(&digits, kPrefix) ||
+      !absl::SimpleAtoi(digits, &step) || step < 0 ||
+      StepDirectoryName(step) != name) {
+    return std::nullopt;
+  }
+  return step;
+}
+
+absl::StatusOr<std::vector<int64_t>> ListStepDirectories(
+    const std::string& directory) {
+  std::vector<int64_t> steps;
+  std::error_code error;
+  fs::directory_iterator entry(directory, error);
+  if (error == std::errc::no_such_file_or_directory) return steps;
+  while (!error && entry != fs::directory_iterator()) {
+    const std::string name = entry->path().filename().string();
+    if (auto step = ParseStepDirectoryName(name)) steps.push_back(*step);
+    entry.increment(error);
+  }
+  if (error) {
+    return absl::ErrnoToStatus(
+        error.value(), absl::StrCat(directory, ": cannot list checkpoints"));
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+absl::StatusOr<Manifest> ReadCompleteManifest(const std::string& directory,
+                                              int64_t step) {
+  const fs::path place = fs::path(directory) / StepDirectoryName(step);
+  std::error_code error;
+  if (!fs::exists(place, error) && !error) {
+    return absl::NotFoundError(absl::StrCat(
+        place.string(), ": there is no checkpoint of step ", step));
+  }
+  const fs::path path = place / kManifestFile;
+  LOCKSTEP_ASSIGN_OR_RETURN(Manifest manifest, ReadManifestFile(path));
+  if (manifest.global_step != step) {
+    return Damaged(
+        path, absl::StrCat("global_step is ", manifest.global_step, ", want ",
+                           step, " as the directory's name"));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckLists(manifest, path, kModelFile));
+  LOCKSTEP_RETURN_IF_ERROR(CheckLists(manifest, path, kOptimizerFile));
+  for (const CheckpointFile& file : manifest.files) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckSize(place / file.name, file.bytes));
+  }
+  return manifest;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,328 @@
+#include "common/chief_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/grpc_channel.h"
+#include "common/grpc_status.h"
+#include "common/job/job_config_codec.h"
+#include "common/log.h"
+#include "common/process.h"
+#include "common/status_macros.h"
+#include "grpcpp/client_context.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kCallDeadline = absl::Seconds(2);
+constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
+constexpr absl::Duration kReportEvery = absl::Seconds(5);
+
+void Prepare(grpc::ClientContext& context) {
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallDeadline));
+}
+
+bool Transient(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+}  // namespace
+
+ChiefClient::ChiefClient(Options options)
+    : options_(std::move(options)),
+      channel_(MakeChannel(options_.address)),
+      stub_(v1::CoordinatorService::NewStub(channel_)) {}
+
+ChiefClient::~ChiefClient() { JoinHeartbeats(); }
+
+v1::Identity ChiefClient::Identity() const {
+  MutexLock lock(mutex_);
+  return ToProto(Sender{job_id_, options_.task, incarnation_});
+}
+
+absl::Status ChiefClient::TryRegister(v1::RegisterResponse& response) {
+  grpc::ClientContext context;
+  Prepare(context);
+  v1::RegisterRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_protocol_version(kProtocolVersion);
+  request.set_program_version("0.1.0");
+  request.set_address(options_.own_address);
+  request.set_expected_job(options_.expected_job);
+  return FromGrpcStatus(stub_->Register(&context, request, &response));
+}
+
+absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
+  JoinHeartbeats();
+  {
+    MutexLock lock(mutex_);
+    job_id_.clear();
+    incarnation_ = DrawIncarnation();
+    ended_ = false;
+    lease_lost_ = false;
+    heartbeats_stop_ = false;
+  }
+  const absl::Time began = absl::Now();
+  absl::Time reported = began;
+  v1::RegisterResponse response;
+  while (true) {
+    if (stopped()) return absl::CancelledError("stopped before registration");
+    const absl::Status status = TryRegister(response);
+    if (status.ok()) break;
+    if (!Transient(status)) return status;
+    if (absl::Now() - reported > kReportEvery) {
+      reported = absl::Now();
+      spdlog::info("waiting for the chief at {} since {}: {}",
+                   options_.address, absl::FormatDuration(reported - began),
+                   std::string(status.message()));
+    }
+    Pause(kRetryPause);
+  }
+  Membership membership;
+  LOCKSTEP_ASSIGN_OR_RETURN(membership.job, FromProto(response.job()));
+  membership.job_id = response.job_id();
+  membership.num_workers = response.num_workers();
+  {
+    MutexLock lock(mutex_);
+    job_id_ = response.job_id();
+    membership.incarnation = incarnation_;
+  }
+  spdlog::info("registered with the chief at {}, job {}", options_.address,
+               membership.job_id);
+  heartbeats_ = std::thread(
+      [this, interval = membership.job.heartbeat_interval] {
+        Heartbeats(interval);
+      });
+  return membership;
+}
+
+absl::Status ChiefClient::DescribeModel(
+    const std::vector<VariableSpec>& variables) {
+  v1::DescribeModelRequest request;
+  *request.mutable_identity() = Identity();
+  for (const VariableSpec& variable : variables) {
+    *request.add_variables() = ToProto(variable);
+  }
+  while (!stopped() && !ended()) {
+    grpc::ClientContext context;
+    Prepare(context);
+    v1::DescribeModelResponse response;
+    const absl::Status status =
+        FromGrpcStatus(stub_->DescribeModel(&context, request, &response));
+    if (!Transient(status)) return status;
+    Pause(kRetryPause);
+  }
+  return absl::CancelledError("the job ended");
+}
+
+absl::StatusOr<Plan> ChiefClient::WaitForPlan(int num_servers,
+                                              int64_t& global_step) {
+  const absl::Time began = absl::Now();
+  absl::Time reported = began;
+  while (!stopped() && !ended()) {
+    grpc::ClientContext context;
+    Prepare(context);
+    v1::GetPlanRequest request;
+    v1::GetPlanResponse response;
+    *request.mutable_identity() = Identity();
+    const absl::Status status =
+        FromGrpcStatus(stub_->GetPlan(&context, request, &response));
+    if (!status.ok() && !Transient(status)) return status;
+    if (status.ok() && response.ready()) {
+      global_step = response.global_step();
+      return PlanFromProto(response, num_servers);
+    }
+    if (absl::Now() - reported > kReportEvery) {
+      reported = absl::Now();
+      spdlog::info("waiting for the variables since {}; the chief waits for {}",
+                   absl::FormatDuration(reported - began),
+                   status.ok() ? response.waiting_for() : "a connection");
+    }
+    Pause(kRetryPause);
+  }
+  return absl::CancelledError("the job ended");
+}
+
+absl::Status ChiefClient::ReportEvaluation(int64_t step, double loss,
+                                           double accuracy, int64_t examples) {
+  v1::ReportEvaluationRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_global_step(step);
+  request.set_loss(loss);
+  request.set_accuracy(accuracy);
+  request.set_examples(examples);
+  while (!stopped() && !ended()) {
+    grpc::ClientContext context;
+    Prepare(context);
+    v1::ReportEvaluationResponse response;
+    const absl::Status status =
+        FromGrpcStatus(stub_->ReportEvaluation(&context, request, &response));
+    if (!Transient(status)) return status;
+    Pause(kRetryPause);
+  }
+  return absl::CancelledError("the job ended");
+}
+
+void ChiefClient::AskToStop(const std::string& reason) {
+  grpc::ClientContext context;
+  Prepare(context);
+  v1::StopRequest request;
+  request.set_reason(absl::StrCat(options_.task.ToString(), ": ", reason));
+  v1::StopResponse response;
+  // Nobody to ask: then nobody can make a checkpoint either.
+  const grpc::Status status = stub_->Stop(&context, request, &response);
+  if (!status.ok()) {
+    spdlog::warn("could not ask the chief to stop: {}",
+                 status.error_message());
+  }
+}
+
+void ChiefClient::Leave(const std::string& reason) {
+  v1::LeaveRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_reason(reason);
+  if (options_.progress) *request.mutable_progress() = ToProto(options_.progress());
+  grpc::ClientContext context;
+  Prepare(context);
+  v1::LeaveResponse response;
+  // A chief that does not hear it finds out by the lease.
+  const grpc::Status status = stub_->Leave(&context, request, &response);
+  if (!status.ok()) {
+    spdlog::info("could not say good-bye to the chief: {}",
+                 status.error_message());
+  }
+  JoinHeartbeats();
+}
+
+void ChiefClient::Stop() {
+  MutexLock lock(mutex_);
+  stopped_ = true;
+  changed_.SignalAll();
+}
+
+bool ChiefClient::ended() const {
+  MutexLock lock(mutex_);
+  return ended_;
+}
+
+absl::Status ChiefClient::end() const {
+  MutexLock lock(mutex_);
+  return end_;
+}
+
+bool ChiefClient::lease_lost() const {
+  MutexLock lock(mutex_);
+  return lease_lost_;
+}
+
+bool ChiefClient::stopped() const {
+  MutexLock lock(mutex_);
+  return stopped_;
+}
+
+bool ChiefClient::WaitForEnd(absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  MutexLock lock(mutex_);
+  while (!ended_ && !stopped_) {
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration()) break;
+    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
+  }
+  return ended_;
+}
+
+void ChiefClient::set_on_end(std::function<void()> on_end) {
+  MutexLock lock(mutex_);
+  on_end_ = std::move(on_end);
+}
+
+void ChiefClient::Pause(absl::Duration duration) {
+  const absl::Time deadline = absl::Now() + duration;
+  MutexLock lock(mutex_);
+  while (!stopped_ && !heartbeats_stop_) {
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration()) break;
+    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
+  }
+}
+
+void ChiefClient::End(const absl::Status& status, bool lease_lost) {
+  std::function<void()> on_end;
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+    end_ = status;
+    lease_lost_ = lease_lost;
+    on_end = on_end_;
+    changed_.SignalAll();
+  }
+  if (on_end) on_end();
+}
+
+bool ChiefClient::Beat(absl::Time& last_answer) {
+  v1::HeartbeatRequest request;
+  *request.mutable_identity() = Identity();
+  if (options_.progress) *request.mutable_progress() = ToProto(options_.progress());
+  grpc::ClientContext context;
+  Prepare(context);
+  v1::HeartbeatResponse response;
+  const absl::Status status =
+      FromGrpcStatus(stub_->Heartbeat(&context, request, &response));
+  if (Transient(status)) {
+    const absl::Duration silence = absl::Now() - last_answer;
+    if (silence < options_.chief_timeout) return false;
+    End(absl::UnavailableError(absl::StrCat(
+        "the chief at ", options_.address, " is gone: no answer for ",
+        absl::FormatDuration(absl::Trunc(silence, absl::Milliseconds(100))))));
+    return true;
+  }
+  if (!status.ok()) {
+    End(absl::UnavailableError(status.message()), absl::IsAborted(status));
+    return true;
+  }
+  last_answer = absl::Now();
+  switch (response.state()) {
+    case v1::JOB_DONE:
+      End(absl::OkStatus());
+      return true;
+    case v1::JOB_STOPPED:
+      End(absl::CancelledError(response.reason()));
+      return true;
+    case v1::JOB_FAILED:
+      End(absl::AbortedError(response.reason()));
+      return true;
+    default:
+      return false;
+  }
+}
+
+void ChiefClient::Heartbeats(absl::Duration interval) {
+  absl::Time last_answer = absl::Now();
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      if (heartbeats_stop_) return;
+    }
+    if (Beat(last_answer)) return;
+    const absl::Time deadline = absl::Now() + interval;
+    MutexLock lock(mutex_);
+    while (!heartbeats_stop_) {
+      const absl::Duration left = deadline - absl::Now();
+      if (left <= absl::ZeroDuration()) break;
+      changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
+    }
+  }
+}
+
+void ChiefClient::JoinHeartbeats() {
+  {
+    MutexLock lock(mutex_);
+    heartbeats_stop_ = true;
+    changed_.SignalAll();
+  }
+  if (heartbeats_.joinable()) heartbeats_.join();
+}
+
+}  // namespace lockstep

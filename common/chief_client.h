@@ -1,0 +1,134 @@
+#ifndef LOCKSTEP_COMMON_CHIEF_CLIENT_H_
+#define LOCKSTEP_COMMON_CHIEF_CLIENT_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/job/job_config.h"
+#include "common/mutex.h"
+#include "common/plan.h"
+#include "common/progress.h"
+#include "common/wire_codec.h"
+#include "grpcpp/channel.h"
+#include "lockstep/v1/coordinator.grpc.pb.h"
+
+namespace lockstep {
+
+// ChiefClient is a process's membership in a job: it registers, keeps the
+// lease alive from a thread of its own, and tells how the job ended.
+//
+//   made -> Register() -> heartbeats -> ended (the job's end, or loss of the
+//                                       chief or of the membership)
+//
+// Threads: safe to share, but for Register(), which one thread calls at a time.
+class ChiefClient {
+ public:
+  struct Options {
+    std::string address;       // of the chief
+    TaskId task;
+    std::string own_address;   // where this process serves
+    std::string expected_job;  // job name to insist on; empty: any
+    // Silence after which the chief is taken for dead.
+    absl::Duration chief_timeout = absl::Seconds(10);
+    // What a worker reports; may be empty.
+    std::function<Progress()> progress;
+  };
+
+  struct Membership {
+    std::string job_id;
+    uint64_t incarnation = 0;
+    JobConfig job;
+    int num_workers = 0;
+  };
+
+  explicit ChiefClient(Options options);
+  ~ChiefClient();
+
+  // Waits for the chief, however long it takes to come up, registers with a
+  // new incarnation and starts the heartbeats.
+  //
+  //   kCancelled           Stop() was called meanwhile
+  //   kFailedPrecondition  another job or version
+  //   kNotFound            the chief's cluster has no such task
+  //   kInvalidArgument     a job that this process cannot read
+  absl::StatusOr<Membership> Register();
+
+  // Tells the chief what the model is. Errors as CoordinatorService.
+  absl::Status DescribeModel(const std::vector<VariableSpec>& variables);
+
+  // Waits until variables have their values. Says in the log what is missing.
+  //
+  //   kCancelled  the job ended or Stop() was called meanwhile
+  absl::StatusOr<Plan> WaitForPlan(int num_servers, int64_t& global_step);
+
+  absl::Status ReportEvaluation(int64_t step, double loss, double accuracy,
+                                int64_t examples);
+
+  // Asks the chief to stop the job with a checkpoint, because this process has
+  // to go and the job cannot do without it.
+  void AskToStop(const std::string& reason);
+
+  // Tells the chief that this process leaves in good order, and ends the
+  // heartbeats.
+  void Leave(const std::string& reason);
+
+  // Makes Register() and WaitForPlan() return.
+  void Stop();
+
+  // Why this process must end, once it must: kOk when the job is done,
+  // kCancelled when it was stopped, kAborted when it failed, kUnavailable when
+  // the chief is gone or this incarnation was replaced by a newer one.
+  bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status end() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The end was none: the chief took this process for dead, and it may
+  // register anew.
+  bool lease_lost() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Waits until ended() or Stop(), at most `timeout`; true when ended.
+  bool WaitForEnd(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Called once, from the heartbeat thread, when ended() becomes true.
+  void set_on_end(std::function<void()> on_end)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  v1::Identity Identity() const ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status TryRegister(v1::RegisterResponse& response);
+  void Heartbeats(absl::Duration interval);
+  // One heartbeat; returns true when the process must end.
+  bool Beat(absl::Time& last_answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void End(const absl::Status& status, bool lease_lost = false)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sleeps unless Stop() comes first.
+  void Pause(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
+  void JoinHeartbeats();
+
+  const Options options_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::CoordinatorService::Stub> stub_;
+  std::thread heartbeats_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::string job_id_ ABSL_GUARDED_BY(mutex_);
+  uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  bool heartbeats_stop_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool lease_lost_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> on_end_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_CHIEF_CLIENT_H_

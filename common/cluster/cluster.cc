@@ -1,0 +1,248 @@
+#include "common/cluster/cluster.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/cluster/cluster_normalizer.h"
+#include "common/cluster/excerpt.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+absl::Status ErrorAt(const TfConfig& config, absl::string_view text) {
+  return absl::InvalidArgumentError(absl::StrCat(config.source, ": ", text));
+}
+
+absl::StatusOr<TaskId> ReadSelf(const TfConfig& config) {
+  if (config.task_type.empty()) {
+    return ErrorAt(config,
+                   "task.type is missing; set it to chief, worker, ps or "
+                   "evaluator");
+  }
+  if (!config.task_index.has_value()) {
+    return ErrorAt(config, "task.index is missing; set it, counting from 0");
+  }
+  const absl::StatusOr<TaskType> type = ParseTaskType(config.task_type);
+  if (!type.ok()) {
+    return ErrorAt(config,
+                   absl::StrCat("task.type is ", Excerpt(config.task_type),
+                                ", but must be chief, worker, ps or "
+                                "evaluator"));
+  }
+  if (*config.task_index < 0) {
+    return ErrorAt(config, absl::StrCat("task.index is ", *config.task_index,
+                                        ", but must be 0 or more"));
+  }
+  return TaskId{*type, *config.task_index};
+}
+
+// Tasks that a message lists.
+constexpr size_t kShown = 8;
+
+absl::string_view ProgramFor(TaskType type) {
+  switch (type) {
+    case TaskType::kChief:
+      return "chief";
+    case TaskType::kWorker:
+      return "worker";
+    case TaskType::kPs:
+      return "ps_server";
+    case TaskType::kEvaluator:
+      return "chief --evaluate";
+  }
+  return "another program";
+}
+
+}  // namespace
+
+absl::StatusOr<Cluster> Cluster::Make(const TfConfig& config,
+                                      const ClusterOptions& options) {
+  if (config.cluster.empty()) return MakeLocal(config);
+  LOCKSTEP_ASSIGN_OR_RETURN(const TaskId self, ReadSelf(config));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      NormalizedCluster normalized,
+      NormalizeCluster(config, self, options.allow_port_zero));
+
+  Cluster cluster;
+  cluster.self_ = self;
+  cluster.spec_ = std::move(normalized.spec);
+  cluster.source_ = config.source;
+  cluster.warnings_ = config.warnings;
+  std::move(normalized.warnings.begin(), normalized.warnings.end(),
+            std::back_inserter(cluster.warnings_));
+  if (self.type != TaskType::kEvaluator) {
+    const absl::Status found = cluster.CheckTask(self);
+    if (!found.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          found.message(), "; correct task, or add its address to cluster"));
+    }
+  }
+  return cluster;
+}
+
+absl::StatusOr<Cluster> Cluster::MakeLocal(const TfConfig& config) {
+  const bool is_worker =
+      config.task_type.empty() || config.task_type == "worker";
+  if (!is_worker || config.task_index.value_or(0) != 0) {
+    return ErrorAt(config,
+                   "there is a task but no cluster; add cluster, or remove "
+                   "task (without a cluster it can only be worker 0)");
+  }
+  Cluster cluster;
+  cluster.source_ = config.source;
+  cluster.warnings_ = config.warnings;
+  return cluster;
+}
+
+int Cluster::num_ps() const {
+  return IsEvaluator() ? 0 : NumTasks(TaskType::kPs);
+}
+
+int Cluster::num_workers() const {
+  if (IsEvaluator()) return 0;
+  return IsLocal() ? 1 : NumTasks(TaskType::kWorker);
+}
+
+bool Cluster::has_evaluator() const {
+  return IsEvaluator() || NumTasks(TaskType::kEvaluator) > 0;
+}
+
+std::vector<TaskId> Cluster::Tasks(TaskType type) const {
+  std::vector<TaskId> tasks;
+  for (int index : spec_.TaskIndices(TaskTypeName(type))) {
+    tasks.push_back({type, index});
+  }
+  return tasks;
+}
+
+absl::StatusOr<std::string> Cluster::Address(TaskId task) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckTask(task));
+  return spec_.TaskAddress(TaskTypeName(task.type), task.index);
+}
+
+TaskId Cluster::chief() const {
+  const std::vector<TaskId> chiefs = Tasks(TaskType::kChief);
+  return chiefs.empty() ? TaskId{TaskType::kWorker, 0} : chiefs.front();
+}
+
+absl::StatusOr<bool> Cluster::IsChief(TaskId task) const {
+  if (!HasTask(task)) return CheckTask(task);
+  return task == chief();
+}
+
+absl::StatusOr<int> Cluster::IdInCluster(TaskId task) const {
+  if (task.type == TaskType::kPs) {
+    return Error("a ps task has no place among those that compute");
+  }
+  if (!HasTask(task)) return CheckTask(task);
+  switch (task.type) {
+    case TaskType::kChief:
+      return 0;
+    case TaskType::kWorker:
+      return task.index + NumTasks(TaskType::kChief);
+    default:
+      return task.index;
+  }
+}
+
+absl::StatusOr<int> Cluster::WorkerCount(TaskType type) const {
+  if (type == TaskType::kPs) return Error("ps tasks do not count as workers");
+  if (type == TaskType::kEvaluator && has_evaluator()) return 1;
+  if (IsLocal() && type == TaskType::kWorker) return 1;
+  if (NumTasks(type) == 0) {
+    return Error(absl::StrCat("cluster has no ", TaskTypeName(type), " task"));
+  }
+  return NumTasks(TaskType::kChief) + NumTasks(TaskType::kWorker);
+}
+
+absl::optional<TaskId> Cluster::CollectiveLeader() const {
+  if (IsLocal() || IsEvaluator()) return absl::nullopt;
+  return chief();
+}
+
+absl::Status Cluster::ValidateForParameterServers() const {
+  if (IsLocal()) {
+    return Error("there is no cluster; parameter servers need one");
+  }
+  if (IsEvaluator()) {
+    return Error("task is an evaluator, which takes no part in training");
+  }
+  if (num_ps() == 0) return Error("cluster.ps is empty; add 1 or more ps");
+  if (num_workers() == 0) {
+    return Error("cluster.worker is empty; add 1 or more workers");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cluster::ValidateForAllReduce() const {
+  if (IsLocal()) return Error("there is no cluster; all-reduce needs one");
+  if (self_.type == TaskType::kPs) {
+    return Error("task is a ps, which takes no part in all-reduce");
+  }
+  for (const auto& [job, tasks] : spec_.jobs()) {
+    if (tasks.empty() || spec_.IsDense(job)) continue;
+    return Error(absl::StrCat("cluster.", job, " lacks tasks below ",
+                              tasks.rbegin()->first,
+                              "; all-reduce needs to know all of them"));
+  }
+  if (has_chief() || has_evaluator() || num_workers() > 0) {
+    return absl::OkStatus();
+  }
+  return Error("cluster has no chief, worker or evaluator; add a worker");
+}
+
+int Cluster::NumTasks(TaskType type) const {
+  return spec_.NumTasks(TaskTypeName(type));
+}
+
+// A local process and an evaluator exist without being in the cluster.
+bool Cluster::HasTask(TaskId task) const {
+  if (task == self_ && (IsLocal() || IsEvaluator())) return true;
+  return CheckTask(task).ok();
+}
+
+absl::Status Cluster::CheckTask(TaskId task) const {
+  const std::vector<int> indices = spec_.TaskIndices(TaskTypeName(task.type));
+  if (std::binary_search(indices.begin(), indices.end(), task.index)) {
+    return absl::OkStatus();
+  }
+  const absl::Span<const int> shown =
+      absl::MakeSpan(indices).subspan(0, kShown);
+  return Error(absl::StrCat("cluster has no task ", task.ToString(),
+                            "; cluster.", TaskTypeName(task.type),
+                            indices.empty() ? " is empty" : " has the tasks ",
+                            absl::StrJoin(shown, ", "),
+                            indices.size() > kShown ? ", ..." : ""));
+}
+
+absl::Status Cluster::Error(absl::string_view text) const {
+  return absl::InvalidArgumentError(absl::StrCat(source_, ": ", text));
+}
+
+absl::Status RequireTaskType(const Cluster& cluster,
+                             absl::Span<const TaskType> allowed,
+                             absl::string_view program) {
+  const TaskType type = cluster.self().type;
+  if (std::find(allowed.begin(), allowed.end(), type) != allowed.end()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(cluster.source(), ": task is ", cluster.self().ToString(),
+                   ", which is not for ", program, "; start ", ProgramFor(type),
+                   ", or correct task.type"));
+}
+
+int ParameterServerReplicas(int devices) { return std::max(1, devices); }
+
+int AllReduceReplicas(const Cluster& cluster, int devices) {
+  const TaskType type = cluster.self().type;
+  return cluster.WorkerCount(type).value_or(0) *
+         ParameterServerReplicas(devices);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,138 @@
+#ifndef LOCKSTEP_COMMON_CLUSTER_CLUSTER_H_
+#define LOCKSTEP_COMMON_CLUSTER_CLUSTER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "common/cluster/cluster_spec.h"
+#include "common/cluster/task_id.h"
+#include "common/cluster/tf_config.h"
+
+namespace lockstep {
+
+struct ClusterOptions {
+  bool allow_port_zero = false;  // addresses whose port is chosen at start
+};
+
+// Cluster is the checked view that one task has of its cluster.
+//
+// A sparse document shows a task only those it must know, so counts are of the
+// tasks that are seen. An evaluator is no part of training: it counts 0 workers
+// and 0 parameter servers, though it may ask for their addresses.
+//
+// Threads: an immutable value.
+class Cluster {
+ public:
+  // An empty cluster is local: this process is worker 0 and alone.
+  //
+  //   kInvalidArgument  task.type or task.index is missing, unknown or not in
+  //                     the cluster (an evaluator need not be); no cluster, and
+  //                     a task other than worker 0; all that NormalizeCluster
+  //                     refuses
+  static absl::StatusOr<Cluster> Make(const TfConfig& config,
+                                      const ClusterOptions& options = {});
+
+  TaskId self() const { return self_; }
+  bool IsLocal() const { return spec_.empty() && !IsEvaluator(); }
+
+  // Jobs chief (never master), worker, ps and evaluator; checked addresses.
+  const ClusterSpec& spec() const { return spec_; }
+
+  // Where this cluster came from: "TF_CONFIG" or a file name.
+  const std::string& source() const { return source_; }
+
+  // Of the document and of its checks, a sentence each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  int num_ps() const;
+  int num_workers() const;  // without the chief; 1 when local
+  bool has_chief() const { return NumTasks(TaskType::kChief) > 0; }
+  bool has_evaluator() const;
+
+  // Those that are seen, by index.
+  std::vector<TaskId> Tasks(TaskType type) const;
+
+  // "host:port".
+  //
+  //   kInvalidArgument  the task is not seen
+  absl::StatusOr<std::string> Address(TaskId task) const;
+
+  // The task whose process runs the chief: chief 0, or worker 0 when there is
+  // no chief job.
+  TaskId chief() const;
+  bool WorkerHostsChief() const { return chief().type == TaskType::kWorker; }
+
+  // True for the task that drives the steps. An evaluator never does.
+  bool IsChief() const { return self_ == chief(); }
+
+  //   kInvalidArgument  no such task
+  absl::StatusOr<bool> IsChief(TaskId task) const;
+
+  // True for the chief and for an evaluator: nobody else writes where they do.
+  bool OwnsItsOutputs() const { return IsChief() || IsEvaluator(); }
+
+  // Place of a task among those that compute: the chief is 0, worker i follows
+  // the chiefs; an evaluator has its index.
+  //
+  //   kInvalidArgument  a parameter server, or no such task
+  absl::StatusOr<int> IdInCluster(TaskId task) const;
+
+  // Chiefs and workers together for either of them, evaluators for an
+  // evaluator.
+  //
+  //   kInvalidArgument  ps, or no task of that type
+  absl::StatusOr<int> WorkerCount(TaskType type) const;
+
+  // The task that leads collectives: chief 0, else worker 0; none when local
+  // and for an evaluator.
+  absl::optional<TaskId> CollectiveLeader() const;
+
+  // The task that leads all else. TensorFlow takes ps 0; here the chief
+  // controls.
+  TaskId CoordinationLeader() const { return chief(); }
+
+  //   kInvalidArgument  local; no ps; no worker; this is an evaluator
+  absl::Status ValidateForParameterServers() const;
+
+  //   kInvalidArgument  local; this is a ps; no chief, worker or evaluator; a
+  //                     sparse job
+  absl::Status ValidateForAllReduce() const;
+
+ private:
+  Cluster() = default;
+
+  static absl::StatusOr<Cluster> MakeLocal(const TfConfig& config);
+
+  bool IsEvaluator() const { return self_.type == TaskType::kEvaluator; }
+  int NumTasks(TaskType type) const;
+  bool HasTask(TaskId task) const;
+  absl::Status CheckTask(TaskId task) const;
+  absl::Status Error(absl::string_view text) const;
+
+  TaskId self_;
+  ClusterSpec spec_;
+  std::string source_;
+  std::vector<std::string> warnings_;
+};
+
+// Refuses to run a program for a task that is another program's. `program` is
+// the name of the one that asks.
+//
+//   kInvalidArgument  the task's type is not in `allowed`; says what to start
+absl::Status RequireTaskType(const Cluster& cluster,
+                             absl::Span<const TaskType> allowed,
+                             absl::string_view program);
+
+// Replicas whose gradients make one step in TensorFlow's own strategies.
+// `devices` counts the accelerators of a worker; 0 stands for its CPU.
+int AllReduceReplicas(const Cluster& cluster, int devices);
+int ParameterServerReplicas(int devices);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_CLUSTER_CLUSTER_H_

@@ -1,0 +1,85 @@
+#ifndef LOCKSTEP_COMMON_CLUSTER_CLUSTER_SPEC_H_
+#define LOCKSTEP_COMMON_CLUSTER_CLUSTER_SPEC_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace lockstep {
+
+// ClusterSpec is TensorFlow's map from job name and task index to address.
+// A job is dense when its indices are 0 to n-1, and sparse otherwise: a sparse
+// one leaves out tasks that its reader need not know.
+//
+// It knows neither which jobs exist nor what an address looks like: Cluster
+// checks both. Two are equal when their contents are, however they were given.
+//
+// Threads: an immutable value.
+class ClusterSpec {
+ public:
+  using Tasks = std::map<int, std::string>;  // index -> "host:port"
+  using Jobs = std::map<std::string, Tasks, std::less<>>;
+  using Lists = std::map<std::string, std::vector<std::string>>;
+
+  // Bounds JobTasks(), which has a place for every index below the largest.
+  static constexpr int kMaxTaskIndex = 999'999;
+
+  ClusterSpec() = default;
+
+  // Element i of a list is task i.
+  static ClusterSpec FromLists(const Lists& lists);
+
+  //   kInvalidArgument  an index outside [0, kMaxTaskIndex]
+  static absl::StatusOr<ClusterSpec> FromJobs(Jobs jobs);
+
+  // A job that is dense wherever it occurs is joined end to end, in the order
+  // of `specs`. Any other keeps its indices.
+  //
+  //   kInvalidArgument  two specs give one index of a job that keeps its
+  //                     indices
+  static absl::StatusOr<ClusterSpec> Union(absl::Span<const ClusterSpec> specs);
+
+  // Without any job. A job without tasks counts.
+  bool empty() const { return jobs_.empty(); }
+
+  // Sorted by name, tasks by index.
+  const Jobs& jobs() const { return jobs_; }
+
+  bool HasJob(absl::string_view job) const { return jobs_.contains(job); }
+
+  // False for a job that has no task.
+  bool IsDense(absl::string_view job) const;
+
+  // 0 for an unknown job.
+  int NumTasks(absl::string_view job) const;
+
+  // Ascending; empty for an unknown job.
+  std::vector<int> TaskIndices(absl::string_view job) const;
+
+  //   kInvalidArgument  no such job, or no such index in it
+  absl::StatusOr<std::string> TaskAddress(absl::string_view job,
+                                          int index) const;
+
+  // Element i is the address of task i, empty where a sparse job has none.
+  //
+  //   kInvalidArgument  no such job
+  absl::StatusOr<std::vector<std::string>> JobTasks(
+      absl::string_view job) const;
+
+  bool operator==(const ClusterSpec&) const = default;
+
+ private:
+  explicit ClusterSpec(Jobs jobs) : jobs_(std::move(jobs)) {}
+
+  Jobs jobs_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_CLUSTER_CLUSTER_SPEC_H_

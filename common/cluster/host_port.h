@@ -1,0 +1,33 @@
+#ifndef LOCKSTEP_COMMON_CLUSTER_HOST_PORT_H_
+#define LOCKSTEP_COMMON_CLUSTER_HOST_PORT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace lockstep {
+
+// HostPort is one checked "host:port" of a cluster.
+struct HostPort {
+  std::string host;  // IPv6 without its brackets; a trailing dot is kept
+  int port = 0;      // 0 to 65535; 0 lets the system choose
+
+  // What gRPC takes: "host:port", "[::1]:port".
+  std::string ToString() const;
+
+  // Equal for two spellings of one address: letter case and a trailing dot
+  // make no difference. Names are not resolved.
+  std::string Canonical() const;
+};
+
+// Takes "name:1", "127.0.0.1:1", "[::1]:1" and each with "grpc://" before it.
+//
+//   kInvalidArgument  no port, no number or above 65535; empty host; another
+//                     scheme; IPv6 without brackets; a path; spaces and other
+//                     characters that no host name has
+absl::StatusOr<HostPort> ParseHostPort(absl::string_view address);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_CLUSTER_HOST_PORT_H_

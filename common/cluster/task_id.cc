@@ -1,0 +1,46 @@
+#include "common/cluster/task_id.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/cluster/excerpt.h"
+
+namespace lockstep {
+
+absl::string_view TaskTypeName(TaskType type) {
+  switch (type) {
+    case TaskType::kChief:
+      return "chief";
+    case TaskType::kWorker:
+      return "worker";
+    case TaskType::kPs:
+      return "ps";
+    case TaskType::kEvaluator:
+      return "evaluator";
+  }
+  return "invalid";
+}
+
+absl::StatusOr<TaskType> ParseTaskType(absl::string_view name) {
+  if (name == "master") return TaskType::kChief;
+  for (TaskType type : {TaskType::kChief, TaskType::kWorker, TaskType::kPs,
+                        TaskType::kEvaluator}) {
+    if (name == TaskTypeName(type)) return type;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("task type ", Excerpt(name),
+                   " is not one of chief, worker, ps, evaluator"));
+}
+
+std::string TaskId::ToString() const {
+  return absl::StrCat(TaskTypeName(type), " ", index);
+}
+
+std::string TaskId::ToKey() const {
+  return absl::StrCat(TaskTypeName(type), ":", index);
+}
+
+std::ostream& operator<<(std::ostream& out, const TaskId& id) {
+  return out << id.ToString();
+}
+
+}  // namespace lockstep

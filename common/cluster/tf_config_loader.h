@@ -1,0 +1,21 @@
+#ifndef LOCKSTEP_COMMON_CLUSTER_TF_CONFIG_LOADER_H_
+#define LOCKSTEP_COMMON_CLUSTER_TF_CONFIG_LOADER_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/cluster/tf_config.h"
+
+namespace lockstep {
+
+// Reads the file `flag_file`, or the environment variable TF_CONFIG when the
+// name is empty. An unset variable is the document {}. Call it once, at start:
+// the environment is not watched.
+//
+//   kNotFound         the file cannot be opened or read
+//   kInvalidArgument  as ParseTfConfig; the variable is set and empty
+absl::StatusOr<TfConfig> LoadTfConfig(const std::string& flag_file);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_CLUSTER_TF_CONFIG_LOADER_H_

@@ -1,0 +1,265 @@
+#include "common/cluster/tf_config_parser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/cluster/bounded_json.h"
+#include "common/cluster/excerpt.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+
+constexpr absl::string_view kWantedIndex = "a whole number from 0 to 999999";
+constexpr absl::string_view kWantedAddress = "a string \"host:port\"";
+static_assert(ClusterSpec::kMaxTaskIndex == 999999, "kWantedIndex says so");
+
+// nullptr when `key` is absent or null: producers write either.
+const json* Find(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+const std::string& Text(const json& value) {
+  return *value.get_ptr<const std::string*>();
+}
+
+bool IsOneOf(absl::string_view key,
+             std::initializer_list<absl::string_view> known) {
+  return std::find(known.begin(), known.end(), key) != known.end();
+}
+
+// "cluster.worker", or "cluster[\"...\"]" for a name that needs quotes.
+std::string JobPath(absl::string_view parent, absl::string_view job) {
+  const bool plain = !job.empty() && job.size() <= 60 &&
+                     std::all_of(job.begin(), job.end(), [](char c) {
+                       return absl::ascii_isalnum(c) || c == '_' || c == '-';
+                     });
+  if (plain) return absl::StrCat(parent, ".", job);
+  return absl::StrCat(parent, "[", Excerpt(job), "]");
+}
+
+absl::optional<int> IndexOfText(absl::string_view text) {
+  int index = 0;
+  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
+                                                   absl::ascii_isdigit);
+  if (!digits || !absl::SimpleAtoi(text, &index)) return absl::nullopt;
+  if (index > ClusterSpec::kMaxTaskIndex) return absl::nullopt;
+  return index;
+}
+
+// Takes 1, "1" and 1.0. nullopt for all else.
+absl::optional<int> IndexOf(const json& value) {
+  if (value.is_string()) return IndexOfText(Text(value));
+  if (!value.is_number()) return absl::nullopt;
+  const double number = value.get<double>();
+  const bool whole = number >= 0 && number <= ClusterSpec::kMaxTaskIndex &&
+                     std::floor(number) == number;
+  return whole ? absl::make_optional(static_cast<int>(number)) : absl::nullopt;
+}
+
+}  // namespace
+
+TfConfigParser::TfConfigParser(absl::string_view source) {
+  config_.source = std::string(source);
+}
+
+absl::StatusOr<TfConfig> TfConfigParser::Parse(absl::string_view text) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Json root, ReadDocument(text));
+  LOCKSTEP_RETURN_IF_ERROR(ReadCluster(root));
+  LOCKSTEP_RETURN_IF_ERROR(ReadTask(root));
+  LOCKSTEP_RETURN_IF_ERROR(ReadText(root, "rpc_layer", config_.rpc_layer));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadText(root, "session_master", config_.session_master));
+  LOCKSTEP_RETURN_IF_ERROR(CheckOldKeys(root));
+  ReadEnvironment(root);
+  KeepUnknownKeys(root);
+  return std::move(config_);
+}
+
+absl::StatusOr<json> TfConfigParser::ReadDocument(absl::string_view text) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Json root, ParseBoundedJson(text, config_.source));
+  if (root.is_string()) {
+    Warn(
+        "the document is a JSON string that holds the document; remove the "
+        "outer quotes");
+    const std::string inner = Text(root);
+    LOCKSTEP_ASSIGN_OR_RETURN(root, ParseBoundedJson(inner, config_.source));
+  }
+  if (root.is_object()) return root;
+  return absl::InvalidArgumentError(
+      absl::StrCat(config_.source, " is ", DescribeJson(root),
+                   ", but must be an object such as {\"cluster\": {\"worker\": "
+                   "[\"host:port\"]}, \"task\": {...}}"));
+}
+
+absl::Status TfConfigParser::ReadCluster(const Json& root) {
+  const Json* cluster = Find(root, "cluster");
+  const Json* sparse = Find(root, "sparseCluster");
+  if (cluster != nullptr && sparse != nullptr) {
+    return Wrong("sparseCluster", *sparse, "absent beside cluster");
+  }
+  if (cluster == nullptr && sparse == nullptr) return absl::OkStatus();
+  const std::string path = cluster != nullptr ? "cluster" : "sparseCluster";
+  if (cluster == nullptr) cluster = sparse;
+  if (!cluster->is_object()) {
+    return Wrong(path, *cluster, "an object such as {\"worker\": [...]}");
+  }
+  ClusterSpec::Jobs jobs;
+  for (const auto& [job, tasks] : cluster->items()) {
+    const std::string job_path = JobPath(path, job);
+    if (tasks.is_null()) {  // how some producers write an empty list
+      jobs[job] = {};
+    } else if (tasks.is_array()) {
+      LOCKSTEP_ASSIGN_OR_RETURN(jobs[job], ReadList(job_path, tasks));
+    } else if (tasks.is_object()) {
+      LOCKSTEP_ASSIGN_OR_RETURN(jobs[job], ReadMap(job_path, tasks));
+    } else {
+      return Wrong(job_path, tasks,
+                   "a list of \"host:port\" or an object from index to it");
+    }
+  }
+  absl::StatusOr<ClusterSpec> spec = ClusterSpec::FromJobs(std::move(jobs));
+  if (!spec.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(config_.source, ": ", spec.status().message()));
+  }
+  config_.cluster = *std::move(spec);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ClusterSpec::Tasks> TfConfigParser::ReadList(
+    const std::string& path, const Json& list) {
+  ClusterSpec::Tasks tasks;
+  for (const Json& address : list) {
+    const int index = static_cast<int>(tasks.size());
+    if (!address.is_string()) {
+      return Wrong(absl::StrCat(path, "[", index, "]"), address,
+                   kWantedAddress);
+    }
+    tasks.emplace_hint(tasks.end(), index, Text(address));
+  }
+  return tasks;
+}
+
+absl::StatusOr<ClusterSpec::Tasks> TfConfigParser::ReadMap(
+    const std::string& path, const Json& map) {
+  ClusterSpec::Tasks tasks;
+  for (const auto& [key, address] : map.items()) {
+    const std::string key_path = absl::StrCat(path, "[", Excerpt(key), "]");
+    const absl::optional<int> index = IndexOfText(key);
+    if (!index.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(config_.source, ": ", path, " has the key ",
+                       Excerpt(key), ", but a key must be ", kWantedIndex));
+    }
+    if (!address.is_string()) return Wrong(key_path, address, kWantedAddress);
+    if (!tasks.emplace(*index, Text(address)).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(config_.source, ": ", path, " gives task ", *index,
+                       " twice; remove the key ", Excerpt(key)));
+    }
+  }
+  return tasks;
+}
+
+absl::Status TfConfigParser::ReadTask(const Json& root) {
+  const Json* task = Find(root, "task");
+  if (task == nullptr) return absl::OkStatus();
+  if (!task->is_object()) {
+    return Wrong("task", *task,
+                 "an object such as {\"type\": \"worker\", \"index\": 0}");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(ReadTaskType(*task));
+  LOCKSTEP_RETURN_IF_ERROR(ReadTaskIndex(*task));
+  for (const auto& [key, value] : task->items()) {
+    if (IsOneOf(key, {"type", "index", "trial", "cloud"})) continue;
+    KeepUnknown(JobPath("task", key), value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TfConfigParser::ReadTaskType(const Json& task) {
+  const Json* type = Find(task, "type");
+  if (type == nullptr) return absl::OkStatus();
+  if (type->is_structured()) return Wrong("task.type", *type, "a string");
+  config_.task_type = type->is_string() ? Text(*type) : type->dump();
+  if (config_.task_type.empty()) {
+    return Wrong("task.type", *type, "chief, worker, ps or evaluator");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TfConfigParser::ReadTaskIndex(const Json& task) {
+  const Json* index = Find(task, "index");
+  if (index == nullptr) return absl::OkStatus();
+  config_.task_index = IndexOf(*index);
+  if (config_.task_index.has_value()) return absl::OkStatus();
+  return Wrong("task.index", *index, kWantedIndex);
+}
+
+absl::Status TfConfigParser::ReadText(const Json& root, const char* key,
+                                      std::string& field) {
+  const Json* value = Find(root, key);
+  if (value == nullptr) return absl::OkStatus();
+  if (!value->is_string()) return Wrong(key, *value, "a string");
+  field = Text(*value);
+  return absl::OkStatus();
+}
+
+absl::Status TfConfigParser::CheckOldKeys(const Json& root) {
+  const Json* service = Find(root, "service");
+  if (service != nullptr && !service->is_object()) {
+    return Wrong("service", *service, "an object, or absent");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(ReadText(root, "model_dir", config_.model_dir));
+  const Json* model_dir = Find(root, "model_dir");
+  if (model_dir != nullptr && config_.model_dir.empty()) {
+    return Wrong("model_dir", *model_dir, "a folder, or absent");
+  }
+  return absl::OkStatus();
+}
+
+void TfConfigParser::ReadEnvironment(const Json& root) {
+  const Json* environment = Find(root, "environment");
+  if (environment == nullptr) return;
+  if (environment->is_string()) {
+    config_.environment = Text(*environment);
+  } else {
+    Warn("environment is not a string; ignored");
+  }
+}
+
+void TfConfigParser::KeepUnknownKeys(const Json& root) {
+  for (const auto& [key, value] : root.items()) {
+    if (!IsOneOf(key, {"cluster", "sparseCluster", "task", "rpc_layer",
+                       "session_master", "environment", "eval_session_master",
+                       "model_dir", "service", "job", "trial"})) {
+      KeepUnknown(key, value);
+    }
+  }
+}
+
+void TfConfigParser::KeepUnknown(const std::string& path, const Json& value) {
+  config_.unknown_keys.emplace(path, value.dump());
+  Warn(absl::StrCat("the key ", Excerpt(path), " is not known; ignored"));
+}
+
+absl::Status TfConfigParser::Wrong(absl::string_view path, const Json& value,
+                                   absl::string_view wanted) const {
+  return absl::InvalidArgumentError(absl::StrCat(config_.source, ": ", path,
+                                                 " is ", DescribeJson(value),
+                                                 ", but must be ", wanted));
+}
+
+void TfConfigParser::Warn(absl::string_view text) {
+  config_.warnings.push_back(absl::StrCat(config_.source, ": ", text));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,50 @@
+#ifndef LOCKSTEP_COMMON_CLUSTER_TF_CONFIG_PARSER_H_
+#define LOCKSTEP_COMMON_CLUSTER_TF_CONFIG_PARSER_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/cluster/cluster_spec.h"
+#include "common/cluster/tf_config.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep {
+
+// TfConfigParser does the work of ParseTfConfig, one document each.
+class TfConfigParser {
+ public:
+  explicit TfConfigParser(absl::string_view source);
+
+  //   kInvalidArgument  as ParseTfConfig
+  absl::StatusOr<TfConfig> Parse(absl::string_view text);
+
+ private:
+  using Json = nlohmann::json;
+
+  absl::StatusOr<Json> ReadDocument(absl::string_view text);
+  absl::Status ReadCluster(const Json& root);
+  absl::StatusOr<ClusterSpec::Tasks> ReadList(const std::string& path,
+                                              const Json& list);
+  absl::StatusOr<ClusterSpec::Tasks> ReadMap(const std::string& path,
+                                             const Json& map);
+  absl::Status ReadTask(const Json& root);
+  absl::Status ReadTaskType(const Json& task);
+  absl::Status ReadTaskIndex(const Json& task);
+  absl::Status ReadText(const Json& root, const char* key, std::string& field);
+  absl::Status CheckOldKeys(const Json& root);
+  void ReadEnvironment(const Json& root);
+  void KeepUnknownKeys(const Json& root);
+  void KeepUnknown(const std::string& path, const Json& value);
+
+  absl::Status Wrong(absl::string_view path, const Json& value,
+                     absl::string_view wanted) const;
+  void Warn(absl::string_view text);
+
+  TfConfig config_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_CLUSTER_TF_CONFIG_PARSER_H_

@@ -1,0 +1,36 @@
+#ifndef LOCKSTEP_COMMON_FINGERPRINT_H_
+#define LOCKSTEP_COMMON_FINGERPRINT_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace lockstep {
+
+// Fingerprint is the 64-bit FNV-1a hash of a sequence of fields. It is part of
+// state files and of initial values: never change it. It is no protection
+// against anybody who wants a collision.
+class Fingerprint {
+ public:
+  Fingerprint& Add(uint64_t number) {
+    for (int shift = 0; shift < 64; shift += 8) AddByte(number >> shift);
+    return *this;
+  }
+  // The length counts too, so that "ab", "c" differs from "a", "bc".
+  Fingerprint& Add(std::string_view text) {
+    Add(uint64_t{text.size()});
+    for (const char c : text) AddByte(static_cast<unsigned char>(c));
+    return *this;
+  }
+  uint64_t value() const { return hash_; }
+
+ private:
+  void AddByte(uint64_t byte) {
+    hash_ = (hash_ ^ (byte & 0xff)) * 0x100000001b3;
+  }
+
+  uint64_t hash_ = 0xcbf29ce484222325;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_FINGERPRINT_H_

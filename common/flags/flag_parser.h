@@ -1,0 +1,53 @@
+#ifndef LOCKSTEP_COMMON_FLAGS_FLAG_PARSER_H_
+#define LOCKSTEP_COMMON_FLAGS_FLAG_PARSER_H_
+
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+
+namespace lockstep {
+
+// What a program leaves with when its command line cannot be used. It is below
+// 128: starting the program again would not help.
+inline constexpr int kUsageExitCode = 2;
+
+// FlagParser is the command line of one program: CLI11 with --help, --version
+// and refusals that are the same in every program.
+//
+//   FlagParser flags("ps_server", "Holds variables and updates them.");
+//   flags.app().add_option("--state_dir", state_dir, "Where ...");
+//   if (std::optional<int> code = flags.Parse(argc, argv, std::cout,
+//   std::cerr))
+//     return *code;
+class FlagParser {
+ public:
+  FlagParser(const std::string& program, const std::string& summary);
+  FlagParser(const FlagParser&) = delete;
+  FlagParser& operator=(const FlagParser&) = delete;
+
+  // Where flags and sub-commands are declared, before Parse().
+  CLI::App& app() { return app_; }
+
+  // Reads the command line into the declared variables. Returns nothing when
+  // the program shall go on, else the code to leave with: 0 after --help or
+  // --version, which print to `out`; kUsageExitCode after a usage error, which
+  // is explained on `err`. Variables are unspecified after an error.
+  std::optional<int> Parse(int argc, const char* const* argv, std::ostream& out,
+                           std::ostream& err);
+
+  // Prints `message` the way Parse() does, for values that the program itself
+  // finds unusable afterwards. Returns kUsageExitCode.
+  int RefuseUsage(const std::string& message, std::ostream& err) const;
+
+ private:
+  int Explain(const CLI::Error& error, std::ostream& out,
+              std::ostream& err) const;
+
+  CLI::App app_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_FLAGS_FLAG_PARSER_H_

@@ -1,0 +1,30 @@
+#ifndef LOCKSTEP_COMMON_FLAGS_HELP_FORMATTER_H_
+#define LOCKSTEP_COMMON_FLAGS_HELP_FORMATTER_H_
+
+#include <string>
+
+#include "CLI/CLI.hpp"
+
+namespace lockstep {
+
+// HelpFormatter is CLI11's help text, kept within 80 columns: names on the
+// left, explanations wrapped in a column of their own on the right.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter();
+
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_footer(const CLI::App* app) const override;
+  std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_option(const CLI::Option* option,
+                          bool is_positional) const override;
+  std::string make_subcommand(const CLI::App* subcommand) const override;
+
+ private:
+  std::string TwoColumns(const std::string& left,
+                         const std::string& right) const;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_FLAGS_HELP_FORMATTER_H_

@@ -1,0 +1,16 @@
+#ifndef LOCKSTEP_COMMON_GRPC_STATUS_H_
+#define LOCKSTEP_COMMON_GRPC_STATUS_H_
+
+#include "absl/status/status.h"
+#include "grpcpp/support/status.h"
+
+namespace lockstep {
+
+// The two kinds of status have the same codes. Both directions keep code and
+// message.
+grpc::Status ToGrpcStatus(const absl::Status& status);
+absl::Status FromGrpcStatus(const grpc::Status& status);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_GRPC_STATUS_H_

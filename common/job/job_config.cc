@@ -1,0 +1,301 @@
+#include "common/job/job_config.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/job/utf8.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMaxReplicas = 1'000'000;  // each costs a token per step
+constexpr int64_t kMaxUnits = int64_t{1} << 24;
+constexpr int64_t kMaxKernelSize = 1023;
+constexpr int64_t kMaxBatchSize = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMinPartBytes = 8;  // one element of the widest type
+constexpr int64_t kMaxPartBytes = int64_t{1} << 30;
+constexpr size_t kMaxNameLength = 128;
+constexpr size_t kMaxPathLength = 4096;
+
+constexpr std::array<absl::string_view, 3> kKinds = {"softmax", "mlp", "cnn"};
+constexpr absl::string_view kBoundaries = "learning_rate_schedule.boundaries";
+constexpr absl::string_view kValues = "learning_rate_schedule.values";
+
+absl::Status Wrong(absl::string_view field, const absl::AlphaNum& value,
+                   absl::string_view allowed) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is ", value, ", but must be ", allowed));
+}
+
+absl::Status CheckInt(absl::string_view field, int64_t value, int64_t min,
+                      int64_t max = kNoLimit) {
+  if (value >= min && value <= max) return absl::OkStatus();
+  const std::string allowed = max == kNoLimit
+                                  ? absl::StrCat(min, " or more")
+                                  : absl::StrCat("from ", min, " to ", max);
+  return Wrong(field, value, allowed);
+}
+
+// `in_range` is what `allowed` says, for a finite value.
+absl::Status CheckReal(absl::string_view field, double value, bool in_range,
+                       absl::string_view allowed) {
+  if (std::isfinite(value) && in_range) return absl::OkStatus();
+  return Wrong(field, value, allowed);
+}
+
+absl::Status CheckPositive(absl::string_view field, double value) {
+  return CheckReal(field, value, value > 0, "a finite number above 0");
+}
+
+absl::Status CheckBelowOne(absl::string_view field, double value) {
+  return CheckReal(field, value, value >= 0 && value < 1,
+                   "at least 0 and below 1");
+}
+
+std::string Element(absl::string_view field, size_t index) {
+  return absl::StrCat(field, "[", index, "]");
+}
+
+absl::Status CheckUnits(absl::string_view field,
+                        const std::vector<int64_t>& units) {
+  for (size_t i = 0; i < units.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckInt(Element(field, i), units[i], 1, kMaxUnits));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckName(const std::string& name) {
+  const bool good =
+      !name.empty() && name.size() <= kMaxNameLength &&
+      absl::ascii_isalnum(name[0]) &&
+      std::all_of(name.begin(), name.end(), [](char c) {
+        return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+      });
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "name must be 1 to 128 letters, digits, '-', '_' and '.', the first a "
+      "letter or a digit");
+}
+
+// Paths travel in messages, whose text is UTF-8.
+absl::Status CheckPath(absl::string_view field, const std::string& path) {
+  const bool has_control = std::any_of(path.begin(), path.end(), [](char c) {
+    return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+  });
+  if (path.size() <= kMaxPathLength && !has_control && IsUtf8(path)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be a path of at most ", kMaxPathLength,
+                   " bytes, in UTF-8 and without control characters"));
+}
+
+absl::Status CheckRequiredPath(absl::string_view field,
+                               const std::string& path) {
+  if (!path.empty()) return CheckPath(field, path);
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is missing; set it to the path of an IDX file"));
+}
+
+absl::Status CheckModel(const ModelConfig& model) {
+  if (std::find(kKinds.begin(), kKinds.end(), model.kind) == kKinds.end()) {
+    return absl::InvalidArgumentError(
+        "model.kind must be \"softmax\", \"mlp\" or \"cnn\"");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckUnits("model.hidden_units", model.hidden_units));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckUnits("model.conv_filters", model.conv_filters));
+  if (model.kernel_size % 2 == 0) {
+    return Wrong("model.kernel_size", model.kernel_size, "odd");
+  }
+  return CheckInt("model.kernel_size", model.kernel_size, 1, kMaxKernelSize);
+}
+
+absl::Status CheckData(const DataConfig& data) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRequiredPath("data.train_images", data.train_images));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRequiredPath("data.train_labels", data.train_labels));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPath("data.test_images", data.test_images));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPath("data.test_labels", data.test_labels));
+  if (data.test_images.empty() != data.test_labels.empty()) {
+    return absl::InvalidArgumentError(
+        "data.test_images and data.test_labels belong together; set both or "
+        "neither");
+  }
+  return CheckInt("data.epochs", data.epochs, 0);
+}
+
+absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
+  const int kind = static_cast<int>(optimizer.kind);
+  if (kind < 0 || kind > static_cast<int>(OptimizerConfig::Kind::kAdam)) {
+    return Wrong("optimizer.kind", kind, "GRADIENT_DESCENT, MOMENTUM or ADAM");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckBelowOne("optimizer.momentum", optimizer.momentum));
+  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.beta1", optimizer.beta1));
+  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.beta2", optimizer.beta2));
+  return CheckPositive("optimizer.epsilon", optimizer.epsilon);
+}
+
+absl::Status CheckPiecewise(const LearningRateConfig& rate) {
+  if (rate.values.size() != rate.boundaries.size() + 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kValues, " has ", rate.values.size(),
+                     " elements, but must have one more than ", kBoundaries,
+                     ", which has ", rate.boundaries.size()));
+  }
+  int64_t least = 0;
+  for (size_t i = 0; i < rate.boundaries.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckInt(Element(kBoundaries, i),
+                                      rate.boundaries[i], least, kNoLimit - 1));
+    least = rate.boundaries[i] + 1;
+  }
+  for (size_t i = 0; i < rate.values.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckPositive(Element(kValues, i), rate.values[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckScheduleKind(const LearningRateConfig& rate) {
+  using Schedule = LearningRateConfig::Schedule;
+  switch (rate.schedule) {
+    case Schedule::kConstant:
+      return absl::OkStatus();
+    case Schedule::kExponentialDecay:
+    case Schedule::kCosineDecay:
+      return CheckInt("learning_rate_schedule.decay_steps", rate.decay_steps,
+                      1);
+    case Schedule::kPiecewiseConstant:
+      return CheckPiecewise(rate);
+  }
+  return Wrong("learning_rate_schedule.kind", static_cast<int>(rate.schedule),
+               "CONSTANT, EXPONENTIAL_DECAY, PIECEWISE_CONSTANT or "
+               "COSINE_DECAY");
+}
+
+absl::Status CheckLearningRate(const LearningRateConfig& rate) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPositive("learning_rate", rate.base));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("learning_rate_schedule.decay_steps", rate.decay_steps, 0));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckPositive("learning_rate_schedule.decay_rate", rate.decay_rate));
+  LOCKSTEP_RETURN_IF_ERROR(CheckReal("learning_rate_schedule.alpha", rate.alpha,
+                                     rate.alpha >= 0 && rate.alpha <= 1,
+                                     "from 0 to 1"));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("learning_rate_schedule.warmup_steps", rate.warmup_steps, 0));
+  return CheckScheduleKind(rate);
+}
+
+absl::Status CheckDuration(absl::string_view field, absl::Duration value,
+                           absl::Duration min, absl::Duration max) {
+  if (value >= min && value <= max) return absl::OkStatus();
+  return Wrong(field, absl::FormatDuration(value),
+               absl::StrCat("from ", absl::FormatDuration(min), " to ",
+                            absl::FormatDuration(max)));
+}
+
+absl::Status CheckCheckpoint(const CheckpointConfig& checkpoint) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckPath("checkpoint.directory", checkpoint.directory));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("checkpoint.every_steps", checkpoint.every_steps, 0));
+  LOCKSTEP_RETURN_IF_ERROR(CheckDuration("checkpoint.every", checkpoint.every,
+                                         absl::ZeroDuration(),
+                                         absl::Hours(24 * 365)));
+  const bool asked =
+      checkpoint.every_steps > 0 || checkpoint.every > absl::ZeroDuration();
+  if (asked && checkpoint.directory.empty()) {
+    return absl::InvalidArgumentError(
+        "checkpoint.directory is missing, but checkpoint.every_steps or "
+        "checkpoint.every is set; set the directory, or neither of them");
+  }
+  return CheckInt("checkpoint.keep", checkpoint.keep, 1);
+}
+
+// TensorFlow refuses fewer tokens than the surplus of gradients over workers,
+// with which no step could ever end. Where a count is the cluster's, the chief
+// repeats the check once it knows the cluster.
+absl::Status CheckInitialTokens(const JobConfig& job) {
+  if (job.initial_tokens == -1) return absl::OkStatus();
+  const bool both_of_cluster =
+      job.replicas_to_aggregate == 0 && job.total_num_replicas == 0;
+  const bool both_given =
+      job.replicas_to_aggregate > 0 && job.total_num_replicas > 0;
+  const int64_t least =
+      both_of_cluster || both_given
+          ? int64_t{job.replicas_to_aggregate} - job.total_num_replicas
+          : -kMaxReplicas;
+  if (job.initial_tokens >= least && job.initial_tokens <= kMaxReplicas) {
+    return absl::OkStatus();
+  }
+  return Wrong("initial_tokens", job.initial_tokens,
+               absl::StrCat("absent, or from ", least, " to ", kMaxReplicas,
+                            " (at least replicas_to_aggregate - "
+                            "total_num_replicas)"));
+}
+
+absl::Status CheckSync(const JobConfig& job) {
+  if (job.mode != SyncMode::kStrict && job.mode != SyncMode::kCompatible) {
+    return Wrong("mode", static_cast<int>(job.mode), "STRICT or COMPATIBLE");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckInt(
+      "replicas_to_aggregate", job.replicas_to_aggregate, 0, kMaxReplicas));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("total_num_replicas", job.total_num_replicas, 0, kMaxReplicas));
+  return CheckInitialTokens(job);
+}
+
+absl::Status CheckSizes(const JobConfig& job) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckInt("train_steps", job.train_steps, 1));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("batch_size", job.batch_size, 1, kMaxBatchSize));
+  return CheckInt("max_part_bytes", job.max_part_bytes, kMinPartBytes,
+                  kMaxPartBytes);
+}
+
+absl::Status CheckTimes(const JobConfig& job) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckDuration("heartbeat_interval", job.heartbeat_interval,
+                    absl::Milliseconds(1), absl::Hours(1)));
+  LOCKSTEP_RETURN_IF_ERROR(CheckDuration(
+      "lease", job.lease, absl::Milliseconds(1), absl::Hours(24)));
+  if (job.lease <= 2 * job.heartbeat_interval) {
+    return Wrong("lease", absl::FormatDuration(job.lease),
+                 absl::StrCat("above 2 times heartbeat_interval, which is ",
+                              absl::FormatDuration(job.heartbeat_interval)));
+  }
+  return CheckDuration("max_wait", job.max_wait, absl::Milliseconds(1),
+                       absl::Hours(24 * 365));
+}
+
+}  // namespace
+
+absl::Status ValidateJobConfig(const JobConfig& job) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckName(job.name));
+  // In messages 0 stands for the default.
+  if (job.seed == 0) return Wrong("seed", job.seed, "1 or more");
+  LOCKSTEP_RETURN_IF_ERROR(CheckSync(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSizes(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckModel(job.model));
+  LOCKSTEP_RETURN_IF_ERROR(CheckData(job.data));
+  LOCKSTEP_RETURN_IF_ERROR(CheckOptimizer(job.optimizer));
+  LOCKSTEP_RETURN_IF_ERROR(CheckLearningRate(job.learning_rate));
+  LOCKSTEP_RETURN_IF_ERROR(CheckCheckpoint(job.checkpoint));
+  return CheckTimes(job);
+}
+
+}  // namespace lockstep

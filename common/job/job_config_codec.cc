@@ -1,0 +1,301 @@
+#include "common/job/job_config_codec.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/job/duration_codec.h"
+#include "common/job/job_override_codec.h"
+#include "common/job/job_text_codec.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+using Kind = OptimizerConfig::Kind;
+using Schedule = LearningRateConfig::Schedule;
+
+absl::Status NoMeaning(absl::string_view field, int value) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " is the number ", value, ", which has no name in this version"));
+}
+
+v1::SyncMode ToProto(SyncMode mode) {
+  return mode == SyncMode::kCompatible ? v1::COMPATIBLE : v1::STRICT;
+}
+
+absl::StatusOr<SyncMode> FromProto(v1::SyncMode mode) {
+  switch (mode) {
+    case v1::SYNC_MODE_UNSPECIFIED:
+    case v1::STRICT:
+      return SyncMode::kStrict;
+    case v1::COMPATIBLE:
+      return SyncMode::kCompatible;
+    default:
+      return NoMeaning("mode", mode);
+  }
+}
+
+v1::OptimizerConfig::Kind ToProto(Kind kind) {
+  switch (kind) {
+    case Kind::kMomentum:
+      return v1::OptimizerConfig::MOMENTUM;
+    case Kind::kAdam:
+      return v1::OptimizerConfig::ADAM;
+    case Kind::kGradientDescent:
+      break;
+  }
+  return v1::OptimizerConfig::GRADIENT_DESCENT;
+}
+
+absl::StatusOr<Kind> FromProto(v1::OptimizerConfig::Kind kind) {
+  switch (kind) {
+    case v1::OptimizerConfig::KIND_UNSPECIFIED:
+    case v1::OptimizerConfig::GRADIENT_DESCENT:
+      return Kind::kGradientDescent;
+    case v1::OptimizerConfig::MOMENTUM:
+      return Kind::kMomentum;
+    case v1::OptimizerConfig::ADAM:
+      return Kind::kAdam;
+    default:
+      return NoMeaning("optimizer.kind", kind);
+  }
+}
+
+v1::LearningRateSchedule::Kind ToProto(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::kExponentialDecay:
+      return v1::LearningRateSchedule::EXPONENTIAL_DECAY;
+    case Schedule::kPiecewiseConstant:
+      return v1::LearningRateSchedule::PIECEWISE_CONSTANT;
+    case Schedule::kCosineDecay:
+      return v1::LearningRateSchedule::COSINE_DECAY;
+    case Schedule::kConstant:
+      break;
+  }
+  return v1::LearningRateSchedule::CONSTANT;
+}
+
+absl::StatusOr<Schedule> FromProto(v1::LearningRateSchedule::Kind kind) {
+  switch (kind) {
+    case v1::LearningRateSchedule::KIND_UNSPECIFIED:
+    case v1::LearningRateSchedule::CONSTANT:
+      return Schedule::kConstant;
+    case v1::LearningRateSchedule::EXPONENTIAL_DECAY:
+      return Schedule::kExponentialDecay;
+    case v1::LearningRateSchedule::PIECEWISE_CONSTANT:
+      return Schedule::kPiecewiseConstant;
+    case v1::LearningRateSchedule::COSINE_DECAY:
+      return Schedule::kCosineDecay;
+    default:
+      return NoMeaning("learning_rate_schedule.kind", kind);
+  }
+}
+
+// Plain proto3 fields cannot tell 0 from absent.
+template <typename Proto, typename Field>
+void SetUnlessZero(const Proto& value, Field& field) {
+  if (value != Proto{}) field = value;
+}
+
+absl::Status SetIfPresent(absl::string_view name, bool present,
+                          const google::protobuf::Duration& value,
+                          absl::Duration& field) {
+  if (!present) return absl::OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(field, DurationFromProto(name, value));
+  return absl::OkStatus();
+}
+
+void WriteModel(const ModelConfig& model, v1::ModelConfig& proto) {
+  proto.set_kind(model.kind);
+  proto.mutable_hidden_units()->Add(model.hidden_units.begin(),
+                                    model.hidden_units.end());
+  proto.mutable_conv_filters()->Add(model.conv_filters.begin(),
+                                    model.conv_filters.end());
+  proto.set_kernel_size(model.kernel_size);
+}
+
+void ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
+  SetUnlessZero(proto.kind(), model.kind);
+  model.hidden_units.assign(proto.hidden_units().begin(),
+                            proto.hidden_units().end());
+  model.conv_filters.assign(proto.conv_filters().begin(),
+                            proto.conv_filters().end());
+  SetUnlessZero(proto.kernel_size(), model.kernel_size);
+}
+
+void WriteData(const DataConfig& data, v1::DataConfig& proto) {
+  proto.set_train_images(data.train_images);
+  proto.set_train_labels(data.train_labels);
+  proto.set_test_images(data.test_images);
+  proto.set_test_labels(data.test_labels);
+  proto.set_epochs(data.epochs);
+}
+
+void ReadData(const v1::DataConfig& proto, DataConfig& data) {
+  data.train_images = proto.train_images();
+  data.train_labels = proto.train_labels();
+  data.test_images = proto.test_images();
+  data.test_labels = proto.test_labels();
+  data.epochs = proto.epochs();
+}
+
+void WriteOptimizer(const OptimizerConfig& optimizer,
+                    v1::OptimizerConfig& proto) {
+  proto.set_kind(ToProto(optimizer.kind));
+  proto.set_momentum(optimizer.momentum);
+  proto.set_use_nesterov(optimizer.use_nesterov);
+  proto.set_beta1(optimizer.beta1);
+  proto.set_beta2(optimizer.beta2);
+  proto.set_epsilon(optimizer.epsilon);
+}
+
+absl::Status ReadOptimizer(const v1::OptimizerConfig& proto,
+                           OptimizerConfig& optimizer) {
+  LOCKSTEP_ASSIGN_OR_RETURN(optimizer.kind, FromProto(proto.kind()));
+  optimizer.use_nesterov = proto.use_nesterov();
+  if (proto.has_momentum()) optimizer.momentum = proto.momentum();
+  if (proto.has_beta1()) optimizer.beta1 = proto.beta1();
+  if (proto.has_beta2()) optimizer.beta2 = proto.beta2();
+  if (proto.has_epsilon()) optimizer.epsilon = proto.epsilon();
+  return absl::OkStatus();
+}
+
+void WriteSchedule(const LearningRateConfig& rate,
+                   v1::LearningRateSchedule& proto) {
+  proto.set_kind(ToProto(rate.schedule));
+  proto.set_decay_steps(rate.decay_steps);
+  proto.set_decay_rate(rate.decay_rate);
+  proto.set_staircase(rate.staircase);
+  proto.mutable_boundaries()->Add(rate.boundaries.begin(),
+                                  rate.boundaries.end());
+  proto.mutable_values()->Add(rate.values.begin(), rate.values.end());
+  proto.set_alpha(rate.alpha);
+  proto.set_warmup_steps(rate.warmup_steps);
+}
+
+// A forgotten decay_rate must not become a decay by nothing, so that it stays
+// 0, which is refused, where it matters.
+absl::Status ReadSchedule(const v1::LearningRateSchedule& proto,
+                          LearningRateConfig& rate) {
+  LOCKSTEP_ASSIGN_OR_RETURN(rate.schedule, FromProto(proto.kind()));
+  rate.decay_steps = proto.decay_steps();
+  if (rate.schedule == Schedule::kExponentialDecay || proto.decay_rate() != 0) {
+    rate.decay_rate = proto.decay_rate();
+  }
+  rate.staircase = proto.staircase();
+  rate.boundaries.assign(proto.boundaries().begin(), proto.boundaries().end());
+  rate.values.assign(proto.values().begin(), proto.values().end());
+  rate.alpha = proto.alpha();
+  rate.warmup_steps = proto.warmup_steps();
+  return absl::OkStatus();
+}
+
+void WriteCheckpoint(const CheckpointConfig& checkpoint,
+                     v1::CheckpointConfig& proto) {
+  proto.set_directory(checkpoint.directory);
+  proto.set_every_steps(checkpoint.every_steps);
+  *proto.mutable_every() = DurationToProto(checkpoint.every);
+  proto.set_keep(checkpoint.keep);
+}
+
+absl::Status ReadCheckpoint(const v1::CheckpointConfig& proto,
+                            CheckpointConfig& checkpoint) {
+  checkpoint.directory = proto.directory();
+  checkpoint.every_steps = proto.every_steps();
+  SetUnlessZero(proto.keep(), checkpoint.keep);
+  return SetIfPresent("checkpoint.every", proto.has_every(), proto.every(),
+                      checkpoint.every);
+}
+
+void ReadCounts(const v1::JobConfig& proto, JobConfig& job) {
+  SetUnlessZero(proto.name(), job.name);
+  SetUnlessZero(proto.seed(), job.seed);
+  job.replicas_to_aggregate = proto.replicas_to_aggregate();
+  job.total_num_replicas = proto.total_num_replicas();
+  if (proto.has_initial_tokens()) job.initial_tokens = proto.initial_tokens();
+  job.train_steps = proto.train_steps();
+  job.batch_size = proto.batch_size();
+  SetUnlessZero(proto.max_part_bytes(), job.max_part_bytes);
+  if (proto.has_refuse_non_finite()) {
+    job.refuse_non_finite = proto.refuse_non_finite();
+  }
+  if (proto.has_learning_rate()) job.learning_rate.base = proto.learning_rate();
+}
+
+absl::Status ReadTimes(const v1::JobConfig& proto, JobConfig& job) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      SetIfPresent("heartbeat_interval", proto.has_heartbeat_interval(),
+                   proto.heartbeat_interval(), job.heartbeat_interval));
+  LOCKSTEP_RETURN_IF_ERROR(
+      SetIfPresent("lease", proto.has_lease(), proto.lease(), job.lease));
+  return SetIfPresent("max_wait", proto.has_max_wait(), proto.max_wait(),
+                      job.max_wait);
+}
+
+void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
+  proto.set_name(job.name);
+  proto.set_seed(job.seed);
+  proto.set_mode(ToProto(job.mode));
+  proto.set_replicas_to_aggregate(job.replicas_to_aggregate);
+  proto.set_total_num_replicas(job.total_num_replicas);
+  if (job.initial_tokens != -1) proto.set_initial_tokens(job.initial_tokens);
+  proto.set_train_steps(job.train_steps);
+  proto.set_batch_size(job.batch_size);
+  proto.set_max_part_bytes(job.max_part_bytes);
+  proto.set_refuse_non_finite(job.refuse_non_finite);
+  proto.set_learning_rate(job.learning_rate.base);
+}
+
+}  // namespace
+
+v1::JobConfig ToProto(const JobConfig& job) {
+  v1::JobConfig proto;
+  WriteCounts(job, proto);
+  WriteModel(job.model, *proto.mutable_model());
+  WriteData(job.data, *proto.mutable_data());
+  WriteOptimizer(job.optimizer, *proto.mutable_optimizer());
+  WriteSchedule(job.learning_rate, *proto.mutable_learning_rate_schedule());
+  WriteCheckpoint(job.checkpoint, *proto.mutable_checkpoint());
+  *proto.mutable_heartbeat_interval() = DurationToProto(job.heartbeat_interval);
+  *proto.mutable_lease() = DurationToProto(job.lease);
+  *proto.mutable_max_wait() = DurationToProto(job.max_wait);
+  return proto;
+}
+
+absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
+  JobConfig job;
+  ReadCounts(proto, job);
+  LOCKSTEP_ASSIGN_OR_RETURN(job.mode, FromProto(proto.mode()));
+  ReadModel(proto.model(), job.model);
+  ReadData(proto.data(), job.data);
+  LOCKSTEP_RETURN_IF_ERROR(ReadOptimizer(proto.optimizer(), job.optimizer));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadSchedule(proto.learning_rate_schedule(), job.learning_rate));
+  LOCKSTEP_RETURN_IF_ERROR(ReadCheckpoint(proto.checkpoint(), job.checkpoint));
+  LOCKSTEP_RETURN_IF_ERROR(ReadTimes(proto, job));
+  return job;
+}
+
+absl::StatusOr<JobConfig> ParseJobText(absl::string_view text,
+                                       absl::string_view source) {
+  v1::JobConfig proto;
+  LOCKSTEP_RETURN_IF_ERROR(ParseTextMessage(text, source, proto));
+  absl::StatusOr<JobConfig> job = FromProto(proto);
+  if (job.ok()) return job;
+  return absl::InvalidArgumentError(
+      absl::StrCat(source, ": ", job.status().message()));
+}
+
+absl::Status ApplyOverride(absl::string_view assignment, JobConfig& job) {
+  v1::JobConfig proto = ToProto(job);
+  LOCKSTEP_RETURN_IF_ERROR(SetField(assignment, proto));
+  LOCKSTEP_ASSIGN_OR_RETURN(job, FromProto(proto));
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

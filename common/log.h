@@ -1,0 +1,32 @@
+#ifndef LOCKSTEP_COMMON_LOG_H_
+#define LOCKSTEP_COMMON_LOG_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "spdlog/fmt/fmt.h"
+#include "spdlog/spdlog.h"
+
+// Debian's absl::string_view is a type of its own, which fmt does not know.
+template <>
+struct fmt::formatter<absl::string_view> : fmt::formatter<std::string_view> {
+  template <typename Context>
+  auto format(absl::string_view text, Context& context) const {
+    return fmt::formatter<std::string_view>::format(
+        std::string_view(text.data(), text.size()), context);
+  }
+};
+
+namespace lockstep {
+
+// Prepares the process's log: lines on standard error that start with time,
+// level and `task`, e.g. "worker 1". Everything then logs through spdlog.
+//
+//   kInvalidArgument  `level` is none of trace, debug, info, warning, error
+absl::Status InitLog(const std::string& task, const std::string& level);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_LOG_H_

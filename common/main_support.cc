@@ -1,0 +1,120 @@
+#include "common/main_support.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/cluster/tf_config_loader.h"
+#include "common/job/job_config_codec.h"
+#include "common/log.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+
+void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
+  parser.app().add_option(
+      "--tf_config", flags.tf_config,
+      "JSON file that says which task this process is and where all others "
+      "are; without it, the environment variable TF_CONFIG says so.");
+  parser.app()
+      .add_option("--log_level", flags.log_level,
+                  "Least severe lines to log: trace, debug, info, warning or "
+                  "error.")
+      ->capture_default_str();
+  parser.app().add_flag("--exit_with_parent", flags.exit_with_parent,
+                        "End when the process that started this one ends.");
+}
+
+void AddJobFlags(FlagParser& parser, JobFlags& flags) {
+  parser.app().add_option(
+      "--job", flags.file,
+      "Job file, protobuf text format; only the process that runs the chief "
+      "reads one.");
+  parser.app().add_option(
+      "--set", flags.overrides,
+      "Change one field of the job, as in --set train_steps=500; may be "
+      "repeated.");
+}
+
+absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
+  if (flags.file.empty()) {
+    return absl::NotFoundError(
+        "--job is missing; this process runs the chief and needs the job file");
+  }
+  std::ifstream file(flags.file, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return absl::NotFoundError(
+        absl::StrCat("--job: cannot read ", flags.file));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job,
+                            ParseJobText(text.str(), flags.file));
+  for (const std::string& assignment : flags.overrides) {
+    LOCKSTEP_RETURN_IF_ERROR(ApplyOverride(assignment, job));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
+  return job;
+}
+
+absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
+                                     const std::vector<TaskType>& allowed,
+                                     const std::string& program) {
+  if (flags.exit_with_parent) LOCKSTEP_RETURN_IF_ERROR(ExitWithParent());
+  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, LoadTfConfig(flags.tf_config));
+  LOCKSTEP_ASSIGN_OR_RETURN(Cluster cluster, Cluster::Make(config));
+  LOCKSTEP_RETURN_IF_ERROR(RequireTaskType(cluster, allowed, program));
+  LOCKSTEP_RETURN_IF_ERROR(
+      InitLog(cluster.self().ToString(), flags.log_level));
+  for (const std::string& warning : cluster.warnings()) {
+    spdlog::warn("{}", warning);
+  }
+  return cluster;
+}
+
+int Refuse(const absl::Status& status) {
+  std::cerr << status.message() << std::endl;
+  return absl::IsUnavailable(status) ? kExitLost : kExitUsage;
+}
+
+int ExitCodeFor(const absl::Status& status) {
+  const std::string message(status.message());
+  if (status.ok()) {
+    spdlog::info("done");
+    return kExitDone;
+  }
+  if (absl::IsCancelled(status)) {
+    spdlog::warn("stopped: {}", message);
+    return kExitStopped;
+  }
+  spdlog::error("{}", message);
+  // A peer that is gone may come back, and so may this process.
+  return absl::IsUnavailable(status) ? kExitLost : kExitFailed;
+}
+
+SignalGate::SignalGate()
+    : watcher_([this](int signal) { OnSignal(signal); }) {}
+
+void SignalGate::SetHandler(
+    std::function<void(const std::string& reason)> handler) {
+  MutexLock lock(mutex_);
+  handler_ = std::move(handler);
+  if (!handler_ || !pending_.has_value()) return;
+  handler_(*pending_);
+  pending_.reset();
+}
+
+void SignalGate::OnSignal(int signal) {
+  MutexLock lock(mutex_);
+  if (++received_ > 1) _exit(128 + signal);
+  pending_ = signal == SIGTERM ? "SIGTERM" : "SIGINT";
+  if (!handler_) return;
+  handler_(*pending_);
+  pending_.reset();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,82 @@
+#ifndef LOCKSTEP_COMMON_MAIN_SUPPORT_H_
+#define LOCKSTEP_COMMON_MAIN_SUPPORT_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/cluster/cluster.h"
+#include "common/cluster/task_id.h"
+#include "common/flags/flag_parser.h"
+#include "common/job/job_config.h"
+#include "common/mutex.h"
+#include "common/process.h"
+
+namespace lockstep {
+
+// What the mains of ps_server, worker and chief have in common.
+
+struct CommonFlags {
+  std::string tf_config;  // file; empty: the environment variable TF_CONFIG
+  std::string log_level = "info";
+  bool exit_with_parent = false;
+};
+void AddCommonFlags(FlagParser& parser, CommonFlags& flags);
+
+// The job file and what is to be changed in it.
+struct JobFlags {
+  std::string file;
+  std::vector<std::string> overrides;  // "key=value"
+};
+void AddJobFlags(FlagParser& parser, JobFlags& flags);
+
+// Reads the job file and applies the overrides.
+//
+//   kNotFound         no file was named, or it cannot be read
+//   kInvalidArgument  names line or field, the value and the allowed range
+absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags);
+
+// Reads TF_CONFIG, checks that this process may run the task, and starts the
+// log in its name.
+//
+//   kInvalidArgument  names the JSON path or flag, the value and the fix
+absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
+                                     const std::vector<TaskType>& allowed,
+                                     const std::string& program);
+
+// Prints why the process cannot start; returns the exit code for that.
+int Refuse(const absl::Status& status);
+
+// Logs how the process's part in the job ended; returns its exit code.
+int ExitCodeFor(const absl::Status& status);
+
+// SignalGate turns SIGTERM and SIGINT into calls of a handler that may be
+// given late: a signal that came before is not lost. The second signal ends
+// the process at once. Make it before any other thread.
+//
+// Threads: the handler runs in a thread of its own.
+class SignalGate {
+ public:
+  SignalGate();
+
+  // `reason` is "SIGTERM" or "SIGINT". An empty handler waits for another one;
+  // once this returns, the handler before is not running.
+  void SetHandler(std::function<void(const std::string& reason)> handler)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void OnSignal(int signal) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Mutex mutex_;
+  std::function<void(const std::string&)> handler_ ABSL_GUARDED_BY(mutex_);
+  std::optional<std::string> pending_ ABSL_GUARDED_BY(mutex_);
+  int received_ ABSL_GUARDED_BY(mutex_) = 0;
+  SignalWatcher watcher_;  // last: its thread uses what stands above
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_MAIN_SUPPORT_H_

@@ -1,0 +1,34 @@
+#ifndef LOCKSTEP_COMMON_PLAN_H_
+#define LOCKSTEP_COMMON_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/variable_spec.h"
+
+namespace lockstep {
+
+// PlannedPart is a slice of a variable and the server that holds it.
+//
+// Units: offset and count are elements of the flattened variable.
+struct PlannedPart {
+  int variable = 0;  // index in Plan::variables
+  int64_t offset = 0;
+  int64_t count = 0;
+  int server = 0;  // index of the ps task
+  int index = 0;   // among the parts of that server, from 0
+
+  bool operator==(const PlannedPart&) const = default;
+};
+
+// Plan says which variables a job has and where every part of them lives.
+// Parts are in order of variable, then offset; a server's indices ascend in
+// that order too.
+struct Plan {
+  std::vector<VariableSpec> variables;
+  std::vector<PlannedPart> parts;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_PLAN_H_

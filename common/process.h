@@ -1,0 +1,57 @@
+#ifndef LOCKSTEP_COMMON_PROCESS_H_
+#define LOCKSTEP_COMMON_PROCESS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "absl/status/status.h"
+
+namespace lockstep {
+
+// What a process's exit code tells whoever started it: 0 is done, 1 to 127 ask
+// not to be restarted, 128 and above ask for it.
+enum ExitCode : int {
+  kExitDone = 0,
+  kExitFailed = 1,      // the job failed, or this process cannot take part
+  kExitUsage = 2,       // bad flags, files or environment
+  kExitLost = 129,      // a peer is gone or this process was replaced
+  kExitStopped = 143,   // stopped before the job was done, in good order
+};
+
+// Keeps received memory: without this glibc gives the pages of each received
+// message back and faults them in again for the next, which halves throughput.
+// Call first in main, before other threads exist.
+void TuneAllocator();
+
+// Asks the kernel to kill this process when its parent ends.
+//
+//   kFailedPrecondition  the parent is gone already
+absl::Status ExitWithParent();
+
+// A number larger than that of any earlier process of the same task: wall
+// time in microseconds.
+uint64_t DrawIncarnation();
+
+// SignalWatcher runs a callback, in a thread of its own, at each SIGTERM and
+// SIGINT. Make it before any other thread, so that all inherit the blocked
+// signals.
+//
+// Threads: the callback runs in one thread, one call after the other.
+class SignalWatcher {
+ public:
+  explicit SignalWatcher(std::function<void(int signal)> callback);
+  ~SignalWatcher();
+  SignalWatcher(const SignalWatcher&) = delete;
+  SignalWatcher& operator=(const SignalWatcher&) = delete;
+
+ private:
+  int stop_fd_;
+  int signal_fd_;
+  std::thread thread_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_PROCESS_H_

@@ -1,0 +1,32 @@
+#ifndef LOCKSTEP_COMMON_PROGRESS_H_
+#define LOCKSTEP_COMMON_PROGRESS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace lockstep {
+
+// The reason with which a worker leaves when its data is used up.
+inline constexpr char kEndOfInput[] = "end of input";
+
+// Progress is what a worker reports of itself with each heartbeat, since its
+// incarnation began. Passes, not parts, are counted: a pass whose gradient was
+// not needed is stale, whether its bytes were sent or not.
+struct Progress {
+  int64_t local_step = 0;
+  int64_t passes = 0;     // gradients computed
+  int64_t accepted = 0;   // passes that counted
+  int64_t stale = 0;      // passes that came too late or were not needed
+  int64_t duplicate = 0;  // parts that had counted already
+  absl::Duration waiting;  // in all, for servers, tokens and data
+  double loss = 0;         // mean loss of the last pass
+  int64_t examples = 0;    // computed on
+  std::string activity;    // e.g. "waits for a token of step 12"
+  absl::Duration activity_age;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_PROGRESS_H_

@@ -1,0 +1,155 @@
+#include "common/wire_codec.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kMaxDurationSeconds = 315576000000;
+
+}  // namespace
+
+absl::StatusOr<Sender> FromProto(const v1::Identity& identity) {
+  Sender sender;
+  sender.job_id = identity.job_id();
+  LOCKSTEP_ASSIGN_OR_RETURN(sender.task.type,
+                            ParseTaskType(identity.task_type()));
+  if (identity.task_index() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("identity.task_index is ", identity.task_index(),
+                     "; it must be 0 or more"));
+  }
+  if (identity.incarnation() == 0) {
+    return absl::InvalidArgumentError(
+        "identity.incarnation is 0; draw one at process start");
+  }
+  sender.task.index = identity.task_index();
+  sender.incarnation = identity.incarnation();
+  return sender;
+}
+
+v1::Identity ToProto(const Sender& sender) {
+  v1::Identity identity;
+  identity.set_job_id(sender.job_id);
+  identity.set_task_type(std::string(TaskTypeName(sender.task.type)));
+  identity.set_task_index(sender.task.index);
+  identity.set_incarnation(sender.incarnation);
+  return identity;
+}
+
+absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto) {
+  VariableSpec variable;
+  variable.name = proto.name();
+  variable.shape.assign(proto.shape().begin(), proto.shape().end());
+  LOCKSTEP_ASSIGN_OR_RETURN(variable.dtype, ParseDType(proto.dtype()));
+  const int kind = proto.initializer();
+  if (kind < 0 || kind > static_cast<int>(Initializer::Kind::kHeNormal)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", proto.name(), "\": initializer ", kind,
+        " does not exist; the sender is of another program version"));
+  }
+  variable.initializer.kind = static_cast<Initializer::Kind>(kind);
+  variable.initializer.a = proto.initializer_a();
+  variable.initializer.b = proto.initializer_b();
+  return variable;
+}
+
+v1::VariableDescription ToProto(const VariableSpec& variable) {
+  v1::VariableDescription proto;
+  proto.set_name(variable.name);
+  for (int64_t dim : variable.shape) proto.add_shape(dim);
+  proto.set_dtype(std::string(DTypeName(variable.dtype)));
+  proto.set_initializer(static_cast<int>(variable.initializer.kind));
+  proto.set_initializer_a(variable.initializer.a);
+  proto.set_initializer_b(variable.initializer.b);
+  return proto;
+}
+
+v1::PartDescription ToProto(const PlannedPart& part) {
+  v1::PartDescription proto;
+  proto.set_variable(part.variable);
+  proto.set_offset(part.offset);
+  proto.set_count(part.count);
+  proto.set_server(part.server);
+  proto.set_index(part.index);
+  return proto;
+}
+
+PlannedPart FromProto(const v1::PartDescription& part) {
+  return {part.variable(), part.offset(), part.count(), part.server(),
+          part.index()};
+}
+
+absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
+                                   int num_servers) {
+  Plan plan;
+  for (const v1::VariableDescription& proto : response.variables()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(VariableSpec variable, FromProto(proto));
+    plan.variables.push_back(std::move(variable));
+  }
+  const int num_variables = static_cast<int>(plan.variables.size());
+  std::vector<int> next(num_servers, 0);
+  for (const v1::PartDescription& proto : response.parts()) {
+    const PlannedPart part = FromProto(proto);
+    const bool known = part.variable >= 0 && part.variable < num_variables &&
+                       part.server >= 0 && part.server < num_servers;
+    if (!known || part.index != next[part.server]++ || part.offset < 0 ||
+        part.count < 1 ||
+        part.count > NumElements(plan.variables[part.variable].shape) -
+                         part.offset) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "plan: part ", plan.parts.size(), " (", proto.ShortDebugString(),
+          ") does not fit its variable or the ", num_servers, " servers"));
+    }
+    plan.parts.push_back(part);
+  }
+  return plan;
+}
+
+google::protobuf::Duration ToProto(absl::Duration duration) {
+  google::protobuf::Duration proto;
+  absl::Duration rest;
+  const int64_t seconds = absl::IDivDuration(duration, absl::Seconds(1), &rest);
+  proto.set_seconds(
+      std::clamp(seconds, -kMaxDurationSeconds, kMaxDurationSeconds));
+  proto.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+  return proto;
+}
+
+absl::Duration FromProto(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) +
+         absl::Nanoseconds(duration.nanos());
+}
+
+v1::WorkerProgress ToProto(const Progress& progress) {
+  v1::WorkerProgress proto;
+  proto.set_local_step(progress.local_step);
+  proto.set_passes(progress.passes);
+  proto.set_accepted(progress.accepted);
+  proto.set_stale(progress.stale);
+  proto.set_duplicate(progress.duplicate);
+  *proto.mutable_waiting() = ToProto(progress.waiting);
+  proto.set_loss(progress.loss);
+  proto.set_examples(progress.examples);
+  proto.set_activity(progress.activity);
+  *proto.mutable_activity_age() = ToProto(progress.activity_age);
+  return proto;
+}
+
+Progress FromProto(const v1::WorkerProgress& progress) {
+  return {progress.local_step(),
+          progress.passes(),
+          progress.accepted(),
+          progress.stale(),
+          progress.duplicate(),
+          FromProto(progress.waiting()),
+          progress.loss(),
+          progress.examples(),
+          progress.activity(),
+          FromProto(progress.activity_age())};
+}
+
+}  // namespace lockstep

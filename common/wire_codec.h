@@ -1,0 +1,60 @@
+#ifndef LOCKSTEP_COMMON_WIRE_CODEC_H_
+#define LOCKSTEP_COMMON_WIRE_CODEC_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/cluster/task_id.h"
+#include "common/plan.h"
+#include "common/progress.h"
+#include "common/variable_spec.h"
+#include "google/protobuf/duration.pb.h"
+#include "lockstep/v1/coordinator.pb.h"
+#include "lockstep/v1/identity.pb.h"
+
+namespace lockstep {
+
+// The two ends of the wire: our types and the messages of lockstep.v1. What
+// comes from a peer is checked; what goes out is ours.
+
+// The version of the protocol that this program speaks. It grows when a
+// message changes its meaning; programs of different versions do not mix.
+inline constexpr int kProtocolVersion = 1;
+
+// Who a request is from.
+struct Sender {
+  std::string job_id;
+  TaskId task;
+  uint64_t incarnation = 0;
+};
+
+//   kInvalidArgument  unknown task type, negative index, or no incarnation
+absl::StatusOr<Sender> FromProto(const v1::Identity& identity);
+v1::Identity ToProto(const Sender& sender);
+
+//   kInvalidArgument  dtype or initializer that do not exist
+absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto);
+v1::VariableDescription ToProto(const VariableSpec& variable);
+
+v1::PartDescription ToProto(const PlannedPart& part);
+PlannedPart FromProto(const v1::PartDescription& part);
+
+// Checks that every part lies within its variable and names a server of the
+// `num_servers`, so that the plan can be used without further care.
+//
+//   kInvalidArgument  names the part and what is wrong with it
+absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
+                                   int num_servers);
+
+// Durations out of protobuf's range are clamped to it.
+google::protobuf::Duration ToProto(absl::Duration duration);
+absl::Duration FromProto(const google::protobuf::Duration& duration);
+
+v1::WorkerProgress ToProto(const Progress& progress);
+Progress FromProto(const v1::WorkerProgress& progress);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_WIRE_CODEC_H_

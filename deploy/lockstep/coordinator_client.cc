@@ -1,0 +1,69 @@
+#include "deploy/lockstep/coordinator_client.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/grpc_channel.h"
+#include "common/grpc_status.h"
+#include "deploy/lockstep/status_codec.h"
+#include "grpcpp/client_context.h"
+#include "lockstep/v1/coordinator.grpc.pb.h"
+
+namespace lockstep {
+namespace {
+
+void Prepare(grpc::ClientContext& context, absl::Duration timeout,
+             CoordinatorClient::IfAbsent if_absent) {
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  context.set_wait_for_ready(if_absent == CoordinatorClient::IfAbsent::kWait);
+}
+
+absl::Status Explain(const grpc::Status& status, const std::string& address,
+                     absl::Duration timeout) {
+  const absl::Status plain = FromGrpcStatus(status);
+  if (plain.code() == absl::StatusCode::kDeadlineExceeded) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("no chief answers at ", address, " within ",
+                     absl::FormatDuration(timeout),
+                     "; check the address and that the job runs"));
+  }
+  return absl::Status(plain.code(), absl::StrCat("the chief at ", address, ": ",
+                                                 plain.message()));
+}
+
+}  // namespace
+
+struct CoordinatorClient::Stub {
+  const std::unique_ptr<v1::CoordinatorService::Stub> service;
+};
+
+CoordinatorClient::CoordinatorClient(const std::string& address)
+    : address_(address),
+      stub_(new Stub{v1::CoordinatorService::NewStub(MakeChannel(address))}) {}
+
+CoordinatorClient::~CoordinatorClient() = default;
+
+absl::StatusOr<JobStatus> CoordinatorClient::GetStatus(absl::Duration timeout,
+                                                       IfAbsent if_absent) {
+  grpc::ClientContext context;
+  Prepare(context, timeout, if_absent);
+  v1::GetStatusResponse response;
+  const grpc::Status status =
+      stub_->service->GetStatus(&context, v1::GetStatusRequest(), &response);
+  if (!status.ok()) return Explain(status, address_, timeout);
+  return DecodeStatus(response);
+}
+
+absl::Status CoordinatorClient::Stop(const std::string& reason,
+                                     absl::Duration timeout,
+                                     IfAbsent if_absent) {
+  grpc::ClientContext context;
+  Prepare(context, timeout, if_absent);
+  v1::StopRequest request;
+  request.set_reason(reason);
+  v1::StopResponse response;
+  const grpc::Status status =
+      stub_->service->Stop(&context, request, &response);
+  return status.ok() ? absl::OkStatus() : Explain(status, address_, timeout);
+}
+
+}  // namespace lockstep

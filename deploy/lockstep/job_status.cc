@@ -1,0 +1,52 @@
+#include "deploy/lockstep/job_status.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+
+namespace lockstep {
+
+absl::string_view JobStateName(JobState state) {
+  switch (state) {
+    case JobState::kStarting:
+      return "starting";
+    case JobState::kTraining:
+      return "training";
+    case JobState::kFinishing:
+      return "finishing";
+    case JobState::kDone:
+      return "done";
+    case JobState::kFailed:
+      return "failed";
+    case JobState::kStopped:
+      return "stopped";
+    case JobState::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+bool IsFinal(JobState state) {
+  return state == JobState::kDone || state == JobState::kFailed ||
+         state == JobState::kStopped;
+}
+
+std::vector<MemberStatus> WorkersOf(const JobStatus& status) {
+  std::vector<MemberStatus> workers;
+  for (const MemberStatus& member : status.members) {
+    if (absl::StartsWith(member.task, "worker")) workers.push_back(member);
+  }
+  return workers;
+}
+
+std::optional<WaitStatus> LongestWait(const JobStatus& status) {
+  const auto longest =
+      std::max_element(status.waits.begin(), status.waits.end(),
+                       [](const WaitStatus& a, const WaitStatus& b) {
+                         return a.since < b.since;
+                       });
+  if (longest == status.waits.end()) return std::nullopt;
+  return *longest;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,168 @@
+#include "deploy/lockstep/launcher.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
+#include "deploy/lockstep/log_files.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kTickMillis = 200;
+constexpr size_t kTailLines = 10;
+constexpr size_t kTailColumns = 400;
+constexpr size_t kReportColumns = 80;
+
+// Never goes back, unlike the wall clock.
+absl::Time Now() {
+  return absl::UnixEpoch() +
+         absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+std::vector<TaskId> TasksOf(const std::vector<TaskLaunch>& launches) {
+  std::vector<TaskId> tasks;
+  for (const TaskLaunch& launch : launches) tasks.push_back(launch.task);
+  return tasks;
+}
+
+}  // namespace
+
+Launcher::Launcher(Options options, Terminal& terminal)
+    : options_(std::move(options)),
+      terminal_(terminal),
+      signals_({SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGWINCH}),
+      view_(terminal, Now()),
+      supervisor_({.tasks = TasksOf(options_.launches),
+                   .chief = options_.chief,
+                   .needed_workers = options_.needed_workers}) {}
+
+int Launcher::Run() {
+  if (const absl::Status started = StartAll(); !started.ok()) {
+    processes_.clear();
+    view_.Note(absl::StrCat("failed: ", started.message()));
+    return 1;
+  }
+  poller_ = std::make_unique<StatusPoller>(options_.chief_address,
+                                           StatusPoller::Options());
+  Loop();
+  poller_.reset();
+  const RunOutcome outcome = supervisor_.Outcome();
+  terminal_.Print(FormatRunReport(outcome, view_.status(), ReadLogs(outcome),
+                                  kReportColumns));
+  return outcome.exit_code;
+}
+
+absl::Status Launcher::StartAll() {
+  for (const TaskLaunch& launch : options_.launches) {
+    log_starts_[launch.task] = FileSize(launch.log_path);
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        processes_[launch.task],
+        TaskProcess::Start({.program = launch.program,
+                            .args = launch.args,
+                            .environment = {{"TF_CONFIG", launch.tf_config}},
+                            .log_path = launch.log_path}));
+  }
+  return absl::OkStatus();
+}
+
+void Launcher::Loop() {
+  while (!supervisor_.finished()) {
+    WaitForEvents();
+    const absl::Time now = Now();
+    TakeSignals(now);
+    TakeNews(now);
+    Reap(now);
+    Apply(supervisor_.OnTime(now));
+    view_.Refresh(now);
+  }
+  TakeNews(Now());
+}
+
+void Launcher::WaitForEvents() const {
+  pollfd fds[] = {{signals_.fd(), POLLIN, 0}, {poller_->event_fd(), POLLIN, 0}};
+  poll(fds, std::size(fds), kTickMillis);
+}
+
+// The last word of the chief comes before its end.
+void Launcher::TakeNews(absl::Time now) {
+  const StatusPoller::News news = poller_->TakeNews();
+  if (news.status.has_value()) {
+    view_.OnStatus(*news.status, now);
+    Apply(supervisor_.OnJobState(news.status->state, now));
+  }
+  if (news.stop_refused) {
+    view_.Note("the chief does not answer");
+    Apply(supervisor_.OnStopRefused());
+  }
+}
+
+void Launcher::Reap(absl::Time now) {
+  for (auto it = processes_.begin(); it != processes_.end();) {
+    const std::optional<TaskExit> exit = it->second->Poll();
+    if (!exit.has_value()) {
+      ++it;
+      continue;
+    }
+    const TaskId task = it->first;
+    it = processes_.erase(it);
+    const bool was_healthy = supervisor_.healthy();
+    Apply(supervisor_.OnTaskExit(task, *exit, now));
+    if (was_healthy && !exit->ok()) NoteExit(task, *exit);
+  }
+}
+
+void Launcher::NoteExit(TaskId task, TaskExit exit) {
+  view_.Note(absl::StrCat(task.ToString(), " ", exit.ToString(), "; ",
+                          supervisor_.healthy()
+                              ? "the job goes on"
+                              : "waiting for the others to leave"));
+}
+
+void Launcher::TakeSignals(absl::Time now) {
+  for (const int signal : signals_.TakeAll()) {
+    if (signal == SIGCHLD || signal == SIGWINCH) continue;  // awake is enough
+    Apply(supervisor_.OnSignal(signal, now));
+  }
+}
+
+void Launcher::Apply(const Supervisor::Actions& actions) {
+  std::map<int, std::vector<std::string>> signalled;
+  for (const SupervisorAction& action : actions) {
+    if (action.kind == SupervisorAction::Kind::kAskToStop) {
+      view_.Note("stopping after this step; once more ends it at once");
+      poller_->AskToStop("the launcher was stopped");
+      continue;
+    }
+    const auto found = processes_.find(action.task);
+    if (found == processes_.end()) continue;
+    found->second->Signal(action.signal);
+    signalled[action.signal].push_back(action.task.ToString());
+  }
+  for (const auto& [signal, tasks] : signalled) {
+    view_.Note(absl::StrCat("sent SIG", sigabbrev_np(signal), " to ",
+                            absl::StrJoin(tasks, ", ")));
+  }
+}
+
+std::map<TaskId, LogTail> Launcher::ReadLogs(const RunOutcome& outcome) const {
+  std::map<TaskId, LogTail> logs;
+  for (const TaskLaunch& launch : options_.launches) {
+    LogTail& log = logs[launch.task];
+    log.path = launch.log_path;
+    if (!outcome.bad_ends.empty() &&
+        outcome.bad_ends.front().task == launch.task) {
+      log.lines = ReadLastLines(log.path, log_starts_.at(launch.task),
+                                kTailLines, kTailColumns);
+    }
+  }
+  return logs;
+}
+
+}  // namespace lockstep

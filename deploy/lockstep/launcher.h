@@ -1,0 +1,68 @@
+#ifndef LOCKSTEP_DEPLOY_LOCKSTEP_LAUNCHER_H_
+#define LOCKSTEP_DEPLOY_LOCKSTEP_LAUNCHER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/cluster/task_id.h"
+#include "deploy/lockstep/launch_plan.h"
+#include "deploy/lockstep/run_report.h"
+#include "deploy/lockstep/run_view.h"
+#include "deploy/lockstep/signal_inbox.h"
+#include "deploy/lockstep/status_poller_client.h"
+#include "deploy/lockstep/supervisor.h"
+#include "deploy/lockstep/task_process.h"
+#include "deploy/lockstep/terminal.h"
+
+namespace lockstep {
+
+// Launcher runs the processes of one cluster from start to end, and shows how
+// they do. Supervisor decides; this class starts, asks, signals and prints.
+//
+// Threads: use from the main thread: no process outlives the thread that
+//          started it.
+// Borrows: the terminal.
+class Launcher {
+ public:
+  struct Options {
+    std::vector<TaskLaunch> launches;
+    TaskId chief;  // the task that hosts the chief
+    std::string chief_address;
+    int needed_workers = 1;
+  };
+
+  Launcher(Options options, Terminal& terminal);
+
+  // Returns the exit code for this process, having said why. No process of the
+  // cluster is left then. SIGINT, SIGTERM and SIGHUP stop the run.
+  int Run();
+
+ private:
+  absl::Status StartAll();
+  void Loop();
+  void WaitForEvents() const;
+  void TakeSignals(absl::Time now);
+  void TakeNews(absl::Time now);
+  void Reap(absl::Time now);
+  void Apply(const Supervisor::Actions& actions);
+  void NoteExit(TaskId task, TaskExit exit);
+  std::map<TaskId, LogTail> ReadLogs(const RunOutcome& outcome) const;
+
+  const Options options_;
+  Terminal& terminal_;
+  SignalInbox signals_;  // before any thread
+  RunView view_;
+  Supervisor supervisor_;
+  std::map<TaskId, std::unique_ptr<TaskProcess>> processes_;
+  std::map<TaskId, int64_t> log_starts_;  // bytes that were there before
+  std::unique_ptr<StatusPoller> poller_;  // once all processes are started
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_LOCKSTEP_LAUNCHER_H_

@@ -1,0 +1,30 @@
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <optional>
+
+#include "common/flags/flag_parser.h"
+#include "deploy/lockstep/operator_command.h"
+#include "deploy/lockstep/run_command.h"
+#include "deploy/lockstep/terminal.h"
+
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);  // a run goes on when nobody reads its output
+  lockstep::FlagParser flags(
+      "lockstep", "Trains on this machine, and looks after running jobs.");
+  flags.app().require_subcommand(1);
+  const lockstep::RunCommand run(flags.app());
+  const lockstep::StatusCommand status(flags.app());
+  const lockstep::StopCommand stop(flags.app());
+  if (const std::optional<int> code =
+          flags.Parse(argc, argv, std::cout, std::cerr)) {
+    return *code;
+  }
+  lockstep::Terminal terminal(STDOUT_FILENO, getenv("NO_COLOR"),
+                              getenv("TERM"));
+  if (run.chosen()) return run.Run(terminal, std::cerr);
+  if (status.chosen()) return status.Run(terminal, std::cerr);
+  return stop.Run(terminal, std::cerr);
+}

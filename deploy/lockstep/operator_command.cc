@@ -1,0 +1,113 @@
+#include "deploy/lockstep/operator_command.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/cluster/host_port.h"
+#include "common/flags/flag_parser.h"
+#include "common/status_macros.h"
+#include "deploy/lockstep/coordinator_client.h"
+#include "deploy/lockstep/local_cluster.h"
+#include "deploy/lockstep/log_files.h"
+#include "deploy/lockstep/status_json.h"
+#include "deploy/lockstep/status_report.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kTimeout = absl::Seconds(5);
+constexpr int kNoAnswer = 1;
+
+int Refuse(const CLI::App& app, const absl::Status& status, int code,
+           std::ostream& err) {
+  err << "lockstep " << app.get_name() << ": " << status.message() << "\n";
+  return code;
+}
+
+absl::StatusOr<std::string> CheckAddress(absl::string_view flag,
+                                         absl::string_view text) {
+  const absl::StatusOr<HostPort> parsed =
+      ParseHostPort(absl::StripAsciiWhitespace(text));
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": ", parsed.status().message()));
+  }
+  return parsed->ToString();
+}
+
+}  // namespace
+
+ChiefFlags::ChiefFlags(CLI::App& app) {
+  app.add_option("--chief", chief_, "Address of the chief, host:port.");
+  app.add_option("--cluster", cluster_file_,
+                 "JSON file with the cluster that the chief is in.");
+  app.add_option("--log_dir", log_dir_,
+                 "Log directory of a running `lockstep run`.");
+}
+
+absl::StatusOr<std::string> ChiefFlags::Address() const {
+  const int given = static_cast<int>(!chief_.empty()) +
+                    static_cast<int>(!cluster_file_.empty()) +
+                    static_cast<int>(!log_dir_.empty());
+  if (given != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        given, " of --chief, --cluster and --log_dir are given; give one"));
+  }
+  if (!chief_.empty()) return CheckAddress("--chief", chief_);
+  if (!cluster_file_.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string json,
+                              ReadTextFile(cluster_file_));
+    return ChiefAddressOf(json, cluster_file_);
+  }
+  const std::string path = absl::StrCat(log_dir_, "/", kChiefAddressFile);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  return CheckAddress(path, text);
+}
+
+StatusCommand::StatusCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "status",
+          "Asks a running chief how its job goes, and what everyone "
+          "waits for.")),
+      chief_(app_) {
+  app_.add_flag("--json", json_, "Print one JSON object.");
+}
+
+int StatusCommand::Run(Terminal& terminal, std::ostream& err) const {
+  const absl::StatusOr<std::string> address = chief_.Address();
+  if (!address.ok()) {
+    return Refuse(app_, address.status(), kUsageExitCode, err);
+  }
+  const absl::StatusOr<JobStatus> status =
+      CoordinatorClient(*address).GetStatus(kTimeout,
+                                            CoordinatorClient::IfAbsent::kWait);
+  if (!status.ok()) return Refuse(app_, status.status(), kNoAnswer, err);
+  terminal.Print(json_ ? FormatStatusJson(*status) + "\n"
+                       : FormatStatusReport(*status, terminal.Columns()));
+  return 0;
+}
+
+StopCommand::StopCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "stop",
+          "Asks a running chief to stop its job after the step at "
+          "hand, with a checkpoint.")),
+      chief_(app_) {
+  app_.add_option("--reason", reason_, "Why, for the logs.");
+}
+
+int StopCommand::Run(Terminal& terminal, std::ostream& err) const {
+  const absl::StatusOr<std::string> address = chief_.Address();
+  if (!address.ok()) {
+    return Refuse(app_, address.status(), kUsageExitCode, err);
+  }
+  const absl::Status stopped = CoordinatorClient(*address).Stop(
+      reason_, kTimeout, CoordinatorClient::IfAbsent::kWait);
+  if (!stopped.ok()) return Refuse(app_, stopped, kNoAnswer, err);
+  terminal.Print(absl::StrCat("the chief at ", *address,
+                              " stops the job after this step\n"));
+  return 0;
+}
+
+}  // namespace lockstep

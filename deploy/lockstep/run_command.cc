@@ -1,0 +1,108 @@
+#include "deploy/lockstep/run_command.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/flags/flag_parser.h"
+#include "deploy/lockstep/launcher.h"
+#include "deploy/lockstep/run_setup.h"
+
+namespace lockstep {
+namespace {
+
+// Where this program itself is.
+std::string OwnDirectory() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error)
+      .parent_path()
+      .string();
+}
+
+// "2 ps, 1 chief, 3 workers", in the order of their start.
+std::string CountTasks(const LocalCluster& cluster) {
+  std::vector<std::pair<TaskType, int>> counts;
+  for (const TaskId& task : cluster.tasks) {
+    if (counts.empty() || counts.back().first != task.type) {
+      counts.emplace_back(task.type, 0);
+    }
+    ++counts.back().second;
+  }
+  return absl::StrJoin(counts, ", ", [](std::string* out, const auto& entry) {
+    const auto& [type, count] = entry;
+    absl::StrAppend(out, count, " ", TaskTypeName(type),
+                    count > 1 && type != TaskType::kPs ? "s" : "");
+  });
+}
+
+std::string Opening(const RunSetup& setup) {
+  std::string text;
+  for (const std::string& warning : setup.cluster.warnings) {
+    absl::StrAppend(&text, "warning: ", warning, "\n");
+  }
+  return absl::StrCat(text, "job ", setup.job_name, ": ",
+                      CountTasks(setup.cluster), "\nlogs: ", setup.log_dir,
+                      "\nstatus: lockstep status --log_dir ", setup.log_dir,
+                      "\n");
+}
+
+}  // namespace
+
+RunCommand::RunCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "run",
+          "Starts every task of a cluster on this machine, shows how "
+          "training goes, and leaves when all have ended.")) {
+  app_.add_option("--cluster", cluster_file_,
+                  "JSON file with the tasks: {\"cluster\": {\"chief\": "
+                  "[\"localhost:0\"], \"ps\": [...], \"worker\": [...]}}. A "
+                  "port of 0 is chosen.")
+      ->required();
+  app_.add_option("--job", job_file_, "Job file, for the chief.")->required();
+  app_.add_option("--set", settings_,
+                  "key=value that replaces a field of the job file; may be "
+                  "given again.")
+      ->allow_extra_args(false);
+  app_.add_option("--log_dir", log_dir_,
+                  "Directory for one log per task; made if missing. Otherwise "
+                  "a new one in $TMPDIR.");
+  app_.add_option("--state_dir", state_dir_,
+                  "Directory where servers keep their state; stays after the "
+                  "run. Otherwise a private one in /dev/shm, which does not.");
+  app_.add_option("--compute_threads", compute_threads_,
+                  "Threads that each worker computes with. Otherwise the cores "
+                  "are shared out among the workers.")
+      ->check(CLI::Range(1, 1024));
+  app_.add_option("--log_level", log_level_, "How much all tasks log.")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
+  app_.add_option("--program_dir", program_dir_)->group("");
+}
+
+int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
+  absl::StatusOr<RunSetup> setup = SetUpRun(
+      {.cluster_file = cluster_file_,
+       .job_file = job_file_,
+       .settings = settings_,
+       .log_dir = log_dir_,
+       .state_dir = state_dir_,
+       .log_level = log_level_,
+       .program_dir = program_dir_.empty() ? OwnDirectory() : program_dir_,
+       .compute_threads = compute_threads_});
+  if (!setup.ok()) {
+    err << "lockstep run: " << setup.status().message() << "\n";
+    return kUsageExitCode;
+  }
+  terminal.Print(Opening(*setup));
+  Launcher launcher({.launches = setup->launches,
+                     .chief = setup->cluster.chief,
+                     .chief_address = setup->cluster.chief_address,
+                     .needed_workers = setup->needed_workers},
+                    terminal);
+  return launcher.Run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,40 @@
+#ifndef LOCKSTEP_DEPLOY_LOCKSTEP_RUN_COMMAND_H_
+#define LOCKSTEP_DEPLOY_LOCKSTEP_RUN_COMMAND_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "deploy/lockstep/terminal.h"
+
+namespace lockstep {
+
+// RunCommand is `lockstep run`: a whole cluster on this machine, from its start
+// to its end.
+class RunCommand {
+ public:
+  // Declares the sub-command and its flags.
+  explicit RunCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns the exit code: 0 done, 1 failed, 2 bad input (explained on `err`),
+  // 143 stopped by somebody else, 128 + n stopped by signal n.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  CLI::App& app_;
+  std::string cluster_file_;
+  std::string job_file_;
+  std::vector<std::string> settings_;
+  std::string log_dir_;
+  std::string state_dir_;
+  std::string log_level_ = "info";
+  std::string program_dir_;
+  int compute_threads_ = 0;  // 0: share out the cores
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_LOCKSTEP_RUN_COMMAND_H_

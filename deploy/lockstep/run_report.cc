@@ -1,0 +1,107 @@
+#include "deploy/lockstep/run_report.h"
+
+#include "absl/strings/str_cat.h"
+#include "deploy/lockstep/status_report.h"
+#include "deploy/lockstep/text_format.h"
+
+namespace lockstep {
+namespace {
+
+using Logs = std::map<TaskId, LogTail>;
+using Verdict = RunOutcome::Verdict;
+
+std::string Describe(const BadEnd& end) {
+  std::string text =
+      absl::StrCat(end.task.ToString(), " ", end.exit.ToString());
+  if (end.forced) absl::StrAppend(&text, " after it was told to leave");
+  return text;
+}
+
+std::string WithLog(const BadEnd& end, const Logs& logs) {
+  const auto found = logs.find(end.task);
+  if (found == logs.end()) return absl::StrCat(Describe(end), "\n");
+  const LogTail& log = found->second;
+  if (log.lines.empty()) {
+    return absl::StrCat(Describe(end), "; its log is empty: ", log.path, "\n");
+  }
+  std::string text =
+      absl::StrCat(Describe(end), "; the end of ", log.path, ":\n");
+  for (const std::string& line : log.lines) {
+    absl::StrAppend(&text, "  | ", line, "\n");
+  }
+  return text;
+}
+
+std::string WithPath(const BadEnd& end, const Logs& logs) {
+  const auto found = logs.find(end.task);
+  if (found == logs.end()) return absl::StrCat(Describe(end), "\n");
+  return absl::StrCat(Describe(end), "; see ", found->second.path, "\n");
+}
+
+std::string BadEnds(const RunOutcome& outcome, const Logs& logs) {
+  const bool harmless = outcome.exit_code == 0;
+  std::string text;
+  for (size_t i = 0; i < outcome.bad_ends.size(); ++i) {
+    const BadEnd& end = outcome.bad_ends[i];
+    if (harmless) {
+      absl::StrAppend(&text, "warning: the job went on without a task: ",
+                      WithPath(end, logs));
+    } else if (i == 0) {
+      absl::StrAppend(&text, WithLog(end, logs));
+    } else {
+      absl::StrAppend(&text, "then ", WithPath(end, logs));
+    }
+  }
+  return text;
+}
+
+std::string Progress(const std::optional<JobStatus>& status) {
+  if (!status.has_value()) return "before the chief answered";
+  return absl::StrCat("step ", status->step, " of ", status->train_steps, ", ",
+                      FormatSeconds(status->training_time));
+}
+
+std::string Reason(const RunOutcome& outcome,
+                   const std::optional<JobStatus>& status) {
+  if (status.has_value() && !status->reason.empty()) {
+    return Printable(status->reason);
+  }
+  if (!outcome.reason.empty()) return outcome.reason;
+  if (!outcome.bad_ends.empty()) return Describe(outcome.bad_ends.front());
+  return "the chief ended before the job was done";
+}
+
+std::string LastLine(const RunOutcome& outcome,
+                     const std::optional<JobStatus>& status) {
+  switch (outcome.verdict) {
+    case Verdict::kDone:
+      if (!status.has_value()) return "done: before the chief was asked";
+      return FormatDoneLine(*status);
+    case Verdict::kStopped:
+      return absl::StrCat("stopped: ", Progress(status),
+                          status.has_value() && !status->reason.empty()
+                              ? absl::StrCat("; ", Printable(status->reason))
+                              : "");
+    case Verdict::kInterrupted:
+      return absl::StrCat("interrupted: ", Progress(status));
+    case Verdict::kFailed:
+      break;
+  }
+  return absl::StrCat("failed: ", Progress(status), "; ",
+                      Reason(outcome, status));
+}
+
+}  // namespace
+
+std::string FormatRunReport(const RunOutcome& outcome,
+                            const std::optional<JobStatus>& status,
+                            const std::map<TaskId, LogTail>& logs,
+                            size_t width) {
+  std::string report = BadEnds(outcome, logs);
+  if (status.has_value()) {
+    absl::StrAppend(&report, FormatWorkerSummary(*status, width));
+  }
+  return absl::StrCat(report, LastLine(outcome, status), "\n");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+#ifndef LOCKSTEP_DEPLOY_LOCKSTEP_RUN_REPORT_H_
+#define LOCKSTEP_DEPLOY_LOCKSTEP_RUN_REPORT_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/cluster/task_id.h"
+#include "deploy/lockstep/job_status.h"
+#include "deploy/lockstep/supervisor.h"
+
+namespace lockstep {
+
+// The end of a task's log.
+struct LogTail {
+  std::string path;
+  std::vector<std::string> lines;
+};
+
+// What a run says at its end: tasks that ended badly, the first with the end
+// of its log; how the workers did; and in the last line how it went. `status`
+// is the chief's last answer, if there was any; `logs` has each task's.
+//
+// Units: the table is at most `width` columns wide.
+std::string FormatRunReport(const RunOutcome& outcome,
+                            const std::optional<JobStatus>& status,
+                            const std::map<TaskId, LogTail>& logs,
+                            size_t width);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_LOCKSTEP_RUN_REPORT_H_

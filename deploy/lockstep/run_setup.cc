@@ -1,0 +1,126 @@
+#include "deploy/lockstep/run_setup.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/cluster/tf_config.h"
+#include "common/job/job_config.h"
+#include "common/status_macros.h"
+#include "deploy/lockstep/job_file_codec.h"
+#include "deploy/lockstep/job_needs.h"
+#include "deploy/lockstep/local_hosts.h"
+#include "deploy/lockstep/log_files.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string TemporaryDirectory() {
+  const char* directory = getenv("TMPDIR");
+  return directory == nullptr || *directory == '\0' ? "/tmp" : directory;
+}
+
+absl::StatusOr<LocalCluster> ReadCluster(const std::string& path,
+                                         std::vector<PortReservation>& ports) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string json, ReadTextFile(path));
+  const auto choose_port = [&ports]() -> absl::StatusOr<int> {
+    LOCKSTEP_ASSIGN_OR_RETURN(PortReservation port, PortReservation::Create());
+    ports.push_back(std::move(port));
+    return ports.back().port();
+  };
+  return MakeLocalCluster(json, path, LocalHosts::OfThisMachine(), choose_port);
+}
+
+absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
+                            ReadTextFile(request.job_file));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const JobConfig job,
+      DecodeJobFile(text, request.job_file, request.settings));
+  setup.job_name = job.name;
+  setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
+  return absl::OkStatus();
+}
+
+absl::Status CheckPrograms(const std::vector<TaskLaunch>& launches) {
+  for (const TaskLaunch& launch : launches) {
+    if (access(launch.program.c_str(), X_OK) == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        launch.program, ": ", launch.task.ToString(),
+        " needs this program, which is not there; install all programs of "
+        "Lockstep in one directory"));
+  }
+  return absl::OkStatus();
+}
+
+int ComputeThreads(const RunRequest& request, int num_workers) {
+  if (request.compute_threads > 0) return request.compute_threads;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, cores / std::max(1, num_workers));
+}
+
+// The cluster as it runs, without a task.
+std::string ClusterJson(const LocalCluster& cluster) {
+  const nlohmann::json document = nlohmann::json::parse(
+      ToJson(cluster.spec, cluster.chief), nullptr, false);
+  return nlohmann::json(
+             {{"cluster", document.value("cluster", nlohmann::json())}})
+             .dump(2) +
+         "\n";
+}
+
+absl::Status MakeDirectories(const RunRequest& request, RunSetup& setup) {
+  if (request.state_dir.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        setup.state, StateDirectory::CreateIn(StateDirectory::DefaultParent()));
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(setup.state,
+                              StateDirectory::Adopt(request.state_dir));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      setup.log_dir,
+      MakeLogDirectory(request.log_dir, TemporaryDirectory(), setup.job_name));
+  LOCKSTEP_RETURN_IF_ERROR(
+      WriteTextFile(absl::StrCat(setup.log_dir, "/", kChiefAddressFile),
+                    setup.cluster.chief_address + "\n"));
+  return WriteTextFile(absl::StrCat(setup.log_dir, "/", kClusterFile),
+                       ClusterJson(setup.cluster));
+}
+
+absl::Status MakeTaskDirectories(const RunSetup& setup) {
+  for (const TaskLaunch& launch : setup.launches) {
+    if (launch.state_dir.empty()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(setup.state->MakeChild(launch.state_dir));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
+  RunSetup setup;
+  LOCKSTEP_ASSIGN_OR_RETURN(setup.cluster,
+                            ReadCluster(request.cluster_file, setup.ports));
+  LOCKSTEP_RETURN_IF_ERROR(ReadJob(request, setup));
+  LaunchOptions options = {
+      .program_dir = request.program_dir,
+      .job_file = request.job_file,
+      .settings = request.settings,
+      .log_level = request.log_level,
+      .compute_threads = ComputeThreads(request, setup.cluster.num_workers)};
+  LOCKSTEP_RETURN_IF_ERROR(CheckPrograms(PlanLaunches(setup.cluster, options)));
+  LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(request, setup));
+  options.log_dir = setup.log_dir;
+  options.state_dir = setup.state->path();
+  setup.launches = PlanLaunches(setup.cluster, options);
+  LOCKSTEP_RETURN_IF_ERROR(MakeTaskDirectories(setup));
+  return setup;
+}
+
+}  // namespace lockstep

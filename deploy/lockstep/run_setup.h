@@ -1,0 +1,52 @@
+#ifndef LOCKSTEP_DEPLOY_LOCKSTEP_RUN_SETUP_H_
+#define LOCKSTEP_DEPLOY_LOCKSTEP_RUN_SETUP_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "deploy/lockstep/launch_plan.h"
+#include "deploy/lockstep/local_cluster.h"
+#include "deploy/lockstep/port_reservation.h"
+#include "deploy/lockstep/state_directory.h"
+
+namespace lockstep {
+
+// What `lockstep run` was asked to do.
+struct RunRequest {
+  std::string cluster_file;
+  std::string job_file;
+  std::vector<std::string> settings;  // "key=value" each
+  std::string log_dir;                // empty: a new one
+  std::string state_dir;  // empty: a private one, removed at the end
+  std::string log_level = "info";
+  std::string program_dir;
+  int compute_threads = 0;  // 0: share out the cores
+};
+
+// RunSetup is all that a run needs before its first process starts. It holds
+// ports and directories until the run is over.
+struct RunSetup {
+  LocalCluster cluster;
+  std::string job_name;
+  int needed_workers = 1;
+  std::string log_dir;
+  std::vector<TaskLaunch> launches;
+  std::vector<PortReservation> ports;
+  std::unique_ptr<StateDirectory> state;
+};
+
+// Reads and checks the files, and makes the directories: the log directory
+// gets chief.address and cluster.json.
+//
+//   kInvalidArgument     a file cannot be read or says nonsense; an address is
+//                        not on this machine; a program is missing; a
+//                        directory cannot be made
+//   kFailedPrecondition  another run uses the state directory
+//   kResourceExhausted   no port is free
+absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_LOCKSTEP_RUN_SETUP_H_

@@ -1,0 +1,131 @@
+#include "deploy/lockstep/status_report.h"
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/flags/wrap_text.h"
+#include "deploy/lockstep/text_format.h"
+#include "deploy/lockstep/text_table.h"
+
+namespace lockstep {
+namespace {
+
+using Align = TextTable::Align;
+
+constexpr size_t kIndent = 2;
+
+std::string Headline(const JobStatus& status) {
+  std::string line = absl::StrCat("job ", Printable(status.job_name), ": ",
+                                  JobStateName(status.state), ", step ",
+                                  status.step, " of ", status.train_steps, ", ",
+                                  FormatSeconds(status.training_time));
+  if (!status.reason.empty()) {
+    absl::StrAppend(&line, "; ", Printable(status.reason));
+  }
+  return line;
+}
+
+std::string Figures(const JobStatus& status) {
+  std::string line =
+      absl::StrCat("loss ", FormatFigure(status.loss, 4), ", ",
+                   FormatFigure(status.examples_per_second, 0), " examples/s");
+  if (status.evaluation.has_value()) {
+    absl::StrAppend(&line, ", test accuracy ",
+                    FormatFigure(status.evaluation->accuracy, 4), " at step ",
+                    status.evaluation->step);
+  }
+  return line;
+}
+
+std::string Checkpoint(const JobStatus& status) {
+  if (status.last_checkpoint_step < 0) return "no checkpoint yet";
+  return absl::StrCat("last checkpoint: step ", status.last_checkpoint_step);
+}
+
+std::vector<std::string> MemberRow(const MemberStatus& member) {
+  std::vector<std::string> row = {member.task, member.state, "-"};
+  if (member.since_heartbeat.has_value()) {
+    row.back() = FormatAge(*member.since_heartbeat);
+  }
+  if (!member.counts.has_value()) return row;
+  const WorkerCounts& counts = *member.counts;
+  row.push_back(counts.activity);
+  row.push_back(FormatAge(counts.activity_age));
+  row.push_back(absl::StrCat(counts.passes));
+  row.push_back(absl::StrCat(counts.accepted));
+  row.push_back(absl::StrCat(counts.stale));
+  return row;
+}
+
+std::string MemberTable(const JobStatus& status, size_t width) {
+  TextTable table({{.title = "task", .shrinks = true},
+                   {.title = "state"},
+                   {.title = "heard", .align = Align::kRight},
+                   {.title = "doing", .shrinks = true},
+                   {.title = "since", .align = Align::kRight},
+                   {.title = "passes", .align = Align::kRight},
+                   {.title = "accepted", .align = Align::kRight},
+                   {.title = "stale", .align = Align::kRight}});
+  for (const MemberStatus& member : status.members) {
+    table.AddRow(MemberRow(member));
+  }
+  return table.Format(width);
+}
+
+std::string Waits(const JobStatus& status, size_t width) {
+  if (status.waits.empty()) return "nobody waits\n";
+  std::string out = "waits:\n";
+  for (const WaitStatus& wait : status.waits) {
+    const std::string line = absl::StrCat(
+        std::string(kIndent, ' '), Printable(wait.owner), " waits for ",
+        Printable(wait.waits_for), " (", FormatAge(wait.since), ")");
+    absl::StrAppend(&out, WrapText(line, width, 2 * kIndent), "\n");
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string FormatWorkerSummary(const JobStatus& status, size_t width) {
+  const std::vector<MemberStatus> workers = WorkersOf(status);
+  if (workers.empty()) return "";
+  TextTable table({{.title = "worker"},
+                   {.title = "passes", .align = Align::kRight},
+                   {.title = "accepted", .align = Align::kRight},
+                   {.title = "stale", .align = Align::kRight},
+                   {.title = "waited", .align = Align::kRight}});
+  for (const MemberStatus& worker : workers) {
+    const WorkerCounts counts = worker.counts.value_or(WorkerCounts());
+    table.AddRow({std::string(absl::StartsWith(worker.task, "worker ")
+                                  ? worker.task.substr(7)
+                                  : worker.task),
+                  absl::StrCat(counts.passes), absl::StrCat(counts.accepted),
+                  absl::StrCat(counts.stale), FormatSeconds(counts.waiting)});
+  }
+  return table.Format(width);
+}
+
+std::string FormatDoneLine(const JobStatus& status) {
+  std::string line = absl::StrCat("done: step ", status.step);
+  if (!IsFinal(status.state)) {
+    absl::StrAppend(&line, " when last asked");
+  }
+  if (status.evaluation.has_value()) {
+    absl::StrAppend(&line, ", test accuracy ",
+                    FormatFigure(status.evaluation->accuracy, 4));
+  }
+  return absl::StrCat(line, ", ", FormatSeconds(status.training_time));
+}
+
+std::string FormatStatusReport(const JobStatus& status, size_t width) {
+  std::string out;
+  for (const std::string& line :
+       {Headline(status), Figures(status), Checkpoint(status)}) {
+    absl::StrAppend(&out, WrapText(line, width, kIndent), "\n");
+  }
+  return absl::StrCat(out, "\n", MemberTable(status, width), "\n",
+                      Waits(status, width));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+#ifndef LOCKSTEP_DEPLOY_LOCKSTEP_STATUS_REPORT_H_
+#define LOCKSTEP_DEPLOY_LOCKSTEP_STATUS_REPORT_H_
+
+#include <cstddef>
+#include <string>
+
+#include "deploy/lockstep/job_status.h"
+
+namespace lockstep {
+
+// One line per worker: what became of its gradients and how long it waited.
+// Empty without workers. Lines of at most `width` columns.
+std::string FormatWorkerSummary(const JobStatus& status, size_t width);
+
+// "done: step 1500, test accuracy 0.8912, 61.3 s", without a line feed, from
+// the last answer of the chief; says so if that was not its final one.
+std::string FormatDoneLine(const JobStatus& status);
+
+// All that the chief says, as `lockstep status` shows it. Lines of at most
+// `width` columns, texts of the chief longer than that are wrapped.
+std::string FormatStatusReport(const JobStatus& status, size_t width);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_LOCKSTEP_STATUS_REPORT_H_

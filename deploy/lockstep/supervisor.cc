@@ -1,0 +1,192 @@
+#include "deploy/lockstep/supervisor.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kStoppedCode =
+    143;  // what a program that was stopped leaves with
+constexpr int kSignalBase = 128;
+
+}  // namespace
+
+Supervisor::Supervisor(const Options& options)
+    : chief_(options.chief), needed_workers_(options.needed_workers) {
+  for (const TaskId& task : options.tasks) {
+    running_[task] = 0;
+    if (task.type == TaskType::kWorker) ++able_workers_;
+  }
+}
+
+Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
+                                           absl::Time now) {
+  const auto found = running_.find(task);
+  if (found == running_.end()) return {};
+  ends_.push_back({task, exit, found->second});
+  running_.erase(found);
+
+  const bool died = !exit.ok() && exit.code != kStoppedCode;
+  if (task == chief_) {
+    OnChiefExit(exit, now);
+  } else if (task.type == TaskType::kPs) {
+    broken_ = broken_ || died;
+    if (phase_ == Phase::kRunning) LeaveUntil(now + kLeaveGrace);
+  } else if (task.type == TaskType::kWorker && died) {
+    OnWorkerDeath(now);
+  }
+  return {};
+}
+
+// Without the chief the others end by themselves. When we stop the run they
+// may not even have heard of a chief yet, and are given less time.
+void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
+  if (fate_ == Fate::kNone) {
+    fate_ = exit.ok()                               ? Fate::kDone
+            : exit.code == kStoppedCode && !broken_ ? Fate::kStopped
+                                                    : Fate::kFailed;
+  }
+  if (phase_ == Phase::kRunning) {
+    LeaveUntil(now + kLeaveGrace);
+  } else if (phase_ == Phase::kLeaving && stop_signal_ != 0) {
+    LeaveUntil(std::min(deadline_, now + kOrphanGrace));
+  }
+}
+
+// The chief may have told the workers to leave before it told us; so even when
+// too few are left, there is a moment to hear from it.
+void Supervisor::OnWorkerDeath(absl::Time now) {
+  --able_workers_;
+  if (able_workers_ >= needed_workers_ || phase_ != Phase::kRunning ||
+      job_state_ == JobState::kFinishing) {
+    return;
+  }
+  broken_ = true;
+  reason_ = absl::StrCat("a step needs ", needed_workers_,
+                         needed_workers_ == 1 ? " worker" : " workers",
+                         "; left: ", able_workers_);
+  LeaveUntil(now + kOrphanGrace);
+}
+
+Supervisor::Actions Supervisor::OnJobState(JobState state, absl::Time now) {
+  job_state_ = state;
+  if (!IsFinal(state) || fate_ != Fate::kNone) return {};
+  fate_ = state == JobState::kDone      ? Fate::kDone
+          : state == JobState::kStopped ? Fate::kStopped
+                                        : Fate::kFailed;
+  const bool may_leave = phase_ == Phase::kRunning ||
+                         (phase_ == Phase::kLeaving && stop_signal_ == 0);
+  if (may_leave) LeaveUntil(now + kLeaveGrace);
+  return {};
+}
+
+Supervisor::Actions Supervisor::OnSignal(int signal, absl::Time now) {
+  if (stop_signal_ != 0) {
+    hard_stop_ = true;
+    phase_ = Phase::kKilling;
+    deadline_ = absl::InfiniteFuture();
+    return SignalAll(SIGKILL);
+  }
+  stop_signal_ = signal;
+  if (phase_ == Phase::kTerminating || phase_ == Phase::kKilling) return {};
+  if (!running_.contains(chief_)) return Terminate(now);
+  LeaveUntil(now + kStopGrace);
+  return {{.kind = SupervisorAction::Kind::kAskToStop}};
+}
+
+Supervisor::Actions Supervisor::OnStopRefused() {
+  if (phase_ != Phase::kLeaving) return {};
+  return SignalOne(chief_, SIGTERM);
+}
+
+Supervisor::Actions Supervisor::OnTime(absl::Time now) {
+  if (now < deadline_ || finished()) return {};
+  if (phase_ == Phase::kLeaving) return Terminate(now);
+  phase_ = Phase::kKilling;
+  deadline_ = absl::InfiniteFuture();
+  return SignalAll(SIGKILL);
+}
+
+RunOutcome Supervisor::Outcome() const {
+  RunOutcome outcome;
+  outcome.verdict = Verdict();
+  bool lost_part = false;  // more than a worker that others made up for
+  for (const End& end : ends_) {
+    if (!IsBad(end, outcome.verdict)) continue;
+    outcome.bad_ends.push_back({end.task, end.exit, end.sent_signal != 0});
+    lost_part = lost_part || end.sent_signal != 0 || end.task == chief_ ||
+                end.task.type == TaskType::kPs;
+  }
+  switch (outcome.verdict) {
+    case RunOutcome::Verdict::kDone:
+      outcome.exit_code = lost_part ? 1 : 0;
+      break;
+    case RunOutcome::Verdict::kStopped:
+      outcome.exit_code = kStoppedCode;
+      break;
+    case RunOutcome::Verdict::kInterrupted:
+      outcome.exit_code = kSignalBase + stop_signal_;
+      break;
+    case RunOutcome::Verdict::kFailed:
+      outcome.exit_code = 1;
+      outcome.reason = reason_;
+      break;
+  }
+  return outcome;
+}
+
+RunOutcome::Verdict Supervisor::Verdict() const {
+  if (stop_signal_ != 0) return RunOutcome::Verdict::kInterrupted;
+  if (fate_ == Fate::kDone) return RunOutcome::Verdict::kDone;
+  if (fate_ == Fate::kStopped) return RunOutcome::Verdict::kStopped;
+  return RunOutcome::Verdict::kFailed;
+}
+
+// A task that did as it was told did not end badly.
+bool Supervisor::IsBad(const End& end, RunOutcome::Verdict verdict) const {
+  if (verdict == RunOutcome::Verdict::kDone) {
+    return !end.exit.ok() || end.sent_signal != 0;
+  }
+  if (end.exit.ok()) return false;
+  if (end.exit.signal == SIGKILL && end.sent_signal == SIGKILL) {
+    return !hard_stop_;
+  }
+  if (end.sent_signal != 0) {
+    return end.exit.code != kStoppedCode && end.exit.signal != SIGTERM;
+  }
+  return verdict == RunOutcome::Verdict::kFailed ||
+         end.exit.code != kStoppedCode;
+}
+
+void Supervisor::LeaveUntil(absl::Time deadline) {
+  phase_ = Phase::kLeaving;
+  deadline_ = deadline;
+}
+
+Supervisor::Actions Supervisor::Terminate(absl::Time now) {
+  phase_ = Phase::kTerminating;
+  deadline_ = now + kKillGrace;
+  return SignalAll(SIGTERM);
+}
+
+Supervisor::Actions Supervisor::SignalAll(int signal) {
+  Actions actions;
+  for (auto& [task, sent] : running_) {
+    sent = signal;
+    actions.push_back({.task = task, .signal = signal});
+  }
+  return actions;
+}
+
+Supervisor::Actions Supervisor::SignalOne(TaskId task, int signal) {
+  const auto found = running_.find(task);
+  if (found == running_.end()) return {};
+  found->second = signal;
+  return {{.task = task, .signal = signal}};
+}
+
+}  // namespace lockstep

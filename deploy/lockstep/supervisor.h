@@ -1,0 +1,135 @@
+#ifndef LOCKSTEP_DEPLOY_LOCKSTEP_SUPERVISOR_H_
+#define LOCKSTEP_DEPLOY_LOCKSTEP_SUPERVISOR_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/cluster/task_id.h"
+#include "deploy/lockstep/job_status.h"
+#include "deploy/lockstep/task_exit.h"
+
+namespace lockstep {
+
+// What a Supervisor wants done.
+struct SupervisorAction {
+  enum class Kind {
+    kAskToStop,  // ask the chief to stop the job; then OnStopRefused() if it
+                 // does not answer
+    kSignal,     // send `signal` to the process of `task`
+  };
+  Kind kind = Kind::kSignal;
+  TaskId task;     // of kSignal
+  int signal = 0;  // of kSignal
+
+  bool operator==(const SupervisorAction&) const = default;
+};
+
+// The end of a task that was not meant to be.
+struct BadEnd {
+  TaskId task;
+  TaskExit exit;
+  bool forced = false;  // it overstayed until we sent a signal
+
+  bool operator==(const BadEnd&) const = default;
+};
+
+// How a run went.
+struct RunOutcome {
+  enum class Verdict { kDone, kFailed, kStopped, kInterrupted };
+  Verdict verdict = Verdict::kFailed;
+  int exit_code = 1;             // for the launcher to leave with
+  std::string reason;            // of kFailed, beyond `bad_ends`; may be empty
+  std::vector<BadEnd> bad_ends;  // by time: the first is the likely cause
+};
+
+// Supervisor decides how long the processes of a run live. It is told what
+// happens and answers what to do; it starts, signals and asks nobody itself.
+//
+//   running -> leaving -> terminating -> killing -> finished
+//
+// In `leaving` tasks are given time to end by themselves: kLeaveGrace when the
+// job has ended or a task has died that it cannot do without, kStopGrace when
+// we were asked to stop. Then comes SIGTERM, and kKillGrace later SIGKILL.
+//
+// Time may come from any clock that never goes back.
+class Supervisor {
+ public:
+  static constexpr absl::Duration kLeaveGrace = absl::Seconds(30);
+  static constexpr absl::Duration kStopGrace = absl::Seconds(20);
+  static constexpr absl::Duration kOrphanGrace = absl::Seconds(5);
+  static constexpr absl::Duration kKillGrace = absl::Seconds(10);
+
+  using Actions = std::vector<SupervisorAction>;
+
+  struct Options {
+    std::vector<TaskId> tasks;  // all of them run
+    TaskId chief;               // the task that hosts the chief
+    int needed_workers = 1;     // with fewer the job cannot make a step
+  };
+
+  explicit Supervisor(const Options& options);
+
+  // A process has ended. A task that is unknown or gone is ignored.
+  Actions OnTaskExit(TaskId task, TaskExit exit, absl::Time now);
+
+  // The chief has said how the job stands.
+  Actions OnJobState(JobState state, absl::Time now);
+
+  // The launcher got SIGINT, SIGTERM or SIGHUP: the first one stops the job in
+  // good order, the second ends everything at once.
+  Actions OnSignal(int signal, absl::Time now);
+
+  // The chief did not answer when asked to stop.
+  Actions OnStopRefused();
+
+  // Time has passed; call a few times a second.
+  Actions OnTime(absl::Time now);
+
+  // True when no process is left.
+  bool finished() const { return running_.empty(); }
+
+  // True until something has begun to end the run.
+  bool healthy() const { return phase_ == Phase::kRunning; }
+
+  // Meaningful once finished.
+  RunOutcome Outcome() const;
+
+ private:
+  enum class Phase { kRunning, kLeaving, kTerminating, kKilling };
+  enum class Fate { kNone, kDone, kStopped, kFailed };  // of the job
+  struct End {
+    TaskId task;
+    TaskExit exit;
+    int sent_signal = 0;  // the last one from us, 0 if none
+  };
+
+  void OnChiefExit(TaskExit exit, absl::Time now);
+  void OnWorkerDeath(absl::Time now);
+  void LeaveUntil(absl::Time deadline);
+  Actions Terminate(absl::Time now);
+  Actions SignalAll(int signal);
+  Actions SignalOne(TaskId task, int signal);
+  RunOutcome::Verdict Verdict() const;
+  bool IsBad(const End& end, RunOutcome::Verdict verdict) const;
+
+  const TaskId chief_;
+  const int needed_workers_;
+
+  std::map<TaskId, int> running_;  // the last signal that we sent
+  std::vector<End> ends_;          // by time
+  int able_workers_ = 0;           // that have not died
+  Phase phase_ = Phase::kRunning;
+  absl::Time deadline_ = absl::InfiniteFuture();  // of `phase_`
+  JobState job_state_ = JobState::kUnknown;
+  Fate fate_ = Fate::kNone;
+  int stop_signal_ = 0;     // the first that we got
+  bool hard_stop_ = false;  // a second one came
+  bool broken_ = false;     // without a task that the job needs
+  std::string reason_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_LOCKSTEP_SUPERVISOR_H_

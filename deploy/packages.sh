@@ -1,0 +1,49 @@
+# shellcheck shell=bash
+# The Debian 12 packages that Lockstep needs, named here and nowhere else;
+# deploy/quickstart.sh and tests/run.sh source this.
+
+LOCKSTEP_BUILD_PACKAGES=(
+  cmake ninja-build g++
+  libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
+  libabsl-dev libssl-dev zlib1g-dev libopenblas-dev
+  libspdlog-dev nlohmann-json3-dev libcli11-dev
+  libgtest-dev libgmock-dev libbenchmark-dev  # CMake looks for them first
+)
+LOCKSTEP_DATA_PACKAGES=(dataset-fashion-mnist)
+LOCKSTEP_TEST_PACKAGES=(
+  git ccache clang clang-format clang-tidy libclang-rt-dev llvm lld python3-venv
+)
+
+# Says what goes on, apart from what the tools print.
+say() { printf '\n== %s\n' "$*"; }
+
+# Prints those of the given packages that are not installed.
+missing_packages() {
+  local package
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" \
+      = installed ] || printf '%s ' "$package"
+  done
+}
+
+# Installs those of the given packages that are missing, or prints the command
+# that would and fails, if we may not.
+need_packages() {
+  local missing become=()
+  missing=$(missing_packages "$@")
+  [ -n "$missing" ] || return 0
+  local install="apt-get install -y --no-install-recommends ${missing% }"
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null || ! sudo -v; then
+      printf '%s\n' "Packages are missing, and installing them takes root." \
+        "Run this as root, then start me again:" "" \
+        "  apt-get update && $install" ""
+      return 1
+    fi
+    become=(sudo)
+  fi
+  say "installing from Debian, 1 to 3 minutes: $missing"
+  "${become[@]}" apt-get update -q
+  # shellcheck disable=SC2086  # words on purpose
+  "${become[@]}" env DEBIAN_FRONTEND=noninteractive $install
+}

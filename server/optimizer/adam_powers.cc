@@ -1,0 +1,21 @@
+#include "server/optimizer/adam_powers.h"
+
+#include "common/denormals.h"
+#include "server/optimizer/update_kernels.h"
+
+namespace lockstep {
+
+AdamPowers InitialAdamPowers(const OptimizerConfig& config) {
+  if (config.kind != OptimizerConfig::Kind::kAdam) return {};
+  return {static_cast<float>(config.beta1), static_cast<float>(config.beta2)};
+}
+
+AdamPowers NextAdamPowers(const OptimizerConfig& config, AdamPowers powers) {
+  if (config.kind != OptimizerConfig::Kind::kAdam) return {};
+  const AdamPowers first = InitialAdamPowers(config);
+  ScopedFlushDenormals flush;
+  return {Product(powers.beta1_power, first.beta1_power),
+          Product(powers.beta2_power, first.beta2_power)};
+}
+
+}  // namespace lockstep

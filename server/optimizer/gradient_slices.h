@@ -1,0 +1,48 @@
+#ifndef LOCKSTEP_SERVER_OPTIMIZER_GRADIENT_SLICES_H_
+#define LOCKSTEP_SERVER_OPTIMIZER_GRADIENT_SLICES_H_
+
+#include <cstddef>
+
+#include "absl/types/span.h"
+
+namespace lockstep {
+
+// ByteSlice is a stretch of a gradient as it came off the wire: it may start
+// at any address and end in the middle of an element.
+//
+// Borrows: the bytes.
+struct ByteSlice {
+  const std::byte* data = nullptr;
+  size_t size = 0;  // bytes; 0 is allowed
+};
+
+// One gradient of one part, elements in native byte order.
+using GradientSlices = absl::Span<const ByteSlice>;
+
+// Units: bytes.
+size_t TotalSize(GradientSlices slices);
+
+// GradientReader walks through the bytes of one gradient once, block by
+// block.
+//
+// Threads: one reader belongs to one thread.
+// Borrows: the slices and their bytes.
+class GradientReader {
+ public:
+  explicit GradientReader(GradientSlices slices) : slices_(slices) {}
+
+  // Returns the next `size` bytes: where they lie, if that is in one slice,
+  // otherwise gathered in `scratch`, which holds at least `size` bytes.
+  // At least `size` bytes, and at least one, must be left.
+  const std::byte* Next(size_t size, std::byte* scratch);
+
+ private:
+  void SkipFinishedSlices();
+
+  GradientSlices slices_;
+  size_t offset_ = 0;  // bytes of slices_.front() that have been read
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_OPTIMIZER_GRADIENT_SLICES_H_

@@ -1,0 +1,60 @@
+#include "server/optimizer/learning_rate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace lockstep {
+namespace {
+
+// Decay periods that have passed, as a fraction.
+double Periods(const LearningRateConfig& config, int64_t global_step) {
+  if (config.decay_steps <= 0) return 0;
+  return static_cast<double>(global_step) /
+         static_cast<double>(config.decay_steps);
+}
+
+double Exponential(const LearningRateConfig& config, int64_t global_step) {
+  double periods = Periods(config, global_step);
+  if (config.staircase) periods = std::floor(periods);
+  return config.base * std::pow(config.decay_rate, periods);
+}
+
+// A boundary still belongs to the value before it.
+double Piecewise(const LearningRateConfig& config, int64_t global_step) {
+  const auto above = std::lower_bound(config.boundaries.begin(),
+                                      config.boundaries.end(), global_step);
+  const size_t index = above - config.boundaries.begin();
+  return index < config.values.size() ? config.values[index] : config.base;
+}
+
+double Cosine(const LearningRateConfig& config, int64_t global_step) {
+  const double periods = std::min(1.0, Periods(config, global_step));
+  const double cosine = 0.5 * (1 + std::cos(std::numbers::pi * periods));
+  return config.base * ((1 - config.alpha) * cosine + config.alpha);
+}
+
+double Scheduled(const LearningRateConfig& config, int64_t global_step) {
+  switch (config.schedule) {
+    case LearningRateConfig::Schedule::kConstant:
+      return config.base;
+    case LearningRateConfig::Schedule::kExponentialDecay:
+      return Exponential(config, global_step);
+    case LearningRateConfig::Schedule::kPiecewiseConstant:
+      return Piecewise(config, global_step);
+    case LearningRateConfig::Schedule::kCosineDecay:
+      return Cosine(config, global_step);
+  }
+  return config.base;
+}
+
+}  // namespace
+
+double LearningRate(const LearningRateConfig& config, int64_t global_step) {
+  const double rate = Scheduled(config, global_step);
+  if (global_step >= config.warmup_steps) return rate;
+  return rate * (static_cast<double>(global_step) /
+                 static_cast<double>(config.warmup_steps));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,151 @@
+#include "server/optimizer/update_kernels.h"
+
+#include <cmath>
+#include <cstring>
+
+// GCC makes one more copy of each kernel for processors with AVX2 and picks
+// one when the program starts. Sanitizers are not up at that moment. No copy
+// fuses a multiply with an add: this file is compiled with -ffp-contract=off.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && \
+    defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) &&            \
+    !defined(__SANITIZE_THREAD__)
+#define LOCKSTEP_CLONES \
+  __attribute__((target_clones("default", "arch=x86-64-v3")))
+#else
+#define LOCKSTEP_CLONES
+#endif
+
+// Elements do not depend on each other, even where `new_*` is `old_*`.
+#if defined(__clang__)
+#define LOCKSTEP_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define LOCKSTEP_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#define LOCKSTEP_INLINE inline __attribute__((always_inline))
+
+namespace lockstep {
+namespace {
+
+template <typename T>
+LOCKSTEP_INLINE T Load(const std::byte* bytes, size_t i) {
+  T value;
+  std::memcpy(&value, bytes + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+template <typename T>
+LOCKSTEP_INLINE void GradientDescent(const UpdateBlock<T>& block, T rate) {
+  const std::byte* gradient = block.gradient;
+  const T* old_value = block.old_value;
+  T* new_value = block.new_value;
+  LOCKSTEP_INDEPENDENT
+  for (size_t i = 0; i < block.count; ++i) {
+    new_value[i] = old_value[i] - Load<T>(gradient, i) * rate;
+  }
+}
+
+template <typename T, bool kNesterov>
+LOCKSTEP_INLINE void Momentum(const UpdateBlock<T>& block, T rate, T momentum) {
+  const std::byte* gradient = block.gradient;
+  const T* old_value = block.old_value;
+  const T* old_slot = block.old_slots[0];
+  T* new_value = block.new_value;
+  T* new_slot = block.new_slots[0];
+  LOCKSTEP_INDEPENDENT
+  for (size_t i = 0; i < block.count; ++i) {
+    const T g = Load<T>(gradient, i);
+    const T s = old_slot[i] * momentum + g;
+    new_slot[i] = s;
+    new_value[i] = old_value[i] -
+                   (kNesterov ? g * rate + (s * momentum) * rate : s * rate);
+  }
+}
+
+template <typename T>
+LOCKSTEP_INLINE void Adam(const UpdateBlock<T>& block, AdamCoefficients<T> c) {
+  const std::byte* gradient = block.gradient;
+  const T* old_value = block.old_value;
+  const T* old_m = block.old_slots[0];
+  const T* old_v = block.old_slots[1];
+  T* new_value = block.new_value;
+  T* new_m = block.new_slots[0];
+  T* new_v = block.new_slots[1];
+  LOCKSTEP_INDEPENDENT
+  for (size_t i = 0; i < block.count; ++i) {
+    const T g = Load<T>(gradient, i);
+    const T m = old_m[i] + (g - old_m[i]) * c.one_minus_beta1;
+    const T v = old_v[i] + (g * g - old_v[i]) * c.one_minus_beta2;
+    new_m[i] = m;
+    new_v[i] = v;
+    new_value[i] = old_value[i] - (m * c.alpha) / (std::sqrt(v) + c.epsilon);
+  }
+}
+
+template <typename T>
+LOCKSTEP_INLINE void Add(size_t count, const std::byte* a, const std::byte* b,
+                         T* sum) {
+  LOCKSTEP_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) sum[i] = Load<T>(a, i) + Load<T>(b, i);
+}
+
+template <typename T>
+LOCKSTEP_INLINE void Divide(size_t count, const std::byte* a, T divisor,
+                            T* quotient) {
+  LOCKSTEP_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) quotient[i] = Load<T>(a, i) / divisor;
+}
+
+}  // namespace
+
+template <typename T>
+AdamCoefficients<T> MakeAdamCoefficients(const AdamHyperparameters& hyper) {
+  const T one = 1;
+  const T correction = std::sqrt(one - static_cast<T>(hyper.beta2_power));
+  AdamCoefficients<T> c;
+  c.alpha = (static_cast<T>(hyper.learning_rate) * correction) /
+            (one - static_cast<T>(hyper.beta1_power));
+  c.one_minus_beta1 = one - static_cast<T>(hyper.beta1);
+  c.one_minus_beta2 = one - static_cast<T>(hyper.beta2);
+  c.epsilon = static_cast<T>(hyper.epsilon);
+  return c;
+}
+
+template AdamCoefficients<float> MakeAdamCoefficients<float>(
+    const AdamHyperparameters& hyper);
+template AdamCoefficients<double> MakeAdamCoefficients<double>(
+    const AdamHyperparameters& hyper);
+
+float Product(float a, float b) { return a * b; }
+
+// Every exported kernel, for one element type.
+#define LOCKSTEP_DEFINE_KERNELS(T)                                             \
+  LOCKSTEP_CLONES void GradientDescentKernel(const UpdateBlock<T>& block,      \
+                                             float rate) {                     \
+    GradientDescent<T>(block, rate);                                           \
+  }                                                                            \
+  LOCKSTEP_CLONES void MomentumKernel(const UpdateBlock<T>& block, float rate, \
+                                      float momentum) {                        \
+    Momentum<T, false>(block, rate, momentum);                                 \
+  }                                                                            \
+  LOCKSTEP_CLONES void NesterovKernel(const UpdateBlock<T>& block, float rate, \
+                                      float momentum) {                        \
+    Momentum<T, true>(block, rate, momentum);                                  \
+  }                                                                            \
+  LOCKSTEP_CLONES void AdamKernel(const UpdateBlock<T>& block,                 \
+                                  const AdamCoefficients<T>& coefficients) {   \
+    Adam(block, coefficients);                                                 \
+  }                                                                            \
+  LOCKSTEP_CLONES void AddKernel(size_t count, const std::byte* a,             \
+                                 const std::byte* b, T* sum) {                 \
+    Add(count, a, b, sum);                                                     \
+  }                                                                            \
+  LOCKSTEP_CLONES void DivideKernel(size_t count, const std::byte* a,          \
+                                    T divisor, T* quotient) {                  \
+    Divide(count, a, divisor, quotient);                                       \
+  }
+
+LOCKSTEP_DEFINE_KERNELS(float)
+LOCKSTEP_DEFINE_KERNELS(double)
+
+}  // namespace lockstep

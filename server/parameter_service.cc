@@ -1,0 +1,97 @@
+#include "server/parameter_service.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/grpc_status.h"
+#include "common/grpc_tensor_codec.h"
+#include "common/status_macros.h"
+#include "common/wire_codec.h"
+#include "server/push_codec.h"
+
+namespace lockstep {
+grpc::ServerUnaryReactor* ParameterService::Push(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const uint64_t ticket = pushes_.Add({reactor, response}, clock_.Now());
+  const absl::Status status = HandlePush(*request, ticket);
+  if (!status.ok()) {
+    if (auto call = pushes_.Take(ticket)) {
+      call->reactor->Finish(ToGrpcStatus(status));
+    }
+  }
+  return reactor;
+}
+
+absl::Status ParameterService::HandlePush(const grpc::ByteBuffer& request,
+                                          uint64_t ticket) {
+  v1::PushHeader header;
+  TensorPayload payload;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(request, header, payload));
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(header.identity()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<Shard> shard,
+      host_.Admit(sender.job_id, sender.task, sender.incarnation));
+  LOCKSTEP_ASSIGN_OR_RETURN(lockstep::Push push,
+                            ToPush(header, payload, *shard));
+  if (sender.task.type != TaskType::kWorker ||
+      sender.task.index >= shard->job().total_num_replicas) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(sender.task.ToString(), " is none of the ",
+                     shard->job().total_num_replicas, " workers of the job"));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
+                            shard->engine().AddPush(ticket, std::move(push)));
+  Finish(answers.pushes);
+  if (!answers.takes.empty()) takes_ready_(answers.takes);
+  return absl::OkStatus();
+}
+
+void ParameterService::Finish(const std::vector<PushAnswer>& answers) {
+  for (const PushAnswer& answer : answers) {
+    auto call = pushes_.Take(answer.ticket);
+    if (!call.has_value()) continue;
+    if (answer.status.ok()) *call->response = EncodePushAnswer(answer);
+    call->reactor->Finish(ToGrpcStatus(answer.status));
+  }
+}
+
+void ParameterService::CancelAll(const absl::Status& why) {
+  for (uint64_t ticket : pushes_.OlderThan(absl::InfiniteFuture())) {
+    if (auto call = pushes_.Take(ticket)) {
+      call->reactor->Finish(ToGrpcStatus(why));
+    }
+  }
+}
+
+grpc::ServerUnaryReactor* ParameterService::Pull(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(HandlePull(*request, *response)));
+  return reactor;
+}
+
+absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
+                                          grpc::ByteBuffer& response) {
+  v1::PullRequest message;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(message.identity()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<Shard> shard,
+      host_.Admit(sender.job_id, sender.task, sender.incarnation));
+  const int first = message.parts().first_part();
+  const int count = message.parts().num_parts();
+  LOCKSTEP_ASSIGN_OR_RETURN(size_t size, shard->SizeOf(first, count));
+  FilledSlice filled(size);
+  v1::PullHeader header;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      int64_t step,
+      shard->Pull(first, count, message.step(), {filled.memory, size}));
+  header.set_step(step);
+  response = EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

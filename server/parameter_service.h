@@ -1,0 +1,61 @@
+#ifndef LOCKSTEP_SERVER_PARAMETER_SERVICE_H_
+#define LOCKSTEP_SERVER_PARAMETER_SERVICE_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "lockstep/v1/parameter.grpc.pb.h"
+#include "server/pending_calls_service.h"
+#include "server/shard_host.h"
+
+namespace lockstep {
+
+// ParameterService puts a shard's tensors on the wire. Both RPCs are handled
+// as raw bytes: gradients stay in the slices in which gRPC received them.
+//
+// Threads: safe to share; gRPC calls it from its own threads, and none waits.
+// Borrows: the host and the clock, which must outlive the gRPC server.
+class ParameterService final
+    : public v1::ParameterService::WithRawCallbackMethod_Push<
+          v1::ParameterService::WithRawCallbackMethod_Pull<
+              v1::ParameterService::Service>> {
+ public:
+  using TakesReady = std::function<void(const std::vector<TakeAnswer>&)>;
+
+  ParameterService(ShardHost& host, const Clock& clock)
+      : host_(host), clock_(clock) {}
+
+  // Where to send what pushes make ready for the chief. Call it before
+  // serving.
+  void set_takes_ready(TakesReady takes_ready) {
+    takes_ready_ = std::move(takes_ready);
+  }
+
+  grpc::ServerUnaryReactor* Push(grpc::CallbackServerContext* context,
+                                 const grpc::ByteBuffer* request,
+                                 grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Pull(grpc::CallbackServerContext* context,
+                                 const grpc::ByteBuffer* request,
+                                 grpc::ByteBuffer* response) override;
+
+  // Answers pushes that are decided.
+  void Finish(const std::vector<PushAnswer>& answers);
+
+  // Ends the pushes that wait, because this process ends.
+  void CancelAll(const absl::Status& why);
+
+ private:
+  absl::Status HandlePush(const grpc::ByteBuffer& request, uint64_t ticket);
+  absl::Status HandlePull(const grpc::ByteBuffer& request,
+                          grpc::ByteBuffer& response);
+
+  ShardHost& host_;
+  const Clock& clock_;
+  TakesReady takes_ready_;
+  PendingCalls<grpc::ByteBuffer> pushes_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_PARAMETER_SERVICE_H_

@@ -1,0 +1,68 @@
+#ifndef LOCKSTEP_SERVER_PENDING_CALLS_SERVICE_H_
+#define LOCKSTEP_SERVER_PENDING_CALLS_SERVICE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/mutex.h"
+#include "grpcpp/support/server_callback.h"
+
+namespace lockstep {
+
+// PendingCalls holds the unary calls of one RPC that wait for something. No
+// thread waits with them: a call is a ticket, and whoever takes the ticket
+// finishes the call, once.
+//
+// Threads: safe to share.
+template <typename Response>
+class PendingCalls {
+ public:
+  struct Call {
+    grpc::ServerUnaryReactor* reactor = nullptr;
+    Response* response = nullptr;
+  };
+
+  uint64_t Add(Call call, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    calls_.emplace(++last_ticket_, Entry{call, now});
+    return last_ticket_;
+  }
+
+  // Returns the call if nobody has taken it yet.
+  std::optional<Call> Take(uint64_t ticket) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    auto found = calls_.find(ticket);
+    if (found == calls_.end()) return std::nullopt;
+    const Call call = found->second.call;
+    calls_.erase(found);
+    return call;
+  }
+
+  // Tickets that have waited since before `time`.
+  std::vector<uint64_t> OlderThan(absl::Time time) const
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    std::vector<uint64_t> tickets;
+    for (const auto& [ticket, entry] : calls_) {
+      if (entry.since < time) tickets.push_back(ticket);
+    }
+    return tickets;
+  }
+
+ private:
+  struct Entry {
+    Call call;
+    absl::Time since;
+  };
+
+  mutable Mutex mutex_;
+  uint64_t last_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, Entry> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_PENDING_CALLS_SERVICE_H_

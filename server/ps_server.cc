@@ -1,0 +1,97 @@
+#include "server/ps_server.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "common/log.h"
+#include "common/process.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+// How long a server that has to go waits for the chief's checkpoint.
+constexpr absl::Duration kStopGrace = absl::Seconds(15);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
+    const Cluster& cluster, const Options& options, const Clock& clock) {
+  ChiefClient::Options chief;
+  LOCKSTEP_ASSIGN_OR_RETURN(chief.address, cluster.Address(cluster.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(chief.own_address, cluster.Address(cluster.self()));
+  chief.task = cluster.self();
+  chief.expected_job = options.expected_job;
+  const std::string address = chief.own_address;
+  auto ps = std::unique_ptr<PsServer>(
+      new PsServer(options, cluster.self().index, DrawIncarnation(),
+                   std::move(chief), clock));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ps->server_,
+      GrpcServer::Start(address,
+                        {&ps->parameters_, &ps->sync_, &ps->control_}));
+  return ps;
+}
+
+PsServer::PsServer(const Options& options, int task_index,
+                   uint64_t incarnation, ChiefClient::Options chief,
+                   const Clock& clock)
+    : clock_(clock),
+      host_({task_index, incarnation, options.state_dir}),
+      parameters_(host_, clock),
+      sync_(host_, clock),
+      control_(host_, parameters_, sync_, clock),
+      chief_(std::move(chief)),
+      ticks_([this] { Tick(); }) {}
+
+PsServer::~PsServer() {
+  end_ticks_ = true;
+  ticks_.join();
+  const absl::Status gone = absl::UnavailableError("this ps has ended");
+  parameters_.CancelAll(gone);
+  sync_.CancelAll(gone);
+  control_.CancelAll(gone);
+  // Calls may still come in until the server is gone, so end them again.
+  if (server_ != nullptr) server_->Shutdown(absl::Milliseconds(200));
+  parameters_.CancelAll(gone);
+  sync_.CancelAll(gone);
+  control_.CancelAll(gone);
+  server_.reset();
+}
+
+void PsServer::Tick() {
+  while (!end_ticks_) {
+    absl::SleepFor(kTick);
+    sync_.AnswerOld(clock_.Now());
+    control_.AnswerOld(clock_.Now());
+  }
+}
+
+absl::Status PsServer::Run() {
+  absl::StatusOr<ChiefClient::Membership> membership = chief_.Register();
+  if (!membership.ok()) return membership.status();
+  host_.SetJobId(membership->job_id);
+  while (!stop_ && !chief_.WaitForEnd(absl::Hours(1))) {
+  }
+  if (stop_ && !chief_.ended()) {
+    const absl::Time deadline = clock_.Now() + kStopGrace;
+    while (!chief_.ended() && clock_.Now() < deadline) absl::SleepFor(kTick);
+  }
+  const bool ended = chief_.ended();
+  const absl::Status end =
+      ended ? chief_.end() : absl::CancelledError("asked to stop");
+  if (absl::Status removed = host_.RemoveState(); !removed.ok()) {
+    spdlog::warn("the state file stays: {}", std::string(removed.message()));
+  }
+  chief_.Leave(end.ok() ? "done" : std::string(end.message()));
+  return end;
+}
+
+void PsServer::RequestStop(const std::string& reason) {
+  chief_.AskToStop(reason);
+  stop_ = true;
+  chief_.Stop();
+}
+
+}  // namespace lockstep

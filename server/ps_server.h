@@ -1,0 +1,70 @@
+#ifndef LOCKSTEP_SERVER_PS_SERVER_H_
+#define LOCKSTEP_SERVER_PS_SERVER_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/chief_client.h"
+#include "common/clock.h"
+#include "common/cluster/cluster.h"
+#include "common/grpc_server.h"
+#include "server/parameter_service.h"
+#include "server/shard_control_service.h"
+#include "server/shard_host.h"
+#include "server/sync_service.h"
+
+namespace lockstep {
+
+// PsServer is one ps task, from registration to the end of the job.
+//
+// Threads: RequestStop() may be called from any thread.
+class PsServer {
+ public:
+  struct Options {
+    std::string state_dir;
+    std::string expected_job;  // job name to insist on; empty: any
+  };
+
+  // Listens on the task's address.
+  //
+  //   kUnavailable  the port is taken
+  static absl::StatusOr<std::unique_ptr<PsServer>> Start(
+      const Cluster& cluster, const Options& options, const Clock& clock);
+  ~PsServer();
+
+  // Serves until the job ends.
+  //
+  //   kOk         the job is done
+  //   kCancelled  the job was stopped
+  //   others      as ChiefClient::end() and Register()
+  absl::Status Run();
+
+  // Tells the chief that this server has to go, so that it stops the job with
+  // a checkpoint; Run() returns when that has happened, or after a while.
+  void RequestStop(const std::string& reason);
+
+ private:
+  PsServer(const Options& options, int task_index, uint64_t incarnation,
+           ChiefClient::Options chief, const Clock& clock);
+  // Answers what has waited for long, now and then.
+  void Tick();
+
+  const Clock& clock_;
+  ShardHost host_;
+  ParameterService parameters_;
+  SyncService sync_;
+  ShardControlService control_;
+  std::unique_ptr<GrpcServer> server_;
+  ChiefClient chief_;
+  std::atomic<bool> stop_ = false;
+  std::atomic<bool> end_ticks_ = false;
+  std::thread ticks_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_PS_SERVER_H_

@@ -1,0 +1,52 @@
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/main_support.h"
+#include "server/ps_server.h"
+
+namespace lockstep {
+namespace {
+
+int Main(const CommonFlags& flags, const PsServer::Options& options) {
+  SignalGate signals;
+  absl::StatusOr<Cluster> cluster =
+      StartProcess(flags, {TaskType::kPs}, "ps_server");
+  if (!cluster.ok()) return Refuse(cluster.status());
+  absl::StatusOr<std::unique_ptr<PsServer>> ps =
+      PsServer::Start(*cluster, options, Clock::Real());
+  if (!ps.ok()) return Refuse(ps.status());
+  signals.SetHandler(
+      [&](const std::string& reason) { (*ps)->RequestStop(reason); });
+  const absl::Status status = (*ps)->Run();
+  signals.SetHandler(nullptr);
+  return ExitCodeFor(status);
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  lockstep::TuneAllocator();
+  lockstep::CommonFlags flags;
+  lockstep::PsServer::Options options;
+  options.state_dir = absl::StrCat("/dev/shm/lockstep-", geteuid());
+  lockstep::FlagParser parser(
+      "ps_server",
+      "Holds a share of a job's variables, sums the gradients that workers "
+      "push and updates the variables.");
+  lockstep::AddCommonFlags(parser, flags);
+  parser.app()
+      .add_option("--state_dir", options.state_dir,
+                  "Directory on a memory file system for the file that holds "
+                  "this server's variables; made if missing, private to this "
+                  "user.")
+      ->capture_default_str();
+  parser.app().add_option("--job_name", options.expected_job,
+                          "Refuse a chief that runs a job of another name.");
+  if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
+  return lockstep::Main(flags, options);
+}

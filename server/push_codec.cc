@@ -1,0 +1,77 @@
+#include "server/push_codec.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+v1::PushOutcome ToProto(PushOutcome outcome) {
+  switch (outcome) {
+    case PushOutcome::kAccepted:
+      return v1::ACCEPTED;
+    case PushOutcome::kStale:
+      return v1::STALE;
+    case PushOutcome::kDuplicate:
+      return v1::DUPLICATE;
+    case PushOutcome::kSuperseded:
+      return v1::SUPERSEDED;
+  }
+  return v1::PUSH_OUTCOME_UNSPECIFIED;
+}
+
+}  // namespace
+
+absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
+                            const TensorPayload& payload, const Shard& shard) {
+  Push push;
+  push.pass = {header.identity().task_index(),
+               header.identity().incarnation(), header.local_step(),
+               header.pass(), header.slot()};
+  push.attempt = header.attempt();
+  push.first_part = header.parts().first_part();
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      size_t size, shard.SizeOf(push.first_part, header.parts().num_parts()));
+  if (payload.size != size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("payload has ", payload.size, " bytes; parts ",
+                     push.first_part, " to ",
+                     push.first_part + header.parts().num_parts() - 1,
+                     " have ", size));
+  }
+  auto owner = std::make_shared<std::vector<grpc::Slice>>(payload.slices);
+  size_t index = 0;
+  size_t offset = 0;
+  for (int i = 0; i < header.parts().num_parts(); ++i) {
+    PartGradient gradient{{}, owner};
+    size_t left = shard.PartSize(push.first_part + i);
+    while (left > 0) {
+      const grpc::Slice& slice = (*owner)[index];
+      const size_t piece = std::min(left, slice.size() - offset);
+      gradient.slices.push_back(
+          {reinterpret_cast<const std::byte*>(slice.begin()) + offset, piece});
+      left -= piece;
+      offset += piece;
+      if (offset == slice.size()) {
+        ++index;
+        offset = 0;
+      }
+    }
+    push.gradients.push_back(std::move(gradient));
+  }
+  return push;
+}
+
+grpc::ByteBuffer EncodePushAnswer(const PushAnswer& answer) {
+  v1::PushResponse response;
+  for (PushOutcome outcome : answer.outcomes) {
+    response.add_outcomes(ToProto(outcome));
+  }
+  response.set_server_step(answer.server_step);
+  return EncodeMessage(response);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,202 @@
+#include "server/shard/shard.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "server/step/compatible_shard.h"
+#include "server/step/step_selection.h"
+#include "server/step/strict_shard.h"
+#include "server/step/token_gate.h"
+
+namespace lockstep {
+namespace {
+
+std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job,
+                                        ShardState& state) {
+  if (job.mode == SyncMode::kStrict) {
+    return std::make_unique<StrictShard>(
+        StrictShard::Options{job.replicas_to_aggregate, job.total_num_replicas,
+                             job.refuse_non_finite},
+        state);
+  }
+  std::vector<DType> dtypes;
+  for (const PartSpec& part : state.parts()) dtypes.push_back(part.dtype);
+  return std::make_unique<CompatibleShard>(job.replicas_to_aggregate,
+                                           std::move(dtypes), state);
+}
+
+std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
+  if (job.mode == SyncMode::kStrict) {
+    return std::make_unique<StepSelection>(StepSelection::Options{
+        job.replicas_to_aggregate, job.total_num_replicas});
+  }
+  return std::make_unique<TokenGate>(TokenGate::Options{
+      job.initial_tokens,
+      std::max(job.replicas_to_aggregate, job.total_num_replicas)});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(
+    const ShardState::Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<ShardState> state,
+                            ShardState::Create(options));
+  return std::unique_ptr<Shard>(new Shard(options, std::move(state)));
+}
+
+Shard::Shard(const ShardState::Options& options,
+             std::unique_ptr<ShardState> state)
+    : job_(options.job),
+      state_(std::move(state)),
+      engine_(MakeEngine(job_, *state_)),
+      gate_(options.task_index == 0 ? MakeGate(job_) : nullptr) {}
+
+absl::StatusOr<std::vector<StepGate::Answer>> Shard::Activate(
+    int64_t global_step, const std::vector<float>& scalars) {
+  MutexLock lock(mutex_);
+  if (activated_at_ == global_step) return std::vector<StepGate::Answer>();
+  if (activated_at_.has_value()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("Activate at step ", global_step,
+                     " on a server that was opened at ", *activated_at_));
+  }
+  if (global_step < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("global_step is ", global_step, "; it must be >= 0"));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(state_->Activate(global_step, scalars));
+  activated_at_ = global_step;
+  engine_->Activate(global_step);
+  if (gate_ == nullptr) return std::vector<StepGate::Answer>();
+  return gate_->Activate(global_step);
+}
+
+bool Shard::active() const {
+  MutexLock lock(mutex_);
+  return activated_at_.has_value();
+}
+
+absl::StatusOr<size_t> Shard::SizeOf(int first_part, int num_parts) const {
+  const int64_t end = static_cast<int64_t>(first_part) + num_parts;
+  if (first_part < 0 || num_parts < 1 || end > state_->num_parts()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parts ", first_part, " to ", end - 1, " are not all among the ",
+        state_->num_parts(), " parts of this server"));
+  }
+  size_t size = 0;
+  for (int part = first_part; part < end; ++part) {
+    size += state_->part_size(part);
+  }
+  return size;
+}
+
+absl::StatusOr<int64_t> Shard::Pull(int first_part, int num_parts,
+                                    int64_t step, absl::Span<std::byte> out) {
+  if (!active()) {
+    return absl::FailedPreconditionError(
+        "the variables have no values yet; ask the chief for the plan first");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(size_t size, SizeOf(first_part, num_parts));
+  if (out.size() != size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "room for ", out.size(), " bytes; the parts have ", size));
+  }
+  if (job_.mode == SyncMode::kStrict && step > engine_->step()) {
+    engine_->LearnCommitted(step);
+    if (step > engine_->step()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("step ", step, " is not committed; this server is at ",
+                       engine_->step()));
+    }
+  }
+  while (true) {
+    int64_t first_step = -1;
+    size_t offset = 0;
+    bool one_step = true;
+    for (int part = first_part; part < first_part + num_parts; ++part) {
+      const size_t part_size = state_->part_size(part);
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          int64_t read, state_->Read(part, 0, out.subspan(offset, part_size)));
+      if (part == first_part) first_step = read;
+      one_step = one_step && read == first_step;
+      offset += part_size;
+    }
+    // Training moved on between two parts: read again.
+    if (one_step || job_.mode == SyncMode::kCompatible) return first_step;
+  }
+}
+
+absl::StatusOr<int64_t> Shard::BeginSnapshot() {
+  if (!active()) {
+    return absl::FailedPreconditionError(
+        "the variables have no values yet, so there is nothing to copy");
+  }
+  auto snapshot = std::make_shared<Snapshot>();
+  for (int part = 0; part < state_->num_parts(); ++part) {
+    snapshot->offsets.push_back(snapshot->tensor_size);
+    snapshot->tensor_size += state_->part_size(part);
+  }
+  const size_t total = snapshot->tensor_size * state_->num_tensors();
+  snapshot->bytes.reset(new (std::nothrow) std::byte[total]);
+  if (snapshot->bytes == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for a copy of ", total, " bytes"));
+  }
+  snapshot->step = engine_->step();
+  snapshot->scalars = state_->Scalars();
+  for (int tensor = 0; tensor < state_->num_tensors(); ++tensor) {
+    for (int part = 0; part < state_->num_parts(); ++part) {
+      std::byte* to = snapshot->bytes.get() + tensor * snapshot->tensor_size +
+                      snapshot->offsets[part];
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          int64_t step,
+          state_->Read(part, tensor, {to, state_->part_size(part)}));
+      if (step != snapshot->step) {
+        return absl::InternalError("a step was committed during the copy");
+      }
+    }
+  }
+  MutexLock lock(mutex_);
+  snapshot_ = snapshot;
+  return snapshot->step;
+}
+
+std::vector<float> Shard::SnapshotScalars() const {
+  MutexLock lock(mutex_);
+  return snapshot_ == nullptr ? std::vector<float>() : snapshot_->scalars;
+}
+
+absl::StatusOr<int64_t> Shard::ReadSnapshot(int first_part, int num_parts,
+                                            int tensor,
+                                            absl::Span<std::byte> out) const {
+  std::shared_ptr<const Snapshot> snapshot;
+  {
+    MutexLock lock(mutex_);
+    snapshot = snapshot_;
+  }
+  if (snapshot == nullptr) {
+    return absl::FailedPreconditionError("there is no snapshot; begin one");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(size_t size, SizeOf(first_part, num_parts));
+  if (tensor < 0 || tensor >= state_->num_tensors() || out.size() != size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no tensor ", tensor, " of ", out.size(), " bytes in parts ",
+        first_part, " to ", first_part + num_parts - 1));
+  }
+  std::memcpy(out.data(),
+              snapshot->bytes.get() + tensor * snapshot->tensor_size +
+                  snapshot->offsets[first_part],
+              size);
+  return snapshot->step;
+}
+
+void Shard::EndSnapshot() {
+  MutexLock lock(mutex_);
+  snapshot_.reset();
+}
+
+}  // namespace lockstep

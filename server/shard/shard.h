@@ -1,0 +1,100 @@
+#ifndef LOCKSTEP_SERVER_SHARD_SHARD_H_
+#define LOCKSTEP_SERVER_SHARD_SHARD_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/mutex.h"
+#include "server/shard/shard_state.h"
+#include "server/step/shard_engine.h"
+#include "server/step/step_gate.h"
+
+namespace lockstep {
+
+// Shard is one server's share of a job: the state of its parts, the engine
+// that moves them from step to step, on ps task 0 the gate, and the copy that
+// a checkpoint is made from.
+//
+//   created -> Activate() -> open for workers -> Remove()
+//
+// Threads: safe to share.
+class Shard {
+ public:
+  static absl::StatusOr<std::unique_ptr<Shard>> Create(
+      const ShardState::Options& options);
+
+  const JobConfig& job() const { return job_; }
+  ShardState& state() { return *state_; }
+  ShardEngine& engine() { return *engine_; }
+  // Null unless this is ps task 0.
+  StepGate* gate() { return gate_.get(); }
+
+  // Opens the shard; on ps task 0 initial tokens are out. Repeating it with
+  // the same step changes nothing.
+  //
+  //   kInvalidArgument     wrong scalars or a negative step
+  //   kFailedPrecondition  open at another step
+  absl::StatusOr<std::vector<StepGate::Answer>> Activate(
+      int64_t global_step, const std::vector<float>& scalars)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  bool active() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Reads the values of parts, strict mode: of one step, the newest committed
+  // one, which is at least `step`. Returns that step.
+  //
+  //   kInvalidArgument     unknown parts
+  //   kFailedPrecondition  not open, or `step` is not committed yet
+  absl::StatusOr<int64_t> Pull(int first_part, int num_parts, int64_t step,
+                               absl::Span<std::byte> out);
+
+  // Bytes of tensors of consecutive parts.
+  //
+  //   kInvalidArgument  unknown parts
+  absl::StatusOr<size_t> SizeOf(int first_part, int num_parts) const;
+
+  // Of an existing part.
+  size_t PartSize(int part) const { return state_->part_size(part); }
+
+  // The committed state, copied aside. Call it at a step boundary.
+  //
+  //   kFailedPrecondition  not open
+  //   kResourceExhausted   no memory for the copy
+  absl::StatusOr<int64_t> BeginSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<float> SnapshotScalars() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the copy. Errors as SizeOf(), and
+  //   kFailedPrecondition  there is no copy
+  absl::StatusOr<int64_t> ReadSnapshot(int first_part, int num_parts,
+                                       int tensor, absl::Span<std::byte> out)
+      const ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // Tensor after tensor, in each of them part after part.
+  struct Snapshot {
+    int64_t step = 0;
+    std::vector<float> scalars;
+    std::unique_ptr<std::byte[]> bytes;
+    std::vector<size_t> offsets;  // of the parts, within a tensor
+    size_t tensor_size = 0;
+  };
+
+  Shard(const ShardState::Options& options, std::unique_ptr<ShardState> state);
+
+  const JobConfig job_;
+  const std::unique_ptr<ShardState> state_;
+  std::unique_ptr<ShardEngine> engine_;
+  std::unique_ptr<StepGate> gate_;
+
+  mutable Mutex mutex_;
+  std::optional<int64_t> activated_at_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const Snapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_SHARD_SHARD_H_

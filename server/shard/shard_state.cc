@@ -1,0 +1,210 @@
+#include "server/shard/shard_state.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "server/optimizer/learning_rate.h"
+#include "server/optimizer/slots.h"
+
+namespace lockstep {
+namespace {
+
+VariableStore::Options StoreOptions(const ShardState::Options& options) {
+  VariableStore::Options store;
+  store.directory = options.state_dir;
+  store.job_id = options.job_id;
+  store.task_index = options.task_index;
+  store.incarnation = options.incarnation;
+  store.variables = options.variables;
+  store.parts = options.parts;
+  store.optimizer = options.job.optimizer;
+  store.in_place = options.job.mode == SyncMode::kCompatible;
+  return store;
+}
+
+// True when every element is finite: an infinity or NaN times zero is NaN,
+// and NaN stays in the sum.
+template <typename T>
+bool AllFinite(GradientReader reader, size_t elements) {
+  constexpr size_t kBlock = 1024;
+  alignas(64) std::byte scratch[kBlock * sizeof(T)];
+  alignas(64) T block[kBlock];
+  T sum = 0;
+  while (elements > 0) {
+    const size_t count = std::min(elements, kBlock);
+    std::memcpy(block, reader.Next(count * sizeof(T), scratch),
+                count * sizeof(T));
+    T lanes[16] = {};
+    size_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+      for (size_t lane = 0; lane < 16; ++lane) lanes[lane] += block[i + lane] * 0;
+    }
+    for (; i < count; ++i) sum += block[i] * 0;
+    for (T lane : lanes) sum += lane;
+    elements -= count;
+  }
+  return sum == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Create(
+    const Options& options) {
+  std::unique_ptr<VariableStore> store;
+  if (!options.parts.empty()) {
+    const VariableStore::Options store_options = StoreOptions(options);
+    LOCKSTEP_RETURN_IF_ERROR(VariableStore::Discard(store_options));
+    LOCKSTEP_ASSIGN_OR_RETURN(store, VariableStore::Create(store_options));
+    if (absl::Status status = store->Initialize(options.job.seed);
+        !status.ok()) {
+      store->Remove().IgnoreError();
+      return status;
+    }
+  }
+  return std::unique_ptr<ShardState>(
+      new ShardState(options, std::move(store)));
+}
+
+ShardState::ShardState(const Options& options,
+                       std::unique_ptr<VariableStore> store)
+    : job_(options.job),
+      parts_(options.parts),
+      optimizer_(options.job.optimizer),
+      num_tensors_(1 + static_cast<int>(NumSlots(options.job.optimizer))),
+      part_mutexes_(std::make_unique<Mutex[]>(options.parts.size())),
+      store_(std::move(store)) {}
+
+size_t ShardState::part_size(int part) const {
+  return parts_[part].count * ElementSize(parts_[part].dtype);
+}
+
+std::vector<std::string> ShardState::SlotNames() const {
+  return lockstep::SlotNames(job_.optimizer);
+}
+
+std::vector<std::string> ShardState::ScalarNames() const {
+  if (job_.optimizer.kind != OptimizerConfig::Kind::kAdam) return {};
+  return {"beta1_power", "beta2_power"};
+}
+
+absl::Status ShardState::Update(int part, int64_t step,
+                                absl::Span<const PartGradient> gradients) {
+  std::vector<GradientSlices> slices;
+  for (const PartGradient& gradient : gradients) {
+    slices.push_back(gradient.slices);
+  }
+  MutexLock part_lock(part_mutexes_[part]);
+  ApplyInput input;
+  {
+    MutexLock lock(record_mutex_);
+    input = store_->Update(part);
+    input.learning_rate = LearningRate(job_.learning_rate, step) *
+                          store_->record().learning_rate_scale;
+  }
+  input.gradients = slices;
+  input.divisor = static_cast<int64_t>(slices.size());
+  return optimizer_.Apply(input);
+}
+
+absl::Status ShardState::CheckFinite(int part,
+                                     const PartGradient& gradient) const {
+  const PartSpec& spec = parts_[part];
+  const GradientReader reader{GradientSlices(gradient.slices)};
+  const bool finite = spec.dtype == DType::kFloat64
+                          ? AllFinite<double>(reader, spec.count)
+                          : AllFinite<float>(reader, spec.count);
+  if (finite) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "gradient of part ", part, " (variable ", spec.variable, ", elements ",
+      spec.offset, " to ", spec.offset + spec.count - 1,
+      ") holds NaN or an infinity; lower the learning rate, or set "
+      "refuse_non_finite: false"));
+}
+
+absl::Status ShardState::MarkPrepared(int64_t step, int64_t attempt) {
+  MutexLock lock(record_mutex_);
+  if (store_ == nullptr || store_->in_place()) return absl::OkStatus();
+  return store_->MarkPrepared(step, attempt);
+}
+
+void ShardState::DropPrepared() {
+  MutexLock lock(record_mutex_);
+  if (store_ != nullptr && !store_->in_place()) store_->DropPrepared();
+}
+
+absl::Status ShardState::Commit(int64_t step) {
+  MutexLock lock(record_mutex_);
+  return store_ == nullptr ? absl::OkStatus() : store_->Commit(step);
+}
+
+absl::Status ShardState::Activate(int64_t step,
+                                  const std::vector<float>& scalars) {
+  AdamPowers powers = InitialAdamPowers(job_.optimizer);
+  if (!scalars.empty()) {
+    if (scalars.size() != ScalarNames().size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("scalars: ", scalars.size(), " given; the optimizer has ",
+                       ScalarNames().size()));
+    }
+    powers = {scalars[0], scalars[1]};
+  }
+  MutexLock lock(record_mutex_);
+  return store_ == nullptr ? absl::OkStatus() : store_->Activate(step, powers);
+}
+
+absl::StatusOr<int64_t> ShardState::Read(int part, int tensor,
+                                         absl::Span<std::byte> out) const {
+  if (part < 0 || part >= num_parts() || tensor < 0 ||
+      tensor >= num_tensors_ || out.size() != part_size(part)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no part ", part, " with tensor ", tensor, " of ",
+                     out.size(), " bytes; this server has ", num_parts(),
+                     " parts with ", num_tensors_, " tensors"));
+  }
+  MutexLock part_lock(part_mutexes_[part]);
+  absl::Span<const std::byte> source;
+  int64_t step = 0;
+  {
+    MutexLock lock(record_mutex_);
+    source = store_->Committed(part, tensor);
+    step = store_->committed_step();
+  }
+  // A commit meanwhile is harmless: this buffer is written again only after
+  // the part's lock is free.
+  std::memcpy(out.data(), source.data(), out.size());
+  return step;
+}
+
+absl::Status ShardState::Write(int part, int tensor,
+                               absl::Span<const std::byte> bytes) {
+  if (part < 0 || part >= num_parts()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no part ", part, "; this server has ", num_parts(), " parts"));
+  }
+  MutexLock part_lock(part_mutexes_[part]);
+  MutexLock lock(record_mutex_);
+  return store_->WriteTensor(part, tensor, bytes);
+}
+
+std::vector<float> ShardState::Scalars() const {
+  if (job_.optimizer.kind != OptimizerConfig::Kind::kAdam) return {};
+  MutexLock lock(record_mutex_);
+  if (store_ == nullptr) return {};
+  const AdamPowers powers = store_->committed_powers();
+  return {powers.beta1_power, powers.beta2_power};
+}
+
+absl::Status ShardState::SetEpoch(uint64_t epoch) {
+  MutexLock lock(record_mutex_);
+  return store_ == nullptr ? absl::OkStatus() : store_->SetEpoch(epoch);
+}
+
+absl::Status ShardState::Remove() {
+  MutexLock lock(record_mutex_);
+  return store_ == nullptr ? absl::OkStatus() : store_->Remove();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,110 @@
+#ifndef LOCKSTEP_SERVER_SHARD_SHARD_STATE_H_
+#define LOCKSTEP_SERVER_SHARD_SHARD_STATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/job/job_config.h"
+#include "common/mutex.h"
+#include "server/optimizer/optimizer.h"
+#include "server/state/variable_store.h"
+#include "server/step/shard_engine.h"
+
+namespace lockstep {
+
+// ShardState is the variables of one server with the arithmetic that moves
+// them from step to step. It puts locks around VariableStore: one per part,
+// held while its tensors are read or written, and one for the step record.
+//
+// Threads: safe to share. Locks are taken in this order: part, then record.
+// Units:   sizes count bytes; tensor 0 is a value, tensor k its k-th slot.
+class ShardState final : public PartUpdater {
+ public:
+  struct Options {
+    JobConfig job;
+    std::string job_id;
+    int task_index = 0;
+    uint64_t incarnation = 0;
+    std::string state_dir;
+    std::vector<VariableSpec> variables;  // of the whole model
+    std::vector<PartSpec> parts;          // of this server; may be none
+  };
+
+  // Creates the state file and fills it with initial values. A file that an
+  // earlier process left is replaced.
+  //
+  // Errors: those of VariableStore::Create().
+  static absl::StatusOr<std::unique_ptr<ShardState>> Create(
+      const Options& options);
+
+  int num_parts() const override {
+    return static_cast<int>(parts_.size());
+  }
+  size_t part_size(int part) const override;
+  const std::vector<PartSpec>& parts() const { return parts_; }
+  int num_tensors() const { return num_tensors_; }
+  std::vector<std::string> SlotNames() const;
+  std::vector<std::string> ScalarNames() const;
+
+  absl::Status Update(int part, int64_t step,
+                      absl::Span<const PartGradient> gradients) override;
+  absl::Status CheckFinite(int part,
+                           const PartGradient& gradient) const override;
+  absl::Status MarkPrepared(int64_t step, int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+  void DropPrepared() override ABSL_LOCKS_EXCLUDED(record_mutex_);
+  absl::Status Commit(int64_t step) override
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // Opens the state at `step`; `scalars` are the optimizer's, empty for those
+  // of step 0.
+  //
+  //   kInvalidArgument     another number of scalars, or a negative step
+  //   kFailedPrecondition  open at another step
+  absl::Status Activate(int64_t step, const std::vector<float>& scalars)
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // Of a committed tensor of a part. Returns the step it is of.
+  //
+  //   kInvalidArgument  unknown part or tensor, or `out` of another length
+  absl::StatusOr<int64_t> Read(int part, int tensor,
+                               absl::Span<std::byte> out) const
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // Overwrites a tensor of a part, before Activate().
+  //
+  //   kInvalidArgument     as Read
+  //   kFailedPrecondition  open already
+  absl::Status Write(int part, int tensor, absl::Span<const std::byte> bytes)
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // The optimizer's scalars, as the next update will use them.
+  std::vector<float> Scalars() const ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  absl::Status SetEpoch(uint64_t epoch) ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // Deletes the state file: the job is done.
+  absl::Status Remove() ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+ private:
+  ShardState(const Options& options, std::unique_ptr<VariableStore> store);
+
+  const JobConfig job_;
+  const std::vector<PartSpec> parts_;
+  const Optimizer optimizer_;
+  const int num_tensors_;
+  const std::unique_ptr<Mutex[]> part_mutexes_;
+
+  mutable Mutex record_mutex_;
+  // Null when the server has no part. Tensors are guarded by part_mutexes_.
+  const std::unique_ptr<VariableStore> store_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_SHARD_SHARD_STATE_H_

@@ -1,0 +1,362 @@
+#include "server/shard_control_service.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/grpc_status.h"
+#include "common/grpc_tensor_codec.h"
+#include "common/job/job_config_codec.h"
+#include "common/log.h"
+#include "common/status_macros.h"
+#include "common/wire_codec.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kLongestWait = absl::Seconds(1);
+
+grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
+                                 const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(status));
+  return reactor;
+}
+
+absl::StatusOr<std::vector<PartSpec>> ToParts(
+    const v1::CreateShardRequest& request,
+    const std::vector<VariableSpec>& variables) {
+  std::vector<PartSpec> parts;
+  for (const v1::PartDescription& part : request.parts()) {
+    if (part.variable() < 0 ||
+        part.variable() >= static_cast<int>(variables.size()) ||
+        part.index() != static_cast<int>(parts.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("parts[", parts.size(), "] names variable ",
+                       part.variable(), " of ", variables.size(),
+                       " and has index ", part.index()));
+    }
+    parts.push_back({part.variable(), part.offset(), part.count(),
+                     variables[part.variable()].dtype});
+  }
+  return parts;
+}
+
+}  // namespace
+
+ShardControlService::ShardControlService(ShardHost& host,
+                                         ParameterService& parameters,
+                                         SyncService& sync, const Clock& clock)
+    : host_(host), parameters_(parameters), sync_(sync), clock_(clock) {
+  parameters_.set_takes_ready(
+      [this](const std::vector<TakeAnswer>& answers) { FinishTakes(answers); });
+}
+
+absl::Status ShardControlService::Check(const v1::ChiefIdentity& chief) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(chief.identity()));
+  return host_.CheckChief(sender.job_id, chief.epoch());
+}
+
+absl::StatusOr<std::shared_ptr<Shard>> ShardControlService::CheckedShard(
+    const v1::ChiefIdentity& chief) {
+  LOCKSTEP_RETURN_IF_ERROR(Check(chief));
+  return host_.shard();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
+    grpc::CallbackServerContext* context, const v1::TakeEpochRequest* request,
+    v1::TakeEpochResponse* response) {
+  absl::StatusOr<Sender> sender = FromProto(request->chief().identity());
+  if (!sender.ok()) return Answer(context, sender.status());
+  absl::StatusOr<uint64_t> epoch = host_.TakeEpoch(sender->job_id);
+  if (!epoch.ok()) return Answer(context, epoch.status());
+  response->set_epoch(*epoch);
+  return Answer(context, absl::OkStatus());
+}
+
+absl::Status ShardControlService::HandleCreateShard(
+    const v1::CreateShardRequest& request, v1::CreateShardResponse& response) {
+  LOCKSTEP_RETURN_IF_ERROR(Check(request.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, FromProto(request.job()));
+  LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
+  std::vector<VariableSpec> variables;
+  for (const v1::VariableDescription& proto : request.variables()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(VariableSpec variable, FromProto(proto));
+    variables.push_back(std::move(variable));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PartSpec> parts,
+                            ToParts(request, variables));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            host_.Create(job, variables, parts));
+  for (const std::string& slot : shard->state().SlotNames()) {
+    response.add_slots(slot);
+  }
+  for (const std::string& scalar : shard->state().ScalarNames()) {
+    response.add_scalars(scalar);
+  }
+  spdlog::info("holds {} parts of {} variables", parts.size(),
+               variables.size());
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::CreateShard(
+    grpc::CallbackServerContext* context,
+    const v1::CreateShardRequest* request, v1::CreateShardResponse* response) {
+  return Answer(context, HandleCreateShard(*request, *response));
+}
+
+absl::Status ShardControlService::HandleWriteParts(
+    const grpc::ByteBuffer& request, grpc::ByteBuffer& response) {
+  v1::WritePartsHeader header;
+  TensorPayload payload;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(request, header, payload));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            CheckedShard(header.chief()));
+  const v1::PartRange& range = header.selector().parts();
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      size_t size, shard->SizeOf(range.first_part(), range.num_parts()));
+  if (payload.size != size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "payload has ", payload.size, " bytes; the parts have ", size));
+  }
+  std::vector<std::byte> bytes(size);
+  payload.CopyTo(bytes.data());
+  size_t offset = 0;
+  for (int i = 0; i < range.num_parts(); ++i) {
+    const int part = range.first_part() + i;
+    LOCKSTEP_RETURN_IF_ERROR(shard->state().Write(
+        part, header.selector().tensor(),
+        absl::MakeConstSpan(bytes).subspan(offset, shard->PartSize(part))));
+    offset += shard->PartSize(part);
+  }
+  response = EncodeMessage(v1::WritePartsResponse());
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::WriteParts(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return Answer(context, HandleWriteParts(*request, *response));
+}
+
+absl::Status ShardControlService::HandleActivate(
+    const v1::ActivateRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            CheckedShard(request.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<StepGate::Answer> answers,
+      shard->Activate(request.global_step(), {request.scalars().begin(),
+                                              request.scalars().end()}));
+  sync_.Finish(answers);
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::Activate(
+    grpc::CallbackServerContext* context, const v1::ActivateRequest* request,
+    v1::ActivateResponse*) {
+  return Answer(context, HandleActivate(*request));
+}
+
+grpc::ServerUnaryReactor* ShardControlService::TakeAndApply(
+    grpc::CallbackServerContext* context,
+    const v1::TakeAndApplyRequest* request,
+    v1::TakeAndApplyResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const uint64_t ticket = takes_.Add({reactor, response}, clock_.Now());
+  const absl::Status status = HandleTake(*request, ticket);
+  if (!status.ok()) {
+    if (auto call = takes_.Take(ticket)) {
+      call->reactor->Finish(ToGrpcStatus(status));
+    }
+  }
+  return reactor;
+}
+
+absl::Status ShardControlService::HandleTake(
+    const v1::TakeAndApplyRequest& request, uint64_t ticket) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            CheckedShard(request.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
+                            shard->engine().Take(ticket, request.step()));
+  Finish(answers);
+  return absl::OkStatus();
+}
+
+absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
+                                               v1::CommitResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            CheckedShard(request.chief()));
+  StepGate* gate = shard->gate();
+  if (gate != nullptr) {
+    for (int worker : gate->Members()) response.add_workers(worker);
+    // The gate refuses an attempt that has been given up, so it goes first;
+    // its tokens go out after the values have been committed.
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        std::vector<StepGate::Answer> tokens,
+        gate->Commit(request.step(), request.attempt()));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        ShardAnswers answers,
+        shard->engine().Commit(request.step(), request.attempt()));
+    Finish(answers);
+    sync_.Finish(tokens);
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        ShardAnswers answers,
+        shard->engine().Commit(request.step(), request.attempt()));
+    Finish(answers);
+  }
+  response.set_global_step(shard->engine().step());
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::Commit(
+    grpc::CallbackServerContext* context, const v1::CommitRequest* request,
+    v1::CommitResponse* response) {
+  return Answer(context, HandleCommit(*request, *response));
+}
+
+absl::Status ShardControlService::HandleExpireWorker(
+    const v1::ExpireWorkerRequest& request,
+    v1::ExpireWorkerResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            CheckedShard(request.chief()));
+  host_.ExpireWorker(request.worker(), request.incarnation());
+  int64_t step = request.step();
+  int64_t attempt = request.attempt();
+  if (shard->gate() != nullptr) {
+    const StepGate::Expired expired =
+        shard->gate()->Expire(request.worker(), request.incarnation());
+    step = expired.step;
+    attempt = expired.attempt;
+    response.set_held_announcement(expired.held_announcement);
+    response.set_held_token(expired.held_token);
+    Finish(shard->engine().StartAttempt(step, attempt));
+    sync_.Finish(expired.answers);
+  } else {
+    Finish(shard->engine().StartAttempt(step, attempt));
+  }
+  response.set_step(step);
+  response.set_attempt(attempt);
+  spdlog::info("worker {} is gone ({}); step {}, attempt {}",
+               request.worker(), request.reason(), step, attempt);
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::ExpireWorker(
+    grpc::CallbackServerContext* context,
+    const v1::ExpireWorkerRequest* request,
+    v1::ExpireWorkerResponse* response) {
+  return Answer(context, HandleExpireWorker(*request, *response));
+}
+
+absl::Status ShardControlService::HandleBeginSnapshot(
+    const v1::BeginSnapshotRequest& request,
+    v1::BeginSnapshotResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            CheckedShard(request.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(int64_t step, shard->BeginSnapshot());
+  response.set_global_step(step);
+  for (float scalar : shard->SnapshotScalars()) response.add_scalars(scalar);
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::BeginSnapshot(
+    grpc::CallbackServerContext* context,
+    const v1::BeginSnapshotRequest* request,
+    v1::BeginSnapshotResponse* response) {
+  return Answer(context, HandleBeginSnapshot(*request, *response));
+}
+
+absl::Status ShardControlService::HandleReadSnapshot(
+    const grpc::ByteBuffer& request, grpc::ByteBuffer& response) {
+  v1::ReadSnapshotRequest message;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            CheckedShard(message.chief()));
+  const v1::PartRange& range = message.selector().parts();
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      size_t size, shard->SizeOf(range.first_part(), range.num_parts()));
+  FilledSlice filled(size);
+  v1::ReadSnapshotHeader header;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      int64_t step, shard->ReadSnapshot(range.first_part(), range.num_parts(),
+                                        message.selector().tensor(),
+                                        {filled.memory, size}));
+  header.set_global_step(step);
+  response = EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::ReadSnapshot(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return Answer(context, HandleReadSnapshot(*request, *response));
+}
+
+grpc::ServerUnaryReactor* ShardControlService::EndSnapshot(
+    grpc::CallbackServerContext* context,
+    const v1::EndSnapshotRequest* request, v1::EndSnapshotResponse*) {
+  absl::StatusOr<std::shared_ptr<Shard>> shard = CheckedShard(request->chief());
+  if (!shard.ok()) return Answer(context, shard.status());
+  (*shard)->EndSnapshot();
+  return Answer(context, absl::OkStatus());
+}
+
+absl::Status ShardControlService::HandleCloseTokens(
+    const v1::CloseTokensRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            CheckedShard(request.chief()));
+  if (shard->gate() == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "ps ", host_.task_index(), " has no token queue; ask ps 0"));
+  }
+  sync_.Finish(shard->gate()->Finish());
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::CloseTokens(
+    grpc::CallbackServerContext* context,
+    const v1::CloseTokensRequest* request, v1::CloseTokensResponse*) {
+  return Answer(context, HandleCloseTokens(*request));
+}
+
+void ShardControlService::Finish(const ShardAnswers& answers) {
+  parameters_.Finish(answers.pushes);
+  FinishTakes(answers.takes);
+}
+
+void ShardControlService::FinishTakes(const std::vector<TakeAnswer>& answers) {
+  for (const TakeAnswer& answer : answers) {
+    auto call = takes_.Take(answer.ticket);
+    if (!call.has_value()) continue;
+    call->response->set_prepared(answer.prepared);
+    call->response->set_attempt(answer.attempt);
+    call->reactor->Finish(ToGrpcStatus(answer.status));
+  }
+}
+
+void ShardControlService::AnswerOld(absl::Time now) {
+  for (uint64_t ticket : takes_.OlderThan(now - kLongestWait)) {
+    auto call = takes_.Take(ticket);
+    if (!call.has_value()) continue;
+    if (auto shard = host_.shard(); shard.ok()) {
+      (*shard)->engine().CancelTake(ticket);
+      call->response->set_waits_for((*shard)->engine().WaitsFor());
+      if ((*shard)->gate() != nullptr) {
+        for (int worker : (*shard)->gate()->Members()) {
+          call->response->add_announced_workers(worker);
+        }
+      }
+    }
+    call->reactor->Finish(grpc::Status::OK);
+  }
+}
+
+void ShardControlService::CancelAll(const absl::Status& why) {
+  for (uint64_t ticket : takes_.OlderThan(absl::InfiniteFuture())) {
+    if (auto call = takes_.Take(ticket)) {
+      call->reactor->Finish(ToGrpcStatus(why));
+    }
+  }
+}
+
+}  // namespace lockstep

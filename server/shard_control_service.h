@@ -1,0 +1,125 @@
+#ifndef LOCKSTEP_SERVER_SHARD_CONTROL_SERVICE_H_
+#define LOCKSTEP_SERVER_SHARD_CONTROL_SERVICE_H_
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "lockstep/v1/shard_control.grpc.pb.h"
+#include "server/parameter_service.h"
+#include "server/pending_calls_service.h"
+#include "server/shard_host.h"
+#include "server/sync_service.h"
+
+namespace lockstep {
+
+namespace shard_control_internal {
+// The RPCs that carry tensors are handled as raw bytes, the others as
+// messages; this spells out which are which.
+using S = v1::ShardControlService;
+using Base = S::WithCallbackMethod_TakeEpoch<S::WithCallbackMethod_CreateShard<
+    S::WithRawCallbackMethod_WriteParts<S::WithCallbackMethod_Activate<
+        S::WithCallbackMethod_TakeAndApply<S::WithCallbackMethod_Commit<
+            S::WithCallbackMethod_ExpireWorker<
+                S::WithCallbackMethod_BeginSnapshot<
+                    S::WithRawCallbackMethod_ReadSnapshot<
+                        S::WithCallbackMethod_EndSnapshot<
+                            S::WithCallbackMethod_CloseTokens<
+                                S::Service>>>>>>>>>>>;
+}  // namespace shard_control_internal
+
+// ShardControlService puts the chief's side of a shard on the wire.
+//
+// Threads: safe to share; gRPC calls it from its own threads, and none waits.
+// Borrows: host, clock and the two other services, which it tells what became
+//          ready for workers. All must outlive the gRPC server.
+class ShardControlService final : public shard_control_internal::Base {
+ public:
+  ShardControlService(ShardHost& host, ParameterService& parameters,
+                      SyncService& sync, const Clock& clock);
+
+  grpc::ServerUnaryReactor* TakeEpoch(
+      grpc::CallbackServerContext* context,
+      const v1::TakeEpochRequest* request,
+      v1::TakeEpochResponse* response) override;
+  grpc::ServerUnaryReactor* CreateShard(
+      grpc::CallbackServerContext* context,
+      const v1::CreateShardRequest* request,
+      v1::CreateShardResponse* response) override;
+  grpc::ServerUnaryReactor* WriteParts(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Activate(grpc::CallbackServerContext* context,
+                                     const v1::ActivateRequest* request,
+                                     v1::ActivateResponse* response) override;
+  grpc::ServerUnaryReactor* TakeAndApply(
+      grpc::CallbackServerContext* context,
+      const v1::TakeAndApplyRequest* request,
+      v1::TakeAndApplyResponse* response) override;
+  grpc::ServerUnaryReactor* Commit(grpc::CallbackServerContext* context,
+                                   const v1::CommitRequest* request,
+                                   v1::CommitResponse* response) override;
+  grpc::ServerUnaryReactor* ExpireWorker(
+      grpc::CallbackServerContext* context,
+      const v1::ExpireWorkerRequest* request,
+      v1::ExpireWorkerResponse* response) override;
+  grpc::ServerUnaryReactor* BeginSnapshot(
+      grpc::CallbackServerContext* context,
+      const v1::BeginSnapshotRequest* request,
+      v1::BeginSnapshotResponse* response) override;
+  grpc::ServerUnaryReactor* ReadSnapshot(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* EndSnapshot(
+      grpc::CallbackServerContext* context,
+      const v1::EndSnapshotRequest* request,
+      v1::EndSnapshotResponse* response) override;
+  grpc::ServerUnaryReactor* CloseTokens(
+      grpc::CallbackServerContext* context,
+      const v1::CloseTokensRequest* request,
+      v1::CloseTokensResponse* response) override;
+
+  // Answers takes that are older than a second with what they wait for. To be
+  // called now and then.
+  void AnswerOld(absl::Time now);
+
+  // Ends all waits, because this process ends.
+  void CancelAll(const absl::Status& why);
+
+ private:
+  // Checks that the caller is this job's newest chief.
+  absl::Status Check(const v1::ChiefIdentity& chief);
+  absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(
+      const v1::ChiefIdentity& chief);
+
+  absl::Status HandleCreateShard(const v1::CreateShardRequest& request,
+                                 v1::CreateShardResponse& response);
+  absl::Status HandleWriteParts(const grpc::ByteBuffer& request,
+                                grpc::ByteBuffer& response);
+  absl::Status HandleActivate(const v1::ActivateRequest& request);
+  absl::Status HandleTake(const v1::TakeAndApplyRequest& request,
+                          uint64_t ticket);
+  absl::Status HandleCommit(const v1::CommitRequest& request,
+                            v1::CommitResponse& response);
+  absl::Status HandleExpireWorker(const v1::ExpireWorkerRequest& request,
+                                  v1::ExpireWorkerResponse& response);
+  absl::Status HandleBeginSnapshot(const v1::BeginSnapshotRequest& request,
+                                   v1::BeginSnapshotResponse& response);
+  absl::Status HandleReadSnapshot(const grpc::ByteBuffer& request,
+                                  grpc::ByteBuffer& response);
+  absl::Status HandleCloseTokens(const v1::CloseTokensRequest& request);
+
+  void FinishTakes(const std::vector<TakeAnswer>& answers);
+  void Finish(const ShardAnswers& answers);
+
+  ShardHost& host_;
+  ParameterService& parameters_;
+  SyncService& sync_;
+  const Clock& clock_;
+  PendingCalls<v1::TakeAndApplyResponse> takes_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_SHARD_CONTROL_SERVICE_H_

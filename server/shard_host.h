@@ -1,0 +1,95 @@
+#ifndef LOCKSTEP_SERVER_SHARD_HOST_H_
+#define LOCKSTEP_SERVER_SHARD_HOST_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/cluster/task_id.h"
+#include "common/mutex.h"
+#include "server/shard/shard.h"
+
+namespace lockstep {
+
+// ShardHost is what a ps process is before and while it has a shard: it knows
+// the job that it belongs to, the newest chief, and which incarnations of the
+// workers may still speak.
+//
+// Threads: safe to share. A shard that was handed out lives as long as its
+//          holder needs it.
+class ShardHost {
+ public:
+  struct Options {
+    int task_index = 0;
+    uint64_t incarnation = 0;
+    std::string state_dir;
+  };
+
+  explicit ShardHost(const Options& options) : options_(options) {}
+
+  int task_index() const { return options_.task_index; }
+
+  // The job that the chief gave at registration. Empty until then: nobody is
+  // served.
+  void SetJobId(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // A new epoch, larger than any before.
+  //
+  //   kUnavailable         no job yet; so do the calls below
+  //   kFailedPrecondition  another job
+  absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Admits a chief.
+  //
+  //   kFailedPrecondition  another job, or an older epoch
+  absl::Status CheckChief(const std::string& job_id, uint64_t epoch)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Admits a worker, or whoever reads, and returns the open shard.
+  //
+  //   kFailedPrecondition  another job, no shard yet, or an incarnation that
+  //                        has been expired
+  absl::StatusOr<std::shared_ptr<Shard>> Admit(const std::string& job_id,
+                                               const TaskId& task,
+                                               uint64_t incarnation) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Creates the shard. Again with as many parts of the same job: no change.
+  //
+  //   kFailedPrecondition  there is another one
+  //   and the errors of Shard::Create()
+  absl::StatusOr<std::shared_ptr<Shard>> Create(
+      const JobConfig& job, const std::vector<VariableSpec>& variables,
+      const std::vector<PartSpec>& parts) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  //   kFailedPrecondition  not created yet
+  absl::StatusOr<std::shared_ptr<Shard>> shard() const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // From now on nothing of these incarnations is admitted.
+  void ExpireWorker(int worker, uint64_t incarnation)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Deletes the state file, if there is one.
+  absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  absl::Status CheckJob(const std::string& job_id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+
+  mutable Mutex mutex_;
+  std::string job_id_ ABSL_GUARDED_BY(mutex_);
+  uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, uint64_t> expired_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_SHARD_HOST_H_

@@ -1,0 +1,80 @@
+#ifndef LOCKSTEP_SERVER_STATE_MAPPED_FILE_H_
+#define LOCKSTEP_SERVER_STATE_MAPPED_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace lockstep {
+
+// MappedFile is a file that one process at a time maps for reading and
+// writing. What was written outlives the process, however it ends.
+//
+// Its memory is there before Create() returns: writing to it later can not
+// fail for want of space. Huge pages are asked for and used where the file
+// system has them.
+//
+// Threads: safe to share; the bytes are the caller's to guard.
+// Owns:    the mapping and the lock on the file, but not the file itself,
+//          which stays when the object goes.
+class MappedFile {
+ public:
+  // Makes a file of zeros, mode 0600, under a temporary name; it appears at
+  // `path` with Publish(), or not at all. A remainder of an earlier process
+  // that was killed in between is replaced.
+  //
+  //   kAlreadyExists      there is a file at `path`
+  //   kResourceExhausted  the file system has no room for `size` bytes
+  //   kUnavailable        another process is making this file
+  //   kNotFound           no such directory
+  //   kPermissionDenied   the directory is not ours to write to
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Create(
+      const std::string& path, uint64_t size);
+
+  // Maps an existing file as a whole.
+  //
+  //   kNotFound            no such file
+  //   kPermissionDenied    a symbolic link, no regular file, or one that
+  //                        belongs to or can be opened by others
+  //   kDataLoss            shorter than `min_size`
+  //   kUnavailable         another process has it open
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Open(
+      const std::string& path, uint64_t min_size);
+
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  // Gives a created file its name. At most once.
+  //
+  //   kAlreadyExists  somebody else made a file at `path` meanwhile
+  absl::Status Publish();
+
+  absl::Span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  MappedFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  absl::Status Lock();
+  absl::Status CheckStillTemporary();
+  absl::Status Allocate(uint64_t size);
+  absl::Status Resize(uint64_t size);
+  absl::Status Map(uint64_t size);
+  absl::Status CheckOwnership();
+  std::string TemporaryPath() const { return path_ + ".new"; }
+
+  const std::string path_;
+  const int fd_;
+  bool temporary_ = false;  // Publish() is still to come
+  absl::Span<std::byte> bytes_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_MAPPED_FILE_H_

@@ -1,0 +1,116 @@
+#include "server/state/state_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kRecordOffset = 1024;
+constexpr uint64_t kTensorsOffset = 4096;
+static_assert(StateHeader::kSize <= kRecordOffset);
+static_assert(kRecordOffset + StepRecordSlots::kSize <= kTensorsOffset);
+
+absl::Status CheckHeader(const StateHeader& header) {
+  LOCKSTEP_RETURN_IF_ERROR(ValidateJobId(header.job_id));
+  constexpr uint64_t kMaxSize = std::numeric_limits<int64_t>::max();
+  if (header.task_index >= 0 && header.file_size >= kTensorsOffset &&
+      header.file_size <= kMaxSize) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "state file of task ", header.task_index, " and ", header.file_size,
+      " bytes: the task must be at least 0, the size ", kTensorsOffset, " to ",
+      kMaxSize));
+}
+
+absl::Status MakeDirectory(const std::string& directory) {
+  if (mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) {
+    return absl::OkStatus();
+  }
+  return absl::ErrnoToStatus(
+      errno, absl::StrCat("cannot make --state_dir ", directory));
+}
+
+absl::Status Unlink(const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot remove ", path));
+}
+
+// Says which file it was.
+absl::Status Annotate(const absl::Status& status, const std::string& path) {
+  return {status.code(), absl::StrCat(path, ": ", status.message())};
+}
+
+}  // namespace
+
+StateFile::StateFile(std::string path, std::unique_ptr<MappedFile> file)
+    : path_(std::move(path)),
+      file_(std::move(file)),
+      slots_(file_->bytes().data() + kRecordOffset) {}
+
+std::string StateFile::Path(const std::string& directory,
+                            const StateHeader& header) {
+  return absl::StrCat(directory, "/", header.job_id, ".ps-", header.task_index,
+                      ".state");
+}
+
+absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Create(
+    const std::string& directory, const StateHeader& header,
+    const StepRecord& record) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckHeader(header));
+  LOCKSTEP_RETURN_IF_ERROR(MakeDirectory(directory));
+  const std::string path = Path(directory, header);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> mapped,
+                            MappedFile::Create(path, header.file_size));
+  MappedFile& file = *mapped;
+  std::unique_ptr<StateFile> state(new StateFile(path, std::move(mapped)));
+  EncodeStateHeader(header, state->bytes());
+  state->WriteRecord(record);
+  LOCKSTEP_RETURN_IF_ERROR(file.Publish());
+  return state;
+}
+
+absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Open(
+    const std::string& directory, const StateHeader& header) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckHeader(header));
+  const std::string path = Path(directory, header);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> mapped,
+                            MappedFile::Open(path, kTensorsOffset));
+  std::unique_ptr<StateFile> state(new StateFile(path, std::move(mapped)));
+  absl::StatusOr<StateHeader> found = DecodeStateHeader(state->bytes());
+  if (!found.ok()) return Annotate(found.status(), path);
+  absl::Status same = CheckStateHeader(*found, header);
+  if (!same.ok()) return Annotate(same, path);
+  if (state->bytes().size() != header.file_size) {
+    return absl::DataLossError(
+        absl::StrCat(path, " has ", state->bytes().size(), " of ",
+                     header.file_size, " bytes; remove it"));
+  }
+  absl::StatusOr<StepRecord> record = state->slots_.Read();
+  if (!record.ok()) return Annotate(record.status(), path);
+  state->record_ = *record;
+  return state;
+}
+
+absl::Status StateFile::Discard(const std::string& directory,
+                                const StateHeader& header) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckHeader(header));
+  return Unlink(Path(directory, header));
+}
+
+void StateFile::WriteRecord(const StepRecord& record) {
+  slots_.Write(record);
+  record_ = record;
+}
+
+absl::Status StateFile::Remove() { return Unlink(path_); }
+
+}  // namespace lockstep

@@ -1,0 +1,86 @@
+#ifndef LOCKSTEP_SERVER_STATE_STATE_FILE_H_
+#define LOCKSTEP_SERVER_STATE_STATE_FILE_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/state/mapped_file.h"
+#include "server/state/state_header.h"
+#include "server/state/step_record.h"
+
+namespace lockstep {
+
+// StateFile is the state of one server on a memory file system, which lives on
+// when the server is killed:
+//
+//   header at 0 | step record at 1024 | tensors, from 4096 on
+//
+// Threads: not safe to share; the bytes are the caller's to guard.
+class StateFile {
+ public:
+  // "<directory>/<job id>.ps-<task index>.state".
+  static std::string Path(const std::string& directory,
+                          const StateHeader& header);
+
+  // Makes a file of header.file_size bytes, all zeros but for the header and
+  // `record`. Makes the directory too, mode 0700, if only the last part of its
+  // path is missing. A file that could be made is whole.
+  //
+  //   kInvalidArgument    job id, task index or size out of range
+  //   and what MappedFile::Create() and Publish() say
+  static absl::StatusOr<std::unique_ptr<StateFile>> Create(
+      const std::string& directory, const StateHeader& header,
+      const StepRecord& record);
+
+  // Maps the file that an earlier process of this task made.
+  //
+  //   kInvalidArgument     as in Create()
+  //   kNotFound            there is none
+  //   kFailedPrecondition  another job, task, layout or version
+  //   kDataLoss            damaged; says what
+  //   and what else MappedFile::Open() says
+  static absl::StatusOr<std::unique_ptr<StateFile>> Open(
+      const std::string& directory, const StateHeader& header);
+
+  // Deletes the file that Open() would look for, whatever is in it. It is no
+  // error if there is none.
+  //
+  //   kInvalidArgument   as in Create()
+  //   kPermissionDenied  the directory is not ours
+  static absl::Status Discard(const std::string& directory,
+                              const StateHeader& header);
+
+  StateFile(const StateFile&) = delete;
+  StateFile& operator=(const StateFile&) = delete;
+
+  // The whole file; a StateLayout says what is where.
+  absl::Span<std::byte> bytes() const { return file_->bytes(); }
+  const std::string& path() const { return path_; }
+
+  // The newest step record.
+  const StepRecord& record() const { return record_; }
+  // Makes `record` the newest one. It survives this process from here on.
+  void WriteRecord(const StepRecord& record);
+
+  // Deletes the file; the memory stays usable until this object goes. Safe to
+  // repeat.
+  //
+  //   kPermissionDenied  the directory is not ours
+  absl::Status Remove();
+
+ private:
+  StateFile(std::string path, std::unique_ptr<MappedFile> file);
+
+  const std::string path_;
+  const std::unique_ptr<MappedFile> file_;
+  StepRecordSlots slots_;
+  StepRecord record_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_STATE_FILE_H_

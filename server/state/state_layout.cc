@@ -1,0 +1,119 @@
+#include "server/state/state_layout.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/fingerprint.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+// File offsets are signed.
+constexpr uint64_t kMaxSize = std::numeric_limits<int64_t>::max();
+
+absl::Status TooLarge() {
+  return absl::InvalidArgumentError(
+      "the parts of this server need more bytes than a file can have; place "
+      "fewer or smaller variables on it");
+}
+
+// sum = a + b * c, unless that exceeds kMaxSize.
+bool AddProduct(uint64_t a, uint64_t b, uint64_t c, uint64_t& sum) {
+  return !__builtin_mul_overflow(b, c, &sum) &&
+         !__builtin_add_overflow(sum, a, &sum) && sum <= kMaxSize;
+}
+
+// `size` is at most kMaxSize.
+uint64_t RoundUp(uint64_t size, uint64_t alignment) {
+  return (size + alignment - 1) / alignment * alignment;
+}
+
+absl::Status CheckPart(size_t index, const PartSpec& part) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  if (part.variable >= 0 && part.offset >= 0 && part.count > 0 &&
+      part.offset <= kMax - part.count) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "part ", index, " (variable ", part.variable, ", offset ", part.offset,
+      ", count ", part.count,
+      "): variable and offset must be at least 0, count at least 1"));
+}
+
+}  // namespace
+
+absl::StatusOr<StateLayout> StateLayout::Make(std::vector<PartSpec> parts,
+                                              size_t num_slots,
+                                              int num_buffers) {
+  if (parts.empty() || num_buffers < 1 || num_buffers > 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(parts.size(), " parts and ", num_buffers,
+                     " buffers; a server needs 1 part and 1 or 2 buffers"));
+  }
+  StateLayout layout;
+  layout.parts_ = std::move(parts);
+  layout.num_tensors_ = num_slots + 1;
+  layout.num_buffers_ = num_buffers;
+  LOCKSTEP_RETURN_IF_ERROR(layout.PlaceParts());
+  LOCKSTEP_RETURN_IF_ERROR(layout.PlaceRegions());
+  return layout;
+}
+
+absl::Status StateLayout::PlaceParts() {
+  uint64_t end = 0;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckPart(i, parts_[i]));
+    const uint64_t start = RoundUp(end, kPartAlignment);
+    part_offsets_.push_back(start);
+    if (!AddProduct(start, static_cast<uint64_t>(parts_[i].count),
+                    ElementSize(parts_[i].dtype), end)) {
+      return TooLarge();
+    }
+  }
+  region_size_ = RoundUp(end, kRegionAlignment);
+  return absl::OkStatus();
+}
+
+absl::Status StateLayout::PlaceRegions() {
+  const uint64_t first = RoundUp(kHeaderSize, kRegionAlignment);
+  uint64_t regions = 0;
+  if (!AddProduct(0, num_tensors_, static_cast<uint64_t>(num_buffers_),
+                  regions) ||
+      !AddProduct(first, regions, region_size_, file_size_)) {
+    return TooLarge();
+  }
+  return absl::OkStatus();
+}
+
+uint64_t StateLayout::TensorSize(size_t part) const {
+  return static_cast<uint64_t>(parts_[part].count) *
+         ElementSize(parts_[part].dtype);
+}
+
+uint64_t StateLayout::TensorOffset(size_t part, size_t tensor,
+                                   int buffer) const {
+  const uint64_t region = static_cast<uint64_t>(buffer) * num_tensors_ + tensor;
+  return RoundUp(kHeaderSize, kRegionAlignment) + region * region_size_ +
+         part_offsets_[part];
+}
+
+uint64_t LayoutHash(absl::Span<const VariableSpec> variables,
+                    const StateLayout& layout) {
+  Fingerprint hash;
+  hash.Add(layout.num_tensors()).Add(uint64_t(layout.num_buffers()));
+  hash.Add(uint64_t{variables.size()});
+  for (const VariableSpec& variable : variables) {
+    hash.Add(variable.name).Add(uint64_t{variable.shape.size()});
+    for (const int64_t dim : variable.shape) hash.Add(uint64_t(dim));
+    hash.Add(uint64_t(variable.dtype));
+  }
+  for (const PartSpec& part : layout.parts()) {
+    hash.Add(uint64_t(part.variable)).Add(uint64_t(part.offset));
+    hash.Add(uint64_t(part.count)).Add(uint64_t(part.dtype));
+  }
+  return hash.value();
+}
+
+}  // namespace lockstep

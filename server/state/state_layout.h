@@ -1,0 +1,78 @@
+#ifndef LOCKSTEP_SERVER_STATE_STATE_LAYOUT_H_
+#define LOCKSTEP_SERVER_STATE_STATE_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/dtype.h"
+#include "common/variable_spec.h"
+
+namespace lockstep {
+
+// PartSpec is a slice of a variable, the unit of placement and update.
+//
+// Units: elements.
+struct PartSpec {
+  int variable = 0;    // index in the model's list of variables
+  int64_t offset = 0;  // of its first element, row-major
+  int64_t count = 0;   // > 0
+  DType dtype = DType::kFloat32;
+
+  bool operator==(const PartSpec&) const = default;
+};
+
+// StateLayout says where in a state file each tensor of each part lies. Tensor
+// 0 is the value, tensor k the k-th slot. Every tensor has one region per
+// buffer, and a part has the same place in each region:
+//
+//   header | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, ..
+//
+// Regions start at multiples of 2 MiB, parts at multiples of 64 bytes.
+//
+// Threads: immutable.
+// Units:   bytes.
+class StateLayout {
+ public:
+  static constexpr uint64_t kHeaderSize = 4096;
+  static constexpr uint64_t kRegionAlignment = uint64_t{2} << 20;
+  static constexpr uint64_t kPartAlignment = 64;
+
+  // `num_buffers` is 2, or 1 where updates happen in place.
+  //
+  //   kInvalidArgument  no part, a part out of range, another number of
+  //                     buffers, or a file too large for 63 bits
+  static absl::StatusOr<StateLayout> Make(std::vector<PartSpec> parts,
+                                          size_t num_slots, int num_buffers);
+
+  const std::vector<PartSpec>& parts() const { return parts_; }
+  size_t num_tensors() const { return num_tensors_; }  // value and slots
+  int num_buffers() const { return num_buffers_; }
+  uint64_t file_size() const { return file_size_; }
+
+  // Of one tensor of the part.
+  uint64_t TensorSize(size_t part) const;
+  uint64_t TensorOffset(size_t part, size_t tensor, int buffer) const;
+
+ private:
+  StateLayout() = default;
+  absl::Status PlaceParts();
+  absl::Status PlaceRegions();
+
+  std::vector<PartSpec> parts_;
+  size_t num_tensors_ = 1;
+  int num_buffers_ = 2;
+  std::vector<uint64_t> part_offsets_;  // within a region
+  uint64_t region_size_ = 0;            // a multiple of kRegionAlignment
+  uint64_t file_size_ = 0;
+};
+
+// Changes whenever a file with this layout could not serve these variables.
+uint64_t LayoutHash(absl::Span<const VariableSpec> variables,
+                    const StateLayout& layout);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_STATE_LAYOUT_H_

@@ -1,0 +1,288 @@
+#include "server/state/variable_store.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "server/optimizer/slots.h"
+#include "server/state/initializer.h"
+
+namespace lockstep {
+namespace {
+
+absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
+                       const PartSpec& part) {
+  const auto count = static_cast<int64_t>(variables.size());
+  if (part.variable < 0 || part.variable >= count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("part ", index, " is of variable ", part.variable,
+                     "; the model has ", count));
+  }
+  const VariableSpec& variable = variables[part.variable];
+  const int64_t elements = NumElements(variable.shape);
+  if (part.dtype != variable.dtype || part.offset < 0 || part.count <= 0 ||
+      part.offset > elements || part.count > elements - part.offset) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "part ", index, " (", std::string(DTypeName(part.dtype)), ", offset ",
+        part.offset, ", count ", part.count, ") is no slice of variable ",
+        variable.name, " (", std::string(DTypeName(variable.dtype)), ", ",
+        elements, " elements)"));
+  }
+  if (part.dtype != DType::kFloat16) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      "variable ", variable.name,
+      ": dtype float16 cannot be trained yet; use float32 or float64"));
+}
+
+absl::StatusOr<StateLayout> MakeLayout(const VariableStore::Options& options) {
+  for (size_t i = 0; i < options.parts.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckPart(options.variables, i, options.parts[i]));
+  }
+  return StateLayout::Make(options.parts, NumSlots(options.optimizer),
+                           options.in_place ? 1 : 2);
+}
+
+StateHeader MakeHeader(const VariableStore::Options& options,
+                       const StateLayout& layout) {
+  return {options.job_id, options.task_index,
+          LayoutHash(options.variables, layout), layout.file_size()};
+}
+
+}  // namespace
+
+VariableStore::VariableStore(const Options& options, StateLayout layout,
+                             std::unique_ptr<StateFile> file)
+    : variables_(options.variables),
+      optimizer_(options.optimizer),
+      layout_(std::move(layout)),
+      file_(std::move(file)) {}
+
+absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Create(
+    const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(StateLayout layout, MakeLayout(options));
+  StepRecord record;
+  record.incarnation = options.incarnation;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<StateFile> file,
+      StateFile::Create(options.directory, MakeHeader(options, layout),
+                        record));
+  return std::unique_ptr<VariableStore>(
+      new VariableStore(options, std::move(layout), std::move(file)));
+}
+
+absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Open(
+    const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(StateLayout layout, MakeLayout(options));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<StateFile> file,
+      StateFile::Open(options.directory, MakeHeader(options, layout)));
+  StepRecord record = file->record();
+  record.incarnation = options.incarnation;
+  file->WriteRecord(record);
+  return std::unique_ptr<VariableStore>(
+      new VariableStore(options, std::move(layout), std::move(file)));
+}
+
+absl::Status VariableStore::Discard(const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(StateLayout layout, MakeLayout(options));
+  return StateFile::Discard(options.directory, MakeHeader(options, layout));
+}
+
+AdamPowers VariableStore::committed_powers() const {
+  return record().powers[record().current_buffer];
+}
+
+absl::Span<std::byte> VariableStore::Tensor(size_t part, size_t tensor,
+                                            int buffer) const {
+  return file_->bytes().subspan(layout_.TensorOffset(part, tensor, buffer),
+                                layout_.TensorSize(part));
+}
+
+int VariableStore::NextBuffer() const {
+  return in_place() ? 0 : 1 - static_cast<int>(record().current_buffer);
+}
+
+absl::Span<const std::byte> VariableStore::Committed(size_t part,
+                                                     size_t tensor) const {
+  return Tensor(part, tensor, static_cast<int>(record().current_buffer));
+}
+
+absl::Span<std::byte> VariableStore::Next(size_t part, size_t tensor) {
+  return Tensor(part, tensor, NextBuffer());
+}
+
+ApplyInput VariableStore::Update(size_t part) {
+  ApplyInput input;
+  input.dtype = this->part(part).dtype;
+  input.powers = committed_powers();
+  input.old_value = Committed(part, 0);
+  input.new_value = Next(part, 0);
+  for (size_t slot = 0; slot + 1 < num_tensors(); ++slot) {
+    input.old_slots[slot] = Committed(part, slot + 1);
+    input.new_slots[slot] = Next(part, slot + 1);
+  }
+  return input;
+}
+
+void VariableStore::CarryOver(size_t part) {
+  if (in_place()) return;
+  for (size_t tensor = 0; tensor < num_tensors(); ++tensor) {
+    const absl::Span<const std::byte> from = Committed(part, tensor);
+    std::memcpy(Next(part, tensor).data(), from.data(), from.size());
+  }
+}
+
+absl::StatusOr<size_t> VariableStore::FindTensor(size_t part,
+                                                 absl::string_view name) const {
+  if (part < num_parts()) {
+    const std::string& variable = variables_[this->part(part).variable].name;
+    if (name == variable) return 0;
+    const std::vector<std::string> slots = SlotNames(optimizer_);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (name == SlotVariableName(variable, slots[i])) return i + 1;
+    }
+  }
+  return absl::NotFoundError(
+      absl::StrCat("part ", part, " has no tensor named ", name));
+}
+
+absl::Status VariableStore::CheckTensor(size_t part, size_t tensor,
+                                        size_t size) const {
+  if (part >= num_parts() || tensor >= num_tensors()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("part ", part, ", tensor ", tensor, ": this server has ",
+                     num_parts(), " parts of ", num_tensors(), " tensors"));
+  }
+  if (size == layout_.TensorSize(part)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "part ", part, " has ", layout_.TensorSize(part), " bytes, not ", size));
+}
+
+absl::Status VariableStore::CheckNotActive(absl::string_view action) const {
+  if (!is_active()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", action, " variables: they are in use, at step ",
+                   committed_step()));
+}
+
+absl::Status VariableStore::ReadTensor(size_t part, size_t tensor,
+                                       absl::Span<std::byte> out) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckTensor(part, tensor, out.size()));
+  std::memcpy(out.data(), Committed(part, tensor).data(), out.size());
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::WriteTensor(size_t part, size_t tensor,
+                                        absl::Span<const std::byte> bytes) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckTensor(part, tensor, bytes.size()));
+  LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("overwrite"));
+  const int buffer = static_cast<int>(record().current_buffer);
+  std::memcpy(Tensor(part, tensor, buffer).data(), bytes.data(), bytes.size());
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::Initialize(uint64_t seed) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("initialise"));
+  const int buffer = static_cast<int>(record().current_buffer);
+  for (size_t i = 0; i < num_parts(); ++i) {
+    const VariableSpec& variable = variables_[part(i).variable];
+    LOCKSTEP_RETURN_IF_ERROR(FillInitialValues(variable, seed, part(i).offset,
+                                               Tensor(i, 0, buffer)));
+    for (size_t tensor = 1; tensor < num_tensors(); ++tensor) {
+      const absl::Span<std::byte> slot = Tensor(i, tensor, buffer);
+      std::memset(slot.data(), 0, slot.size());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::Activate(int64_t step, AdamPowers powers) {
+  if (step < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("global step ", step, " must be at least 0"));
+  }
+  if (is_active() && step == committed_step()) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("activate"));
+  StepRecord next = record();
+  next.committed_step = step;
+  next.powers[next.current_buffer] = powers;
+  file_->WriteRecord(next);
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::MarkPrepared(int64_t step, int64_t attempt) {
+  if (attempt < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attempt ", attempt, " must be at least 0"));
+  }
+  if (in_place() || !is_active() || step != committed_step() + 1) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot prepare step ", step, " after step ", committed_step(),
+        in_place() ? ": variables are updated in place" : ""));
+  }
+  StepRecord next = record();
+  next.prepared_step = step;
+  next.attempt = attempt;
+  next.powers[NextBuffer()] = NextAdamPowers(optimizer_, committed_powers());
+  file_->WriteRecord(next);
+  return absl::OkStatus();
+}
+
+void VariableStore::DropPrepared() {
+  if (record().prepared_step == StepRecord::kNone) return;
+  StepRecord next = record();
+  next.prepared_step = StepRecord::kNone;
+  file_->WriteRecord(next);
+}
+
+absl::Status VariableStore::Commit(int64_t step) {
+  if (is_active() && step == committed_step()) return absl::OkStatus();
+  const bool is_ready = in_place() ? is_active() && step == committed_step() + 1
+                                   : step == record().prepared_step;
+  if (!is_ready || step < 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot commit step ", step, " after step ", committed_step(),
+        ": step ", record().prepared_step, " is prepared (-1: none)"));
+  }
+  StepRecord next = record();
+  next.committed_step = step;
+  next.prepared_step = StepRecord::kNone;
+  next.current_buffer = static_cast<uint32_t>(NextBuffer());
+  if (in_place()) {
+    next.powers[0] = NextAdamPowers(optimizer_, committed_powers());
+  }
+  file_->WriteRecord(next);
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::SetEpoch(uint64_t epoch) {
+  if (epoch < record().epoch) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("epoch ", epoch, " is older than epoch ", record().epoch,
+                     ": this chief has been replaced and must end"));
+  }
+  StepRecord next = record();
+  next.epoch = epoch;
+  file_->WriteRecord(next);
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::SetRuntimeSettings(int64_t replicas_to_aggregate,
+                                               double learning_rate_scale) {
+  if (replicas_to_aggregate < 0 || !std::isfinite(learning_rate_scale) ||
+      learning_rate_scale < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("replicas_to_aggregate ", replicas_to_aggregate,
+                     " and learning_rate_scale ", learning_rate_scale,
+                     " must be finite and at least 0"));
+  }
+  StepRecord next = record();
+  next.replicas_to_aggregate = replicas_to_aggregate;
+  next.learning_rate_scale = learning_rate_scale;
+  file_->WriteRecord(next);
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

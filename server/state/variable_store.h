@@ -1,0 +1,183 @@
+#ifndef LOCKSTEP_SERVER_STATE_VARIABLE_STORE_H_
+#define LOCKSTEP_SERVER_STATE_VARIABLE_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/job/job_config.h"
+#include "common/variable_spec.h"
+#include "server/optimizer/adam_powers.h"
+#include "server/optimizer/optimizer.h"
+#include "server/state/state_file.h"
+#include "server/state/state_layout.h"
+#include "server/state/step_record.h"
+
+namespace lockstep {
+
+// VariableStore holds the parts of one server, values and slots, in a state
+// file, and moves them from one committed step to the next.
+//
+// It opens in this order: Create(), Initialize(), WriteTensor() where a
+// checkpoint is restored, Activate(). A step in double-buffered mode: fill
+// every part's next buffer (Update() says where it is), MarkPrepared(),
+// Commit(). In place: fill the one buffer, Commit().
+//
+// A process killed at any instant leaves the last committed step whole (in
+// place: with some parts updated further), and Open() finds it. Once
+// MarkPrepared() has returned, the prepared step is whole as well.
+//
+// Threads: not safe to share as it is. Of each part one caller at a time may
+//          use the tensors; the caller locks parts. The calls marked "record"
+//          exclude each other and every other call.
+// Units:   spans count bytes.
+// Errors:  a call that fails has changed nothing.
+class VariableStore {
+ public:
+  struct Options {
+    std::string directory;  // on a memory file system
+    std::string job_id;
+    int task_index = 0;
+    uint64_t incarnation = 0;             // of this process
+    std::vector<VariableSpec> variables;  // of the whole model
+    std::vector<PartSpec> parts;          // of this server
+    OptimizerConfig optimizer;
+    bool in_place = false;  // one buffer: compatible mode
+  };
+
+  // Makes the state file; nothing is committed yet.
+  //
+  //   kInvalidArgument  a part that is no slice of its variable, or what
+  //                     StateLayout and StateFile refuse
+  //   kUnimplemented    a float16 variable
+  //   and what StateFile::Create() says
+  static absl::StatusOr<std::unique_ptr<VariableStore>> Create(
+      const Options& options);
+
+  // Maps the state that an earlier process of this task left.
+  //
+  //   as Create(), with what StateFile::Open() says
+  static absl::StatusOr<std::unique_ptr<VariableStore>> Open(
+      const Options& options);
+
+  // Deletes what Open() would look for, when the caller has decided that it is
+  // of no use.
+  static absl::Status Discard(const Options& options);
+
+  VariableStore(const VariableStore&) = delete;
+  VariableStore& operator=(const VariableStore&) = delete;
+
+  size_t num_parts() const { return layout_.parts().size(); }
+  const PartSpec& part(size_t part) const { return layout_.parts()[part]; }
+  // The value and the slots of each part; tensor 0 is the value.
+  size_t num_tensors() const { return layout_.num_tensors(); }
+  bool in_place() const { return layout_.num_buffers() == 1; }
+  const StepRecord& record() const { return file_->record(); }
+  int64_t committed_step() const { return record().committed_step; }
+  bool is_active() const { return committed_step() != StepRecord::kNone; }
+
+  // Of the committed step, the ones that its update uses.
+  AdamPowers committed_powers() const;
+
+  // The committed value or slot. It is not written to before the step after
+  // the next one is being prepared: a reader of it must be done by then.
+  absl::Span<const std::byte> Committed(size_t part, size_t tensor) const;
+
+  // Where the next step's value or slot goes; in place, the committed one.
+  absl::Span<std::byte> Next(size_t part, size_t tensor);
+
+  // An update of the part with everything filled in but the learning rate
+  // (record().learning_rate_scale included), gradients and divisor.
+  ApplyInput Update(size_t part);
+
+  // Makes the next step's tensors of a part equal to the committed ones: for a
+  // part that got no gradient.
+  void CarryOver(size_t part);
+
+  // Tensor index of a full name: "w" is the value of variable w, "w/Momentum"
+  // a slot of it.
+  //
+  //   kNotFound  the part has no such tensor
+  absl::StatusOr<size_t> FindTensor(size_t part, absl::string_view name) const;
+
+  // Copies a committed value or slot out.
+  //
+  //   kInvalidArgument  unknown part or tensor, or `out` of another length
+  absl::Status ReadTensor(size_t part, size_t tensor,
+                          absl::Span<std::byte> out) const;
+
+  // Overwrites a value or slot, before Activate().
+  //
+  //   kInvalidArgument     unknown part or tensor, or `bytes` of another length
+  //   kFailedPrecondition  active already
+  absl::Status WriteTensor(size_t part, size_t tensor,
+                           absl::Span<const std::byte> bytes);
+
+  // Writes the initial values of all parts and clears their slots.
+  //
+  //   kFailedPrecondition  active already
+  absl::Status Initialize(uint64_t seed);
+
+  // record: commits what was initialised or written as `step`, with the powers
+  // for its update. Again with the step that is committed: no change.
+  //
+  //   kInvalidArgument     step below 0
+  //   kFailedPrecondition  active already, at another step
+  absl::Status Activate(int64_t step, AdamPowers powers);
+
+  // record: says that the next buffers are complete for `step`, as the outcome
+  // of `attempt`.
+  //
+  //   kInvalidArgument     attempt below 0
+  //   kFailedPrecondition  in place, not active, or `step` is not the one
+  //                        after the committed one
+  absl::Status MarkPrepared(int64_t step, int64_t attempt);
+
+  // record: takes MarkPrepared() back. To be called before anything is written
+  // to the next buffers again.
+  void DropPrepared();
+
+  // record: makes `step` the committed one, at once for all parts. Again with
+  // the step that is committed: no change.
+  //
+  //   kFailedPrecondition  not prepared (in place: not the next step)
+  absl::Status Commit(int64_t step);
+
+  // record: remembers the newest chief.
+  //
+  //   kFailedPrecondition  `epoch` is older than the one remembered
+  absl::Status SetEpoch(uint64_t epoch);
+
+  // record: run-time changes. 0 replicas: as the job says.
+  //
+  //   kInvalidArgument  replicas below 0, or scale not finite or below 0
+  absl::Status SetRuntimeSettings(int64_t replicas_to_aggregate,
+                                  double learning_rate_scale);
+
+  // Deletes the state file: the job is done.
+  absl::Status Remove() { return file_->Remove(); }
+
+ private:
+  VariableStore(const Options& options, StateLayout layout,
+                std::unique_ptr<StateFile> file);
+
+  absl::Span<std::byte> Tensor(size_t part, size_t tensor, int buffer) const;
+  int NextBuffer() const;
+  absl::Status CheckTensor(size_t part, size_t tensor, size_t size) const;
+  absl::Status CheckNotActive(absl::string_view action) const;
+
+  const std::vector<VariableSpec> variables_;
+  const OptimizerConfig optimizer_;
+  const StateLayout layout_;
+  const std::unique_ptr<StateFile> file_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_VARIABLE_STORE_H_

@@ -1,0 +1,88 @@
+#ifndef LOCKSTEP_SERVER_STEP_COMPATIBLE_SHARD_H_
+#define LOCKSTEP_SERVER_STEP_COMPATIBLE_SHARD_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/dtype.h"
+#include "common/mutex.h"
+#include "server/step/shard_engine.h"
+#include "server/sync/gradient_accumulator.h"
+
+namespace lockstep {
+
+// CompatibleShard is TensorFlow's way: one gradient accumulator per part, sums
+// in order of arrival, a part updated in place as soon as its own accumulator
+// is full. Workers may differ from part to part, and a worker may count twice.
+//
+// Beyond TensorFlow, a push counts at most once per (worker, incarnation,
+// pass, part), and its sender learns what became of it.
+//
+// Threads: safe to share. An update runs in the thread of the push or take
+//          that completed the part, with no lock held.
+// Borrows: the updater.
+class CompatibleShard final : public ShardEngine {
+ public:
+  // `dtypes` has the element type of every part of the updater.
+  CompatibleShard(int replicas_to_aggregate, std::vector<DType> dtypes,
+                  PartUpdater& updater);
+
+  void Activate(int64_t global_step) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<ShardAnswers> AddPush(uint64_t ticket, Push push) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void CancelTake(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<ShardAnswers> Commit(int64_t step, int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Every value is the newest one: nothing depends on the commit.
+  void LearnCommitted(int64_t) override {}
+  ShardAnswers StartAttempt(int64_t, int64_t) override { return {}; }
+  int64_t step() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // The newest push of a worker that a part has accepted.
+  struct Accepted {
+    uint64_t incarnation = 0;
+    int64_t pass = 0;
+  };
+
+  absl::Status CheckForm(const Push& push) const;
+  // Whether the push counted before; notes that it counts now.
+  bool IsDuplicate(int part, const Pass& pass) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Forget(int part, const Pass& pass) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<PushOutcome> AddPart(int part, const Pass& pass,
+                                      const PartGradient& gradient,
+                                      ShardAnswers& answers);
+  void Update(int part, std::vector<GradientAccumulator::Completed> completed,
+              ShardAnswers& answers) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool all_updated() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return updated_parts_ == updater_.num_parts() && failure_.ok();
+  }
+  absl::Status CommitLocked(int64_t step)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int replicas_to_aggregate_;
+  const std::vector<DType> dtypes_;
+  PartUpdater& updater_;
+  // One per part; they lock themselves.
+  std::vector<std::unique_ptr<GradientAccumulator>> accumulators_;
+
+  mutable Mutex mutex_;
+  int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool taking_ ABSL_GUARDED_BY(mutex_) = false;  // accumulators hold a take
+  int updated_parts_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of an update: the step can neither go on nor back.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::map<int, Accepted>> accepted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_COMPATIBLE_SHARD_H_

@@ -1,0 +1,15 @@
+#include "server/step/shard_engine.h"
+
+#include <iterator>
+#include <utility>
+
+namespace lockstep {
+
+void ShardAnswers::Append(ShardAnswers&& other) {
+  pushes.insert(pushes.end(), std::make_move_iterator(other.pushes.begin()),
+                std::make_move_iterator(other.pushes.end()));
+  takes.insert(takes.end(), std::make_move_iterator(other.takes.begin()),
+               std::make_move_iterator(other.takes.end()));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,142 @@
+#ifndef LOCKSTEP_SERVER_STEP_SHARD_ENGINE_H_
+#define LOCKSTEP_SERVER_STEP_SHARD_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/optimizer/gradient_slices.h"
+#include "server/step/step_gate.h"
+
+namespace lockstep {
+
+// The bytes of one gradient of one part, with whatever keeps them alive.
+struct PartGradient {
+  std::vector<ByteSlice> slices;
+  std::shared_ptr<const void> owner;
+};
+
+// What became of one part of a push.
+enum class PushOutcome { kAccepted, kStale, kDuplicate, kSuperseded };
+
+// One worker's gradients of consecutive parts.
+struct Push {
+  Pass pass;
+  int64_t attempt = 0;  // strict mode
+  int first_part = 0;
+  std::vector<PartGradient> gradients;  // one per part
+};
+
+// The answer to the push or the take that was filed under `ticket`.
+struct PushAnswer {
+  uint64_t ticket = 0;
+  std::vector<PushOutcome> outcomes;  // one per part
+  int64_t server_step = 0;
+  absl::Status status;  // of an update that failed
+};
+struct TakeAnswer {
+  uint64_t ticket = 0;
+  bool prepared = false;  // false: withdrawn by a later take
+  int64_t attempt = 0;
+  absl::Status status;  // of an update that failed
+};
+
+// What a call made ready, to be sent once no lock is held.
+struct ShardAnswers {
+  std::vector<PushAnswer> pushes;
+  std::vector<TakeAnswer> takes;
+
+  void Append(ShardAnswers&& other);
+};
+
+// ShardEngine decides, on one server, which gradients count and when a step is
+// complete. There is one implementation for each mode.
+//
+// Threads: safe to share; no call waits for another process.
+// Errors:  a call that fails has changed nothing.
+class ShardEngine {
+ public:
+  virtual ~ShardEngine() = default;
+
+  // Opens the shard at a committed step.
+  virtual void Activate(int64_t global_step) = 0;
+
+  // Adds gradients. The push is answered, here or by a later call, once the
+  // outcome of every part of it is known.
+  //
+  //   kInvalidArgument     a part that does not exist, a gradient of the wrong
+  //                        length, a non-finite one where that is refused
+  //   kFailedPrecondition  a step that this server cannot be at yet
+  //   and the failure of an update in the attempt at hand
+  virtual absl::StatusOr<ShardAnswers> AddPush(uint64_t ticket, Push push) = 0;
+
+  // Files the chief's wait for all parts of the step after `step`. A wait that
+  // was filed before is withdrawn.
+  //
+  //   kFailedPrecondition  `step` is neither the server's step nor the one
+  //                        that it has prepared
+  virtual absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) = 0;
+
+  // Withdraws a wait of the chief, if it has not been answered.
+  virtual void CancelTake(uint64_t ticket) = 0;
+
+  // Makes `step` the server's step. Repeating it changes nothing.
+  //
+  //   kFailedPrecondition  not prepared for that step and attempt
+  virtual absl::StatusOr<ShardAnswers> Commit(int64_t step,
+                                              int64_t attempt) = 0;
+
+  // A worker that was given a token for `step` asks for its values: when that
+  // is the step prepared here, its commit has happened on ps task 0.
+  virtual void LearnCommitted(int64_t step) = 0;
+
+  // Drops what was collected for attempts of `step` before `attempt`. That the
+  // step has attempts proves that it has begun, as in LearnCommitted().
+  virtual ShardAnswers StartAttempt(int64_t step, int64_t attempt) = 0;
+
+  virtual int64_t step() const = 0;
+
+  // What the step at hand lacks, for reports, e.g. "1 of 2 gradients of 12
+  // parts"; empty when it lacks nothing.
+  virtual std::string WaitsFor() const = 0;
+};
+
+// PartUpdater does the arithmetic of a shard: it turns gradients of a part
+// into the part's next value.
+//
+// Threads: calls for different parts may run at the same time.
+class PartUpdater {
+ public:
+  virtual ~PartUpdater() = default;
+
+  virtual int num_parts() const = 0;
+  // Units: bytes.
+  virtual size_t part_size(int part) const = 0;
+
+  // Writes the part's value and slots of step + 1, from those of `step` and
+  // the mean of `gradients`, summed in the order given.
+  virtual absl::Status Update(int part, int64_t step,
+                              absl::Span<const PartGradient> gradients) = 0;
+
+  //   kInvalidArgument  the gradient holds NaN or an infinity; says where
+  virtual absl::Status CheckFinite(int part,
+                                   const PartGradient& gradient) const = 0;
+
+  // All parts have been updated for `attempt` of `step`: a server that is
+  // killed from now on comes back with that. Where updates are made in place
+  // there is nothing to be noted.
+  virtual absl::Status MarkPrepared(int64_t step, int64_t attempt) = 0;
+
+  // Takes that back, before parts are updated once more.
+  virtual void DropPrepared() = 0;
+
+  // Makes `step` the committed one.
+  virtual absl::Status Commit(int64_t step) = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_SHARD_ENGINE_H_

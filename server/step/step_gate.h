@@ -1,0 +1,113 @@
+#ifndef LOCKSTEP_SERVER_STEP_STEP_GATE_H_
+#define LOCKSTEP_SERVER_STEP_STEP_GATE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace lockstep {
+
+// One pass of one worker: the share `slot` of global step `local_step`.
+struct Pass {
+  int worker = 0;
+  uint64_t incarnation = 0;
+  int64_t local_step = 0;
+  int64_t pass = 0;  // counts the incarnation's passes, from 1
+  int slot = 0;      // 0 unless strict mode and N < A
+};
+
+// StepGate says which passes count for a step and who may begin the next one.
+// It lives on ps task 0; there is one implementation for each mode.
+//
+// Threads: safe to share; no call waits. A wait is filed under the caller's
+//          ticket, and the call that ends it returns its answer.
+// Errors:  a call that fails has changed nothing.
+class StepGate {
+ public:
+  enum class Decision { kSelected, kNotNeeded, kTooLate };
+  struct Announced {
+    Decision decision = Decision::kTooLate;
+    int64_t attempt = 0;  // of kSelected
+    int64_t global_step = 0;
+  };
+
+  enum class Outcome { kToken, kRedo, kFinished, kCancelled };
+  // The answer to the wait that was filed under `ticket`.
+  struct Answer {
+    uint64_t ticket = 0;
+    Outcome outcome = Outcome::kToken;
+    int64_t step = 0;     // of kToken
+    int slot = 0;         // of kToken
+    int64_t attempt = 0;  // of kRedo
+  };
+
+  // What a dead worker held, and what became ready.
+  struct Expired {
+    bool held_announcement = false;
+    bool held_token = false;
+    int64_t step = 0;     // the step at hand
+    int64_t attempt = 0;  // and its attempt from now on
+    std::vector<Answer> answers;
+  };
+
+  // Somebody who waits, for reports.
+  struct Waiting {
+    int worker = 0;
+    absl::Time since;
+  };
+
+  virtual ~StepGate() = default;
+
+  // Begins at `global_step`. Repeating it changes nothing.
+  virtual std::vector<Answer> Activate(int64_t global_step) = 0;
+
+  // Says that the gradient of a pass is ready. Repeating it is answered with
+  // how the pass stands now; a pass that the worker has ended is too late.
+  //
+  //   kInvalidArgument     worker or slot out of range, or a step to come
+  //   kFailedPrecondition  not active, a newer incarnation of the worker is
+  //                        known, or an older one has not been expired yet
+  virtual absl::StatusOr<Announced> Announce(const Pass& pass) = 0;
+
+  // Files a wait for the pass after `pass`, which was pushed for `attempt` (0:
+  // not pushed). Returns what became ready, perhaps this very wait. An older
+  // wait of the same worker is answered kCancelled, whichever came first.
+  //
+  //   kInvalidArgument     worker or slot out of range
+  //   kFailedPrecondition  the worker's incarnation, as Announce
+  virtual absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket,
+                                                   const Pass& pass,
+                                                   int64_t attempt,
+                                                   absl::Time now) = 0;
+
+  // Withdraws a wait, if it has not been answered.
+  virtual void Cancel(uint64_t ticket) = 0;
+
+  // Takes out what incarnations of `worker` up to `incarnation` hold.
+  virtual Expired Expire(int worker, uint64_t incarnation) = 0;
+
+  // Ends the step at hand: `step` becomes the global step, and tokens are out.
+  //
+  //   kFailedPrecondition  `attempt` is not the one at hand, its set is not
+  //                        full, or `step` is not the next one. Committing the
+  //                        global step again is fine.
+  virtual absl::StatusOr<std::vector<Answer>> Commit(int64_t step,
+                                                     int64_t attempt) = 0;
+
+  // Ends all steps: every wait, now and later, is answered kFinished.
+  virtual std::vector<Answer> Finish() = 0;
+
+  virtual int64_t global_step() const = 0;
+
+  // Workers of the set so far, ascending, a worker once per share; empty where
+  // sets are not chosen by announcement.
+  virtual std::vector<int> Members() const = 0;
+  virtual std::vector<Waiting> WaitingWorkers() const = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_STEP_GATE_H_

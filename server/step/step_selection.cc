@@ -1,0 +1,281 @@
+#include "server/step/step_selection.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+bool SamePass(const Pass& a, const Pass& b) {
+  return a.worker == b.worker && a.incarnation == b.incarnation &&
+         a.local_step == b.local_step && a.slot == b.slot;
+}
+
+}  // namespace
+
+StepSelection::StepSelection(const Options& options) : options_(options) {}
+
+int StepSelection::Quota(int worker) const {
+  const int a = options_.replicas_to_aggregate;
+  const int n = options_.total_num_replicas;
+  if (n >= a) return 1;
+  return a / n + (worker < a % n ? 1 : 0);
+}
+
+std::vector<StepGate::Answer> StepSelection::Activate(int64_t global_step) {
+  MutexLock lock(mutex_);
+  if (active_) return {};
+  active_ = true;
+  global_step_ = global_step;
+  return AnswerWaiters();
+}
+
+absl::Status StepSelection::Check(const Pass& pass) const {
+  if (pass.worker < 0 || pass.worker >= options_.total_num_replicas) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker ", pass.worker, " is none of the ",
+                     options_.total_num_replicas, " replicas of the job"));
+  }
+  if (pass.slot < 0 || pass.slot >= Quota(pass.worker)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("slot ", pass.slot, " of worker ", pass.worker,
+                     " is not below ", Quota(pass.worker)));
+  }
+  const bool predecessor = std::any_of(
+      announced_.begin(), announced_.end(), [&](const Pass& p) {
+        return p.worker == pass.worker && p.incarnation < pass.incarnation;
+      });
+  if (predecessor) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", pass.worker, " has an announcement of an ",
+                     "incarnation before ", pass.incarnation,
+                     "; register with the chief first"));
+  }
+  auto newest = newest_.find(pass.worker);
+  if (newest != newest_.end() &&
+      pass.incarnation < newest->second.incarnation) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "worker ", pass.worker, " has been replaced: incarnation ",
+        newest->second.incarnation, " is newer than ", pass.incarnation));
+  }
+  return absl::OkStatus();
+}
+
+bool StepSelection::NoteNewest(const Pass& pass, bool waits) {
+  const Newest now{pass.incarnation, pass.pass, waits};
+  Newest& newest = newest_[pass.worker];
+  newest = std::max(newest, now);
+  return newest == now;
+}
+
+bool StepSelection::IsMember(const Pass& pass) const {
+  const size_t members =
+      std::min<size_t>(announced_.size(), options_.replicas_to_aggregate);
+  return std::any_of(announced_.begin(), announced_.begin() + members,
+                     [&](const Pass& p) { return SamePass(p, pass); });
+}
+
+absl::StatusOr<StepSelection::Announced> StepSelection::Announce(
+    const Pass& pass) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(Check(pass));
+  if (!active_) {
+    return absl::FailedPreconditionError(
+        "no step has begun; ask the chief for the plan first");
+  }
+  if (pass.local_step > global_step_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("local_step ", pass.local_step,
+                     " has not begun; the global step is ", global_step_));
+  }
+  if (pass.local_step < global_step_ || finished_) {
+    return Announced{Decision::kTooLate, 0, global_step_};
+  }
+  const bool newest = NoteNewest(pass, /*waits=*/false);
+  const bool known =
+      std::any_of(announced_.begin(), announced_.end(),
+                  [&](const Pass& p) { return SamePass(p, pass); });
+  if (!known && !newest) return Announced{Decision::kTooLate, 0, global_step_};
+  if (!known) announced_.push_back(pass);
+  if (!IsMember(pass)) return Announced{Decision::kNotNeeded, 0, global_step_};
+  return Announced{Decision::kSelected, attempt_, global_step_};
+}
+
+bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) const {
+  answer = Answer{waiter.ticket};
+  if (finished_) {
+    answer.outcome = Outcome::kFinished;
+    return true;
+  }
+  if (!active_) return false;
+  const Pass& pass = waiter.pass;
+  if (pass.local_step < global_step_) {
+    answer.step = global_step_;
+    return true;
+  }
+  if (IsMember(pass) && waiter.attempt < attempt_) {
+    answer.outcome = Outcome::kRedo;
+    answer.attempt = attempt_;
+    return true;
+  }
+  if (!has_shares()) return false;
+  answer.step = global_step_;
+  answer.slot = FirstMissingSlot(pass);
+  return answer.slot < Quota(pass.worker);
+}
+
+int StepSelection::FirstMissingSlot(const Pass& pass) const {
+  Pass share = pass;
+  for (share.slot = 0; share.slot < Quota(pass.worker); ++share.slot) {
+    const bool announced =
+        std::any_of(announced_.begin(), announced_.end(),
+                    [&](const Pass& p) { return SamePass(p, share); });
+    if (!announced) break;
+  }
+  return share.slot;
+}
+
+std::vector<StepSelection::Answer> StepSelection::AnswerWaiters() {
+  std::vector<Answer> answers;
+  std::vector<Waiter> left;
+  for (const Waiter& waiter : waiters_) {
+    Answer answer;
+    if (TryAnswer(waiter, answer)) {
+      answers.push_back(answer);
+    } else {
+      left.push_back(waiter);
+    }
+  }
+  waiters_ = std::move(left);
+  return answers;
+}
+
+absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Wait(
+    uint64_t ticket, const Pass& pass, int64_t attempt, absl::Time now) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(Check(pass));
+  if (!NoteNewest(pass, /*waits=*/true)) {
+    return std::vector<Answer>{{ticket, Outcome::kCancelled}};
+  }
+  std::vector<Answer> replaced;
+  std::erase_if(waiters_, [&](const Waiter& waiter) {
+    if (waiter.pass.worker != pass.worker) return false;
+    replaced.push_back(Answer{waiter.ticket, Outcome::kCancelled});
+    return true;
+  });
+  waiters_.push_back({ticket, pass, attempt, now});
+  std::vector<Answer> answers = AnswerWaiters();
+  answers.insert(answers.end(), replaced.begin(), replaced.end());
+  return answers;
+}
+
+void StepSelection::Cancel(uint64_t ticket) {
+  MutexLock lock(mutex_);
+  std::erase_if(waiters_,
+                [&](const Waiter& waiter) { return waiter.ticket == ticket; });
+}
+
+bool StepSelection::DropAnnouncements(int worker, uint64_t incarnation) {
+  const auto dead = [&](const Pass& pass) {
+    return pass.worker == worker && pass.incarnation <= incarnation;
+  };
+  const size_t members =
+      std::min<size_t>(announced_.size(), options_.replicas_to_aggregate);
+  const bool was_member =
+      std::any_of(announced_.begin(), announced_.begin() + members, dead);
+  std::erase_if(announced_, dead);
+  return was_member;
+}
+
+void StepSelection::StartAttempt() {
+  ++attempt_;
+  // Workers with several shares hold only the last one's gradient, so they
+  // begin the step anew.
+  if (has_shares()) announced_.clear();
+}
+
+StepSelection::Expired StepSelection::Expire(int worker,
+                                             uint64_t incarnation) {
+  MutexLock lock(mutex_);
+  Expired expired;
+  expired.held_announcement = DropAnnouncements(worker, incarnation);
+  if (expired.held_announcement) StartAttempt();
+  Newest& newest = newest_[worker];
+  newest = std::max(newest, Newest{incarnation + 1, 0, false});
+  for (const Waiter& waiter : waiters_) {
+    if (waiter.pass.worker == worker &&
+        waiter.pass.incarnation < newest.incarnation) {
+      expired.answers.push_back(Answer{waiter.ticket, Outcome::kCancelled});
+    }
+  }
+  std::erase_if(waiters_, [&](const Waiter& waiter) {
+    return waiter.pass.worker == worker &&
+           waiter.pass.incarnation < newest.incarnation;
+  });
+  for (const Answer& answer : AnswerWaiters()) {
+    expired.answers.push_back(answer);
+  }
+  expired.step = global_step_;
+  expired.attempt = attempt_;
+  return expired;
+}
+
+absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Commit(
+    int64_t step, int64_t attempt) {
+  MutexLock lock(mutex_);
+  if (step == global_step_) return std::vector<Answer>();
+  if (step != global_step_ + 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("commit of step ", step, " while the global step is ",
+                     global_step_, "; commit ", global_step_ + 1));
+  }
+  if (attempt != attempt_ ||
+      announced_.size() < static_cast<size_t>(options_.replicas_to_aggregate)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("commit of attempt ", attempt, " of step ", step,
+                     " while attempt ", attempt_, " has ", announced_.size(),
+                     " of ", options_.replicas_to_aggregate, " gradients"));
+  }
+  global_step_ = step;
+  attempt_ = 1;
+  announced_.clear();
+  return AnswerWaiters();
+}
+
+std::vector<StepSelection::Answer> StepSelection::Finish() {
+  MutexLock lock(mutex_);
+  finished_ = true;
+  return AnswerWaiters();
+}
+
+int64_t StepSelection::global_step() const {
+  MutexLock lock(mutex_);
+  return global_step_;
+}
+
+std::vector<int> StepSelection::Members() const {
+  MutexLock lock(mutex_);
+  std::vector<int> members;
+  for (const Pass& pass : announced_) {
+    if (members.size() ==
+        static_cast<size_t>(options_.replicas_to_aggregate)) {
+      break;
+    }
+    members.push_back(pass.worker);
+  }
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+std::vector<StepSelection::Waiting> StepSelection::WaitingWorkers() const {
+  MutexLock lock(mutex_);
+  std::vector<Waiting> waiting;
+  for (const Waiter& waiter : waiters_) {
+    waiting.push_back({waiter.pass.worker, waiter.since});
+  }
+  return waiting;
+}
+
+}  // namespace lockstep

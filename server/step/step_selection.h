@@ -1,0 +1,117 @@
+#ifndef LOCKSTEP_SERVER_STEP_STEP_SELECTION_H_
+#define LOCKSTEP_SERVER_STEP_STEP_SELECTION_H_
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/mutex.h"
+#include "server/step/step_gate.h"
+
+namespace lockstep {
+
+// StepSelection is the gate of strict mode: it chooses the one set of
+// gradients that counts for a step.
+//
+// A step's set is the first `replicas_to_aggregate` announcements. A member
+// that dies is replaced by the next that announced, and the step starts a new
+// attempt:
+//
+//   announced -> member -> (commit) -> next step
+//       |           `-> (member died) -> attempt + 1: members push again
+//       `-> not needed, until a member dies
+//
+// Where N < A each worker has several shares of a step, its slots, and makes
+// one pass for each; a new attempt then begins with its slot 0.
+//
+// Threads: safe to share; no call waits.
+// Errors:  as StepGate.
+class StepSelection final : public StepGate {
+ public:
+  struct Options {
+    int replicas_to_aggregate = 1;  // A, > 0
+    int total_num_replicas = 1;     // N, > 0
+  };
+
+  explicit StepSelection(const Options& options);
+
+  std::vector<Answer> Activate(int64_t global_step) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Announced> Announce(const Pass& pass) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket, const Pass& pass,
+                                           int64_t attempt,
+                                           absl::Time now) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Cancel(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
+  Expired Expire(int worker, uint64_t incarnation) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<Answer>> Commit(int64_t step,
+                                             int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Answer> Finish() override ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t global_step() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<int> Members() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Waiting> WaitingWorkers() const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Shares of a step that `worker` computes: 1 unless N < A.
+  int Quota(int worker) const;
+
+ private:
+  struct Waiter {
+    uint64_t ticket;
+    Pass pass;
+    int64_t attempt;
+    absl::Time since;
+  };
+  // The newest that is known of a worker. What is older than that has been
+  // delayed, and nobody waits for the answer any more.
+  struct Newest {
+    uint64_t incarnation = 0;
+    int64_t pass = 0;
+    bool waits = false;  // after having announced
+
+    auto operator<=>(const Newest&) const = default;
+  };
+
+  absl::Status Check(const Pass& pass) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes what the worker does; false if it has gone further since.
+  bool NoteNewest(const Pass& pass, bool waits)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsMember(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the wait can be answered now; fills in `answer` if so.
+  bool TryAnswer(const Waiter& waiter, Answer& answer) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int FirstMissingSlot(const Pass& pass) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Answer> AnswerWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartAttempt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool DropAnnouncements(int worker, uint64_t incarnation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Whether workers have several shares of a step.
+  bool has_shares() const {
+    return options_.total_num_replicas < options_.replicas_to_aggregate;
+  }
+
+  const Options options_;
+
+  mutable Mutex mutex_;
+  int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
+  bool active_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  // In order of arrival; the first A are the members.
+  std::vector<Pass> announced_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, Newest> newest_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_STEP_SELECTION_H_

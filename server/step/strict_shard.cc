@@ -1,0 +1,305 @@
+#include "server/step/strict_shard.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+size_t SizeOf(const PartGradient& gradient) {
+  return TotalSize(GradientSlices(gradient.slices));
+}
+
+}  // namespace
+
+StrictShard::StrictShard(const Options& options, PartUpdater& updater)
+    : options_(options), updater_(updater), parts_(updater.num_parts()) {}
+
+void StrictShard::Activate(int64_t global_step) {
+  MutexLock lock(mutex_);
+  step_ = global_step;
+  attempt_ = 1;
+}
+
+absl::Status StrictShard::CheckForm(const Push& push) const {
+  const int64_t end =
+      push.first_part + static_cast<int64_t>(push.gradients.size());
+  if (push.first_part < 0 || push.gradients.empty() ||
+      end > updater_.num_parts()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parts ", push.first_part, " to ", end - 1,
+                     " are not all among the ", updater_.num_parts(),
+                     " parts of this server"));
+  }
+  for (size_t i = 0; i < push.gradients.size(); ++i) {
+    const int part = push.first_part + static_cast<int>(i);
+    if (SizeOf(push.gradients[i]) != updater_.part_size(part)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "gradient of part ", part, " has ", SizeOf(push.gradients[i]),
+          " bytes; the part has ", updater_.part_size(part)));
+    }
+    if (options_.refuse_non_finite) {
+      LOCKSTEP_RETURN_IF_ERROR(updater_.CheckFinite(part, push.gradients[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<PushOutcome>> StrictShard::Judge(
+    const Push& push) {
+  const int64_t step = push.pass.local_step;
+  LOCKSTEP_RETURN_IF_ERROR(Learn(step));
+  if (step < step_) return PushOutcome::kStale;
+  if (step > step_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("local_step ", step, " is ahead of this server, which ",
+                     "is at step ", step_));
+  }
+  if (push.attempt < attempt_) return PushOutcome::kSuperseded;
+  return std::nullopt;
+}
+
+absl::StatusOr<ShardAnswers> StrictShard::AddPush(uint64_t ticket, Push push) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckForm(push));
+  ShardAnswers answers;
+  std::vector<Work> work;
+  {
+    MutexLock lock(mutex_);
+    LOCKSTEP_ASSIGN_OR_RETURN(std::optional<PushOutcome> outcome, Judge(push));
+    if (outcome.has_value()) {
+      answers.pushes.push_back(
+          {ticket, std::vector<PushOutcome>(push.gradients.size(), *outcome),
+           step_, absl::OkStatus()});
+      return answers;
+    }
+    if (push.attempt > attempt_) Supersede(push.attempt, answers);
+    if (!failure_.ok()) return failure_;
+    auto pending = std::make_shared<Pending>();
+    pending->ticket = ticket;
+    pending->outcomes.resize(push.gradients.size(), PushOutcome::kDuplicate);
+    Collect(pending, push, work);
+    if (pending->undecided == 0) {
+      answers.pushes.push_back(
+          {ticket, pending->outcomes, step_, absl::OkStatus()});
+    }
+  }
+  answers.Append(Run(std::move(work)));
+  return answers;
+}
+
+void StrictShard::Collect(const std::shared_ptr<Pending>& pending, Push& push,
+                          std::vector<Work>& work) {
+  const Contributor who(push.pass.worker, push.pass.slot);
+  for (size_t i = 0; i < push.gradients.size(); ++i) {
+    const int index = push.first_part + static_cast<int>(i);
+    Part& part = parts_[index];
+    if (part.updated) continue;  // it counted before
+    auto [entry, inserted] = part.collected.try_emplace(who);
+    Contribution& contribution = entry->second;
+    if (inserted) {
+      contribution.incarnation = push.pass.incarnation;
+      contribution.pass = push.pass.pass;
+      contribution.gradient = std::move(push.gradients[i]);
+    }
+    if (options_.total_num_replicas < options_.replicas_to_aggregate) {
+      if (inserted) pending->outcomes[i] = PushOutcome::kAccepted;
+      if (inserted) MakeWork(index, work);
+      continue;
+    }
+    // A repeated push waits beside the first one, whose answer was lost.
+    contribution.waiters.emplace_back(pending, static_cast<int>(i));
+    ++pending->undecided;
+    if (inserted) MakeWork(index, work);
+  }
+}
+
+void StrictShard::MakeWork(int index, std::vector<Work>& work) {
+  Part& part = parts_[index];
+  if (part.updating || part.updated ||
+      part.collected.size() <
+          static_cast<size_t>(options_.replicas_to_aggregate)) {
+    return;
+  }
+  part.updating = true;
+  Work item{index, step_, attempt_, {}};
+  for (const auto& [who, contribution] : part.collected) {
+    item.gradients.push_back(contribution.gradient);
+  }
+  work.push_back(std::move(item));
+}
+
+ShardAnswers StrictShard::Run(std::vector<Work> work) {
+  ShardAnswers answers;
+  while (!work.empty()) {
+    Work item = std::move(work.back());
+    work.pop_back();
+    const absl::Status status =
+        updater_.Update(item.part, item.step, item.gradients);
+    MutexLock lock(mutex_);
+    FinishPart(item, status, work, answers);
+  }
+  return answers;
+}
+
+void StrictShard::FinishPart(const Work& done, const absl::Status& status,
+                             std::vector<Work>& work, ShardAnswers& answers) {
+  Part& part = parts_[done.part];
+  part.updating = false;
+  if (done.step != step_ || done.attempt != attempt_) {
+    MakeWork(done.part, work);  // a newer attempt may have become complete
+    return;
+  }
+  if (!status.ok()) {
+    Fail(status, answers);
+    return;
+  }
+  DecideAll(part, PushOutcome::kAccepted, status, answers);
+  part.updated = true;
+  ++updated_parts_;
+  if (!prepared()) return;
+  const absl::Status marked = updater_.MarkPrepared(step_ + 1, attempt_);
+  if (marked.ok()) {
+    AnswerTake(marked, answers);
+  } else {
+    Fail(marked, answers);
+  }
+}
+
+void StrictShard::Fail(const absl::Status& status, ShardAnswers& answers) {
+  failure_ = status;
+  for (Part& part : parts_) {
+    DecideAll(part, PushOutcome::kSuperseded, status, answers);
+  }
+  AnswerTake(status, answers);
+}
+
+void StrictShard::DecideAll(Part& part, PushOutcome outcome,
+                            const absl::Status& status,
+                            ShardAnswers& answers) {
+  for (auto& [who, contribution] : part.collected) {
+    Decide(contribution, outcome, status, answers);
+  }
+  part.collected.clear();
+}
+
+void StrictShard::Decide(Contribution& contribution, PushOutcome outcome,
+                         const absl::Status& status, ShardAnswers& answers) {
+  bool first = true;
+  for (auto& [pending, index] : contribution.waiters) {
+    const bool repeated = outcome == PushOutcome::kAccepted && !first;
+    pending->outcomes[index] = repeated ? PushOutcome::kDuplicate : outcome;
+    first = false;
+    pending->status.Update(status);
+    if (--pending->undecided == 0) {
+      answers.pushes.push_back(
+          {pending->ticket, pending->outcomes, step_, pending->status});
+    }
+  }
+  contribution.waiters.clear();
+}
+
+void StrictShard::Supersede(int64_t attempt, ShardAnswers& answers) {
+  if (prepared()) updater_.DropPrepared();
+  attempt_ = attempt;
+  failure_ = absl::OkStatus();
+  for (Part& part : parts_) {
+    DecideAll(part, PushOutcome::kSuperseded, absl::OkStatus(), answers);
+    part.updated = false;
+  }
+  updated_parts_ = 0;
+}
+
+void StrictShard::AnswerTake(const absl::Status& status,
+                             ShardAnswers& answers) {
+  if (!take_.has_value()) return;
+  answers.takes.push_back({*take_, status.ok(), attempt_, status});
+  take_.reset();
+}
+
+absl::StatusOr<ShardAnswers> StrictShard::Take(uint64_t ticket, int64_t step) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(Learn(step));
+  if (step != step_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "take of step ", step, " from a server at step ", step_));
+  }
+  ShardAnswers answers;
+  if (take_.has_value()) {
+    answers.takes.push_back({*take_, false, 0, absl::OkStatus()});
+  }
+  take_ = ticket;
+  if (prepared() || !failure_.ok()) AnswerTake(failure_, answers);
+  return answers;
+}
+
+void StrictShard::CancelTake(uint64_t ticket) {
+  MutexLock lock(mutex_);
+  if (take_ == ticket) take_.reset();
+}
+
+absl::Status StrictShard::Learn(int64_t step) {
+  if (step != step_ + 1 || !prepared()) return absl::OkStatus();
+  return CommitLocked(step);
+}
+
+absl::Status StrictShard::CommitLocked(int64_t step) {
+  LOCKSTEP_RETURN_IF_ERROR(updater_.Commit(step));
+  step_ = step;
+  attempt_ = 1;
+  updated_parts_ = 0;
+  for (Part& part : parts_) part.updated = false;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ShardAnswers> StrictShard::Commit(int64_t step,
+                                                 int64_t attempt) {
+  MutexLock lock(mutex_);
+  if (step == step_) return ShardAnswers();
+  if (step != step_ + 1 || !prepared() || attempt != attempt_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "commit of step ", step, ", attempt ", attempt,
+        ", on a server at step ", step_, ", attempt ", attempt_, ", with ",
+        updated_parts_, " of ", parts_.size(), " parts updated"));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CommitLocked(step));
+  return ShardAnswers();
+}
+
+ShardAnswers StrictShard::StartAttempt(int64_t step, int64_t attempt) {
+  MutexLock lock(mutex_);
+  ShardAnswers answers;
+  // A failure shows at the chief's own commit.
+  Learn(step).IgnoreError();
+  if (step == step_ && attempt > attempt_) Supersede(attempt, answers);
+  return answers;
+}
+
+void StrictShard::LearnCommitted(int64_t step) {
+  MutexLock lock(mutex_);
+  Learn(step).IgnoreError();  // as in StartAttempt()
+}
+
+int64_t StrictShard::step() const {
+  MutexLock lock(mutex_);
+  return step_;
+}
+
+std::string StrictShard::WaitsFor() const {
+  MutexLock lock(mutex_);
+  size_t fewest = options_.replicas_to_aggregate;
+  int open = 0;
+  for (const Part& part : parts_) {
+    if (part.updated || part.updating) continue;
+    ++open;
+    fewest = std::min(fewest, part.collected.size());
+  }
+  if (open == 0) return "";
+  return absl::StrCat(options_.replicas_to_aggregate - fewest, " of ",
+                      options_.replicas_to_aggregate, " gradients of ", open,
+                      " parts");
+}
+
+}  // namespace lockstep

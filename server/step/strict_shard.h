@@ -1,0 +1,138 @@
+#ifndef LOCKSTEP_SERVER_STEP_STRICT_SHARD_H_
+#define LOCKSTEP_SERVER_STEP_STRICT_SHARD_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "common/mutex.h"
+#include "server/step/shard_engine.h"
+
+namespace lockstep {
+
+// StrictShard collects, part by part, the gradients of the one set of passes
+// that counts for a step, and updates a part as soon as its last gradient is
+// in, summed by worker and slot whatever the order of arrival.
+//
+// It need not know the set: only chosen passes push, so a part is complete
+// with `replicas_to_aggregate` gradients of one attempt. A push waits for its
+// parts, which bounds what a server holds to what workers have in flight.
+// Where N < A it does not: a worker needs the answer to begin its next share.
+//
+// A newer attempt drops everything that an older one collected. Values of the
+// committed step stay as they are until Commit().
+//
+//   collecting -> (all parts updated) prepared -> (commit) collecting
+//        ^-------------- newer attempt --------------'
+//
+// Threads: safe to share. Updates run in the thread of the push that completed
+//          the part, with no lock held.
+// Borrows: the updater.
+class StrictShard final : public ShardEngine {
+ public:
+  struct Options {
+    int replicas_to_aggregate = 1;  // A, > 0
+    int total_num_replicas = 1;     // N, > 0
+    bool refuse_non_finite = true;
+  };
+
+  StrictShard(const Options& options, PartUpdater& updater);
+
+  void Activate(int64_t global_step) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<ShardAnswers> AddPush(uint64_t ticket, Push push) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void CancelTake(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<ShardAnswers> Commit(int64_t step, int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void LearnCommitted(int64_t step) override ABSL_LOCKS_EXCLUDED(mutex_);
+  ShardAnswers StartAttempt(int64_t step, int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t step() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // A push of which some parts are not decided.
+  struct Pending {
+    uint64_t ticket;
+    std::vector<PushOutcome> outcomes;
+    int undecided = 0;
+    absl::Status status;  // of an update that failed
+  };
+  // Who a gradient is of, in the order of summation.
+  using Contributor = std::pair<int, int>;  // worker, slot
+  struct Contribution {
+    uint64_t incarnation;
+    int64_t pass;
+    PartGradient gradient;
+    std::vector<std::pair<std::shared_ptr<Pending>, int>> waiters;
+  };
+  struct Part {
+    std::map<Contributor, Contribution> collected;
+    bool updating = false;  // a thread is in PartUpdater::Update
+    bool updated = false;
+  };
+  // A part whose gradients are all in, for the thread that updates it.
+  struct Work {
+    int part;
+    int64_t step;
+    int64_t attempt;
+    std::vector<PartGradient> gradients;
+  };
+
+  absl::Status CheckForm(const Push& push) const;
+  // Whether the push is for another step or attempt than the one at hand, and
+  // what to answer then.
+  absl::StatusOr<std::optional<PushOutcome>> Judge(const Push& push)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Collect(const std::shared_ptr<Pending>& pending, Push& push,
+               std::vector<Work>& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeWork(int part, std::vector<Work>& work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Updates parts until no work is left; returns what became ready.
+  ShardAnswers Run(std::vector<Work> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  void FinishPart(const Work& done, const absl::Status& status,
+                  std::vector<Work>& work, ShardAnswers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the attempt at hand: nothing but a newer one is left.
+  void Fail(const absl::Status& status, ShardAnswers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DecideAll(Part& part, PushOutcome outcome, const absl::Status& status,
+                 ShardAnswers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Decide(Contribution& contribution, PushOutcome outcome,
+              const absl::Status& status, ShardAnswers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Supersede(int64_t attempt, ShardAnswers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnswerTake(const absl::Status& status, ShardAnswers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool prepared() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return failure_.ok() && updated_parts_ == static_cast<int>(parts_.size());
+  }
+  // Something has come that exists only once `step` is committed on ps task 0:
+  // if that is the step prepared here, it is committed here too.
+  absl::Status Learn(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CommitLocked(int64_t step)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  PartUpdater& updater_;
+
+  mutable Mutex mutex_;
+  int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);
+  int updated_parts_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of an update in the attempt at hand, for whoever asks next.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_STRICT_SHARD_H_

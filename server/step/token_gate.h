@@ -1,0 +1,62 @@
+#ifndef LOCKSTEP_SERVER_STEP_TOKEN_GATE_H_
+#define LOCKSTEP_SERVER_STEP_TOKEN_GATE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/mutex.h"
+#include "server/step/step_gate.h"
+#include "server/sync/token_queue.h"
+
+namespace lockstep {
+
+// TokenGate is the gate of compatible mode: TensorFlow's token queue. Whoever
+// takes a token may compute, however often and however late; the accumulators
+// judge each gradient by its stamp. Nothing is announced.
+//
+// Beyond TensorFlow, tokens are leased: a retried take is given the same
+// token, and that of a dead worker goes back to the front of the queue.
+//
+// Threads: safe to share; no call waits.
+// Errors:  as StepGate.
+class TokenGate final : public StepGate {
+ public:
+  struct Options {
+    int initial_tokens = 0;   // issued by Activate()
+    int tokens_per_step = 1;  // max(N, A), issued by each Commit()
+  };
+
+  explicit TokenGate(const Options& options) : options_(options) {}
+
+  std::vector<Answer> Activate(int64_t global_step) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Announced> Announce(const Pass& pass) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket, const Pass& pass,
+                                           int64_t attempt,
+                                           absl::Time now) override;
+  void Cancel(uint64_t ticket) override;
+  Expired Expire(int worker, uint64_t incarnation) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<Answer>> Commit(int64_t step,
+                                             int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Answer> Finish() override;
+  int64_t global_step() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<int> Members() const override { return {}; }
+  std::vector<Waiting> WaitingWorkers() const override;
+
+ private:
+  std::vector<Answer> Issue(int count, int64_t step);
+
+  const Options options_;
+  TokenQueue queue_;  // locks itself; never called with mutex_ held
+
+  mutable Mutex mutex_;
+  bool active_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_TOKEN_GATE_H_

@@ -1,0 +1,104 @@
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/conformance/compute/device.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr ElementType kFloat = ElementType::kFloat32;
+
+// What every backend promises beside its arithmetic.
+class ContractTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  ContractTest() : device_(GetParam()) {}
+
+  ComputeBackend& backend() { return device_.backend(); }
+
+  Device device_;
+};
+
+TEST_P(ContractTest, IsNamedAsInTheRegistry) {
+  EXPECT_EQ(backend().name(), GetParam());
+}
+
+TEST_P(ContractTest, MemoryIsAligned) {
+  for (const size_t bytes : {1u, 63u, 64u, 1000u}) {
+    const absl::StatusOr<Buffer> buffer = backend().Allocate(bytes);
+
+    ASSERT_TRUE(buffer.ok()) << buffer.status();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % 64, 0u);
+    EXPECT_EQ(buffer->bytes(), bytes);
+  }
+}
+
+TEST_P(ContractTest, NoMemoryAtAllIsAnEmptyBuffer) {
+  const absl::StatusOr<Buffer> buffer = backend().Allocate(0);
+
+  ASSERT_TRUE(buffer.ok()) << buffer.status();
+  EXPECT_EQ(buffer->bytes(), 0u);
+}
+
+TEST_P(ContractTest, TooMuchMemoryIsAnError) {
+  const absl::StatusOr<Buffer> buffer =
+      backend().Allocate(std::numeric_limits<size_t>::max() / 2);
+
+  EXPECT_EQ(buffer.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_P(ContractTest, WhatIsUploadedIsDownloaded) {
+  const Tensor tensor = device_.Put(kFloat, {3}, {1, -2, 3});
+
+  EXPECT_THAT(device_.Get(tensor), ElementsAre(1, -2, 3));
+}
+
+TEST_P(ContractTest, WrongShapeIsRefusedAndNothingIsWritten) {
+  const Tensor a = device_.Put(kFloat, {1, 2}, {1, 2});
+  const Tensor out = device_.Put(kFloat, {2}, {5, 6});
+
+  const absl::Status status = backend().MatMul(a, a, {}, out);
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("MatMul: b must be"));
+  EXPECT_THAT(device_.Get(out), ElementsAre(5, 6));
+}
+
+TEST_P(ContractTest, LabelOutOfRangeIsRefusedAndNothingIsWritten) {
+  const Tensor logits = device_.Put(kFloat, {1, 2}, {1, 2});
+  const Tensor gradient = device_.Put(kFloat, {1, 2}, {5, 6});
+
+  for (const int32_t label : {-1, 2}) {
+    const absl::StatusOr<double> loss =
+        backend().SoftmaxCrossEntropy(logits, {label}, gradient);
+
+    EXPECT_EQ(loss.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(loss.status().message()),
+                HasSubstr("labels[0] must be in [0, 2)"));
+    EXPECT_THAT(device_.Get(gradient), ElementsAre(5, 6));
+  }
+}
+
+TEST_P(ContractTest, InfinityInALogitIsALossThatIsNotFinite) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor logits = device_.Put(kFloat, {1, 2}, {infinity, 2});
+
+  const absl::StatusOr<double> loss =
+      backend().SoftmaxCrossEntropy(logits, {1}, device_.Blank(kFloat, {1, 2}));
+
+  ASSERT_TRUE(loss.ok()) << loss.status();
+  EXPECT_FALSE(std::isfinite(*loss));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ContractTest,
+                         ::testing::ValuesIn(ViableBackends()));
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,90 @@
+#include "tests/conformance/compute/device.h"
+
+#include <limits>
+#include <random>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "worker/compute/registry.h"
+
+namespace lockstep::testing {
+namespace {
+
+// Calls function(T{}) with the C++ type of the elements.
+template <typename Function>
+auto ForType(ElementType type, Function function) {
+  switch (type) {
+    case ElementType::kUint8:
+      return function(uint8_t{});
+    case ElementType::kFloat32:
+      return function(float{});
+    case ElementType::kFloat64:
+      break;
+  }
+  return function(double{});
+}
+
+}  // namespace
+
+std::vector<std::string> ViableBackends() {
+  std::vector<std::string> names;
+  for (const char* name : {"cpu", "cuda"}) {
+    if (MakeBackend(name, {.threads = 1}).ok()) names.emplace_back(name);
+  }
+  return names;
+}
+
+Device::Device(const std::string& backend_name) {
+  auto backend = MakeBackend(backend_name, {.threads = 1});
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  backend_ = *std::move(backend);
+}
+
+Tensor Device::Put(ElementType type, const Shape& shape,
+                   const std::vector<double>& values) {
+  auto buffer = backend_->Allocate(values.size() * ElementBytes(type));
+  EXPECT_TRUE(buffer.ok()) << buffer.status();
+  const Tensor tensor(type, shape, buffer->data());
+  EXPECT_EQ(tensor.size(), static_cast<int64_t>(values.size()));
+  buffers_.push_back(*std::move(buffer));
+  ForType(type, [&]<typename T>(T) {
+    std::vector<T> host(values.begin(), values.end());
+    const absl::Status status =
+        backend_->Upload(Tensor::Of<T>(absl::MakeSpan(host), shape), tensor);
+    EXPECT_TRUE(status.ok()) << status;
+  });
+  return tensor;
+}
+
+Tensor Device::Blank(ElementType type, const Shape& shape) {
+  const double filler = type == ElementType::kUint8
+                            ? 255
+                            : std::numeric_limits<double>::quiet_NaN();
+  const int64_t count = CountElements(shape).value_or(0);
+  return Put(type, shape, std::vector<double>(count, filler));
+}
+
+std::vector<double> Device::Get(const ConstTensor& tensor) {
+  return ForType(tensor.type(), [&]<typename T>(T) {
+    std::vector<T> host(tensor.size());
+    const absl::Status status = backend_->Download(
+        tensor, Tensor::Of<T>(absl::MakeSpan(host), tensor.shape()));
+    EXPECT_TRUE(status.ok()) << status;
+    return std::vector<double>(host.begin(), host.end());
+  });
+}
+
+std::vector<double> RandomValues(int64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<double> values(count);
+  for (double& value : values) {
+    value = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
+  }
+  return values;
+}
+
+std::vector<double> RandomValues(const Shape& shape, uint64_t seed) {
+  return RandomValues(CountElements(shape).value_or(0), seed);
+}
+
+}  // namespace lockstep::testing

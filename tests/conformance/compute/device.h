@@ -1,0 +1,45 @@
+#ifndef LOCKSTEP_TESTS_CONFORMANCE_COMPUTE_DEVICE_H_
+#define LOCKSTEP_TESTS_CONFORMANCE_COMPUTE_DEVICE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/compute/compute_backend.h"
+#include "worker/compute/tensor.h"
+
+namespace lockstep::testing {
+
+// The backends that this build has and this machine can run.
+std::vector<std::string> ViableBackends();
+
+// Device is a backend with tensors that live as long as it does, read and
+// written as doubles whatever they hold. A failure fails the test.
+class Device {
+ public:
+  explicit Device(const std::string& backend_name);
+
+  ComputeBackend& backend() { return *backend_; }
+
+  // A tensor with these values, rounded to `type`.
+  Tensor Put(ElementType type, const Shape& shape,
+             const std::vector<double>& values);
+  // A tensor to write to, filled with NaN so that a gap shows.
+  Tensor Blank(ElementType type, const Shape& shape);
+  std::vector<double> Get(const ConstTensor& tensor);
+
+ private:
+  std::unique_ptr<ComputeBackend> backend_;
+  std::vector<Buffer> buffers_;
+};
+
+// Numbers of both signs in [-1, 1), the same for the same seed everywhere.
+std::vector<double> RandomValues(int64_t count, uint64_t seed);
+
+// As many as the shape has elements.
+std::vector<double> RandomValues(const Shape& shape, uint64_t seed);
+
+}  // namespace lockstep::testing
+
+#endif  // LOCKSTEP_TESTS_CONFORMANCE_COMPUTE_DEVICE_H_

@@ -1,0 +1,48 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "common/job/job_config.h"
+#include "common/job/job_config_codec.h"
+
+namespace lockstep {
+namespace {
+
+void Require(bool promise) {
+  if (!promise) std::abort();
+}
+
+// A valid job survives the wire bit by bit.
+void CheckRoundTrip(const JobConfig& job) {
+  const v1::JobConfig proto = ToProto(job);
+  v1::JobConfig received;
+  Require(received.ParseFromString(proto.SerializeAsString()));
+  const absl::StatusOr<JobConfig> again = FromProto(received);
+  Require(again.ok());
+  Require(ValidateJobConfig(*again).ok());
+  Require(ToProto(*again).SerializeAsString() == proto.SerializeAsString());
+}
+
+// The same bytes as the argument of --set.
+void CheckOverride(absl::string_view text) {
+  JobConfig job;
+  const std::string before = ToProto(job).SerializeAsString();
+  if (ApplyOverride(text, job).ok()) return;
+  Require(ToProto(job).SerializeAsString() == before);
+}
+
+}  // namespace
+}  // namespace lockstep
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  lockstep::CheckOverride(text);
+  const absl::StatusOr<lockstep::JobConfig> job =
+      lockstep::ParseJobText(text, "fuzz");
+  if (job.ok() && lockstep::ValidateJobConfig(*job).ok()) {
+    lockstep::CheckRoundTrip(*job);
+  }
+  return 0;
+}

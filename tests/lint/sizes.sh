@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# No source above 500 lines, no function above 60.
+source "$(dirname "$0")/lib.sh"
+cd "$1"
+lint_files '*.h' '*.cc' '*.cu' '*.cuh' | lint_awk sizes.awk | lint_verdict

@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# Builds and runs the tests. From a fresh clone on Debian 12 it installs what is
+# missing first.
+#
+#   tests/run.sh           everything that CI runs: release, asan and tsan
+#   tests/run.sh TIER      one of unit, conformance, integration, e2e, lint (all
+#                          as release), or fuzz
+#   tests/run.sh BUILD     one of release, asan, tsan
+#
+# Environment:
+#   LOCKSTEP_JOBS          compilers and tests at a time; default: the cores
+#   LOCKSTEP_FUZZ_SECONDS  for each fuzz target; default 5
+#   LOCKSTEP_ASAN_E2E      end-to-end tests under asan: all, light (default;
+#                          without those labelled e2e-heavy) or none
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=deploy/packages.sh
+source deploy/packages.sh
+
+jobs=${LOCKSTEP_JOBS:-$(nproc)}
+fuzz_seconds=${LOCKSTEP_FUZZ_SECONDS:-5}
+logs=build/test-logs
+rows=() tests=0 failed=0 broken=0
+
+# Everything that we start carries this mark, and so does what it leaves behind.
+export LOCKSTEP_TEST_RUN="$$-$EPOCHSECONDS"
+
+# Prints /proc/ID/environ of each process that carries our mark.
+marked_processes() {
+  env -u LOCKSTEP_TEST_RUN \
+    grep -lzFx "LOCKSTEP_TEST_RUN=$LOCKSTEP_TEST_RUN" /proc/[0-9]*/environ \
+    2>/dev/null || true
+}
+
+# Ends what outlived its test and says what it was.
+end_leftovers() {
+  local found pid name
+  for found in $(marked_processes); do
+    pid=${found//[!0-9]/}
+    name=$(cat "/proc/$pid/comm" 2>/dev/null) || continue  # it has ended
+    echo "left behind by $1: process $pid ($name)"
+    kill -KILL "$pid" 2>/dev/null || true
+  done
+}
+
+# Runs a command so that a signal to us ends it at once.
+run() {
+  "$@" &
+  wait $!
+}
+
+row() { rows+=("$(printf '%-12s %6s s   %s' "$@")"); }
+
+# stage NAME PRESET TARGETS TEST_PRESET CTEST_ARGUMENT...: builds TARGETS of a
+# preset and runs its tests. Fails only if nothing could be tested.
+stage() {
+  local name=$1 preset=$2 targets=$3 started=$SECONDS
+  shift 3
+  say "$name: building, if nothing is built 3 to 10 minutes on 2 cores"
+  # shellcheck disable=SC2086  # targets are words
+  if ! { run cmake --preset "$preset" --log-level=WARNING \
+           -DLOCKSTEP_FUZZ_SECONDS="$fuzz_seconds" >"$logs/$name.configure" &&
+         { [ -z "$targets" ] ||
+           run cmake --build --preset "$preset" -j "$jobs" --target $targets \
+             -- $quiet; }; }; then
+    broken=$((broken + 1))
+    row "$name" $((SECONDS - started)) "BUILD FAILED"
+    return 1
+  fi
+  say "$name: testing"
+  test_stage "$name" "$started" "$@"
+}
+
+# test_stage NAME STARTED TEST_PRESET CTEST_ARGUMENT...
+test_stage() {
+  local name=$1 started=$2 log=$logs/$1.ctest result left summary
+  shift 2
+  rm -f "$log"
+  run "${wrapper[@]}" ctest -j "$jobs" --output-log "$log" --preset "$@" &&
+    result=0 || result=$?
+  summary=$(grep -E '^[0-9]+% tests passed' "$log" || true)
+  left=$(end_leftovers "$name")
+  if [ -n "$left" ]; then
+    printf '%s\n' "$left"
+    broken=$((broken + 1))
+    summary+=" BUT PROCESSES WERE LEFT BEHIND"
+  fi
+  if [[ $summary =~ ,\ ([0-9]+)\ tests\ failed\ out\ of\ ([0-9]+) ]]; then
+    failed=$((failed + BASH_REMATCH[1]))
+    tests=$((tests + BASH_REMATCH[2]))
+  fi
+  [ "$result" -eq 0 ] || [ "${BASH_REMATCH[1]:-0}" -gt 0 ] ||
+    broken=$((broken + 1))
+  row "$name" $((SECONDS - started)) "${summary:-NO TEST RAN}"
+}
+
+release() { stage release release all release; }
+
+asan() {
+  stage asan asan "$(tier_targets unit conformance integration e2e fuzz)" \
+    "asan-e2e-${LOCKSTEP_ASAN_E2E:-light}"
+}
+
+tsan() {
+  # Clang 14 finds its shadow memory taken where addresses vary too much.
+  if setarch -R true 2>/dev/null; then wrapper=(setarch -R); fi
+  stage tsan tsan lockstep_tests_unit tsan
+  wrapper=()
+}
+
+tier_targets() { printf 'lockstep_tests_%s ' "$@"; }
+
+# tier NAME PRESET
+tier() {
+  local targets='' test_preset=$2
+  [ "$1" = lint ] || targets=$(tier_targets "$1")
+  [ "$2" = release ] || test_preset=asan-e2e-all
+  stage "$1" "$2" "$targets" "$test_preset" --label-regex "^$1$"
+}
+
+summary() {
+  say "summary (logs are in $logs)"
+  printf '%s\n' "${rows[@]}"
+  [ "$broken" -eq 0 ] || printf '\n%d stages are broken, see above\n' "$broken"
+  [ "$tests" -eq 0 ] || printf '\n%d%% %s, %d tests failed out of %d\n' \
+    $(((tests - failed) * 100 / tests)) "tests passed" "$failed" "$tests"
+}
+
+main() {
+  case ${1:-everything} in
+    everything) release && asan && tsan ;;
+    release | asan | tsan) "$1" ;;
+    unit | conformance | integration | e2e | lint) tier "$1" release ;;
+    fuzz) tier fuzz asan ;;
+    *)
+      sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
+      exit 2
+      ;;
+  esac
+}
+
+trap 'end_leftovers "this run" >&2' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+wrapper=() quiet=--quiet
+[ ! -t 1 ] || quiet=
+need_packages "${LOCKSTEP_BUILD_PACKAGES[@]}" "${LOCKSTEP_DATA_PACKAGES[@]}" \
+  "${LOCKSTEP_TEST_PACKAGES[@]}"
+mkdir -p "$logs"
+main "$@" || true
+summary
+[ "$failed" -eq 0 ] && [ "$broken" -eq 0 ]

@@ -1,0 +1,103 @@
+#include "tests/testing/child_process.h"
+
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace lockstep::testing {
+namespace {
+
+constexpr absl::Duration kPollInterval = absl::Milliseconds(5);
+constexpr size_t kLastWordsBytes = 2000;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
+    const Options& options) {
+  std::error_code absent;
+  const uintmax_t size = std::filesystem::file_size(options.log_path, absent);
+  absl::StatusOr<std::unique_ptr<TaskProcess>> process =
+      TaskProcess::Start(options);
+  if (!process.ok()) return process.status();
+  return std::unique_ptr<ChildProcess>(new ChildProcess(
+      *std::move(process), options.log_path, absent ? 0 : size));
+}
+
+absl::Status ChildProcess::Signal(int signal) {
+  if (Poll().has_value()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("process ", pid(), " has ended already"));
+  }
+  process_->Signal(signal);
+  return absl::OkStatus();
+}
+
+TaskExit ChildProcess::Kill() {
+  process_->Signal(SIGKILL);
+  return *Wait(absl::InfiniteDuration());
+}
+
+absl::StatusOr<TaskExit> ChildProcess::Wait(absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  while (true) {
+    if (std::optional<TaskExit> exit = Poll()) return *exit;
+    if (absl::Now() >= deadline) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "process ", pid(), " still runs after ",
+          absl::FormatDuration(timeout), "; its last words:\n", LastWords()));
+    }
+    absl::SleepFor(kPollInterval);
+  }
+}
+
+absl::Status ChildProcess::WaitForLog(absl::string_view text,
+                                      absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  while (true) {
+    // The order matters: what it says just before its end must be seen.
+    const bool ended = Poll().has_value();
+    if (absl::StrContains(ReadLog(), text)) return absl::OkStatus();
+    if (ended) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("process ", pid(), " ended without saying \"", text,
+                       "\"; its last words:\n", LastWords()));
+    }
+    if (absl::Now() >= deadline) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "process ", pid(), " has not said \"", text, "\" within ",
+          absl::FormatDuration(timeout), "; its last words:\n", LastWords()));
+    }
+    absl::SleepFor(kPollInterval);
+  }
+}
+
+std::string ChildProcess::ReadLog() const {
+  std::ifstream file(log_path_, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(log_start_));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string ChildProcess::LastWords() const {
+  std::string all = ReadLog();
+  if (all.size() <= kLastWordsBytes) return all;
+  return "..." + all.substr(all.size() - kLastWordsBytes);
+}
+
+absl::StatusOr<TaskExit> RunProgram(const ChildProcess::Options& options,
+                                    absl::Duration timeout) {
+  absl::StatusOr<std::unique_ptr<ChildProcess>> child =
+      ChildProcess::Start(options);
+  if (!child.ok()) return child.status();
+  return (*child)->Wait(timeout);
+}
+
+}  // namespace lockstep::testing

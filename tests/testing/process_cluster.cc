@@ -1,0 +1,183 @@
+#include "tests/testing/process_cluster.h"
+
+#include <signal.h>
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep::testing {
+namespace {
+
+std::string Describe(const std::string& job, int index) {
+  return absl::StrCat("task ", job, " ", index);
+}
+
+absl::Status NoSuchTask(const std::string& job, int index) {
+  return absl::NotFoundError(
+      absl::StrCat("the cluster has no ", Describe(job, index)));
+}
+
+absl::Status NotRunning(const std::string& job, int index) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(Describe(job, index), " is not running"));
+}
+
+}  // namespace
+
+std::string ProgramPath(absl::string_view name) {
+  return absl::StrCat(LOCKSTEP_PROGRAMS, "/", name);
+}
+
+absl::StatusOr<std::unique_ptr<ProcessCluster>> ProcessCluster::Create(
+    Options options) {
+  if (options.jobs.empty()) {
+    return absl::InvalidArgumentError("the cluster has no job; name one");
+  }
+  std::unique_ptr<ProcessCluster> cluster(
+      new ProcessCluster(std::move(options)));
+  for (const auto& [name, job] : cluster->options_.jobs) {
+    if (job.tasks <= 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "job ", name, " has ", job.tasks, " tasks; give it at least one"));
+    }
+    for (int index = 0; index < job.tasks; ++index) {
+      absl::StatusOr<PortReservation> port = PortReservation::Create();
+      if (!port.ok()) return port.status();
+      cluster->tasks_.emplace(TaskName(name, index),
+                              Task{*std::move(port), nullptr});
+    }
+  }
+  return cluster;
+}
+
+absl::Status ProcessCluster::Start(const std::string& job, int index) {
+  const auto found = tasks_.find({job, index});
+  if (found == tasks_.end()) return NoSuchTask(job, index);
+  Task& task = found->second;
+  if (task.process != nullptr && !task.process->Poll().has_value()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(Describe(job, index), " is running already"));
+  }
+  const Program& program = options_.jobs.at(job).program;
+  ChildProcess::Options options;
+  options.program = program.path;
+  options.args = program.args;
+  options.environment = options_.environment;
+  options.environment["TF_CONFIG"] = *TfConfig(job, index);
+  options.log_path =
+      absl::StrCat(options_.log_directory, "/", job, "-", index, ".log");
+  absl::StatusOr<std::unique_ptr<ChildProcess>> process =
+      ChildProcess::Start(options);
+  if (!process.ok()) return process.status();
+  task.process = *std::move(process);
+  return absl::OkStatus();
+}
+
+absl::Status ProcessCluster::StartAll() {
+  for (const bool servers : {true, false}) {
+    for (auto& [name, task] : tasks_) {
+      const auto& [job, index] = name;
+      const bool runs = task.process != nullptr && !task.process->Poll();
+      if (runs || (job == "ps") != servers) continue;
+      LOCKSTEP_RETURN_IF_ERROR(Start(job, index));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProcessCluster::Signal(const std::string& job, int index,
+                                    int signal) {
+  absl::StatusOr<ChildProcess*> process = Running(job, index);
+  if (!process.ok()) return process.status();
+  return (*process)->Signal(signal);
+}
+
+absl::Status ProcessCluster::Kill(const std::string& job, int index) {
+  absl::StatusOr<ChildProcess*> process = Running(job, index);
+  if (!process.ok()) return process.status();
+  (*process)->Kill();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TaskExit> ProcessCluster::Wait(const std::string& job, int index,
+                                              absl::Duration timeout) {
+  absl::StatusOr<ChildProcess*> process = Process(job, index);
+  if (!process.ok()) return process.status();
+  return (*process)->Wait(timeout);
+}
+
+absl::Status ProcessCluster::WaitAllSucceed(absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  for (auto& [name, task] : tasks_) {
+    if (task.process == nullptr) continue;
+    const std::string who = Describe(name.first, name.second);
+    absl::StatusOr<TaskExit> ended = task.process->Wait(deadline - absl::Now());
+    if (!ended.ok()) {
+      return absl::Status(ended.status().code(),
+                          absl::StrCat(who, ": ", ended.status().message()));
+    }
+    if (!ended->ok()) {
+      return absl::AbortedError(absl::StrCat(who, " ", ended->ToString(),
+                                             "; its last words:\n",
+                                             task.process->LastWords()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProcessCluster::WaitForLog(const std::string& job, int index,
+                                        absl::string_view text,
+                                        absl::Duration timeout) {
+  absl::StatusOr<ChildProcess*> process = Process(job, index);
+  if (!process.ok()) return process.status();
+  return (*process)->WaitForLog(text, timeout);
+}
+
+absl::StatusOr<std::string> ProcessCluster::ReadLog(const std::string& job,
+                                                    int index) const {
+  const auto found = tasks_.find({job, index});
+  if (found == tasks_.end()) return NoSuchTask(job, index);
+  const Task& task = found->second;
+  return task.process == nullptr ? "" : task.process->ReadLog();
+}
+
+absl::StatusOr<std::string> ProcessCluster::Address(const std::string& job,
+                                                    int index) const {
+  const auto found = tasks_.find({job, index});
+  if (found == tasks_.end()) return NoSuchTask(job, index);
+  return absl::StrCat("127.0.0.1:", found->second.port.port());
+}
+
+absl::StatusOr<std::string> ProcessCluster::TfConfig(const std::string& job,
+                                                     int index) const {
+  if (tasks_.find({job, index}) == tasks_.end()) return NoSuchTask(job, index);
+  nlohmann::json config;
+  for (const auto& [name, task] : tasks_) {
+    config["cluster"][name.first].push_back(*Address(name.first, name.second));
+  }
+  config["task"] = {{"type", job}, {"index", index}};
+  return config.dump();
+}
+
+absl::StatusOr<ChildProcess*> ProcessCluster::Process(const std::string& job,
+                                                      int index) {
+  const auto found = tasks_.find({job, index});
+  if (found == tasks_.end()) return NoSuchTask(job, index);
+  if (found->second.process == nullptr) return NotRunning(job, index);
+  return found->second.process.get();
+}
+
+absl::StatusOr<ChildProcess*> ProcessCluster::Running(const std::string& job,
+                                                      int index) {
+  absl::StatusOr<ChildProcess*> process = Process(job, index);
+  if (process.ok() && (*process)->Poll().has_value()) {
+    return NotRunning(job, index);
+  }
+  return process;
+}
+
+}  // namespace lockstep::testing

@@ -1,0 +1,123 @@
+#ifndef LOCKSTEP_TESTS_TESTING_PROCESS_CLUSTER_H_
+#define LOCKSTEP_TESTS_TESTING_PROCESS_CLUSTER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "deploy/lockstep/port_reservation.h"
+#include "deploy/lockstep/task_exit.h"
+#include "tests/testing/child_process.h"
+
+namespace lockstep::testing {
+
+// The path of one of this build's programs, as "ps_server".
+std::string ProgramPath(absl::string_view name);
+
+// ProcessCluster is a training cluster of real programs on 127.0.0.1, each with
+// a TF_CONFIG, a port and a log file of its own. Addresses are fixed at
+// Create() and stay reserved, so that a task can be killed and started again.
+//
+//   Task:  not started -> running -> ended -> running -> ...
+//
+// Threads: not safe to share; start tasks from a thread that lasts.
+// Owns:    its processes, which end with it.
+// Errors:  every method that names a task: kNotFound, no such task.
+class ProcessCluster {
+ public:
+  // What the tasks of one job run: the program's path and its arguments.
+  struct Program {
+    std::string path;
+    std::vector<std::string> args;
+  };
+  struct Job {
+    int tasks = 1;  // > 0
+    Program program;
+  };
+  struct Options {
+    std::map<std::string, Job> jobs;  // by name, as in TF_CONFIG's cluster
+    std::map<std::string, std::string> environment;  // for every task
+    std::string log_directory;  // exists; takes JOB-INDEX.log of each task
+  };
+
+  // Chooses addresses; starts nothing.
+  //
+  //   kInvalidArgument    no job, or a job without tasks
+  //   kResourceExhausted  no free ports
+  static absl::StatusOr<std::unique_ptr<ProcessCluster>> Create(
+      Options options);
+
+  // Starts a task that is not running; errors are ChildProcess::Start's.
+  //
+  //   kFailedPrecondition  it runs
+  absl::Status Start(const std::string& job, int index);
+
+  // Starts every task that is not running, `ps` first. Tasks must cope with
+  // peers that are not there yet, so nothing is waited for.
+  absl::Status StartAll();
+
+  // Sends `signal` to a running task.
+  //
+  //   kFailedPrecondition  it does not run
+  absl::Status Signal(const std::string& job, int index, int signal);
+
+  // Kills a task with SIGKILL and waits until it is gone.
+  //
+  //   kFailedPrecondition  it does not run
+  absl::Status Kill(const std::string& job, int index);
+
+  // Waits for a task's end.
+  //
+  //   kFailedPrecondition  it was never started
+  //   kDeadlineExceeded    it still runs after `timeout`; quotes its last words
+  absl::StatusOr<TaskExit> Wait(const std::string& job, int index,
+                                absl::Duration timeout);
+
+  // Waits until every started task has ended with code 0.
+  //
+  //   kDeadlineExceeded  one still runs after `timeout`, which is for all
+  //   kAborted           one ended otherwise; quotes its last words
+  absl::Status WaitAllSucceed(absl::Duration timeout);
+
+  // Waits until a task's log has `text`; errors are ChildProcess::WaitForLog's.
+  absl::Status WaitForLog(const std::string& job, int index,
+                          absl::string_view text, absl::Duration timeout);
+
+  // What a task has written since its latest start; empty before the first.
+  absl::StatusOr<std::string> ReadLog(const std::string& job, int index) const;
+
+  // "127.0.0.1:port" of a task.
+  absl::StatusOr<std::string> Address(const std::string& job, int index) const;
+
+  // The value of a task's TF_CONFIG.
+  absl::StatusOr<std::string> TfConfig(const std::string& job, int index) const;
+
+  // A task's process, as long as the task is not started again.
+  //
+  //   kFailedPrecondition  it was never started
+  absl::StatusOr<ChildProcess*> Process(const std::string& job, int index);
+
+ private:
+  struct Task {
+    PortReservation port;
+    std::unique_ptr<ChildProcess> process;  // null until started
+  };
+  using TaskName = std::pair<std::string, int>;
+
+  explicit ProcessCluster(Options options) : options_(std::move(options)) {}
+
+  absl::StatusOr<ChildProcess*> Running(const std::string& job, int index);
+
+  const Options options_;
+  std::map<TaskName, Task> tasks_;
+};
+
+}  // namespace lockstep::testing
+
+#endif  // LOCKSTEP_TESTS_TESTING_PROCESS_CLUSTER_H_

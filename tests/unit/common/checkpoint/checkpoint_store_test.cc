@@ -1,0 +1,244 @@
+#include "common/checkpoint/checkpoint_store.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/step_directory.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/common/checkpoint/sample_checkpoint.h"
+#include "tests/unit/common/checkpoint/scratch_directory.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class CheckpointStoreTest : public ::testing::Test {
+ protected:
+  void WriteSteps(const std::vector<int64_t>& steps) {
+    for (int64_t step : steps) {
+      auto writer = store_.Begin(step, SampleTensors());
+      ASSERT_OK(writer);
+      ASSERT_NO_FATAL_FAILURE(FillSample(**writer, step));
+      ASSERT_OK((*writer)->Commit(SampleManifest()));
+    }
+  }
+  std::string FileOf(int64_t step, const std::string& file) const {
+    return absl::StrCat(store_.directory(), "/", StepDirectoryName(step), "/",
+                        file);
+  }
+  void Damage(int64_t step) { fs::resize_file(FileOf(step, kModelFile), 10); }
+  std::vector<int64_t> Steps() const {
+    auto steps = ListStepDirectories(store_.directory());
+    EXPECT_OK(steps);
+    return steps.value_or(std::vector<int64_t>{});
+  }
+  // Lets a child process start a checkpoint and die in the middle of it.
+  void DieWhileWriting(int64_t step) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      auto writer = store_.Begin(step, SampleTensors());
+      _exit(writer.ok() ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+  }
+
+  ScratchDirectory scratch_;
+  const CheckpointStore store_{scratch_ / "made/on/demand"};
+};
+
+TEST_F(CheckpointStoreTest, MissingDirectoryIsAnEmptyStoreAndStaysMissing) {
+  auto latest = store_.Latest();
+  ASSERT_OK(latest);
+  EXPECT_EQ(latest->manifest, std::nullopt);
+  EXPECT_THAT(latest->warnings, IsEmpty());
+
+  auto list = store_.List();
+  ASSERT_OK(list);
+  EXPECT_THAT(list->complete, IsEmpty());
+  EXPECT_THAT(store_.Prune(1), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(scratch_.Names(), IsEmpty());
+}
+
+TEST_F(CheckpointStoreTest, LatestIsTheHighestStepNotTheLastWritten) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 123456789, 20}));
+
+  auto latest = store_.Latest();
+
+  ASSERT_OK(latest);
+  ASSERT_TRUE(latest->manifest.has_value());
+  EXPECT_EQ(latest->manifest->global_step, 123456789);
+  EXPECT_THAT(latest->warnings, IsEmpty());
+}
+
+TEST_F(CheckpointStoreTest, DamagedCheckpointIsPassedOverWithAWarning) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20, 30}));
+  Damage(20);
+  Damage(30);
+
+  auto latest = store_.Latest();
+
+  ASSERT_OK(latest);
+  ASSERT_TRUE(latest->manifest.has_value());
+  EXPECT_EQ(latest->manifest->global_step, 10);
+  EXPECT_THAT(latest->warnings,
+              ElementsAre(AllOf(HasSubstr(FileOf(30, kModelFile)),
+                                HasSubstr("has 10 bytes")),
+                          HasSubstr(FileOf(20, kModelFile))));
+}
+
+TEST_F(CheckpointStoreTest, ListHasTheCompleteOnesInOrderAndTheReasons) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({30, 10, 20}));
+  fs::remove(FileOf(20, kManifestFile));
+
+  auto list = store_.List();
+
+  ASSERT_OK(list);
+  ASSERT_EQ(list->complete.size(), 2u);
+  EXPECT_EQ(list->complete[0].global_step, 10);
+  EXPECT_EQ(list->complete[1].global_step, 30);
+  EXPECT_THAT(list->warnings, ElementsAre(HasSubstr("manifest.json")));
+}
+
+TEST_F(CheckpointStoreTest, ProcessThatDiesWhileWritingLeavesNoCheckpoint) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
+  ASSERT_NO_FATAL_FAILURE(DieWhileWriting(20));
+  ASSERT_TRUE(fs::exists(store_.directory() + "/.tmp-step-00000020-0"));
+
+  auto latest = store_.Latest();
+  ASSERT_OK(latest);
+  EXPECT_EQ(latest->manifest->global_step, 10);
+  EXPECT_THAT(latest->warnings, IsEmpty());
+
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({20}));
+  ASSERT_OK(store_.Prune(5));
+  EXPECT_FALSE(fs::exists(store_.directory() + "/.tmp-step-00000020-0"));
+  EXPECT_THAT(Steps(), ElementsAre(10, 20));
+}
+
+TEST_F(CheckpointStoreTest, PruneSparesACheckpointInTheMaking) {
+  auto writer = store_.Begin(10, SampleTensors());
+  ASSERT_OK(writer);
+  ASSERT_NO_FATAL_FAILURE(FillSample(**writer, 10));
+
+  ASSERT_OK(store_.Prune(1));
+
+  EXPECT_OK((*writer)->Commit(SampleManifest()));
+  EXPECT_OK(store_.Verify(10));
+}
+
+TEST_F(CheckpointStoreTest, PruneKeepsTheNewest) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20, 30, 40}));
+
+  EXPECT_THAT(store_.Prune(2), IsOkAndHolds(ElementsAre(10, 20)));
+  EXPECT_THAT(Steps(), ElementsAre(30, 40));
+  EXPECT_THAT(store_.Prune(2), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(CheckpointStoreTest, DamagedOnesDoNotCountAsKept) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20, 30, 40}));
+  Damage(10);
+  Damage(40);
+
+  EXPECT_THAT(store_.Prune(1), IsOkAndHolds(ElementsAre(10, 20)));
+  EXPECT_THAT(Steps(), ElementsAre(30, 40));
+}
+
+TEST_F(CheckpointStoreTest, NewestCompleteOneIsNeverPruned) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
+  Damage(20);
+
+  EXPECT_THAT(store_.Prune(1), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(store_.Prune(0), StatusIs(absl::StatusCode::kInvalidArgument,
+                                        HasSubstr("keep is 0")));
+  EXPECT_OK(store_.Verify(10));
+}
+
+TEST_F(CheckpointStoreTest, CheckpointOfANewerFormatIsNotPruned) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
+  WriteText(FileOf(10, kManifestFile), R"({"format_version": 2})");
+
+  EXPECT_THAT(store_.Prune(1), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(CheckpointStoreTest, SoundCheckpointIsVerified) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
+
+  EXPECT_OK(store_.Verify(10));
+  EXPECT_THAT(store_.Verify(11), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(CheckpointStoreTest, OneFlippedBitOfDataIsFoundByVerify) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
+  const std::string path = FileOf(10, kModelFile);
+  FlipBit(path, fs::file_size(path) - 1);
+
+  EXPECT_THAT(store_.Verify(10),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr(path), HasSubstr("sha256"),
+                             HasSubstr("use another"))));
+}
+
+TEST_F(CheckpointStoreTest, OpenedCheckpointHasItsNumbers) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
+
+  auto reader = store_.Open(10);
+
+  ASSERT_OK(reader);
+  std::vector<float> values(6);
+  ASSERT_OK(reader->Read("hidden1/weights", absl::MakeSpan(values)));
+  EXPECT_EQ(values, kSampleWeights);
+}
+
+TEST_F(CheckpointStoreTest, SameNumbersMakeTheSameBytes) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
+  const std::string model = ReadText(FileOf(10, kModelFile));
+  const std::string optimizer = ReadText(FileOf(10, kOptimizerFile));
+  fs::remove_all(store_.directory());
+
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
+
+  EXPECT_EQ(ReadText(FileOf(10, kModelFile)), model);
+  EXPECT_EQ(ReadText(FileOf(10, kOptimizerFile)), optimizer);
+}
+
+TEST_F(CheckpointStoreTest, ExistingStepIsRefusedAtOnce) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
+
+  EXPECT_THAT(store_.Begin(10, SampleTensors()),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+}
+
+TEST_F(CheckpointStoreTest, DirectoryThatCannotBeIsAnErrorWithItsPath) {
+  WriteText(scratch_ / "f", "x");
+  const CheckpointStore below_a_file(scratch_ / "f/checkpoints");
+
+  const auto refused = below_a_file.Begin(1, SampleTensors());
+
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("f/checkpoints"));
+  EXPECT_THAT(CheckpointStore("").Begin(1, SampleTensors()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("empty")));
+}
+
+}  // namespace
+}  // namespace lockstep

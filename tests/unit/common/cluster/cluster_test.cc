@@ -1,0 +1,404 @@
+#include "common/cluster/cluster.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Optional;
+using ::testing::StartsWith;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr TaskId kChief0 = {TaskType::kChief, 0};
+constexpr TaskId kWorker0 = {TaskType::kWorker, 0};
+constexpr TaskId kWorker1 = {TaskType::kWorker, 1};
+constexpr TaskId kPs0 = {TaskType::kPs, 0};
+constexpr TaskId kEvaluator0 = {TaskType::kEvaluator, 0};
+
+constexpr char kFull[] =
+    R"({"chief": ["c:1"], "worker": ["w:1", "w:2"], "ps": ["p:1", "p:2"]})";
+constexpr char kNoChief[] = R"({"worker": ["w:1", "w:2"], "ps": ["p:1"]})";
+
+absl::StatusOr<Cluster> Make(absl::string_view json,
+                             const ClusterOptions& options = {}) {
+  absl::StatusOr<TfConfig> config = ParseTfConfig(json, "TF_CONFIG");
+  if (!config.ok()) return config.status();
+  return Cluster::Make(*config, options);
+}
+
+absl::StatusOr<Cluster> Make(absl::string_view cluster, TaskId self,
+                             const ClusterOptions& options = {}) {
+  return Make(absl::StrCat(
+                  "{\"cluster\": ", cluster, ", \"task\": {\"type\": ", "\"",
+                  TaskTypeName(self.type), "\", \"index\": ", self.index, "}}"),
+              options);
+}
+
+TEST(ClusterTest, SeedExampleOfTwoWorkers) {
+  const auto cluster = Make(
+      R"({"cluster": {"worker": ["localhost:12345", "localhost:23456"]},
+          "task": {"type": "worker", "index": 0}})");
+
+  ASSERT_OK(cluster);
+  EXPECT_EQ(cluster->self(), kWorker0);
+  EXPECT_TRUE(cluster->IsChief());
+  EXPECT_THAT(cluster->WorkerCount(TaskType::kWorker), IsOkAndHolds(2));
+  EXPECT_THAT(cluster->CollectiveLeader(), Optional(kWorker0));
+  EXPECT_TRUE(cluster->WorkerHostsChief());
+}
+
+TEST(ClusterTest, ChiefTaskIsTheChief) {
+  const auto cluster = Make(kFull, kChief0);
+
+  ASSERT_OK(cluster);
+  EXPECT_EQ(cluster->chief(), kChief0);
+  EXPECT_TRUE(cluster->IsChief());
+  EXPECT_THAT(cluster->IsChief(kChief0), IsOkAndHolds(true));
+  EXPECT_THAT(cluster->IsChief(kWorker0), IsOkAndHolds(false));
+  EXPECT_FALSE(cluster->WorkerHostsChief());
+  EXPECT_THAT(cluster->CollectiveLeader(), Optional(kChief0));
+  EXPECT_EQ(cluster->CoordinationLeader(), kChief0);
+}
+
+TEST(ClusterTest, WithoutAChiefWorkerZeroIsIt) {
+  const auto cluster = Make(kNoChief, kWorker1);
+
+  ASSERT_OK(cluster);
+  EXPECT_FALSE(cluster->IsChief());
+  EXPECT_THAT(cluster->IsChief(kWorker0), IsOkAndHolds(true));
+  EXPECT_THAT(cluster->IsChief(kWorker1), IsOkAndHolds(false));
+  EXPECT_THAT(cluster->IsChief(kPs0), IsOkAndHolds(false));
+  EXPECT_TRUE(cluster->WorkerHostsChief());
+}
+
+TEST(ClusterTest, AskingForATaskThatIsNotThereIsAnError) {
+  const auto cluster = Make(kNoChief, kWorker0);
+
+  ASSERT_OK(cluster);
+  EXPECT_THAT(cluster->IsChief(kChief0),
+              StatusIs(kInvalid,
+                       "TF_CONFIG: cluster has no task chief 0; "
+                       "cluster.chief is empty"));
+  EXPECT_THAT(cluster->Address({TaskType::kWorker, 2}),
+              StatusIs(kInvalid, HasSubstr("no task worker 2; cluster.worker "
+                                           "has the tasks 0, 1")));
+}
+
+TEST(ClusterTest, AddressesAndCountsAreByTask) {
+  const auto cluster = Make(kFull, kWorker1);
+
+  ASSERT_OK(cluster);
+  EXPECT_THAT(cluster->Address(kWorker1), IsOkAndHolds("w:2"));
+  EXPECT_THAT(cluster->Address(kPs0), IsOkAndHolds("p:1"));
+  EXPECT_THAT(cluster->Tasks(TaskType::kPs),
+              ElementsAre(kPs0, TaskId{TaskType::kPs, 1}));
+  EXPECT_EQ(cluster->num_ps(), 2);
+  EXPECT_EQ(cluster->num_workers(), 2);
+  EXPECT_TRUE(cluster->has_chief());
+  EXPECT_FALSE(cluster->has_evaluator());
+  EXPECT_FALSE(cluster->IsLocal());
+}
+
+TEST(ClusterTest, IdsPutTheChiefFirst) {
+  const auto cluster = Make(kFull, kChief0);
+
+  ASSERT_OK(cluster);
+  EXPECT_THAT(cluster->IdInCluster(kChief0), IsOkAndHolds(0));
+  EXPECT_THAT(cluster->IdInCluster(kWorker0), IsOkAndHolds(1));
+  EXPECT_THAT(cluster->IdInCluster(kWorker1), IsOkAndHolds(2));
+  EXPECT_THAT(cluster->WorkerCount(TaskType::kWorker), IsOkAndHolds(3));
+  EXPECT_THAT(cluster->WorkerCount(TaskType::kChief), IsOkAndHolds(3));
+}
+
+TEST(ClusterTest, IdsWithoutAChiefAreTheIndices) {
+  const auto cluster = Make(kNoChief, kPs0);
+
+  ASSERT_OK(cluster);
+  EXPECT_THAT(cluster->IdInCluster(kWorker1), IsOkAndHolds(1));
+  EXPECT_THAT(cluster->WorkerCount(TaskType::kChief),
+              StatusIs(kInvalid, HasSubstr("no chief task")));
+}
+
+TEST(ClusterTest, PsHasNoIdAndDoesNotCount) {
+  const auto cluster = Make(kFull, kPs0);
+
+  ASSERT_OK(cluster);
+  EXPECT_THAT(cluster->IdInCluster(kPs0),
+              StatusIs(kInvalid, HasSubstr("ps task has no place")));
+  EXPECT_THAT(cluster->WorkerCount(TaskType::kPs),
+              StatusIs(kInvalid, HasSubstr("ps tasks do not count")));
+  EXPECT_THAT(cluster->IdInCluster({TaskType::kWorker, 9}),
+              StatusIs(kInvalid, HasSubstr("no task worker 9")));
+}
+
+TEST(ClusterTest, EvaluatorOutsideTheClusterTakesNoPartInTraining) {
+  const auto cluster = Make(
+      R"({"chief": ["c:1"], "ps": ["p:1", "p:2"],
+          "worker": ["w:1", "w:2", "w:3"]})",
+      kEvaluator0);
+
+  ASSERT_OK(cluster);
+  EXPECT_EQ(cluster->num_workers(), 0);
+  EXPECT_EQ(cluster->num_ps(), 0);
+  EXPECT_FALSE(cluster->IsChief());
+  EXPECT_TRUE(cluster->OwnsItsOutputs());
+  EXPECT_TRUE(cluster->has_evaluator());
+  EXPECT_FALSE(cluster->IsLocal());
+  EXPECT_EQ(cluster->CollectiveLeader(), absl::nullopt);
+  EXPECT_THAT(cluster->WorkerCount(TaskType::kEvaluator), IsOkAndHolds(1));
+  EXPECT_THAT(cluster->IdInCluster(kEvaluator0), IsOkAndHolds(0));
+  EXPECT_THAT(cluster->Address(kChief0), IsOkAndHolds("c:1"));
+  EXPECT_THAT(cluster->Address(kEvaluator0), StatusIs(kInvalid));
+}
+
+TEST(ClusterTest, EvaluatorMayBeInTheClusterOrAlone) {
+  EXPECT_OK(Make(R"({"worker": ["w:1"], "evaluator": ["e:1"]})", kEvaluator0));
+  EXPECT_OK(Make(R"({"evaluator": ["e:1"]})", kEvaluator0));
+  EXPECT_OK(Make(R"({"worker": {}, "ps": []})", kEvaluator0));
+  EXPECT_OK(Make(kFull, {TaskType::kEvaluator, 12}));
+}
+
+TEST(ClusterTest, OnlyChiefAndEvaluatorOwnTheirOutputs) {
+  EXPECT_TRUE(Make(kFull, kChief0)->OwnsItsOutputs());
+  EXPECT_FALSE(Make(kFull, kWorker0)->OwnsItsOutputs());
+  EXPECT_FALSE(Make(kFull, kPs0)->OwnsItsOutputs());
+  EXPECT_TRUE(Make(kNoChief, kWorker0)->OwnsItsOutputs());
+}
+
+TEST(ClusterTest, NothingGivenIsWorkerZeroAlone) {
+  const auto cluster = Make("{}");
+
+  ASSERT_OK(cluster);
+  EXPECT_TRUE(cluster->IsLocal());
+  EXPECT_EQ(cluster->self(), kWorker0);
+  EXPECT_TRUE(cluster->IsChief());
+  EXPECT_THAT(cluster->IsChief(kWorker0), IsOkAndHolds(true));
+  EXPECT_TRUE(cluster->WorkerHostsChief());
+  EXPECT_EQ(cluster->num_workers(), 1);
+  EXPECT_THAT(cluster->WorkerCount(TaskType::kWorker), IsOkAndHolds(1));
+  EXPECT_THAT(cluster->IdInCluster(kWorker0), IsOkAndHolds(0));
+  EXPECT_THAT(cluster->Address(kWorker0), StatusIs(kInvalid));
+  EXPECT_EQ(cluster->CollectiveLeader(), absl::nullopt);
+}
+
+TEST(ClusterTest, MasterTaskIsTheChief) {
+  const auto cluster = Make(
+      R"({"cluster": {"master": ["c:1"], "worker": ["w:1"]},
+          "task": {"type": "master", "index": "0"}})");
+
+  ASSERT_OK(cluster);
+  EXPECT_EQ(cluster->self(), kChief0);
+  EXPECT_TRUE(cluster->IsChief());
+  EXPECT_THAT(cluster->Address(kChief0), IsOkAndHolds("c:1"));
+}
+
+TEST(ClusterTest, SparseWorkerSeesItselfAndTheServers) {
+  const auto cluster = Make(R"({"worker": {"2": "w:3"}, "ps": ["p:1", "p:2"]})",
+                            {TaskType::kWorker, 2});
+
+  ASSERT_OK(cluster);
+  EXPECT_EQ(cluster->num_workers(), 1);
+  EXPECT_EQ(cluster->num_ps(), 2);
+  EXPECT_EQ(cluster->chief(), kWorker0);
+  EXPECT_FALSE(cluster->IsChief());
+  EXPECT_THAT(cluster->Address(cluster->self()), IsOkAndHolds("w:3"));
+}
+
+TEST(ClusterTest, SparseTaskMustBeThereByIndexAndNotByCount) {
+  EXPECT_THAT(Make(R"({"worker": {"5": "w:1"}})", kWorker0),
+              StatusIs(kInvalid, HasSubstr("has the tasks 5")));
+}
+
+TEST(ClusterTest, LonePsSeesItselfAtItsIndex) {
+  const auto cluster =
+      Make(R"({"ps": ["p:4"], "worker": {}})", {TaskType::kPs, 3});
+
+  ASSERT_OK(cluster);
+  EXPECT_THAT(cluster->Address(cluster->self()), IsOkAndHolds("p:4"));
+  EXPECT_THAT(cluster->warnings(), ElementsAre(HasSubstr("ps 3")));
+}
+
+TEST(ClusterTest, WarningsOfDocumentAndChecksAreJoined) {
+  const auto cluster = Make(
+      R"({"cluster": {"worker": ["grpc://w:1"]}, "extra": 1,
+          "task": {"type": "worker", "index": 0}})");
+
+  ASSERT_OK(cluster);
+  EXPECT_THAT(cluster->warnings(),
+              ElementsAre(HasSubstr("extra"), HasSubstr("scheme")));
+  EXPECT_EQ(cluster->source(), "TF_CONFIG");
+}
+
+TEST(ClusterTest, PortZeroIsForTestsAlone) {
+  EXPECT_THAT(Make(R"({"worker": ["w:0"]})", kWorker0),
+              StatusIs(kInvalid, HasSubstr("port 0 is for tests")));
+  EXPECT_OK(
+      Make(R"({"worker": ["w:0"]})", kWorker0, {.allow_port_zero = true}));
+}
+
+struct ErrorCase {
+  const char* json;
+  const char* message;
+};
+
+class ErrorTest : public ::testing::TestWithParam<ErrorCase> {};
+
+TEST_P(ErrorTest, NamesSourcePathValueAndFix) {
+  EXPECT_THAT(Make(GetParam().json),
+              StatusIs(kInvalid, AllOf(StartsWith("TF_CONFIG: "),
+                                       HasSubstr(GetParam().message))))
+      << GetParam().json;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ErrorTest,
+    ::testing::Values(
+        ErrorCase{R"({"cluster": {"worker": ["w:1", "w:2"]}})",
+                  "task.type is missing; set it to chief, worker, ps or"},
+        ErrorCase{R"({"cluster": {"worker": ["w:1"]},
+                      "task": {"type": "worker"}})",
+                  "task.index is missing; set it, counting from 0"},
+        ErrorCase{R"({"cluster": {"worker": ["w:1"]}, "task": {"index": 0}})",
+                  "task.type is missing"},
+        ErrorCase{R"({"cluster": {"worker": ["w:1"], "foo": ["f:1"]},
+                      "task": {"type": "foo", "index": 0}})",
+                  "task.type is \"foo\", but must be chief, worker, ps or"},
+        ErrorCase{R"({"cluster": {"worker": ["w:1"]},
+                      "task": {"type": 123456, "index": 0}})",
+                  "task.type is \"123456\""},
+        ErrorCase{R"({"cluster": {"worker": ["w:1"]},
+                      "task": {"type": "chief", "index": 0}})",
+                  "no task chief 0; cluster.chief is empty; correct task, or "
+                  "add its address to cluster"},
+        ErrorCase{R"({"cluster": {"worker": ["w:1", "w:2"]},
+                      "task": {"type": "worker", "index": 2}})",
+                  "no task worker 2; cluster.worker has the tasks 0, 1"},
+        ErrorCase{R"({"cluster": {"worker": {}, "ps": []},
+                      "task": {"type": "chief", "index": 0}})",
+                  "cluster.chief is empty"},
+        ErrorCase{R"({"cluster": {"chief": ["c:1", "c:2"]},
+                      "task": {"type": "chief", "index": 0}})",
+                  "cluster.chief has 2 tasks"},
+        ErrorCase{R"({"cluster": {"worker": ["w:1"],
+                                  "evaluator": ["e:1", "e:2"]},
+                      "task": {"type": "worker", "index": 0}})",
+                  "cluster.evaluator has 2 tasks"},
+        ErrorCase{R"({"task": {"type": "ps", "index": 0}})",
+                  "there is a task but no cluster; add cluster, or remove"},
+        ErrorCase{R"({"task": {"type": "worker", "index": 1}})",
+                  "without a cluster it can only be worker 0"},
+        ErrorCase{R"({"cluster": {}, "task": {"type": "evaluator",
+                      "index": 0}})",
+                  "without a cluster it can only be worker 0"}));
+
+TEST(ClusterTest, NegativeIndexSetByAProgramIsRefused) {
+  TfConfig config;
+  config.cluster = ClusterSpec::FromLists({{"worker", {"w:1"}}});
+  config.task_type = "worker";
+  config.task_index = -1;
+
+  EXPECT_THAT(Cluster::Make(config),
+              StatusIs(kInvalid, HasSubstr("task.index is -1, but must be 0")));
+}
+
+TEST(ClusterTest, LongListOfTasksIsCutInMessages) {
+  TfConfig config;
+  config.cluster = ClusterSpec::FromLists(
+      {{"worker",
+        {"a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8", "a:9"}}});
+  config.task_type = "worker";
+  config.task_index = 9;
+
+  EXPECT_THAT(Cluster::Make(config),
+              StatusIs(kInvalid, HasSubstr("0, 1, 2, 3, 4, 5, 6, 7, ...;")));
+}
+
+struct StrategyCase {
+  const char* cluster;
+  TaskId self;
+  const char* parameter_servers;  // part of the message; empty: fine
+  const char* all_reduce;         // the same
+};
+
+class StrategyTest : public ::testing::TestWithParam<StrategyCase> {};
+
+void ExpectMessage(const absl::Status& status, const std::string& message) {
+  if (message.empty()) {
+    EXPECT_OK(status);
+  } else {
+    EXPECT_THAT(status, StatusIs(kInvalid, HasSubstr(message)));
+  }
+}
+
+TEST_P(StrategyTest, FitsItsClusters) {
+  const auto cluster = Make(GetParam().cluster, GetParam().self);
+
+  ASSERT_OK(cluster);
+  ExpectMessage(cluster->ValidateForParameterServers(),
+                GetParam().parameter_servers);
+  ExpectMessage(cluster->ValidateForAllReduce(), GetParam().all_reduce);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, StrategyTest,
+    ::testing::Values(
+        StrategyCase{kFull, kChief0, "", ""},
+        StrategyCase{kFull, kWorker1, "", ""},
+        StrategyCase{kFull, kPs0, "", "task is a ps"},
+        StrategyCase{kFull, kEvaluator0, "task is an evaluator", ""},
+        StrategyCase{kNoChief, kWorker0, "", ""},
+        StrategyCase{R"({"worker": ["w:1"]})", kWorker0,
+                     "cluster.ps is empty; add 1 or more ps", ""},
+        StrategyCase{R"({"ps": ["p:1"]})", kPs0,
+                     "cluster.worker is empty; add 1 or more workers",
+                     "task is a ps"},
+        StrategyCase{R"({"chief": ["c:1"], "ps": ["p:1"]})", kChief0,
+                     "cluster.worker is empty", ""},
+        StrategyCase{R"({"worker": {"1": "w:2"}, "ps": ["p:1"]})", kWorker1, "",
+                     "cluster.worker lacks tasks below 1"},
+        StrategyCase{"{}", kWorker0, "there is no cluster; parameter servers",
+                     "there is no cluster; all-reduce"}));
+
+TEST(RequireTaskTypeTest, ProgramTakesItsOwnTasks) {
+  EXPECT_OK(RequireTaskType(*Make(kFull, kPs0), {TaskType::kPs}, "ps_server"));
+  EXPECT_OK(RequireTaskType(*Make(kFull, kWorker0),
+                            {TaskType::kWorker, TaskType::kEvaluator},
+                            "worker"));
+}
+
+TEST(RequireTaskTypeTest, OthersAreToldWhatToStart) {
+  for (const auto& [task, program] :
+       {std::pair(kChief0, "start chief,"), std::pair(kWorker0, "start worker"),
+        std::pair(kPs0, "start ps_server"),
+        std::pair(kEvaluator0, "start chief --evaluate")}) {
+    EXPECT_THAT(
+        RequireTaskType(*Make(kFull, task), {}, "launcher"),
+        StatusIs(kInvalid,
+                 AllOf(StartsWith("TF_CONFIG: task is " + task.ToString()),
+                       HasSubstr("not for launcher"), HasSubstr(program))));
+  }
+}
+
+TEST(ReplicasTest, AllReduceMultipliesWorkersAndTheirDevices) {
+  const auto cluster = Make(R"({"worker": ["w:1", "w:2", "w:3"]})", kWorker0);
+
+  ASSERT_OK(cluster);
+  EXPECT_EQ(AllReduceReplicas(*cluster, 2), 6);
+  EXPECT_EQ(AllReduceReplicas(*cluster, 0), 3);
+  EXPECT_EQ(ParameterServerReplicas(2), 2);
+  EXPECT_EQ(ParameterServerReplicas(0), 1);
+  EXPECT_EQ(AllReduceReplicas(*Make(kFull, kPs0), 2), 0);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,82 @@
+#include "deploy/lockstep/launch_plan.h"
+
+#include "common/cluster/tf_config.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr TaskId kPs = {TaskType::kPs, 1};
+constexpr TaskId kChief = {TaskType::kChief, 0};
+constexpr TaskId kWorker = {TaskType::kWorker, 0};
+constexpr TaskId kEvaluator = {TaskType::kEvaluator, 0};
+
+const LaunchOptions kOptions = {.program_dir = "/bin/ls",
+                                .job_file = "job.textproto",
+                                .settings = {"seed=2", "batch_size=5"},
+                                .log_dir = "/logs",
+                                .state_dir = "/state",
+                                .log_level = "debug",
+                                .compute_threads = 3};
+
+TaskLaunch PlanOne(TaskId task, TaskId chief) {
+  LocalCluster cluster;
+  cluster.spec = ClusterSpec::FromLists({{"worker", {"a:1"}}});
+  cluster.tasks = {task};
+  cluster.chief = chief;
+  return PlanLaunches(cluster, kOptions).front();
+}
+
+TEST(LaunchPlanTest, AServerHasADirectoryOfItsOwn) {
+  const TaskLaunch launch = PlanOne(kPs, kChief);
+
+  EXPECT_EQ(launch.program, "/bin/ls/ps_server");
+  EXPECT_EQ(launch.log_path, "/logs/ps-1.log");
+  EXPECT_EQ(launch.state_dir, "/state/ps-1");
+  EXPECT_THAT(launch.args, ElementsAre("--log_level", "debug", "--state_dir",
+                                       "/state/ps-1"));
+}
+
+TEST(LaunchPlanTest, TheChiefGetsTheJob) {
+  const TaskLaunch launch = PlanOne(kChief, kChief);
+
+  EXPECT_EQ(launch.program, "/bin/ls/chief");
+  EXPECT_EQ(launch.state_dir, "");
+  EXPECT_THAT(launch.args,
+              ElementsAre("--log_level", "debug", "--job", "job.textproto",
+                          "--set", "seed=2", "--set", "batch_size=5"));
+}
+
+TEST(LaunchPlanTest, AWorkerGetsTheJobOnlyAsTheChief) {
+  EXPECT_THAT(PlanOne(kWorker, kChief).args,
+              ElementsAre("--log_level", "debug", "--compute_threads", "3"));
+  EXPECT_THAT(
+      PlanOne(kWorker, kWorker).args,
+      ElementsAre("--log_level", "debug", "--compute_threads", "3", "--job",
+                  "job.textproto", "--set", "seed=2", "--set", "batch_size=5"));
+}
+
+TEST(LaunchPlanTest, AnEvaluatorIsAWorkerThatEvaluates) {
+  const TaskLaunch launch = PlanOne(kEvaluator, kChief);
+
+  EXPECT_EQ(launch.program, "/bin/ls/worker");
+  EXPECT_EQ(launch.log_path, "/logs/evaluator-0.log");
+  EXPECT_THAT(launch.args, ElementsAre("--log_level", "debug", "--evaluate",
+                                       "--compute_threads", "3"));
+}
+
+TEST(LaunchPlanTest, EachTaskHasItsOwnTfConfig) {
+  const absl::StatusOr<TfConfig> config =
+      ParseTfConfig(PlanOne(kWorker, kChief).tf_config, "test");
+
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->task_type, "worker");
+  EXPECT_EQ(config->task_index, 0);
+  EXPECT_EQ(config->cluster.NumTasks("worker"), 1);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,169 @@
+#include "deploy/lockstep/launcher.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/unit/deploy/lockstep/fake_coordinator_service.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::FakeCoordinator;
+using ::lockstep::testing::TempDir;
+using ::lockstep::testing::TrainingResponse;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+constexpr TaskId kChief = {TaskType::kChief, 0};
+constexpr TaskId kPs = {TaskType::kPs, 0};
+constexpr TaskId kWorker0 = {TaskType::kWorker, 0};
+constexpr TaskId kWorker1 = {TaskType::kWorker, 1};
+
+// The programs are shell scripts, the chief's answers are a test's own.
+class LauncherTest : public ::testing::Test {
+ protected:
+  LauncherTest() {
+    options_.chief = kChief;
+    options_.chief_address = chief_.address();
+  }
+
+  void Add(TaskId task, const std::string& script) {
+    options_.launches.push_back({.task = task,
+                                 .program = "/bin/sh",
+                                 .args = {"-c", script},
+                                 .tf_config = task.ToKey(),
+                                 .log_path = directory_.Join(task.ToKey())});
+  }
+
+  // Runs until `path` exists.
+  static std::string Until(const std::string& path) {
+    return "while [ ! -e " + path + " ]; do sleep 0.02; done";
+  }
+
+  int Run() {
+    const std::string out = directory_.Join("out");
+    const int fd = open(out.c_str(), O_WRONLY | O_CREAT, 0600);
+    Terminal terminal(fd, nullptr, nullptr);
+    const int code = Launcher(options_, terminal).Run();
+    close(fd);
+    return code;
+  }
+
+  std::string Read(const std::string& name) const {
+    std::ifstream file(directory_.Join(name));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  TempDir directory_;
+  FakeCoordinator chief_;
+  Launcher::Options options_;
+};
+
+TEST_F(LauncherTest, ARunThatIsDoneEndsWithTheRealFigures) {
+  v1::GetStatusResponse done = TrainingResponse();
+  done.set_state(v1::JOB_DONE);
+  done.set_global_step(100);
+  done.mutable_evaluation()->set_accuracy(0.89124);
+  chief_.Say(done);
+  Add(kChief, "sleep 1");
+  Add(kPs, "exit 0");
+  Add(kWorker0, "exit 0");
+
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(Read("out"),
+              EndsWith("worker  passes  accepted  stale  waited\n"
+                       "0            0         7      0   0.0 s\n"
+                       "done: step 100, test accuracy 0.8912, 3.0 s\n"));
+}
+
+TEST_F(LauncherTest, EachTaskHasItsOwnTfConfigAndLog) {
+  for (const TaskId task : {kChief, kPs, kWorker0}) {
+    Add(task, "echo $TF_CONFIG speaks");
+  }
+
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(Read("chief:0"), "chief:0 speaks\n");
+  EXPECT_EQ(Read("ps:0"), "ps:0 speaks\n");
+  EXPECT_EQ(Read("worker:0"), "worker:0 speaks\n");
+}
+
+TEST_F(LauncherTest, TrainingShowsInPlainLines) {
+  chief_.Say(TrainingResponse());
+  Add(kChief, "sleep 1");
+  Add(kWorker0, "sleep 1");
+
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(Read("out"),
+              HasSubstr("training starts: step 7 of 100, 1 worker\n"));
+}
+
+TEST_F(LauncherTest, AFailureShowsTheFirstTasksLog) {
+  chief_.Say(TrainingResponse());
+  const std::string lost = directory_.Join("lost");
+  Add(kPs, "sleep 0.5; echo out of memory >&2; touch " + lost + "; kill -9 $$");
+  Add(kChief, Until(lost) + "; sleep 0.5; exit 1");
+  Add(kWorker0, Until(lost) + "; sleep 0.5; exit 129");
+
+  EXPECT_EQ(Run(), 1);
+  EXPECT_THAT(
+      Read("out"),
+      AllOf(HasSubstr("ps 0 was ended by signal 9 (Killed); waiting for the "
+                      "others to leave\n"),
+            HasSubstr("ps 0 was ended by signal 9 (Killed); the end of " +
+                      directory_.Join("ps:0") + ":\n  | out of memory\n"),
+            HasSubstr("then chief 0 ended with exit code 1"),
+            HasSubstr("then worker 0 ended with exit code 129"),
+            HasSubstr("failed: step 7 of 100, 3.0 s; ps 0 was ended by")));
+}
+
+TEST_F(LauncherTest, ABackupWorkersDeathIsAWarningInTheEnd) {
+  chief_.Say(TrainingResponse());
+  Add(kChief, "sleep 1; exit 0");
+  Add(kWorker0, "sleep 1; exit 0");
+  Add(kWorker1, "exit 7");
+
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(Read("out"),
+              AllOf(HasSubstr("worker 1 ended with exit code 7; the job goes "
+                              "on\n"),
+                    HasSubstr("warning: the job went on without a task: "
+                              "worker 1 ended with exit code 7; see ")));
+}
+
+TEST_F(LauncherTest, TooFewWorkersEndTheOthersInGoodOrder) {
+  chief_.Say(TrainingResponse());
+  options_.needed_workers = 2;
+  Add(kChief,
+      "trap 'echo leaves; exit 143' TERM; while :; do sleep 0.05; done");
+  Add(kWorker0, "trap 'exit 143' TERM; while :; do sleep 0.05; done");
+  Add(kWorker1, "exit 7");
+
+  EXPECT_EQ(Run(), 1);
+  EXPECT_EQ(Read("chief:0"), "leaves\n");
+  EXPECT_THAT(Read("out"),
+              AllOf(HasSubstr("sent SIGTERM to chief 0, worker 0\n"),
+                    HasSubstr("worker 1 ended with exit code 7; its log is "
+                              "empty"),
+                    HasSubstr("a step needs 2 workers; left: 1\n")));
+}
+
+TEST_F(LauncherTest, AProgramThatCannotBeRunEndsTheRun) {
+  Add(kPs, "echo $$; exec sleep 1000");
+  Add(kChief, "");
+  options_.launches.back().program = "/nowhere/chief";
+
+  EXPECT_EQ(Run(), 1);
+  EXPECT_THAT(Read("out"),
+              HasSubstr("failed: /nowhere/chief: cannot be run: No such"));
+}
+
+}  // namespace
+}  // namespace lockstep

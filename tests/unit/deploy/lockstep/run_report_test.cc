@@ -1,0 +1,97 @@
+#include "deploy/lockstep/run_report.h"
+
+#include <signal.h>
+
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using Verdict = RunOutcome::Verdict;
+
+constexpr TaskId kPs = {TaskType::kPs, 0};
+constexpr TaskId kWorker1 = {TaskType::kWorker, 1};
+
+std::map<TaskId, LogTail> Logs() {
+  return {{kPs, {"/logs/ps-0.log", {"first", "second"}}},
+          {kWorker1, {"/logs/worker-1.log", {}}}};
+}
+
+JobStatus Last(JobState state) {
+  return {.state = state,
+          .step = 700,
+          .train_steps = 1500,
+          .training_time = absl::Milliseconds(30'100),
+          .members = {{.task = "worker 0",
+                       .counts = WorkerCounts{.passes = 5, .accepted = 4}}}};
+}
+
+TEST(RunReportTest, ADoneRunEndsWithItsFigures) {
+  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kDone, .exit_code = 0},
+                            Last(JobState::kDone), Logs(), 80),
+            "worker  passes  accepted  stale  waited\n"
+            "0            5         4      0   0.0 s\n"
+            "done: step 700, 30.1 s\n");
+}
+
+TEST(RunReportTest, ALostWorkerOfADoneRunIsAWarning) {
+  const RunOutcome outcome = {.verdict = Verdict::kDone,
+                              .exit_code = 0,
+                              .bad_ends = {{kWorker1, {.signal = SIGKILL}}}};
+  JobStatus status = Last(JobState::kDone);
+  status.members.clear();
+
+  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), 80),
+            "warning: the job went on without a task: worker 1 was ended by "
+            "signal 9 (Killed); see /logs/worker-1.log\n"
+            "done: step 700, 30.1 s\n");
+}
+
+TEST(RunReportTest, AFailureShowsTheCauseAndItsLog) {
+  const RunOutcome outcome = {
+      .bad_ends = {{kPs, {.signal = SIGSEGV}},
+                   {kWorker1, {.code = 1}, /*forced=*/true}}};
+
+  EXPECT_EQ(FormatRunReport(outcome, std::nullopt, Logs(), 80),
+            "ps 0 was ended by signal 11 (Segmentation fault); the end of "
+            "/logs/ps-0.log:\n"
+            "  | first\n"
+            "  | second\n"
+            "then worker 1 ended with exit code 1 after it was told to leave; "
+            "see /logs/worker-1.log\n"
+            "failed: before the chief answered; ps 0 was ended by signal 11 "
+            "(Segmentation fault)\n");
+}
+
+TEST(RunReportTest, AnEmptyLogIsSaidToBeEmpty) {
+  const RunOutcome outcome = {.reason = "why",
+                              .bad_ends = {{kWorker1, {.code = 1}}}};
+
+  EXPECT_EQ(FormatRunReport(outcome, std::nullopt, Logs(), 80),
+            "worker 1 ended with exit code 1; its log is empty: "
+            "/logs/worker-1.log\n"
+            "failed: before the chief answered; why\n");
+}
+
+TEST(RunReportTest, TheChiefsReasonIsTheBestOne) {
+  JobStatus status = Last(JobState::kFailed);
+  status.members.clear();
+  status.reason = "ps 0\x1b is lost";
+
+  EXPECT_EQ(FormatRunReport({.reason = "other"}, status, Logs(), 80),
+            "failed: step 700 of 1500, 30.1 s; ps 0? is lost\n");
+}
+
+TEST(RunReportTest, StopsSayHowFarTheJobCame) {
+  JobStatus status = Last(JobState::kStopped);
+  status.members.clear();
+  status.reason = "lunch";
+
+  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kStopped}, status, {}, 80),
+            "stopped: step 700 of 1500, 30.1 s; lunch\n");
+  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kInterrupted}, status, {}, 80),
+            "interrupted: step 700 of 1500, 30.1 s\n");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,128 @@
+#include "deploy/lockstep/status_report.h"
+
+#include <limits>
+
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+JobStatus Sample() {
+  return {
+      .job_name = "fashion",
+      .state = JobState::kTraining,
+      .step = 1234,
+      .train_steps = 1500,
+      .training_time = absl::Milliseconds(41'240),
+      .loss = 0.31234,
+      .examples_per_second = 12345.6,
+      .evaluation = Evaluation{.step = 1000, .accuracy = 0.89124},
+      .members = {{.task = "ps 0",
+                   .state = "alive",
+                   .since_heartbeat = absl::Milliseconds(200)},
+                  {.task = "worker 0",
+                   .state = "alive",
+                   .since_heartbeat = absl::Milliseconds(300),
+                   .counts = WorkerCounts{.passes = 415,
+                                          .accepted = 412,
+                                          .stale = 3,
+                                          .waiting = absl::Milliseconds(2100),
+                                          .activity = "waits for a token",
+                                          .activity_age = absl::Seconds(1)}},
+                  {.task = "worker 1", .state = "missing"}},
+      .waits = {{"step 1235 on ps 0", "1 more gradient; worker 1",
+                 absl::Seconds(5)}},
+      .last_checkpoint_step = 1000};
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  return absl::StrSplit(text, '\n');
+}
+
+TEST(DoneLineTest, HasTheFiguresOfTheLastAnswer) {
+  JobStatus status = {.state = JobState::kDone,
+                      .step = 1500,
+                      .training_time = absl::Milliseconds(61'270),
+                      .evaluation = Evaluation{.accuracy = 0.89124}};
+  EXPECT_EQ(FormatDoneLine(status),
+            "done: step 1500, test accuracy 0.8912, 61.3 s");
+
+  status.evaluation.reset();
+  EXPECT_EQ(FormatDoneLine(status), "done: step 1500, 61.3 s");
+}
+
+TEST(DoneLineTest, SaysThatALaterAnswerWasMissed) {
+  const JobStatus status = {.state = JobState::kTraining, .step = 1490};
+
+  EXPECT_EQ(FormatDoneLine(status), "done: step 1490 when last asked, 0.0 s");
+}
+
+TEST(WorkerSummaryTest, HasALineForEachWorker) {
+  EXPECT_EQ(FormatWorkerSummary(Sample(), 80),
+            "worker  passes  accepted  stale  waited\n"
+            "0          415       412      3   2.1 s\n"
+            "1            0         0      0   0.0 s\n");
+}
+
+TEST(WorkerSummaryTest, IsEmptyWithoutWorkers) {
+  EXPECT_EQ(FormatWorkerSummary(JobStatus(), 80), "");
+}
+
+TEST(StatusReportTest, SaysHowEveryMemberDoes) {
+  EXPECT_EQ(
+      FormatStatusReport(Sample(), 80),
+      "job fashion: training, step 1234 of 1500, 41.2 s\n"
+      "loss 0.3123, 12346 examples/s, test accuracy 0.8912 at step 1000\n"
+      "last checkpoint: step 1000\n"
+      "\n"
+      "task      state    heard  doing              since  passes  accepted  "
+      "stale\n"
+      "ps 0      alive    0.2 s\n"
+      "worker 0  alive    0.3 s  waits for a token  1.0 s     415       412  "
+      "    3\n"
+      "worker 1  missing      -\n"
+      "\n"
+      "waits:\n"
+      "  step 1235 on ps 0 waits for 1 more gradient; worker 1 (5.0 s)\n");
+}
+
+TEST(StatusReportTest, FitsTheWidthWhateverTheChiefSays) {
+  JobStatus status = Sample();
+  status.reason = "first word " + std::string(40, 'x') + " and many more words";
+  WorkerCounts& counts = *status.members[1].counts;
+  counts.activity = std::string(200, 'y');
+  counts.passes = std::numeric_limits<int64_t>::max();
+  counts.accepted = std::numeric_limits<int64_t>::min();
+  status.waits[0].waits_for =
+      "a b c d e f g h i j k l m n o p q r s t u v w x "
+      "y z a b c d e f g h i j k l m n o p q r s t u";
+
+  EXPECT_THAT(Lines(FormatStatusReport(status, 80)),
+              Each(SizeIs(testing::Le(80u))));
+}
+
+TEST(StatusReportTest, NothingFromTheWireReachesTheTerminalRaw) {
+  JobStatus status = Sample();
+  status.job_name = "\x1b[2J";
+  status.members[0].state = "\x1b[2J";
+  status.waits[0].owner = "\x1b[2J";
+
+  EXPECT_THAT(FormatStatusReport(status, 80), Not(HasSubstr("\x1b")));
+}
+
+TEST(StatusReportTest, SaysWhatThereIsNotYet) {
+  const std::string report = FormatStatusReport(JobStatus(), 80);
+
+  EXPECT_THAT(report, HasSubstr("no checkpoint yet\n"));
+  EXPECT_THAT(report, HasSubstr("nobody waits\n"));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,225 @@
+#include "server/state/variable_store.h"
+
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/server/state/variable_store_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using VariableStoreTest = VariableStoreFixture;
+
+TEST_F(VariableStoreTest, NewStoreIsNotActive) {
+  auto store = Create();
+
+  EXPECT_FALSE(store->is_active());
+  EXPECT_EQ(store->num_parts(), 3u);
+  EXPECT_EQ(store->num_tensors(), 3u);
+  EXPECT_EQ(store->part(1).offset, 3);
+}
+
+TEST_F(VariableStoreTest, InitialValuesDoNotDependOnTheCut) {
+  auto cut = Create();
+  ASSERT_OK(cut->Initialize(7));
+  std::vector<float> joined = Floats(cut->Committed(0, 0));
+  for (const float v : Floats(cut->Committed(1, 0))) joined.push_back(v);
+  options_.parts = {{0, 0, 6, DType::kFloat32}};
+  options_.task_index = 1;
+  auto whole = Create();
+
+  ASSERT_OK(whole->Initialize(7));
+
+  EXPECT_EQ(Floats(whole->Committed(0, 0)), joined);
+}
+
+TEST_F(VariableStoreTest, InitializeClearsSlots) {
+  auto store = Create();
+  ASSERT_OK(store->WriteTensor(0, 1, std::vector<std::byte>(12, std::byte{7})));
+
+  ASSERT_OK(store->Initialize(1));
+
+  EXPECT_THAT(Floats(store->Committed(0, 1)), ElementsAre(0, 0, 0));
+  EXPECT_THAT(Floats(store->Committed(0, 2)), ElementsAre(0, 0, 0));
+}
+
+TEST_F(VariableStoreTest, TensorsOfAllPartsAreApart) {
+  auto store = Create();
+  for (size_t part = 0; part < store->num_parts(); ++part) {
+    for (size_t tensor = 0; tensor < store->num_tensors(); ++tensor) {
+      const auto mark = static_cast<std::byte>(1 + part * 10 + tensor);
+      const size_t size = store->Committed(part, tensor).size();
+      ASSERT_OK(
+          store->WriteTensor(part, tensor, std::vector<std::byte>(size, mark)));
+    }
+  }
+
+  for (size_t part = 0; part < store->num_parts(); ++part) {
+    for (size_t tensor = 0; tensor < store->num_tensors(); ++tensor) {
+      EXPECT_THAT(store->Committed(part, tensor),
+                  Each(static_cast<std::byte>(1 + part * 10 + tensor)));
+    }
+  }
+}
+
+TEST_F(VariableStoreTest, RestoredTensorsSurviveTheProcess) {
+  const std::vector<std::byte> bytes(16, std::byte{9});
+  {
+    auto store = Create();
+    ASSERT_OK(store->Initialize(1));
+    ASSERT_OK(store->WriteTensor(2, 2, bytes));
+    ASSERT_OK(store->Activate(500, {0.5f, 0.25f}));
+  }
+
+  auto store = Open();
+
+  EXPECT_EQ(store->committed_step(), 500);
+  EXPECT_EQ(store->committed_powers(), (AdamPowers{0.5f, 0.25f}));
+  std::vector<std::byte> read(16);
+  ASSERT_OK(store->ReadTensor(2, 2, absl::MakeSpan(read)));
+  EXPECT_EQ(read, bytes);
+}
+
+TEST_F(VariableStoreTest, ActiveStoreIsNeverInitialisedOrOverwritten) {
+  auto store = CreateActive();
+  const std::vector<float> before = Floats(store->Committed(0, 0));
+
+  EXPECT_THAT(store->Initialize(2),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(
+      store->WriteTensor(0, 0, std::vector<std::byte>(12)),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("at step 0")));
+
+  EXPECT_EQ(Floats(store->Committed(0, 0)), before);
+}
+
+TEST_F(VariableStoreTest, ActivateMayBeRepeated) {
+  auto store = CreateActive();
+
+  EXPECT_OK(store->Activate(0, {}));
+
+  EXPECT_EQ(store->committed_powers(), (AdamPowers{0.9f, 0.999f}));
+  EXPECT_THAT(store->Activate(3, {}),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(store->Activate(-1, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(VariableStoreTest, TensorsAreFoundByTensorFlowsNames) {
+  auto store = Create();
+
+  EXPECT_THAT(store->FindTensor(0, "w"), IsOkAndHolds(0u));
+  EXPECT_THAT(store->FindTensor(1, "w/Adam"), IsOkAndHolds(1u));
+  EXPECT_THAT(store->FindTensor(2, "b/Adam_1"), IsOkAndHolds(2u));
+  for (const char* name : {"", "b", "w/", "w/Momentum", "w/Adam_2", "Adam"}) {
+    EXPECT_THAT(store->FindTensor(0, name),
+                StatusIs(absl::StatusCode::kNotFound));
+  }
+  EXPECT_THAT(store->FindTensor(3, "w"), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(VariableStoreTest, WrongTensorOrLengthIsRefused) {
+  auto store = Create();
+  std::vector<std::byte> bytes(12);
+
+  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(store->WriteTensor(3, 0, bytes), refused);
+  EXPECT_THAT(store->WriteTensor(0, 3, bytes), refused);
+  EXPECT_THAT(store->WriteTensor(2, 0, bytes), refused);
+  EXPECT_THAT(store->ReadTensor(0, 0, absl::MakeSpan(bytes).first(11)),
+              refused);
+}
+
+TEST_F(VariableStoreTest, StateOfAnotherModelIsRefused) {
+  Create();
+  options_.variables[0].shape = {2, 3};
+
+  EXPECT_THAT(
+      VariableStore::Open(options_),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("layout")));
+}
+
+TEST_F(VariableStoreTest, DiscardedStateIsGone) {
+  Create();
+
+  ASSERT_OK(VariableStore::Discard(options_));
+
+  EXPECT_THAT(VariableStore::Open(options_),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(VariableStoreTest, PartsThatAreNoSlicesAreRefused) {
+  const PartSpec good = options_.parts[0];
+  for (const PartSpec& part :
+       {PartSpec{2, 0, 1, DType::kFloat32}, PartSpec{-1, 0, 1, DType::kFloat32},
+        PartSpec{0, 4, 3, DType::kFloat32}, PartSpec{0, 0, 0, DType::kFloat32},
+        PartSpec{0, -1, 3, DType::kFloat32},
+        PartSpec{0, 0, 3, DType::kFloat64}}) {
+    options_.parts = {good, part};
+    EXPECT_THAT(
+        VariableStore::Create(options_),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("part 1")));
+  }
+}
+
+TEST_F(VariableStoreTest, Float16IsNotThereYet) {
+  options_.variables[1].dtype = DType::kFloat16;
+  options_.parts[2].dtype = DType::kFloat16;
+
+  EXPECT_THAT(VariableStore::Create(options_),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("b")));
+}
+
+TEST_F(VariableStoreTest, RuntimeSettingsSurviveTheProcess) {
+  {
+    auto store = CreateActive();
+    ASSERT_OK(store->SetRuntimeSettings(3, 0.5));
+    ASSERT_OK(store->SetEpoch(8));
+  }
+  options_.incarnation = 2;
+
+  auto store = Open();
+
+  EXPECT_EQ(store->record().replicas_to_aggregate, 3);
+  EXPECT_EQ(store->record().learning_rate_scale, 0.5);
+  EXPECT_EQ(store->record().epoch, 8u);
+  EXPECT_EQ(store->record().incarnation, 2u);
+}
+
+TEST_F(VariableStoreTest, RuntimeSettingsOutOfRangeAreRefused) {
+  auto store = CreateActive();
+  const StepRecord before = store->record();
+
+  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(store->SetRuntimeSettings(-1, 1), refused);
+  EXPECT_THAT(store->SetRuntimeSettings(1, -0.5), refused);
+  EXPECT_THAT(
+      store->SetRuntimeSettings(1, std::numeric_limits<double>::quiet_NaN()),
+      refused);
+
+  EXPECT_EQ(store->record(), before);
+}
+
+TEST_F(VariableStoreTest, OldChiefIsFencedOff) {
+  auto store = CreateActive();
+  ASSERT_OK(store->SetEpoch(5));
+  ASSERT_OK(store->SetEpoch(5));
+
+  EXPECT_THAT(store->SetEpoch(4),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("epoch 4 is older than epoch 5")));
+
+  EXPECT_EQ(store->record().epoch, 5u);
+}
+
+}  // namespace
+}  // namespace lockstep

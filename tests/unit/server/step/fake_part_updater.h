@@ -1,0 +1,150 @@
+#ifndef LOCKSTEP_TESTS_UNIT_SERVER_STEP_FAKE_PART_UPDATER_H_
+#define LOCKSTEP_TESTS_UNIT_SERVER_STEP_FAKE_PART_UPDATER_H_
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "common/mutex.h"
+#include "server/step/shard_engine.h"
+
+namespace lockstep {
+
+// A gradient of one float.
+inline PartGradient GradientOf(float value) {
+  auto owner = std::make_shared<float>(value);
+  const auto* bytes = reinterpret_cast<const std::byte*>(owner.get());
+  return {{{bytes, sizeof(float)}}, owner};
+}
+
+inline float ValueOf(const PartGradient& gradient) {
+  float value = 0;
+  auto* to = reinterpret_cast<std::byte*>(&value);
+  for (const ByteSlice& slice : gradient.slices) {
+    std::memcpy(to, slice.data, slice.size);
+    to += slice.size;
+  }
+  return value;
+}
+
+// The same gradient for `num_parts` parts.
+inline Push PushOf(const Pass& pass, int64_t attempt, int first_part,
+                   int num_parts, float value) {
+  Push push{pass, attempt, first_part, {}};
+  for (int i = 0; i < num_parts; ++i) {
+    push.gradients.push_back(GradientOf(value));
+  }
+  return push;
+}
+
+// FakePartUpdater has parts of one float and does no arithmetic: it notes
+// which gradients every update was made from, and in which order.
+//
+// Threads: safe to share, but for the hooks, which are set before use.
+class FakePartUpdater final : public PartUpdater {
+ public:
+  struct Update_ {
+    int part = 0;
+    int64_t step = 0;
+    std::vector<float> gradients;
+
+    bool operator==(const Update_&) const = default;
+  };
+
+  explicit FakePartUpdater(int num_parts)
+      : num_parts_(num_parts), running_(num_parts), next_(num_parts) {}
+
+  // What an update does besides, and what comes of it. No lock is held.
+  std::function<absl::Status(int part, int64_t step)> on_update;
+  absl::Status on_mark_prepared;
+
+  int num_parts() const override { return num_parts_; }
+  size_t part_size(int) const override { return sizeof(float); }
+
+  absl::Status Update(int part, int64_t step,
+                      absl::Span<const PartGradient> gradients) override {
+    Update_ update{part, step, {}};
+    for (const PartGradient& gradient : gradients) {
+      update.gradients.push_back(ValueOf(gradient));
+    }
+    {
+      MutexLock lock(mutex_);
+      if (running_[part]) overlapped_ = true;
+      running_[part] = true;
+      updates_.push_back(update);
+    }
+    absl::Status status;
+    if (on_update) status = on_update(part, step);
+    MutexLock lock(mutex_);
+    running_[part] = false;
+    if (status.ok()) next_[part] = update.gradients;
+    return status;
+  }
+
+  absl::Status CheckFinite(int part,
+                           const PartGradient& gradient) const override {
+    if (std::isfinite(ValueOf(gradient))) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("gradient of part ", part, " holds NaN or an infinity"));
+  }
+
+  absl::Status MarkPrepared(int64_t step, int64_t attempt) override {
+    if (!on_mark_prepared.ok()) return on_mark_prepared;
+    MutexLock lock(mutex_);
+    log_.push_back(absl::StrCat("prepared ", step, " attempt ", attempt));
+    return absl::OkStatus();
+  }
+  void DropPrepared() override {
+    MutexLock lock(mutex_);
+    log_.push_back("dropped");
+  }
+  absl::Status Commit(int64_t step) override {
+    MutexLock lock(mutex_);
+    log_.push_back(absl::StrCat("committed ", step));
+    committed_ = next_;
+    return absl::OkStatus();
+  }
+
+  std::vector<Update_> updates() const {
+    MutexLock lock(mutex_);
+    return updates_;
+  }
+  // Whether two updates of one part ever ran at the same time.
+  bool overlapped() const {
+    MutexLock lock(mutex_);
+    return overlapped_;
+  }
+  // The calls that concern whole steps.
+  std::vector<std::string> log() const {
+    MutexLock lock(mutex_);
+    return log_;
+  }
+  // By part: the gradients in the value of the committed step.
+  std::vector<std::vector<float>> committed() const {
+    MutexLock lock(mutex_);
+    return committed_;
+  }
+
+ private:
+  const int num_parts_;
+
+  mutable Mutex mutex_;
+  std::vector<bool> running_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::vector<float>> next_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::vector<float>> committed_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Update_> updates_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> log_ ABSL_GUARDED_BY(mutex_);
+  bool overlapped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_TESTS_UNIT_SERVER_STEP_FAKE_PART_UPDATER_H_

@@ -1,0 +1,113 @@
+#include "tests/unit/worker/models/model_harness.h"
+
+#include <limits>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "tests/conformance/compute/device.h"
+#include "tests/conformance/compute/gradient_check.h"
+#include "worker/compute/registry.h"
+
+namespace lockstep::testing {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+Shape ShapeOf(const VariableSpec& spec) {
+  return Shape(spec.shape.begin(), spec.shape.end());
+}
+
+}  // namespace
+
+ModelConfig Config(std::string kind, std::vector<int64_t> hidden_units,
+                   std::vector<int64_t> conv_filters, int64_t kernel_size) {
+  return {std::move(kind), std::move(hidden_units), std::move(conv_filters),
+          kernel_size};
+}
+
+std::vector<std::string> Signatures(const Model& model) {
+  std::vector<std::string> signatures;
+  for (const VariableSpec& spec : model.variables()) {
+    signatures.push_back(spec.name + ShapeString(spec.shape));
+  }
+  return signatures;
+}
+
+ModelHarness::ModelHarness(std::unique_ptr<Model> model,
+                           const ModelInput& input, int64_t examples)
+    : model_(std::move(model)),
+      backend_(*MakeBackend("cpu", {.threads = 1})),
+      image_shape_({examples, input.height, input.width, input.channels}),
+      images_(RandomValues(image_shape_, 1)) {
+  for (const VariableSpec& spec : model_->variables()) {
+    const int64_t count = NumElements(spec.shape);
+    values_.push_back(RandomValues(count, 100 + values_.size()));
+    for (double& value : values_.back()) value *= 0.5;
+    gradients_.emplace_back(count, kNaN);
+  }
+  for (int64_t i = 0; i < examples; ++i) {
+    labels_.push_back(static_cast<int32_t>(i % input.classes));
+  }
+}
+
+BatchView ModelHarness::Batch() const {
+  return {ConstTensor::Of<double>(images_, image_shape_), labels_};
+}
+
+std::vector<ConstTensor> ModelHarness::Variables() const {
+  std::vector<ConstTensor> tensors;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    tensors.push_back(
+        ConstTensor::Of<double>(values_[i], ShapeOf(model_->variables()[i])));
+  }
+  return tensors;
+}
+
+std::vector<Tensor> ModelHarness::Gradients() {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < gradients_.size(); ++i) {
+    tensors.push_back(Tensor::Of<double>(absl::MakeSpan(gradients_[i]),
+                                         ShapeOf(model_->variables()[i])));
+  }
+  return tensors;
+}
+
+double ModelHarness::Pass(const OnGradient& on_gradient) {
+  const absl::StatusOr<double> loss = model_->Gradients(
+      *backend_, Batch(), Variables(), Gradients(), on_gradient);
+  EXPECT_TRUE(loss.ok()) << loss.status();
+  return loss.value_or(kNaN);
+}
+
+void ModelHarness::ExpectTrueGradients() {
+  Pass();
+  const std::vector<std::vector<double>> gradients = gradients_;
+
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const std::vector<double> point = values_[i];
+    const auto loss = [&](const std::vector<double>& moved) {
+      values_[i] = moved;
+      return Pass();
+    };
+    ExpectGradient(loss, point, gradients[i], model_->variables()[i].name);
+    values_[i] = point;
+  }
+}
+
+double ModelHarness::TrainAndScore(int steps, double learning_rate) {
+  for (int step = 0; step < steps; ++step) {
+    Pass();
+    for (size_t i = 0; i < values_.size(); ++i) {
+      for (size_t j = 0; j < values_[i].size(); ++j) {
+        values_[i][j] -= learning_rate * gradients_[i][j];
+      }
+    }
+  }
+  const absl::StatusOr<Evaluation> evaluation =
+      model_->Evaluate(*backend_, Batch(), Variables());
+  EXPECT_TRUE(evaluation.ok()) << evaluation.status();
+  return static_cast<double>(evaluation->correct) /
+         static_cast<double>(evaluation->examples);
+}
+
+}  // namespace lockstep::testing

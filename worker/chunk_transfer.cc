@@ -1,0 +1,101 @@
+#include "worker/chunk_transfer.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace lockstep {
+namespace {
+
+bool Passing(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+}  // namespace
+
+ChunkTransfer::ChunkTransfer(Options options,
+                             std::vector<size_t> chunks_per_server, Start start)
+    : options_(std::move(options)), start_(std::move(start)) {
+  MutexLock lock(mutex_);
+  servers_.resize(chunks_per_server.size());
+  for (size_t s = 0; s < chunks_per_server.size(); ++s) {
+    for (size_t c = 0; c < chunks_per_server[s]; ++c) {
+      servers_[s].waiting.push_back(c);
+    }
+    left_ += chunks_per_server[s];
+  }
+}
+
+bool ChunkTransfer::Finished() const {
+  return total_in_flight_ == 0 && (left_ == 0 || !failure_.ok());
+}
+
+void ChunkTransfer::Pump(int server) {
+  while (true) {
+    size_t chunk = 0;
+    {
+      MutexLock lock(mutex_);
+      Server& s = servers_[server];
+      if (!failure_.ok() || s.waiting.empty() ||
+          s.in_flight >= options_.window || absl::Now() < s.retry_at) {
+        return;
+      }
+      chunk = s.waiting.front();
+      s.waiting.pop_front();
+      ++s.in_flight;
+      ++total_in_flight_;
+    }
+    start_(server, chunk, [this, server, chunk](const absl::Status& status) {
+      Done(server, chunk, status);
+    });
+  }
+}
+
+void ChunkTransfer::Done(int server, size_t chunk,
+                         const absl::Status& status) {
+  bool more = false;
+  {
+    MutexLock lock(mutex_);
+    Server& s = servers_[server];
+    --s.in_flight;
+    if (status.ok()) {
+      --left_;
+      more = failure_.ok() && !s.waiting.empty();
+    } else if (Passing(status)) {
+      s.waiting.push_front(chunk);
+      s.retry_at = absl::Now() + options_.retry_pause;
+      if (options_.on_retry) options_.on_retry(server, status);
+    } else if (failure_.ok()) {
+      failure_ = status;
+    }
+    // The call stays counted until the next one is under way, so that Run()
+    // cannot return while this thread still uses the transfer.
+    if (!more) {
+      --total_in_flight_;
+      changed_.SignalAll();
+      return;
+    }
+  }
+  Pump(server);
+  MutexLock lock(mutex_);
+  --total_in_flight_;
+  changed_.SignalAll();
+}
+
+absl::Status ChunkTransfer::Run() {
+  size_t num_servers = 0;
+  {
+    MutexLock lock(mutex_);
+    num_servers = servers_.size();
+  }
+  while (true) {
+    for (size_t s = 0; s < num_servers; ++s) Pump(static_cast<int>(s));
+    MutexLock lock(mutex_);
+    if (Finished()) return failure_;
+    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(options_.retry_pause));
+    if (Finished()) return failure_;
+  }
+}
+
+}  // namespace lockstep

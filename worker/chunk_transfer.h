@@ -1,0 +1,70 @@
+#ifndef LOCKSTEP_WORKER_CHUNK_TRANSFER_H_
+#define LOCKSTEP_WORKER_CHUNK_TRANSFER_H_
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/mutex.h"
+
+namespace lockstep {
+
+// ChunkTransfer drives one call per chunk to a number of servers, a few at a
+// time for each, and repeats those that fail for a passing reason. It knows
+// nothing of what a call is.
+//
+// Threads: Run() in one thread; results may be reported from any thread, also
+//          from within `start`.
+class ChunkTransfer {
+ public:
+  struct Options {
+    int window = 4;  // calls in flight per server
+    absl::Duration retry_pause = absl::Milliseconds(100);
+    // Called before a pause, at the first failure and every few seconds.
+    std::function<void(int server, const absl::Status& status)> on_retry;
+  };
+  // Reports the end of the call for a chunk; kUnavailable and
+  // kDeadlineExceeded ask for another one.
+  using Report = std::function<void(const absl::Status& status)>;
+  // Starts the call for chunk `chunk` of server `server`.
+  using Start = std::function<void(int server, size_t chunk, Report report)>;
+
+  // `chunks_per_server[s]` is the number of chunks of server s.
+  ChunkTransfer(Options options, std::vector<size_t> chunks_per_server,
+                Start start);
+
+  // Returns when every chunk is through, or with the first failure that does
+  // not pass, once no call is in flight.
+  absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Server {
+    std::deque<size_t> waiting;
+    int in_flight = 0;
+    absl::Time retry_at = absl::InfinitePast();
+  };
+
+  // Starts what the windows allow.
+  void Pump(int server) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Done(int server, size_t chunk, const absl::Status& status)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  const Start start_;
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<Server> servers_ ABSL_GUARDED_BY(mutex_);
+  size_t left_ ABSL_GUARDED_BY(mutex_) = 0;
+  int total_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_CHUNK_TRANSFER_H_

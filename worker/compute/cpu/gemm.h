@@ -1,0 +1,26 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_CPU_GEMM_H_
+#define LOCKSTEP_WORKER_COMPUTE_CPU_GEMM_H_
+
+#include <cstdint>
+
+namespace lockstep::cpu {
+
+// out [m,n] = a [m,k] b [k,n], where a transposed matrix is stored the other
+// way round. Sides are at most INT32_MAX.
+struct GemmShape {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  bool transpose_a = false;
+  bool transpose_b = false;
+};
+
+// Row-major and dense. Adds to `out` if `accumulate`, else overwrites it, even
+// where it held NaN. T is float or double.
+template <typename T>
+void Gemm(const GemmShape& shape, const T* a, const T* b, bool accumulate,
+          T* out);
+
+}  // namespace lockstep::cpu
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_CPU_GEMM_H_

@@ -1,0 +1,77 @@
+#include "worker/compute/cpu/im2col.h"
+
+#include <algorithm>
+
+namespace lockstep::cpu {
+namespace {
+
+// One row of the kernel at one pixel: `length` elements, `before` of them
+// zeros left of the image, `inside` in it, the rest zeros right of it.
+// In NHWC those inside are contiguous, in the image as in the patch.
+struct Run {
+  int64_t patch = 0;  // first element, within `patches`
+  int64_t image = 0;  // first element inside, within `images`
+  int64_t length = 0;
+  int64_t before = 0;
+  int64_t inside = 0;  // 0 if the kernel's row lies above or below the image
+};
+
+Run MakeRun(const ConvShape& s, int64_t image, int64_t y, int64_t x,
+            int64_t kernel_y) {
+  const int64_t row = y + kernel_y - s.kernel_height / 2;
+  const int64_t left = x - s.kernel_width / 2;
+  const int64_t begin = std::max<int64_t>(left, 0);
+  const int64_t end = std::min(left + s.kernel_width, s.width);
+
+  Run run;
+  run.length = s.kernel_width * s.channels;
+  const int64_t pixel = (image * s.height + y) * s.width + x;
+  run.patch = pixel * s.patch() + kernel_y * run.length;
+  if (row < 0 || row >= s.height) return run;
+  run.image = ((image * s.height + row) * s.width + begin) * s.channels;
+  run.before = (begin - left) * s.channels;
+  run.inside = (end - begin) * s.channels;
+  return run;
+}
+
+// Calls visit(Run) for every row of the kernel at every pixel, in order.
+template <typename Visit>
+void ForEachRun(const ConvShape& s, Visit visit) {
+  for (int64_t image = 0; image < s.images; ++image) {
+    for (int64_t y = 0; y < s.height; ++y) {
+      for (int64_t x = 0; x < s.width; ++x) {
+        for (int64_t kernel_y = 0; kernel_y < s.kernel_height; ++kernel_y) {
+          visit(MakeRun(s, image, y, x, kernel_y));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void ImagesToPatches(const ConvShape& shape, const T* images, T* patches) {
+  ForEachRun(shape, [=](const Run& run) {
+    T* patch = patches + run.patch;
+    patch = std::fill_n(patch, run.before, T{0});
+    patch = std::copy_n(images + run.image, run.inside, patch);
+    std::fill_n(patch, run.length - run.before - run.inside, T{0});
+  });
+}
+
+template <typename T>
+void AddPatchesToImages(const ConvShape& shape, const T* patches, T* images) {
+  ForEachRun(shape, [=](const Run& run) {
+    const T* patch = patches + run.patch + run.before;
+    T* image = images + run.image;
+    for (int64_t i = 0; i < run.inside; ++i) image[i] += patch[i];
+  });
+}
+
+template void ImagesToPatches(const ConvShape&, const float*, float*);
+template void ImagesToPatches(const ConvShape&, const double*, double*);
+template void AddPatchesToImages(const ConvShape&, const float*, float*);
+template void AddPatchesToImages(const ConvShape&, const double*, double*);
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,167 @@
+#include "worker/compute/operation_checks.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+namespace {
+
+std::string Describe(ElementType type, const Shape& shape) {
+  return absl::StrCat(ElementTypeName(type), " ", ShapeText(shape));
+}
+
+absl::Status Mismatch(const char* operation, const Argument& argument,
+                      const std::string& expected) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      operation, ": ", argument.name, " must be ", expected, ", got ",
+      Describe(argument.tensor.type(), argument.tensor.shape())));
+}
+
+// The shape is a possible one, and there is memory for it.
+absl::Status CheckForm(const char* operation, const Argument& argument) {
+  absl::StatusOr<int64_t> count = CountElements(argument.tensor.shape());
+  if (!count.ok()) return Mismatch(operation, argument, "a possible shape");
+  if (*count > 0 && argument.tensor.raw() == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(operation, ": ", argument.name, " has no memory"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFloatType(const char* operation, const Argument& argument) {
+  if (argument.tensor.type() == ElementType::kUint8) {
+    return Mismatch(operation, argument, "float32 or float64");
+  }
+  return CheckForm(operation, argument);
+}
+
+absl::Status CheckSide(const char* operation, const Argument& argument,
+                       int64_t side) {
+  if (side <= kMaxMatrixSide) return absl::OkStatus();
+  return Mismatch(operation, argument,
+                  absl::StrCat("at most ", kMaxMatrixSide,
+                               " elements long on each side as a matrix"));
+}
+
+}  // namespace
+
+absl::Status CheckIs(const char* operation, const Argument& argument,
+                     ElementType type, const Shape& shape) {
+  if (argument.tensor.type() != type || argument.tensor.shape() != shape) {
+    return Mismatch(operation, argument, Describe(type, shape));
+  }
+  return CheckForm(operation, argument);
+}
+
+absl::Status CheckFloats(const char* operation, const Argument& argument,
+                         size_t rank) {
+  if (argument.tensor.rank() != rank) {
+    return Mismatch(operation, argument, absl::StrCat("of rank ", rank));
+  }
+  return CheckFloatType(operation, argument);
+}
+
+absl::Status CheckMatMul(const ConstTensor& a, const ConstTensor& b,
+                         const MatMulOptions& options, const ConstTensor& out) {
+  constexpr char kOperation[] = "MatMul";
+  const Argument a_argument{"a", a};
+  const Argument b_argument{"b", b};
+  if (absl::Status s = CheckFloats(kOperation, a_argument, 2); !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = CheckFloats(kOperation, b_argument, 2); !s.ok()) {
+    return s;
+  }
+  const int64_t m = a.dim(options.transpose_a ? 1 : 0);
+  const int64_t k = a.dim(options.transpose_a ? 0 : 1);
+  const int64_t n = b.dim(options.transpose_b ? 0 : 1);
+  const Shape b_shape = options.transpose_b ? Shape{n, k} : Shape{k, n};
+  if (absl::Status s = CheckIs(kOperation, b_argument, a.type(), b_shape);
+      !s.ok()) {
+    return s;
+  }
+  for (int64_t side : {m, k, n}) {
+    const Argument& owner = side == n ? b_argument : a_argument;
+    if (absl::Status s = CheckSide(kOperation, owner, side); !s.ok()) return s;
+  }
+  return CheckIs(kOperation, {"out", out}, a.type(), {m, n});
+}
+
+absl::Status CheckBias(const char* operation, const Argument& rows,
+                       const Argument& vector) {
+  if (rows.tensor.rank() == 0) {
+    return Mismatch(operation, rows, "of rank 1 or more");
+  }
+  if (absl::Status s = CheckFloatType(operation, rows); !s.ok()) return s;
+  return CheckIs(operation, vector, rows.tensor.type(),
+                 {rows.tensor.shape().back()});
+}
+
+absl::Status CheckSame(const char* operation, const Argument& first,
+                       const Argument& second) {
+  if (absl::Status s = CheckFloatType(operation, first); !s.ok()) return s;
+  return CheckIs(operation, second, first.tensor.type(), first.tensor.shape());
+}
+
+absl::Status CheckConv2D(const char* operation, const Argument& images,
+                         const Argument& filters, const Argument& out) {
+  if (absl::Status s = CheckFloats(operation, images, 4); !s.ok()) return s;
+  if (absl::Status s = CheckFloats(operation, filters, 4); !s.ok()) return s;
+  const ConstTensor& image = images.tensor;
+  const ConstTensor& filter = filters.tensor;
+  const int64_t height = filter.dim(0);
+  const int64_t width = filter.dim(1);
+  if (height % 2 == 0 || width % 2 == 0) {
+    return Mismatch(operation, filters, "of odd height and width");
+  }
+  if (absl::Status s = CheckIs(operation, filters, image.type(),
+                               {height, width, image.dim(3), filter.dim(3)});
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s =
+          CheckSide(operation, images, image.dim(1) * image.dim(2));
+      !s.ok()) {
+    return s;
+  }
+  for (int64_t side : {height * width * image.dim(3), filter.dim(3)}) {
+    if (absl::Status s = CheckSide(operation, filters, side); !s.ok()) return s;
+  }
+  return CheckIs(operation, out, image.type(),
+                 {image.dim(0), image.dim(1), image.dim(2), filter.dim(3)});
+}
+
+absl::Status CheckMaxPool2x2(const char* operation, const Argument& in,
+                             const Argument& out, const Argument& argmax) {
+  if (absl::Status s = CheckFloats(operation, in, 4); !s.ok()) return s;
+  const Shape& full = in.tensor.shape();
+  const Shape half = {full[0], full[1] / 2 + full[1] % 2,
+                      full[2] / 2 + full[2] % 2, full[3]};
+  if (absl::Status s = CheckIs(operation, out, in.tensor.type(), half);
+      !s.ok()) {
+    return s;
+  }
+  return CheckIs(operation, argmax, ElementType::kUint8, half);
+}
+
+absl::Status CheckLabels(const char* operation, const ConstTensor& logits,
+                         absl::Span<const int32_t> labels) {
+  if (absl::Status s = CheckFloats(operation, {"logits", logits}, 2); !s.ok()) {
+    return s;
+  }
+  if (static_cast<size_t>(logits.dim(0)) != labels.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        operation, ": labels must be as many as the rows of logits ",
+        ShapeText(logits.shape()), ", got ", labels.size()));
+  }
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] >= 0 && labels[i] < logits.dim(1)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(operation, ": labels[", i, "] must be in [0, ",
+                     logits.dim(1), "), got ", labels[i]));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_REGISTRY_H_
+#define LOCKSTEP_WORKER_COMPUTE_REGISTRY_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "worker/compute/compute_backend.h"
+
+namespace lockstep {
+
+struct BackendOptions {
+  // CPU: threads of each large operation, in [0, 1024]; 0 leaves it to
+  // OpenBLAS, one per core. It counts for the whole process.
+  int threads = 0;
+};
+
+// Makes the backend called `name`: "cpu", "cuda", or "auto" for the fastest
+// that works here.
+//
+//   kInvalidArgument     no such name, or threads out of range
+//   kFailedPrecondition  the backend is not part of this build
+absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
+    const std::string& name, const BackendOptions& options);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_REGISTRY_H_

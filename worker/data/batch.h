@@ -1,0 +1,25 @@
+#ifndef LOCKSTEP_WORKER_DATA_BATCH_H_
+#define LOCKSTEP_WORKER_DATA_BATCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace lockstep {
+
+// Batch is what a model computes one gradient from.
+struct Batch {
+  std::vector<float> images;    // [size, height, width, channels], in [0, 1]
+  std::vector<int32_t> labels;  // [size]
+  int64_t size = 0;             // examples
+};
+
+// Gives batch `index` of one worker, the same one each time it is asked.
+// kOutOfRange is the end of input.
+using BatchSource = std::function<absl::StatusOr<Batch>(int64_t index)>;
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_DATA_BATCH_H_

@@ -1,0 +1,88 @@
+#include "worker/data/batch_schedule.h"
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "worker/data/epoch_shuffle.h"
+
+namespace lockstep {
+namespace {
+
+absl::Status CheckPositive(absl::string_view name, int64_t value) {
+  if (value > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is ", value, "; it must be > 0"));
+}
+
+absl::Status CheckRanges(const BatchSchedule::Options& options) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPositive("num_examples", options.num_examples));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPositive("batch_size", options.batch_size));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPositive("num_workers", options.num_workers));
+  if (options.worker < 0 || options.worker >= options.num_workers) {
+    return absl::InvalidArgumentError(absl::StrCat("worker is ", options.worker,
+                                                   "; it must be in [0, ",
+                                                   options.num_workers, ")"));
+  }
+  if (options.epochs < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("epochs is ", options.epochs,
+                     "; it must be > 0, or 0 to repeat for ever"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEnough(const BatchSchedule::Options& options) {
+  const int64_t share = options.num_examples / options.num_workers;
+  if (share >= options.batch_size) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "batch_size is ", options.batch_size, ", but ", options.num_examples,
+      " examples over ", options.num_workers, " workers are ", share,
+      " each; make batch_size or the number of workers smaller"));
+}
+
+}  // namespace
+
+absl::StatusOr<BatchSchedule> BatchSchedule::Create(const Options& options) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRanges(options));
+  LOCKSTEP_RETURN_IF_ERROR(CheckEnough(options));
+  return BatchSchedule(options);
+}
+
+BatchSchedule::BatchSchedule(const Options& options)
+    : options_(options),
+      batches_per_epoch_(options.num_examples / options.num_workers /
+                         options.batch_size) {}
+
+absl::StatusOr<std::vector<int64_t>> BatchSchedule::Batch(int64_t index) {
+  if (index < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch index is ", index, "; it must be >= 0"));
+  }
+  const int64_t epoch = index / batches_per_epoch_;
+  if (options_.epochs > 0 && epoch >= options_.epochs) {
+    return absl::OutOfRangeError(
+        absl::StrCat("end of input: batch ", index, " lies behind epoch ",
+                     options_.epochs, ", the last one"));
+  }
+  EnterEpoch(epoch);
+  const auto begin =
+      shard_.begin() + index % batches_per_epoch_ * options_.batch_size;
+  return std::vector<int64_t>(begin, begin + options_.batch_size);
+}
+
+void BatchSchedule::EnterEpoch(int64_t epoch) {
+  if (epoch == epoch_) return;
+  const std::vector<int64_t> order =
+      EpochShuffle(options_.num_examples, options_.seed, epoch);
+  shard_.resize(static_cast<size_t>(batches_per_epoch_ * options_.batch_size));
+  size_t place = static_cast<size_t>(options_.worker);
+  for (int64_t& id : shard_) {
+    id = order[place];
+    place += static_cast<size_t>(options_.num_workers);
+  }
+  epoch_ = epoch;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,56 @@
+#ifndef LOCKSTEP_WORKER_DATA_BATCH_SCHEDULE_H_
+#define LOCKSTEP_WORKER_DATA_BATCH_SCHEDULE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace lockstep {
+
+// BatchSchedule says which examples make up a worker's batch: a function of
+// its options and of the batch's index alone, so that a restarted worker goes
+// on with exactly the batch that it would have had.
+//
+// In each epoch the whole set is shuffled anew; worker w of W takes the places
+// w, w + W, w + 2W, ... of that order, and cuts them into batches. Every worker
+// has equally many; what fills no batch of all workers is left out until the
+// next epoch.
+class BatchSchedule {
+ public:
+  struct Options {
+    int64_t num_examples = 0;  // > 0
+    int64_t batch_size = 0;    // > 0, examples per worker and batch
+    int64_t num_workers = 1;   // > 0
+    int64_t worker = 0;        // in [0, num_workers)
+    uint64_t seed = 1;         // the same for all workers of a job
+    int64_t epochs = 0;        // 0: repeat for ever
+  };
+
+  //   kInvalidArgument  an option outside its range, or too few examples for
+  //                     one batch per worker; names the option
+  static absl::StatusOr<BatchSchedule> Create(const Options& options);
+
+  int64_t batches_per_epoch() const { return batches_per_epoch_; }
+
+  // Returns the ids of the `batch_size` examples of batch `index`. Any order
+  // of indices is allowed; a change of epoch costs one shuffle.
+  //
+  //   kInvalidArgument  `index` is negative
+  //   kOutOfRange       the batch lies behind the last epoch: end of input
+  absl::StatusOr<std::vector<int64_t>> Batch(int64_t index);
+
+ private:
+  explicit BatchSchedule(const Options& options);
+  void EnterEpoch(int64_t epoch);
+
+  Options options_;
+  int64_t batches_per_epoch_;
+
+  int64_t epoch_ = -1;          // that `shard_` is of
+  std::vector<int64_t> shard_;  // this worker's examples, all its batches
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_DATA_BATCH_SCHEDULE_H_

@@ -1,0 +1,43 @@
+#ifndef LOCKSTEP_WORKER_DATA_DATASET_H_
+#define LOCKSTEP_WORKER_DATA_DATASET_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/data/idx.h"
+
+namespace lockstep {
+
+// Dataset is labelled images, all of one size, in memory.
+//
+// Threads: constant once made, so safe to share.
+struct Dataset {
+  // Values of one image: height * width * channels.
+  int64_t image_size() const { return height * width * channels; }
+
+  int64_t num_examples = 0;  // > 0
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t channels = 1;
+  int64_t classes = 0;          // the largest label plus one
+  std::vector<uint8_t> images;  // [num_examples, height, width, channels]
+  std::vector<int32_t> labels;  // [num_examples], each in [0, classes)
+};
+
+// Joins images of 3 dimensions (one channel) or 4 with labels of 1 dimension.
+//
+//   kInvalidArgument  other dimensions, no examples, empty images, or not one
+//                     label for each image
+absl::StatusOr<Dataset> MakeImageDataset(IdxArray images,
+                                         const IdxArray& labels);
+
+// Reads a pair of IDX files, each plain or gzipped. Fails as ReadIdxFile() and
+// MakeImageDataset() do; every error names the path that it is about.
+absl::StatusOr<Dataset> LoadImageDataset(const std::string& images_path,
+                                         const std::string& labels_path);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_DATA_DATASET_H_

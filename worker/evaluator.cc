@@ -1,0 +1,129 @@
+#include "worker/evaluator.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/log.h"
+#include "common/status_macros.h"
+#include "worker/compute/registry.h"
+#include "worker/data/batch_loader.h"
+#include "worker/model_gradient_source.h"
+#include "worker/models/registry.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kPoll = absl::Milliseconds(200);
+constexpr int64_t kBatchSize = 500;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::Make(
+    const Cluster& cluster, const Options& options) {
+  ChiefClient::Options chief;
+  LOCKSTEP_ASSIGN_OR_RETURN(chief.address, cluster.Address(cluster.chief()));
+  chief.task = cluster.self();
+  chief.expected_job = options.expected_job;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<ComputeBackend> backend,
+      MakeBackend(options.device, {options.compute_threads}));
+  return std::unique_ptr<Evaluator>(
+      new Evaluator(std::move(chief), std::move(backend)));
+}
+
+void Evaluator::RequestStop(const std::string&) { chief_.Stop(); }
+
+absl::Status Evaluator::Prepare(const JobConfig& job) {
+  if (job.data.test_images.empty() || job.checkpoint.directory.empty()) {
+    spdlog::warn(
+        "nothing to score: the job has no data.test_images or no "
+        "checkpoint.directory");
+    return absl::OkStatus();
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      data_, LoadImageDataset(job.data.test_images, job.data.test_labels));
+  input_ = {data_.height, data_.width, data_.channels, data_.classes};
+  LOCKSTEP_ASSIGN_OR_RETURN(model_, MakeModel(job.model, input_));
+  memory_.emplace(model_->variables());
+  return absl::OkStatus();
+}
+
+absl::Status Evaluator::Run() {
+  absl::Status status;
+  do {
+    absl::StatusOr<ChiefClient::Membership> membership = chief_.Register();
+    if (!membership.ok()) return membership.status();
+    status = Prepare(membership->job);
+    if (status.ok()) status = Watch(membership->job);
+  } while (chief_.lease_lost());
+  chief_.Leave(status.ok() ? "done" : std::string(status.message()));
+  return status;
+}
+
+absl::Status Evaluator::Watch(const JobConfig& job) {
+  const CheckpointStore store(job.checkpoint.directory);
+  int64_t last = -1;
+  while (!chief_.WaitForEnd(kPoll)) {
+    if (chief_.stopped()) return absl::CancelledError("asked to stop");
+    if (model_ == nullptr) continue;
+    const absl::Status status = ScoreLatest(store, last);
+    if (absl::IsCancelled(status)) continue;
+    // A checkpoint that was pruned meanwhile is no reason to end.
+    if (!status.ok()) {
+      spdlog::warn("no score: {}", std::string(status.message()));
+    }
+  }
+  return chief_.end();
+}
+
+absl::Status Evaluator::ScoreLatest(const CheckpointStore& store,
+                                    int64_t& last) {
+  LOCKSTEP_ASSIGN_OR_RETURN(LatestCheckpoint latest, store.Latest());
+  if (!latest.manifest.has_value()) return absl::OkStatus();
+  const int64_t step = latest.manifest->global_step;
+  if (step <= last) return absl::OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader, store.Open(step));
+  LOCKSTEP_ASSIGN_OR_RETURN(Evaluation evaluation, Score(reader));
+  const double examples = static_cast<double>(evaluation.examples);
+  const double accuracy = static_cast<double>(evaluation.correct) / examples;
+  LOCKSTEP_RETURN_IF_ERROR(chief_.ReportEvaluation(
+      step, evaluation.loss_sum / examples, accuracy, evaluation.examples));
+  spdlog::info("step {}: accuracy {:.4f}", step, accuracy);
+  last = step;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Evaluation> Evaluator::Score(
+    const CheckpointReader& checkpoint) {
+  const std::vector<VariableSpec>& variables = model_->variables();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(checkpoint.CheckVariable(variables[i]));
+    const absl::Span<std::byte> value = memory_->value(i);
+    LOCKSTEP_RETURN_IF_ERROR(checkpoint.Read(
+        variables[i].name, absl::MakeSpan(reinterpret_cast<float*>(value.data()),
+                                          value.size() / sizeof(float))));
+  }
+  const std::vector<ConstTensor> views = ValueViews(variables, *memory_);
+  Evaluation total;
+  for (int64_t first = 0; first < data_.num_examples; first += kBatchSize) {
+    std::vector<int64_t> ids(std::min(kBatchSize, data_.num_examples - first));
+    std::iota(ids.begin(), ids.end(), first);
+    LOCKSTEP_ASSIGN_OR_RETURN(Batch batch, LoadBatch(data_, ids));
+    BatchView view;
+    view.images = ConstTensor::Of<float>(
+        batch.images,
+        {batch.size, input_.height, input_.width, input_.channels});
+    view.labels = batch.labels;
+    LOCKSTEP_ASSIGN_OR_RETURN(Evaluation part,
+                              model_->Evaluate(*backend_, view, views));
+    total.loss_sum += part.loss_sum;
+    total.correct += part.correct;
+    total.examples += part.examples;
+  }
+  return total;
+}
+
+}  // namespace lockstep

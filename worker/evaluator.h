@@ -1,0 +1,62 @@
+#ifndef LOCKSTEP_WORKER_EVALUATOR_H_
+#define LOCKSTEP_WORKER_EVALUATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/chief_client.h"
+#include "common/cluster/cluster.h"
+#include "worker/compute/compute_backend.h"
+#include "worker/data/dataset.h"
+#include "worker/models/model.h"
+#include "worker/parameter_memory.h"
+
+namespace lockstep {
+
+// Evaluator is the evaluator task: it scores each new checkpoint on the test
+// set and tells the chief. It takes no part in training.
+//
+// Threads: RequestStop() may be called from any thread.
+class Evaluator {
+ public:
+  struct Options {
+    std::string device = "auto";
+    int compute_threads = 1;
+    std::string expected_job;
+  };
+
+  // Errors as Worker::Make().
+  static absl::StatusOr<std::unique_ptr<Evaluator>> Make(
+      const Cluster& cluster, const Options& options);
+
+  // Scores until the job ends. Errors as Worker::Run().
+  absl::Status Run();
+
+  void RequestStop(const std::string& reason);
+
+ private:
+  Evaluator(ChiefClient::Options chief, std::unique_ptr<ComputeBackend> backend)
+      : backend_(std::move(backend)), chief_(std::move(chief)) {}
+
+  absl::Status Watch(const JobConfig& job);
+  absl::Status Prepare(const JobConfig& job);
+  // Scores the newest checkpoint if it is newer than `last`.
+  absl::Status ScoreLatest(const CheckpointStore& store, int64_t& last);
+  absl::StatusOr<Evaluation> Score(const CheckpointReader& checkpoint);
+
+  const std::unique_ptr<ComputeBackend> backend_;
+  ChiefClient chief_;
+  Dataset data_;
+  ModelInput input_;
+  std::unique_ptr<Model> model_;
+  std::optional<ParameterMemory> memory_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_EVALUATOR_H_

@@ -1,0 +1,28 @@
+#ifndef LOCKSTEP_WORKER_GRADIENT_SOURCE_H_
+#define LOCKSTEP_WORKER_GRADIENT_SOURCE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+
+namespace lockstep {
+
+// What computing a gradient gave.
+struct GradientResult {
+  double loss = 0;  // mean over the batch
+  int64_t examples = 0;
+};
+
+// GradientSource computes gradients from the variables in the worker's memory
+// into it, for one batch at a time.
+class GradientSource {
+ public:
+  virtual ~GradientSource() = default;
+
+  //   kOutOfRange  the end of input: there is no batch `index`
+  virtual absl::StatusOr<GradientResult> Compute(int64_t index) = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_GRADIENT_SOURCE_H_

@@ -1,0 +1,46 @@
+#ifndef LOCKSTEP_WORKER_HOSTED_CHIEF_H_
+#define LOCKSTEP_WORKER_HOSTED_CHIEF_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/chief.h"
+#include "common/clock.h"
+#include "common/cluster/cluster.h"
+#include "common/grpc_server.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// HostedChief is the chief in the process of worker 0, where the cluster has no
+// chief task: it listens on that worker's address.
+//
+// Threads: RequestStop() may be called from any thread.
+class HostedChief {
+ public:
+  // Errors as Chief::Make() and GrpcServer::Start().
+  static absl::StatusOr<std::unique_ptr<HostedChief>> Start(
+      const Cluster& cluster, const JobConfig& job, const Clock& clock);
+  // Stops the job if it still runs.
+  ~HostedChief();
+
+  void RequestStop(const std::string& reason) { chief_->RequestStop(reason); }
+
+  // Waits until the job has ended; returns how, as Chief::Run().
+  absl::Status Wait();
+
+ private:
+  HostedChief() = default;
+
+  std::unique_ptr<Chief> chief_;
+  std::unique_ptr<GrpcServer> server_;
+  absl::Status status_;
+  std::thread thread_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_HOSTED_CHIEF_H_

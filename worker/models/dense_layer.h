@@ -1,0 +1,55 @@
+#ifndef LOCKSTEP_WORKER_MODELS_DENSE_LAYER_H_
+#define LOCKSTEP_WORKER_MODELS_DENSE_LAYER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/compute/scratch.h"
+#include "worker/models/layer.h"
+
+namespace lockstep {
+
+// DenseLayer is out = in W + b, with max(out, 0) if asked for. Whatever shape
+// `in` has, its rows are examples. Variables: NAME/weights, NAME/bias.
+class DenseLayer final : public Layer {
+ public:
+  struct Options {
+    std::string name;
+    int64_t inputs = 0;  // elements per example
+    int64_t units = 0;
+    bool relu = false;
+    Initializer weights = {};  // the bias starts at 0
+  };
+
+  DenseLayer(const Options& options, ElementType type);
+
+  const std::vector<VariableSpec>& variables() const override {
+    return variables_;
+  }
+  absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables) override;
+  absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
+                        const Tensor* in_gradient) override;
+
+ private:
+  const ElementType type_;
+  const bool relu_;
+  const std::vector<VariableSpec> variables_;
+
+  // Of the last Forward().
+  ConstTensor in_;
+  Tensor out_;
+  Scratch out_memory_;
+};
+
+// Appends a ReLU layer per entry of `hidden_units`, called hidden1, hidden2 and
+// so on, and one without called "logits" of `outputs` units.
+void AppendDense(int64_t inputs, absl::Span<const int64_t> hidden_units,
+                 int64_t outputs, ElementType type,
+                 std::vector<std::unique_ptr<Layer>>& layers);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MODELS_DENSE_LAYER_H_

@@ -1,0 +1,120 @@
+#include "worker/models/model.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+void Ignore(size_t) {}
+
+absl::Status CheckTensor(const char* what, const VariableSpec& spec,
+                         ElementType type, const ConstTensor& tensor) {
+  const Shape shape(spec.shape.begin(), spec.shape.end());
+  if (tensor.type() != type || tensor.shape() != shape) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " of ", spec.name, " must be ", ElementTypeName(type), " ",
+        ShapeText(shape), ", got ", ElementTypeName(tensor.type()), " ",
+        ShapeText(tensor.shape())));
+  }
+  if (tensor.raw() == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " of ", spec.name, " has no memory"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Model::Model(const ModelInput& input, ElementType type,
+             std::vector<VariableSpec> variables)
+    : input_(input), type_(type), variables_(std::move(variables)) {}
+
+absl::StatusOr<double> Model::Gradients(ComputeBackend& backend,
+                                        const BatchView& batch,
+                                        absl::Span<const ConstTensor> variables,
+                                        absl::Span<const Tensor> gradients,
+                                        const OnGradient& on_gradient) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
+  LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the gradient", gradients));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor images, CheckBatch(batch));
+
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
+                            Forward(backend, images, variables));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Tensor logits_gradient,
+      logits_gradient_.Reserve(backend, type_, logits.shape()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const double loss,
+      backend.SoftmaxCrossEntropy(logits, batch.labels, logits_gradient));
+  LOCKSTEP_RETURN_IF_ERROR(Backward(backend, variables, logits_gradient,
+                                    gradients,
+                                    on_gradient ? on_gradient : Ignore));
+  return loss;
+}
+
+absl::StatusOr<Evaluation> Model::Evaluate(
+    ComputeBackend& backend, const BatchView& batch,
+    absl::Span<const ConstTensor> variables) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor images, CheckBatch(batch));
+
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
+                            Forward(backend, images, variables));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Tensor unused,
+      logits_gradient_.Reserve(backend, type_, logits.shape()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const double loss,
+      backend.SoftmaxCrossEntropy(logits, batch.labels, unused));
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t correct,
+                            backend.CountCorrect(logits, batch.labels));
+  const int64_t examples = logits.dim(0);
+  return Evaluation{loss * static_cast<double>(examples), correct, examples};
+}
+
+absl::StatusOr<ConstTensor> Model::CheckBatch(const BatchView& batch) const {
+  const ConstTensor& images = batch.images;
+  const int64_t n = images.rank() == 0 ? 0 : images.dim(0);
+  const Shape full = {n, input_.height, input_.width, input_.channels};
+  const Shape flat = {n, input_.elements()};
+  if (images.type() != type_ || n < 0 ||
+      (images.shape() != full && images.shape() != flat)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "images of the batch must be ", ElementTypeName(type_), " [n,",
+        input_.height, ",", input_.width, ",", input_.channels, "] or [n,",
+        input_.elements(), "], got ", ElementTypeName(images.type()), " ",
+        ShapeText(images.shape())));
+  }
+  if (batch.labels.size() != static_cast<size_t>(n)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the batch must have as many labels as images, got ",
+                     batch.labels.size(), " and ", n));
+  }
+  for (int32_t label : batch.labels) {
+    if (label >= 0 && label < input_.classes) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("labels of the batch must be in [0, ", input_.classes,
+                     "), got ", label));
+  }
+  return images.Reshaped(full);
+}
+
+template <typename AnyTensor>
+absl::Status Model::CheckTensors(const char* what,
+                                 absl::Span<const AnyTensor> tensors) const {
+  if (tensors.size() != variables_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " of ", variables_.size(),
+                     " variables are needed, got ", tensors.size()));
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckTensor(what, variables_[i], type_, tensors[i]));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

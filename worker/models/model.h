@@ -1,0 +1,112 @@
+#ifndef LOCKSTEP_WORKER_MODELS_MODEL_H_
+#define LOCKSTEP_WORKER_MODELS_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/variable_spec.h"
+#include "worker/compute/compute_backend.h"
+#include "worker/compute/scratch.h"
+#include "worker/compute/tensor.h"
+
+namespace lockstep {
+
+// What the examples look like. Units: pixels; values per pixel; labels.
+struct ModelInput {
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t channels = 0;
+  int64_t classes = 0;
+
+  int64_t elements() const { return height * width * channels; }
+};
+
+// The examples of one pass; none at all is legal.
+//
+// Borrows: everything.
+struct BatchView {
+  ConstTensor images;  // [n,h,w,c] or [n,h*w*c], in [0, 1], where the backend
+                       // can read
+  absl::Span<const int32_t> labels;  // n, in [0, classes), ordinary memory
+};
+
+// Sums over a batch, so that those of several batches can be added.
+struct Evaluation {
+  double loss_sum = 0;
+  int64_t correct = 0;
+  int64_t examples = 0;
+};
+
+// Hears the index of a variable as soon as its gradient is final, so that it
+// can be sent while the pass goes on. The last layer's come first.
+using OnGradient = std::function<void(size_t variable)>;
+
+// Model is a function from images to one logit per class, with its gradients.
+// It keeps the memory of a pass for the next: once warm, a pass over a batch
+// no larger than those before allocates no tensor.
+//
+// The variables live elsewhere. `variables` and `gradients` are in the order,
+// and of the shapes, of variables().
+//
+// Threads: not thread-safe.
+// Errors:  kInvalidArgument for tensors or batches of another form than the
+//          model's, before anything is written. A failure of the backend is
+//          passed on; the gradients then mean nothing.
+class Model {
+ public:
+  virtual ~Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  // Names, shapes and initial values; the same for every worker of a job.
+  const std::vector<VariableSpec>& variables() const { return variables_; }
+
+  // Writes all gradients of the mean loss over the batch; returns that loss.
+  absl::StatusOr<double> Gradients(ComputeBackend& backend,
+                                   const BatchView& batch,
+                                   absl::Span<const ConstTensor> variables,
+                                   absl::Span<const Tensor> gradients,
+                                   const OnGradient& on_gradient = nullptr);
+
+  absl::StatusOr<Evaluation> Evaluate(ComputeBackend& backend,
+                                      const BatchView& batch,
+                                      absl::Span<const ConstTensor> variables);
+
+ protected:
+  Model(const ModelInput& input, ElementType type,
+        std::vector<VariableSpec> variables);
+
+  // Returns the logits [n,classes] of `images` [n,h,w,c], and keeps what
+  // Backward() needs. The arguments have been checked.
+  virtual absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& images,
+      absl::Span<const ConstTensor> variables) = 0;
+
+  // Writes the gradients of the pass that Forward() has just made, calling
+  // `on_gradient`, which is never empty, once for each.
+  virtual absl::Status Backward(ComputeBackend& backend,
+                                absl::Span<const ConstTensor> variables,
+                                const Tensor& logits_gradient,
+                                absl::Span<const Tensor> gradients,
+                                const OnGradient& on_gradient) = 0;
+
+ private:
+  absl::StatusOr<ConstTensor> CheckBatch(const BatchView& batch) const;
+  template <typename AnyTensor>
+  absl::Status CheckTensors(const char* what,
+                            absl::Span<const AnyTensor> tensors) const;
+
+  const ModelInput input_;
+  const ElementType type_;
+  const std::vector<VariableSpec> variables_;
+  Scratch logits_gradient_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MODELS_MODEL_H_

@@ -1,0 +1,38 @@
+#ifndef LOCKSTEP_WORKER_MODELS_MODEL_LIMITS_H_
+#define LOCKSTEP_WORKER_MODELS_MODEL_LIMITS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "worker/models/model.h"
+
+// Ranges that models of every kind share. Each function returns OK or
+// kInvalidArgument, naming the field as the job file spells it, the value and
+// the allowed range.
+namespace lockstep {
+
+// Sizes that fit any machine, and products that fit BLAS.
+absl::Status CheckModelInput(const ModelInput& input);
+
+// Training is in float32 or float64.
+absl::Status CheckModelType(ElementType type);
+
+// Layer sizes such as model.hidden_units; may be empty.
+absl::Status CheckLayerSizes(const char* field,
+                             absl::Span<const int64_t> sizes);
+
+// A field that must hold something for this kind of model.
+absl::Status CheckGiven(const char* kind, const char* field,
+                        absl::Span<const int64_t> sizes);
+
+// A field that has no meaning for this kind of model.
+absl::Status CheckNotGiven(const char* kind, const char* field,
+                           absl::Span<const int64_t> sizes);
+
+// Odd, so that the kernel has a centre.
+absl::Status CheckKernelSize(int64_t kernel_size);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MODELS_MODEL_LIMITS_H_

@@ -1,0 +1,98 @@
+#include "worker/models/sequential_model.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+absl::Status CheckSize(const VariableSpec& spec) {
+  constexpr int64_t kMax = SequentialModel::kMaxVariableElements;
+  int64_t count = 1;
+  for (int64_t dim : spec.shape) {
+    if (!__builtin_mul_overflow(count, dim, &count) && count <= kMax) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable ", spec.name, " would be ", ShapeString(spec.shape),
+        ", more than ", kMax,
+        " elements; make model.hidden_units, model.conv_filters or "
+        "model.kernel_size smaller"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> SequentialModel::Make(
+    const ModelInput& input, ElementType type, Layers layers) {
+  if (layers.empty()) {
+    return absl::InvalidArgumentError("a model must have at least one layer");
+  }
+  std::vector<VariableSpec> variables;
+  for (const std::unique_ptr<Layer>& layer : layers) {
+    for (const VariableSpec& spec : layer->variables()) {
+      LOCKSTEP_RETURN_IF_ERROR(CheckSize(spec));
+      variables.push_back(spec);
+    }
+  }
+  return std::unique_ptr<Model>(new SequentialModel(
+      input, type, std::move(variables), std::move(layers)));
+}
+
+SequentialModel::SequentialModel(const ModelInput& input, ElementType type,
+                                 std::vector<VariableSpec> variables,
+                                 Layers layers)
+    : Model(input, type, std::move(variables)), type_(type) {
+  size_t first_variable = 0;
+  for (std::unique_ptr<Layer>& layer : layers) {
+    Step& step = steps_.emplace_back();
+    step.first_variable = first_variable;
+    first_variable += layer->variables().size();
+    step.layer = std::move(layer);
+  }
+}
+
+absl::StatusOr<Tensor> SequentialModel::Forward(
+    ComputeBackend& backend, const ConstTensor& images,
+    absl::Span<const ConstTensor> variables) {
+  ConstTensor in = images;
+  Tensor out;
+  for (Step& step : steps_) {
+    step.in_shape = in.shape();
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        out,
+        step.layer->Forward(backend, in,
+                            variables.subspan(step.first_variable,
+                                              step.layer->variables().size())));
+    in = out;
+  }
+  return out;
+}
+
+absl::Status SequentialModel::Backward(ComputeBackend& backend,
+                                       absl::Span<const ConstTensor> variables,
+                                       const Tensor& logits_gradient,
+                                       absl::Span<const Tensor> gradients,
+                                       const OnGradient& on_gradient) {
+  Tensor out_gradient = logits_gradient;
+  for (size_t i = steps_.size(); i-- > 0;) {
+    const Step& step = steps_[i];
+    const size_t first = step.first_variable;
+    const size_t count = step.layer->variables().size();
+    Tensor in_gradient;
+    if (i > 0) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          in_gradient, between_[i % 2].Reserve(backend, type_, step.in_shape));
+    }
+    const auto report = [&](size_t variable) { on_gradient(first + variable); };
+    LOCKSTEP_RETURN_IF_ERROR(
+        step.layer->Backward({backend, variables.subspan(first, count),
+                              gradients.subspan(first, count), report},
+                             out_gradient, i > 0 ? &in_gradient : nullptr));
+    out_gradient = in_gradient;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

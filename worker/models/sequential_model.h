@@ -1,0 +1,54 @@
+#ifndef LOCKSTEP_WORKER_MODELS_SEQUENTIAL_MODEL_H_
+#define LOCKSTEP_WORKER_MODELS_SEQUENTIAL_MODEL_H_
+
+#include <memory>
+#include <vector>
+
+#include "worker/models/layer.h"
+#include "worker/models/model.h"
+
+namespace lockstep {
+
+using Layers = std::vector<std::unique_ptr<Layer>>;
+
+// SequentialModel is a model whose layers follow one another; the last one's
+// output are the logits. Its variables are those of the layers, in order.
+class SequentialModel final : public Model {
+ public:
+  //   kInvalidArgument  no layers, or a variable of more elements than
+  //                     kMaxVariableElements, which the message names
+  static absl::StatusOr<std::unique_ptr<Model>> Make(const ModelInput& input,
+                                                     ElementType type,
+                                                     Layers layers);
+
+  static constexpr int64_t kMaxVariableElements = int64_t{1} << 31;
+
+ private:
+  // A layer and where it stands in the pass.
+  struct Step {
+    std::unique_ptr<Layer> layer;
+    size_t first_variable = 0;
+    Shape in_shape;  // of the last Forward()
+  };
+
+  SequentialModel(const ModelInput& input, ElementType type,
+                  std::vector<VariableSpec> variables, Layers layers);
+
+  absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& images,
+      absl::Span<const ConstTensor> variables) override;
+  absl::Status Backward(ComputeBackend& backend,
+                        absl::Span<const ConstTensor> variables,
+                        const Tensor& logits_gradient,
+                        absl::Span<const Tensor> gradients,
+                        const OnGradient& on_gradient) override;
+
+  const ElementType type_;
+  std::vector<Step> steps_;
+  // Gradients between layers: each step reads one and writes the other.
+  Scratch between_[2];
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MODELS_SEQUENTIAL_MODEL_H_

@@ -1,0 +1,29 @@
+#include "worker/models/softmax.h"
+
+#include <utility>
+
+#include "common/status_macros.h"
+#include "worker/models/dense_layer.h"
+#include "worker/models/model_limits.h"
+#include "worker/models/sequential_model.h"
+
+namespace lockstep {
+
+absl::StatusOr<std::unique_ptr<Model>> MakeSoftmax(const ModelConfig& config,
+                                                   const ModelInput& input,
+                                                   ElementType type) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckNotGiven("softmax", "model.hidden_units", config.hidden_units));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckNotGiven("softmax", "model.conv_filters", config.conv_filters));
+
+  Layers layers;
+  layers.push_back(std::make_unique<DenseLayer>(
+      DenseLayer::Options{.name = "softmax",
+                          .inputs = input.elements(),
+                          .units = input.classes},
+      type));
+  return SequentialModel::Make(input, type, std::move(layers));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,53 @@
+#ifndef LOCKSTEP_WORKER_PARAMETER_MEMORY_H_
+#define LOCKSTEP_WORKER_PARAMETER_MEMORY_H_
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/variable_spec.h"
+
+namespace lockstep {
+
+// ParameterMemory is a worker's copy of all variables and the gradients that
+// it computes, allocated once.
+//
+// Threads: not guarded: pulls write values and pushes read gradients while
+//          nobody computes.
+// Units:   bytes; every variable starts at a multiple of 64.
+class ParameterMemory {
+ public:
+  explicit ParameterMemory(const std::vector<VariableSpec>& variables);
+
+  absl::Span<std::byte> value(size_t variable) const {
+    return values_.At(spans_[variable]);
+  }
+  absl::Span<std::byte> gradient(size_t variable) const {
+    return gradients_.At(spans_[variable]);
+  }
+
+ private:
+  struct Range {
+    size_t offset;
+    size_t size;
+  };
+  struct Block {
+    struct Free {
+      void operator()(std::byte* memory) const;
+    };
+    std::unique_ptr<std::byte[], Free> memory;
+    absl::Span<std::byte> At(const Range& range) const {
+      return {memory.get() + range.offset, range.size};
+    }
+  };
+  static Block Allocate(size_t size);
+
+  std::vector<Range> spans_;
+  Block values_;
+  Block gradients_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_PARAMETER_MEMORY_H_

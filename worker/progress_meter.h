@@ -1,0 +1,45 @@
+#ifndef LOCKSTEP_WORKER_PROGRESS_METER_H_
+#define LOCKSTEP_WORKER_PROGRESS_METER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "common/progress.h"
+
+namespace lockstep {
+
+// ProgressMeter keeps what a worker reports of itself, and how long it waits.
+//
+// Threads: safe to share: the loop writes, the heartbeats read.
+class ProgressMeter {
+ public:
+  explicit ProgressMeter(const Clock& clock);
+
+  // Says what the worker does from now on. Time in a waiting activity counts
+  // as waiting.
+  void Begin(const std::string& activity, bool waiting)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  void Computed(int64_t local_step, double loss, int64_t examples)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Accepted() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Stale() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Duplicates(int64_t parts) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The wait at hand included.
+  Progress Get() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  const Clock& clock_;
+
+  mutable Mutex mutex_;
+  Progress progress_ ABSL_GUARDED_BY(mutex_);
+  bool waiting_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time since_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_PROGRESS_METER_H_

@@ -1,0 +1,67 @@
+#include "worker/server_channel.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "common/grpc_channel.h"
+#include "common/grpc_status.h"
+#include "grpcpp/support/stub_options.h"
+
+namespace lockstep {
+
+struct ServerChannel::InFlight {
+  grpc::ClientContext context;
+  grpc::ByteBuffer request;
+  grpc::ByteBuffer response;
+  Callback callback;
+};
+
+ServerChannel::ServerChannel(const std::string& address, int connections) {
+  for (int i = 0; i < connections; ++i) {
+    stubs_.push_back(
+        std::make_unique<grpc::GenericStub>(MakeChannel(address, i)));
+  }
+}
+
+ServerChannel::~ServerChannel() {
+  Cancel();
+  MutexLock lock(mutex_);
+  while (!in_flight_.empty()) idle_.Wait(mutex_);
+}
+
+void ServerChannel::Call(const std::string& method,
+                         const grpc::ByteBuffer& request,
+                         absl::Duration deadline, Callback callback) {
+  auto call = std::make_shared<InFlight>();
+  call->context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  call->request = request;
+  call->callback = std::move(callback);
+  grpc::GenericStub* stub = nullptr;
+  {
+    MutexLock lock(mutex_);
+    in_flight_.insert(call);
+    stub = stubs_[next_stub_++ % stubs_.size()].get();
+    if (cancelled_) call->context.TryCancel();
+  }
+  stub->UnaryCall(&call->context, method, grpc::StubOptions(), &call->request,
+                  &call->response, [this, call](const grpc::Status& status) {
+                    Done(call, status);
+                  });
+}
+
+void ServerChannel::Done(const std::shared_ptr<InFlight>& call,
+                         const grpc::Status& status) {
+  call->callback(FromGrpcStatus(status), std::move(call->response));
+  call->callback = nullptr;
+  MutexLock lock(mutex_);
+  in_flight_.erase(call);
+  idle_.SignalAll();
+}
+
+void ServerChannel::Cancel() {
+  MutexLock lock(mutex_);
+  cancelled_ = true;
+  for (const auto& call : in_flight_) call->context.TryCancel();
+}
+
+}  // namespace lockstep

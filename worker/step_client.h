@@ -1,0 +1,73 @@
+#ifndef LOCKSTEP_WORKER_STEP_CLIENT_H_
+#define LOCKSTEP_WORKER_STEP_CLIENT_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace lockstep {
+
+// The pass that a call is about: the gradient of share `slot` of global step
+// `step`, this incarnation's pass number `number`.
+struct PassId {
+  int64_t step = 0;
+  int64_t number = 0;  // from 1; 0 before the first pass
+  int slot = 0;        // 0 unless strict mode and N < A
+};
+
+// What became of the parts of a push.
+struct PushCounts {
+  int64_t accepted = 0;
+  int64_t stale = 0;
+  int64_t duplicate = 0;
+  int64_t superseded = 0;
+};
+
+// The answer to an announcement.
+struct Announcement {
+  enum class Decision { kSelected, kNotNeeded, kTooLate };
+  Decision decision = Decision::kTooLate;
+  int64_t attempt = 0;  // of kSelected
+};
+
+// What may be done next.
+struct Token {
+  enum class Kind { kToken, kRedo, kFinished };
+  Kind kind = Kind::kToken;
+  int64_t step = 0;     // of kToken
+  int slot = 0;         // of kToken
+  int64_t attempt = 0;  // of kRedo
+};
+
+// StepClient is what the training loop asks of the servers. Calls wait for the
+// answer, through any number of retries.
+//
+// Errors: kCancelled           the job ended, or this process has to
+//         kFailedPrecondition  this incarnation is no member any more
+//         kInvalidArgument     a gradient that the job refuses
+class StepClient {
+ public:
+  virtual ~StepClient() = default;
+
+  // Copies all variables of one step into the worker's memory: of `step` in
+  // strict mode, or of a later one if that is gone; -1: whatever is newest,
+  // each part by itself. Returns the step.
+  virtual absl::StatusOr<int64_t> Pull(int64_t step) = 0;
+
+  // Strict mode: says that the gradient is ready.
+  virtual absl::StatusOr<Announcement> Announce(const PassId& pass) = 0;
+
+  // Sends the gradients in the worker's memory.
+  virtual absl::StatusOr<PushCounts> Push(const PassId& pass,
+                                          int64_t attempt) = 0;
+
+  // Waits for the token after `pass`, whose gradient was pushed for `attempt`
+  // (0: not pushed).
+  virtual absl::StatusOr<Token> TakeToken(const PassId& pass,
+                                          int64_t attempt) = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_STEP_CLIENT_H_

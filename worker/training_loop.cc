@@ -1,0 +1,103 @@
+#include "worker/training_loop.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+
+TrainingLoop::TrainingLoop(const Options& options, StepClient& client,
+                           GradientSource& source, ProgressMeter& meter)
+    : options_(options), client_(client), source_(source), meter_(meter) {}
+
+absl::Status TrainingLoop::Run() {
+  return options_.mode == SyncMode::kStrict ? RunStrict() : RunCompatible();
+}
+
+int64_t TrainingLoop::BatchOf(const PassId& pass) const {
+  const int a = options_.replicas_to_aggregate;
+  const int n = options_.total_num_replicas;
+  if (n >= a) return pass.step;
+  const int shares = a / n + (options_.worker < a % n ? 1 : 0);
+  return pass.step * shares + pass.slot;
+}
+
+absl::Status TrainingLoop::Compute(int64_t index) {
+  meter_.Begin(absl::StrCat("computes step ", pass_.step + 1), false);
+  LOCKSTEP_ASSIGN_OR_RETURN(GradientResult result, source_.Compute(index));
+  ++pass_.number;
+  meter_.Computed(pass_.step, result.loss, result.examples);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PushCounts> TrainingLoop::Push(int64_t attempt) {
+  meter_.Begin(absl::StrCat("pushes step ", pass_.step + 1), true);
+  LOCKSTEP_ASSIGN_OR_RETURN(PushCounts counts, client_.Push(pass_, attempt));
+  meter_.Duplicates(counts.duplicate);
+  return counts;
+}
+
+absl::StatusOr<Token> TrainingLoop::NextToken(int64_t attempt) {
+  meter_.Begin(absl::StrCat("waits for a token after step ", pass_.step + 1),
+               true);
+  return client_.TakeToken(pass_, attempt);
+}
+
+absl::Status TrainingLoop::RunStrict() {
+  pass_.step = -1;  // before any step: the first token is free
+  LOCKSTEP_ASSIGN_OR_RETURN(Token token, NextToken(0));
+  while (token.kind != Token::Kind::kFinished) {
+    LOCKSTEP_ASSIGN_OR_RETURN(token, StrictPass(token));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Token> TrainingLoop::StrictPass(Token token) {
+  pass_.step = token.step;
+  pass_.slot = token.slot;
+  meter_.Begin(absl::StrCat("pulls step ", token.step), true);
+  LOCKSTEP_ASSIGN_OR_RETURN(int64_t pulled, client_.Pull(token.step));
+  if (pulled != token.step) return NextToken(0);  // too slow: the step is over
+  LOCKSTEP_RETURN_IF_ERROR(Compute(BatchOf(pass_)));
+  LOCKSTEP_ASSIGN_OR_RETURN(Announcement announcement,
+                            client_.Announce(pass_));
+  bool selected =
+      announcement.decision == Announcement::Decision::kSelected;
+  int64_t attempt = selected ? announcement.attempt : 0;
+  bool counted = false;
+  while (true) {
+    if (selected) {
+      LOCKSTEP_ASSIGN_OR_RETURN(PushCounts counts, Push(attempt));
+      counted = counts.superseded == 0 && counts.stale == 0;
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(token, NextToken(attempt));
+    if (token.kind != Token::Kind::kRedo) break;
+    selected = true;
+    attempt = token.attempt;
+  }
+  if (counted) {
+    meter_.Accepted();
+  } else {
+    meter_.Stale();
+  }
+  return token;
+}
+
+absl::Status TrainingLoop::RunCompatible() {
+  pass_.step = options_.first_step;
+  for (int64_t index = options_.first_step;; ++index) {
+    meter_.Begin("pulls", true);
+    LOCKSTEP_RETURN_IF_ERROR(client_.Pull(-1).status());
+    LOCKSTEP_RETURN_IF_ERROR(Compute(index));
+    LOCKSTEP_ASSIGN_OR_RETURN(PushCounts counts, Push(0));
+    if (counts.accepted + counts.duplicate > 0) {
+      meter_.Accepted();
+    } else {
+      meter_.Stale();
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(Token token, NextToken(0));
+    if (token.kind == Token::Kind::kFinished) return absl::OkStatus();
+    pass_.step = token.step;
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,166 @@
+#include "worker/worker.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/log.h"
+#include "common/status_macros.h"
+#include "worker/compute/registry.h"
+#include "worker/data/batch_loader.h"
+#include "worker/data/batch_schedule.h"
+#include "worker/model_gradient_source.h"
+#include "worker/models/registry.h"
+#include "worker/training_loop.h"
+
+namespace lockstep {
+namespace {
+
+// How long a worker whose loop has ended waits to hear from the chief why.
+constexpr absl::Duration kVerdictGrace = absl::Seconds(30);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
+                                                     const Options& options,
+                                                     const Clock& clock) {
+  LOCKSTEP_RETURN_IF_ERROR(cluster.ValidateForParameterServers());
+  std::vector<std::string> servers;
+  for (const TaskId& task : cluster.Tasks(TaskType::kPs)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(std::string address, cluster.Address(task));
+    servers.push_back(std::move(address));
+  }
+  ChiefClient::Options chief;
+  LOCKSTEP_ASSIGN_OR_RETURN(chief.address, cluster.Address(cluster.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(chief.own_address, cluster.Address(cluster.self()));
+  chief.task = cluster.self();
+  chief.expected_job = options.expected_job;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<ComputeBackend> backend,
+      MakeBackend(options.device, {options.compute_threads}));
+  return std::unique_ptr<Worker>(
+      new Worker(cluster, std::move(servers), std::move(chief),
+                 std::move(backend), options, clock));
+}
+
+Worker::Worker(const Cluster& cluster, std::vector<std::string> servers,
+               ChiefClient::Options chief,
+               std::unique_ptr<ComputeBackend> backend, const Options&,
+               const Clock& clock)
+    : task_(cluster.self()),
+      servers_(std::move(servers)),
+      backend_(std::move(backend)),
+      clock_(clock),
+      meter_(clock),
+      chief_([&] {
+        chief.progress = [this] { return meter_.Get(); };
+        return std::move(chief);
+      }()) {
+  spdlog::info("computes on {}", backend_->name());
+}
+
+void Worker::SetClient(ParameterClient* client) {
+  MutexLock lock(mutex_);
+  client_ = client;
+  if (client_ != nullptr && stop_reason_.has_value()) client_->Cancel();
+}
+
+void Worker::RequestStop(const std::string& reason) {
+  chief_.Stop();
+  MutexLock lock(mutex_);
+  stop_reason_ = reason;
+  if (client_ != nullptr) client_->Cancel();
+}
+
+absl::Status Worker::LoadData(const JobConfig& job) {
+  if (data_.has_value()) return absl::OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      data_, LoadImageDataset(job.data.train_images, job.data.train_labels));
+  spdlog::info("{} training examples of {}x{}, {} classes",
+               data_->num_examples, data_->height, data_->width,
+               data_->classes);
+  return absl::OkStatus();
+}
+
+absl::Status Worker::Run() {
+  while (true) {
+    const absl::Status status = RunOnce();
+    if (!chief_.lease_lost()) return status;
+    spdlog::warn("taken for dead ({}); joining again",
+                 std::string(status.message()));
+  }
+}
+
+absl::Status Worker::RunOnce() {
+  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,
+                            chief_.Register());
+  const absl::Status status = Judge(Train(membership));
+  if (!chief_.lease_lost()) {
+    std::string reason(status.message());
+    if (status.ok()) reason = "done";
+    if (absl::IsOutOfRange(status)) reason = kEndOfInput;
+    meter_.Begin("leaves", false);
+    chief_.Leave(reason);
+  }
+  return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
+}
+
+absl::Status Worker::Train(const ChiefClient::Membership& membership) {
+  const JobConfig& job = membership.job;
+  LOCKSTEP_RETURN_IF_ERROR(LoadData(job));
+  const ModelInput input{data_->height, data_->width, data_->channels,
+                         data_->classes};
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                            MakeModel(job.model, input));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      BatchSchedule schedule,
+      BatchSchedule::Create({data_->num_examples, job.batch_size,
+                             membership.num_workers, task_.index, job.seed,
+                             job.data.epochs}));
+  LOCKSTEP_RETURN_IF_ERROR(chief_.DescribeModel(model->variables()));
+  meter_.Begin("waits for the variables", true);
+  int64_t step = 0;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      Plan plan,
+      chief_.WaitForPlan(static_cast<int>(servers_.size()), step));
+  ParameterMemory memory(plan.variables);
+  ParameterClient client(
+      {servers_,
+       {membership.job_id, task_, membership.incarnation},
+       job.max_part_bytes},
+      plan, memory);
+  ModelGradientSource source(*model, input, *backend_,
+                             MakeBatchSource(std::move(schedule), *data_),
+                             memory);
+  chief_.set_on_end([&client] { client.Cancel(); });
+  SetClient(&client);
+  const absl::Status status =
+      TrainingLoop({job.mode, job.replicas_to_aggregate,
+                    job.total_num_replicas, task_.index, step},
+                   client, source, meter_)
+          .Run();
+  SetClient(nullptr);
+  chief_.set_on_end(nullptr);
+  return status;
+}
+
+absl::Status Worker::Judge(const absl::Status& loop) {
+  {
+    MutexLock lock(mutex_);
+    if (stop_reason_.has_value()) return absl::CancelledError(*stop_reason_);
+  }
+  if (absl::IsOutOfRange(loop)) return loop;
+  if (loop.ok() || absl::IsCancelled(loop) ||
+      absl::IsFailedPrecondition(loop)) {
+    // Whether that was the job's end, only the chief knows. When training is
+    // over the verdict comes with the last checkpoint and its score.
+    meter_.Begin("waits for the end of the job", true);
+    const absl::Duration grace =
+        loop.ok() ? absl::InfiniteDuration() : kVerdictGrace;
+    if (chief_.WaitForEnd(grace)) return chief_.end();
+    MutexLock lock(mutex_);
+    if (stop_reason_.has_value()) return absl::CancelledError(*stop_reason_);
+  }
+  return loop;
+}
+
+}  // namespace lockstep

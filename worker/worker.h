@@ -1,0 +1,80 @@
+#ifndef LOCKSTEP_WORKER_WORKER_H_
+#define LOCKSTEP_WORKER_WORKER_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/chief_client.h"
+#include "common/clock.h"
+#include "common/cluster/cluster.h"
+#include "common/mutex.h"
+#include "worker/compute/compute_backend.h"
+#include "worker/data/dataset.h"
+#include "worker/parameter_client.h"
+#include "worker/progress_meter.h"
+
+namespace lockstep {
+
+// Worker is one worker task, from registration to the end of the job. When the
+// chief takes it for dead by mistake it joins again.
+//
+// Threads: RequestStop() may be called from any thread.
+class Worker {
+ public:
+  struct Options {
+    std::string device = "auto";  // backend of worker/compute
+    int compute_threads = 1;      // of the CPU backend; 0: one per core
+    std::string expected_job;     // job name to insist on; empty: any
+  };
+
+  //   kInvalidArgument     no such backend
+  //   kFailedPrecondition  the backend is not part of this build
+  static absl::StatusOr<std::unique_ptr<Worker>> Make(const Cluster& cluster,
+                                                      const Options& options,
+                                                      const Clock& clock);
+
+  // Trains until the job ends.
+  //
+  //   kOk         training is over, or the input is
+  //   kCancelled  the job was stopped, or this worker
+  //   others      the job failed, the chief is gone, or this worker cannot
+  //               take part
+  absl::Status Run();
+
+  // Leaves the job at once, in good order.
+  void RequestStop(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  Worker(const Cluster& cluster, std::vector<std::string> servers,
+         ChiefClient::Options chief, std::unique_ptr<ComputeBackend> backend,
+         const Options& options, const Clock& clock);
+
+  // One membership, from registration to whatever ends it.
+  absl::Status RunOnce();
+  absl::Status Train(const ChiefClient::Membership& membership);
+  absl::Status LoadData(const JobConfig& job);
+  void SetClient(ParameterClient* client) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What the end of the loop means, once the chief has been heard.
+  absl::Status Judge(const absl::Status& loop);
+
+  const TaskId task_;
+  const std::vector<std::string> servers_;
+  const std::unique_ptr<ComputeBackend> backend_;
+  const Clock& clock_;
+  ProgressMeter meter_;
+  ChiefClient chief_;
+  std::optional<Dataset> data_;
+
+  Mutex mutex_;
+  std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(mutex_);
+  ParameterClient* client_ ABSL_GUARDED_BY(mutex_) = nullptr;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_WORKER_H_

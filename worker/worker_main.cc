@@ -1,0 +1,109 @@
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "common/grpc_server.h"
+#include "common/main_support.h"
+#include "worker/evaluator.h"
+#include "worker/hosted_chief.h"
+#include "worker/worker.h"
+
+namespace lockstep {
+namespace {
+
+struct Flags {
+  CommonFlags common;
+  JobFlags job;
+  Worker::Options worker;
+  bool evaluate = false;
+};
+
+int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
+  absl::StatusOr<std::unique_ptr<Evaluator>> evaluator =
+      Evaluator::Make(cluster, {flags.worker.device,
+                                flags.worker.compute_threads,
+                                flags.worker.expected_job});
+  if (!evaluator.ok()) return Refuse(evaluator.status());
+  signals.SetHandler(
+      [&](const std::string& reason) { (*evaluator)->RequestStop(reason); });
+  const absl::Status status = (*evaluator)->Run();
+  signals.SetHandler(nullptr);
+  return ExitCodeFor(status);
+}
+
+int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
+  std::unique_ptr<HostedChief> chief;
+  std::unique_ptr<GrpcServer> server;
+  if (cluster.IsChief()) {
+    absl::StatusOr<JobConfig> job = LoadJob(flags.job);
+    if (!job.ok()) return Refuse(job.status());
+    absl::StatusOr<std::unique_ptr<HostedChief>> hosted =
+        HostedChief::Start(cluster, *job, Clock::Real());
+    if (!hosted.ok()) return Refuse(hosted.status());
+    chief = *std::move(hosted);
+  } else {
+    absl::StatusOr<std::string> address = cluster.Address(cluster.self());
+    if (!address.ok()) return Refuse(address.status());
+    absl::StatusOr<std::unique_ptr<GrpcServer>> started =
+        GrpcServer::Start(*address, {});
+    if (!started.ok()) return Refuse(started.status());
+    server = *std::move(started);
+  }
+  absl::StatusOr<std::unique_ptr<Worker>> worker =
+      Worker::Make(cluster, flags.worker, Clock::Real());
+  if (!worker.ok()) return Refuse(worker.status());
+  signals.SetHandler([&](const std::string& reason) {
+    // The chief's stop reaches this worker as it does all others.
+    if (chief != nullptr) {
+      chief->RequestStop(reason);
+    } else {
+      (*worker)->RequestStop(reason);
+    }
+  });
+  const absl::Status status = (*worker)->Run();
+  const absl::Status job = chief == nullptr ? status : chief->Wait();
+  signals.SetHandler(nullptr);
+  return ExitCodeFor(status.ok() ? job : status);
+}
+
+int Main(const Flags& flags) {
+  SignalGate signals;
+  const TaskType type =
+      flags.evaluate ? TaskType::kEvaluator : TaskType::kWorker;
+  absl::StatusOr<Cluster> cluster =
+      StartProcess(flags.common, {type},
+                   flags.evaluate ? "worker --evaluate" : "worker");
+  if (!cluster.ok()) return Refuse(cluster.status());
+  return flags.evaluate ? Evaluate(*cluster, flags, signals)
+                        : Train(*cluster, flags, signals);
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  lockstep::TuneAllocator();
+  lockstep::Flags flags;
+  lockstep::FlagParser parser(
+      "worker",
+      "Computes gradients of a model on its share of the data. Worker 0 also "
+      "runs the chief where the cluster has no chief task.");
+  lockstep::AddCommonFlags(parser, flags.common);
+  lockstep::AddJobFlags(parser, flags.job);
+  parser.app().add_flag("--evaluate", flags.evaluate,
+                        "Be the evaluator: score each checkpoint.");
+  parser.app()
+      .add_option("--device", flags.worker.device,
+                  "Where to compute: cpu, cuda, or auto for the fastest there "
+                  "is.")
+      ->capture_default_str();
+  parser.app()
+      .add_option("--compute_threads", flags.worker.compute_threads,
+                  "Threads of each large operation on the CPU; 0 for one per "
+                  "core.")
+      ->capture_default_str();
+  parser.app().add_option("--job_name", flags.worker.expected_job,
+                          "Refuse a chief that runs a job of another name.");
+  if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
+  return lockstep::Main(flags);
+}
