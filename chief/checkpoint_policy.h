@@ -13,8 +13,7 @@ namespace lockstep {
 class CheckpointPolicy {
  public:
   // The last checkpoint is that of `step`, at `now` (a fresh job: its start).
-  CheckpointPolicy(const CheckpointConfig& config, int64_t step,
-                   absl::Time now)
+  CheckpointPolicy(const CheckpointConfig& config, int64_t step, absl::Time now)
       : config_(config), last_step_(step), last_time_(now) {}
 
   bool Due(int64_t step, absl::Time now) const;

@@ -43,10 +43,9 @@ absl::Status ForEachPart(const StateMap& map, Visit visit) {
     const VariableSpec& variable = map.plan.variables[part.variable];
     const size_t element = ElementSize(variable.dtype);
     for (size_t tensor = 0; tensor <= map.slots.size(); ++tensor) {
-      LOCKSTEP_RETURN_IF_ERROR(visit(part, static_cast<int>(tensor),
-                                     TensorName(map, variable, tensor),
-                                     part.offset * element,
-                                     part.count * element));
+      LOCKSTEP_RETURN_IF_ERROR(visit(
+          part, static_cast<int>(tensor), TensorName(map, variable, tensor),
+          part.offset * element, part.count * element));
     }
   }
   return absl::OkStatus();

@@ -55,9 +55,8 @@ absl::Status FillReplicas(JobConfig& job, int num_workers) {
   }
   if (job.total_num_replicas != num_workers) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "total_num_replicas is ", job.total_num_replicas,
-        "; the cluster has ", num_workers,
-        " workers; make them equal, or leave the field out"));
+        "total_num_replicas is ", job.total_num_replicas, "; the cluster has ",
+        num_workers, " workers; make them equal, or leave the field out"));
   }
   if (job.initial_tokens < 0) job.initial_tokens = job.replicas_to_aggregate;
   return ValidateJobConfig(job);
@@ -168,6 +167,11 @@ absl::Status Chief::WaitForMembers() {
     }
     LOCKSTEP_RETURN_IF_ERROR(StopRequested());
     for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
+      // A worker that cannot start on this job would not do so later either.
+      if (absl::StrContains(dead.reason, kFailedPrefix)) {
+        return absl::AbortedError(
+            absl::StrCat(dead.task.ToString(), " ", dead.reason));
+      }
       members_.Buried(dead.task, dead.incarnation);  // holds nothing yet
     }
     absl::SleepFor(kTick);
@@ -234,8 +238,7 @@ absl::Status Chief::Handle(Event event) {
 
 absl::Status Chief::NextStep() {
   const int64_t step = loop_->step();
-  if (step > 0 && policy_->Due(step, clock_.Now()) &&
-      step < job_.train_steps) {
+  if (step > 0 && policy_->Due(step, clock_.Now()) && step < job_.train_steps) {
     if (checkpoint_running_) {
       spdlog::warn("step {}: no checkpoint, the one before is being written",
                    step);
@@ -289,9 +292,9 @@ absl::Status Chief::OnTake(const TakeDone& done) {
         absl::StrCat("an answer (", done.status.message(), ")");
     absl::SleepFor(kRetryPause);
   } else {
-    return absl::Status(done.status.code(),
-                        absl::StrCat("ps ", done.server, ": ",
-                                     done.status.message()));
+    return absl::Status(
+        done.status.code(),
+        absl::StrCat("ps ", done.server, ": ", done.status.message()));
   }
   Ask(loop_->OnTakeAgain(done.server, done.step));
   return absl::OkStatus();
@@ -307,8 +310,7 @@ absl::Status Chief::OnCommit(const CommitDone& done) {
     return NextStep();
   }
   if (absl::IsFailedPrecondition(done.status)) {
-    spdlog::warn("step {}: {}; taking again", done.step,
-                 done.status.message());
+    spdlog::warn("step {}: {}; taking again", done.step, done.status.message());
     Ask(loop_->OnCommitRefused());
     return absl::OkStatus();
   }
@@ -357,12 +359,11 @@ absl::Status Chief::Bury(const MembershipTable::Dead& dead) {
       spdlog::warn("{}: {}; trying again", name, expired.status().message());
       return absl::OkStatus();
     }
-    spdlog::warn("{} is gone ({}); it held {}{}{}", name, dead.reason,
-                 expired->held_announcement ? "an announcement" : "",
-                 expired->held_token ? "a token" : "",
-                 !expired->held_announcement && !expired->held_token
-                     ? "nothing"
-                     : "");
+    spdlog::warn(
+        "{} is gone ({}); it held {}{}{}", name, dead.reason,
+        expired->held_announcement ? "an announcement" : "",
+        expired->held_token ? "a token" : "",
+        !expired->held_announcement && !expired->held_token ? "nothing" : "");
   } else {
     spdlog::warn("{} is gone ({})", name, dead.reason);
   }
@@ -381,9 +382,8 @@ std::string Chief::MissingWorkers() const {
   std::vector<std::string> missing;
   for (const MembershipTable::Member& member : members_.Members()) {
     if (member.task.type != TaskType::kWorker) continue;
-    const bool announced =
-        std::find(announced_.begin(), announced_.end(), member.task.index) !=
-        announced_.end();
+    const bool announced = std::find(announced_.begin(), announced_.end(),
+                                     member.task.index) != announced_.end();
     if (announced) continue;
     std::string text = member.task.ToString();
     if (member.state == MembershipTable::State::kMissing) {

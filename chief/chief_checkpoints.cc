@@ -49,19 +49,17 @@ absl::Status Chief::StartCheckpoint() {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<float> scalars,
                             servers_.BeginSnapshot(step, committed_attempt_));
   checkpoint_running_ = true;
-  checkpoint_thread_ =
-      std::thread([this, step, scalars = std::move(scalars)] {
-        const absl::Status status = SaveCheckpoint(
-            store_, MakeManifest(step), map_, scalars, servers_.Access());
-        servers_.EndSnapshot();
-        if (status.ok()) {
-          if (auto pruned = store_.Prune(job_.checkpoint.keep); !pruned.ok()) {
-            spdlog::warn("old checkpoints stay: {}",
-                         pruned.status().message());
-          }
-        }
-        events_.Push(CheckpointDone{step, status});
-      });
+  checkpoint_thread_ = std::thread([this, step, scalars = std::move(scalars)] {
+    const absl::Status status = SaveCheckpoint(store_, MakeManifest(step), map_,
+                                               scalars, servers_.Access());
+    servers_.EndSnapshot();
+    if (status.ok()) {
+      if (auto pruned = store_.Prune(job_.checkpoint.keep); !pruned.ok()) {
+        spdlog::warn("old checkpoints stay: {}", pruned.status().message());
+      }
+    }
+    events_.Push(CheckpointDone{step, status});
+  });
   return absl::OkStatus();
 }
 

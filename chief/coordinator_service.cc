@@ -205,10 +205,9 @@ void CoordinatorService::HandleGetStatus(
   response.set_train_steps(options_.job.train_steps);
   response.set_last_checkpoint_step(view.last_checkpoint_step);
   *response.mutable_training_time() = ToProto(view.training_time);
-  response.set_examples_per_second(view.steps_per_second *
-                                   options_.job.replicas_to_aggregate *
-                                   static_cast<double>(
-                                       options_.job.batch_size));
+  response.set_examples_per_second(
+      view.steps_per_second * options_.job.replicas_to_aggregate *
+      static_cast<double>(options_.job.batch_size));
   if (view.evaluation.has_value()) {
     v1::EvaluationStatus& evaluation = *response.mutable_evaluation();
     evaluation.set_global_step(view.evaluation->step);
@@ -256,8 +255,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Leave(
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportEvaluation(
     grpc::CallbackServerContext* context,
-    const v1::ReportEvaluationRequest* request,
-    v1::ReportEvaluationResponse*) {
+    const v1::ReportEvaluationRequest* request, v1::ReportEvaluationResponse*) {
   return Answer(context, HandleReportEvaluation(*request));
 }
 

@@ -19,7 +19,8 @@ namespace lockstep {
 //
 // Threads: safe to share; gRPC calls it from its own threads.
 // Borrows: the tables and the clock, which must outlive the gRPC server.
-class CoordinatorService final : public v1::CoordinatorService::CallbackService {
+class CoordinatorService final
+    : public v1::CoordinatorService::CallbackService {
  public:
   struct Options {
     std::string job_id;
@@ -30,12 +31,12 @@ class CoordinatorService final : public v1::CoordinatorService::CallbackService 
     std::function<void(const std::string& reason)> on_stop;
   };
 
-  CoordinatorService(Options options, MembershipTable& members,
-                     JobBoard& board, const Clock& clock);
+  CoordinatorService(Options options, MembershipTable& members, JobBoard& board,
+                     const Clock& clock);
 
-  grpc::ServerUnaryReactor* Register(
-      grpc::CallbackServerContext* context, const v1::RegisterRequest* request,
-      v1::RegisterResponse* response) override;
+  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
+                                     const v1::RegisterRequest* request,
+                                     v1::RegisterResponse* response) override;
   grpc::ServerUnaryReactor* DescribeModel(
       grpc::CallbackServerContext* context,
       const v1::DescribeModelRequest* request,

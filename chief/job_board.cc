@@ -39,12 +39,13 @@ absl::Status JobBoard::Describe(const std::vector<VariableSpec>& variables) {
     if (variables[i] == variables_[i]) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "variables[", i, "] is ", ToString(variables[i]), " here and ",
-        ToString(variables_[i]), " on the worker that came first; start all workers alike"));
+        ToString(variables_[i]),
+        " on the worker that came first; start all workers alike"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the model has ", variables.size(), " variables here and ",
-      variables_.size(),
-      " on the worker that came first; start all workers alike"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the model has ", variables.size(), " variables here and ",
+                   variables_.size(),
+                   " on the worker that came first; start all workers alike"));
 }
 
 std::vector<VariableSpec> JobBoard::variables() const {

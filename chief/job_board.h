@@ -71,8 +71,7 @@ class JobBoard {
   void SetEpoch(uint64_t epoch) ABSL_LOCKS_EXCLUDED(mutex_);
   void StartTraining(int64_t global_step, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void Stepped(int64_t global_step, absl::Time now)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Stepped(int64_t global_step, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
   void Checkpointed(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetWaits(std::vector<Wait> waits) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -11,8 +11,8 @@ MembershipTable::MembershipTable(const std::vector<TaskId>& tasks,
   for (const TaskId& task : tasks) entries_[task].member.task = task;
 }
 
-absl::Status MembershipTable::Register(const TaskId& task,
-                                       uint64_t incarnation, absl::Time now) {
+absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
+                                       absl::Time now) {
   MutexLock lock(mutex_);
   auto found = entries_.find(task);
   if (found == entries_.end()) {
@@ -31,15 +31,14 @@ absl::Status MembershipTable::Register(const TaskId& task,
         member.incarnation, "; register with a new incarnation"));
   }
   if (incarnation > member.incarnation && member.state == State::kAlive) {
-    entry.unburied.push_back({task, member.incarnation,
-                              "replaced by a newer incarnation"});
+    entry.unburied.push_back(
+        {task, member.incarnation, "replaced by a newer incarnation"});
     member.state = State::kDead;
     member.since = now;
   }
   if (!entry.unburied.empty()) {
-    return absl::UnavailableError(
-        absl::StrCat("the predecessor of ", task.ToString(),
-                     " is being cleaned up; retry"));
+    return absl::UnavailableError(absl::StrCat(
+        "the predecessor of ", task.ToString(), " is being cleaned up; retry"));
   }
   if (incarnation != member.incarnation) member.progress = Progress();
   member.incarnation = incarnation;
@@ -104,8 +103,7 @@ std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
   std::vector<Dead> dead;
   for (auto& [task, entry] : entries_) {
     Member& member = entry.member;
-    if (member.state == State::kAlive &&
-        now - member.last_heartbeat > lease_) {
+    if (member.state == State::kAlive && now - member.last_heartbeat > lease_) {
       member.state = State::kDead;
       member.since = now;
       entry.unburied.push_back(

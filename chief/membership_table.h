@@ -88,8 +88,7 @@ class MembershipTable {
   Member Get(const TaskId& task) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Tasks of `type` that are not alive, ascending.
-  std::vector<TaskId> NotAlive(TaskType type) const
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<TaskId> NotAlive(TaskType type) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Entry {

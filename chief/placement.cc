@@ -26,9 +26,9 @@ absl::Status CheckVariable(const VariableSpec& variable,
         "two variables are named \"", variable.name, "\"; rename one"));
   }
   if (ElementSize(variable.dtype) == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "variable \"", variable.name, "\" has an unknown dtype, ",
-        static_cast<int>(variable.dtype)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable \"", variable.name, "\" has an unknown dtype, ",
+                     static_cast<int>(variable.dtype)));
   }
   int64_t elements = 1;
   for (int64_t dim : variable.shape) {
@@ -73,10 +73,9 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
     const int64_t size = ElementSize(variables[v].dtype);
     const int64_t limit = max_part_bytes / size;
     if (limit < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("max_part_bytes is ", max_part_bytes,
-                       "; it must be at least the ", size,
-                       " bytes of an element of \"", variables[v].name, "\""));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "max_part_bytes is ", max_part_bytes, "; it must be at least the ",
+          size, " bytes of an element of \"", variables[v].name, "\""));
     }
     const int64_t elements = NumElements(variables[v].shape);
     const int64_t parts = plan.parts.size() + (elements - 1) / limit + 1;
@@ -86,8 +85,8 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
       const int server = static_cast<int>(
           std::min_element(load.begin(), load.end()) - load.begin());
       load[server] += count * size;
-      plan.parts.push_back({static_cast<int>(v), offset, count, server,
-                            next_index[server]++});
+      plan.parts.push_back(
+          {static_cast<int>(v), offset, count, server, next_index[server]++});
     }
   }
   return plan;

@@ -186,7 +186,7 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
   LOCKSTEP_RETURN_IF_ERROR(
       FromGrpcStatus(stub_->BeginSnapshot(&context, request, &response)));
   return ShardSnapshot{response.global_step(),
-                  {response.scalars().begin(), response.scalars().end()}};
+                       {response.scalars().begin(), response.scalars().end()}};
 }
 
 absl::Status ShardControlClient::ReadSnapshot(int first_part, int num_parts,
@@ -204,9 +204,9 @@ absl::Status ShardControlClient::ReadSnapshot(int first_part, int num_parts,
   TensorPayload payload;
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
   if (payload.size != bytes.size()) {
-    return absl::InternalError(
-        absl::StrCat("ReadSnapshot answered ", payload.size, " bytes; ",
-                     bytes.size(), " were asked for"));
+    return absl::InternalError(absl::StrCat("ReadSnapshot answered ",
+                                            payload.size, " bytes; ",
+                                            bytes.size(), " were asked for"));
   }
   payload.CopyTo(bytes.data());
   return absl::OkStatus();

@@ -68,9 +68,8 @@ absl::StatusOr<std::vector<float>> ShardGroupClient::BeginSnapshot(
     absl::StatusOr<ShardSnapshot> snapshot = clients_[i]->BeginSnapshot();
     if (!snapshot.ok()) return Named(i, snapshot.status());
     if (snapshot->global_step != step) {
-      return absl::InternalError(absl::StrCat("ps ", i, " is at step ",
-                                              snapshot->global_step, ", not ",
-                                              step));
+      return absl::InternalError(absl::StrCat(
+          "ps ", i, " is at step ", snapshot->global_step, ", not ", step));
     }
     scalars = std::move(snapshot->scalars);
   }

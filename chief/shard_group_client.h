@@ -35,12 +35,11 @@ class ShardGroupClient {
   // Creates every part with its initial value.
   absl::StatusOr<StateMap> Create(const JobConfig& job, const Plan& plan);
 
-  absl::StatusOr<std::vector<float>> Restore(
-      const CheckpointReader& checkpoint, const StateMap& map);
+  absl::StatusOr<std::vector<float>> Restore(const CheckpointReader& checkpoint,
+                                             const StateMap& map);
 
   // Opens the servers, ps task 0 last: no token before all are open.
-  absl::Status Activate(int64_t global_step,
-                        const std::vector<float>& scalars);
+  absl::Status Activate(int64_t global_step, const std::vector<float>& scalars);
 
   // Copies the state of `step`, which ps task 0 has committed, aside on all
   // servers. `attempt` is the one that was committed.

@@ -74,8 +74,8 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
     if (!Transient(status)) return status;
     if (absl::Now() - reported > kReportEvery) {
       reported = absl::Now();
-      spdlog::info("waiting for the chief at {} since {}: {}",
-                   options_.address, absl::FormatDuration(reported - began),
+      spdlog::info("waiting for the chief at {} since {}: {}", options_.address,
+                   absl::FormatDuration(reported - began),
                    std::string(status.message()));
     }
     Pause(kRetryPause);
@@ -91,8 +91,8 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
   }
   spdlog::info("registered with the chief at {}, job {}", options_.address,
                membership.job_id);
-  heartbeats_ = std::thread(
-      [this, interval = membership.job.heartbeat_interval] {
+  heartbeats_ =
+      std::thread([this, interval = membership.job.heartbeat_interval] {
         Heartbeats(interval);
       });
   return membership;
@@ -174,8 +174,7 @@ void ChiefClient::AskToStop(const std::string& reason) {
   // Nobody to ask: then nobody can make a checkpoint either.
   const grpc::Status status = stub_->Stop(&context, request, &response);
   if (!status.ok()) {
-    spdlog::warn("could not ask the chief to stop: {}",
-                 status.error_message());
+    spdlog::warn("could not ask the chief to stop: {}", status.error_message());
   }
 }
 
@@ -183,7 +182,8 @@ void ChiefClient::Leave(const std::string& reason) {
   v1::LeaveRequest request;
   *request.mutable_identity() = Identity();
   request.set_reason(reason);
-  if (options_.progress) *request.mutable_progress() = ToProto(options_.progress());
+  if (options_.progress)
+    *request.mutable_progress() = ToProto(options_.progress());
   grpc::ClientContext context;
   Prepare(context);
   v1::LeaveResponse response;
@@ -264,7 +264,8 @@ void ChiefClient::End(const absl::Status& status, bool lease_lost) {
 bool ChiefClient::Beat(absl::Time& last_answer) {
   v1::HeartbeatRequest request;
   *request.mutable_identity() = Identity();
-  if (options_.progress) *request.mutable_progress() = ToProto(options_.progress());
+  if (options_.progress)
+    *request.mutable_progress() = ToProto(options_.progress());
   grpc::ClientContext context;
   Prepare(context);
   v1::HeartbeatResponse response;

@@ -31,7 +31,7 @@ namespace lockstep {
 class ChiefClient {
  public:
   struct Options {
-    std::string address;       // of the chief
+    std::string address;  // of the chief
     TaskId task;
     std::string own_address;   // where this process serves
     std::string expected_job;  // job name to insist on; empty: any
@@ -97,8 +97,7 @@ class ChiefClient {
   bool WaitForEnd(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Called once, from the heartbeat thread, when ended() becomes true.
-  void set_on_end(std::function<void()> on_end)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void set_on_end(std::function<void()> on_end) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   v1::Identity Identity() const ABSL_LOCKS_EXCLUDED(mutex_);

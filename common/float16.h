@@ -18,7 +18,7 @@ struct Float16 {
 
 // Exact, also for subnormals. A NaN keeps its sign and its fraction.
 inline float ToFloat(Float16 half) {
-  const uint32_t sign = static_cast<uint32_t>(half.bits & 0x8000u) << 16;
+  const uint32_t sign = (half.bits & 0x8000u) << 16;
   const uint32_t exponent = (half.bits >> 10) & 0x1fu;
   const uint32_t fraction = half.bits & 0x3ffu;
   if (exponent == 0x1f) {

@@ -48,10 +48,8 @@ class Cursor {
     out.reserve(size);
     while (out.size() < size) {
       const grpc::Slice& slice = slices_[index_];
-      const size_t piece =
-          std::min(size - out.size(), slice.size() - offset_);
-      out.append(reinterpret_cast<const char*>(slice.begin()) + offset_,
-                 piece);
+      const size_t piece = std::min(size - out.size(), slice.size() - offset_);
+      out.append(reinterpret_cast<const char*>(slice.begin()) + offset_, piece);
       Advance(piece);
     }
     return out;
@@ -69,8 +67,8 @@ class Cursor {
         continue;
       }
       grpc_slice whole = slice.c_slice();
-      payload.slices.emplace_back(
-          grpc_slice_sub(whole, offset_, slice.size()), grpc::Slice::STEAL_REF);
+      payload.slices.emplace_back(grpc_slice_sub(whole, offset_, slice.size()),
+                                  grpc::Slice::STEAL_REF);
       grpc_slice_unref(whole);
     }
     position_ = total_;
@@ -121,16 +119,14 @@ std::string FieldPrefix(uint64_t tag, size_t length) {
   return out;
 }
 
-absl::Status ReadHeader(Cursor& cursor,
-                        google::protobuf::MessageLite& header) {
+absl::Status ReadHeader(Cursor& cursor, google::protobuf::MessageLite& header) {
   uint64_t length = 0;
   LOCKSTEP_RETURN_IF_ERROR(cursor.ReadVarint("header length", length));
   if (length > cursor.remaining() || length > kMaxHeaderBytes) {
     return cursor.Error(absl::StrCat("header of ", length, " bytes"));
   }
   if (!header.MergeFromString(cursor.ReadString(length))) {
-    return cursor.Error(
-        absl::StrCat("header is no ", header.GetTypeName()));
+    return cursor.Error(absl::StrCat("header is no ", header.GetTypeName()));
   }
   return absl::OkStatus();
 }

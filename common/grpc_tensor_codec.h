@@ -53,9 +53,9 @@ absl::Status DecodeMessage(const grpc::ByteBuffer& buffer,
 // sent.
 struct FilledSlice {
   explicit FilledSlice(size_t size)
-      : memory(new std::byte[size]),
-        slice(memory, size,
-              [](void* bytes) { delete[] static_cast<std::byte*>(bytes); }) {}
+      : memory(new std::byte[size]), slice(memory, size, [](void* bytes) {
+          delete[] static_cast<std::byte*>(bytes);
+        }) {}
   std::byte* const memory;
   grpc::Slice slice;
 };

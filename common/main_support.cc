@@ -49,8 +49,7 @@ absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
   std::ifstream file(flags.file, std::ios::binary);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
-    return absl::NotFoundError(
-        absl::StrCat("--job: cannot read ", flags.file));
+    return absl::NotFoundError(absl::StrCat("--job: cannot read ", flags.file));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job,
                             ParseJobText(text.str(), flags.file));
@@ -68,8 +67,7 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
   LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, LoadTfConfig(flags.tf_config));
   LOCKSTEP_ASSIGN_OR_RETURN(Cluster cluster, Cluster::Make(config));
   LOCKSTEP_RETURN_IF_ERROR(RequireTaskType(cluster, allowed, program));
-  LOCKSTEP_RETURN_IF_ERROR(
-      InitLog(cluster.self().ToString(), flags.log_level));
+  LOCKSTEP_RETURN_IF_ERROR(InitLog(cluster.self().ToString(), flags.log_level));
   for (const std::string& warning : cluster.warnings()) {
     spdlog::warn("{}", warning);
   }
@@ -96,8 +94,7 @@ int ExitCodeFor(const absl::Status& status) {
   return absl::IsUnavailable(status) ? kExitLost : kExitFailed;
 }
 
-SignalGate::SignalGate()
-    : watcher_([this](int signal) { OnSignal(signal); }) {}
+SignalGate::SignalGate() : watcher_([this](int signal) { OnSignal(signal); }) {}
 
 void SignalGate::SetHandler(
     std::function<void(const std::string& reason)> handler) {

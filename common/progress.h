@@ -10,16 +10,18 @@ namespace lockstep {
 
 // The reason with which a worker leaves when its data is used up.
 inline constexpr char kEndOfInput[] = "end of input";
+// What the reason starts with when a worker cannot take part at all.
+inline constexpr char kFailedPrefix[] = "failed: ";
 
 // Progress is what a worker reports of itself with each heartbeat, since its
 // incarnation began. Passes, not parts, are counted: a pass whose gradient was
 // not needed is stale, whether its bytes were sent or not.
 struct Progress {
   int64_t local_step = 0;
-  int64_t passes = 0;     // gradients computed
-  int64_t accepted = 0;   // passes that counted
-  int64_t stale = 0;      // passes that came too late or were not needed
-  int64_t duplicate = 0;  // parts that had counted already
+  int64_t passes = 0;      // gradients computed
+  int64_t accepted = 0;    // passes that counted
+  int64_t stale = 0;       // passes that came too late or were not needed
+  int64_t duplicate = 0;   // parts that had counted already
   absl::Duration waiting;  // in all, for servers, tokens and data
   double loss = 0;         // mean loss of the last pass
   int64_t examples = 0;    // computed on

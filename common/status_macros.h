@@ -7,12 +7,12 @@
 #include "absl/status/statusor.h"
 
 // Leaves the enclosing function with the status of `expr` unless it is OK.
-#define LOCKSTEP_RETURN_IF_ERROR(expr)             \
-  do {                                             \
-    absl::Status lockstep_status = (expr);         \
-    if (!lockstep_status.ok()) {                   \
-      return lockstep_status;                      \
-    }                                              \
+#define LOCKSTEP_RETURN_IF_ERROR(expr)     \
+  do {                                     \
+    absl::Status lockstep_status = (expr); \
+    if (!lockstep_status.ok()) {           \
+      return lockstep_status;              \
+    }                                      \
   } while (false)
 
 // Declares or assigns `lhs` from the value of a StatusOr, or leaves the

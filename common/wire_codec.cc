@@ -18,9 +18,9 @@ absl::StatusOr<Sender> FromProto(const v1::Identity& identity) {
   LOCKSTEP_ASSIGN_OR_RETURN(sender.task.type,
                             ParseTaskType(identity.task_type()));
   if (identity.task_index() < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("identity.task_index is ", identity.task_index(),
-                     "; it must be 0 or more"));
+    return absl::InvalidArgumentError(absl::StrCat("identity.task_index is ",
+                                                   identity.task_index(),
+                                                   "; it must be 0 or more"));
   }
   if (identity.incarnation() == 0) {
     return absl::InvalidArgumentError(
@@ -98,8 +98,8 @@ absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
                        part.server >= 0 && part.server < num_servers;
     if (!known || part.index != next[part.server]++ || part.offset < 0 ||
         part.count < 1 ||
-        part.count > NumElements(plan.variables[part.variable].shape) -
-                         part.offset) {
+        part.count >
+            NumElements(plan.variables[part.variable].shape) - part.offset) {
       return absl::InvalidArgumentError(absl::StrCat(
           "plan: part ", plan.parts.size(), " (", proto.ShortDebugString(),
           ") does not fit its variable or the ", num_servers, " servers"));
@@ -140,16 +140,11 @@ v1::WorkerProgress ToProto(const Progress& progress) {
 }
 
 Progress FromProto(const v1::WorkerProgress& progress) {
-  return {progress.local_step(),
-          progress.passes(),
-          progress.accepted(),
-          progress.stale(),
-          progress.duplicate(),
-          FromProto(progress.waiting()),
-          progress.loss(),
-          progress.examples(),
-          progress.activity(),
-          FromProto(progress.activity_age())};
+  return {progress.local_step(), progress.passes(),
+          progress.accepted(),   progress.stale(),
+          progress.duplicate(),  FromProto(progress.waiting()),
+          progress.loss(),       progress.examples(),
+          progress.activity(),   FromProto(progress.activity_age())};
 }
 
 }  // namespace lockstep

@@ -17,10 +17,10 @@ fi
 cmake --build build/release --target ps_server worker chief lockstep
 
 job=deploy/jobs/fashion_mnist
-if [ -e checkpoints/fashion_mnist ]; then
-  say "checkpoints/fashion_mnist is there: training goes on from it;" \
-    "remove that folder to start anew"
-fi
-say "training, about a minute: $job/job.textproto on $job/cluster.json"
+# A folder of its own for each run, so that none goes on from the one before.
+checkpoints=checkpoints/fashion_mnist/$(date +%Y%m%d-%H%M%S)
+say "training, about half a minute: $job/job.textproto on $job/cluster.json;" \
+  "checkpoints in $checkpoints"
 exec build/release/bin/lockstep run \
-  --cluster "$job/cluster.json" --job "$job/job.textproto" "$@"
+  --cluster "$job/cluster.json" --job "$job/job.textproto" \
+  --set "checkpoint.directory=$checkpoints" "$@"

@@ -28,15 +28,13 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
       new PsServer(options, cluster.self().index, DrawIncarnation(),
                    std::move(chief), clock));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      ps->server_,
-      GrpcServer::Start(address,
-                        {&ps->parameters_, &ps->sync_, &ps->control_}));
+      ps->server_, GrpcServer::Start(
+                       address, {&ps->parameters_, &ps->sync_, &ps->control_}));
   return ps;
 }
 
-PsServer::PsServer(const Options& options, int task_index,
-                   uint64_t incarnation, ChiefClient::Options chief,
-                   const Clock& clock)
+PsServer::PsServer(const Options& options, int task_index, uint64_t incarnation,
+                   ChiefClient::Options chief, const Clock& clock)
     : clock_(clock),
       host_({task_index, incarnation, options.state_dir}),
       parameters_(host_, clock),

@@ -32,8 +32,9 @@ class PsServer {
   // Listens on the task's address.
   //
   //   kUnavailable  the port is taken
-  static absl::StatusOr<std::unique_ptr<PsServer>> Start(
-      const Cluster& cluster, const Options& options, const Clock& clock);
+  static absl::StatusOr<std::unique_ptr<PsServer>> Start(const Cluster& cluster,
+                                                         const Options& options,
+                                                         const Clock& clock);
   ~PsServer();
 
   // Serves until the job ends.

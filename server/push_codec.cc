@@ -28,19 +28,16 @@ v1::PushOutcome ToProto(PushOutcome outcome) {
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard) {
   Push push;
-  push.pass = {header.identity().task_index(),
-               header.identity().incarnation(), header.local_step(),
-               header.pass(), header.slot()};
+  push.pass = {header.identity().task_index(), header.identity().incarnation(),
+               header.local_step(), header.pass(), header.slot()};
   push.attempt = header.attempt();
   push.first_part = header.parts().first_part();
   LOCKSTEP_ASSIGN_OR_RETURN(
       size_t size, shard.SizeOf(push.first_part, header.parts().num_parts()));
   if (payload.size != size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("payload has ", payload.size, " bytes; parts ",
-                     push.first_part, " to ",
-                     push.first_part + header.parts().num_parts() - 1,
-                     " have ", size));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "payload has ", payload.size, " bytes; parts ", push.first_part, " to ",
+        push.first_part + header.parts().num_parts() - 1, " have ", size));
   }
   auto owner = std::make_shared<std::vector<grpc::Slice>>(payload.slices);
   size_t index = 0;

@@ -30,10 +30,9 @@ absl::StatusOr<std::vector<PartSpec>> ToParts(
     if (part.variable() < 0 ||
         part.variable() >= static_cast<int>(variables.size()) ||
         part.index() != static_cast<int>(parts.size())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("parts[", parts.size(), "] names variable ",
-                       part.variable(), " of ", variables.size(),
-                       " and has index ", part.index()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "parts[", parts.size(), "] names variable ", part.variable(), " of ",
+          variables.size(), " and has index ", part.index()));
     }
     parts.push_back({part.variable(), part.offset(), part.count(),
                      variables[part.variable()].dtype});
@@ -99,8 +98,8 @@ absl::Status ShardControlService::HandleCreateShard(
 }
 
 grpc::ServerUnaryReactor* ShardControlService::CreateShard(
-    grpc::CallbackServerContext* context,
-    const v1::CreateShardRequest* request, v1::CreateShardResponse* response) {
+    grpc::CallbackServerContext* context, const v1::CreateShardRequest* request,
+    v1::CreateShardResponse* response) {
   return Answer(context, HandleCreateShard(*request, *response));
 }
 
@@ -144,8 +143,8 @@ absl::Status ShardControlService::HandleActivate(
                             CheckedShard(request.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<StepGate::Answer> answers,
-      shard->Activate(request.global_step(), {request.scalars().begin(),
-                                              request.scalars().end()}));
+      shard->Activate(request.global_step(),
+                      {request.scalars().begin(), request.scalars().end()}));
   sync_.Finish(answers);
   return absl::OkStatus();
 }
@@ -190,9 +189,8 @@ absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
     for (int worker : gate->Members()) response.add_workers(worker);
     // The gate refuses an attempt that has been given up, so it goes first;
     // its tokens go out after the values have been committed.
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        std::vector<StepGate::Answer> tokens,
-        gate->Commit(request.step(), request.attempt()));
+    LOCKSTEP_ASSIGN_OR_RETURN(std::vector<StepGate::Answer> tokens,
+                              gate->Commit(request.step(), request.attempt()));
     LOCKSTEP_ASSIGN_OR_RETURN(
         ShardAnswers answers,
         shard->engine().Commit(request.step(), request.attempt()));
@@ -236,8 +234,8 @@ absl::Status ShardControlService::HandleExpireWorker(
   }
   response.set_step(step);
   response.set_attempt(attempt);
-  spdlog::info("worker {} is gone ({}); step {}, attempt {}",
-               request.worker(), request.reason(), step, attempt);
+  spdlog::info("worker {} is gone ({}); step {}, attempt {}", request.worker(),
+               request.reason(), step, attempt);
   return absl::OkStatus();
 }
 
@@ -278,9 +276,9 @@ absl::Status ShardControlService::HandleReadSnapshot(
   FilledSlice filled(size);
   v1::ReadSnapshotHeader header;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      int64_t step, shard->ReadSnapshot(range.first_part(), range.num_parts(),
-                                        message.selector().tensor(),
-                                        {filled.memory, size}));
+      int64_t step,
+      shard->ReadSnapshot(range.first_part(), range.num_parts(),
+                          message.selector().tensor(), {filled.memory, size}));
   header.set_global_step(step);
   response = EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
   return absl::OkStatus();
@@ -293,8 +291,8 @@ grpc::ServerUnaryReactor* ShardControlService::ReadSnapshot(
 }
 
 grpc::ServerUnaryReactor* ShardControlService::EndSnapshot(
-    grpc::CallbackServerContext* context,
-    const v1::EndSnapshotRequest* request, v1::EndSnapshotResponse*) {
+    grpc::CallbackServerContext* context, const v1::EndSnapshotRequest* request,
+    v1::EndSnapshotResponse*) {
   absl::StatusOr<std::shared_ptr<Shard>> shard = CheckedShard(request->chief());
   if (!shard.ok()) return Answer(context, shard.status());
   (*shard)->EndSnapshot();
@@ -314,8 +312,8 @@ absl::Status ShardControlService::HandleCloseTokens(
 }
 
 grpc::ServerUnaryReactor* ShardControlService::CloseTokens(
-    grpc::CallbackServerContext* context,
-    const v1::CloseTokensRequest* request, v1::CloseTokensResponse*) {
+    grpc::CallbackServerContext* context, const v1::CloseTokensRequest* request,
+    v1::CloseTokensResponse*) {
   return Answer(context, HandleCloseTokens(*request));
 }
 

@@ -18,10 +18,10 @@ namespace shard_control_internal {
 // The RPCs that carry tensors are handled as raw bytes, the others as
 // messages; this spells out which are which.
 using S = v1::ShardControlService;
-using Base = S::WithCallbackMethod_TakeEpoch<S::WithCallbackMethod_CreateShard<
-    S::WithRawCallbackMethod_WriteParts<S::WithCallbackMethod_Activate<
-        S::WithCallbackMethod_TakeAndApply<S::WithCallbackMethod_Commit<
-            S::WithCallbackMethod_ExpireWorker<
+using Base = S::WithCallbackMethod_TakeEpoch<
+    S::WithCallbackMethod_CreateShard<S::WithRawCallbackMethod_WriteParts<
+        S::WithCallbackMethod_Activate<S::WithCallbackMethod_TakeAndApply<
+            S::WithCallbackMethod_Commit<S::WithCallbackMethod_ExpireWorker<
                 S::WithCallbackMethod_BeginSnapshot<
                     S::WithRawCallbackMethod_ReadSnapshot<
                         S::WithCallbackMethod_EndSnapshot<
@@ -39,10 +39,9 @@ class ShardControlService final : public shard_control_internal::Base {
   ShardControlService(ShardHost& host, ParameterService& parameters,
                       SyncService& sync, const Clock& clock);
 
-  grpc::ServerUnaryReactor* TakeEpoch(
-      grpc::CallbackServerContext* context,
-      const v1::TakeEpochRequest* request,
-      v1::TakeEpochResponse* response) override;
+  grpc::ServerUnaryReactor* TakeEpoch(grpc::CallbackServerContext* context,
+                                      const v1::TakeEpochRequest* request,
+                                      v1::TakeEpochResponse* response) override;
   grpc::ServerUnaryReactor* CreateShard(
       grpc::CallbackServerContext* context,
       const v1::CreateShardRequest* request,

@@ -20,10 +20,9 @@ absl::Status ShardHost::CheckJob(const std::string& job_id) const {
                      " has not registered with its chief yet; retry"));
   }
   if (job_id == job_id_) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("identity.job_id is \"", job_id, "\"; ps ",
-                   options_.task_index, " belongs to \"", job_id_,
-                   "\"; check the addresses in TF_CONFIG"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "identity.job_id is \"", job_id, "\"; ps ", options_.task_index,
+      " belongs to \"", job_id_, "\"; check the addresses in TF_CONFIG"));
 }
 
 absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id) {
@@ -36,17 +35,15 @@ absl::Status ShardHost::CheckChief(const std::string& job_id, uint64_t epoch) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
   if (epoch < epoch_ || epoch == 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("epoch ", epoch, " is over; a newer chief has epoch ",
-                     epoch_));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "epoch ", epoch, " is over; a newer chief has epoch ", epoch_));
   }
   epoch_ = epoch;
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
-    const std::string& job_id, const TaskId& task,
-    uint64_t incarnation) const {
+    const std::string& job_id, const TaskId& task, uint64_t incarnation) const {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
   auto expired = expired_.find(task.index);

@@ -43,9 +43,8 @@ absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
         sender.task.ToString(), " is no worker and takes no tokens"));
   }
   if (shard->gate() == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("ps ", host_.task_index(),
-                     " has no token queue; ask ps 0"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "ps ", host_.task_index(), " has no token queue; ask ps 0"));
   }
   return shard;
 }
@@ -56,10 +55,9 @@ absl::Status SyncService::HandleAnnounce(const v1::AnnounceRequest& request,
                             Admit(request.identity()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       StepGate::Announced announced,
-      shard->gate()->Announce({request.identity().task_index(),
-                               request.identity().incarnation(),
-                               request.local_step(), request.pass(),
-                               request.slot()}));
+      shard->gate()->Announce(
+          {request.identity().task_index(), request.identity().incarnation(),
+           request.local_step(), request.pass(), request.slot()}));
   response.set_attempt(announced.attempt);
   response.set_global_step(announced.global_step);
   switch (announced.decision) {

@@ -23,10 +23,9 @@ class SyncService final : public v1::SyncService::CallbackService {
   grpc::ServerUnaryReactor* Announce(grpc::CallbackServerContext* context,
                                      const v1::AnnounceRequest* request,
                                      v1::AnnounceResponse* response) override;
-  grpc::ServerUnaryReactor* TakeToken(
-      grpc::CallbackServerContext* context,
-      const v1::TakeTokenRequest* request,
-      v1::TakeTokenResponse* response) override;
+  grpc::ServerUnaryReactor* TakeToken(grpc::CallbackServerContext* context,
+                                      const v1::TakeTokenRequest* request,
+                                      v1::TakeTokenResponse* response) override;
 
   // Answers waits that have ended.
   void Finish(const std::vector<StepGate::Answer>& answers);

@@ -52,8 +52,7 @@ void ChunkTransfer::Pump(int server) {
   }
 }
 
-void ChunkTransfer::Done(int server, size_t chunk,
-                         const absl::Status& status) {
+void ChunkTransfer::Done(int server, size_t chunk, const absl::Status& status) {
   bool more = false;
   {
     MutexLock lock(mutex_);

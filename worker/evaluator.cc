@@ -102,9 +102,10 @@ absl::StatusOr<Evaluation> Evaluator::Score(
   for (size_t i = 0; i < variables.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(checkpoint.CheckVariable(variables[i]));
     const absl::Span<std::byte> value = memory_->value(i);
-    LOCKSTEP_RETURN_IF_ERROR(checkpoint.Read(
-        variables[i].name, absl::MakeSpan(reinterpret_cast<float*>(value.data()),
-                                          value.size() / sizeof(float))));
+    LOCKSTEP_RETURN_IF_ERROR(
+        checkpoint.Read(variables[i].name,
+                        absl::MakeSpan(reinterpret_cast<float*>(value.data()),
+                                       value.size() / sizeof(float))));
   }
   const std::vector<ConstTensor> views = ValueViews(variables, *memory_);
   Evaluation total;

@@ -53,8 +53,7 @@ absl::StatusOr<GradientResult> ModelGradientSource::Compute(int64_t index) {
   LOCKSTEP_ASSIGN_OR_RETURN(Batch batch, batches_.Get(index));
   BatchView view;
   view.images = ConstTensor::Of<float>(
-      batch.images,
-      {batch.size, input_.height, input_.width, input_.channels});
+      batch.images, {batch.size, input_.height, input_.width, input_.channels});
   view.labels = batch.labels;
   LOCKSTEP_ASSIGN_OR_RETURN(
       double loss, model_.Gradients(backend_, view, values_, gradients_));

@@ -58,10 +58,8 @@ absl::StatusOr<Token> TrainingLoop::StrictPass(Token token) {
   LOCKSTEP_ASSIGN_OR_RETURN(int64_t pulled, client_.Pull(token.step));
   if (pulled != token.step) return NextToken(0);  // too slow: the step is over
   LOCKSTEP_RETURN_IF_ERROR(Compute(BatchOf(pass_)));
-  LOCKSTEP_ASSIGN_OR_RETURN(Announcement announcement,
-                            client_.Announce(pass_));
-  bool selected =
-      announcement.decision == Announcement::Decision::kSelected;
+  LOCKSTEP_ASSIGN_OR_RETURN(Announcement announcement, client_.Announce(pass_));
+  bool selected = announcement.decision == Announcement::Decision::kSelected;
   int64_t attempt = selected ? announcement.attempt : 0;
   bool counted = false;
   while (true) {

@@ -75,9 +75,8 @@ absl::Status Worker::LoadData(const JobConfig& job) {
   if (data_.has_value()) return absl::OkStatus();
   LOCKSTEP_ASSIGN_OR_RETURN(
       data_, LoadImageDataset(job.data.train_images, job.data.train_labels));
-  spdlog::info("{} training examples of {}x{}, {} classes",
-               data_->num_examples, data_->height, data_->width,
-               data_->classes);
+  spdlog::info("{} training examples of {}x{}, {} classes", data_->num_examples,
+               data_->height, data_->width, data_->classes);
   return absl::OkStatus();
 }
 
@@ -95,8 +94,9 @@ absl::Status Worker::RunOnce() {
                             chief_.Register());
   const absl::Status status = Judge(Train(membership));
   if (!chief_.lease_lost()) {
-    std::string reason(status.message());
+    std::string reason = absl::StrCat(kFailedPrefix, status.message());
     if (status.ok()) reason = "done";
+    if (absl::IsCancelled(status)) reason = std::string(status.message());
     if (absl::IsOutOfRange(status)) reason = kEndOfInput;
     meter_.Begin("leaves", false);
     chief_.Leave(reason);
@@ -120,22 +120,20 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   meter_.Begin("waits for the variables", true);
   int64_t step = 0;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      Plan plan,
-      chief_.WaitForPlan(static_cast<int>(servers_.size()), step));
+      Plan plan, chief_.WaitForPlan(static_cast<int>(servers_.size()), step));
   ParameterMemory memory(plan.variables);
-  ParameterClient client(
-      {servers_,
-       {membership.job_id, task_, membership.incarnation},
-       job.max_part_bytes},
-      plan, memory);
+  ParameterClient client({servers_,
+                          {membership.job_id, task_, membership.incarnation},
+                          job.max_part_bytes},
+                         plan, memory);
   ModelGradientSource source(*model, input, *backend_,
                              MakeBatchSource(std::move(schedule), *data_),
                              memory);
   chief_.set_on_end([&client] { client.Cancel(); });
   SetClient(&client);
   const absl::Status status =
-      TrainingLoop({job.mode, job.replicas_to_aggregate,
-                    job.total_num_replicas, task_.index, step},
+      TrainingLoop({job.mode, job.replicas_to_aggregate, job.total_num_replicas,
+                    task_.index, step},
                    client, source, meter_)
           .Run();
   SetClient(nullptr);

@@ -19,10 +19,9 @@ struct Flags {
 };
 
 int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
-  absl::StatusOr<std::unique_ptr<Evaluator>> evaluator =
-      Evaluator::Make(cluster, {flags.worker.device,
-                                flags.worker.compute_threads,
-                                flags.worker.expected_job});
+  absl::StatusOr<std::unique_ptr<Evaluator>> evaluator = Evaluator::Make(
+      cluster, {flags.worker.device, flags.worker.compute_threads,
+                flags.worker.expected_job});
   if (!evaluator.ok()) return Refuse(evaluator.status());
   signals.SetHandler(
       [&](const std::string& reason) { (*evaluator)->RequestStop(reason); });
@@ -70,9 +69,8 @@ int Main(const Flags& flags) {
   SignalGate signals;
   const TaskType type =
       flags.evaluate ? TaskType::kEvaluator : TaskType::kWorker;
-  absl::StatusOr<Cluster> cluster =
-      StartProcess(flags.common, {type},
-                   flags.evaluate ? "worker --evaluate" : "worker");
+  absl::StatusOr<Cluster> cluster = StartProcess(
+      flags.common, {type}, flags.evaluate ? "worker --evaluate" : "worker");
   if (!cluster.ok()) return Refuse(cluster.status());
   return flags.evaluate ? Evaluate(*cluster, flags, signals)
                         : Train(*cluster, flags, signals);

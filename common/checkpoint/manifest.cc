@@ -129,9 +129,9 @@ absl::Status CheckManifest(const Manifest& manifest) {
 // --- JSON to fields ---
 
 const Json& Field(const Json& object, const char* name) {
-  static const Json kAbsent;
+  static const Json absent;
   const auto found = object.find(name);
-  return found == object.end() ? kAbsent : *found;
+  return found == object.end() ? absent : *found;
 }
 
 absl::Status Read(const Json& object, const char* name, std::string& value) {

@@ -1,7 +1,6 @@
 #include "common/checkpoint/strict_json.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -23,15 +22,18 @@ class Checker final : public nlohmann::json_sax<Json> {
   const absl::Status& status() const { return status_; }
 
   bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(size_t) override { return Enter(); }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/,
+                    const string_t& /*text*/) override {
+    return true;
+  }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool start_object(size_t /*size*/) override { return Enter(); }
   bool end_object() override { return Leave(); }
-  bool start_array(size_t) override { return Enter(); }
+  bool start_array(size_t /*size*/) override { return Enter(); }
   bool end_array() override { return Leave(); }
 
   bool key(string_t& key) override {
@@ -40,8 +42,8 @@ class Checker final : public nlohmann::json_sax<Json> {
                                "\" appears twice in one object"));
   }
 
-  bool parse_error(size_t position, const std::string&,
-                   const nlohmann::detail::exception&) override {
+  bool parse_error(size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*cause*/) override {
     return Refuse(absl::StrCat("not valid JSON at byte ", position));
   }
 
@@ -58,8 +60,8 @@ class Checker final : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool Refuse(std::string message) {
-    status_ = absl::InvalidArgumentError(std::move(message));
+  bool Refuse(absl::string_view message) {
+    status_ = absl::InvalidArgumentError(message);
     return false;
   }
 

@@ -94,16 +94,16 @@ absl::StatusOr<size_t> Shard::SizeOf(int first_part, int num_parts) const {
   return size;
 }
 
-absl::StatusOr<int64_t> Shard::Pull(int first_part, int num_parts,
-                                    int64_t step, absl::Span<std::byte> out) {
+absl::StatusOr<int64_t> Shard::Pull(int first_part, int num_parts, int64_t step,
+                                    absl::Span<std::byte> out) {
   if (!active()) {
     return absl::FailedPreconditionError(
         "the variables have no values yet; ask the chief for the plan first");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(size_t size, SizeOf(first_part, num_parts));
   if (out.size() != size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "room for ", out.size(), " bytes; the parts have ", size));
+    return absl::InvalidArgumentError(
+        absl::StrCat("room for ", out.size(), " bytes; the parts have ", size));
   }
   if (job_.mode == SyncMode::kStrict && step > engine_->step()) {
     engine_->LearnCommitted(step);

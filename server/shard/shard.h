@@ -69,8 +69,9 @@ class Shard {
   // Of the copy. Errors as SizeOf(), and
   //   kFailedPrecondition  there is no copy
   absl::StatusOr<int64_t> ReadSnapshot(int first_part, int num_parts,
-                                       int tensor, absl::Span<std::byte> out)
-      const ABSL_LOCKS_EXCLUDED(mutex_);
+                                       int tensor,
+                                       absl::Span<std::byte> out) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void EndSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -40,7 +40,8 @@ bool AllFinite(GradientReader reader, size_t elements) {
     T lanes[16] = {};
     size_t i = 0;
     for (; i + 16 <= count; i += 16) {
-      for (size_t lane = 0; lane < 16; ++lane) lanes[lane] += block[i + lane] * 0;
+      for (size_t lane = 0; lane < 16; ++lane)
+        lanes[lane] += block[i + lane] * 0;
     }
     for (; i < count; ++i) sum += block[i] * 0;
     for (T lane : lanes) sum += lane;
@@ -64,8 +65,7 @@ absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Create(
       return status;
     }
   }
-  return std::unique_ptr<ShardState>(
-      new ShardState(options, std::move(store)));
+  return std::unique_ptr<ShardState>(new ShardState(options, std::move(store)));
 }
 
 ShardState::ShardState(const Options& options,
@@ -146,8 +146,8 @@ absl::Status ShardState::Activate(int64_t step,
   if (!scalars.empty()) {
     if (scalars.size() != ScalarNames().size()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("scalars: ", scalars.size(), " given; the optimizer has ",
-                       ScalarNames().size()));
+          absl::StrCat("scalars: ", scalars.size(),
+                       " given; the optimizer has ", ScalarNames().size()));
     }
     powers = {scalars[0], scalars[1]};
   }
@@ -157,8 +157,8 @@ absl::Status ShardState::Activate(int64_t step,
 
 absl::StatusOr<int64_t> ShardState::Read(int part, int tensor,
                                          absl::Span<std::byte> out) const {
-  if (part < 0 || part >= num_parts() || tensor < 0 ||
-      tensor >= num_tensors_ || out.size() != part_size(part)) {
+  if (part < 0 || part >= num_parts() || tensor < 0 || tensor >= num_tensors_ ||
+      out.size() != part_size(part)) {
     return absl::InvalidArgumentError(
         absl::StrCat("no part ", part, " with tensor ", tensor, " of ",
                      out.size(), " bytes; this server has ", num_parts(),

@@ -42,9 +42,7 @@ class ShardState final : public PartUpdater {
   static absl::StatusOr<std::unique_ptr<ShardState>> Create(
       const Options& options);
 
-  int num_parts() const override {
-    return static_cast<int>(parts_.size());
-  }
+  int num_parts() const override { return static_cast<int>(parts_.size()); }
   size_t part_size(int part) const override;
   const std::vector<PartSpec>& parts() const { return parts_; }
   int num_tensors() const { return num_tensors_; }
@@ -58,8 +56,7 @@ class ShardState final : public PartUpdater {
   absl::Status MarkPrepared(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(record_mutex_);
   void DropPrepared() override ABSL_LOCKS_EXCLUDED(record_mutex_);
-  absl::Status Commit(int64_t step) override
-      ABSL_LOCKS_EXCLUDED(record_mutex_);
+  absl::Status Commit(int64_t step) override ABSL_LOCKS_EXCLUDED(record_mutex_);
 
   // Opens the state at `step`; `scalars` are the optimizer's, empty for those
   // of step 0.

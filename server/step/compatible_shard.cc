@@ -35,9 +35,9 @@ CompatibleShard::CompatibleShard(int replicas_to_aggregate,
   for (size_t part = 0; part < dtypes_.size(); ++part) {
     GradientAccumulator::Options options;
     options.dtype = dtypes_[part];
-    options.shape = std::vector<int64_t>{static_cast<int64_t>(
-        updater_.part_size(static_cast<int>(part)) /
-        ElementSize(dtypes_[part]))};
+    options.shape = std::vector<int64_t>{
+        static_cast<int64_t>(updater_.part_size(static_cast<int>(part)) /
+                             ElementSize(dtypes_[part]))};
     accumulators_.push_back(std::make_unique<GradientAccumulator>(options));
   }
 }
@@ -55,10 +55,9 @@ absl::Status CompatibleShard::CheckForm(const Push& push) const {
       push.first_part + static_cast<int64_t>(push.gradients.size());
   if (push.first_part < 0 || push.gradients.empty() ||
       end > updater_.num_parts()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("parts ", push.first_part, " to ", end - 1,
-                     " are not all among the ", updater_.num_parts(),
-                     " parts of this server"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parts ", push.first_part, " to ", end - 1, " are not all among the ",
+        updater_.num_parts(), " parts of this server"));
   }
   for (size_t i = 0; i < push.gradients.size(); ++i) {
     const int part = push.first_part + static_cast<int>(i);
@@ -93,10 +92,9 @@ absl::StatusOr<ShardAnswers> CompatibleShard::AddPush(uint64_t ticket,
   ShardAnswers answers;
   PushAnswer answer{ticket, {}, 0, absl::OkStatus()};
   for (size_t i = 0; i < push.gradients.size(); ++i) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        PushOutcome outcome,
-        AddPart(push.first_part + static_cast<int>(i), push.pass,
-                push.gradients[i], answers));
+    LOCKSTEP_ASSIGN_OR_RETURN(PushOutcome outcome,
+                              AddPart(push.first_part + static_cast<int>(i),
+                                      push.pass, push.gradients[i], answers));
     answer.outcomes.push_back(outcome);
   }
   answer.server_step = step();
@@ -221,8 +219,7 @@ std::string CompatibleShard::WaitsFor() const {
   }
   if (open == 0 || fewest >= replicas_to_aggregate_) return "";
   return absl::StrCat(replicas_to_aggregate_ - fewest, " of ",
-                      replicas_to_aggregate_, " gradients of ", open,
-                      " parts");
+                      replicas_to_aggregate_, " gradients of ", open, " parts");
 }
 
 }  // namespace lockstep

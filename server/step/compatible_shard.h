@@ -64,8 +64,7 @@ class CompatibleShard final : public ShardEngine {
   bool all_updated() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return updated_parts_ == updater_.num_parts() && failure_.ok();
   }
-  absl::Status CommitLocked(int64_t step)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CommitLocked(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int replicas_to_aggregate_;
   const std::vector<DType> dtypes_;

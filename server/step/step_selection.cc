@@ -43,8 +43,8 @@ absl::Status StepSelection::Check(const Pass& pass) const {
         absl::StrCat("slot ", pass.slot, " of worker ", pass.worker,
                      " is not below ", Quota(pass.worker)));
   }
-  const bool predecessor = std::any_of(
-      announced_.begin(), announced_.end(), [&](const Pass& p) {
+  const bool predecessor =
+      std::any_of(announced_.begin(), announced_.end(), [&](const Pass& p) {
         return p.worker == pass.worker && p.incarnation < pass.incarnation;
       });
   if (predecessor) {
@@ -196,8 +196,7 @@ void StepSelection::StartAttempt() {
   if (has_shares()) announced_.clear();
 }
 
-StepSelection::Expired StepSelection::Expire(int worker,
-                                             uint64_t incarnation) {
+StepSelection::Expired StepSelection::Expire(int worker, uint64_t incarnation) {
   MutexLock lock(mutex_);
   Expired expired;
   expired.held_announcement = DropAnnouncements(worker, incarnation);
@@ -259,8 +258,7 @@ std::vector<int> StepSelection::Members() const {
   MutexLock lock(mutex_);
   std::vector<int> members;
   for (const Pass& pass : announced_) {
-    if (members.size() ==
-        static_cast<size_t>(options_.replicas_to_aggregate)) {
+    if (members.size() == static_cast<size_t>(options_.replicas_to_aggregate)) {
       break;
     }
     members.push_back(pass.worker);

@@ -29,10 +29,9 @@ absl::Status StrictShard::CheckForm(const Push& push) const {
       push.first_part + static_cast<int64_t>(push.gradients.size());
   if (push.first_part < 0 || push.gradients.empty() ||
       end > updater_.num_parts()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("parts ", push.first_part, " to ", end - 1,
-                     " are not all among the ", updater_.num_parts(),
-                     " parts of this server"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parts ", push.first_part, " to ", end - 1, " are not all among the ",
+        updater_.num_parts(), " parts of this server"));
   }
   for (size_t i = 0; i < push.gradients.size(); ++i) {
     const int part = push.first_part + static_cast<int>(i);
@@ -177,8 +176,7 @@ void StrictShard::Fail(const absl::Status& status, ShardAnswers& answers) {
 }
 
 void StrictShard::DecideAll(Part& part, PushOutcome outcome,
-                            const absl::Status& status,
-                            ShardAnswers& answers) {
+                            const absl::Status& status, ShardAnswers& answers) {
   for (auto& [who, contribution] : part.collected) {
     Decide(contribution, outcome, status, answers);
   }
@@ -223,8 +221,8 @@ absl::StatusOr<ShardAnswers> StrictShard::Take(uint64_t ticket, int64_t step) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(Learn(step));
   if (step != step_) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "take of step ", step, " from a server at step ", step_));
+    return absl::FailedPreconditionError(
+        absl::StrCat("take of step ", step, " from a server at step ", step_));
   }
   ShardAnswers answers;
   if (take_.has_value()) {

@@ -117,8 +117,7 @@ class StrictShard final : public ShardEngine {
   // Something has come that exists only once `step` is committed on ps task 0:
   // if that is the step prepared here, it is committed here too.
   absl::Status Learn(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CommitLocked(int64_t step)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CommitLocked(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   PartUpdater& updater_;

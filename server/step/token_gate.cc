@@ -49,10 +49,12 @@ absl::StatusOr<StepGate::Announced> TokenGate::Announce(const Pass&) {
   return Announced{Decision::kSelected, 0, global_step_};
 }
 
-absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Wait(
-    uint64_t ticket, const Pass& pass, int64_t, absl::Time now) {
-  absl::StatusOr<TokenQueue::Completions> completions = queue_.TakeToken(
-      ticket, {pass.worker, pass.incarnation, pass.pass}, now);
+absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Wait(uint64_t ticket,
+                                                              const Pass& pass,
+                                                              int64_t,
+                                                              absl::Time now) {
+  absl::StatusOr<TokenQueue::Completions> completions =
+      queue_.TakeToken(ticket, {pass.worker, pass.incarnation, pass.pass}, now);
   if (absl::IsOutOfRange(completions.status())) {
     return std::vector<Answer>{{ticket, Outcome::kFinished}};
   }
@@ -104,8 +106,8 @@ int64_t TokenGate::global_step() const {
 std::vector<StepGate::Waiting> TokenGate::WaitingWorkers() const {
   std::vector<Waiting> waiting;
   for (const TokenQueue::Waiting& wait : queue_.GetState().waiting) {
-    waiting.push_back({wait.taker.has_value() ? wait.taker->worker : -1,
-                       wait.since});
+    waiting.push_back(
+        {wait.taker.has_value() ? wait.taker->worker : -1, wait.since});
   }
   return waiting;
 }

@@ -58,12 +58,12 @@ T FlushedAdd(T a, T b) {
 // limited whether a quotient is too small; a scaled division shows the same.
 template <typename T>
 T FlushedDivide(T value, T divisor) {
-  constexpr T kMin = std::numeric_limits<T>::min();
-  constexpr T kScale = T{1ull << 63};
+  constexpr T min = std::numeric_limits<T>::min();
+  constexpr T scale = T{1ull << 63};
   const T quotient = Flushed(value) / divisor;
-  if (!(std::fabs(quotient) <= kMin)) return quotient;
-  const T scaled = (Flushed(value) * kScale) / divisor;
-  const bool tiny = std::fabs(scaled) < kMin * kScale;
+  if (!(std::fabs(quotient) <= min)) return quotient;
+  const T scaled = (Flushed(value) * scale) / divisor;
+  const bool tiny = std::fabs(scaled) < min * scale;
   return tiny ? std::copysign(T{0}, value) : quotient;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,7 +28,7 @@ class DenseSum {
   using View = DenseGradientView;
   using Value = DenseGradient;
 
-  explicit DenseSum(const Options& options) : options_(options) {}
+  explicit DenseSum(Options options) : options_(std::move(options)) {}
 
   //   kInvalidArgument  not the shape of the sum; not the declared shape
   absl::Status Check(const View& gradient, int64_t count) const;

@@ -29,12 +29,12 @@ void SparseRows::Append(const SparseRows& from, size_t row) {
 }
 
 void SparseRows::AppendFrom(const SparseRows& from, size_t first_row) {
-  indices_.insert(indices_.end(), from.indices_.begin() + first_row,
-                  from.indices_.end());
-  counts_.insert(counts_.end(), from.counts_.begin() + first_row,
-                 from.counts_.end());
-  values_.insert(values_.end(), from.Row(first_row),
-                 from.Row(from.indices_.size()));
+  const size_t end = from.indices_.size();
+  indices_.insert(indices_.end(), from.indices_.data() + first_row,
+                  from.indices_.data() + end);
+  counts_.insert(counts_.end(), from.counts_.data() + first_row,
+                 from.counts_.data() + end);
+  values_.insert(values_.end(), from.Row(first_row), from.Row(end));
 }
 
 void SparseRows::AddToLast(const FlushSubnormals& mode, const SparseRows& from,

@@ -3,6 +3,12 @@
 #include "worker/compute/operation_checks.h"
 
 namespace lockstep {
+namespace {
+
+constexpr char kReluGradient[] = "ReluGradient";
+constexpr char kSoftmaxCrossEntropy[] = "SoftmaxCrossEntropy";
+
+}  // namespace
 
 absl::Status ComputeBackend::Upload(const ConstTensor& host,
                                     const Tensor& out) {
@@ -70,14 +76,13 @@ absl::Status ComputeBackend::Relu(const ConstTensor& in, const Tensor& out) {
 absl::Status ComputeBackend::ReluGradient(const ConstTensor& out,
                                           const ConstTensor& out_gradient,
                                           const Tensor& in_gradient) {
-  constexpr char kOperation[] = "ReluGradient";
-  if (absl::Status s =
-          CheckSame(kOperation, {"out", out}, {"out_gradient", out_gradient});
+  if (absl::Status s = CheckSame(kReluGradient, {"out", out},
+                                 {"out_gradient", out_gradient});
       !s.ok()) {
     return s;
   }
   if (absl::Status s =
-          CheckSame(kOperation, {"out", out}, {"in_gradient", in_gradient});
+          CheckSame(kReluGradient, {"out", out}, {"in_gradient", in_gradient});
       !s.ok()) {
     return s;
   }
@@ -145,11 +150,11 @@ absl::Status ComputeBackend::MaxPool2x2Gradient(const ConstTensor& argmax,
 absl::StatusOr<double> ComputeBackend::SoftmaxCrossEntropy(
     const ConstTensor& logits, absl::Span<const int32_t> labels,
     const Tensor& logits_gradient) {
-  constexpr char kOperation[] = "SoftmaxCrossEntropy";
-  if (absl::Status s = CheckLabels(kOperation, logits, labels); !s.ok()) {
+  if (absl::Status s = CheckLabels(kSoftmaxCrossEntropy, logits, labels);
+      !s.ok()) {
     return s;
   }
-  if (absl::Status s = CheckSame(kOperation, {"logits", logits},
+  if (absl::Status s = CheckSame(kSoftmaxCrossEntropy, {"logits", logits},
                                  {"logits_gradient", logits_gradient});
       !s.ok()) {
     return s;

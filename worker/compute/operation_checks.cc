@@ -7,6 +7,8 @@
 namespace lockstep {
 namespace {
 
+constexpr char kMatMul[] = "MatMul";
+
 std::string Describe(ElementType type, const Shape& shape) {
   return absl::StrCat(ElementTypeName(type), " ", ShapeText(shape));
 }
@@ -64,28 +66,27 @@ absl::Status CheckFloats(const char* operation, const Argument& argument,
 
 absl::Status CheckMatMul(const ConstTensor& a, const ConstTensor& b,
                          const MatMulOptions& options, const ConstTensor& out) {
-  constexpr char kOperation[] = "MatMul";
   const Argument a_argument{"a", a};
   const Argument b_argument{"b", b};
-  if (absl::Status s = CheckFloats(kOperation, a_argument, 2); !s.ok()) {
+  if (absl::Status s = CheckFloats(kMatMul, a_argument, 2); !s.ok()) {
     return s;
   }
-  if (absl::Status s = CheckFloats(kOperation, b_argument, 2); !s.ok()) {
+  if (absl::Status s = CheckFloats(kMatMul, b_argument, 2); !s.ok()) {
     return s;
   }
   const int64_t m = a.dim(options.transpose_a ? 1 : 0);
   const int64_t k = a.dim(options.transpose_a ? 0 : 1);
   const int64_t n = b.dim(options.transpose_b ? 0 : 1);
   const Shape b_shape = options.transpose_b ? Shape{n, k} : Shape{k, n};
-  if (absl::Status s = CheckIs(kOperation, b_argument, a.type(), b_shape);
+  if (absl::Status s = CheckIs(kMatMul, b_argument, a.type(), b_shape);
       !s.ok()) {
     return s;
   }
   for (int64_t side : {m, k, n}) {
     const Argument& owner = side == n ? b_argument : a_argument;
-    if (absl::Status s = CheckSide(kOperation, owner, side); !s.ok()) return s;
+    if (absl::Status s = CheckSide(kMatMul, owner, side); !s.ok()) return s;
   }
-  return CheckIs(kOperation, {"out", out}, a.type(), {m, n});
+  return CheckIs(kMatMul, {"out", out}, a.type(), {m, n});
 }
 
 absl::Status CheckBias(const char* operation, const Argument& rows,

@@ -13,7 +13,7 @@ MadeBackend MakeCpu(const BackendOptions& options) {
   return CpuBackend::Make({.threads = options.threads});
 }
 
-MadeBackend MakeCuda(const BackendOptions&) {
+MadeBackend MakeCuda() {
   return absl::FailedPreconditionError(
       "backend cuda: this build has no CUDA; use cpu or auto");
 }
@@ -23,7 +23,7 @@ MadeBackend MakeCuda(const BackendOptions&) {
 absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
     const std::string& name, const BackendOptions& options) {
   if (name == "cpu" || name == "auto") return MakeCpu(options);
-  if (name == "cuda") return MakeCuda(options);
+  if (name == "cuda") return MakeCuda();
   return absl::InvalidArgumentError(absl::StrCat(
       "backend must be one of auto, cpu, cuda, got \"", name, "\""));
 }

@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-void Ignore(size_t) {}
+void Ignore(size_t /*variable*/) {}
 
 absl::Status CheckTensor(const char* what, const VariableSpec& spec,
                          ElementType type, const ConstTensor& tensor) {

@@ -9,13 +9,13 @@ namespace lockstep {
 namespace {
 
 absl::Status CheckSize(const VariableSpec& spec) {
-  constexpr int64_t kMax = SequentialModel::kMaxVariableElements;
+  constexpr int64_t max = SequentialModel::kMaxVariableElements;
   int64_t count = 1;
   for (int64_t dim : spec.shape) {
-    if (!__builtin_mul_overflow(count, dim, &count) && count <= kMax) continue;
+    if (!__builtin_mul_overflow(count, dim, &count) && count <= max) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "variable ", spec.name, " would be ", ShapeString(spec.shape),
-        ", more than ", kMax,
+        ", more than ", max,
         " elements; make model.hidden_units, model.conv_filters or "
         "model.kernel_size smaller"));
   }

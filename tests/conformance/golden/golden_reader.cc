@@ -40,22 +40,23 @@ std::vector<std::byte> ToBytes(const Json& data) {
 }
 
 template <typename T>
-bool SameElement(const T& a, const T& b) {
-  if (std::memcmp(&a, &b, sizeof(T)) == 0) return true;
-  return std::isnan(ToDouble(a)) && std::isnan(ToDouble(b));
+T ElementAt(const std::vector<std::byte>& bytes, size_t i) {
+  T element;
+  std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof(T));
+  return element;
 }
 
 template <typename T>
 std::string FirstDifference(const std::vector<std::byte>& expected,
                             const std::vector<std::byte>& actual) {
   for (size_t i = 0; i < expected.size() / sizeof(T); ++i) {
-    T e, a;
-    std::memcpy(&e, expected.data() + i * sizeof(T), sizeof(T));
-    std::memcpy(&a, actual.data() + i * sizeof(T), sizeof(T));
-    if (!SameElement(e, a)) {
-      return absl::StrCat("element ", i, " is ", ToDouble(a), ", recorded was ",
-                          ToDouble(e));
-    }
+    const size_t offset = i * sizeof(T);
+    const bool same_bits = std::memcmp(expected.data() + offset,
+                                       actual.data() + offset, sizeof(T)) == 0;
+    const double e = ToDouble(ElementAt<T>(expected, i));
+    const double a = ToDouble(ElementAt<T>(actual, i));
+    if (same_bits || (std::isnan(e) && std::isnan(a))) continue;
+    return absl::StrCat("element ", i, " is ", a, ", recorded was ", e);
   }
   return "";
 }

@@ -137,8 +137,7 @@ TEST_F(SharesTest, DelayedAnnouncementOfAnEndedShareDoesNotCount) {
 
   // The worker holds neither gradient any more: it was told to begin anew.
   for (const Pass& ended : {Share(0, 0, 1), Share(0, 1, 2)}) {
-    EXPECT_THAT(gate_.Announce(ended),
-                IsOkAndHolds(Says(Decision::kTooLate)));
+    EXPECT_THAT(gate_.Announce(ended), IsOkAndHolds(Says(Decision::kTooLate)));
   }
 
   EXPECT_THAT(gate_.Members(), IsEmpty());

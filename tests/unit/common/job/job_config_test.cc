@@ -142,8 +142,8 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     ModelAndData, BadJobTest,
     ::testing::Values(
-        BadCase{[](JobConfig& job) { job.model.kind = "transformer"; },
-                "model.kind must be \"softmax\", \"mlp\" or \"cnn\""},
+        BadCase{[](JobConfig& job) { job.model.kind.clear(); },
+                "model.kind is empty"},
         BadCase{[](JobConfig& job) {
                   job.model.hidden_units = {8, 0};
                 },

@@ -67,8 +67,8 @@ class CompatibleShardTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{kParts};
-  CompatibleShard shard_{
-      2, std::vector<DType>(kParts, DType::kFloat32), updater_};
+  CompatibleShard shard_{2, std::vector<DType>(kParts, DType::kFloat32),
+                         updater_};
   uint64_t ticket_ = 100;
   int64_t server_step_ = -1;
   std::vector<TakeAnswer> takes_;
@@ -183,8 +183,8 @@ TEST_F(CompatibleShardTest, LaterTakeReplacesTheEarlierAndAsksNotTwice) {
   EXPECT_THAT(takes_, ElementsAre(WithdrawnTake(1), PreparedTake(2)));
   Take(3, 0);
 
-  EXPECT_THAT(takes_, ElementsAre(WithdrawnTake(1), PreparedTake(2),
-                                  PreparedTake(3)));
+  EXPECT_THAT(takes_,
+              ElementsAre(WithdrawnTake(1), PreparedTake(2), PreparedTake(3)));
   EXPECT_THAT(updater_.updates(), SizeIs(2));
 }
 
@@ -255,9 +255,8 @@ TEST_F(CompatibleShardTest, MalformedPushIsRefusedAndNothingCounts) {
   Push torn = push(0, 2);
   torn.gradients[1].slices[0].size = 3;
 
-  for (const Push& bad :
-       {push(0, 0), push(-1, 1), push(2, 1), push(0, 3), torn,
-        push(std::numeric_limits<int>::max(), 2)}) {
+  for (const Push& bad : {push(0, 0), push(-1, 1), push(2, 1), push(0, 3), torn,
+                          push(std::numeric_limits<int>::max(), 2)}) {
     EXPECT_THAT(shard_.AddPush(1, bad),
                 StatusIs(absl::StatusCode::kInvalidArgument));
   }
@@ -270,12 +269,12 @@ TEST_F(CompatibleShardTest, GradientMayComeInPiecesAtAnyAddress) {
   const float values[2] = {3, 0};
   std::memcpy(bytes->data() + 1, values, 4);
   Push whole{PassOf(0, 0, 1), 0, 0, {{{{bytes->data() + 1, 4}}, bytes}}};
-  Push pieces{PassOf(1, 0, 1),
-              0,
-              0,
-              {{{{bytes->data() + 1, 3}, {bytes->data(), 0},
-                 {bytes->data() + 4, 1}},
-                bytes}}};
+  Push pieces{
+      PassOf(1, 0, 1),
+      0,
+      0,
+      {{{{bytes->data() + 1, 3}, {bytes->data(), 0}, {bytes->data() + 4, 1}},
+        bytes}}};
   Take(1, 0);
 
   EXPECT_OK(shard_.AddPush(1, std::move(whole)));
@@ -318,8 +317,8 @@ TEST_F(CompatibleShardTest, FromManyThreadsEveryPushCountsOnce) {
   constexpr int kSteps = 50;
   std::atomic<int> accepted = 0;
   FakePartUpdater updater(kParts);
-  CompatibleShard shard(
-      kWorkers, std::vector<DType>(kParts, DType::kFloat32), updater);
+  CompatibleShard shard(kWorkers, std::vector<DType>(kParts, DType::kFloat32),
+                        updater);
 
   for (int64_t step = 0; step < kSteps; ++step) {
     ASSERT_OK(shard.Take(1, step));

@@ -65,6 +65,9 @@ class FakePartUpdater final : public PartUpdater {
   // What an update does besides, and what comes of it. No lock is held.
   std::function<absl::Status(int part, int64_t step)> on_update;
   absl::Status on_mark_prepared;
+  // By part: the gradients in the values that are committed as `step`.
+  std::function<void(int64_t step, const std::vector<std::vector<float>>&)>
+      on_commit;
 
   int num_parts() const override { return num_parts_; }
   size_t part_size(int) const override { return sizeof(float); }
@@ -110,6 +113,7 @@ class FakePartUpdater final : public PartUpdater {
     MutexLock lock(mutex_);
     log_.push_back(absl::StrCat("committed ", step));
     committed_ = next_;
+    if (on_commit) on_commit(step, committed_);
     return absl::OkStatus();
   }
 

@@ -108,9 +108,8 @@ TEST_F(StepSelectionTest, AnnouncementForAStepToComeIsRefused) {
 }
 
 TEST_F(StepSelectionTest, WorkersAndSlotsOutOfRangeAreRefused) {
-  for (const Pass& pass :
-       {Pass{-1, 1, 0, 1, 0}, Pass{3, 1, 0, 1, 0}, Pass{0, 1, 0, 1, 1},
-        Pass{0, 1, 0, 1, -1}}) {
+  for (const Pass& pass : {Pass{-1, 1, 0, 1, 0}, Pass{3, 1, 0, 1, 0},
+                           Pass{0, 1, 0, 1, 1}, Pass{0, 1, 0, 1, -1}}) {
     EXPECT_THAT(gate_.Announce(pass),
                 StatusIs(absl::StatusCode::kInvalidArgument));
     EXPECT_THAT(gate_.Wait(1, pass, 0, kNow),
@@ -208,9 +207,9 @@ TEST_F(StepSelectionTest, CommitOfAnyStepButTheNextIsRefused) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
 
   for (int64_t step : {-1, 2, 100}) {
-    EXPECT_THAT(gate_.Commit(step, 1),
-                StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("commit 1")));
+    EXPECT_THAT(
+        gate_.Commit(step, 1),
+        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("commit 1")));
   }
   EXPECT_EQ(gate_.global_step(), 0);
 }
@@ -324,8 +323,7 @@ TEST_F(StepSelectionTest, NewerIncarnationThatWaitedShutsOutAnOlderOne) {
 TEST_F(StepSelectionTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
   gate_.Expire(0, 1);
   ASSERT_THAT(gate_.Announce(PassOf(0, 0, 2)), IsOkAndHolds(SelectedFor(1)));
-  ASSERT_THAT(gate_.Wait(5, PassOf(0, 0, 2), 1, kNow),
-              IsOkAndHolds(IsEmpty()));
+  ASSERT_THAT(gate_.Wait(5, PassOf(0, 0, 2), 1, kNow), IsOkAndHolds(IsEmpty()));
 
   const StepGate::Expired expired = gate_.Expire(0, 1);
 

@@ -54,8 +54,8 @@ float ValueFor(int worker, int64_t attempt) {
 class StrictShardTest : public ::testing::Test {
  protected:
   static constexpr int kParts = 2;
-  static constexpr StrictShard::Options kOptions = {
-      .replicas_to_aggregate = 2, .total_num_replicas = 3};
+  static constexpr StrictShard::Options kOptions = {.replicas_to_aggregate = 2,
+                                                    .total_num_replicas = 3};
 
   static Push AllParts(int worker, int64_t attempt = 1, int64_t step = 0) {
     return PushOf({worker, 1, step, step + 1, 0}, attempt, 0, kParts,
@@ -117,9 +117,9 @@ TEST_F(StrictShardTest, PushIsAnsweredWhenAllItsPartsAreDecided) {
   EXPECT_THAT(Add(OnePart(0, 0), 10).pushes,
               ElementsAre(PushIs(10, All(1, kAccepted))));
 
-  EXPECT_THAT(Add(OnePart(0, 1), 11).pushes,
-              ElementsAre(PushIs(11, All(1, kAccepted)),
-                          PushIs(2, All(2, kAccepted))));
+  EXPECT_THAT(
+      Add(OnePart(0, 1), 11).pushes,
+      ElementsAre(PushIs(11, All(1, kAccepted)), PushIs(2, All(2, kAccepted))));
 }
 
 TEST_F(StrictShardTest, RepeatedPushCountsOnce) {
@@ -128,9 +128,9 @@ TEST_F(StrictShardTest, RepeatedPushCountsOnce) {
   EXPECT_THAT(updater_.updates(), IsEmpty());
 
   EXPECT_THAT(Add(AllParts(0), 1).pushes,
-              UnorderedElementsAre(
-                  PushIs(20, All(2, kAccepted)), PushIs(21, All(2, kDuplicate)),
-                  PushIs(1, All(2, kAccepted))));
+              UnorderedElementsAre(PushIs(20, All(2, kAccepted)),
+                                   PushIs(21, All(2, kDuplicate)),
+                                   PushIs(1, All(2, kAccepted))));
 
   EXPECT_THAT(Add(AllParts(0), 2).pushes,
               ElementsAre(PushIs(2, All(2, kDuplicate))));

@@ -71,9 +71,9 @@ TEST_F(TokenGateTest, CommitOfAnyStepButTheNextIsRefused) {
   gate_.Activate(4);
 
   for (int64_t step : {-1, 0, 3, 6}) {
-    EXPECT_THAT(gate_.Commit(step, 0),
-                StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("commit 5")));
+    EXPECT_THAT(
+        gate_.Commit(step, 0),
+        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("commit 5")));
   }
   EXPECT_EQ(gate_.global_step(), 4);
 }
@@ -171,8 +171,7 @@ TEST_F(TokenGateTest, FinishAnswersEveryWaitNowAndOnceTheTokensAreGone) {
 
   EXPECT_THAT(gate_.Finish(), ElementsAre(FinishedFor(2)));
 
-  EXPECT_THAT(Wait(3, PassOf(2, 1)),
-              IsOkAndHolds(ElementsAre(FinishedFor(3))));
+  EXPECT_THAT(Wait(3, PassOf(2, 1)), IsOkAndHolds(ElementsAre(FinishedFor(3))));
   EXPECT_THAT(gate_.Finish(), IsEmpty());
 }
 
@@ -184,8 +183,7 @@ TEST_F(TokenGateTest, StepThatEndsAfterTheFinishIssuesNoTokens) {
   EXPECT_THAT(gate_.Commit(1, 0), IsOkAndHolds(IsEmpty()));
 
   EXPECT_EQ(gate_.global_step(), 1);
-  EXPECT_THAT(Wait(2, PassOf(1, 1)),
-              IsOkAndHolds(ElementsAre(FinishedFor(2))));
+  EXPECT_THAT(Wait(2, PassOf(1, 1)), IsOkAndHolds(ElementsAre(FinishedFor(2))));
 }
 
 TEST_F(TokenGateTest, WaitsAreReportedWithWorkerAndBeginning) {

@@ -1,0 +1,21 @@
+#ifndef LOCKSTEP_TESTS_BENCHMARK_LOCKSTEP_WORKER_H_
+#define LOCKSTEP_TESTS_BENCHMARK_LOCKSTEP_WORKER_H_
+
+#include "absl/status/status.h"
+#include "common/cluster/cluster.h"
+#include "tests/benchmark/role_options.h"
+
+namespace lockstep::benchmark {
+
+// Is a worker of a real job, with everything of Lockstep's own worker but the
+// computing: its gradients never change. Writes the step times of worker 0.
+// Returns when the job is done.
+//
+//   kInternal  the variables are not what the gradients make of them
+//   others     as ChiefClient and TrainingLoop
+absl::Status RunLockstepWorker(const Cluster& cluster,
+                               const RoleOptions& options);
+
+}  // namespace lockstep::benchmark
+
+#endif  // LOCKSTEP_TESTS_BENCHMARK_LOCKSTEP_WORKER_H_

@@ -1,0 +1,72 @@
+#ifndef LOCKSTEP_TESTS_BENCHMARK_TCP_CONNECTION_H_
+#define LOCKSTEP_TESTS_BENCHMARK_TCP_CONNECTION_H_
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace lockstep::benchmark {
+
+// TcpConnection is a connected stream socket on 127.0.0.1 whose calls wait.
+//
+// Threads: one thread may send while another receives.
+// Owns:    the socket.
+// Errors:  kUnavailable, what the system said.
+class TcpConnection {
+ public:
+  // Tries again until somebody listens, for half a minute.
+  static absl::StatusOr<TcpConnection> Connect(const std::string& address);
+
+  explicit TcpConnection(int fd);
+  ~TcpConnection();
+  TcpConnection(TcpConnection&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)) {}
+  TcpConnection& operator=(TcpConnection&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+
+  absl::Status Send(absl::Span<const std::byte> bytes);
+  // Fills `bytes`.
+  absl::Status Receive(absl::Span<std::byte> bytes);
+
+  // What the kernel really uses here, e.g. "cubic"; "unknown" if it will not
+  // say.
+  std::string CongestionControl() const;
+
+ private:
+  int fd_;
+};
+
+// TcpListener accepts connections on a port of 127.0.0.1.
+class TcpListener {
+ public:
+  // An empty address takes any free port.
+  static absl::StatusOr<TcpListener> Listen(const std::string& address);
+  ~TcpListener();
+  TcpListener(TcpListener&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)) {}
+
+  absl::StatusOr<TcpConnection> Accept();
+  std::string address() const;
+
+ private:
+  explicit TcpListener(int fd) : fd_(fd) {}
+
+  int fd_;
+};
+
+// The congestion control that a connection on the loopback device gets, from
+// the system's setting or from the route's.
+std::string LoopbackCongestionControl();
+
+// The system's setting alone.
+std::string SystemCongestionControl();
+
+}  // namespace lockstep::benchmark
+
+#endif  // LOCKSTEP_TESTS_BENCHMARK_TCP_CONNECTION_H_

@@ -1,0 +1,17 @@
+#ifndef LOCKSTEP_TESTS_BENCHMARK_TCP_KERNEL_H_
+#define LOCKSTEP_TESTS_BENCHMARK_TCP_KERNEL_H_
+
+#include <cstddef>
+
+#include "absl/types/span.h"
+
+namespace lockstep::benchmark {
+
+// Sums the gradients in order, averages them and applies momentum in place, in
+// one pass. All have `count` elements.
+void MeanMomentum(absl::Span<const float* const> gradients, size_t count,
+                  float* velocity, float* value);
+
+}  // namespace lockstep::benchmark
+
+#endif  // LOCKSTEP_TESTS_BENCHMARK_TCP_KERNEL_H_

@@ -1,0 +1,162 @@
+#include "tests/benchmark/tcp_server.h"
+
+#include <algorithm>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "tests/benchmark/benchmark_model.h"
+#include "tests/benchmark/tcp_kernel.h"
+
+namespace lockstep::benchmark {
+namespace {
+
+constexpr int64_t kChunk = int64_t{1} << 20;  // bytes
+constexpr int64_t kWindow = 4;                // chunks held of each worker
+
+std::vector<HugeBuffer> MakeRings(size_t workers) {
+  std::vector<HugeBuffer> rings;
+  for (size_t i = 0; i < workers; ++i) rings.emplace_back(kWindow * kChunk);
+  return rings;
+}
+
+}  // namespace
+
+TcpServer::TcpServer(std::vector<TcpConnection> connections, int64_t bytes,
+                     int64_t steps)
+    : connections_(std::move(connections)),
+      bytes_(bytes),
+      num_chunks_((bytes + kChunk - 1) / kChunk),
+      end_(num_chunks_ * steps),
+      values_(bytes),
+      velocities_(bytes),
+      received_(MakeRings(connections_.size())),
+      arrived_(kWindow, 0),
+      done_(kWindow, false) {}
+
+absl::Span<std::byte> TcpServer::Values(int64_t index) const {
+  const int64_t offset = index % num_chunks_ * kChunk;
+  return values_.bytes().subspan(offset, std::min(kChunk, bytes_ - offset));
+}
+
+absl::Span<std::byte> TcpServer::Received(int worker, int64_t index) const {
+  return received_[worker].bytes().subspan(index % kWindow * kChunk,
+                                           Values(index).size());
+}
+
+void TcpServer::Fail(const absl::Status& status) {
+  MutexLock lock(mutex_);
+  failure_.Update(status);
+  changed_.SignalAll();
+}
+
+bool TcpServer::WaitUntilUpdated(int64_t index) {
+  MutexLock lock(mutex_);
+  while (failure_.ok() && updated_ <= index) changed_.Wait(mutex_);
+  return failure_.ok();
+}
+
+bool TcpServer::Arrived(int64_t index) {
+  MutexLock lock(mutex_);
+  size_t& arrived = arrived_[index % kWindow];
+  if (++arrived < connections_.size()) return false;
+  arrived = 0;
+  return true;
+}
+
+void TcpServer::Update(int64_t index) {
+  std::vector<const float*> gradients;
+  for (size_t w = 0; w < connections_.size(); ++w) {
+    gradients.push_back(reinterpret_cast<const float*>(
+        Received(static_cast<int>(w), index).data()));
+  }
+  const absl::Span<std::byte> values = Values(index);
+  std::byte* velocity = velocities_.bytes().data() +
+                        (values.data() - values_.bytes().data());
+  MeanMomentum(gradients, values.size() / sizeof(float),
+               reinterpret_cast<float*>(velocity),
+               reinterpret_cast<float*>(values.data()));
+}
+
+void TcpServer::Updated(int64_t index) {
+  MutexLock lock(mutex_);
+  done_[index % kWindow] = true;
+  while (done_[updated_ % kWindow]) done_[updated_++ % kWindow] = false;
+  changed_.SignalAll();
+}
+
+absl::Status TcpServer::SendToAll(int64_t index) {
+  for (TcpConnection& connection : connections_) {
+    LOCKSTEP_RETURN_IF_ERROR(connection.Send(Values(index)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TcpServer::Receive(int worker) {
+  for (int64_t index = 0; index < end_; ++index) {
+    // A place in the ring is free once its last chunk is updated.
+    if (!WaitUntilUpdated(index - kWindow)) break;
+    LOCKSTEP_RETURN_IF_ERROR(
+        connections_[worker].Receive(Received(worker, index)));
+    if (!Arrived(index)) continue;
+    Update(index);
+    Updated(index);
+    if (num_chunks_ == 1) LOCKSTEP_RETURN_IF_ERROR(SendToAll(index));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TcpServer::Send(int worker) {
+  for (int64_t index = 0; index < end_; ++index) {
+    if (!WaitUntilUpdated(index)) break;
+    LOCKSTEP_RETURN_IF_ERROR(connections_[worker].Send(Values(index)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TcpServer::Run() {
+  std::vector<std::thread> threads;
+  const auto start = [&](std::function<absl::Status()> loop) {
+    threads.emplace_back([this, loop = std::move(loop)] {
+      if (absl::Status status = loop(); !status.ok()) Fail(status);
+    });
+  };
+  for (size_t w = 0; w < connections_.size(); ++w) {
+    const int worker = static_cast<int>(w);
+    start([this, worker] { return Receive(worker); });
+    if (num_chunks_ > 1) start([this, worker] { return Send(worker); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  MutexLock lock(mutex_);
+  return failure_;
+}
+
+absl::Status RunTcpServer(const Cluster& cluster, const RoleOptions& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<VariableSpec> variables,
+      MakeBenchmarkVariables(options.model, options.bytes));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::string address,
+                            cluster.Address(cluster.self()));
+  LOCKSTEP_ASSIGN_OR_RETURN(TcpListener listener,
+                            TcpListener::Listen(address));
+  const int workers = cluster.num_workers();
+  std::vector<std::pair<std::byte, TcpConnection>> unsorted;
+  for (int i = 0; i < workers; ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(TcpConnection connection, listener.Accept());
+    std::byte worker;  // says hello with its index
+    LOCKSTEP_RETURN_IF_ERROR(connection.Receive({&worker, 1}));
+    unsorted.emplace_back(worker, std::move(connection));
+  }
+  std::sort(unsorted.begin(), unsorted.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<TcpConnection> connections;
+  for (auto& [worker, connection] : unsorted) {
+    connections.push_back(std::move(connection));
+  }
+  return TcpServer(std::move(connections), TotalBytes(variables),
+                   options.warmup + options.steps)
+      .Run();
+}
+
+}  // namespace lockstep::benchmark

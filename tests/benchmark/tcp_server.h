@@ -1,0 +1,70 @@
+#ifndef LOCKSTEP_TESTS_BENCHMARK_TCP_SERVER_H_
+#define LOCKSTEP_TESTS_BENCHMARK_TCP_SERVER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "common/cluster/cluster.h"
+#include "common/mutex.h"
+#include "tests/benchmark/huge_buffer.h"
+#include "tests/benchmark/role_options.h"
+#include "tests/benchmark/tcp_connection.h"
+
+namespace lockstep::benchmark {
+
+// TcpServer is the least that a parameter server can be: for a fixed number of
+// steps it takes a gradient from every worker, sums in worker order, averages,
+// applies momentum and sends the new values to all, chunk by chunk and in both
+// directions at once. It checks nothing and survives nothing.
+//
+// Threads: one per worker that receives and one that sends; the one that
+//          receives the last gradient of a chunk updates it. The only chunk of
+//          a small model is sent by that thread too, which saves a wake-up.
+class TcpServer {
+ public:
+  // 0 in `connections` is worker 0, and so on.
+  TcpServer(std::vector<TcpConnection> connections, int64_t bytes,
+            int64_t steps);
+
+  absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  absl::Status Receive(int worker) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Send(int worker) ABSL_LOCKS_EXCLUDED(mutex_);
+  // True if the gradient of worker `worker` was the last one.
+  bool Arrived(int64_t index) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Update(int64_t index);
+  void Updated(int64_t index) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status SendToAll(int64_t index);
+  bool WaitUntilUpdated(int64_t index) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Chunks are counted through all steps: `index` % num_chunks_ of the model.
+  absl::Span<std::byte> Values(int64_t index) const;
+  absl::Span<std::byte> Received(int worker, int64_t index) const;
+
+  std::vector<TcpConnection> connections_;
+  const int64_t bytes_;
+  const int64_t num_chunks_;
+  const int64_t end_;  // of all chunks of all steps
+  const HugeBuffer values_;
+  const HugeBuffer velocities_;
+  const std::vector<HugeBuffer> received_;  // by worker; a ring of chunks
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<size_t> arrived_ ABSL_GUARDED_BY(mutex_);  // by place in the ring
+  std::vector<bool> done_ ABSL_GUARDED_BY(mutex_);       // likewise
+  int64_t updated_ ABSL_GUARDED_BY(mutex_) = 0;  // all chunks below it are
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Serves the workers of the cluster.
+absl::Status RunTcpServer(const Cluster& cluster, const RoleOptions& options);
+
+}  // namespace lockstep::benchmark
+
+#endif  // LOCKSTEP_TESTS_BENCHMARK_TCP_SERVER_H_

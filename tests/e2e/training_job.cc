@@ -1,0 +1,184 @@
+#include "tests/e2e/training_job.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "absl/time/clock.h"
+#include "common/checkpoint/step_directory.h"
+#include "common/status_macros.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/picture_files.h"
+
+namespace lockstep::testing {
+namespace {
+
+constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
+constexpr absl::Duration kCallTimeout = absl::Seconds(5);
+
+// Small parts, so that every server has many. Steps of some milliseconds, so
+// that there is time to do something to the job.
+constexpr char kJob[] = R"(
+name: "e2e"
+train_steps: 150
+batch_size: 32
+model { kind: "mlp" hidden_units: 32 }
+optimizer { kind: MOMENTUM }
+learning_rate: 0.05
+max_part_bytes: 1024
+heartbeat_interval { nanos: 200000000 }
+lease { seconds: 20 }
+data {
+  train_images: "$0/train-images"
+  train_labels: "$0/train-labels"
+  test_images: "$0/test-images"
+  test_labels: "$0/test-labels"
+}
+checkpoint { directory: "$1" }
+)";
+
+}  // namespace
+
+TrainingJob::~TrainingJob() {
+  if (!::testing::Test::HasFailure() || cluster_ == nullptr) return;
+  for (const auto& [job, index] : Tasks()) {
+    const absl::StatusOr<ChildProcess*> process = cluster_->Process(job, index);
+    if (!process.ok()) continue;
+    std::cerr << "---- the last words of " << job << " " << index << " ----\n"
+              << (*process)->LastWords();
+  }
+}
+
+std::unique_ptr<TrainingJob> TrainingJob::Make(const Options& options) {
+  std::unique_ptr<TrainingJob> job(new TrainingJob(options));
+  const absl::Status status = job->Prepare();
+  EXPECT_TRUE(status.ok()) << status;
+  if (!status.ok()) std::abort();
+  return job;
+}
+
+absl::Status TrainingJob::Prepare() {
+  if (options_.checkpoints.empty()) {
+    options_.checkpoints = directory_.Join("checkpoints");
+  }
+  job_file_ = directory_.Join("job.textproto");
+  state_ = directory_.Join("state");
+  LOCKSTEP_RETURN_IF_ERROR(WritePictures(
+      {directory_.Join("train-images"), directory_.Join("train-labels")},
+      options_.pictures));
+  LOCKSTEP_RETURN_IF_ERROR(WritePictures(
+      {directory_.Join("test-images"), directory_.Join("test-labels")}, 200));
+  LOCKSTEP_RETURN_IF_ERROR(WriteJob());
+  LOCKSTEP_ASSIGN_OR_RETURN(cluster_, ProcessCluster::Create(Plan()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::string address,
+      cluster_->Address(options_.chief ? "chief" : "worker", 0));
+  chief_ = std::make_unique<CoordinatorClient>(address);
+  return absl::OkStatus();
+}
+
+absl::Status TrainingJob::WriteJob() const {
+  std::ofstream file(job_file_);
+  file << absl::Substitute(kJob, directory_.path(), options_.checkpoints);
+  file.close();
+  if (file) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("cannot write ", job_file_));
+}
+
+ProcessCluster::Options TrainingJob::Plan() const {
+  std::vector<std::string> chief = {"--job", job_file_};
+  for (const std::string& assignment : options_.set) {
+    chief.insert(chief.end(), {"--set", assignment});
+  }
+  std::vector<std::string> ps = options_.more_args;
+  ps.insert(ps.end(), {"--state_dir", state_});
+  std::vector<std::string> worker = options_.more_args;
+  std::vector<std::string> evaluator = options_.more_args;
+  evaluator.push_back("--evaluate");
+  ProcessCluster::Options plan;
+  plan.log_directory = directory_.path();
+  if (options_.chief) {
+    plan.jobs["chief"] = {1, {ProgramPath("chief"), chief}};
+  } else {
+    worker.insert(worker.end(), chief.begin(), chief.end());
+  }
+  plan.jobs["ps"] = {options_.servers, {ProgramPath("ps_server"), ps}};
+  plan.jobs["worker"] = {options_.workers, {ProgramPath("worker"), worker}};
+  if (options_.evaluator) {
+    plan.jobs["evaluator"] = {1, {ProgramPath("worker"), evaluator}};
+  }
+  return plan;
+}
+
+std::vector<std::pair<std::string, int>> TrainingJob::Tasks() const {
+  std::vector<std::pair<std::string, int>> tasks;
+  for (int i = 0; i < options_.servers; ++i) tasks.emplace_back("ps", i);
+  if (options_.chief) tasks.emplace_back("chief", 0);
+  for (int i = 0; i < options_.workers; ++i) tasks.emplace_back("worker", i);
+  if (options_.evaluator) tasks.emplace_back("evaluator", 0);
+  return tasks;
+}
+
+absl::Status TrainingJob::Run() {
+  LOCKSTEP_RETURN_IF_ERROR(StartAll());
+  return cluster_->WaitAllSucceed(kPatience);
+}
+
+absl::StatusOr<JobStatus> TrainingJob::GetStatus() const {
+  return chief_->GetStatus(kCallTimeout, CoordinatorClient::IfAbsent::kFail);
+}
+
+absl::Status TrainingJob::WaitForStep(int64_t step) const {
+  const absl::Time deadline = absl::Now() + kPatience;
+  absl::StatusOr<JobStatus> status;
+  while (absl::Now() < deadline) {
+    status = GetStatus();
+    if (status.ok() && status->step >= step) return absl::OkStatus();
+    if (status.ok() && IsFinal(status->state)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the job is ", JobStateName(status->state), " at step ",
+                       status->step, ": ", status->reason));
+    }
+    absl::SleepFor(kPollInterval);
+  }
+  return absl::DeadlineExceededError(
+      absl::StrCat("step ", step, " was not reached; ",
+                   status.ok() ? absl::StrCat("the job is at ", status->step)
+                               : std::string(status.status().message())));
+}
+
+std::vector<std::string> TrainingJob::StateFiles() const {
+  std::vector<std::string> names;
+  std::error_code absent;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(state_, absent)) {
+    names.push_back(entry.path().filename());
+  }
+  return names;
+}
+
+std::string ReadCheckpoint(const std::string& checkpoints, int64_t step,
+                           const std::string& file) {
+  const std::string path =
+      absl::StrCat(checkpoints, "/", StepDirectoryName(step), "/", file);
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  EXPECT_FALSE(bytes.str().empty()) << path << " is missing";
+  return bytes.str();
+}
+
+void ExpectSameBits(const std::string& checkpoints, const std::string& others,
+                    int64_t step) {
+  for (const char* file : {kModelFile, kOptimizerFile}) {
+    EXPECT_TRUE(ReadCheckpoint(checkpoints, step, file) ==
+                ReadCheckpoint(others, step, file))
+        << file << " of step " << step << " differs";
+  }
+}
+
+}  // namespace lockstep::testing

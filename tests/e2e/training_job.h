@@ -1,0 +1,98 @@
+#ifndef LOCKSTEP_TESTS_E2E_TRAINING_JOB_H_
+#define LOCKSTEP_TESTS_E2E_TRAINING_JOB_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "deploy/lockstep/coordinator_client.h"
+#include "tests/testing/process_cluster.h"
+#include "tests/testing/temp_dir.h"
+
+namespace lockstep::testing {
+
+// How long a test waits for what will happen, on a machine that is busy with
+// other things too.
+inline constexpr absl::Duration kPatience = absl::Seconds(50);
+
+// TrainingJob is a job on a cluster of the real programs: job file, pictures,
+// logs, checkpoints and state files lie in a directory of its own, which goes
+// with it. A Momentum MLP in strict mode, unless `set` says otherwise, with a
+// lease so long that no busy machine ends it.
+//
+// Threads: not safe to share.
+class TrainingJob {
+ public:
+  struct Options {
+    int servers = 2;
+    int workers = 2;
+    bool chief = true;  // false: worker 0 hosts it
+    bool evaluator = false;
+    int pictures = 2000;
+    std::vector<std::string> set = {};        // "key=value", for --set
+    std::string checkpoints = {};             // directory; empty: of its own
+    std::vector<std::string> more_args = {};  // of every task but the chief
+  };
+
+  // Writes files and chooses ports; starts nothing. A test that cannot have
+  // them fails, and ends.
+  static std::unique_ptr<TrainingJob> Make(const Options& options);
+
+  // Where a test has failed, says what the tasks said last.
+  ~TrainingJob();
+  TrainingJob(const TrainingJob&) = delete;
+  TrainingJob& operator=(const TrainingJob&) = delete;
+
+  ProcessCluster& cluster() { return *cluster_; }
+  const std::string& state_directory() const { return state_; }
+  const std::string& checkpoints() const { return options_.checkpoints; }
+  const std::string& job_file() const { return job_file_; }
+
+  // The tasks that there are, ps first.
+  std::vector<std::pair<std::string, int>> Tasks() const;
+
+  absl::Status StartAll() { return cluster_->StartAll(); }
+
+  // Starts all tasks and waits until all have ended with code 0.
+  absl::Status Run();
+
+  absl::StatusOr<JobStatus> GetStatus() const;
+
+  // Waits until the chief says that `step` is committed. It fails where the
+  // job ends before.
+  absl::Status WaitForStep(int64_t step) const;
+
+  // Names of the state files that servers have left.
+  std::vector<std::string> StateFiles() const;
+
+ private:
+  explicit TrainingJob(const Options& options) : options_(options) {}
+
+  absl::Status WriteJob() const;
+  absl::Status Prepare();
+  ProcessCluster::Options Plan() const;
+
+  TempDir directory_;
+  Options options_;
+  std::string job_file_;
+  std::string state_;
+  std::unique_ptr<ProcessCluster> cluster_;
+  std::unique_ptr<CoordinatorClient> chief_;
+};
+
+// The bytes of a file of a checkpoint, as "model.safetensors"; the test fails
+// if it has none.
+std::string ReadCheckpoint(const std::string& checkpoints, int64_t step,
+                           const std::string& file);
+
+// Both files of the checkpoints of `step` have the same bytes.
+void ExpectSameBits(const std::string& checkpoints, const std::string& others,
+                    int64_t step);
+
+}  // namespace lockstep::testing
+
+#endif  // LOCKSTEP_TESTS_E2E_TRAINING_JOB_H_

@@ -1,0 +1,46 @@
+#include "worker/parameter_memory.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+const std::vector<VariableSpec> kVariables = {
+    {"a", {3}, DType::kFloat32, {}},
+    {"b", {2, 2}, DType::kFloat64, {}},
+    {"c", {}, DType::kFloat32, {}},
+};
+
+TEST(ParameterMemoryTest, EveryVariableIsAlignedAndOfItsSize) {
+  const ParameterMemory memory(kVariables);
+
+  EXPECT_EQ(memory.value(0).size(), 12u);
+  EXPECT_EQ(memory.value(1).size(), 32u);
+  EXPECT_EQ(memory.gradient(2).size(), 4u);
+  for (size_t i = 0; i < kVariables.size(); ++i) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.value(i).data()) % 64, 0u);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.gradient(i).data()) % 64, 0u);
+  }
+}
+
+TEST(ParameterMemoryTest, VariablesDoNotOverlap) {
+  const ParameterMemory memory(kVariables);
+
+  for (size_t i = 0; i < kVariables.size(); ++i) {
+    std::memset(memory.value(i).data(), static_cast<int>(i) + 1,
+                memory.value(i).size());
+    std::memset(memory.gradient(i).data(), static_cast<int>(i) + 11,
+                memory.gradient(i).size());
+  }
+
+  for (size_t i = 0; i < kVariables.size(); ++i) {
+    for (std::byte b : memory.value(i)) EXPECT_EQ(int(b), int(i) + 1);
+    for (std::byte b : memory.gradient(i)) EXPECT_EQ(int(b), int(i) + 11);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,209 @@
+#include "worker/training_loop.h"
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+
+using Decision = Announcement::Decision;
+
+// Answers from a script and writes down what it was asked.
+class ScriptedClient final : public StepClient {
+ public:
+  absl::StatusOr<int64_t> Pull(int64_t step) override {
+    calls.push_back("pull " + std::to_string(step));
+    return pulled.has_value() ? *pulled : step;
+  }
+  absl::StatusOr<Announcement> Announce(const PassId& pass) override {
+    calls.push_back("announce " + std::to_string(pass.step) + "." +
+                    std::to_string(pass.slot));
+    return announcements.Next();
+  }
+  absl::StatusOr<PushCounts> Push(const PassId& pass,
+                                  int64_t attempt) override {
+    calls.push_back("push " + std::to_string(pass.step) + " attempt " +
+                    std::to_string(attempt));
+    return pushes.Next();
+  }
+  absl::StatusOr<Token> TakeToken(const PassId& pass,
+                                  int64_t attempt) override {
+    calls.push_back("token after " + std::to_string(pass.step) + " attempt " +
+                    std::to_string(attempt));
+    return tokens.Next();
+  }
+
+  template <typename T>
+  struct Script {
+    std::deque<absl::StatusOr<T>> answers;
+    absl::StatusOr<T> Next() {
+      if (answers.empty()) return absl::CancelledError("end of the script");
+      absl::StatusOr<T> answer = answers.front();
+      answers.pop_front();
+      return answer;
+    }
+  };
+  std::optional<int64_t> pulled;
+  Script<Announcement> announcements;
+  Script<PushCounts> pushes;
+  Script<Token> tokens;
+  std::vector<std::string> calls;
+};
+
+class CountingSource final : public GradientSource {
+ public:
+  absl::StatusOr<GradientResult> Compute(int64_t index) override {
+    if (index >= end) return absl::OutOfRangeError("end of input");
+    batches.push_back(index);
+    return GradientResult{0.5, 10};
+  }
+  int64_t end = INT64_MAX;
+  std::vector<int64_t> batches;
+};
+
+Token TokenFor(int64_t step, int slot = 0) {
+  return {Token::Kind::kToken, step, slot, 0};
+}
+const Token kFinished{Token::Kind::kFinished};
+
+class TrainingLoopTest : public ::testing::Test {
+ protected:
+  absl::Status Run(const TrainingLoop::Options& options) {
+    return TrainingLoop(options, client_, source_, meter_).Run();
+  }
+
+  const TrainingLoop::Options kStrict{SyncMode::kStrict, 2, 3, 1, 0};
+  const TrainingLoop::Options kCompatible{SyncMode::kCompatible, 2, 3, 1, 7};
+  ScriptedClient client_;
+  CountingSource source_;
+  ProgressMeter meter_{Clock::Real()};
+};
+
+TEST_F(TrainingLoopTest, StrictPassAnnouncesBeforeItPushes) {
+  client_.tokens.answers = {TokenFor(4), kFinished};
+  client_.announcements.answers = {Announcement{Decision::kSelected, 1}};
+  client_.pushes.answers = {PushCounts{3, 0, 0, 0}};
+
+  EXPECT_THAT(Run(kStrict), IsOk());
+
+  EXPECT_THAT(client_.calls,
+              ElementsAre("token after -1 attempt 0", "pull 4", "announce 4.0",
+                          "push 4 attempt 1", "token after 4 attempt 1"));
+  EXPECT_THAT(source_.batches, ElementsAre(4));
+  EXPECT_EQ(meter_.Get().accepted, 1);
+  EXPECT_EQ(meter_.Get().passes, 1);
+}
+
+TEST_F(TrainingLoopTest, GradientThatIsNotNeededIsNotSent) {
+  client_.tokens.answers = {TokenFor(0), TokenFor(1), kFinished};
+  client_.announcements.answers = {Announcement{Decision::kNotNeeded, 0},
+                                   Announcement{Decision::kTooLate, 0}};
+
+  EXPECT_THAT(Run(kStrict), IsOk());
+
+  EXPECT_THAT(client_.calls,
+              ElementsAre("token after -1 attempt 0", "pull 0", "announce 0.0",
+                          "token after 0 attempt 0", "pull 1", "announce 1.0",
+                          "token after 1 attempt 0"));
+  EXPECT_EQ(meter_.Get().stale, 2);
+  EXPECT_EQ(meter_.Get().accepted, 0);
+}
+
+TEST_F(TrainingLoopTest, RedoPushesTheSameGradientAgainWithoutComputing) {
+  client_.tokens.answers = {TokenFor(2), Token{Token::Kind::kRedo, 0, 0, 2},
+                            kFinished};
+  client_.announcements.answers = {Announcement{Decision::kSelected, 1}};
+  client_.pushes.answers = {PushCounts{1, 0, 0, 2}, PushCounts{3, 0, 0, 0}};
+
+  EXPECT_THAT(Run(kStrict), IsOk());
+
+  EXPECT_THAT(source_.batches, ElementsAre(2));
+  EXPECT_THAT(client_.calls,
+              ElementsAre("token after -1 attempt 0", "pull 2", "announce 2.0",
+                          "push 2 attempt 1", "token after 2 attempt 1",
+                          "push 2 attempt 2", "token after 2 attempt 2"));
+  EXPECT_EQ(meter_.Get().accepted, 1);
+}
+
+TEST_F(TrainingLoopTest, BackupThatIsPromotedPushesAfterAll) {
+  client_.tokens.answers = {TokenFor(2), Token{Token::Kind::kRedo, 0, 0, 2},
+                            kFinished};
+  client_.announcements.answers = {Announcement{Decision::kNotNeeded, 0}};
+  client_.pushes.answers = {PushCounts{3, 0, 0, 0}};
+
+  EXPECT_THAT(Run(kStrict), IsOk());
+
+  EXPECT_EQ(client_.calls[3], "token after 2 attempt 0");
+  EXPECT_EQ(client_.calls[4], "push 2 attempt 2");
+  EXPECT_EQ(meter_.Get().accepted, 1);
+}
+
+TEST_F(TrainingLoopTest, StepThatIsOverWhenPulledIsNotComputed) {
+  client_.tokens.answers = {TokenFor(2), kFinished};
+  client_.pulled = 3;
+
+  EXPECT_THAT(Run(kStrict), IsOk());
+
+  EXPECT_THAT(source_.batches, ElementsAre());
+  EXPECT_THAT(client_.calls, ElementsAre("token after -1 attempt 0", "pull 2",
+                                         "token after 2 attempt 0"));
+}
+
+TEST_F(TrainingLoopTest, SharesOfAStepUseDifferentBatches) {
+  client_.tokens.answers = {TokenFor(3, 0), TokenFor(3, 1), kFinished};
+  client_.announcements.answers = {Announcement{Decision::kSelected, 1},
+                                   Announcement{Decision::kSelected, 1}};
+  client_.pushes.answers = {PushCounts{1}, PushCounts{1}};
+
+  EXPECT_THAT(Run({SyncMode::kStrict, 4, 2, 1, 0}), IsOk());
+
+  EXPECT_THAT(source_.batches, ElementsAre(6, 7));
+}
+
+TEST_F(TrainingLoopTest, CompatiblePassIsFreeAndTakesItsTokenAfterwards) {
+  client_.tokens.answers = {TokenFor(7), TokenFor(8), kFinished};
+  client_.pushes.answers = {PushCounts{2, 0, 0, 0}, PushCounts{0, 2, 0, 0},
+                            PushCounts{1, 0, 1, 0}};
+
+  EXPECT_THAT(Run(kCompatible), IsOk());
+
+  EXPECT_THAT(
+      client_.calls,
+      ElementsAre("pull -1", "push 7 attempt 0", "token after 7 attempt 0",
+                  "pull -1", "push 7 attempt 0", "token after 7 attempt 0",
+                  "pull -1", "push 8 attempt 0", "token after 8 attempt 0"));
+  EXPECT_THAT(source_.batches, ElementsAre(7, 8, 9));
+  EXPECT_EQ(meter_.Get().accepted, 2);
+  EXPECT_EQ(meter_.Get().stale, 1);
+  EXPECT_EQ(meter_.Get().duplicate, 1);
+}
+
+TEST_F(TrainingLoopTest, EndOfInputEndsTheLoop) {
+  client_.tokens.answers = {TokenFor(5)};
+  source_.end = 5;
+
+  EXPECT_THAT(Run(kStrict), StatusIs(absl::StatusCode::kOutOfRange));
+
+  EXPECT_EQ(meter_.Get().passes, 0);
+}
+
+TEST_F(TrainingLoopTest, FailedPushEndsTheLoopWithItsError) {
+  client_.tokens.answers = {TokenFor(0)};
+  client_.announcements.answers = {Announcement{Decision::kSelected, 1}};
+  client_.pushes.answers = {absl::InvalidArgumentError("NaN")};
+
+  EXPECT_THAT(Run(kStrict),
+              StatusIs(absl::StatusCode::kInvalidArgument, "NaN"));
+}
+
+}  // namespace
+}  // namespace lockstep
