@@ -71,7 +71,8 @@ absl::StatusOr<std::vector<float>> ShardGroupClient::BeginSnapshot(
       return absl::InternalError(absl::StrCat(
           "ps ", i, " is at step ", snapshot->global_step, ", not ", step));
     }
-    scalars = std::move(snapshot->scalars);
+    // A server without parts has none; ps 0 always has a part.
+    if (i == 0) scalars = std::move(snapshot->scalars);
   }
   return scalars;
 }

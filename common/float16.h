@@ -45,7 +45,7 @@ inline uint32_t ShiftRightToNearestEven(uint32_t value, int shift) {
 // Rounds to nearest, ties to even; too large becomes infinity, every NaN a
 // quiet one.
 inline Float16 ToFloat16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;
   const uint32_t magnitude = bits & 0x7fffffffu;
   uint32_t half = 0;

@@ -1,5 +1,6 @@
 #include "worker/chunk_transfer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -7,6 +8,8 @@
 
 namespace lockstep {
 namespace {
+
+constexpr absl::Duration kLongestPause = absl::Seconds(1);
 
 bool Passing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
@@ -24,6 +27,7 @@ ChunkTransfer::ChunkTransfer(Options options,
       servers_[s].waiting.push_back(c);
     }
     left_ += chunks_per_server[s];
+    servers_[s].pause = options_.retry_pause;
   }
 }
 
@@ -60,10 +64,12 @@ void ChunkTransfer::Done(int server, size_t chunk, const absl::Status& status) {
     --s.in_flight;
     if (status.ok()) {
       --left_;
+      s.pause = options_.retry_pause;
       more = failure_.ok() && !s.waiting.empty();
     } else if (Passing(status)) {
       s.waiting.push_front(chunk);
-      s.retry_at = absl::Now() + options_.retry_pause;
+      s.retry_at = absl::Now() + s.pause;
+      s.pause = std::min(2 * s.pause, kLongestPause);
       if (options_.on_retry) options_.on_retry(server, status);
     } else if (failure_.ok()) {
       failure_ = status;

@@ -23,6 +23,7 @@ class ChunkTransfer {
  public:
   struct Options {
     int window = 4;  // calls in flight per server
+    // After the first failure; doubled after each further one, up to a second.
     absl::Duration retry_pause = absl::Milliseconds(100);
     // Called before a pause, at the first failure and every few seconds.
     std::function<void(int server, const absl::Status& status)> on_retry;
@@ -45,6 +46,7 @@ class ChunkTransfer {
   struct Server {
     std::deque<size_t> waiting;
     int in_flight = 0;
+    absl::Duration pause;
     absl::Time retry_at = absl::InfinitePast();
   };
 

@@ -24,6 +24,7 @@ constexpr int kConnections = 2;
 constexpr int kWindow = 4;
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Seconds(1);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 void CountOutcomes(const v1::PushResponse& response, PushCounts& counts) {
@@ -188,6 +189,7 @@ absl::Status ParameterClient::CallSync(
     google::protobuf::MessageLite& response) {
   const grpc::ByteBuffer bytes = EncodeMessage(request);
   absl::Time reported = absl::Now();
+  absl::Duration pause = kRetryPause;
   while (!cancelled_) {
     absl::Notification done;
     absl::Status result;
@@ -207,7 +209,8 @@ absl::Status ParameterClient::CallSync(
       reported = absl::Now();
       spdlog::info("waits for ps 0: {}", std::string(result.message()));
     }
-    absl::SleepFor(kRetryPause);
+    absl::SleepFor(pause);
+    pause = std::min(2 * pause, kLongestPause);
   }
   return absl::CancelledError("the job ended");
 }

@@ -125,7 +125,7 @@ void ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
                             proto.hidden_units().end());
   model.conv_filters.assign(proto.conv_filters().begin(),
                             proto.conv_filters().end());
-  SetUnlessZero(proto.kernel_size(), model.kernel_size);
+  if (proto.has_kernel_size()) model.kernel_size = proto.kernel_size();
 }
 
 void WriteData(const DataConfig& data, v1::DataConfig& proto) {
@@ -207,20 +207,20 @@ absl::Status ReadCheckpoint(const v1::CheckpointConfig& proto,
                             CheckpointConfig& checkpoint) {
   checkpoint.directory = proto.directory();
   checkpoint.every_steps = proto.every_steps();
-  SetUnlessZero(proto.keep(), checkpoint.keep);
+  if (proto.has_keep()) checkpoint.keep = proto.keep();
   return SetIfPresent("checkpoint.every", proto.has_every(), proto.every(),
                       checkpoint.every);
 }
 
 void ReadCounts(const v1::JobConfig& proto, JobConfig& job) {
   SetUnlessZero(proto.name(), job.name);
-  SetUnlessZero(proto.seed(), job.seed);
+  if (proto.has_seed()) job.seed = proto.seed();
   job.replicas_to_aggregate = proto.replicas_to_aggregate();
   job.total_num_replicas = proto.total_num_replicas();
   if (proto.has_initial_tokens()) job.initial_tokens = proto.initial_tokens();
   job.train_steps = proto.train_steps();
   job.batch_size = proto.batch_size();
-  SetUnlessZero(proto.max_part_bytes(), job.max_part_bytes);
+  if (proto.has_max_part_bytes()) job.max_part_bytes = proto.max_part_bytes();
   if (proto.has_refuse_non_finite()) {
     job.refuse_non_finite = proto.refuse_non_finite();
   }

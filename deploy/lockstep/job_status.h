@@ -34,17 +34,17 @@ struct WorkerCounts {
   int64_t passes = 0;
   int64_t accepted = 0;
   int64_t stale = 0;
-  absl::Duration waiting;  // in all, for others
-  std::string activity;    // e.g. "waits for a token"
-  absl::Duration activity_age;
+  absl::Duration waiting{};  // in all, for others
+  std::string activity{};    // e.g. "waits for a token"
+  absl::Duration activity_age{};
 };
 
 // One member as the chief sees it.
 struct MemberStatus {
-  std::string task;   // e.g. "worker 1"
-  std::string state;  // "missing", "alive", "dead" or "left"
-  std::optional<absl::Duration> since_heartbeat;
-  std::optional<WorkerCounts> counts;  // of workers
+  std::string task{};   // e.g. "worker 1"
+  std::string state{};  // "missing", "alive", "dead" or "left"
+  std::optional<absl::Duration> since_heartbeat{};
+  std::optional<WorkerCounts> counts{};  // of workers
 };
 
 // The newest score of a checkpoint.
@@ -56,26 +56,26 @@ struct Evaluation {
 
 // Who waits for what.
 struct WaitStatus {
-  std::string owner;      // e.g. "step 12 on ps 0"
-  std::string waits_for;  // e.g. "1 more gradient; worker 2"
-  absl::Duration since;   // age of the wait
+  std::string owner{};      // e.g. "step 12 on ps 0"
+  std::string waits_for{};  // e.g. "1 more gradient; worker 2"
+  absl::Duration since{};   // age of the wait
 };
 
 // JobStatus is the chief's answer to "how does it go?". Texts come from the
 // wire: what prints them makes them printable first.
 struct JobStatus {
-  std::string job_name;
-  std::string job_id;
+  std::string job_name{};
+  std::string job_id{};
   JobState state = JobState::kUnknown;
-  std::string reason;  // of a failed or stopped job
-  int64_t step = 0;    // committed
+  std::string reason{};  // of a failed or stopped job
+  int64_t step = 0;      // committed
   int64_t train_steps = 0;
-  absl::Duration training_time;  // since the first step began
+  absl::Duration training_time{};  // since the first step began
   double loss = 0;
   double examples_per_second = 0;
-  std::optional<Evaluation> evaluation;
-  std::vector<MemberStatus> members;
-  std::vector<WaitStatus> waits;
+  std::optional<Evaluation> evaluation{};
+  std::vector<MemberStatus> members{};
+  std::vector<WaitStatus> waits{};
   int64_t last_checkpoint_step = -1;  // -1: none yet
   uint64_t epoch = 0;                 // of the chief
 };

@@ -11,23 +11,23 @@ namespace lockstep {
 
 // What the processes of one run share.
 struct LaunchOptions {
-  std::string program_dir;  // where ps_server, chief and worker are
-  std::string job_file;
-  std::vector<std::string> settings;  // "key=value" each
-  std::string log_dir;
-  std::string state_dir;
+  std::string program_dir{};  // where ps_server, chief and worker are
+  std::string job_file{};
+  std::vector<std::string> settings{};  // "key=value" each
+  std::string log_dir{};
+  std::string state_dir{};
   std::string log_level = "info";
   int compute_threads = 1;  // of each worker
 };
 
 // How to start the process of one task.
 struct TaskLaunch {
-  TaskId task;
-  std::string program;            // a path
-  std::vector<std::string> args;  // without the program's own name
-  std::string tf_config;          // for its environment
-  std::string log_path;
-  std::string state_dir;  // to be made first; empty when the task has none
+  TaskId task{};
+  std::string program{};            // a path
+  std::vector<std::string> args{};  // without the program's own name
+  std::string tf_config{};          // for its environment
+  std::string log_path{};
+  std::string state_dir{};  // to be made first; empty when the task has none
 
   bool operator==(const TaskLaunch&) const = default;
 };

@@ -30,9 +30,9 @@ namespace lockstep {
 class Launcher {
  public:
   struct Options {
-    std::vector<TaskLaunch> launches;
-    TaskId chief;  // the task that hosts the chief
-    std::string chief_address;
+    std::vector<TaskLaunch> launches{};
+    TaskId chief{};  // the task that hosts the chief
+    std::string chief_address{};
     int needed_workers = 1;
   };
 

@@ -15,8 +15,8 @@ namespace lockstep {
 
 // The end of a task's log.
 struct LogTail {
-  std::string path;
-  std::vector<std::string> lines;
+  std::string path{};
+  std::vector<std::string> lines{};
 };
 
 // What a run says at its end: tasks that ended badly, the first with the end

@@ -15,13 +15,13 @@ namespace lockstep {
 
 // What `lockstep run` was asked to do.
 struct RunRequest {
-  std::string cluster_file;
-  std::string job_file;
-  std::vector<std::string> settings;  // "key=value" each
-  std::string log_dir;                // empty: a new one
-  std::string state_dir;  // empty: a private one, removed at the end
+  std::string cluster_file{};
+  std::string job_file{};
+  std::vector<std::string> settings{};  // "key=value" each
+  std::string log_dir{};                // empty: a new one
+  std::string state_dir{};  // empty: a private one, removed at the end
   std::string log_level = "info";
-  std::string program_dir;
+  std::string program_dir{};
   int compute_threads = 0;  // 0: share out the cores
 };
 

@@ -20,7 +20,7 @@ struct SupervisorAction {
     kSignal,     // send `signal` to the process of `task`
   };
   Kind kind = Kind::kSignal;
-  TaskId task;     // of kSignal
+  TaskId task{};   // of kSignal
   int signal = 0;  // of kSignal
 
   bool operator==(const SupervisorAction&) const = default;
@@ -28,8 +28,8 @@ struct SupervisorAction {
 
 // The end of a task that was not meant to be.
 struct BadEnd {
-  TaskId task;
-  TaskExit exit;
+  TaskId task{};
+  TaskExit exit{};
   bool forced = false;  // it overstayed until we sent a signal
 
   bool operator==(const BadEnd&) const = default;
@@ -39,9 +39,9 @@ struct BadEnd {
 struct RunOutcome {
   enum class Verdict { kDone, kFailed, kStopped, kInterrupted };
   Verdict verdict = Verdict::kFailed;
-  int exit_code = 1;             // for the launcher to leave with
-  std::string reason;            // of kFailed, beyond `bad_ends`; may be empty
-  std::vector<BadEnd> bad_ends;  // by time: the first is the likely cause
+  int exit_code = 1;     // for the launcher to leave with
+  std::string reason{};  // of kFailed, beyond `bad_ends`; may be empty
+  std::vector<BadEnd> bad_ends{};  // by time: the first is the likely cause
 };
 
 // Supervisor decides how long the processes of a run live. It is told what
@@ -64,9 +64,9 @@ class Supervisor {
   using Actions = std::vector<SupervisorAction>;
 
   struct Options {
-    std::vector<TaskId> tasks;  // all of them run
-    TaskId chief;               // the task that hosts the chief
-    int needed_workers = 1;     // with fewer the job cannot make a step
+    std::vector<TaskId> tasks{};  // all of them run
+    TaskId chief{};               // the task that hosts the chief
+    int needed_workers = 1;       // with fewer the job cannot make a step
   };
 
   explicit Supervisor(const Options& options);

@@ -24,10 +24,10 @@ namespace lockstep {
 class TaskProcess {
  public:
   struct Options {
-    std::string program;            // a path; PATH is not searched
-    std::vector<std::string> args;  // without the program's own name
-    std::map<std::string, std::string> environment;  // added to our own
-    std::string log_path;                            // appended to
+    std::string program{};            // a path; PATH is not searched
+    std::vector<std::string> args{};  // without the program's own name
+    std::map<std::string, std::string> environment{};  // added to our own
+    std::string log_path{};                            // appended to
   };
 
   //   kInvalidArgument    the log cannot be written, or the program not run

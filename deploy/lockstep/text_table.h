@@ -16,7 +16,7 @@ class TextTable {
  public:
   enum class Align { kLeft, kRight };
   struct Column {
-    std::string title;
+    std::string title{};
     Align align = Align::kLeft;
     bool shrinks = false;  // gives way when the table is too wide
   };

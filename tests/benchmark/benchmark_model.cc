@@ -47,8 +47,8 @@ absl::StatusOr<std::vector<int64_t>> Scale(std::vector<int64_t> sizes,
   for (const int64_t size : sizes) before += static_cast<double>(size);
   int64_t left = elements;
   for (int64_t& size : sizes) {
-    const double scaled = static_cast<double>(size) *
-                          static_cast<double>(elements) / before;
+    const double scaled =
+        static_cast<double>(size) * static_cast<double>(elements) / before;
     size = std::max<int64_t>(1, static_cast<int64_t>(scaled));
     left -= size;
   }
@@ -116,9 +116,8 @@ absl::Status MomentumOracle::Check(float element) const {
   if (std::abs(element - value_) <= std::abs(value_) * 1e-4f) {
     return absl::OkStatus();
   }
-  return absl::InternalError(absl::StrCat("after step ", step_,
-                                          " an element is ", element, ", not ",
-                                          value_));
+  return absl::InternalError(absl::StrCat(
+      "after step ", step_, " an element is ", element, ", not ", value_));
 }
 
 }  // namespace lockstep::benchmark

@@ -82,11 +82,10 @@ absl::StatusOr<ChiefClient::Options> ChiefOptions(const Cluster& cluster,
 absl::Status Train(const Cluster& cluster, const RoleOptions& options,
                    const ChiefClient::Membership& membership,
                    ChiefClient& chief, ProgressMeter& meter) {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<VariableSpec> variables,
-                            MakeBenchmarkVariables(options.model,
-                                                   options.bytes));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<std::string> servers,
-                            Servers(cluster));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<VariableSpec> variables,
+      MakeBenchmarkVariables(options.model, options.bytes));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<std::string> servers, Servers(cluster));
   LOCKSTEP_RETURN_IF_ERROR(chief.DescribeModel(variables));
   int64_t step = 0;
   LOCKSTEP_ASSIGN_OR_RETURN(

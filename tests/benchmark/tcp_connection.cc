@@ -103,8 +103,8 @@ std::string TcpConnection::CongestionControl() const {
 }
 
 absl::StatusOr<TcpListener> TcpListener::Listen(const std::string& address) {
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      sockaddr_in own, Parse(address.empty() ? "127.0.0.1:0" : address));
+  LOCKSTEP_ASSIGN_OR_RETURN(sockaddr_in own,
+                            Parse(address.empty() ? "127.0.0.1:0" : address));
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return SystemError("socket");
   TcpListener listener(fd);

@@ -72,8 +72,8 @@ void TcpServer::Update(int64_t index) {
         Received(static_cast<int>(w), index).data()));
   }
   const absl::Span<std::byte> values = Values(index);
-  std::byte* velocity = velocities_.bytes().data() +
-                        (values.data() - values_.bytes().data());
+  std::byte* velocity =
+      velocities_.bytes().data() + (values.data() - values_.bytes().data());
   MeanMomentum(gradients, values.size() / sizeof(float),
                reinterpret_cast<float*>(velocity),
                reinterpret_cast<float*>(values.data()));
@@ -138,8 +138,7 @@ absl::Status RunTcpServer(const Cluster& cluster, const RoleOptions& options) {
       MakeBenchmarkVariables(options.model, options.bytes));
   LOCKSTEP_ASSIGN_OR_RETURN(std::string address,
                             cluster.Address(cluster.self()));
-  LOCKSTEP_ASSIGN_OR_RETURN(TcpListener listener,
-                            TcpListener::Listen(address));
+  LOCKSTEP_ASSIGN_OR_RETURN(TcpListener listener, TcpListener::Listen(address));
   const int workers = cluster.num_workers();
   std::vector<std::pair<std::byte, TcpConnection>> unsorted;
   for (int i = 0; i < workers; ++i) {

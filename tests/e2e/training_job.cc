@@ -18,7 +18,7 @@ namespace lockstep::testing {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
-constexpr absl::Duration kCallTimeout = absl::Seconds(5);
+constexpr absl::Duration kCallTimeout = absl::Seconds(1);
 
 // Small parts, so that every server has many. Steps of some milliseconds, so
 // that there is time to do something to the job.
@@ -129,7 +129,7 @@ absl::Status TrainingJob::Run() {
 }
 
 absl::StatusOr<JobStatus> TrainingJob::GetStatus() const {
-  return chief_->GetStatus(kCallTimeout, CoordinatorClient::IfAbsent::kFail);
+  return chief_->GetStatus(kCallTimeout, CoordinatorClient::IfAbsent::kWait);
 }
 
 absl::Status TrainingJob::WaitForStep(int64_t step) const {

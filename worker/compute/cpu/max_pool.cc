@@ -1,6 +1,7 @@
 #include "worker/compute/cpu/max_pool.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lockstep::cpu {
 namespace {
@@ -45,7 +46,7 @@ template <typename T>
 void KeepLarger(int64_t channels, const T* in, uint8_t position, T* out,
                 uint8_t* argmax) {
   for (int64_t c = 0; c < channels; ++c) {
-    const bool larger = in[c] > out[c] || in[c] != in[c];
+    const bool larger = in[c] > out[c] || std::isnan(in[c]);
     out[c] = larger ? in[c] : out[c];
     argmax[c] = larger ? position : argmax[c];
   }

@@ -5,33 +5,35 @@
 namespace lockstep {
 namespace {
 
+JobConfig Job(int replicas_to_aggregate, int total_num_replicas) {
+  JobConfig job;
+  job.replicas_to_aggregate = replicas_to_aggregate;
+  job.total_num_replicas = total_num_replicas;
+  return job;
+}
+
 TEST(NeededWorkersTest, WithoutBackupsAllAreNeeded) {
   EXPECT_EQ(NeededWorkers({}, 3), 3);
 }
 
 TEST(NeededWorkersTest, BackupsAreNotNeeded) {
-  EXPECT_EQ(
-      NeededWorkers({.replicas_to_aggregate = 2, .total_num_replicas = 3}, 3),
-      2);
+  EXPECT_EQ(NeededWorkers(Job(2, 3), 3), 2);
 }
 
 TEST(NeededWorkersTest, FewReplicasHaveAShareEach) {
-  EXPECT_EQ(
-      NeededWorkers({.replicas_to_aggregate = 8, .total_num_replicas = 2}, 2),
-      2);
+  EXPECT_EQ(NeededWorkers(Job(8, 2), 2), 2);
 }
 
 TEST(NeededWorkersTest, NeverMoreThanThereAreNorNone) {
-  EXPECT_EQ(
-      NeededWorkers({.replicas_to_aggregate = 9, .total_num_replicas = 9}, 2),
-      2);
+  EXPECT_EQ(NeededWorkers(Job(9, 9), 2), 2);
   EXPECT_EQ(NeededWorkers({}, 0), 1);
 }
 
 TEST(NeededWorkersTest, InCompatibleModeOneCanDoItAll) {
-  EXPECT_EQ(NeededWorkers(
-                {.mode = SyncMode::kCompatible, .replicas_to_aggregate = 3}, 3),
-            1);
+  JobConfig job = Job(3, 0);
+  job.mode = SyncMode::kCompatible;
+
+  EXPECT_EQ(NeededWorkers(job, 3), 1);
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// A server or the chief that is killed: everyone else ends, in time, and says
+// why.
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Field;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+
+// Both tests kill something long before this.
+constexpr char kForever[] = "train_steps=1000000";
+
+// Kills a task and expects all others to end with another code than 0 within
+// 30 seconds, each with `reason` in its log.
+void ExpectAllEnd(TrainingJob& job, const std::string& killed, int index,
+                  const std::string& reason) {
+  ASSERT_THAT(job.StartAll(), IsOk());
+  ASSERT_THAT(job.WaitForStep(30), IsOk());
+
+  ASSERT_THAT(job.cluster().Kill(killed, index), IsOk());
+
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  for (const auto& [name, i] : job.Tasks()) {
+    if (name == killed && i == index) continue;
+    EXPECT_THAT(job.cluster().Wait(name, i, deadline - absl::Now()),
+                IsOkAndHolds(AllOf(Field(&TaskExit::code, Gt(0)),
+                                   Field(&TaskExit::signal, 0))))
+        << name << " " << i;
+    EXPECT_THAT(job.cluster().ReadLog(name, i), IsOkAndHolds(HasSubstr(reason)))
+        << name << " " << i;
+  }
+}
+
+TEST(PeerDeathTest, AllEndAndNameTheServerThatWasKilled) {
+  auto job = TrainingJob::Make(
+      {.workers = 2, .evaluator = true, .set = {"lease=4s", kForever}});
+
+  ExpectAllEnd(*job, "ps", 1, "ps 1 is gone");
+}
+
+TEST(PeerDeathTest, AllEndAndNameTheFirstServerToo) {
+  auto job = TrainingJob::Make({.workers = 2, .set = {"lease=4s", kForever}});
+
+  ExpectAllEnd(*job, "ps", 0, "ps 0 is gone");
+}
+
+TEST(PeerDeathTest, AllEndAndNameTheChiefThatWasKilled) {
+  auto job = TrainingJob::Make(
+      {.workers = 2, .evaluator = true, .set = {"lease=4s", kForever}});
+
+  ExpectAllEnd(*job, "chief", 0, "the chief at ");
+}
+
+}  // namespace
+}  // namespace lockstep::testing

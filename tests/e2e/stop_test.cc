@@ -1,0 +1,135 @@
+// SIGTERM: everyone leaves in good order, and what was stopped can go on.
+
+#include <signal.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/process.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Lt;
+
+constexpr int64_t kSteps = 800;
+constexpr TaskExit kStopped = {.code = kExitStopped};
+
+std::vector<std::string> Long() {
+  return {absl::StrCat("train_steps=", kSteps)};
+}
+
+// Expects all tasks to leave in good order, and returns the step of the
+// checkpoint that they left.
+int64_t ExpectGoodOrder(TrainingJob& job) {
+  for (const auto& [name, index] : job.Tasks()) {
+    EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
+                IsOkAndHolds(kStopped))
+        << name << " " << index;
+  }
+  EXPECT_THAT(job.StateFiles(), IsEmpty());
+  const auto latest = CheckpointStore(job.checkpoints()).Latest();
+  EXPECT_THAT(latest, IsOk());
+  if (!latest.ok() || !latest->manifest.has_value()) return -1;
+  return latest->manifest->global_step;
+}
+
+class StopTest : public ::testing::Test {
+ protected:
+  // Starts a job of `options` and brings it well on its way.
+  void Begin(const TrainingJob::Options& options) {
+    job_ = TrainingJob::Make(options);
+    ASSERT_THAT(job_->StartAll(), IsOk());
+    ASSERT_THAT(job_->WaitForStep(50), IsOk());
+  }
+
+  std::unique_ptr<TrainingJob> job_;
+};
+
+TEST_F(StopTest, OfTheChiefLeavesACheckpointFromWhichTheSameBitsFollow) {
+  auto undisturbed = TrainingJob::Make({.set = Long()});
+  ASSERT_THAT(undisturbed->Run(), IsOk());
+  Begin({.evaluator = true, .set = Long()});
+
+  ASSERT_THAT(job_->cluster().Signal("chief", 0, SIGTERM), IsOk());
+
+  EXPECT_THAT(ExpectGoodOrder(*job_), AllOf(Gt(0), Lt(kSteps)));
+  auto resumed =
+      TrainingJob::Make({.set = Long(), .checkpoints = job_->checkpoints()});
+  ASSERT_THAT(resumed->Run(), IsOk());
+  EXPECT_THAT(resumed->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("resumed from the checkpoint of step")));
+  ExpectSameBits(undisturbed->checkpoints(), job_->checkpoints(), kSteps);
+}
+
+TEST_F(StopTest, OfAServerStopsTheJobInTheSameWay) {
+  Begin({.set = Long()});
+
+  ASSERT_THAT(job_->cluster().Signal("ps", 1, SIGTERM), IsOk());
+
+  EXPECT_THAT(ExpectGoodOrder(*job_), AllOf(Gt(0), Lt(kSteps)));
+  EXPECT_THAT(job_->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("ps 1: SIGTERM")));
+}
+
+TEST_F(StopTest, OfAWorkerWithABackupStopsOnlyThatWorker) {
+  Begin({.workers = 3,
+         .set = {"replicas_to_aggregate=2",
+                 absl::StrCat("train_steps=", kSteps)}});
+
+  ASSERT_THAT(job_->cluster().Signal("worker", 2, SIGTERM), IsOk());
+
+  for (const auto& [name, index] : job_->Tasks()) {
+    const bool stopped = name == "worker" && index == 2;
+    EXPECT_THAT(job_->cluster().Wait(name, index, kPatience),
+                IsOkAndHolds(stopped ? kStopped : TaskExit{}))
+        << name << " " << index;
+  }
+  EXPECT_THAT(job_->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("worker 2 left: SIGTERM")));
+}
+
+TEST_F(StopTest, BeforeAnyStepNeedsNoCheckpoint) {
+  job_ = TrainingJob::Make({.set = Long()});
+  ASSERT_THAT(job_->cluster().Start("chief", 0), IsOk());
+  ASSERT_THAT(job_->cluster().Start("worker", 0), IsOk());
+  ASSERT_THAT(
+      job_->cluster().WaitForLog("chief", 0, "worker 0 registered", kPatience),
+      IsOk());
+
+  ASSERT_THAT(job_->cluster().Signal("chief", 0, SIGTERM), IsOk());
+
+  EXPECT_THAT(job_->cluster().Wait("chief", 0, kPatience),
+              IsOkAndHolds(kStopped));
+  EXPECT_THAT(job_->cluster().Wait("worker", 0, kPatience),
+              IsOkAndHolds(kStopped));
+}
+
+TEST_F(StopTest, OfAProcessThatWaitsForItsChiefEndsItAtOnce) {
+  job_ = TrainingJob::Make({.evaluator = true, .set = Long()});
+  for (const auto& [name, index] : job_->Tasks()) {
+    if (name == "chief") continue;
+    ASSERT_THAT(job_->cluster().Start(name, index), IsOk());
+  }
+  ASSERT_THAT(job_->cluster().WaitForLog("ps", 0, "waiting for the chief at",
+                                         kPatience),
+              IsOk());
+
+  for (const auto& [name, index] : job_->Tasks()) {
+    if (name == "chief") continue;
+    ASSERT_THAT(job_->cluster().Signal(name, index, SIGTERM), IsOk());
+    EXPECT_THAT(job_->cluster().Wait(name, index, absl::Seconds(10)),
+                IsOkAndHolds(kStopped))
+        << name << " " << index;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::testing

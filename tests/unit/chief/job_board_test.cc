@@ -1,0 +1,184 @@
+#include "chief/job_board.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::DoubleNear;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const absl::Time kStart = absl::FromUnixSeconds(1000);
+
+absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
+
+std::vector<VariableSpec> Model() {
+  return {{"w", {2, 3}, DType::kFloat32, {}}, {"b", {3}, DType::kFloat32, {}}};
+}
+
+TEST(JobBoardTest, FirstDescriptionIsTheModel) {
+  JobBoard board;
+  EXPECT_THAT(board.variables(), IsEmpty());
+
+  EXPECT_OK(board.Describe(Model()));
+  EXPECT_OK(board.Describe(Model()));
+
+  EXPECT_EQ(board.variables(), Model());
+}
+
+TEST(JobBoardTest, ModelWithoutVariablesIsRefused) {
+  JobBoard board;
+
+  EXPECT_THAT(board.Describe({}), StatusIs(absl::StatusCode::kInvalidArgument));
+
+  EXPECT_OK(board.Describe(Model()));
+}
+
+TEST(JobBoardTest, DifferenceIsNamedOnBothSides) {
+  JobBoard board;
+  ASSERT_OK(board.Describe(Model()));
+  std::vector<VariableSpec> other = Model();
+  other[1].shape = {4};
+
+  EXPECT_THAT(board.Describe(other),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("variables[1]"), HasSubstr("b[4]"),
+                             HasSubstr("b[3]"))));
+
+  EXPECT_EQ(board.variables(), Model());
+}
+
+TEST(JobBoardTest, DifferenceBeyondNameAndShapeIsVisibleToo) {
+  JobBoard board;
+  ASSERT_OK(board.Describe(Model()));
+  std::vector<VariableSpec> wider = Model();
+  wider[0].dtype = DType::kFloat64;
+  std::vector<VariableSpec> filled = Model();
+  filled[0].initializer.a = 0.5;
+
+  EXPECT_THAT(board.Describe(wider),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("w[2,3] float64"),
+                             HasSubstr("w[2,3] float32"))));
+  EXPECT_THAT(board.Describe(filled),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("0.5")));
+}
+
+TEST(JobBoardTest, MoreOrFewerVariablesAreADifference) {
+  JobBoard board;
+  ASSERT_OK(board.Describe(Model()));
+  std::vector<VariableSpec> more = Model();
+  more.push_back({"c", {1}, DType::kFloat32, {}});
+  const std::vector<VariableSpec> fewer = {Model()[0]};
+
+  for (const auto& model : {more, fewer}) {
+    EXPECT_THAT(board.Describe(model),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("variables here and 2 on the worker")));
+  }
+}
+
+TEST(JobBoardTest, PlanIsThereOncePublished) {
+  JobBoard board;
+  EXPECT_FALSE(board.plan().has_value());
+
+  board.PublishPlan({Model(), {{0, 0, 6, 1, 0}}});
+
+  ASSERT_TRUE(board.plan().has_value());
+  EXPECT_THAT(board.plan()->parts, SizeIs(1));
+}
+
+TEST(JobBoardTest, ViewFollowsTheJob) {
+  JobBoard board;
+  EXPECT_EQ(board.Get(kStart).state, JobState::kStarting);
+  EXPECT_EQ(board.Get(kStart).last_checkpoint_step, -1);
+  EXPECT_EQ(board.Get(kStart).training_time, absl::ZeroDuration());
+
+  board.SetEpoch(4);
+  board.StartTraining(10, kStart);
+  board.Stepped(11, At(1));
+  board.Checkpointed(10);
+  board.SetWaits({{"step 12", "worker 1", At(1)}});
+
+  const JobBoard::View view = board.Get(At(2));
+  EXPECT_EQ(view.state, JobState::kTraining);
+  EXPECT_EQ(view.epoch, 4u);
+  EXPECT_EQ(view.global_step, 11);
+  EXPECT_EQ(view.last_checkpoint_step, 10);
+  EXPECT_EQ(view.training_time, absl::Seconds(2));
+  ASSERT_THAT(view.waits, SizeIs(1));
+  EXPECT_EQ(view.waits[0].waits_for, "worker 1");
+}
+
+TEST(JobBoardTest, RateIsThatOfTheLastSeconds) {
+  JobBoard board;
+  board.StartTraining(0, kStart);
+  EXPECT_EQ(board.Get(At(1)).steps_per_second, 0);
+  for (int i = 1; i <= 100; ++i) board.Stepped(i, At(i));  // one a second
+  for (int i = 1; i <= 100; ++i) {
+    board.Stepped(100 + i, At(100 + 0.1 * i));  // then ten a second
+  }
+
+  EXPECT_THAT(board.Get(At(110)).steps_per_second, DoubleNear(10, 0.1));
+  // While no step comes the rate falls.
+  EXPECT_LT(board.Get(At(120)).steps_per_second, 4);
+}
+
+TEST(JobBoardTest, StepsAtOneMomentGiveNoInfiniteRate) {
+  JobBoard board;
+  board.StartTraining(0, kStart);
+  board.Stepped(1, kStart);
+
+  EXPECT_EQ(board.Get(kStart).steps_per_second, 1000);
+}
+
+TEST(JobBoardTest, TrainingTimeAndRateEndWithTraining) {
+  JobBoard board;
+  board.StartTraining(0, kStart);
+  board.Stepped(10, At(5));
+  board.SetState(JobState::kFinishing, "", At(5));
+
+  const JobBoard::View later = board.Get(At(100));
+
+  EXPECT_EQ(later.training_time, absl::Seconds(5));
+  EXPECT_THAT(later.steps_per_second, DoubleNear(2, 0.01));
+  board.SetState(JobState::kDone, "", At(200));
+  EXPECT_EQ(board.Get(At(300)).training_time, absl::Seconds(5));
+}
+
+TEST(JobBoardTest, FinalStatesStay) {
+  for (JobState state :
+       {JobState::kDone, JobState::kFailed, JobState::kStopped}) {
+    JobBoard board;
+    board.SetState(state, "why", kStart);
+
+    board.SetState(JobState::kTraining, "", kStart);
+    board.StartTraining(0, kStart);
+
+    EXPECT_EQ(board.Get(kStart).state, state);
+    EXPECT_EQ(board.Get(kStart).reason, "why");
+  }
+}
+
+TEST(JobBoardTest, ScoreIsThatOfTheNewestCheckpoint) {
+  JobBoard board;
+  EXPECT_FALSE(board.Get(kStart).evaluation.has_value());
+
+  board.Evaluated({20, 0.5, 0.8});
+  board.Evaluated({10, 0.9, 0.1});
+  EXPECT_EQ(board.Get(kStart).evaluation->accuracy, 0.8);
+
+  board.Evaluated({20, 0.4, 0.9});
+  EXPECT_EQ(board.Get(kStart).evaluation->accuracy, 0.9);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,247 @@
+#include "chief/membership_table.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using State = MembershipTable::State;
+
+const TaskId kPs0{TaskType::kPs, 0};
+const TaskId kWorker0{TaskType::kWorker, 0};
+const TaskId kWorker1{TaskType::kWorker, 1};
+const TaskId kStranger{TaskType::kWorker, 2};
+constexpr absl::Duration kLease = absl::Seconds(2);
+
+class MembershipTableTest : public ::testing::Test {
+ protected:
+  absl::Status Register(const TaskId& task, uint64_t incarnation) {
+    return table_.Register(task, incarnation, now_);
+  }
+  absl::Status Heartbeat(const TaskId& task, uint64_t incarnation) {
+    return table_.Heartbeat(task, incarnation, nullptr, now_);
+  }
+  State StateOf(const TaskId& task) const { return table_.Get(task).state; }
+  // Takes the dead out and says that they are cleaned up.
+  void BuryAll() {
+    for (const MembershipTable::Dead& dead : table_.TakeDead(now_)) {
+      table_.Buried(dead.task, dead.incarnation);
+    }
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  MembershipTable table_{{kPs0, kWorker0, kWorker1}, kLease};
+};
+
+TEST_F(MembershipTableTest, EveryTaskIsMissingAtFirst) {
+  EXPECT_THAT(table_.Members(), SizeIs(3));
+  EXPECT_EQ(StateOf(kWorker0), State::kMissing);
+  EXPECT_THAT(table_.NotAlive(TaskType::kWorker),
+              ElementsAre(kWorker0, kWorker1));
+  EXPECT_THAT(table_.TakeDead(now_ + absl::Hours(1)), IsEmpty());
+}
+
+TEST_F(MembershipTableTest, RegisteredTaskIsAlive) {
+  ASSERT_OK(Register(kWorker0, 5));
+
+  const MembershipTable::Member member = table_.Get(kWorker0);
+  EXPECT_EQ(member.state, State::kAlive);
+  EXPECT_EQ(member.incarnation, 5u);
+  EXPECT_EQ(member.since, now_);
+  EXPECT_THAT(table_.NotAlive(TaskType::kWorker), ElementsAre(kWorker1));
+  EXPECT_OK(Register(kWorker0, 5));
+}
+
+TEST_F(MembershipTableTest, StrangersAreRefused) {
+  const auto refused = StatusIs(
+      absl::StatusCode::kNotFound,
+      AllOf(HasSubstr("worker"), HasSubstr("2"), HasSubstr("TF_CONFIG")));
+
+  EXPECT_THAT(Register(kStranger, 1), refused);
+  EXPECT_THAT(Heartbeat(kStranger, 1), refused);
+  EXPECT_THAT(table_.Leave(kStranger, 1, "", nullptr, now_), refused);
+  table_.Buried(kStranger, 1);
+
+  EXPECT_THAT(table_.Members(), SizeIs(3));
+  EXPECT_EQ(StateOf(kStranger), State::kMissing);
+}
+
+TEST_F(MembershipTableTest, HeartbeatOfSomeoneNotRegisteredIsRefused) {
+  EXPECT_THAT(Heartbeat(kWorker0, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(Heartbeat(kWorker0, 0),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(MembershipTableTest, HeartbeatsRenewTheLease) {
+  ASSERT_OK(Register(kWorker0, 1));
+
+  for (int i = 0; i < 5; ++i) {
+    now_ += kLease;
+    EXPECT_OK(Heartbeat(kWorker0, 1));
+    EXPECT_THAT(table_.TakeDead(now_), IsEmpty());
+  }
+
+  EXPECT_EQ(StateOf(kWorker0), State::kAlive);
+}
+
+TEST_F(MembershipTableTest, HeartbeatCarriesProgress) {
+  ASSERT_OK(Register(kWorker0, 1));
+  Progress progress;
+  progress.passes = 7;
+  progress.activity = "computes";
+
+  ASSERT_OK(table_.Heartbeat(kWorker0, 1, &progress, now_));
+  ASSERT_OK(Heartbeat(kWorker0, 1));
+
+  EXPECT_EQ(table_.Get(kWorker0).progress.passes, 7);
+  EXPECT_EQ(table_.Get(kWorker0).progress.activity, "computes");
+}
+
+TEST_F(MembershipTableTest, SilenceBeyondTheLeaseIsDeath) {
+  ASSERT_OK(Register(kWorker0, 1));
+  ASSERT_OK(Register(kWorker1, 1));
+  now_ += kLease;
+  ASSERT_OK(Heartbeat(kWorker1, 1));
+  EXPECT_THAT(table_.TakeDead(now_), IsEmpty());
+
+  now_ += absl::Milliseconds(1);
+
+  EXPECT_THAT(table_.TakeDead(now_),
+              ElementsAre(AllOf(Field(&MembershipTable::Dead::task, kWorker0),
+                                Field(&MembershipTable::Dead::reason,
+                                      HasSubstr("silent for 2.001s")))));
+  EXPECT_EQ(StateOf(kWorker0), State::kDead);
+  EXPECT_EQ(StateOf(kWorker1), State::kAlive);
+  EXPECT_THAT(Heartbeat(kWorker0, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(MembershipTableTest, DeadAreHandedOutUntilTheyAreBuried) {
+  ASSERT_OK(Register(kWorker0, 1));
+  now_ += 2 * kLease;
+
+  EXPECT_THAT(table_.TakeDead(now_), SizeIs(1));
+  EXPECT_THAT(table_.TakeDead(now_), SizeIs(1));
+  table_.Buried(kWorker0, 2);  // not the one that died
+  EXPECT_THAT(table_.TakeDead(now_), SizeIs(1));
+  table_.Buried(kWorker0, 1);
+
+  EXPECT_THAT(table_.TakeDead(now_), IsEmpty());
+  EXPECT_EQ(StateOf(kWorker0), State::kDead);
+}
+
+TEST_F(MembershipTableTest, SuccessorJoinsOnceItsPredecessorIsBuried) {
+  ASSERT_OK(Register(kWorker0, 1));
+  now_ += 2 * kLease;
+  ASSERT_THAT(table_.TakeDead(now_), SizeIs(1));
+
+  EXPECT_THAT(Register(kWorker0, 2), StatusIs(absl::StatusCode::kUnavailable));
+  table_.Buried(kWorker0, 1);
+
+  EXPECT_OK(Register(kWorker0, 2));
+  EXPECT_OK(Heartbeat(kWorker0, 2));
+  EXPECT_EQ(table_.Get(kWorker0).incarnation, 2u);
+}
+
+TEST_F(MembershipTableTest, NewerIncarnationEndsTheOneThatLives) {
+  ASSERT_OK(Register(kWorker0, 1));
+
+  EXPECT_THAT(Register(kWorker0, 2), StatusIs(absl::StatusCode::kUnavailable));
+
+  EXPECT_EQ(StateOf(kWorker0), State::kDead);
+  EXPECT_THAT(Heartbeat(kWorker0, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(table_.TakeDead(now_),
+              ElementsAre(AllOf(Field(&MembershipTable::Dead::incarnation, 1),
+                                Field(&MembershipTable::Dead::reason,
+                                      HasSubstr("replaced")))));
+  BuryAll();
+  EXPECT_OK(Register(kWorker0, 2));
+}
+
+TEST_F(MembershipTableTest, OlderOrDeadIncarnationDoesNotComeBack) {
+  ASSERT_OK(Register(kWorker0, 5));
+  EXPECT_THAT(Register(kWorker0, 4),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("the newest is 5")));
+  EXPECT_EQ(StateOf(kWorker0), State::kAlive);
+  now_ += 2 * kLease;
+  BuryAll();
+
+  EXPECT_THAT(Register(kWorker0, 5),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(Register(kWorker0, 6));
+}
+
+TEST_F(MembershipTableTest, LeavingIsNotDyingButIsCleanedUpToo) {
+  ASSERT_OK(Register(kWorker0, 1));
+  Progress progress;
+  progress.accepted = 3;
+
+  ASSERT_OK(table_.Leave(kWorker0, 1, "end of input", &progress, now_));
+  ASSERT_OK(table_.Leave(kWorker0, 1, "again", nullptr, now_));
+
+  const MembershipTable::Member member = table_.Get(kWorker0);
+  EXPECT_EQ(member.state, State::kLeft);
+  EXPECT_EQ(member.leave_reason, "end of input");
+  EXPECT_EQ(member.progress.accepted, 3);
+  EXPECT_THAT(table_.NotAlive(TaskType::kWorker),
+              ElementsAre(kWorker0, kWorker1));
+  EXPECT_THAT(
+      table_.TakeDead(now_ + absl::Hours(1)),
+      ElementsAre(Field(&MembershipTable::Dead::reason, "left: end of input")));
+}
+
+TEST_F(MembershipTableTest, DelayedRegistrationDoesNotBringBackWhoHasLeft) {
+  ASSERT_OK(Register(kWorker0, 1));
+  ASSERT_OK(table_.Leave(kWorker0, 1, "done", nullptr, now_));
+  BuryAll();
+
+  EXPECT_THAT(
+      Register(kWorker0, 1),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has left")));
+
+  EXPECT_EQ(StateOf(kWorker0), State::kLeft);
+  EXPECT_OK(Register(kWorker0, 2));
+  EXPECT_EQ(table_.Get(kWorker0).leave_reason, "");
+}
+
+TEST_F(MembershipTableTest, LeavingNeedsMembership) {
+  EXPECT_THAT(table_.Leave(kWorker0, 1, "", nullptr, now_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_OK(Register(kWorker0, 2));
+  EXPECT_THAT(table_.Leave(kWorker0, 1, "", nullptr, now_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(StateOf(kWorker0), State::kAlive);
+}
+
+TEST_F(MembershipTableTest, NewIncarnationStartsWithoutProgress) {
+  ASSERT_OK(Register(kWorker0, 1));
+  Progress progress;
+  progress.passes = 7;
+  ASSERT_OK(table_.Heartbeat(kWorker0, 1, &progress, now_));
+  ASSERT_OK(Register(kWorker0, 1));
+  EXPECT_EQ(table_.Get(kWorker0).progress.passes, 7);
+  now_ += 2 * kLease;
+  BuryAll();
+
+  ASSERT_OK(Register(kWorker0, 2));
+
+  EXPECT_EQ(table_.Get(kWorker0).progress.passes, 0);
+}
+
+}  // namespace
+}  // namespace lockstep

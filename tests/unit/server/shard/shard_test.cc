@@ -1,0 +1,288 @@
+#include "server/shard/shard.h"
+
+#include <atomic>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/server/shard/shard_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const absl::Time kNow = absl::FromUnixSeconds(1000);
+
+class ShardTest : public ShardFixture {
+ protected:
+  std::unique_ptr<Shard> Create() {
+    auto shard = Shard::Create(options_);
+    EXPECT_OK(shard);
+    return shard.ok() ? *std::move(shard) : nullptr;
+  }
+  std::unique_ptr<Shard> CreateActive() {
+    auto shard = Create();
+    EXPECT_OK(shard->Activate(0, {}));
+    return shard;
+  }
+  // Gradients of both workers for all parts; the step is then prepared.
+  static void PushBoth(Shard& shard, int64_t step, float one, float other) {
+    for (int worker : {0, 1}) {
+      Push push{{worker, 1, step, step + 1, 0}, 1, 0, {}};
+      push.gradients = Gradients(worker == 0 ? one : other);
+      ASSERT_OK(shard.engine().AddPush(1, std::move(push)));
+    }
+  }
+  // Makes a whole step, each time 0.5 off every value.
+  static void MakeStep(Shard& shard, int64_t step) {
+    ASSERT_OK(shard.engine().Take(1, step));
+    PushBoth(shard, step, 1, 1);
+    ASSERT_OK(shard.engine().Commit(step + 1, 1));
+  }
+  // The float32 parts.
+  static std::vector<float> PullFloats(Shard& shard, int64_t step = -1) {
+    std::vector<std::byte> bytes(2 * kPartSize);
+    EXPECT_OK(shard.Pull(0, 2, step, absl::MakeSpan(bytes)));
+    return FromBytes<float>(bytes);
+  }
+  static absl::StatusOr<int64_t> Pull(Shard& shard, int64_t step) {
+    std::vector<std::byte> bytes(kParts * kPartSize);
+    return shard.Pull(0, kParts, step, absl::MakeSpan(bytes));
+  }
+};
+
+TEST_F(ShardTest, OnlyTaskZeroHasTheGate) {
+  EXPECT_NE(Create()->gate(), nullptr);
+
+  options_.task_index = 1;
+  EXPECT_EQ(Create()->gate(), nullptr);
+}
+
+TEST_F(ShardTest, NothingIsServedBeforeItIsOpened) {
+  auto shard = Create();
+
+  EXPECT_FALSE(shard->active());
+  EXPECT_THAT(Pull(*shard, 0), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                        HasSubstr("ask the chief")));
+  EXPECT_THAT(shard->BeginSnapshot(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+
+  EXPECT_THAT(shard->Activate(0, {}), IsOkAndHolds(IsEmpty()));
+  EXPECT_TRUE(shard->active());
+  EXPECT_THAT(Pull(*shard, 0), IsOkAndHolds(0));
+}
+
+TEST_F(ShardTest, OpeningItAnswersThoseWhoWait) {
+  auto shard = Create();
+  ASSERT_OK(shard->gate()->Wait(7, {0, 1, -1, 0, 0}, 0, kNow));
+
+  const auto answers = shard->Activate(12, {});
+
+  ASSERT_THAT(answers, IsOkAndHolds(SizeIs(1)));
+  EXPECT_EQ((*answers)[0].step, 12);
+  EXPECT_EQ(shard->engine().step(), 12);
+  EXPECT_THAT(shard->Activate(12, {}), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(ShardTest, OpeningItElsewhereIsRefused) {
+  auto shard = Create();
+  EXPECT_THAT(shard->Activate(-1, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(shard->Activate(0, {1, 2}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_FALSE(shard->active());
+  ASSERT_OK(shard->Activate(3, {}));
+
+  EXPECT_THAT(shard->Activate(4, {}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("opened at 3")));
+
+  EXPECT_EQ(shard->engine().step(), 3);
+}
+
+TEST_F(ShardTest, StrictStepGoesFromPushToPull) {
+  auto shard = CreateActive();
+
+  PushBoth(*shard, 0, 1, 3);
+  EXPECT_THAT(PullFloats(*shard), Each(1));
+  ASSERT_OK(shard->engine().Commit(1, 1));
+
+  EXPECT_THAT(PullFloats(*shard), Each(0));
+}
+
+TEST_F(ShardTest, PullOfThePreparedStepCommitsIt) {
+  auto shard = CreateActive();
+  PushBoth(*shard, 0, 1, 3);
+
+  EXPECT_THAT(PullFloats(*shard, 1), Each(0));
+
+  EXPECT_EQ(shard->engine().step(), 1);
+  EXPECT_THAT(Pull(*shard, 0), IsOkAndHolds(1));
+}
+
+TEST_F(ShardTest, PullOfAStepToComeIsRefused) {
+  auto shard = CreateActive();
+
+  EXPECT_THAT(Pull(*shard, 1), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                        HasSubstr("step 1 is not committed")));
+}
+
+TEST_F(ShardTest, PullOfUnknownPartsIsRefused) {
+  auto shard = CreateActive();
+  std::vector<std::byte> bytes(kPartSize);
+  const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
+  constexpr int kMax = std::numeric_limits<int>::max();
+
+  for (auto [first, count] : std::vector<std::pair<int, int>>{
+           {-1, 1}, {0, 0}, {0, -1}, {3, 1}, {2, 2}, {kMax, kMax}}) {
+    EXPECT_THAT(shard->Pull(first, count, -1, absl::MakeSpan(bytes)), invalid);
+    EXPECT_THAT(shard->SizeOf(first, count), invalid);
+  }
+  EXPECT_THAT(shard->Pull(0, 2, -1, absl::MakeSpan(bytes)), invalid);
+  EXPECT_THAT(shard->SizeOf(1, 2), IsOkAndHolds(2 * kPartSize));
+}
+
+TEST_F(ShardTest, PullNeverMixesSteps) {
+  auto shard = CreateActive();
+  std::atomic<bool> done = false;
+  std::thread puller([&] {
+    while (!done) {
+      std::vector<std::byte> bytes(kParts * kPartSize);
+      const auto step = shard->Pull(0, kParts, -1, absl::MakeSpan(bytes));
+      const auto wanted = static_cast<float>(1 - 0.5 * *step);
+      EXPECT_THAT(FromBytes<float>(absl::MakeSpan(bytes).first(2 * kPartSize)),
+                  Each(wanted));
+    }
+  });
+
+  for (int64_t step = 0; step < 200; ++step) MakeStep(*shard, step);
+  done = true;
+  puller.join();
+}
+
+TEST_F(ShardTest, CompatibleStepIsVisiblePartByPart) {
+  options_.job.mode = SyncMode::kCompatible;
+  options_.job.initial_tokens = 0;
+  auto shard = CreateActive();
+  ASSERT_OK(shard->engine().Take(1, 0));
+
+  for (int worker : {0, 1}) {
+    Push push{{worker, 1, 0, 1, 0}, 0, 1, {Gradients(1)[1]}};
+    ASSERT_OK(shard->engine().AddPush(1, std::move(push)));
+  }
+
+  EXPECT_THAT(PullFloats(*shard),
+              ElementsAre(1, 1, 1, 1, 0.5f, 0.5f, 0.5f, 0.5f));
+}
+
+TEST_F(ShardTest, CompatibleTokensComeWithTheCommit) {
+  options_.job.mode = SyncMode::kCompatible;
+  options_.job.initial_tokens = 1;
+  auto shard = Create();
+  for (int worker : {0, 1}) {
+    ASSERT_OK(shard->gate()->Wait(worker, {worker, 1, 0, 1, 0}, 0, kNow));
+  }
+
+  EXPECT_THAT(shard->Activate(0, {}), IsOkAndHolds(SizeIs(1)));
+  MakeStep(*shard, 0);
+  EXPECT_THAT(shard->gate()->Commit(1, 0), IsOkAndHolds(SizeIs(1)));
+}
+
+TEST_F(ShardTest, SharesOfAWorkerMakeAStepWhereReplicasAreFew) {
+  options_.job.total_num_replicas = 1;
+  auto shard = CreateActive();
+
+  for (int slot : {0, 1}) {
+    Push push{{0, 1, 0, slot + 1, slot}, 1, 0, Gradients(1)};
+    EXPECT_THAT(shard->engine().AddPush(1, std::move(push))->pushes, SizeIs(1));
+  }
+
+  ASSERT_OK(shard->engine().Commit(1, 1));
+  EXPECT_THAT(PullFloats(*shard), Each(0.5f));
+}
+
+TEST_F(ShardTest, SnapshotIsTheCommittedStepWhileTheNextIsPrepared) {
+  options_.job.optimizer.kind = OptimizerConfig::Kind::kMomentum;
+  auto shard = CreateActive();
+  MakeStep(*shard, 0);
+  PushBoth(*shard, 1, 100, 100);
+
+  EXPECT_THAT(shard->BeginSnapshot(), IsOkAndHolds(1));
+  ASSERT_OK(shard->engine().Commit(2, 1));
+
+  std::vector<std::byte> bytes(2 * kPartSize);
+  ASSERT_THAT(shard->ReadSnapshot(0, 2, 0, absl::MakeSpan(bytes)),
+              IsOkAndHolds(1));
+  EXPECT_THAT(FromBytes<float>(bytes), Each(0.5f));
+  ASSERT_OK(shard->ReadSnapshot(0, 2, 1, absl::MakeSpan(bytes)));
+  EXPECT_THAT(FromBytes<float>(bytes), Each(1.0f));  // the momentum
+  absl::Span<std::byte> last = absl::MakeSpan(bytes).first(kPartSize);
+  ASSERT_OK(shard->ReadSnapshot(2, 1, 0, last));
+  EXPECT_THAT(FromBytes<double>(last), Each(1.5));
+}
+
+TEST_F(ShardTest, SnapshotHoldsTheOptimizersScalars) {
+  options_.job.optimizer.kind = OptimizerConfig::Kind::kAdam;
+  auto shard = CreateActive();
+  EXPECT_THAT(shard->SnapshotScalars(), IsEmpty());
+
+  ASSERT_OK(shard->BeginSnapshot());
+
+  EXPECT_THAT(shard->SnapshotScalars(), ElementsAre(0.9f, 0.999f));
+}
+
+TEST_F(ShardTest, SnapshotThatIsNotThereCannotBeRead) {
+  auto shard = CreateActive();
+  std::vector<std::byte> bytes(kPartSize);
+  const auto read = [&](int first, int count, int tensor) {
+    return shard->ReadSnapshot(first, count, tensor, absl::MakeSpan(bytes));
+  };
+  EXPECT_THAT(read(0, 1, 0), StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_OK(shard->BeginSnapshot());
+  EXPECT_OK(read(0, 1, 0));
+
+  const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(read(0, 1, 1), invalid);
+  EXPECT_THAT(read(0, 1, -1), invalid);
+  EXPECT_THAT(read(3, 1, 0), invalid);
+  EXPECT_THAT(read(0, 2, 0), invalid);
+
+  shard->EndSnapshot();
+  EXPECT_THAT(read(0, 1, 0), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(ShardTest, ServerWithoutPartsKeepsUp) {
+  for (SyncMode mode : {SyncMode::kStrict, SyncMode::kCompatible}) {
+    options_.job.mode = mode;
+    options_.parts.clear();
+    options_.task_index = 1;
+    auto shard = CreateActive();
+
+    EXPECT_TRUE(shard->engine().Take(1, 0)->takes.at(0).prepared);
+    EXPECT_TRUE(shard->engine().Take(2, 1)->takes.at(0).prepared);
+
+    EXPECT_EQ(shard->engine().step(), 1);
+    EXPECT_THAT(shard->BeginSnapshot(), IsOkAndHolds(1));
+  }
+}
+
+TEST_F(ShardTest, StateThatCannotBeMadeIsAnError) {
+  options_.parts[0].count = 100;
+
+  EXPECT_THAT(Shard::Create(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,174 @@
+#include "server/shard_host.h"
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const TaskId kWorker1{TaskType::kWorker, 1};
+
+class ShardHostTest : public ::testing::Test {
+ protected:
+  ShardHostTest() {
+    job_.replicas_to_aggregate = job_.total_num_replicas = 2;
+    host_.SetJobId("job");
+  }
+
+  absl::StatusOr<std::shared_ptr<Shard>> Create() {
+    return host_.Create(job_, variables_, parts_);
+  }
+  void CreateActive() {
+    const auto shard = Create();
+    ASSERT_OK(shard);
+    ASSERT_OK((*shard)->Activate(0, {}));
+  }
+  bool HasFile() const { return !std::filesystem::is_empty(temp_dir_.path()); }
+
+  const testing::TempDir temp_dir_;
+  JobConfig job_;
+  std::vector<VariableSpec> variables_ = {{"w", {4}, DType::kFloat32, {}}};
+  std::vector<PartSpec> parts_ = {{0, 0, 4, DType::kFloat32}};
+  ShardHost host_{
+      {.task_index = 2, .incarnation = 5, .state_dir = temp_dir_.path()}};
+};
+
+TEST_F(ShardHostTest, NobodyIsServedBeforeItsJobIsKnown) {
+  ShardHost host({.task_index = 2, .incarnation = 5, .state_dir = ""});
+  const auto unavailable = StatusIs(absl::StatusCode::kUnavailable);
+
+  EXPECT_THAT(host.TakeEpoch("job"), unavailable);
+  EXPECT_THAT(host.CheckChief("job", 1), unavailable);
+  EXPECT_THAT(host.Admit("job", kWorker1, 1), unavailable);
+}
+
+TEST_F(ShardHostTest, AnotherJobIsRefusedByName) {
+  const auto refused =
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("\"other\""), HasSubstr("ps 2 belongs to \"job"),
+                     HasSubstr("TF_CONFIG")));
+
+  EXPECT_THAT(host_.TakeEpoch("other"), refused);
+  EXPECT_THAT(host_.CheckChief("other", 1), refused);
+  EXPECT_THAT(host_.Admit("other", kWorker1, 1), refused);
+}
+
+TEST_F(ShardHostTest, EveryEpochIsLargerThanAnyBefore) {
+  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(1));
+  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(2));
+  ASSERT_OK(host_.CheckChief("job", 9));
+
+  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(10));
+}
+
+TEST_F(ShardHostTest, OlderChiefIsFencedOff) {
+  EXPECT_OK(host_.CheckChief("job", 3));
+  EXPECT_OK(host_.CheckChief("job", 3));
+  EXPECT_OK(host_.CheckChief("job", 4));
+
+  EXPECT_THAT(host_.CheckChief("job", 3),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("a newer chief has epoch 4")));
+  EXPECT_THAT(host_.CheckChief("job", 0),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(host_.CheckChief("job", 4));
+}
+
+TEST_F(ShardHostTest, ChiefWithoutAnEpochIsNoChief) {
+  EXPECT_THAT(host_.CheckChief("job", 0),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(ShardHostTest, WorkersAreAdmittedOnceTheShardIsOpen) {
+  const auto closed = StatusIs(absl::StatusCode::kFailedPrecondition,
+                               HasSubstr("has no values yet"));
+  EXPECT_THAT(host_.shard(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(host_.Admit("job", kWorker1, 1), closed);
+  ASSERT_OK(Create());
+  EXPECT_OK(host_.shard());
+  EXPECT_THAT(host_.Admit("job", kWorker1, 1), closed);
+
+  ASSERT_OK((*host_.shard())->Activate(0, {}));
+
+  EXPECT_THAT(host_.Admit("job", kWorker1, 1), IsOkAndHolds(*host_.shard()));
+}
+
+TEST_F(ShardHostTest, ExpiredIncarnationsAreHeardNoMore) {
+  ASSERT_NO_FATAL_FAILURE(CreateActive());
+  host_.ExpireWorker(1, 7);
+  host_.ExpireWorker(1, 6);
+
+  for (uint64_t incarnation : {1, 6, 7}) {
+    EXPECT_THAT(host_.Admit("job", kWorker1, incarnation),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("taken for dead")));
+  }
+
+  EXPECT_OK(host_.Admit("job", kWorker1, 8));
+  EXPECT_OK(host_.Admit("job", TaskId{TaskType::kWorker, 0}, 7));
+}
+
+TEST_F(ShardHostTest, RepeatedCreateGivesTheSameShard) {
+  const auto first = Create();
+  ASSERT_OK(first);
+
+  EXPECT_THAT(Create(), IsOkAndHolds(*first));
+}
+
+TEST_F(ShardHostTest, ShardIsNotReplaced) {
+  ASSERT_OK(Create());
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                HasSubstr("has a shard already"));
+
+  parts_[0].count = 2;
+  EXPECT_THAT(Create(), refused);
+  parts_[0].count = 4;
+  ASSERT_OK((*host_.shard())->Activate(0, {}));
+  EXPECT_THAT(Create(), refused);
+}
+
+TEST_F(ShardHostTest, FailedCreateLeavesRoomForAnother) {
+  parts_[0].count = 100;
+  EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(host_.shard(), StatusIs(absl::StatusCode::kFailedPrecondition));
+
+  parts_[0].count = 4;
+  EXPECT_OK(Create());
+}
+
+TEST_F(ShardHostTest, ShardOutlivesTheHostForItsHolder) {
+  auto host = std::make_unique<ShardHost>(ShardHost::Options{
+      .task_index = 0, .incarnation = 1, .state_dir = temp_dir_.path()});
+  host->SetJobId("job");
+  const auto shard = host->Create(job_, variables_, parts_);
+  ASSERT_OK(shard);
+
+  host.reset();
+
+  EXPECT_OK((*shard)->Activate(0, {}));
+}
+
+TEST_F(ShardHostTest, RemovedStateLeavesNoFile) {
+  EXPECT_OK(host_.RemoveState());
+  ASSERT_OK(Create());
+  EXPECT_TRUE(HasFile());
+
+  EXPECT_OK(host_.RemoveState());
+
+  EXPECT_FALSE(HasFile());
+  EXPECT_OK(host_.RemoveState());
+}
+
+}  // namespace
+}  // namespace lockstep
