@@ -1,5 +1,7 @@
 #include "chief/membership_table.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 
@@ -30,6 +32,7 @@ absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
         " has left, been replaced or been declared dead; the newest is ",
         member.incarnation, "; register with a new incarnation"));
   }
+  entry.newest = std::max(entry.newest, incarnation);
   if (incarnation > member.incarnation && member.state == State::kAlive) {
     entry.unburied.push_back(
         {task, member.incarnation, "replaced by a newer incarnation"});
@@ -57,15 +60,18 @@ absl::Status MembershipTable::CheckMember(const TaskId& task,
         task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
   }
   const Member& member = found->second.member;
-  if (member.incarnation == incarnation && member.state == State::kDead) {
+  const bool dead = member.state == State::kDead;
+  if (dead && member.incarnation == incarnation &&
+      found->second.newest == incarnation) {
     return absl::AbortedError(
         absl::StrCat(task.ToString(), " with incarnation ", incarnation,
                      " was taken for dead; register with a new incarnation"));
   }
-  if (member.incarnation != incarnation || member.state == State::kMissing) {
+  if (dead || member.incarnation != incarnation ||
+      member.state == State::kMissing) {
     return absl::FailedPreconditionError(
         absl::StrCat(task.ToString(), " with incarnation ", incarnation,
-                     " is not a member (the newest is ", member.incarnation,
+                     " is not a member (the newest is ", found->second.newest,
                      "); register with a new incarnation"));
   }
   return absl::OkStatus();

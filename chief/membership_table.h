@@ -68,7 +68,8 @@ class MembershipTable {
   //   kNotFound            the cluster has no such task
   //   kAborted             its lease had ended; register with a new
   //                        incarnation
-  //   kFailedPrecondition  not the member: replaced, or never registered
+  //   kFailedPrecondition  not the member: never registered, or replaced, even
+  //                        by one that cannot join yet
   absl::Status Heartbeat(const TaskId& task, uint64_t incarnation,
                          const Progress* progress, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -93,6 +94,7 @@ class MembershipTable {
  private:
   struct Entry {
     Member member;
+    uint64_t newest = 0;  // that wanted to register
     std::vector<Dead> unburied;
   };
 

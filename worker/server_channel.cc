@@ -32,14 +32,15 @@ ServerChannel::~ServerChannel() {
 void ServerChannel::Call(const std::string& method,
                          const grpc::ByteBuffer& request,
                          absl::Duration deadline, Callback callback) {
-  auto call = std::make_shared<InFlight>();
+  auto owned = std::make_unique<InFlight>();
+  InFlight* call = owned.get();
   call->context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
   call->request = request;
   call->callback = std::move(callback);
   grpc::GenericStub* stub = nullptr;
   {
     MutexLock lock(mutex_);
-    in_flight_.insert(call);
+    in_flight_.emplace(call, std::move(owned));
     stub = stubs_[next_stub_++ % stubs_.size()].get();
     if (cancelled_) call->context.TryCancel();
   }
@@ -49,8 +50,9 @@ void ServerChannel::Call(const std::string& method,
                   });
 }
 
-void ServerChannel::Done(const std::shared_ptr<InFlight>& call,
-                         const grpc::Status& status) {
+// The call ends before the channel may: its context shares the gRPC channel,
+// and gRPC crashes when a channel ends in the thread that runs callbacks.
+void ServerChannel::Done(InFlight* call, const grpc::Status& status) {
   call->callback(FromGrpcStatus(status), std::move(call->response));
   call->callback = nullptr;
   MutexLock lock(mutex_);
@@ -61,7 +63,7 @@ void ServerChannel::Done(const std::shared_ptr<InFlight>& call,
 void ServerChannel::Cancel() {
   MutexLock lock(mutex_);
   cancelled_ = true;
-  for (const auto& call : in_flight_) call->context.TryCancel();
+  for (const auto& [call, owned] : in_flight_) call->context.TryCancel();
 }
 
 }  // namespace lockstep

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -42,7 +42,7 @@ class ServerChannel {
  private:
   struct InFlight;
 
-  void Done(const std::shared_ptr<InFlight>& call, const grpc::Status& status)
+  void Done(InFlight* call, const grpc::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
@@ -51,7 +51,8 @@ class ServerChannel {
   CondVar idle_;
   size_t next_stub_ ABSL_GUARDED_BY(mutex_) = 0;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::set<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);
+  std::map<InFlight*, std::unique_ptr<InFlight>> in_flight_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/sha256.h"
 #include "common/checkpoint/strict_json.h"
+#include "common/job/utf8.h"
 #include "common/status_macros.h"
 
 namespace lockstep {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/strict_json.h"
+#include "common/job/utf8.h"
 #include "common/status_macros.h"
 
 namespace lockstep {

@@ -86,12 +86,4 @@ absl::StatusOr<Json> ParseStrictJson(absl::string_view text,
                      /*allow_exceptions=*/false);
 }
 
-bool IsUtf8(absl::string_view text) {
-  const std::string kept =
-      Json(std::string(text))
-          .dump(-1, ' ', false, Json::error_handler_t::ignore);
-  const Json back = Json::parse(kept, nullptr, /*allow_exceptions=*/false);
-  return back.is_string() && back.get_ref<const std::string&>() == text;
-}
-
 }  // namespace lockstep

@@ -23,9 +23,6 @@ struct JsonLimits {
 absl::StatusOr<nlohmann::json> ParseStrictJson(absl::string_view text,
                                                const JsonLimits& limits);
 
-// True when `text` can be a JSON string.
-bool IsUtf8(absl::string_view text);
-
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COMMON_CHECKPOINT_STRICT_JSON_H_

@@ -175,7 +175,7 @@ absl::Status TokenQueue::CheckNotDrained() const {
   return absl::OutOfRangeError("the token queue is closed and empty");
 }
 
-void TokenQueue::CancelWaiting(WaitingList::const_iterator waiting,
+void TokenQueue::CancelWaiting(const WaitingList::const_iterator& waiting,
                                Completions& completed) {
   completed.push_back(
       {waiting->id, absl::CancelledError("the wait was cancelled"), 0});

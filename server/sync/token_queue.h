@@ -145,7 +145,7 @@ class TokenQueue {
   const Lease* FindLease(const Taker& taker) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckNotDrained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CancelWaiting(WaitingList::const_iterator waiting,
+  void CancelWaiting(const WaitingList::const_iterator& waiting,
                      Completions& completed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ServeWaiting(Completions& completed)

@@ -70,12 +70,17 @@ absl::Status RegisterScenario(const Json& scenario) {
   return absl::OkStatus();
 }
 
+// Fields of a wrong type make nlohmann throw.
 absl::Status RegisterFile(const std::string& path) {
   absl::StatusOr<std::vector<Json>> scenarios = ReadScenarios(path);
   if (!scenarios.ok()) return scenarios.status();
-  for (const Json& scenario : *scenarios) {
-    absl::Status status = RegisterScenario(scenario);
-    if (!status.ok()) return status;
+  try {
+    for (const Json& scenario : *scenarios) {
+      absl::Status status = RegisterScenario(scenario);
+      if (!status.ok()) return status;
+    }
+  } catch (const Json::exception& e) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", e.what()));
   }
   return absl::OkStatus();
 }

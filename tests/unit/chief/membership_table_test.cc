@@ -126,7 +126,7 @@ TEST_F(MembershipTableTest, SilenceBeyondTheLeaseIsDeath) {
   EXPECT_EQ(StateOf(kWorker0), State::kDead);
   EXPECT_EQ(StateOf(kWorker1), State::kAlive);
   EXPECT_THAT(Heartbeat(kWorker0, 1),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("taken for dead")));
 }
 
 TEST_F(MembershipTableTest, DeadAreHandedOutUntilTheyAreBuried) {

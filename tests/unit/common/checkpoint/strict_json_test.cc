@@ -70,16 +70,5 @@ TEST(StrictJsonTest, LengthBeyondTheLimitIsRefused) {
                        AllOf(HasSubstr("65 bytes"), HasSubstr("64"))));
 }
 
-TEST(StrictJsonTest, Utf8IsToldFromOtherBytes) {
-  EXPECT_TRUE(IsUtf8(""));
-  EXPECT_TRUE(IsUtf8("hidden1/weights \"quoted\"\n"));
-  EXPECT_TRUE(
-      IsUtf8("gr\xc3\xb6\xc3\x9f"
-             "e"));
-  EXPECT_FALSE(IsUtf8("\xff"));
-  EXPECT_FALSE(IsUtf8("cut \xc3"));
-  EXPECT_FALSE(IsUtf8("\xc0\xaf"));
-}
-
 }  // namespace
 }  // namespace lockstep

@@ -52,7 +52,8 @@ TEST(GradientAccumulatorTest, EveryTypeHasAMean) {
 }
 
 TEST(GradientAccumulatorTest, AccumulatorsAreIndependent) {
-  GradientAccumulator a(kScalar), b(kScalar);
+  GradientAccumulator a(kScalar);
+  GradientAccumulator b(kScalar);
   Push(a, 0, Scalar(10));
   Push(b, 0, Scalar(11));
 
@@ -66,13 +67,13 @@ TEST(GradientAccumulatorTest, StepsHandOutMeanOrSum) {
     Reduction reduction;
     Doubles first, second;
     double first_result, second_result;
-  } kCases[] = {
+  } cases[] = {
       {Reduction::kMean, {10, 20}, {10, 20}, 15, 15},
       {Reduction::kSum, {10, 20}, {10, 20}, 30, 30},
       {Reduction::kMean, {10, 20}, {20, 30}, 15, 25},
       {Reduction::kSum, {10, 20}, {20, 30}, 30, 50},
   };
-  for (const auto& c : kCases) {
+  for (const auto& c : cases) {
     GradientAccumulator accumulator({DType::kFloat32, Shape{1}, c.reduction});
     for (double value : c.first) Push(accumulator, 0, Scalar(value));
     EXPECT_THAT(Values(TakeOne(accumulator)), ElementsAre(c.first_result));
@@ -168,12 +169,12 @@ TEST(GradientAccumulatorTest, CopiedSubnormalsStayAndComputedOnesDoNot) {
     Reduction reduction;
     Doubles gradients;
     double result;
-  } kCases[] = {
+  } cases[] = {
       {Reduction::kSum, {tiny}, tiny},
       {Reduction::kSum, {tiny, tiny}, 0},
       {Reduction::kMean, {tiny}, 0},
   };
-  for (const auto& c : kCases) {
+  for (const auto& c : cases) {
     GradientAccumulator accumulator({DType::kFloat32, Shape{1}, c.reduction});
     for (double value : c.gradients) Push(accumulator, 0, Scalar(value));
     EXPECT_THAT(Values(TakeOne(accumulator)), ElementsAre(c.result));

@@ -39,6 +39,7 @@ inline std::vector<std::byte> Encode(DType dtype,
     return BytesOf(std::vector<float>(elements.begin(), elements.end()));
   }
   std::vector<Float16> halves;
+  halves.reserve(elements.size());
   for (double e : elements) halves.push_back(ToFloat16(static_cast<float>(e)));
   return BytesOf(halves);
 }

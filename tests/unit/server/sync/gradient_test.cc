@@ -35,7 +35,7 @@ TEST(CheckCompatibleTest, UnknownDimensionsMatchAnyLength) {
     PartialShape declared;
     Shape shape;
     bool compatible;
-  } kCases[] = {
+  } cases[] = {
       {std::nullopt, {}, true},     {std::nullopt, {2, 3}, true},
       {Shape{}, {}, true},          {Shape{}, {1}, false},
       {Shape{3, 2}, {3, 2}, true},  {Shape{3, 2}, {2, 2}, false},
@@ -43,7 +43,7 @@ TEST(CheckCompatibleTest, UnknownDimensionsMatchAnyLength) {
       {Shape{-1, 2}, {7, 2}, true}, {Shape{-1, 2}, {7, 3}, false},
       {Shape{-1}, {0}, true},       {Shape{-1}, {}, false},
   };
-  for (const auto& c : kCases) {
+  for (const auto& c : cases) {
     const absl::Status status = CheckCompatible(c.declared, c.shape);
     EXPECT_EQ(status.ok(), c.compatible) << status;
   }

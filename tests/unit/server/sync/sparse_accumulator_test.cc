@@ -47,9 +47,9 @@ TEST_P(SparseInputTest, MeanIsPerRowAndSumIsASum) {
   const struct {
     Reduction reduction;
     Doubles values;
-  } kCases[] = {{Reduction::kMean, {.5, .5, 0, 2, 3, 0}},
-                {Reduction::kSum, {1, 1, 0, 2, 3, 0}}};
-  for (const auto& c : kCases) {
+  } cases[] = {{Reduction::kMean, {.5, .5, 0, 2, 3, 0}},
+               {Reduction::kSum, {1, 1, 0, 2, 3, 0}}};
+  for (const auto& c : cases) {
     for (const PartialShape& shape :
          {PartialShape(std::nullopt), PartialShape(Shape{})}) {
       SparseAccumulator accumulator(Declared(shape, c.reduction, GetParam()));
@@ -99,14 +99,14 @@ TEST_P(SparseInputTest, ShapeThatComesOutIsThatOfTheValues) {
   const struct {
     PartialShape declared;
     Shape values, result;
-  } kCases[] = {
+  } cases[] = {
       {Shape{2, -1}, {1, 2, 2, 2}, {2, 2, 2, 2}},
       {Shape{-1, 2}, {1, 2}, {-1, 2}},
       {Shape{5}, {1, 3}, {5, 3}},
       {Shape{}, {1}, {-1}},
       {std::nullopt, {1, 4}, {-1, 4}},
   };
-  for (const auto& c : kCases) {
+  for (const auto& c : cases) {
     SparseAccumulator accumulator(
         Declared(c.declared, Reduction::kMean, GetParam()));
     Push(accumulator, Sparse({0}, c.values, Zeros(c.values)));
@@ -136,7 +136,7 @@ TEST_P(SparseInputTest, MalformedGradientIsRefused) {
   const struct {
     Sparse gradient;
     const char* message;
-  } kCases[] = {
+  } cases[] = {
       {matrix_of_indices, "indices have rank 2"},
       {scalar_index, "indices have rank 0"},
       {Sparse({0}, {}, {1}), "values have rank 0"},
@@ -150,7 +150,7 @@ TEST_P(SparseInputTest, MalformedGradientIsRefused) {
       {Sparse({0}, {1, 2}, Doubles(2)), "rank must be at least 3, got 2"},
       {Sparse({0}, {1, 3, 2}, Doubles(6)), "dimension 1 is 3, must be 2"},
   };
-  for (const auto& c : kCases) {
+  for (const auto& c : cases) {
     SparseAccumulator accumulator(
         Declared(Shape{2, 2, -1}, Reduction::kMean, GetParam()));
     EXPECT_THAT(accumulator.Apply(0, c.gradient),
@@ -217,7 +217,7 @@ TEST(SparseAccumulatorTest, CanonicalInputHasNoNegativeOrTooLargeIndex) {
     PartialShape declared;
     Sparse gradient;
     bool as_sent_ok, canonical_ok;
-  } kCases[] = {
+  } cases[] = {
       {Shape{2}, Sparse({-1}, {1}, {1}), true, false},
       {Shape{2}, Sparse({2}, {1}, {1}), false, false},
       {Shape{2}, Sparse({1}, {1}, {1}), true, true},
@@ -226,7 +226,7 @@ TEST(SparseAccumulatorTest, CanonicalInputHasNoNegativeOrTooLargeIndex) {
       {Shape{}, Sparse({kLargest}, {1}, {1}), true, true},
       {std::nullopt, Sparse({0, -7}, {2}, {1, 1}), true, false},
   };
-  for (const auto& c : kCases) {
+  for (const auto& c : cases) {
     SparseAccumulator as_sent(Declared(c.declared));
     SparseAccumulator canonical(
         Declared(c.declared, Reduction::kMean, SparseInput::kCanonical));

@@ -36,7 +36,7 @@ TEST(SparseRowsTest, MergedAddsRowsThatMeetAndKeepsTheOthersInOrder) {
     Doubles their_values;
     Indices merged;
     Doubles sums, means;
-  } kCases[] = {
+  } cases[] = {
       {{}, {}, {}, {}, {}, {}, {}},
       {{1, 3}, {1, 3}, {2}, {2}, {1, 2, 3}, {1, 2, 3}, {1, 2, 3}},
       {{1, 3}, {1, 3}, {3, 4}, {5, 4}, {1, 3, 4}, {1, 8, 4}, {1, 4, 4}},
@@ -45,7 +45,7 @@ TEST(SparseRowsTest, MergedAddsRowsThatMeetAndKeepsTheOthersInOrder) {
       {{5, 2}, {50, 20}, {2, 5}, {2, 5}, {2, 5, 2}, {2, 55, 20}, {2, 27.5, 20}},
       {{1, 1}, {1, 2}, {1}, {9}, {1, 1}, {10, 2}, {5, 2}},
   };
-  for (const auto& c : kCases) {
+  for (const auto& c : cases) {
     SparseRows merged = Rows(1, c.mine, c.my_values)
                             .Merged(mode, Rows(1, c.theirs, c.their_values));
     ExpectRows(merged, c.merged, c.sums);
@@ -68,7 +68,7 @@ TEST(SparseRowsTest, CanonicalSortsAndAddsInOrderOfAppearance) {
     Doubles values;
     Indices sorted;
     Doubles sums;
-  } kCases[] = {
+  } cases[] = {
       {{}, {}, {}, {}},
       {{1, 4, 6}, {1, 4, 6}, {1, 4, 6}, {1, 4, 6}},
       {{6, 1, 4}, {6, 1, 4}, {1, 4, 6}, {1, 4, 6}},
@@ -76,7 +76,7 @@ TEST(SparseRowsTest, CanonicalSortsAndAddsInOrderOfAppearance) {
       // 1e8 swallows what was there before it, not what comes after both.
       {{3, 0, 3, 3, 3}, {1, 7, 1e8, -1e8, 1}, {0, 3}, {7, 1}},
   };
-  for (const auto& c : kCases) {
+  for (const auto& c : cases) {
     ExpectRows(Rows(1, c.indices, c.values).Canonical(mode), c.sorted, c.sums);
   }
 }

@@ -1,0 +1,107 @@
+#include "common/process.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "common/mutex.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+
+// The signals that a watcher has reported.
+class SignalLog {
+ public:
+  void Add(int signal) {
+    MutexLock lock(mutex_);
+    signals_.push_back(signal);
+    changed_.SignalAll();
+  }
+  std::vector<int> WaitFor(size_t count) {
+    MutexLock lock(mutex_);
+    while (signals_.size() < count) changed_.Wait(mutex_);
+    return signals_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<int> signals_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST(ProcessTest, LaterIncarnationIsNotSmaller) {
+  const uint64_t first = DrawIncarnation();
+  const uint64_t second = DrawIncarnation();
+
+  EXPECT_GE(second, first);
+  EXPECT_GT(first, uint64_t{1'600'000'000'000'000});  // microseconds
+}
+
+TEST(ProcessTest, TunedAllocatorStillAllocates) {
+  TuneAllocator();
+
+  std::vector<char> large(size_t{64} << 20, 'x');
+
+  EXPECT_EQ(large.back(), 'x');
+}
+
+TEST(ProcessTest, ExitCodesSayWhetherToRestart) {
+  EXPECT_EQ(kExitDone, 0);
+  for (int code : {kExitFailed, kExitUsage}) EXPECT_LT(code, 128);
+  for (int code : {kExitLost, kExitStopped}) EXPECT_GE(code, 128);
+}
+
+TEST(SignalWatcherTest, EverySignalIsReportedInTurn) {
+  SignalLog log;
+  SignalWatcher watcher([&](int signal) { log.Add(signal); });
+
+  kill(getpid(), SIGTERM);
+  EXPECT_THAT(log.WaitFor(1), ElementsAre(SIGTERM));
+  kill(getpid(), SIGINT);
+  EXPECT_THAT(log.WaitFor(2), ElementsAre(SIGTERM, SIGINT));
+}
+
+TEST(SignalWatcherTest, EndsWithoutASignal) {
+  SignalLog log;
+  {
+    SignalWatcher watcher([&](int signal) { log.Add(signal); });
+  }
+
+  EXPECT_THAT(log.WaitFor(0), ElementsAre());
+}
+
+// A process whose parent ends: it must end too, or say that it is too late.
+TEST(ExitWithParentTest, ChildEndsWithItsParent) {
+  int pipe_fds[2];
+  ASSERT_EQ(pipe(pipe_fds), 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    if (fork() == 0) {
+      const bool ok = ExitWithParent().ok();
+      const char text = ok ? 'y' : 'n';
+      if (write(pipe_fds[1], &text, 1) != 1) _exit(1);
+      while (true) pause();
+    }
+    char text = 0;
+    _exit(read(pipe_fds[0], &text, 1) == 1 && text == 'y' ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(parent, &status, 0), parent);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  close(pipe_fds[1]);
+
+  // The grandchild held the other end: this returns once it is gone.
+  char text = 0;
+  EXPECT_EQ(read(pipe_fds[0], &text, 1), 0);
+  close(pipe_fds[0]);
+}
+
+}  // namespace
+}  // namespace lockstep
