@@ -1,13 +1,14 @@
 #include "common/process.h"
 
+#include <fcntl.h>
 #include <malloc.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -17,6 +18,18 @@ namespace {
 
 constexpr int kGibibyte = 1 << 30;
 constexpr int kTopPadBytes = 16 << 20;
+constexpr unsigned char kEnd = 0;  // no signal has this number
+
+// Where the handler writes; signal handlers have no argument to carry it.
+std::atomic<int> handler_fd = -1;
+
+// Only what may be called in a signal handler.
+void ReportSignal(int signal) {
+  const int saved_errno = errno;
+  const unsigned char number = static_cast<unsigned char>(signal);
+  [[maybe_unused]] const ssize_t written = write(handler_fd, &number, 1);
+  errno = saved_errno;
+}
 
 }  // namespace
 
@@ -41,32 +54,35 @@ uint64_t DrawIncarnation() {
 }
 
 SignalWatcher::SignalWatcher(std::function<void(int signal)> callback) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC);
-  stop_fd_ = eventfd(0, EFD_CLOEXEC);
+  int ends[2] = {-1, -1};
+  [[maybe_unused]] const int made = pipe2(ends, O_CLOEXEC);
+  read_fd_ = ends[0];
+  write_fd_ = ends[1];
+  handler_fd = write_fd_;
+  struct sigaction action = {};
+  action.sa_handler = ReportSignal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
   thread_ = std::thread([this, callback = std::move(callback)] {
-    pollfd fds[2] = {{signal_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+    unsigned char signal = 0;
     while (true) {
-      if (poll(fds, 2, -1) < 0) continue;
-      if (fds[1].revents != 0) return;
-      signalfd_siginfo info;
-      if (read(signal_fd_, &info, sizeof(info)) == sizeof(info)) {
-        callback(static_cast<int>(info.ssi_signo));
-      }
+      const ssize_t got = read(read_fd_, &signal, 1);
+      if (got < 0 && errno == EINTR) continue;
+      if (got != 1 || signal == kEnd) return;
+      callback(signal);
     }
   });
 }
 
 SignalWatcher::~SignalWatcher() {
-  const uint64_t one = 1;
-  [[maybe_unused]] ssize_t written = write(stop_fd_, &one, sizeof(one));
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+  handler_fd = -1;
+  [[maybe_unused]] const ssize_t written = write(write_fd_, &kEnd, 1);
   thread_.join();
-  close(stop_fd_);
-  close(signal_fd_);
+  close(read_fd_);
+  close(write_fd_);
 }
 
 }  // namespace lockstep

@@ -35,8 +35,8 @@ absl::Status ExitWithParent();
 uint64_t DrawIncarnation();
 
 // SignalWatcher runs a callback, in a thread of its own, at each SIGTERM and
-// SIGINT. Make it before any other thread, so that all inherit the blocked
-// signals.
+// SIGINT, whichever thread of the process receives it: libraries may have
+// started threads before main. One at a time in a process.
 //
 // Threads: the callback runs in one thread, one call after the other.
 class SignalWatcher {
@@ -47,8 +47,8 @@ class SignalWatcher {
   SignalWatcher& operator=(const SignalWatcher&) = delete;
 
  private:
-  int stop_fd_;
-  int signal_fd_;
+  int read_fd_;
+  int write_fd_;
   std::thread thread_;
 };
 
