@@ -17,11 +17,23 @@ namespace lockstep {
 namespace {
 
 constexpr absl::Duration kCallDeadline = absl::Seconds(2);
+// Bounds how long Stop() is overheard.
+constexpr absl::Duration kRegisterDeadline = absl::Seconds(1);
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
-void Prepare(grpc::ClientContext& context) {
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallDeadline));
+void Prepare(grpc::ClientContext& context,
+             absl::Duration deadline = kCallDeadline) {
+  context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  // In a process without a server only waiting calls drive the connection: one
+  // that fails at once would leave it to be made when the next call comes.
+  context.set_wait_for_ready(true);
+}
+
+// For calls that are worth something only to a chief that is there.
+void PrepareToFail(grpc::ClientContext& context) {
+  Prepare(context);
+  context.set_wait_for_ready(false);
 }
 
 bool Transient(const absl::Status& status) {
@@ -44,7 +56,7 @@ v1::Identity ChiefClient::Identity() const {
 
 absl::Status ChiefClient::TryRegister(v1::RegisterResponse& response) {
   grpc::ClientContext context;
-  Prepare(context);
+  Prepare(context, kRegisterDeadline);
   v1::RegisterRequest request;
   *request.mutable_identity() = Identity();
   request.set_protocol_version(kProtocolVersion);
@@ -167,7 +179,7 @@ absl::Status ChiefClient::ReportEvaluation(int64_t step, double loss,
 
 void ChiefClient::AskToStop(const std::string& reason) {
   grpc::ClientContext context;
-  Prepare(context);
+  PrepareToFail(context);
   v1::StopRequest request;
   request.set_reason(absl::StrCat(options_.task.ToString(), ": ", reason));
   v1::StopResponse response;
@@ -185,7 +197,7 @@ void ChiefClient::Leave(const std::string& reason) {
   if (options_.progress)
     *request.mutable_progress() = ToProto(options_.progress());
   grpc::ClientContext context;
-  Prepare(context);
+  PrepareToFail(context);
   v1::LeaveResponse response;
   // A chief that does not hear it finds out by the lease.
   const grpc::Status status = stub_->Leave(&context, request, &response);

@@ -76,7 +76,7 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
 
 int Refuse(const absl::Status& status) {
   std::cerr << status.message() << std::endl;
-  return absl::IsUnavailable(status) ? kExitLost : kExitUsage;
+  return kExitUsage;
 }
 
 int ExitCodeFor(const absl::Status& status) {

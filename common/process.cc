@@ -37,6 +37,9 @@ void TuneAllocator() {
   mallopt(M_MMAP_THRESHOLD, kGibibyte);
   mallopt(M_TRIM_THRESHOLD, kGibibyte);
   mallopt(M_TOP_PAD, kTopPadBytes);
+  // An arena of a thread is handed back whenever it is empty, whatever the
+  // thresholds say; the main one is not.
+  mallopt(M_ARENA_MAX, 1);
 }
 
 absl::Status ExitWithParent() {

@@ -1,6 +1,7 @@
 #include "server/optimizer/update_kernels.h"
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 
 // GCC makes one more copy of each kernel for processors with AVX2 and picks
@@ -96,6 +97,18 @@ LOCKSTEP_INLINE void Divide(size_t count, const std::byte* a, T divisor,
   for (size_t i = 0; i < count; ++i) quotient[i] = Load<T>(a, i) / divisor;
 }
 
+// NaN and the infinities have every bit of the exponent set. The loop has no
+// way out, so that it can be vectorised.
+template <typename Bits>
+LOCKSTEP_INLINE bool NoExponentIsFull(size_t count, const std::byte* a,
+                                      Bits exponent) {
+  Bits found = 0;
+  for (size_t i = 0; i < count; ++i) {
+    found |= (Load<Bits>(a, i) & exponent) == exponent ? 1 : 0;
+  }
+  return found == 0;
+}
+
 }  // namespace
 
 template <typename T>
@@ -117,6 +130,14 @@ template AdamCoefficients<double> MakeAdamCoefficients<double>(
     const AdamHyperparameters& hyper);
 
 float Product(float a, float b) { return a * b; }
+
+LOCKSTEP_CLONES bool AllFiniteFloat(size_t count, const std::byte* a) {
+  return NoExponentIsFull<uint32_t>(count, a, 0x7f800000);
+}
+
+LOCKSTEP_CLONES bool AllFiniteDouble(size_t count, const std::byte* a) {
+  return NoExponentIsFull<uint64_t>(count, a, 0x7ff0000000000000);
+}
 
 // Every exported kernel, for one element type.
 #define LOCKSTEP_DEFINE_KERNELS(T)                                             \

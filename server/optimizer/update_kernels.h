@@ -77,6 +77,10 @@ void DivideKernel(size_t count, const std::byte* a, float divisor,
 void DivideKernel(size_t count, const std::byte* a, double divisor,
                   double* quotient);
 
+// False if one of `count` elements at any address is NaN or an infinity.
+bool AllFiniteFloat(size_t count, const std::byte* a);
+bool AllFiniteDouble(size_t count, const std::byte* a);
+
 // a * b, under the floating-point mode of the caller.
 float Product(float a, float b);
 

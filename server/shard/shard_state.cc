@@ -1,6 +1,6 @@
 #include "server/shard/shard_state.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +8,7 @@
 #include "common/status_macros.h"
 #include "server/optimizer/learning_rate.h"
 #include "server/optimizer/slots.h"
+#include "server/optimizer/update_kernels.h"
 
 namespace lockstep {
 namespace {
@@ -25,29 +26,18 @@ VariableStore::Options StoreOptions(const ShardState::Options& options) {
   return store;
 }
 
-// True when every element is finite: an infinity or NaN times zero is NaN,
-// and NaN stays in the sum.
-template <typename T>
-bool AllFinite(GradientReader reader, size_t elements) {
+bool AllFinite(DType dtype, GradientReader reader, size_t elements) {
   constexpr size_t kBlock = 1024;
-  alignas(64) std::byte scratch[kBlock * sizeof(T)];
-  alignas(64) T block[kBlock];
-  T sum = 0;
+  alignas(64) std::byte scratch[kBlock * sizeof(double)];
   while (elements > 0) {
     const size_t count = std::min(elements, kBlock);
-    std::memcpy(block, reader.Next(count * sizeof(T), scratch),
-                count * sizeof(T));
-    T lanes[16] = {};
-    size_t i = 0;
-    for (; i + 16 <= count; i += 16) {
-      for (size_t lane = 0; lane < 16; ++lane)
-        lanes[lane] += block[i + lane] * 0;
-    }
-    for (; i < count; ++i) sum += block[i] * 0;
-    for (T lane : lanes) sum += lane;
+    const std::byte* block = reader.Next(count * ElementSize(dtype), scratch);
+    const bool finite = dtype == DType::kFloat64 ? AllFiniteDouble(count, block)
+                                                 : AllFiniteFloat(count, block);
+    if (!finite) return false;
     elements -= count;
   }
-  return sum == 0;
+  return true;
 }
 
 }  // namespace
@@ -113,10 +103,7 @@ absl::Status ShardState::CheckFinite(int part,
                                      const PartGradient& gradient) const {
   const PartSpec& spec = parts_[part];
   const GradientReader reader{GradientSlices(gradient.slices)};
-  const bool finite = spec.dtype == DType::kFloat64
-                          ? AllFinite<double>(reader, spec.count)
-                          : AllFinite<float>(reader, spec.count);
-  if (finite) return absl::OkStatus();
+  if (AllFinite(spec.dtype, reader, spec.count)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "gradient of part ", part, " (variable ", spec.variable, ", elements ",
       spec.offset, " to ", spec.offset + spec.count - 1,

@@ -26,7 +26,7 @@ struct Outcome {
   std::string text;
 };
 
-Outcome Run(const std::vector<std::string>& args) {
+Outcome RunBenchmark(const std::vector<std::string>& args) {
   const lockstep::testing::TempDir directory;
   lockstep::testing::ChildProcess::Options options;
   options.program = lockstep::testing::ProgramPath("step_benchmark");
@@ -51,8 +51,9 @@ std::vector<nlohmann::json> JsonLines(const std::string& text) {
 }
 
 TEST(StepBenchmarkTest, EveryCandidateIsReportedWithItsRatio) {
-  const Outcome outcome = Run({"--megabytes", "2", "--rounds", "1", "--warmup",
-                               "3", "--steps", "3", "--scalar_steps", "5"});
+  const Outcome outcome =
+      RunBenchmark({"--megabytes", "2", "--rounds", "1", "--warmup", "3",
+                    "--steps", "3", "--scalar_steps", "5"});
 
   ASSERT_TRUE(outcome.exit.ok()) << outcome.text;
   const std::vector<nlohmann::json> lines = JsonLines(outcome.text);
@@ -70,7 +71,7 @@ TEST(StepBenchmarkTest, EveryCandidateIsReportedWithItsRatio) {
 }
 
 TEST(StepBenchmarkTest, UnknownFlagIsRefused) {
-  const Outcome outcome = Run({"--megabyte", "2"});
+  const Outcome outcome = RunBenchmark({"--megabyte", "2"});
 
   EXPECT_EQ(outcome.exit.code, 2) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("--megabyte"));

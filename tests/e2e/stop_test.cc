@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Lt;
 
-constexpr int64_t kSteps = 800;
+constexpr int64_t kSteps = 400;
 constexpr TaskExit kStopped = {.code = kExitStopped};
 
 std::vector<std::string> Long() {
@@ -47,7 +47,7 @@ class StopTest : public ::testing::Test {
   void Begin(const TrainingJob::Options& options) {
     job_ = TrainingJob::Make(options);
     ASSERT_THAT(job_->StartAll(), IsOk());
-    ASSERT_THAT(job_->WaitForStep(50), IsOk());
+    ASSERT_THAT(job_->WaitForStep(20), IsOk());
   }
 
   std::unique_ptr<TrainingJob> job_;

@@ -66,7 +66,9 @@ absl::Status TrainingJob::Prepare() {
     options_.checkpoints = directory_.Join("checkpoints");
   }
   job_file_ = directory_.Join("job.textproto");
-  state_ = directory_.Join("state");
+  if (options_.state_directory.empty()) {
+    options_.state_directory = directory_.Join("state");
+  }
   LOCKSTEP_RETURN_IF_ERROR(WritePictures(
       {directory_.Join("train-images"), directory_.Join("train-labels")},
       options_.pictures));
@@ -95,7 +97,7 @@ ProcessCluster::Options TrainingJob::Plan() const {
     chief.insert(chief.end(), {"--set", assignment});
   }
   std::vector<std::string> ps = options_.more_args;
-  ps.insert(ps.end(), {"--state_dir", state_});
+  ps.insert(ps.end(), {"--state_dir", options_.state_directory});
   std::vector<std::string> worker = options_.more_args;
   std::vector<std::string> evaluator = options_.more_args;
   evaluator.push_back("--evaluate");
@@ -155,7 +157,7 @@ std::vector<std::string> TrainingJob::StateFiles() const {
   std::vector<std::string> names;
   std::error_code absent;
   for (const auto& entry :
-       std::filesystem::directory_iterator(state_, absent)) {
+       std::filesystem::directory_iterator(options_.state_directory, absent)) {
     names.push_back(entry.path().filename());
   }
   return names;

@@ -35,6 +35,7 @@ class TrainingJob {
     int pictures = 2000;
     std::vector<std::string> set = {};        // "key=value", for --set
     std::string checkpoints = {};             // directory; empty: of its own
+    std::string state_directory = {};         // of ps; empty: of its own
     std::vector<std::string> more_args = {};  // of every task but the chief
   };
 
@@ -48,7 +49,9 @@ class TrainingJob {
   TrainingJob& operator=(const TrainingJob&) = delete;
 
   ProcessCluster& cluster() { return *cluster_; }
-  const std::string& state_directory() const { return state_; }
+  const std::string& state_directory() const {
+    return options_.state_directory;
+  }
   const std::string& checkpoints() const { return options_.checkpoints; }
   const std::string& job_file() const { return job_file_; }
 
@@ -79,7 +82,6 @@ class TrainingJob {
   TempDir directory_;
   Options options_;
   std::string job_file_;
-  std::string state_;
   std::unique_ptr<ProcessCluster> cluster_;
   std::unique_ptr<CoordinatorClient> chief_;
 };

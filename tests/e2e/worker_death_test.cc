@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t kSteps = 600;
+constexpr int64_t kSteps = 400;
 // Long enough for a busy machine, short enough for a test.
 constexpr char kLease[] = "lease=4s";
 
@@ -79,7 +79,7 @@ TEST(WorkerDeathTest, SameBitsAsIfNobodyHadDied) {
   auto job = TrainingJob::Make({.workers = 2, .set = strict});
   ASSERT_THAT(undisturbed->Run(), IsOk());
   ASSERT_THAT(job->StartAll(), IsOk());
-  ASSERT_THAT(job->WaitForStep(100), IsOk());
+  ASSERT_THAT(job->WaitForStep(50), IsOk());
 
   ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
   ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());

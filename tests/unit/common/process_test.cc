@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "common/mutex.h"
@@ -66,6 +68,22 @@ TEST(SignalWatcherTest, EverySignalIsReportedInTurn) {
   EXPECT_THAT(log.WaitFor(1), ElementsAre(SIGTERM));
   kill(getpid(), SIGINT);
   EXPECT_THAT(log.WaitFor(2), ElementsAre(SIGTERM, SIGINT));
+}
+
+// As the threads that OpenBLAS starts before main.
+TEST(SignalWatcherTest, SignalsOfThreadsThatWereThereBeforeAreReported) {
+  SignalLog log;
+  std::atomic<bool> done = false;
+  std::thread older([&] {
+    while (!done) std::this_thread::yield();
+  });
+  SignalWatcher watcher([&](int signal) { log.Add(signal); });
+
+  pthread_kill(older.native_handle(), SIGTERM);
+
+  EXPECT_THAT(log.WaitFor(1), ElementsAre(SIGTERM));
+  done = true;
+  older.join();
 }
 
 TEST(SignalWatcherTest, EndsWithoutASignal) {

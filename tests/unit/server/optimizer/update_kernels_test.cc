@@ -222,5 +222,40 @@ TEST(ScopedFlushDenormalsTest, ModeEndsWithTheObject) {
   EXPECT_EQ(Product(smallest, 0.5f), smallest / 2);
 }
 
+// `value` at element `place` of an odd address, between ordinary ones.
+template <typename T>
+std::vector<std::byte> OddBytesWith(size_t place, T value) {
+  std::vector<T> values(kCount, std::numeric_limits<T>::lowest());
+  values[place] = value;
+  std::vector<std::byte> bytes(kCount * sizeof(T) + 1);
+  std::memcpy(bytes.data() + 1, values.data(), kCount * sizeof(T));
+  return bytes;
+}
+
+TEST(UpdateKernelsTest, AllFiniteFindsOneBadElementWhereverItIs) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
+                          std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity()}) {
+    for (const size_t place : {size_t{0}, kCount / 2, kCount - 1}) {
+      EXPECT_FALSE(
+          AllFiniteFloat(kCount, OddBytesWith<float>(place, bad).data() + 1));
+      EXPECT_FALSE(
+          AllFiniteDouble(kCount, OddBytesWith<double>(place, bad).data() + 1));
+    }
+  }
+}
+
+TEST(UpdateKernelsTest, AllFiniteTakesTheLargestAndTheSmallest) {
+  for (const float good : {std::numeric_limits<float>::max(),
+                           std::numeric_limits<float>::denorm_min(), -0.0f}) {
+    EXPECT_TRUE(
+        AllFiniteFloat(kCount, OddBytesWith<float>(7, good).data() + 1));
+  }
+  EXPECT_TRUE(AllFiniteDouble(
+      kCount,
+      OddBytesWith<double>(7, std::numeric_limits<double>::max()).data() + 1));
+  EXPECT_TRUE(AllFiniteFloat(0, nullptr));
+}
+
 }  // namespace
 }  // namespace lockstep

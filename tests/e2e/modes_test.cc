@@ -1,0 +1,92 @@
+// The ways in which a job may be set up, each from start to end.
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// The evaluator's words for a model that has learned.
+constexpr char kLearned[] = "step 200: accuracy (0\\.9[0-9]|1)";
+
+void ExpectTrains(TrainingJob::Options options) {
+  options.evaluator = true;
+  options.set.push_back("train_steps=200");
+  auto job = TrainingJob::Make(options);
+
+  ASSERT_THAT(job->Run(), IsOk());
+
+  EXPECT_THAT(CheckpointStore(job->checkpoints()).Verify(200), IsOk());
+  EXPECT_THAT(job->cluster().ReadLog("evaluator", 0),
+              IsOkAndHolds(ContainsRegex(kLearned)));
+  EXPECT_THAT(job->StateFiles(), IsEmpty());
+}
+
+TEST(ModesTest, CompatibleModeWithABackupTrains) {
+  ExpectTrains(
+      {.workers = 3, .set = {"mode=COMPATIBLE", "replicas_to_aggregate=2"}});
+}
+
+TEST(ModesTest, CompatibleModeWithMoreGradientsThanWorkersTrains) {
+  ExpectTrains(
+      {.workers = 2, .set = {"mode=COMPATIBLE", "replicas_to_aggregate=3"}});
+}
+
+TEST(ModesTest, StrictModeWithMoreGradientsThanWorkersTrains) {
+  ExpectTrains({.workers = 2, .set = {"replicas_to_aggregate=4"}});
+}
+
+TEST(ModesTest, StrictModeWithUnequalSharesTrains) {
+  ExpectTrains({.workers = 2, .set = {"replicas_to_aggregate=3"}});
+}
+
+TEST(ModesTest, AWorkerAloneTrains) {
+  ExpectTrains({.servers = 1, .workers = 1});
+}
+
+TEST(ModesTest, WithoutAChiefTaskWorkerZeroHostsIt) {
+  ExpectTrains({.workers = 2, .chief = false});
+}
+
+TEST(ModesTest, MoreServersThanPartsTrain) {
+  ExpectTrains({.servers = 4,
+                .set = {"model.kind=softmax", "model.hidden_units=",
+                        "learning_rate=0.2", "max_part_bytes=1048576"}});
+}
+
+TEST(ModesTest, TheJobEndsWithItsInput) {
+  // 640 pictures are 10 batches of 32 for each of two workers.
+  auto job = TrainingJob::Make(
+      {.evaluator = true, .pictures = 640, .set = {"data.epochs=1"}});
+
+  ASSERT_THAT(job->Run(), IsOk());
+
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("done at step 10\n")));
+  EXPECT_THAT(CheckpointStore(job->checkpoints()).Verify(10), IsOk());
+  EXPECT_THAT(job->cluster().ReadLog("evaluator", 0),
+              IsOkAndHolds(HasSubstr("step 10: accuracy")));
+}
+
+TEST(ModesTest, AFinishedJobStartedAgainEndsAtOnceAndChangesNothing) {
+  auto job = TrainingJob::Make({.set = {"train_steps=50"}});
+  ASSERT_THAT(job->Run(), IsOk());
+  const std::string before =
+      ReadCheckpoint(job->checkpoints(), 50, "model.safetensors");
+
+  EXPECT_THAT(job->Run(), IsOk());
+
+  EXPECT_EQ(ReadCheckpoint(job->checkpoints(), 50, "model.safetensors"),
+            before);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,193 @@
+// What cannot work is refused at once, with an exit code that asks nobody to
+// try again, and a message that says what to change.
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/checkpoint/step_directory.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Field;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+
+// By itself, with a code that asks for no restart.
+const auto kRefused = AllOf(Field(&TaskExit::signal, 0),
+                            Field(&TaskExit::code, AllOf(Ge(1), Le(127))));
+
+class RefusalTest : public ::testing::Test {
+ protected:
+  // Runs one program and expects it to refuse, with all of `words`.
+  void ExpectRefusal(const std::string& program,
+                     const std::vector<std::string>& args,
+                     const std::string& tf_config,
+                     const std::vector<std::string>& words) {
+    ChildProcess::Options options;
+    options.program = ProgramPath(program);
+    options.args = args;
+    options.environment["TF_CONFIG"] = tf_config;
+    options.log_path = directory_.Join("log");
+    auto child = ChildProcess::Start(options);
+    ASSERT_THAT(child, IsOk());
+
+    EXPECT_THAT((*child)->Wait(kPatience), IsOkAndHolds(kRefused));
+
+    for (const std::string& word : words) {
+      EXPECT_THAT((*child)->ReadLog(), HasSubstr(word));
+    }
+  }
+
+  // Expects tasks of a job to end by themselves, refusing, all saying `word`.
+  void ExpectRefused(TrainingJob& job,
+                     const std::vector<std::pair<std::string, int>>& tasks,
+                     const std::string& word) {
+    for (const auto& [name, index] : tasks) {
+      EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
+                  IsOkAndHolds(kRefused))
+          << name << " " << index;
+      EXPECT_THAT(job.cluster().ReadLog(name, index),
+                  IsOkAndHolds(HasSubstr(word)));
+    }
+  }
+
+  std::string TfConfig(const std::string& job) {
+    return *job_->cluster().TfConfig(job, 0);
+  }
+  std::vector<std::string> JobArgs(std::vector<std::string> more) {
+    more.insert(more.begin(), {"--job", job_->job_file()});
+    return more;
+  }
+
+  const TempDir directory_;
+  const std::unique_ptr<TrainingJob> job_ = TrainingJob::Make({});
+};
+
+TEST_F(RefusalTest, ProgramForAnotherTask) {
+  ExpectRefusal("chief", JobArgs({}), TfConfig("ps"), {"ps 0", "chief"});
+  ExpectRefusal("ps_server", {}, TfConfig("worker"), {"worker 0", "ps_server"});
+  ExpectRefusal("worker", {}, TfConfig("chief"), {"chief 0", "worker"});
+  ExpectRefusal("worker", {"--evaluate"}, TfConfig("worker"),
+                {"worker 0", "worker --evaluate"});
+}
+
+TEST_F(RefusalTest, TfConfigThatCannotBe) {
+  ExpectRefusal("ps_server", {}, "{\"cluster\": ", {"TF_CONFIG", "JSON"});
+  ExpectRefusal("ps_server", {}, "", {"TF_CONFIG"});
+  ExpectRefusal("ps_server", {},
+                R"({"cluster": {"ps": ["a:1"], "worker": ["b:2"]},
+                    "task": {"type": "ps", "index": 7}})",
+                {"no task ps 7", "cluster.ps"});
+  ExpectRefusal("worker", {"--tf_config", "/no/such/file"}, "",
+                {"/no/such/file"});
+}
+
+TEST_F(RefusalTest, JobThatCannotBe) {
+  ExpectRefusal("chief", {}, TfConfig("chief"), {"--job"});
+  ExpectRefusal("chief", {"--job", "/no/such/job"}, TfConfig("chief"),
+                {"/no/such/job"});
+  ExpectRefusal("chief", JobArgs({"--set", "train_step=5"}), TfConfig("chief"),
+                {"train_step", "train_steps"});
+  ExpectRefusal("chief", JobArgs({"--set", "train_steps=-5"}),
+                TfConfig("chief"), {"train_steps is -5", "1 or more"});
+  ExpectRefusal("chief", JobArgs({"--set", "total_num_replicas=7"}),
+                TfConfig("chief"), {"total_num_replicas is 7", "2 workers"});
+}
+
+TEST_F(RefusalTest, FlagThatIsNone) {
+  ExpectRefusal("worker", {"--jobname", "x"}, TfConfig("worker"),
+                {"--jobname", "--job_name"});
+  ExpectRefusal("worker", {"--device", "tpu"}, TfConfig("worker"),
+                {"tpu", "cpu"});
+}
+
+TEST_F(RefusalTest, PortThatIsTaken) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(fd, 1), 0);
+  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string taken = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+
+  ExpectRefusal("ps_server", {},
+                absl::StrCat(R"({"cluster": {"ps": [")", taken,
+                             R"("], "chief": ["127.0.0.1:1"],
+                                 "worker": ["127.0.0.1:2"]},
+                    "task": {"type": "ps", "index": 0}})"),
+                {taken, "taken"});
+
+  close(fd);
+}
+
+TEST_F(RefusalTest, ChiefOfAnotherJob) {
+  auto job = TrainingJob::Make(
+      {.evaluator = true, .more_args = {"--job_name", "other"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectRefused(*job, {{"ps", 0}, {"worker", 1}, {"evaluator", 0}},
+                "wants job \"other\"; this chief runs \"e2e\"");
+}
+
+TEST_F(RefusalTest, MissingDataEndsTheWholeJob) {
+  auto job = TrainingJob::Make({.set = {"data.train_images=/no/such/images"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectRefused(*job, job->Tasks(), "/no/such/images");
+}
+
+TEST_F(RefusalTest, ModelThatCannotBeEndsTheWholeJob) {
+  auto job = TrainingJob::Make({.set = {"model.kind=transformer"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectRefused(*job, job->Tasks(), "transformer");
+}
+
+TEST_F(RefusalTest, DamagedCheckpointEndsTheWholeJobAndStaysAsItIs) {
+  auto job = TrainingJob::Make({.set = {"train_steps=20"}});
+  ASSERT_THAT(job->Run(), IsOk());
+  const std::string path = absl::StrCat(job->checkpoints(), "/",
+                                        StepDirectoryName(20), "/", kModelFile);
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('\x55');
+  }
+  const std::string damaged =
+      ReadCheckpoint(job->checkpoints(), 20, kModelFile);
+
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectRefused(*job, job->Tasks(), kModelFile);
+  EXPECT_EQ(ReadCheckpoint(job->checkpoints(), 20, kModelFile), damaged);
+}
+
+TEST_F(RefusalTest, CheckpointOfAnotherModelEndsTheWholeJob) {
+  auto job = TrainingJob::Make({.set = {"train_steps=20"}});
+  ASSERT_THAT(job->Run(), IsOk());
+  auto wider =
+      TrainingJob::Make({.set = {"train_steps=40", "model.hidden_units=48"},
+                         .checkpoints = job->checkpoints()});
+  ASSERT_THAT(wider->StartAll(), IsOk());
+
+  ExpectRefused(*wider, wider->Tasks(), "hidden1/weights");
+}
+
+}  // namespace
+}  // namespace lockstep::testing
