@@ -37,19 +37,17 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<ComputeBackend> backend,
       MakeBackend(options.device, {options.compute_threads}));
-  return std::unique_ptr<Worker>(
-      new Worker(cluster, std::move(servers), std::move(chief),
-                 std::move(backend), options, clock));
+  return std::unique_ptr<Worker>(new Worker(cluster, std::move(servers),
+                                            std::move(chief),
+                                            std::move(backend), clock));
 }
 
 Worker::Worker(const Cluster& cluster, std::vector<std::string> servers,
                ChiefClient::Options chief,
-               std::unique_ptr<ComputeBackend> backend, const Options&,
-               const Clock& clock)
+               std::unique_ptr<ComputeBackend> backend, const Clock& clock)
     : task_(cluster.self()),
       servers_(std::move(servers)),
       backend_(std::move(backend)),
-      clock_(clock),
       meter_(clock),
       chief_([&] {
         chief.progress = [this] { return meter_.Get(); };

@@ -52,7 +52,7 @@ class Worker {
  private:
   Worker(const Cluster& cluster, std::vector<std::string> servers,
          ChiefClient::Options chief, std::unique_ptr<ComputeBackend> backend,
-         const Options& options, const Clock& clock);
+         const Clock& clock);
 
   // One membership, from registration to whatever ends it.
   absl::Status RunOnce();
@@ -65,7 +65,6 @@ class Worker {
   const TaskId task_;
   const std::vector<std::string> servers_;
   const std::unique_ptr<ComputeBackend> backend_;
-  const Clock& clock_;
   ProgressMeter meter_;
   ChiefClient chief_;
   std::optional<Dataset> data_;
