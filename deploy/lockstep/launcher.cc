@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/process.h"
 #include "common/status_macros.h"
 #include "deploy/lockstep/log_files.h"
 
@@ -114,7 +115,8 @@ void Launcher::Reap(absl::Time now) {
     it = processes_.erase(it);
     const bool was_healthy = supervisor_.healthy();
     Apply(supervisor_.OnTaskExit(task, *exit, now));
-    if (was_healthy && !exit->ok()) NoteExit(task, *exit);
+    const bool in_good_order = exit->ok() || exit->code == kExitStopped;
+    if (was_healthy && !in_good_order) NoteExit(task, *exit);
   }
 }
 

@@ -59,7 +59,7 @@ std::vector<std::string> MemberRow(const MemberStatus& member) {
 }
 
 std::string MemberTable(const JobStatus& status, size_t width) {
-  TextTable table({{.title = "task", .shrinks = true},
+  TextTable table({{.title = "task"},
                    {.title = "state"},
                    {.title = "heard", .align = Align::kRight},
                    {.title = "doing", .shrinks = true},

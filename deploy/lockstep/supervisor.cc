@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/process.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int kStoppedCode =
-    143;  // what a program that was stopped leaves with
 constexpr int kSignalBase = 128;
 
 }  // namespace
@@ -30,7 +29,7 @@ Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
   ends_.push_back({task, exit, found->second});
   running_.erase(found);
 
-  const bool died = !exit.ok() && exit.code != kStoppedCode;
+  const bool died = !exit.ok() && exit.code != kExitStopped;
   if (task == chief_) {
     OnChiefExit(exit, now);
   } else if (task.type == TaskType::kPs) {
@@ -47,7 +46,7 @@ Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
 void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   if (fate_ == Fate::kNone) {
     fate_ = exit.ok()                               ? Fate::kDone
-            : exit.code == kStoppedCode && !broken_ ? Fate::kStopped
+            : exit.code == kExitStopped && !broken_ ? Fate::kStopped
                                                     : Fate::kFailed;
   }
   if (phase_ == Phase::kRunning) {
@@ -126,7 +125,7 @@ RunOutcome Supervisor::Outcome() const {
       outcome.exit_code = lost_part ? 1 : 0;
       break;
     case RunOutcome::Verdict::kStopped:
-      outcome.exit_code = kStoppedCode;
+      outcome.exit_code = kExitStopped;
       break;
     case RunOutcome::Verdict::kInterrupted:
       outcome.exit_code = kSignalBase + stop_signal_;
@@ -156,10 +155,10 @@ bool Supervisor::IsBad(const End& end, RunOutcome::Verdict verdict) const {
     return !hard_stop_;
   }
   if (end.sent_signal != 0) {
-    return end.exit.code != kStoppedCode && end.exit.signal != SIGTERM;
+    return end.exit.code != kExitStopped && end.exit.signal != SIGTERM;
   }
   return verdict == RunOutcome::Verdict::kFailed ||
-         end.exit.code != kStoppedCode;
+         end.exit.code != kExitStopped;
 }
 
 void Supervisor::LeaveUntil(absl::Time deadline) {

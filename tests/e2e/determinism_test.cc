@@ -14,8 +14,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kHalf = 60;
-constexpr int64_t kWhole = 120;
+constexpr int64_t kHalf = 30;
+constexpr int64_t kWhole = 60;
 
 struct Recipe {
   std::string name;

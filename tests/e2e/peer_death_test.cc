@@ -23,7 +23,7 @@ constexpr char kForever[] = "train_steps=1000000";
 void ExpectAllEnd(TrainingJob& job, const std::string& killed, int index,
                   const std::string& reason) {
   ASSERT_THAT(job.StartAll(), IsOk());
-  ASSERT_THAT(job.WaitForStep(30), IsOk());
+  ASSERT_THAT(job.WaitForStep(5), IsOk());
 
   ASSERT_THAT(job.cluster().Kill(killed, index), IsOk());
 

@@ -15,11 +15,11 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kSteps = 300;
+constexpr int64_t kSteps = 200;
 
 std::vector<std::string> QuickstartJob() {
   return {"replicas_to_aggregate=2", "total_num_replicas=3",
-          absl::StrCat("train_steps=", kSteps), "checkpoint.every_steps=100",
+          absl::StrCat("train_steps=", kSteps), "checkpoint.every_steps=50",
           "checkpoint.keep=2"};
 }
 
@@ -40,10 +40,10 @@ TEST(QuickstartTest, LeavesACheckpointAScoreAndNoState) {
 
   const CheckpointStore store(job->checkpoints());
   EXPECT_THAT(store.Verify(kSteps), IsOk());
-  EXPECT_THAT(store.Verify(100), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(store.Verify(50), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(job->StateFiles(), IsEmpty());
   EXPECT_THAT(job->cluster().ReadLog("chief", 0),
-              IsOkAndHolds(HasSubstr("step 300: test accuracy")));
+              IsOkAndHolds(HasSubstr("step 200: test accuracy")));
 }
 
 TEST(QuickstartTest, LearnsThePictures) {
@@ -51,14 +51,14 @@ TEST(QuickstartTest, LearnsThePictures) {
       {.workers = 3, .evaluator = true, .set = QuickstartJob()});
   ASSERT_THAT(job->StartAll(), IsOk());
 
-  ASSERT_THAT(job->cluster().WaitForLog("evaluator", 0, "step 300: accuracy ",
+  ASSERT_THAT(job->cluster().WaitForLog("evaluator", 0, "step 200: accuracy ",
                                         kPatience),
               IsOk());
 
   ASSERT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
   EXPECT_THAT(job->cluster().ReadLog("evaluator", 0),
               IsOkAndHolds(::testing::ContainsRegex(
-                  "step 300: accuracy (0\\.9[0-9]|1)")));
+                  "step 200: accuracy (0\\.9[0-9]|1)")));
 }
 
 }  // namespace

@@ -49,12 +49,12 @@ TEST(StartOrderTest, ServersMayComeSecondsAfterAllOthers) {
 
 TEST(StartOrderTest, AWorkerMayComeWhenTrainingHasBegun) {
   auto job = TrainingJob::Make(
-      {.workers = 3, .set = {"replicas_to_aggregate=2", "train_steps=400"}});
+      {.workers = 3, .set = {"replicas_to_aggregate=2", "train_steps=250"}});
   for (const auto& [name, index] : job->Tasks()) {
     if (name == "worker" && index == 2) continue;
     ASSERT_THAT(job->cluster().Start(name, index), IsOk());
   }
-  ASSERT_THAT(job->WaitForStep(20), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
 
   ASSERT_THAT(job->cluster().Start("worker", 2), IsOk());
 

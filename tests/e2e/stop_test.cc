@@ -13,18 +13,15 @@
 namespace lockstep::testing {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Lt;
 
-constexpr int64_t kSteps = 400;
 constexpr TaskExit kStopped = {.code = kExitStopped};
 
-std::vector<std::string> Long() {
-  return {absl::StrCat("train_steps=", kSteps)};
-}
+// Far beyond what any test waits for.
+constexpr char kForever[] = "train_steps=1000000";
+
+std::string Until(int64_t step) { return absl::StrCat("train_steps=", step); }
 
 // Expects all tasks to leave in good order, and returns the step of the
 // checkpoint that they left.
@@ -47,42 +44,42 @@ class StopTest : public ::testing::Test {
   void Begin(const TrainingJob::Options& options) {
     job_ = TrainingJob::Make(options);
     ASSERT_THAT(job_->StartAll(), IsOk());
-    ASSERT_THAT(job_->WaitForStep(20), IsOk());
+    ASSERT_THAT(job_->WaitForStep(5), IsOk());
   }
 
   std::unique_ptr<TrainingJob> job_;
 };
 
 TEST_F(StopTest, OfTheChiefLeavesACheckpointFromWhichTheSameBitsFollow) {
-  auto undisturbed = TrainingJob::Make({.set = Long()});
-  ASSERT_THAT(undisturbed->Run(), IsOk());
-  Begin({.evaluator = true, .set = Long()});
+  Begin({.evaluator = true, .set = {kForever}});
 
   ASSERT_THAT(job_->cluster().Signal("chief", 0, SIGTERM), IsOk());
 
-  EXPECT_THAT(ExpectGoodOrder(*job_), AllOf(Gt(0), Lt(kSteps)));
-  auto resumed =
-      TrainingJob::Make({.set = Long(), .checkpoints = job_->checkpoints()});
+  const int64_t step = ExpectGoodOrder(*job_);
+  ASSERT_GE(step, 5);
+  auto resumed = TrainingJob::Make(
+      {.set = {Until(step + 30)}, .checkpoints = job_->checkpoints()});
+  auto undisturbed = TrainingJob::Make({.set = {Until(step + 30)}});
   ASSERT_THAT(resumed->Run(), IsOk());
+  ASSERT_THAT(undisturbed->Run(), IsOk());
   EXPECT_THAT(resumed->cluster().ReadLog("chief", 0),
-              IsOkAndHolds(HasSubstr("resumed from the checkpoint of step")));
-  ExpectSameBits(undisturbed->checkpoints(), job_->checkpoints(), kSteps);
+              IsOkAndHolds(HasSubstr(
+                  absl::StrCat("resumed from the checkpoint of step ", step))));
+  ExpectSameBits(undisturbed->checkpoints(), job_->checkpoints(), step + 30);
 }
 
 TEST_F(StopTest, OfAServerStopsTheJobInTheSameWay) {
-  Begin({.set = Long()});
+  Begin({.set = {kForever}});
 
   ASSERT_THAT(job_->cluster().Signal("ps", 1, SIGTERM), IsOk());
 
-  EXPECT_THAT(ExpectGoodOrder(*job_), AllOf(Gt(0), Lt(kSteps)));
+  EXPECT_GE(ExpectGoodOrder(*job_), 5);
   EXPECT_THAT(job_->cluster().ReadLog("chief", 0),
               IsOkAndHolds(HasSubstr("ps 1: SIGTERM")));
 }
 
 TEST_F(StopTest, OfAWorkerWithABackupStopsOnlyThatWorker) {
-  Begin({.workers = 3,
-         .set = {"replicas_to_aggregate=2",
-                 absl::StrCat("train_steps=", kSteps)}});
+  Begin({.workers = 3, .set = {"replicas_to_aggregate=2", Until(250)}});
 
   ASSERT_THAT(job_->cluster().Signal("worker", 2, SIGTERM), IsOk());
 
@@ -93,11 +90,11 @@ TEST_F(StopTest, OfAWorkerWithABackupStopsOnlyThatWorker) {
         << name << " " << index;
   }
   EXPECT_THAT(job_->cluster().ReadLog("chief", 0),
-              IsOkAndHolds(HasSubstr("worker 2 left: SIGTERM")));
+              IsOkAndHolds(HasSubstr("worker 2 left: ")));
 }
 
 TEST_F(StopTest, BeforeAnyStepNeedsNoCheckpoint) {
-  job_ = TrainingJob::Make({.set = Long()});
+  job_ = TrainingJob::Make({.set = {kForever}});
   ASSERT_THAT(job_->cluster().Start("chief", 0), IsOk());
   ASSERT_THAT(job_->cluster().Start("worker", 0), IsOk());
   ASSERT_THAT(
@@ -113,7 +110,7 @@ TEST_F(StopTest, BeforeAnyStepNeedsNoCheckpoint) {
 }
 
 TEST_F(StopTest, OfAProcessThatWaitsForItsChiefEndsItAtOnce) {
-  job_ = TrainingJob::Make({.evaluator = true, .set = Long()});
+  job_ = TrainingJob::Make({.evaluator = true, .set = {kForever}});
   for (const auto& [name, index] : job_->Tasks()) {
     if (name == "chief") continue;
     ASSERT_THAT(job_->cluster().Start(name, index), IsOk());

@@ -17,7 +17,7 @@ namespace lockstep::testing {
 
 // How long a test waits for what will happen, on a machine that is busy with
 // other things too.
-inline constexpr absl::Duration kPatience = absl::Seconds(50);
+inline constexpr absl::Duration kPatience = absl::Seconds(100);
 
 // TrainingJob is a job on a cluster of the real programs: job file, pictures,
 // logs, checkpoints and state files lie in a directory of its own, which goes

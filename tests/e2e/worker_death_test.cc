@@ -12,7 +12,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t kSteps = 400;
+// Enough to kill somebody meanwhile.
+constexpr int64_t kSteps = 250;
 // Long enough for a busy machine, short enough for a test.
 constexpr char kLease[] = "lease=4s";
 
@@ -34,7 +35,7 @@ void ExpectOthersSucceed(TrainingJob& job, int killed_worker) {
 TEST(WorkerDeathTest, TrainingGoesOnWithTheBackup) {
   auto job = TrainingJob::Make({.workers = 3, .set = Aggregating(2)});
   ASSERT_THAT(job->StartAll(), IsOk());
-  ASSERT_THAT(job->WaitForStep(30), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
 
   ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
 
@@ -46,7 +47,7 @@ TEST(WorkerDeathTest, TrainingGoesOnWithTheBackup) {
 TEST(WorkerDeathTest, WithoutABackupTheChiefNamesItAndASuccessorGoesOn) {
   auto job = TrainingJob::Make({.workers = 2, .set = Aggregating(2)});
   ASSERT_THAT(job->StartAll(), IsOk());
-  ASSERT_THAT(job->WaitForStep(30), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
 
   ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
 
@@ -64,7 +65,7 @@ TEST(WorkerDeathTest, ASuccessorThatComesAtOnceNeedsNoLeaseToEnd) {
       {.workers = 2,
        .set = {"lease=1h", absl::StrCat("train_steps=", kSteps)}});
   ASSERT_THAT(job->StartAll(), IsOk());
-  ASSERT_THAT(job->WaitForStep(30), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
   ASSERT_THAT(job->cluster().Kill("worker", 0), IsOk());
 
   ASSERT_THAT(job->cluster().Start("worker", 0), IsOk());
@@ -79,7 +80,7 @@ TEST(WorkerDeathTest, SameBitsAsIfNobodyHadDied) {
   auto job = TrainingJob::Make({.workers = 2, .set = strict});
   ASSERT_THAT(undisturbed->Run(), IsOk());
   ASSERT_THAT(job->StartAll(), IsOk());
-  ASSERT_THAT(job->WaitForStep(50), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
 
   ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
   ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
@@ -93,7 +94,7 @@ TEST(WorkerDeathTest, JobFailsWhenNoSuccessorComesWithinMaxWait) {
   set.push_back("max_wait=6s");
   auto job = TrainingJob::Make({.workers = 2, .evaluator = true, .set = set});
   ASSERT_THAT(job->StartAll(), IsOk());
-  ASSERT_THAT(job->WaitForStep(30), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
 
   ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
 

@@ -125,8 +125,8 @@ TEST_F(MembershipTableTest, SilenceBeyondTheLeaseIsDeath) {
                                       HasSubstr("silent for 2.001s")))));
   EXPECT_EQ(StateOf(kWorker0), State::kDead);
   EXPECT_EQ(StateOf(kWorker1), State::kAlive);
-  EXPECT_THAT(Heartbeat(kWorker0, 1),
-              StatusIs(absl::StatusCode::kAborted, HasSubstr("taken for dead")));
+  EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted,
+                                               HasSubstr("taken for dead")));
 }
 
 TEST_F(MembershipTableTest, DeadAreHandedOutUntilTheyAreBuried) {

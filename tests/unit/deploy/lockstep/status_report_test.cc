@@ -108,6 +108,14 @@ TEST(StatusReportTest, FitsTheWidthWhateverTheChiefSays) {
               Each(SizeIs(testing::Le(80u))));
 }
 
+TEST(StatusReportTest, WhatAWorkerDoesGivesWayToItsName) {
+  JobStatus status = Sample();
+  status.members[1].counts->activity = "waits for a token after step 1234";
+
+  EXPECT_THAT(FormatStatusReport(status, 80),
+              HasSubstr("worker 0  alive    0.3 s  waits for a token aft~"));
+}
+
 TEST(StatusReportTest, NothingFromTheWireReachesTheTerminalRaw) {
   JobStatus status = Sample();
   status.job_name = "\x1b[2J";
