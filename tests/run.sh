@@ -20,7 +20,7 @@ source deploy/packages.sh
 jobs=${LOCKSTEP_JOBS:-$(nproc)}
 fuzz_seconds=${LOCKSTEP_FUZZ_SECONDS:-5}
 logs=build/test-logs
-rows=() tests=0 failed=0 broken=0
+rows=() failures=() tests=0 failed=0 broken=0
 
 # Everything that we start carries this mark, and so does what it leaves behind.
 export LOCKSTEP_TEST_RUN="$$-$EPOCHSECONDS"
@@ -92,6 +92,9 @@ test_stage() {
   [ "$result" -eq 0 ] || [ "${BASH_REMATCH[1]:-0}" -gt 0 ] ||
     broken=$((broken + 1))
   row "$name" $((SECONDS - started)) "${summary:-NO TEST RAN}"
+  mapfile -t -O "${#failures[@]}" failures < <(
+    sed -n '/^The following tests FAILED/,/^Errors/s/^\t *[0-9]* - /'"$name: /p" \
+      "$log" 2>/dev/null)
 }
 
 release() { stage release release all release; }
@@ -121,6 +124,7 @@ tier() {
 summary() {
   say "summary (logs are in $logs)"
   printf '%s\n' "${rows[@]}"
+  [ ${#failures[@]} -eq 0 ] || printf 'FAILED %s\n' "${failures[@]}"
   [ "$broken" -eq 0 ] || printf '\n%d stages are broken, see above\n' "$broken"
   [ "$tests" -eq 0 ] || printf '\n%d%% %s, %d tests failed out of %d\n' \
     $(((tests - failed) * 100 / tests)) "tests passed" "$failed" "$tests"
