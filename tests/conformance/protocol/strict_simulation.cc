@@ -52,7 +52,8 @@ void StrictSimulation::Send(const Request& request) {
   const auto later = [this] { return Random(kLongestDelay); };
   if (chaos() && Chance(10)) Post([=] { request(true); }, later());
   if (chaos() && Chance(10)) {
-    Post([=] { request(false); });  // the answer is lost: the caller repeats
+    // The request or its answer is lost: the caller repeats it.
+    if (Chance(50)) Post([=] { request(false); });
     Post([=] { request(true); }, later());
     return;
   }
@@ -151,6 +152,7 @@ void StrictSimulation::SendPulls(int index) {
   Caller caller = NewCall(index);
   worker.newer_seen = false;
   for (size_t k = 0; k < servers_.size(); ++k) {
+    if (options_.parts[k] == 0) continue;
     caller.item = static_cast<int>(k);
     worker.open_items.insert(caller.item);
     Post([this, caller, step = worker.pass.local_step] {
