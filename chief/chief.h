@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "chief/checkpoint_policy.h"
 #include "chief/coordinator_service.h"
-#include "chief/event_queue.h"
 #include "chief/job_board.h"
 #include "chief/membership_table.h"
 #include "chief/shard_group_client.h"
@@ -21,6 +20,7 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/clock.h"
 #include "common/cluster/cluster.h"
+#include "common/event_queue.h"
 #include "common/job/job_config.h"
 
 namespace lockstep {

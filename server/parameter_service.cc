@@ -43,17 +43,18 @@ absl::Status ParameterService::HandlePush(const grpc::ByteBuffer& request,
   }
   LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
                             shard->engine().AddPush(ticket, std::move(push)));
-  Finish(answers.pushes);
+  Finish(std::move(answers.pushes));
   if (!answers.takes.empty()) takes_ready_(answers.takes);
   return absl::OkStatus();
 }
 
-void ParameterService::Finish(const std::vector<PushAnswer>& answers) {
-  for (const PushAnswer& answer : answers) {
+void ParameterService::Finish(std::vector<PushAnswer> answers) {
+  for (PushAnswer& answer : answers) {
     auto call = pushes_.Take(answer.ticket);
     if (!call.has_value()) continue;
-    if (answer.status.ok()) *call->response = EncodePushAnswer(answer);
-    call->reactor->Finish(ToGrpcStatus(answer.status));
+    const absl::Status status = answer.status;
+    if (status.ok()) *call->response = EncodePushAnswer(std::move(answer));
+    call->reactor->Finish(ToGrpcStatus(status));
   }
 }
 
@@ -81,16 +82,13 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
-  const int first = message.parts().first_part();
-  const int count = message.parts().num_parts();
-  LOCKSTEP_ASSIGN_OR_RETURN(size_t size, shard->SizeOf(first, count));
-  FilledSlice filled(size);
-  v1::PullHeader header;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      int64_t step,
-      shard->Pull(first, count, message.step(), {filled.memory, size}));
-  header.set_step(step);
-  response = EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
+      Shard::Values values,
+      shard->Pull(message.parts().first_part(), message.parts().num_parts(),
+                  message.step()));
+  v1::PullHeader header;
+  header.set_step(values.step);
+  response = EncodeValues(header, std::move(values.parts));
   return absl::OkStatus();
 }
 

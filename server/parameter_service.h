@@ -40,7 +40,7 @@ class ParameterService final
                                  grpc::ByteBuffer* response) override;
 
   // Answers pushes that are decided.
-  void Finish(const std::vector<PushAnswer>& answers);
+  void Finish(std::vector<PushAnswer> answers);
 
   // Ends the pushes that wait, because this process ends.
   void CancelAll(const absl::Status& why);

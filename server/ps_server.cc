@@ -10,6 +10,8 @@
 namespace lockstep {
 namespace {
 
+// In the queue of returned parts: there will be no more.
+constexpr int kNoPart = -1;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // How long a server that has to go waits for the chief's checkpoint.
 constexpr absl::Duration kStopGrace = absl::Seconds(15);
@@ -36,16 +38,20 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
 PsServer::PsServer(const Options& options, int task_index, uint64_t incarnation,
                    ChiefClient::Options chief, const Clock& clock)
     : clock_(clock),
-      host_({task_index, incarnation, options.state_dir}),
+      host_({task_index, incarnation, options.state_dir,
+             [this](int part) { returned_parts_.Push(part); }}),
       parameters_(host_, clock),
       sync_(host_, clock),
       control_(host_, parameters_, sync_, clock),
       chief_(std::move(chief)),
-      ticks_([this] { Tick(); }) {}
+      ticks_([this] { Tick(); }),
+      returns_([this] { UpdateReturnedParts(); }) {}
 
 PsServer::~PsServer() {
   end_ticks_ = true;
+  returned_parts_.Push(kNoPart);
   ticks_.join();
+  returns_.join();
   const absl::Status gone = absl::UnavailableError("this ps has ended");
   parameters_.CancelAll(gone);
   sync_.CancelAll(gone);
@@ -63,6 +69,17 @@ void PsServer::Tick() {
     absl::SleepFor(kTick);
     sync_.AnswerOld(clock_.Now());
     control_.AnswerOld(clock_.Now());
+  }
+}
+
+void PsServer::UpdateReturnedParts() {
+  while (true) {
+    const std::optional<int> part = returned_parts_.PopFor(absl::Hours(1));
+    if (!part.has_value()) continue;
+    if (*part == kNoPart) return;
+    if (auto shard = host_.shard(); shard.ok()) {
+      control_.Finish((*shard)->engine().PartReturned(*part));
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include "common/chief_client.h"
 #include "common/clock.h"
 #include "common/cluster/cluster.h"
+#include "common/event_queue.h"
 #include "common/grpc_server.h"
 #include "server/parameter_service.h"
 #include "server/shard_control_service.h"
@@ -53,8 +54,12 @@ class PsServer {
            ChiefClient::Options chief, const Clock& clock);
   // Answers what has waited for long, now and then.
   void Tick();
+  // Makes the updates that waited for readers of the memory they write to.
+  // gRPC's threads, where those readers end, must not do such work.
+  void UpdateReturnedParts();
 
   const Clock& clock_;
+  EventQueue<int> returned_parts_;
   ShardHost host_;
   ParameterService parameters_;
   SyncService sync_;
@@ -64,6 +69,7 @@ class PsServer {
   std::atomic<bool> stop_ = false;
   std::atomic<bool> end_ticks_ = false;
   std::thread ticks_;
+  std::thread returns_;
 };
 
 }  // namespace lockstep

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
@@ -23,6 +25,18 @@ v1::PushOutcome ToProto(PushOutcome outcome) {
   return v1::PUSH_OUTCOME_UNSPECIFIED;
 }
 
+constexpr size_t kSmallestLentSlice = 4096;
+
+using Owner = std::shared_ptr<const void>;
+
+grpc::Slice SliceOf(LentBytes value) {
+  // gRPC only reads what it sends.
+  auto* bytes = const_cast<std::byte*>(value.bytes.data());
+  return {bytes, value.bytes.size(),
+          [](void* owner) { delete static_cast<Owner*>(owner); },
+          new Owner(std::move(value.owner))};
+}
+
 }  // namespace
 
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
@@ -31,6 +45,7 @@ absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
   push.pass = {header.identity().task_index(), header.identity().incarnation(),
                header.local_step(), header.pass(), header.slot()};
   push.attempt = header.attempt();
+  push.return_values = header.return_values();
   push.first_part = header.parts().first_part();
   LOCKSTEP_ASSIGN_OR_RETURN(
       size_t size, shard.SizeOf(push.first_part, header.parts().num_parts()));
@@ -62,13 +77,34 @@ absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
   return push;
 }
 
-grpc::ByteBuffer EncodePushAnswer(const PushAnswer& answer) {
-  v1::PushResponse response;
-  for (PushOutcome outcome : answer.outcomes) {
-    response.add_outcomes(ToProto(outcome));
+grpc::ByteBuffer EncodeValues(const google::protobuf::MessageLite& header,
+                              std::vector<LentBytes> values) {
+  std::vector<grpc::Slice> slices;
+  std::string gathered;
+  const auto flush = [&] {
+    if (!gathered.empty()) slices.emplace_back(gathered);
+    gathered.clear();
+  };
+  for (LentBytes& value : values) {
+    if (value.bytes.size() < kSmallestLentSlice) {
+      gathered.append(reinterpret_cast<const char*>(value.bytes.data()),
+                      value.bytes.size());
+      continue;
+    }
+    flush();
+    slices.push_back(SliceOf(std::move(value)));
   }
-  response.set_server_step(answer.server_step);
-  return EncodeMessage(response);
+  flush();
+  return EncodeTensorMessage(header, slices);
+}
+
+grpc::ByteBuffer EncodePushAnswer(PushAnswer answer) {
+  v1::PushResult result;
+  for (PushOutcome outcome : answer.outcomes) {
+    result.add_outcomes(ToProto(outcome));
+  }
+  result.set_server_step(answer.server_step);
+  return EncodeValues(result, std::move(answer.values));
 }
 
 }  // namespace lockstep

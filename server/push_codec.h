@@ -16,7 +16,12 @@ namespace lockstep {
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);
 
-grpc::ByteBuffer EncodePushAnswer(const PushAnswer& answer);
+grpc::ByteBuffer EncodePushAnswer(PushAnswer answer);
+
+// Puts lent values behind a header. Large ones are referenced until they have
+// been sent; small ones are gathered in a copy, which costs less than a slice.
+grpc::ByteBuffer EncodeValues(const google::protobuf::MessageLite& header,
+                              std::vector<LentBytes> values);
 
 }  // namespace lockstep
 

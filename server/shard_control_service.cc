@@ -317,8 +317,8 @@ grpc::ServerUnaryReactor* ShardControlService::CloseTokens(
   return Answer(context, HandleCloseTokens(*request));
 }
 
-void ShardControlService::Finish(const ShardAnswers& answers) {
-  parameters_.Finish(answers.pushes);
+void ShardControlService::Finish(ShardAnswers answers) {
+  parameters_.Finish(std::move(answers.pushes));
   FinishTakes(answers.takes);
 }
 

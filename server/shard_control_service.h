@@ -83,6 +83,9 @@ class ShardControlService final : public shard_control_internal::Base {
   // called now and then.
   void AnswerOld(absl::Time now);
 
+  // Answers what became ready, workers and chief.
+  void Finish(ShardAnswers answers);
+
   // Ends all waits, because this process ends.
   void CancelAll(const absl::Status& why);
 
@@ -110,8 +113,6 @@ class ShardControlService final : public shard_control_internal::Base {
   absl::Status HandleCloseTokens(const v1::CloseTokensRequest& request);
 
   void FinishTakes(const std::vector<TakeAnswer>& answers);
-  void Finish(const ShardAnswers& answers);
-
   ShardHost& host_;
   ParameterService& parameters_;
   SyncService& sync_;

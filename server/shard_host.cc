@@ -79,6 +79,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
   options.state_dir = options_.state_dir;
   options.variables = variables;
   options.parts = parts;
+  options.part_returned = options_.part_returned;
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                             Shard::Create(options));
   LOCKSTEP_RETURN_IF_ERROR(shard->state().SetEpoch(epoch_));

@@ -2,6 +2,7 @@
 #define LOCKSTEP_SERVER_SHARD_HOST_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +27,7 @@ class ShardHost {
     int task_index = 0;
     uint64_t incarnation = 0;
     std::string state_dir;
+    std::function<void(int part)> part_returned;  // as ShardState::Options
   };
 
   explicit ShardHost(const Options& options) : options_(options) {}

@@ -14,6 +14,7 @@ void Fill(const StepGate::Answer& answer, v1::TakeTokenResponse& response) {
   response.set_step(answer.step);
   response.set_slot(answer.slot);
   response.set_attempt(answer.attempt);
+  response.set_selected_attempt(answer.selected_attempt);
   switch (answer.outcome) {
     case StepGate::Outcome::kToken:
       response.set_outcome(v1::TOKEN);

@@ -18,15 +18,14 @@ bool Passing(const absl::Status& status) {
 }  // namespace
 
 ChunkTransfer::ChunkTransfer(Options options,
-                             std::vector<size_t> chunks_per_server, Start start)
+                             std::vector<std::deque<size_t>> chunks,
+                             Start start)
     : options_(std::move(options)), start_(std::move(start)) {
   MutexLock lock(mutex_);
-  servers_.resize(chunks_per_server.size());
-  for (size_t s = 0; s < chunks_per_server.size(); ++s) {
-    for (size_t c = 0; c < chunks_per_server[s]; ++c) {
-      servers_[s].waiting.push_back(c);
-    }
-    left_ += chunks_per_server[s];
+  servers_.resize(chunks.size());
+  for (size_t s = 0; s < chunks.size(); ++s) {
+    left_ += chunks[s].size();
+    servers_[s].waiting = std::move(chunks[s]);
     servers_[s].pause = options_.retry_pause;
   }
 }

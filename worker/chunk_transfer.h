@@ -34,8 +34,9 @@ class ChunkTransfer {
   // Starts the call for chunk `chunk` of server `server`.
   using Start = std::function<void(int server, size_t chunk, Report report)>;
 
-  // `chunks_per_server[s]` is the number of chunks of server s.
-  ChunkTransfer(Options options, std::vector<size_t> chunks_per_server,
+  // `chunks[s]` are the chunks of server s, in the order in which their calls
+  // start.
+  ChunkTransfer(Options options, std::vector<std::deque<size_t>> chunks,
                 Start start);
 
   // Returns when every chunk is through, or with the first failure that does

@@ -27,8 +27,8 @@ constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestPause = absl::Seconds(1);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
-void CountOutcomes(const v1::PushResponse& response, PushCounts& counts) {
-  for (int outcome : response.outcomes()) {
+void CountOutcomes(const v1::PushResult& result, PushCounts& counts) {
+  for (int outcome : result.outcomes()) {
     switch (outcome) {
       case v1::ACCEPTED:
         ++counts.accepted;
@@ -53,6 +53,7 @@ ParameterClient::ParameterClient(const Options& options, const Plan& plan,
       memory_(memory),
       chunks_(MakeChunks(plan, static_cast<int>(options.servers.size()),
                          options.max_part_bytes)) {
+  for (const auto& chunks : chunks_) held_.emplace_back(chunks.size());
   const int connections = options_.servers.size() == 1 ? kConnections : 1;
   for (const std::string& address : options_.servers) {
     channels_.push_back(std::make_unique<ServerChannel>(address, connections));
@@ -65,9 +66,8 @@ void ParameterClient::Cancel() {
 }
 
 absl::Status ParameterClient::RunTransfer(const std::string& what,
+                                          ChunkLists chunks,
                                           ChunkTransfer::Start start) {
-  std::vector<size_t> counts;
-  for (const auto& chunks : chunks_) counts.push_back(chunks.size());
   ChunkTransfer::Options options;
   options.window = kWindow;
   options.retry_pause = kRetryPause;
@@ -79,21 +79,24 @@ absl::Status ParameterClient::RunTransfer(const std::string& what,
                  std::string(status.message()));
   };
   const absl::Status status =
-      ChunkTransfer(options, counts, std::move(start)).Run();
+      ChunkTransfer(options, std::move(chunks), std::move(start)).Run();
   if (cancelled_) return absl::CancelledError("the job ended");
   return status;
 }
 
-absl::Status ParameterClient::PullChunk(const grpc::ByteBuffer& response,
-                                        const Chunk& chunk,
-                                        PulledSteps& steps) {
-  v1::PullHeader header;
-  TensorPayload payload;
-  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
-  if (payload.size != chunk.size) {
-    return absl::InternalError(absl::StrCat(
-        "Pull answered ", payload.size, " bytes for parts of ", chunk.size));
+ParameterClient::ChunkLists ParameterClient::Missing(
+    std::optional<int64_t> step) const {
+  ChunkLists missing(chunks_.size());
+  for (size_t server = 0; server < chunks_.size(); ++server) {
+    for (size_t i = 0; i < chunks_[server].size(); ++i) {
+      const Held& held = held_[server][i];
+      if (step != held.step || held.attempt != 0) missing[server].push_back(i);
+    }
   }
+  return missing;
+}
+
+void ParameterClient::Store(const TensorPayload& payload, const Chunk& chunk) {
   size_t slice = 0;
   size_t offset = 0;
   for (const MemoryRange& range : chunk.ranges) {
@@ -111,39 +114,98 @@ absl::Status ParameterClient::PullChunk(const grpc::ByteBuffer& response,
       }
     }
   }
-  const int64_t step = header.step();
-  for (int64_t seen = steps.lowest;
-       step < seen && !steps.lowest.compare_exchange_weak(seen, step);) {
+}
+
+absl::Status ParameterClient::TakePulled(const grpc::ByteBuffer& response,
+                                         const Chunk& chunk, Held& held) {
+  v1::PullHeader header;
+  TensorPayload payload;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
+  if (payload.size != chunk.size) {
+    return absl::InternalError(absl::StrCat(
+        "Pull answered ", payload.size, " bytes for parts of ", chunk.size));
   }
-  for (int64_t seen = steps.highest;
-       step > seen && !steps.highest.compare_exchange_weak(seen, step);) {
-  }
+  Store(payload, chunk);
+  held = {header.step(), 0};
   return absl::OkStatus();
 }
 
+void ParameterClient::StartPull(int server, size_t index, int64_t step,
+                                ChunkTransfer::Report report) {
+  const Chunk& chunk = chunks_[server][index];
+  v1::PullRequest request;
+  *request.mutable_identity() = ToProto(options_.self);
+  request.mutable_parts()->set_first_part(chunk.first_part);
+  request.mutable_parts()->set_num_parts(chunk.num_parts);
+  request.set_step(step);
+  channels_[server]->Call(
+      kPull, EncodeMessage(request), kCallDeadline,
+      [this, &chunk, &held = held_[server][index], report = std::move(report)](
+          absl::Status status, grpc::ByteBuffer response) {
+        if (status.ok()) status = TakePulled(response, chunk, held);
+        report(status);
+      });
+}
+
 absl::StatusOr<int64_t> ParameterClient::Pull(int64_t step) {
+  const bool one_step = step >= 0;
   while (true) {
-    PulledSteps steps{INT64_MAX, -1};
     LOCKSTEP_RETURN_IF_ERROR(RunTransfer(
-        "pull", [&](int server, size_t index, ChunkTransfer::Report report) {
-          const Chunk& chunk = chunks_[server][index];
-          v1::PullRequest request;
-          *request.mutable_identity() = ToProto(options_.self);
-          request.mutable_parts()->set_first_part(chunk.first_part);
-          request.mutable_parts()->set_num_parts(chunk.num_parts);
-          request.set_step(step);
-          channels_[server]->Call(
-              kPull, EncodeMessage(request), kCallDeadline,
-              [&, report = std::move(report)](absl::Status status,
-                                              grpc::ByteBuffer response) {
-                if (status.ok()) status = PullChunk(response, chunk, steps);
-                report(status);
-              });
+        "pull", Missing(one_step ? std::optional(step) : std::nullopt),
+        [&](int server, size_t index, ChunkTransfer::Report report) {
+          StartPull(server, index, step, std::move(report));
         }));
-    if (step < 0 || steps.lowest == steps.highest) return steps.highest.load();
+    int64_t newest = step;
+    for (const auto& of_server : held_) {
+      for (const Held& held : of_server) newest = std::max(newest, held.step);
+    }
+    if (!one_step || newest == step) return newest;
     // Training went on while this worker pulled: ask for the newer step.
-    step = steps.highest;
+    step = newest;
   }
+}
+
+absl::Status ParameterClient::TakePushed(const grpc::ByteBuffer& response,
+                                         const Chunk& chunk,
+                                         const v1::PushHeader& header,
+                                         v1::PushResult& result, Held& held) {
+  TensorPayload payload;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, result, payload));
+  if (payload.size == 0) return absl::OkStatus();
+  if (payload.size != chunk.size) {
+    return absl::InternalError(absl::StrCat(
+        "Push answered ", payload.size, " bytes for parts of ", chunk.size));
+  }
+  Store(payload, chunk);
+  held = {header.local_step() + 1, header.attempt()};
+  return absl::OkStatus();
+}
+
+void ParameterClient::StartPush(
+    int server, size_t index, const v1::PushHeader& header,
+    std::function<void(const v1::PushResult&)> count,
+    ChunkTransfer::Report report) {
+  const Chunk& chunk = chunks_[server][index];
+  v1::PushHeader of_chunk = header;
+  of_chunk.mutable_parts()->set_first_part(chunk.first_part);
+  of_chunk.mutable_parts()->set_num_parts(chunk.num_parts);
+  std::vector<grpc::Slice> payload;
+  for (const MemoryRange& range : chunk.ranges) {
+    payload.push_back(UnownedSlice(
+        memory_.gradient(range.variable).data() + range.offset, range.size));
+  }
+  channels_[server]->Call(
+      kPush, EncodeTensorMessage(of_chunk, payload), kCallDeadline,
+      [this, &chunk, &header, &held = held_[server][index],
+       count = std::move(count), report = std::move(report)](
+          absl::Status status, grpc::ByteBuffer response) {
+        v1::PushResult result;
+        if (status.ok()) {
+          status = TakePushed(response, chunk, header, result, held);
+        }
+        if (status.ok()) count(result);
+        report(status);
+      });
 }
 
 absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
@@ -156,52 +218,59 @@ absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
   header.set_pass(pass.number);
   header.set_slot(pass.slot);
   header.set_attempt(attempt);
-  LOCKSTEP_RETURN_IF_ERROR(RunTransfer(
-      "push", [&](int server, size_t index, ChunkTransfer::Report report) {
-        const Chunk& chunk = chunks_[server][index];
-        v1::PushHeader of_chunk = header;
-        of_chunk.mutable_parts()->set_first_part(chunk.first_part);
-        of_chunk.mutable_parts()->set_num_parts(chunk.num_parts);
-        std::vector<grpc::Slice> payload;
-        for (const MemoryRange& range : chunk.ranges) {
-          payload.push_back(UnownedSlice(
-              memory_.gradient(range.variable).data() + range.offset,
-              range.size));
-        }
-        channels_[server]->Call(
-            kPush, EncodeTensorMessage(of_chunk, payload), kCallDeadline,
-            [&, report = std::move(report)](absl::Status status,
-                                            grpc::ByteBuffer response) {
-              v1::PushResponse answer;
-              if (status.ok()) status = DecodeMessage(response, answer);
-              if (status.ok()) {
-                MutexLock lock(mutex);
-                CountOutcomes(answer, counts);
-              }
-              report(status);
-            });
-      }));
+  header.set_return_values(attempt > 0);
+  if (attempt > 0) {
+    early_wait_ = {
+        pass, attempt,
+        StartSync(kTakeToken, EncodeMessage(TokenRequest(pass, attempt)))};
+  }
+  const auto count = [&](const v1::PushResult& result) {
+    MutexLock lock(mutex);
+    CountOutcomes(result, counts);
+  };
+  LOCKSTEP_RETURN_IF_ERROR(
+      RunTransfer("push", Missing(std::nullopt),
+                  [&](int server, size_t index, ChunkTransfer::Report report) {
+                    StartPush(server, index, header, count, std::move(report));
+                  }));
   return counts;
+}
+
+void ParameterClient::SettleHeld(int64_t step, int64_t attempt) {
+  for (auto& of_server : held_) {
+    for (Held& held : of_server) {
+      if (held.attempt == 0) continue;
+      const bool committed = held.step == step && held.attempt == attempt;
+      held = committed ? Held{step, 0} : Held();
+    }
+  }
+}
+
+std::shared_ptr<ParameterClient::SyncCall> ParameterClient::StartSync(
+    const std::string& method, const grpc::ByteBuffer& request) {
+  auto call = std::make_shared<SyncCall>();
+  channels_[0]->Call(method, request, kCallDeadline,
+                     [call](absl::Status status, grpc::ByteBuffer answer) {
+                       call->status = std::move(status);
+                       call->answer = std::move(answer);
+                       call->done.Notify();
+                     });
+  return call;
 }
 
 absl::Status ParameterClient::CallSync(
     const std::string& method, const google::protobuf::MessageLite& request,
-    google::protobuf::MessageLite& response) {
+    google::protobuf::MessageLite& response, std::shared_ptr<SyncCall> first) {
   const grpc::ByteBuffer bytes = EncodeMessage(request);
   absl::Time reported = absl::Now();
   absl::Duration pause = kRetryPause;
+  std::shared_ptr<SyncCall> call = std::move(first);
   while (!cancelled_) {
-    absl::Notification done;
-    absl::Status result;
-    grpc::ByteBuffer answer;
-    channels_[0]->Call(method, bytes, kCallDeadline,
-                       [&](absl::Status status, grpc::ByteBuffer buffer) {
-                         result = std::move(status);
-                         answer = std::move(buffer);
-                         done.Notify();
-                       });
-    done.WaitForNotification();
-    if (result.ok()) return DecodeMessage(answer, response);
+    if (call == nullptr) call = StartSync(method, bytes);
+    call->done.WaitForNotification();
+    const absl::Status result = call->status;
+    if (result.ok()) return DecodeMessage(call->answer, response);
+    call = nullptr;
     if (!absl::IsUnavailable(result) && !absl::IsDeadlineExceeded(result)) {
       return cancelled_ ? absl::CancelledError("the job ended") : result;
     }
@@ -233,22 +302,38 @@ absl::StatusOr<Announcement> ParameterClient::Announce(const PassId& pass) {
   return announcement;
 }
 
-absl::StatusOr<Token> ParameterClient::TakeToken(const PassId& pass,
-                                                 int64_t attempt) {
+v1::TakeTokenRequest ParameterClient::TokenRequest(const PassId& pass,
+                                                   int64_t attempt) const {
   v1::TakeTokenRequest request;
   *request.mutable_identity() = ToProto(options_.self);
   request.set_local_step(pass.step);
   request.set_pass(pass.number);
   request.set_slot(pass.slot);
   request.set_attempt(attempt);
+  return request;
+}
+
+absl::StatusOr<Token> ParameterClient::TakeToken(const PassId& pass,
+                                                 int64_t attempt) {
+  const v1::TakeTokenRequest request = TokenRequest(pass, attempt);
+  std::shared_ptr<SyncCall> call;
+  if (early_wait_.has_value() && early_wait_->pass == pass &&
+      early_wait_->attempt == attempt) {
+    call = std::move(early_wait_->call);
+  }
+  early_wait_.reset();
   const absl::Time began = absl::Now();
   absl::Time reported = began;
   while (true) {
     v1::TakeTokenResponse response;
-    LOCKSTEP_RETURN_IF_ERROR(CallSync(kTakeToken, request, response));
+    LOCKSTEP_RETURN_IF_ERROR(
+        CallSync(kTakeToken, request, response, std::move(call)));
+    call = nullptr;
     switch (response.outcome()) {
       case v1::TOKEN:
-        return Token{Token::Kind::kToken, response.step(), response.slot(), 0};
+        SettleHeld(response.step(), response.attempt());
+        return Token{Token::Kind::kToken, response.step(), response.slot(), 0,
+                     response.selected_attempt()};
       case v1::TOKEN_REDO:
         return Token{Token::Kind::kRedo, 0, 0, response.attempt()};
       case v1::TOKEN_FINISHED:

@@ -3,12 +3,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/plan.h"
 #include "common/wire_codec.h"
@@ -48,25 +52,64 @@ class ParameterClient final : public StepClient {
   void Cancel();
 
  private:
-  // One round of pulls; the steps that the chunks are of.
-  struct PulledSteps {
-    std::atomic<int64_t> lowest;
-    std::atomic<int64_t> highest;
+  // What the memory holds of a chunk.
+  struct Held {
+    int64_t step = -1;
+    // Of the push that brought it, while it is not known whether that attempt
+    // was committed; 0: it is of a committed step.
+    int64_t attempt = 0;
   };
+  // One call of ps task 0, on its way or answered.
+  struct SyncCall {
+    absl::Notification done;
+    absl::Status status;
+    grpc::ByteBuffer answer;
+  };
+  // A wait for the token after a pass, sent before its gradient.
+  struct EarlyWait {
+    PassId pass;
+    int64_t attempt = 0;
+    std::shared_ptr<SyncCall> call;
+  };
+  using ChunkLists = std::vector<std::deque<size_t>>;
 
-  absl::Status RunTransfer(const std::string& what, ChunkTransfer::Start start);
-  absl::Status PullChunk(const grpc::ByteBuffer& response, const Chunk& chunk,
-                         PulledSteps& steps);
-  // Calls an RPC of ps task 0 until it answers.
+  absl::Status RunTransfer(const std::string& what, ChunkLists chunks,
+                           ChunkTransfer::Start start);
+  // All chunks, or those that are not held as of a committed `step`.
+  ChunkLists Missing(std::optional<int64_t> step) const;
+  void StartPull(int server, size_t chunk, int64_t step,
+                 ChunkTransfer::Report report);
+  void StartPush(int server, size_t chunk, const v1::PushHeader& header,
+                 std::function<void(const v1::PushResult&)> count,
+                 ChunkTransfer::Report report);
+  absl::Status TakePulled(const grpc::ByteBuffer& response, const Chunk& chunk,
+                          Held& held);
+  absl::Status TakePushed(const grpc::ByteBuffer& response, const Chunk& chunk,
+                          const v1::PushHeader& header, v1::PushResult& result,
+                          Held& held);
+  void Store(const TensorPayload& payload, const Chunk& chunk);
+  // The values that pushes for the step's attempt brought are those of `step`;
+  // what other attempts brought is of no use.
+  void SettleHeld(int64_t step, int64_t attempt);
+
+  v1::TakeTokenRequest TokenRequest(const PassId& pass, int64_t attempt) const;
+  std::shared_ptr<SyncCall> StartSync(const std::string& method,
+                                      const grpc::ByteBuffer& request);
+  // Calls an RPC of ps task 0 until it answers. The first call may be on its
+  // way already.
   absl::Status CallSync(const std::string& method,
                         const google::protobuf::MessageLite& request,
-                        google::protobuf::MessageLite& response);
+                        google::protobuf::MessageLite& response,
+                        std::shared_ptr<SyncCall> first = nullptr);
 
   const Options options_;
   ParameterMemory& memory_;
   const std::vector<std::vector<Chunk>> chunks_;
-  std::vector<std::unique_ptr<ServerChannel>> channels_;
+  // As chunks_. Each belongs to its call while there is one.
+  std::vector<std::vector<Held>> held_;
+  std::optional<EarlyWait> early_wait_;
   std::atomic<bool> cancelled_ = false;
+  std::vector<std::unique_ptr<ServerChannel>> channels_;
 };
 
 }  // namespace lockstep

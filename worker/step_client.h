@@ -14,6 +14,8 @@ struct PassId {
   int64_t step = 0;
   int64_t number = 0;  // from 1; 0 before the first pass
   int slot = 0;        // 0 unless strict mode and N < A
+
+  bool operator==(const PassId&) const = default;
 };
 
 // What became of the parts of a push.
@@ -38,6 +40,8 @@ struct Token {
   int64_t step = 0;     // of kToken
   int slot = 0;         // of kToken
   int64_t attempt = 0;  // of kRedo
+  // Of kToken: the attempt to push for, without having announced; 0: announce.
+  int64_t selected_attempt = 0;
 };
 
 // StepClient is what the training loop asks of the servers. Calls wait for the
@@ -50,15 +54,17 @@ class StepClient {
  public:
   virtual ~StepClient() = default;
 
-  // Copies all variables of one step into the worker's memory: of `step` in
-  // strict mode, or of a later one if that is gone; -1: whatever is newest,
-  // each part by itself. Returns the step.
+  // Copies all variables of one step into the worker's memory, as far as they
+  // are not there already: of `step` in strict mode, or of a later one if that
+  // is gone; -1: whatever is newest, each part by itself. Returns the step.
   virtual absl::StatusOr<int64_t> Pull(int64_t step) = 0;
 
   // Strict mode: says that the gradient is ready.
   virtual absl::StatusOr<Announcement> Announce(const PassId& pass) = 0;
 
-  // Sends the gradients in the worker's memory.
+  // Sends the gradients in the worker's memory. In strict mode (attempt > 0)
+  // the answers bring the new values, which overwrite the old ones in the
+  // worker's memory part by part.
   virtual absl::StatusOr<PushCounts> Push(const PassId& pass,
                                           int64_t attempt) = 0;
 

@@ -58,18 +58,21 @@ absl::StatusOr<Token> TrainingLoop::StrictPass(Token token) {
   LOCKSTEP_ASSIGN_OR_RETURN(int64_t pulled, client_.Pull(token.step));
   if (pulled != token.step) return NextToken(0);  // too slow: the step is over
   LOCKSTEP_RETURN_IF_ERROR(Compute(BatchOf(pass_)));
-  LOCKSTEP_ASSIGN_OR_RETURN(Announcement announcement, client_.Announce(pass_));
-  bool selected = announcement.decision == Announcement::Decision::kSelected;
-  int64_t attempt = selected ? announcement.attempt : 0;
+  int64_t attempt = token.selected_attempt;
+  if (attempt == 0) {
+    LOCKSTEP_ASSIGN_OR_RETURN(Announcement answer, client_.Announce(pass_));
+    if (answer.decision == Announcement::Decision::kSelected) {
+      attempt = answer.attempt;
+    }
+  }
   bool counted = false;
   while (true) {
-    if (selected) {
+    if (attempt > 0) {
       LOCKSTEP_ASSIGN_OR_RETURN(PushCounts counts, Push(attempt));
       counted = counts.superseded == 0 && counts.stale == 0;
     }
     LOCKSTEP_ASSIGN_OR_RETURN(token, NextToken(attempt));
     if (token.kind != Token::Kind::kRedo) break;
-    selected = true;
     attempt = token.attempt;
   }
   if (counted) {

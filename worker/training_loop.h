@@ -15,6 +15,8 @@ namespace lockstep {
 // ends:
 //
 //   strict      token -> pull -> compute -> announce -> (push) -> token ...
+//               where pull asks for what pushes have not brought, and nobody
+//               announces where everybody is needed
 //   compatible  pull -> compute -> push -> token ...
 //
 // In strict mode the batch follows from the step, so that a worker that was

@@ -94,17 +94,13 @@ absl::StatusOr<size_t> Shard::SizeOf(int first_part, int num_parts) const {
   return size;
 }
 
-absl::StatusOr<int64_t> Shard::Pull(int first_part, int num_parts, int64_t step,
-                                    absl::Span<std::byte> out) {
+absl::StatusOr<Shard::Values> Shard::Pull(int first_part, int num_parts,
+                                          int64_t step) {
   if (!active()) {
     return absl::FailedPreconditionError(
         "the variables have no values yet; ask the chief for the plan first");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(size_t size, SizeOf(first_part, num_parts));
-  if (out.size() != size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("room for ", out.size(), " bytes; the parts have ", size));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(SizeOf(first_part, num_parts).status());
   if (job_.mode == SyncMode::kStrict && step > engine_->step()) {
     engine_->LearnCommitted(step);
     if (step > engine_->step()) {
@@ -114,19 +110,16 @@ absl::StatusOr<int64_t> Shard::Pull(int first_part, int num_parts, int64_t step,
     }
   }
   while (true) {
-    int64_t first_step = -1;
-    size_t offset = 0;
+    Values values;
     bool one_step = true;
     for (int part = first_part; part < first_part + num_parts; ++part) {
-      const size_t part_size = state_->part_size(part);
-      LOCKSTEP_ASSIGN_OR_RETURN(
-          int64_t read, state_->Read(part, 0, out.subspan(offset, part_size)));
-      if (part == first_part) first_step = read;
-      one_step = one_step && read == first_step;
-      offset += part_size;
+      int64_t part_step = 0;
+      values.parts.push_back(state_->LendCommitted(part, part_step));
+      if (part == first_part) values.step = part_step;
+      one_step = one_step && part_step == values.step;
     }
-    // Training moved on between two parts: read again.
-    if (one_step || job_.mode == SyncMode::kCompatible) return first_step;
+    // A step was committed between two parts: once more.
+    if (one_step || job_.mode == SyncMode::kCompatible) return values;
   }
 }
 

@@ -44,13 +44,18 @@ class Shard {
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool active() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Reads the values of parts, strict mode: of one step, the newest committed
-  // one, which is at least `step`. Returns that step.
+  // The values of consecutive parts, one after the other.
+  struct Values {
+    int64_t step = 0;
+    std::vector<LentBytes> parts;
+  };
+
+  // Lends the values of parts, strict mode: of one step, the newest committed
+  // one, which is at least `step`.
   //
   //   kInvalidArgument     unknown parts
   //   kFailedPrecondition  not open, or `step` is not committed yet
-  absl::StatusOr<int64_t> Pull(int first_part, int num_parts, int64_t step,
-                               absl::Span<std::byte> out);
+  absl::StatusOr<Values> Pull(int first_part, int num_parts, int64_t step);
 
   // Bytes of tensors of consecutive parts.
   //

@@ -59,13 +59,17 @@ absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Create(
 }
 
 ShardState::ShardState(const Options& options,
-                       std::unique_ptr<VariableStore> store)
+                       std::shared_ptr<VariableStore> store)
     : job_(options.job),
       parts_(options.parts),
       optimizer_(options.job.optimizer),
       num_tensors_(1 + static_cast<int>(NumSlots(options.job.optimizer))),
       part_mutexes_(std::make_unique<Mutex[]>(options.parts.size())),
-      store_(std::move(store)) {}
+      store_(std::move(store)),
+      loans_(LoanBook::Create(2 * static_cast<int>(options.parts.size()),
+                              [tell = options.part_returned](int buffer) {
+                                if (tell) tell(buffer / 2);
+                              })) {}
 
 size_t ShardState::part_size(int part) const {
   return parts_[part].count * ElementSize(parts_[part].dtype);
@@ -97,6 +101,40 @@ absl::Status ShardState::Update(int part, int64_t step,
   input.gradients = slices;
   input.divisor = static_cast<int64_t>(slices.size());
   return optimizer_.Apply(input);
+}
+
+int ShardState::CommittedBuffer(int part) const {
+  return 2 * part + store_->record().current_buffer;
+}
+
+int ShardState::NextBuffer(int part) const {
+  return 2 * part + 1 - store_->record().current_buffer;
+}
+
+bool ShardState::ClaimNext(int part) {
+  MutexLock lock(record_mutex_);
+  return store_->in_place() || loans_->Claim(NextBuffer(part));
+}
+
+LentBytes ShardState::LendNext(int part) {
+  MutexLock lock(record_mutex_);
+  return {store_->Next(part, 0), loans_->Lend(NextBuffer(part), store_)};
+}
+
+LentBytes ShardState::LendCommitted(int part, int64_t& step) const {
+  if (store_->in_place()) {
+    auto copy = std::make_shared<std::vector<std::byte>>(part_size(part));
+    MutexLock part_lock(part_mutexes_[part]);
+    MutexLock lock(record_mutex_);
+    const absl::Span<const std::byte> value = store_->Committed(part, 0);
+    std::copy(value.begin(), value.end(), copy->begin());
+    step = store_->committed_step();
+    return {*copy, copy};
+  }
+  MutexLock lock(record_mutex_);
+  step = store_->committed_step();
+  return {store_->Committed(part, 0),
+          loans_->Lend(CommittedBuffer(part), store_)};
 }
 
 absl::Status ShardState::CheckFinite(int part,

@@ -2,6 +2,7 @@
 #define LOCKSTEP_SERVER_SHARD_SHARD_STATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "common/job/job_config.h"
 #include "common/mutex.h"
 #include "server/optimizer/optimizer.h"
+#include "server/shard/loan_book.h"
 #include "server/state/variable_store.h"
 #include "server/step/shard_engine.h"
 
@@ -20,6 +22,9 @@ namespace lockstep {
 // ShardState is the variables of one server with the arithmetic that moves
 // them from step to step. It puts locks around VariableStore: one per part,
 // held while its tensors are read or written, and one for the step record.
+//
+// Values of committed and of prepared steps are lent in place, where there are
+// two buffers of each.
 //
 // Threads: safe to share. Locks are taken in this order: part, then record.
 // Units:   sizes count bytes; tensor 0 is a value, tensor k its k-th slot.
@@ -33,7 +38,11 @@ class ShardState final : public PartUpdater {
     std::string state_dir;
     std::vector<VariableSpec> variables;  // of the whole model
     std::vector<PartSpec> parts;          // of this server; may be none
+    // As LoanBook::OnReturned, with the part.
+    std::function<void(int part)> part_returned;
   };
+
+  ~ShardState() override { loans_->Close(); }
 
   // Creates the state file and fills it with initial values. A file that an
   // earlier process left is replaced.
@@ -49,6 +58,8 @@ class ShardState final : public PartUpdater {
   std::vector<std::string> SlotNames() const;
   std::vector<std::string> ScalarNames() const;
 
+  bool ClaimNext(int part) override ABSL_LOCKS_EXCLUDED(record_mutex_);
+  LentBytes LendNext(int part) override ABSL_LOCKS_EXCLUDED(record_mutex_);
   absl::Status Update(int part, int64_t step,
                       absl::Span<const PartGradient> gradients) override;
   absl::Status CheckFinite(int part,
@@ -64,6 +75,11 @@ class ShardState final : public PartUpdater {
   //   kInvalidArgument     another number of scalars, or a negative step
   //   kFailedPrecondition  open at another step
   absl::Status Activate(int64_t step, const std::vector<float>& scalars)
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // The committed value of an existing part and the step it is of; a copy
+  // where updates are made in place.
+  LentBytes LendCommitted(int part, int64_t& step) const
       ABSL_LOCKS_EXCLUDED(record_mutex_);
 
   // Of a committed tensor of a part. Returns the step it is of.
@@ -89,7 +105,12 @@ class ShardState final : public PartUpdater {
   absl::Status Remove() ABSL_LOCKS_EXCLUDED(record_mutex_);
 
  private:
-  ShardState(const Options& options, std::unique_ptr<VariableStore> store);
+  ShardState(const Options& options, std::shared_ptr<VariableStore> store);
+
+  // Which of LoanBook's buffers is the part's next or committed one.
+  int NextBuffer(int part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(record_mutex_);
+  int CommittedBuffer(int part) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(record_mutex_);
 
   const JobConfig job_;
   const std::vector<PartSpec> parts_;
@@ -99,7 +120,8 @@ class ShardState final : public PartUpdater {
 
   mutable Mutex record_mutex_;
   // Null when the server has no part. Tensors are guarded by part_mutexes_.
-  const std::unique_ptr<VariableStore> store_;
+  const std::shared_ptr<VariableStore> store_;
+  const std::shared_ptr<LoanBook> loans_;  // of values: buffers 2p and 2p + 1
 };
 
 }  // namespace lockstep

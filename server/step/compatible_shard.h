@@ -42,6 +42,8 @@ class CompatibleShard final : public ShardEngine {
   // Every value is the newest one: nothing depends on the commit.
   void LearnCommitted(int64_t) override {}
   ShardAnswers StartAttempt(int64_t, int64_t) override { return {}; }
+  // Nothing is lent that an update writes to.
+  ShardAnswers PartReturned(int) override { return {}; }
   int64_t step() const override ABSL_LOCKS_EXCLUDED(mutex_);
   std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_);
 

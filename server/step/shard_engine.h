@@ -19,6 +19,12 @@ struct PartGradient {
   std::shared_ptr<const void> owner;
 };
 
+// The value of one part, which nobody writes to while `owner` lives.
+struct LentBytes {
+  absl::Span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
 // What became of one part of a push.
 enum class PushOutcome { kAccepted, kStale, kDuplicate, kSuperseded };
 
@@ -28,6 +34,7 @@ struct Push {
   int64_t attempt = 0;  // strict mode
   int first_part = 0;
   std::vector<PartGradient> gradients;  // one per part
+  bool return_values = false;           // strict mode
 };
 
 // The answer to the push or the take that was filed under `ticket`.
@@ -36,6 +43,9 @@ struct PushAnswer {
   std::vector<PushOutcome> outcomes;  // one per part
   int64_t server_step = 0;
   absl::Status status;  // of an update that failed
+  // Of a push that asked for them and counted: the values that the update
+  // gave, one per part. They are of local_step + 1 once that is committed.
+  std::vector<LentBytes> values = {};
 };
 struct TakeAnswer {
   uint64_t ticket = 0;
@@ -97,6 +107,9 @@ class ShardEngine {
   // step has attempts proves that it has begun, as in LearnCommitted().
   virtual ShardAnswers StartAttempt(int64_t step, int64_t attempt) = 0;
 
+  // Nobody reads any more what PartUpdater::ClaimNext() refused.
+  virtual ShardAnswers PartReturned(int part) = 0;
+
   virtual int64_t step() const = 0;
 
   // What the step at hand lacks, for reports, e.g. "1 of 2 gradients of 12
@@ -115,6 +128,14 @@ class PartUpdater {
   virtual int num_parts() const = 0;
   // Units: bytes.
   virtual size_t part_size(int part) const = 0;
+
+  // Whether nobody reads the memory that the part's next value goes to. If
+  // somebody does, ShardEngine::PartReturned() is called when that is over.
+  virtual bool ClaimNext(int part) = 0;
+
+  // The value that the newest Update() of the part wrote. The part is not to
+  // be updated again before ClaimNext().
+  virtual LentBytes LendNext(int part) = 0;
 
   // Writes the part's value and slots of step + 1, from those of `step` and
   // the mean of `gradients`, summed in the order given.

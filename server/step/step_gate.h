@@ -39,9 +39,13 @@ class StepGate {
   struct Answer {
     uint64_t ticket = 0;
     Outcome outcome = Outcome::kToken;
-    int64_t step = 0;     // of kToken
-    int slot = 0;         // of kToken
-    int64_t attempt = 0;  // of kRedo
+    int64_t step = 0;  // of kToken
+    int slot = 0;      // of kToken
+    // Of kRedo: the attempt at hand. Of kToken, strict mode: the attempt that
+    // `step` came of, 0 where this gate has not seen it.
+    int64_t attempt = 0;
+    // Of kToken, strict mode: the worker is in the set of `step` already.
+    int64_t selected_attempt = 0;
   };
 
   // What a dead worker held, and what became ready.

@@ -103,7 +103,16 @@ absl::StatusOr<StepSelection::Announced> StepSelection::Announce(
   return Announced{Decision::kSelected, attempt_, global_step_};
 }
 
-bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) const {
+void StepSelection::Select(const Pass& ended) {
+  const Pass next{ended.worker, ended.incarnation, global_step_, ended.pass + 1,
+                  0};
+  const bool known =
+      std::any_of(announced_.begin(), announced_.end(),
+                  [&](const Pass& p) { return SamePass(p, next); });
+  if (!known) announced_.push_back(next);
+}
+
+bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) {
   answer = Answer{waiter.ticket};
   if (finished_) {
     answer.outcome = Outcome::kFinished;
@@ -113,6 +122,11 @@ bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) const {
   const Pass& pass = waiter.pass;
   if (pass.local_step < global_step_) {
     answer.step = global_step_;
+    answer.attempt = committed_attempt_;
+    if (everybody_counts()) {
+      Select(pass);
+      answer.selected_attempt = attempt_;
+    }
     return true;
   }
   if (IsMember(pass) && waiter.attempt < attempt_) {
@@ -238,6 +252,7 @@ absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Commit(
                      " of ", options_.replicas_to_aggregate, " gradients"));
   }
   global_step_ = step;
+  committed_attempt_ = attempt;
   attempt_ = 1;
   announced_.clear();
   return AnswerWaiters();

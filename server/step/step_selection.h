@@ -24,6 +24,9 @@ namespace lockstep {
 //       |           `-> (member died) -> attempt + 1: members push again
 //       `-> not needed, until a member dies
 //
+// Where N = A everybody is needed, so a token makes its worker a member of the
+// step and nobody has to announce.
+//
 // Where N < A each worker has several shares of a step, its slots, and makes
 // one pass for each; a new attempt then begins with its slot 0.
 //
@@ -84,16 +87,22 @@ class StepSelection final : public StepGate {
   bool NoteNewest(const Pass& pass, bool waits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsMember(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the wait can be answered now; fills in `answer` if so.
-  bool TryAnswer(const Waiter& waiter, Answer& answer) const
+  // Whether the wait can be answered now; fills in `answer` if so. A token
+  // may make its worker a member.
+  bool TryAnswer(const Waiter& waiter, Answer& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int FirstMissingSlot(const Pass& pass) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Answer> AnswerWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes the worker's next pass a member of the step at hand.
+  void Select(const Pass& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartAttempt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool DropAnnouncements(int worker, uint64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  bool everybody_counts() const {
+    return options_.total_num_replicas == options_.replicas_to_aggregate;
+  }
   // Whether workers have several shares of a step.
   bool has_shares() const {
     return options_.total_num_replicas < options_.replicas_to_aggregate;
@@ -104,6 +113,7 @@ class StepSelection final : public StepGate {
   mutable Mutex mutex_;
   int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
+  int64_t committed_attempt_ ABSL_GUARDED_BY(mutex_) = 0;  // of global_step_
   bool active_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   // In order of arrival; the first A are the members.

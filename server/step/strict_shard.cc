@@ -78,12 +78,11 @@ absl::StatusOr<ShardAnswers> StrictShard::AddPush(uint64_t ticket, Push push) {
     if (!failure_.ok()) return failure_;
     auto pending = std::make_shared<Pending>();
     pending->ticket = ticket;
+    pending->first_part = push.first_part;
+    pending->return_values = push.return_values && !has_shares();
     pending->outcomes.resize(push.gradients.size(), PushOutcome::kDuplicate);
     Collect(pending, push, work);
-    if (pending->undecided == 0) {
-      answers.pushes.push_back(
-          {ticket, pending->outcomes, step_, absl::OkStatus()});
-    }
+    if (pending->undecided == 0) AnswerPush(*pending, answers);
   }
   answers.Append(Run(std::move(work)));
   return answers;
@@ -103,7 +102,7 @@ void StrictShard::Collect(const std::shared_ptr<Pending>& pending, Push& push,
       contribution.pass = push.pass.pass;
       contribution.gradient = std::move(push.gradients[i]);
     }
-    if (options_.total_num_replicas < options_.replicas_to_aggregate) {
+    if (has_shares()) {
       if (inserted) pending->outcomes[i] = PushOutcome::kAccepted;
       if (inserted) MakeWork(index, work);
       continue;
@@ -135,12 +134,37 @@ ShardAnswers StrictShard::Run(std::vector<Work> work) {
   while (!work.empty()) {
     Work item = std::move(work.back());
     work.pop_back();
+    if (!MayRun(item, work)) continue;
     const absl::Status status =
         updater_.Update(item.part, item.step, item.gradients);
     MutexLock lock(mutex_);
     FinishPart(item, status, work, answers);
   }
   return answers;
+}
+
+bool StrictShard::MayRun(Work& item, std::vector<Work>& work) {
+  MutexLock lock(mutex_);
+  const int part = item.part;
+  if (item.step != step_ || item.attempt != attempt_) {
+    parts_[part].updating = false;
+    MakeWork(part, work);
+    return false;
+  }
+  if (updater_.ClaimNext(part)) return true;
+  blocked_.insert_or_assign(part, std::move(item));
+  return false;
+}
+
+ShardAnswers StrictShard::PartReturned(int part) {
+  std::vector<Work> work;
+  {
+    MutexLock lock(mutex_);
+    auto blocked = blocked_.extract(part);
+    if (blocked.empty()) return {};
+    work.push_back(std::move(blocked.mapped()));
+  }
+  return Run(std::move(work));
 }
 
 void StrictShard::FinishPart(const Work& done, const absl::Status& status,
@@ -191,12 +215,25 @@ void StrictShard::Decide(Contribution& contribution, PushOutcome outcome,
     pending->outcomes[index] = repeated ? PushOutcome::kDuplicate : outcome;
     first = false;
     pending->status.Update(status);
-    if (--pending->undecided == 0) {
-      answers.pushes.push_back(
-          {pending->ticket, pending->outcomes, step_, pending->status});
-    }
+    if (--pending->undecided == 0) AnswerPush(*pending, answers);
   }
   contribution.waiters.clear();
+}
+
+void StrictShard::AnswerPush(Pending& pending, ShardAnswers& answers) {
+  PushAnswer answer{
+      pending.ticket, pending.outcomes, step_, pending.status, {}};
+  const bool counted = std::all_of(
+      pending.outcomes.begin(), pending.outcomes.end(), [](PushOutcome o) {
+        return o == PushOutcome::kAccepted || o == PushOutcome::kDuplicate;
+      });
+  if (pending.return_values && counted && pending.status.ok()) {
+    for (size_t i = 0; i < pending.outcomes.size(); ++i) {
+      answer.values.push_back(
+          updater_.LendNext(pending.first_part + static_cast<int>(i)));
+    }
+  }
+  answers.pushes.push_back(std::move(answer));
 }
 
 void StrictShard::Supersede(int64_t attempt, ShardAnswers& answers) {

@@ -26,6 +26,9 @@ namespace lockstep {
 // A newer attempt drops everything that an older one collected. Values of the
 // committed step stay as they are until Commit().
 //
+// A push may ask for the values that it led to. They are lent, not copied, and
+// a later update of the part waits until nobody reads them any more.
+//
 //   collecting -> (all parts updated) prepared -> (commit) collecting
 //        ^-------------- newer attempt --------------'
 //
@@ -51,6 +54,7 @@ class StrictShard final : public ShardEngine {
   absl::StatusOr<ShardAnswers> Commit(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   void LearnCommitted(int64_t step) override ABSL_LOCKS_EXCLUDED(mutex_);
+  ShardAnswers PartReturned(int part) override ABSL_LOCKS_EXCLUDED(mutex_);
   ShardAnswers StartAttempt(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t step() const override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -60,6 +64,8 @@ class StrictShard final : public ShardEngine {
   // A push of which some parts are not decided.
   struct Pending {
     uint64_t ticket;
+    int first_part = 0;
+    bool return_values = false;
     std::vector<PushOutcome> outcomes;
     int undecided = 0;
     absl::Status status;  // of an update that failed
@@ -94,6 +100,9 @@ class StrictShard final : public ShardEngine {
                std::vector<Work>& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeWork(int part, std::vector<Work>& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the work is to be done now. It is dropped if its attempt is over,
+  // and put by while somebody reads the memory that it writes to.
+  bool MayRun(Work& item, std::vector<Work>& work) ABSL_LOCKS_EXCLUDED(mutex_);
   // Updates parts until no work is left; returns what became ready.
   ShardAnswers Run(std::vector<Work> work) ABSL_LOCKS_EXCLUDED(mutex_);
   void FinishPart(const Work& done, const absl::Status& status,
@@ -109,8 +118,14 @@ class StrictShard final : public ShardEngine {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Supersede(int64_t attempt, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnswerPush(Pending& pending, ShardAnswers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerTake(const absl::Status& status, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether workers have several shares of a step.
+  bool has_shares() const {
+    return options_.total_num_replicas < options_.replicas_to_aggregate;
+  }
   bool prepared() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return failure_.ok() && updated_parts_ == static_cast<int>(parts_.size());
   }
@@ -127,6 +142,8 @@ class StrictShard final : public ShardEngine {
   int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);
   int updated_parts_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By part: work that waits for readers of the memory it writes to.
+  std::map<int, Work> blocked_ ABSL_GUARDED_BY(mutex_);
   // Of an update in the attempt at hand, for whoever asks next.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);

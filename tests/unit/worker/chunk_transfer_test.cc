@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -21,11 +23,17 @@ ChunkTransfer::Options Fast(int window = 4) {
   return options;
 }
 
+std::deque<size_t> Range(size_t count) {
+  std::deque<size_t> chunks(count);
+  std::iota(chunks.begin(), chunks.end(), 0);
+  return chunks;
+}
+
 TEST(ChunkTransferTest, EveryChunkGoesToItsServerOnce) {
   std::multiset<std::pair<int, size_t>> started;
 
   const absl::Status status =
-      ChunkTransfer(Fast(), {3, 0, 2},
+      ChunkTransfer(Fast(), {{0, 1, 2}, {}, {0, 1}},
                     [&](int server, size_t chunk, ChunkTransfer::Report done) {
                       started.insert({server, chunk});
                       done(absl::OkStatus());
@@ -44,7 +52,7 @@ TEST(ChunkTransferTest, NeverMoreThanTheWindowInFlight) {
   Mutex mutex;
 
   const absl::Status status =
-      ChunkTransfer(Fast(2), {50},
+      ChunkTransfer(Fast(2), {Range(50)},
                     [&](int, size_t, ChunkTransfer::Report done) {
                       most = std::max<int>(most, ++in_flight);
                       MutexLock lock(mutex);
@@ -72,9 +80,12 @@ TEST(ChunkTransferTest, UnavailableServerIsAskedAgain) {
   };
 
   const absl::Status status =
-      ChunkTransfer(options, {2}, [&](int, size_t, ChunkTransfer::Report done) {
-        done(++calls <= 3 ? absl::UnavailableError("gone") : absl::OkStatus());
-      }).Run();
+      ChunkTransfer(options, {{0, 1}},
+                    [&](int, size_t, ChunkTransfer::Report done) {
+                      done(++calls <= 3 ? absl::UnavailableError("gone")
+                                        : absl::OkStatus());
+                    })
+          .Run();
 
   EXPECT_THAT(status, IsOk());
   EXPECT_EQ(calls, 5);
@@ -85,7 +96,7 @@ TEST(ChunkTransferTest, FailureThatDoesNotPassEndsTheTransfer) {
   int calls = 0;
 
   const absl::Status status =
-      ChunkTransfer(Fast(1), {10},
+      ChunkTransfer(Fast(1), {Range(10)},
                     [&](int, size_t, ChunkTransfer::Report done) {
                       ++calls;
                       done(absl::InvalidArgumentError("NaN"));

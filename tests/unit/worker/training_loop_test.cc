@@ -103,6 +103,18 @@ TEST_F(TrainingLoopTest, StrictPassAnnouncesBeforeItPushes) {
   EXPECT_EQ(meter_.Get().passes, 1);
 }
 
+TEST_F(TrainingLoopTest, WorkerThatIsInTheSetAlreadyAnnouncesNothing) {
+  client_.tokens.answers = {Token{Token::Kind::kToken, 4, 0, 0, 2}, kFinished};
+  client_.pushes.answers = {PushCounts{3, 0, 0, 0}};
+
+  EXPECT_THAT(Run(kStrict), IsOk());
+
+  EXPECT_THAT(client_.calls,
+              ElementsAre("token after -1 attempt 0", "pull 4",
+                          "push 4 attempt 2", "token after 4 attempt 2"));
+  EXPECT_EQ(meter_.Get().accepted, 1);
+}
+
 TEST_F(TrainingLoopTest, GradientThatIsNotNeededIsNotSent) {
   client_.tokens.answers = {TokenFor(0), TokenFor(1), kFinished};
   client_.announcements.answers = {Announcement{Decision::kNotNeeded, 0},

@@ -79,6 +79,63 @@ TEST_F(ShardStateTest, StrictUpdateIsPlainArithmetic) {
   EXPECT_EQ(StepOf(*state), 1);
 }
 
+TEST_F(ShardStateTest, LentValuesOfThePreparedStepBecomeTheCommittedOnes) {
+  auto state = CreateActive();
+  UpdateAll(*state, 0, 1, 3);
+
+  const LentBytes lent = state->LendNext(0);
+  ASSERT_OK(state->MarkPrepared(1, 1));
+  ASSERT_OK(state->Commit(1));
+  int64_t step = 0;
+  const LentBytes committed = state->LendCommitted(0, step);
+
+  EXPECT_THAT(FromBytes<float>(lent.bytes), Each(0));
+  EXPECT_EQ(committed.bytes.data(), lent.bytes.data());
+  EXPECT_EQ(step, 1);
+}
+
+TEST_F(ShardStateTest, NextBufferCanBeClaimedOnceItsReadersAreDone) {
+  std::vector<int> returned;
+  options_.part_returned = [&](int part) { returned.push_back(part); };
+  auto state = CreateActive();
+  int64_t step = 0;
+  LentBytes old = state->LendCommitted(1, step);
+  EXPECT_TRUE(state->ClaimNext(1));
+  UpdateAll(*state, 0, 1, 3);
+  ASSERT_OK(state->MarkPrepared(1, 1));
+  ASSERT_OK(state->Commit(1));
+
+  EXPECT_TRUE(state->ClaimNext(0));
+  EXPECT_FALSE(state->ClaimNext(1));
+  EXPECT_THAT(FromBytes<float>(old.bytes), Each(1));
+  old = LentBytes();
+
+  EXPECT_THAT(returned, ElementsAre(1));
+  EXPECT_TRUE(state->ClaimNext(1));
+}
+
+TEST_F(ShardStateTest, LoanOutlivesTheState) {
+  auto state = CreateActive();
+  int64_t step = 0;
+  const LentBytes lent = state->LendCommitted(2, step);
+
+  state.reset();
+
+  EXPECT_THAT(FromBytes<double>(lent.bytes), Each(2));
+}
+
+TEST_F(ShardStateTest, InPlaceLoanIsACopy) {
+  options_.job.mode = SyncMode::kCompatible;
+  auto state = CreateActive();
+  int64_t step = 0;
+  const LentBytes lent = state->LendCommitted(0, step);
+
+  EXPECT_TRUE(state->ClaimNext(0));
+  UpdateAll(*state, 0, 1, 3);
+
+  EXPECT_THAT(FromBytes<float>(lent.bytes), Each(1));
+}
+
 TEST_F(ShardStateTest, LearningRateIsThatOfTheStep) {
   options_.job.learning_rate.schedule =
       LearningRateConfig::Schedule::kPiecewiseConstant;

@@ -52,13 +52,23 @@ class ShardTest : public ShardFixture {
   }
   // The float32 parts.
   static std::vector<float> PullFloats(Shard& shard, int64_t step = -1) {
-    std::vector<std::byte> bytes(2 * kPartSize);
-    EXPECT_OK(shard.Pull(0, 2, step, absl::MakeSpan(bytes)));
+    const auto values = shard.Pull(0, 2, step);
+    EXPECT_OK(values);
+    return Floats(*values);
+  }
+  // Of the first two parts.
+  static std::vector<float> Floats(const Shard::Values& values) {
+    std::vector<std::byte> bytes;
+    for (int part = 0; part < 2; ++part) {
+      const auto value = values.parts[part].bytes;
+      bytes.insert(bytes.end(), value.begin(), value.end());
+    }
     return FromBytes<float>(bytes);
   }
   static absl::StatusOr<int64_t> Pull(Shard& shard, int64_t step) {
-    std::vector<std::byte> bytes(kParts * kPartSize);
-    return shard.Pull(0, kParts, step, absl::MakeSpan(bytes));
+    const auto values = shard.Pull(0, kParts, step);
+    if (!values.ok()) return values.status();
+    return values->step;
   }
 };
 
@@ -140,16 +150,14 @@ TEST_F(ShardTest, PullOfAStepToComeIsRefused) {
 
 TEST_F(ShardTest, PullOfUnknownPartsIsRefused) {
   auto shard = CreateActive();
-  std::vector<std::byte> bytes(kPartSize);
   const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
   constexpr int kMax = std::numeric_limits<int>::max();
 
   for (auto [first, count] : std::vector<std::pair<int, int>>{
            {-1, 1}, {0, 0}, {0, -1}, {3, 1}, {2, 2}, {kMax, kMax}}) {
-    EXPECT_THAT(shard->Pull(first, count, -1, absl::MakeSpan(bytes)), invalid);
+    EXPECT_THAT(shard->Pull(first, count, -1), invalid);
     EXPECT_THAT(shard->SizeOf(first, count), invalid);
   }
-  EXPECT_THAT(shard->Pull(0, 2, -1, absl::MakeSpan(bytes)), invalid);
   EXPECT_THAT(shard->SizeOf(1, 2), IsOkAndHolds(2 * kPartSize));
 }
 
@@ -158,11 +166,9 @@ TEST_F(ShardTest, PullNeverMixesSteps) {
   std::atomic<bool> done = false;
   std::thread puller([&] {
     while (!done) {
-      std::vector<std::byte> bytes(kParts * kPartSize);
-      const auto step = shard->Pull(0, kParts, -1, absl::MakeSpan(bytes));
-      const auto wanted = static_cast<float>(1 - 0.5 * *step);
-      EXPECT_THAT(FromBytes<float>(absl::MakeSpan(bytes).first(2 * kPartSize)),
-                  Each(wanted));
+      const auto values = shard->Pull(0, kParts, -1);
+      const auto wanted = static_cast<float>(1 - 0.5 * values->step);
+      EXPECT_THAT(Floats(*values), Each(wanted));
     }
   });
 

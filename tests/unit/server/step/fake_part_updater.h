@@ -38,7 +38,7 @@ inline float ValueOf(const PartGradient& gradient) {
 // The same gradient for `num_parts` parts.
 inline Push PushOf(const Pass& pass, int64_t attempt, int first_part,
                    int num_parts, float value) {
-  Push push{pass, attempt, first_part, {}};
+  Push push{pass, attempt, first_part, {}, false};
   for (int i = 0; i < num_parts; ++i) {
     push.gradients.push_back(GradientOf(value));
   }
@@ -60,7 +60,11 @@ class FakePartUpdater final : public PartUpdater {
   };
 
   explicit FakePartUpdater(int num_parts)
-      : num_parts_(num_parts), running_(num_parts), next_(num_parts) {}
+      : num_parts_(num_parts), running_(num_parts), next_(num_parts) {
+    for (int i = 0; i < num_parts; ++i) {
+      next_values_.push_back(std::make_shared<float>(0));
+    }
+  }
 
   // What an update does besides, and what comes of it. No lock is held.
   std::function<absl::Status(int part, int64_t step)> on_update;
@@ -71,6 +75,19 @@ class FakePartUpdater final : public PartUpdater {
 
   int num_parts() const override { return num_parts_; }
   size_t part_size(int) const override { return sizeof(float); }
+
+  bool ClaimNext(int part) override {
+    MutexLock lock(mutex_);
+    if (next_values_[part].use_count() <= 1) return true;
+    return false;
+  }
+  // The value is the sum of the gradients that the update was made from.
+  LentBytes LendNext(int part) override {
+    MutexLock lock(mutex_);
+    const auto* bytes =
+        reinterpret_cast<const std::byte*>(next_values_[part].get());
+    return {{bytes, sizeof(float)}, next_values_[part]};
+  }
 
   absl::Status Update(int part, int64_t step,
                       absl::Span<const PartGradient> gradients) override {
@@ -88,7 +105,11 @@ class FakePartUpdater final : public PartUpdater {
     if (on_update) status = on_update(part, step);
     MutexLock lock(mutex_);
     running_[part] = false;
-    if (status.ok()) next_[part] = update.gradients;
+    if (!status.ok()) return status;
+    next_[part] = update.gradients;
+    float sum = 0;
+    for (float gradient : update.gradients) sum += gradient;
+    *next_values_[part] = sum;
     return status;
   }
 
@@ -143,6 +164,7 @@ class FakePartUpdater final : public PartUpdater {
   mutable Mutex mutex_;
   std::vector<bool> running_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<float>> next_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<float>> next_values_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<float>> committed_ ABSL_GUARDED_BY(mutex_);
   std::vector<Update_> updates_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> log_ ABSL_GUARDED_BY(mutex_);

@@ -32,6 +32,11 @@ MATCHER_P(SelectedFor, attempt, "is selected") {
   return arg.decision == Decision::kSelected && arg.attempt == attempt;
 }
 
+MATCHER_P3(SelectedTokenFor, ticket, step, attempt, "is in the set already") {
+  return ExplainMatchResult(TokenFor(ticket, step), arg, result_listener) &&
+         arg.selected_attempt == attempt;
+}
+
 // The only pass of a worker's first incarnation for a step.
 Pass PassOf(int worker, int64_t step = 0, uint64_t incarnation = 1) {
   return {worker, incarnation, step, step + 1, 0};
@@ -212,6 +217,62 @@ TEST_F(StepSelectionTest, CommitOfAnyStepButTheNextIsRefused) {
         StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("commit 1")));
   }
   EXPECT_EQ(gate_.global_step(), 0);
+}
+
+TEST(EverybodyCountsTest, TokenMakesItsWorkerAMember) {
+  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  gate.Activate(3);
+
+  EXPECT_THAT(gate.Wait(0, FirstWait(0), 0, kNow),
+              IsOkAndHolds(ElementsAre(SelectedTokenFor(0, 3, 1))));
+  EXPECT_THAT(gate.Wait(1, FirstWait(1), 0, kNow),
+              IsOkAndHolds(ElementsAre(SelectedTokenFor(1, 3, 1))));
+
+  EXPECT_THAT(gate.Members(), ElementsAre(0, 1));
+  ASSERT_THAT(gate.Wait(2, {0, 1, 3, 1, 0}, 1, kNow), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(gate.Commit(4, 1),
+              IsOkAndHolds(ElementsAre(SelectedTokenFor(2, 4, 1))));
+  EXPECT_THAT(gate.Members(), ElementsAre(0));
+}
+
+TEST(EverybodyCountsTest, RepeatedWaitIsGivenTheSameToken) {
+  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  gate.Activate(0);
+
+  for (int ticket : {5, 6}) {
+    EXPECT_THAT(gate.Wait(ticket, FirstWait(0), 0, kNow),
+                IsOkAndHolds(ElementsAre(SelectedTokenFor(ticket, 0, 1))));
+  }
+
+  EXPECT_THAT(gate.Members(), ElementsAre(0));
+}
+
+TEST(EverybodyCountsTest, SuccessorOfADeadWorkerIsOfTheNewAttempt) {
+  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  gate.Activate(0);
+  for (int worker : {0, 1}) {
+    ASSERT_OK(gate.Wait(worker, FirstWait(worker), 0, kNow));
+  }
+  gate.Expire(0, 1);
+
+  EXPECT_THAT(gate.Members(), ElementsAre(1));
+  EXPECT_THAT(gate.Wait(7, FirstWait(0, 2), 0, kNow),
+              IsOkAndHolds(ElementsAre(SelectedTokenFor(7, 0, 2))));
+  EXPECT_THAT(gate.Wait(8, {1, 1, 0, 1, 0}, 1, kNow),
+              IsOkAndHolds(ElementsAre(RedoFor(8, 2))));
+}
+
+TEST_F(StepSelectionTest, TokenSaysWhichAttemptTheStepCameOf) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  gate_.Expire(0, 1);
+  Announce(2, Decision::kSelected);
+  WaitAs(1, 2);
+
+  const auto answers = gate_.Commit(1, 2);
+
+  ASSERT_THAT(answers, IsOkAndHolds(ElementsAre(TokenFor(1, 1))));
+  EXPECT_EQ((*answers)[0].attempt, 2);
+  EXPECT_EQ((*answers)[0].selected_attempt, 0);
 }
 
 TEST_F(StepSelectionTest, DeadMemberIsReplacedByTheNextThatAnnounced) {

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_CHIEF_EVENT_QUEUE_H_
-#define LOCKSTEP_CHIEF_EVENT_QUEUE_H_
+#ifndef LOCKSTEP_COMMON_EVENT_QUEUE_H_
+#define LOCKSTEP_COMMON_EVENT_QUEUE_H_
 
 #include <chrono>
 #include <deque>
@@ -47,4 +47,4 @@ class EventQueue {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_CHIEF_EVENT_QUEUE_H_
+#endif  // LOCKSTEP_COMMON_EVENT_QUEUE_H_

@@ -1,4 +1,4 @@
-#include "chief/event_queue.h"
+#include "common/event_queue.h"
 
 #include <memory>
 #include <thread>

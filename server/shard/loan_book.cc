@@ -1,0 +1,49 @@
+#include "server/shard/loan_book.h"
+
+#include <utility>
+
+namespace lockstep {
+
+std::shared_ptr<LoanBook> LoanBook::Create(int num_buffers,
+                                           OnReturned on_returned) {
+  return std::shared_ptr<LoanBook>(
+      new LoanBook(num_buffers, std::move(on_returned)));
+}
+
+LoanBook::LoanBook(int num_buffers, OnReturned on_returned)
+    : loans_(num_buffers), on_returned_(std::move(on_returned)) {}
+
+std::shared_ptr<const void> LoanBook::Lend(int buffer,
+                                           std::shared_ptr<const void> memory) {
+  ++loans_[buffer];
+  const void* address = memory.get();
+  return {address, [book = shared_from_this(), memory = std::move(memory),
+                    buffer](const void*) { book->Return(buffer); }};
+}
+
+bool LoanBook::Claim(int buffer) {
+  MutexLock lock(mutex_);
+  if (loans_[buffer] == 0) return true;
+  claimed_.insert(buffer);
+  // The last holder may have let go before it could see the claim.
+  return loans_[buffer] == 0 && claimed_.erase(buffer) == 1;
+}
+
+void LoanBook::Return(int buffer) {
+  if (--loans_[buffer] > 0) return;
+  OnReturned tell;
+  {
+    MutexLock lock(mutex_);
+    // Lent again meanwhile: that loan's end will tell.
+    if (loans_[buffer] > 0 || claimed_.erase(buffer) == 0) return;
+    tell = on_returned_;
+  }
+  if (tell) tell(buffer);
+}
+
+void LoanBook::Close() {
+  MutexLock lock(mutex_);
+  on_returned_ = nullptr;
+}
+
+}  // namespace lockstep
