@@ -16,7 +16,6 @@ namespace lockstep {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-constexpr absl::Duration kRetryPause = absl::Milliseconds(200);
 // How long something may be missing before the log says so, and how often it
 // says so again.
 constexpr absl::Duration kReportAfter = absl::Seconds(5);
@@ -25,6 +24,11 @@ constexpr absl::Duration kReportEvery = absl::Seconds(10);
 // the last status.
 constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
 constexpr absl::Duration kLinger = absl::Milliseconds(600);
+
+// A server that lives may answer the next call.
+bool Passing(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
 
 std::vector<TaskId> MembersOf(const Cluster& cluster) {
   std::vector<TaskId> tasks = cluster.Tasks(TaskType::kPs);
@@ -88,7 +92,8 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
       clock_(clock),
       members_(MembersOf(cluster), job_.lease),
       servers_(servers, self),
-      store_(job_.checkpoint.directory) {
+      store_(job_.checkpoint.directory),
+      retries_(servers_.size()) {
   service_ = std::make_unique<CoordinatorService>(
       CoordinatorService::Options{
           self_.job_id, job_, cluster.num_workers(), cluster.has_evaluator(),
@@ -213,10 +218,12 @@ absl::Status Chief::Train() {
   LOCKSTEP_RETURN_IF_ERROR(NextStep());
   absl::Time last_tick = clock_.Now();
   while (!(loop_->between_steps() && loop_->step() >= job_.train_steps)) {
-    std::optional<Event> event = events_.PopFor(kTick);
+    std::optional<Event> event =
+        events_.PopFor(std::min(kTick, retries_.next() - clock_.Now()));
     if (event.has_value()) {
       LOCKSTEP_RETURN_IF_ERROR(Handle(*std::move(event)));
     }
+    AskAgain();
     if (clock_.Now() - last_tick >= kTick) {
       last_tick = clock_.Now();
       LOCKSTEP_RETURN_IF_ERROR(Tick());
@@ -273,35 +280,47 @@ void Chief::Ask(const SyncLoop::Actions& actions) {
       });
 }
 
+void Chief::AskAgain() {
+  for (int server : retries_.TakeDue(clock_.Now())) {
+    SyncLoop::Actions actions = loop_->OnTakeAgain(server, loop_->step());
+    if (server == 0) actions.commit = std::exchange(commit_again_, {});
+    Ask(actions);
+  }
+}
+
 absl::Status Chief::OnTake(const TakeDone& done) {
   if (done.step != loop_->step()) return absl::OkStatus();
-  if (done.status.ok() && done.response.prepared()) {
+  if (!done.status.ok()) return OnTakeFailed(done);
+  retries_.Answered(done.server);
+  if (done.response.prepared()) {
     server_waits_[done.server].clear();
     Ask(loop_->OnPrepared(done.server, done.step, done.response.attempt()));
     return absl::OkStatus();
   }
-  if (done.status.ok()) {
-    server_waits_[done.server] = done.response.waits_for();
-    if (done.server == 0) {
-      announced_.assign(done.response.announced_workers().begin(),
-                        done.response.announced_workers().end());
-    }
-  } else if (absl::IsUnavailable(done.status) ||
-             absl::IsDeadlineExceeded(done.status)) {
-    server_waits_[done.server] =
-        absl::StrCat("an answer (", done.status.message(), ")");
-    absl::SleepFor(kRetryPause);
-  } else {
-    return absl::Status(
-        done.status.code(),
-        absl::StrCat("ps ", done.server, ": ", done.status.message()));
+  server_waits_[done.server] = done.response.waits_for();
+  if (done.server == 0) {
+    announced_.assign(done.response.announced_workers().begin(),
+                      done.response.announced_workers().end());
   }
   Ask(loop_->OnTakeAgain(done.server, done.step));
   return absl::OkStatus();
 }
 
+absl::Status Chief::OnTakeFailed(const TakeDone& done) {
+  if (!Passing(done.status)) {
+    return absl::Status(
+        done.status.code(),
+        absl::StrCat("ps ", done.server, ": ", done.status.message()));
+  }
+  server_waits_[done.server] =
+      absl::StrCat("an answer (", done.status.message(), ")");
+  retries_.Failed(done.server, clock_.Now());
+  return absl::OkStatus();
+}
+
 absl::Status Chief::OnCommit(const CommitDone& done) {
   if (done.status.ok()) {
+    retries_.Answered(0);
     loop_->OnCommitted(done.step);
     committed_attempt_ = done.attempt;
     board_.Stepped(done.step, clock_.Now());
@@ -310,16 +329,14 @@ absl::Status Chief::OnCommit(const CommitDone& done) {
     return NextStep();
   }
   if (absl::IsFailedPrecondition(done.status)) {
+    retries_.Answered(0);
     spdlog::warn("step {}: {}; taking again", done.step, done.status.message());
     Ask(loop_->OnCommitRefused());
     return absl::OkStatus();
   }
-  if (absl::IsUnavailable(done.status) ||
-      absl::IsDeadlineExceeded(done.status)) {
-    absl::SleepFor(kRetryPause);
-    SyncLoop::Actions again;
-    again.commit = SyncLoop::CommitAction{done.step, done.attempt};
-    Ask(again);
+  if (Passing(done.status)) {
+    commit_again_ = SyncLoop::CommitAction{done.step, done.attempt};
+    retries_.Failed(0, clock_.Now());
     return absl::OkStatus();
   }
   return absl::Status(done.status.code(),

@@ -15,6 +15,7 @@
 #include "chief/coordinator_service.h"
 #include "chief/job_board.h"
 #include "chief/membership_table.h"
+#include "chief/retry_schedule.h"
 #include "chief/shard_group_client.h"
 #include "chief/sync_loop.h"
 #include "common/checkpoint/checkpoint_store.h"
@@ -91,9 +92,12 @@ class Chief {
 
   absl::Status Handle(Event event);
   absl::Status OnTake(const TakeDone& done);
+  absl::Status OnTakeFailed(const TakeDone& done);
   absl::Status OnCommit(const CommitDone& done);
   void OnCheckpoint(const CheckpointDone& done);
   void Ask(const SyncLoop::Actions& actions);
+  // Asks servers again whose calls failed a while ago.
+  void AskAgain();
   // Between steps: begins the next one, unless training is over.
   absl::Status NextStep();
 
@@ -122,9 +126,9 @@ class Chief {
   MembershipTable members_;
   JobBoard board_;
   std::unique_ptr<CoordinatorService> service_;
-  ShardGroupClient servers_;
-  const CheckpointStore store_;
   EventQueue<Event> events_;
+  ShardGroupClient servers_;  // its calls report to events_ until it ends
+  const CheckpointStore store_;
 
   mutable Mutex stop_mutex_;
   std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(stop_mutex_);
@@ -132,6 +136,9 @@ class Chief {
   // Of the thread that runs Run().
   StateMap map_;
   std::optional<SyncLoop> loop_;
+  RetrySchedule retries_;
+  // What ps task 0 could not be asked; nothing while a take is at hand.
+  std::optional<SyncLoop::CommitAction> commit_again_;
   std::optional<CheckpointPolicy> policy_;
   int64_t committed_attempt_ = 0;
   absl::Time step_began_ = absl::InfinitePast();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -94,8 +95,13 @@ absl::Status CoordinatorService::HandleDescribeModel(
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
                                               nullptr, clock_.Now()));
   std::vector<VariableSpec> variables;
+  std::set<std::string> names;
   for (const v1::VariableDescription& proto : request.variables()) {
     LOCKSTEP_ASSIGN_OR_RETURN(VariableSpec variable, FromProto(proto));
+    if (!names.insert(variable.name).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "two variables are named \"", variable.name, "\"; rename one"));
+    }
     variables.push_back(std::move(variable));
   }
   return board_.Describe(variables);
@@ -169,7 +175,11 @@ void CoordinatorService::FillMembers(absl::Time now,
                                      v1::GetStatusResponse& response) const {
   double loss = 0;
   int losses = 0;
-  for (const MembershipTable::Member& member : members_.Members()) {
+  std::vector<MembershipTable::Member> members = members_.Members();
+  std::stable_partition(members.begin(), members.end(), [](const auto& member) {
+    return member.task.type == TaskType::kPs;  // come first in the answer
+  });
+  for (const MembershipTable::Member& member : members) {
     if (member.task.type == TaskType::kEvaluator &&
         member.state == MembershipTable::State::kMissing &&
         !options_.has_evaluator) {

@@ -70,7 +70,7 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
   std::vector<int> next_index(num_servers, 0);
   for (size_t v = 0; v < variables.size(); ++v) {
     LOCKSTEP_RETURN_IF_ERROR(CheckVariable(variables[v], names, room));
-    const int64_t size = ElementSize(variables[v].dtype);
+    const auto size = static_cast<int64_t>(ElementSize(variables[v].dtype));
     const int64_t limit = max_part_bytes / size;
     if (limit < 1) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -78,7 +78,8 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
           size, " bytes of an element of \"", variables[v].name, "\""));
     }
     const int64_t elements = NumElements(variables[v].shape);
-    const int64_t parts = plan.parts.size() + (elements - 1) / limit + 1;
+    const int64_t parts =
+        static_cast<int64_t>(plan.parts.size()) + (elements - 1) / limit + 1;
     LOCKSTEP_RETURN_IF_ERROR(CheckParts(parts, variables[v], max_part_bytes));
     for (int64_t offset = 0; offset < elements; offset += limit) {
       const int64_t count = std::min(limit, elements - offset);

@@ -26,21 +26,50 @@ void Prepare(grpc::ClientContext& context, absl::Duration deadline) {
   context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
 }
 
-// A unary call in flight, which lives until its callback has run.
+}  // namespace
+
 template <typename Request, typename Response>
-struct Call {
-  grpc::ClientContext context;
+struct ShardControlClient::StepCall final : InFlight {
   Request request;
   Response response;
+  std::function<void(absl::Status, const Response&)> callback;
 };
-
-}  // namespace
 
 ShardControlClient::ShardControlClient(const std::string& address,
                                        const Sender& chief)
     : chief_(chief),
       channel_(MakeChannel(address)),
       stub_(v1::ShardControlService::NewStub(channel_)) {}
+
+ShardControlClient::~ShardControlClient() { Shutdown(); }
+
+void ShardControlClient::Shutdown() {
+  MutexLock lock(mutex_);
+  shut_down_ = true;
+  for (const auto& [call, owned] : in_flight_) call->context.TryCancel();
+  while (!in_flight_.empty()) idle_.Wait(mutex_);
+}
+
+template <typename Call>
+Call* ShardControlClient::Keep(std::unique_ptr<Call> call) {
+  Call* kept = call.get();
+  Prepare(kept->context, kCallDeadline);
+  MutexLock lock(mutex_);
+  in_flight_.emplace(kept, std::move(call));
+  if (shut_down_) kept->context.TryCancel();
+  return kept;
+}
+
+// The call ends before the channel may: its context shares the gRPC channel,
+// and gRPC crashes when a channel ends in the thread that runs callbacks.
+template <typename Call>
+void ShardControlClient::Done(Call* call, const grpc::Status& status) {
+  call->callback(FromGrpcStatus(status), call->response);
+  call->callback = nullptr;
+  MutexLock lock(mutex_);
+  in_flight_.erase(call);
+  idle_.SignalAll();
+}
 
 v1::ChiefIdentity ShardControlClient::Chief() const {
   v1::ChiefIdentity identity;
@@ -121,30 +150,29 @@ absl::Status ShardControlClient::Activate(int64_t global_step,
 }
 
 void ShardControlClient::TakeAndApply(int64_t step, TakeCallback callback) {
-  auto call = std::make_shared<
-      Call<v1::TakeAndApplyRequest, v1::TakeAndApplyResponse>>();
-  Prepare(call->context, kCallDeadline);
-  *call->request.mutable_chief() = Chief();
-  call->request.set_step(step);
+  auto owned = std::make_unique<
+      StepCall<v1::TakeAndApplyRequest, v1::TakeAndApplyResponse>>();
+  *owned->request.mutable_chief() = Chief();
+  owned->request.set_step(step);
+  owned->callback = std::move(callback);
+  auto* call = Keep(std::move(owned));
   stub_->async()->TakeAndApply(
       &call->context, &call->request, &call->response,
-      [call, callback = std::move(callback)](const grpc::Status& status) {
-        callback(FromGrpcStatus(status), call->response);
-      });
+      [this, call](const grpc::Status& status) { Done(call, status); });
 }
 
 void ShardControlClient::Commit(int64_t step, int64_t attempt,
                                 CommitCallback callback) {
-  auto call = std::make_shared<Call<v1::CommitRequest, v1::CommitResponse>>();
-  Prepare(call->context, kCallDeadline);
-  *call->request.mutable_chief() = Chief();
-  call->request.set_step(step);
-  call->request.set_attempt(attempt);
+  auto owned =
+      std::make_unique<StepCall<v1::CommitRequest, v1::CommitResponse>>();
+  *owned->request.mutable_chief() = Chief();
+  owned->request.set_step(step);
+  owned->request.set_attempt(attempt);
+  owned->callback = std::move(callback);
+  auto* call = Keep(std::move(owned));
   stub_->async()->Commit(
       &call->context, &call->request, &call->response,
-      [call, callback = std::move(callback)](const grpc::Status& status) {
-        callback(FromGrpcStatus(status), call->response);
-      });
+      [this, call](const grpc::Status& status) { Done(call, status); });
 }
 
 absl::Status ShardControlClient::CommitAndWait(int64_t step, int64_t attempt) {

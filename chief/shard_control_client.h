@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,9 +13,11 @@
 #include "absl/types/span.h"
 #include "chief/shard_access.h"
 #include "common/job/job_config.h"
+#include "common/mutex.h"
 #include "common/plan.h"
 #include "common/wire_codec.h"
 #include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
 #include "lockstep/v1/shard_control.grpc.pb.h"
 
 namespace lockstep {
@@ -22,10 +25,11 @@ namespace lockstep {
 // ShardControlClient steers one server in the name of the chief.
 //
 // Setup calls wait for the server, until their deadline, and may be repeated.
-// The calls of a step return at once and report through a callback, which runs
-// in a thread of gRPC's; they end within `kCallDeadline` whatever happens.
+// The calls of a step return at once and report through a callback, once each;
+// they end within `kCallDeadline` whatever happens, and before the client does.
 //
-// Threads: safe to share.
+// Threads: safe to share; callbacks run in gRPC's threads, never inside the
+//          call, and must not end the client.
 // Errors:  those of ShardControlService, and kDeadlineExceeded.
 class ShardControlClient final : public ShardAccess {
  public:
@@ -46,6 +50,7 @@ class ShardControlClient final : public ShardAccess {
       std::function<void(absl::Status, const v1::CommitResponse&)>;
 
   ShardControlClient(const std::string& address, const Sender& chief);
+  ~ShardControlClient() override;  // shuts down first
 
   absl::StatusOr<uint64_t> TakeEpoch();
   void set_epoch(uint64_t epoch) { epoch_ = epoch; }
@@ -57,8 +62,10 @@ class ShardControlClient final : public ShardAccess {
                           absl::Span<const char> bytes) override;
   absl::Status Activate(int64_t global_step, const std::vector<float>& scalars);
 
-  void TakeAndApply(int64_t step, TakeCallback callback);
-  void Commit(int64_t step, int64_t attempt, CommitCallback callback);
+  void TakeAndApply(int64_t step, TakeCallback callback)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Commit(int64_t step, int64_t attempt, CommitCallback callback)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CommitAndWait(int64_t step, int64_t attempt);
 
   // `step` and `attempt` are what ps task 0 answered; 0 when asking it.
@@ -72,7 +79,26 @@ class ShardControlClient final : public ShardAccess {
   absl::Status EndSnapshot();
   absl::Status CloseTokens();
 
+  // Ends the calls of a step, those in flight and all later ones, with
+  // kCancelled. Returns when no callback is running or will run for a call
+  // that was made before.
+  void Shutdown() ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
+  // A call of a step in flight.
+  struct InFlight {
+    virtual ~InFlight() = default;
+    grpc::ClientContext context;
+  };
+  template <typename Request, typename Response>
+  struct StepCall;
+
+  // Keeps a call that is about to start until Done().
+  template <typename Call>
+  Call* Keep(std::unique_ptr<Call> call) ABSL_LOCKS_EXCLUDED(mutex_);
+  template <typename Call>
+  void Done(Call* call, const grpc::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+
   v1::ChiefIdentity Chief() const;
   // Calls an RPC that has a payload, as raw bytes.
   absl::Status CallRaw(const std::string& method,
@@ -83,6 +109,12 @@ class ShardControlClient final : public ShardAccess {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::ShardControlService::Stub> stub_;
   uint64_t epoch_ = 0;  // set once, before any thread shares the client
+
+  Mutex mutex_;
+  CondVar idle_;
+  bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<InFlight*, std::unique_ptr<InFlight>> in_flight_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

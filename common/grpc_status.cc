@@ -3,11 +3,17 @@
 #include <string>
 
 namespace lockstep {
+namespace {
+
+constexpr size_t kMaxMessageBytes = 2000;
+
+}  // namespace
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::string(status.message()));
+  std::string message(status.message().substr(0, kMaxMessageBytes));
+  if (message.size() < status.message().size()) message += "...";
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message);
 }
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {

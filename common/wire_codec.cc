@@ -9,6 +9,22 @@ namespace lockstep {
 namespace {
 
 constexpr int64_t kMaxDurationSeconds = 315576000000;
+// Of a variable, so that no number of bytes overflows.
+constexpr int64_t kMaxElements = int64_t{1} << 56;
+
+absl::Status CheckShape(const VariableSpec& variable) {
+  int64_t elements = 1;
+  for (int64_t dim : variable.shape) {
+    if (dim < 1 || dim > kMaxElements / elements) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variable \"", variable.name, "\" has shape ",
+          ShapeString(variable.shape),
+          "; dimensions must be positive and their product at most 2^56"));
+    }
+    elements *= dim;
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -43,7 +59,11 @@ v1::Identity ToProto(const Sender& sender) {
 absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto) {
   VariableSpec variable;
   variable.name = proto.name();
+  if (variable.name.empty()) {
+    return absl::InvalidArgumentError("a variable has no name; give it one");
+  }
   variable.shape.assign(proto.shape().begin(), proto.shape().end());
+  LOCKSTEP_RETURN_IF_ERROR(CheckShape(variable));
   LOCKSTEP_ASSIGN_OR_RETURN(variable.dtype, ParseDType(proto.dtype()));
   const int kind = proto.initializer();
   if (kind < 0 || kind > static_cast<int>(Initializer::Kind::kHeNormal)) {

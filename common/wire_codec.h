@@ -34,7 +34,8 @@ struct Sender {
 absl::StatusOr<Sender> FromProto(const v1::Identity& identity);
 v1::Identity ToProto(const Sender& sender);
 
-//   kInvalidArgument  dtype or initializer that do not exist
+//   kInvalidArgument  no name, a shape that cannot be, dtype or initializer
+//                     that do not exist
 absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto);
 v1::VariableDescription ToProto(const VariableSpec& variable);
 

@@ -33,14 +33,9 @@ absl::Status ParameterService::HandlePush(const grpc::ByteBuffer& request,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
+  LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, header.slot()));
   LOCKSTEP_ASSIGN_OR_RETURN(lockstep::Push push,
                             ToPush(header, payload, *shard));
-  if (sender.task.type != TaskType::kWorker ||
-      sender.task.index >= shard->job().total_num_replicas) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(sender.task.ToString(), " is none of the ",
-                     shard->job().total_num_replicas, " workers of the job"));
-  }
   LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
                             shard->engine().AddPush(ticket, std::move(push)));
   Finish(std::move(answers.pushes));

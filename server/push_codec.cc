@@ -41,6 +41,10 @@ grpc::Slice SliceOf(LentBytes value) {
 
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard) {
+  if (header.pass() < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pass is ", header.pass(), "; passes count from 1"));
+  }
   Push push;
   push.pass = {header.identity().task_index(), header.identity().incarnation(),
                header.local_step(), header.pass(), header.slot()};

@@ -12,7 +12,7 @@ namespace lockstep {
 // Cuts a push's payload into the gradients of its parts. Nothing is copied:
 // the gradients share the received slices.
 //
-//   kInvalidArgument  unknown parts, or a payload of another length
+//   kInvalidArgument  unknown parts, a payload of another length, or no pass
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);
 

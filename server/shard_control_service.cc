@@ -22,6 +22,18 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
   return reactor;
 }
 
+// What the job file may leave to the cluster, the chief has filled in.
+absl::Status CheckFilledIn(const JobConfig& job) {
+  if (job.replicas_to_aggregate > 0 && job.total_num_replicas > 0 &&
+      (job.mode == SyncMode::kStrict || job.initial_tokens >= 0)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "job: replicas_to_aggregate is ", job.replicas_to_aggregate,
+      ", total_num_replicas ", job.total_num_replicas, ", initial_tokens ",
+      job.initial_tokens, "; a server needs all of them filled in"));
+}
+
 absl::StatusOr<std::vector<PartSpec>> ToParts(
     const v1::CreateShardRequest& request,
     const std::vector<VariableSpec>& variables) {
@@ -77,6 +89,7 @@ absl::Status ShardControlService::HandleCreateShard(
   LOCKSTEP_RETURN_IF_ERROR(Check(request.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, FromProto(request.job()));
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckFilledIn(job));
   std::vector<VariableSpec> variables;
   for (const v1::VariableDescription& proto : request.variables()) {
     LOCKSTEP_ASSIGN_OR_RETURN(VariableSpec variable, FromProto(proto));
@@ -184,6 +197,8 @@ absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
                                                v1::CommitResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(request.chief()));
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard->engine().CheckCommit(request.step(), request.attempt()));
   StepGate* gate = shard->gate();
   if (gate != nullptr) {
     for (int worker : gate->Members()) response.add_workers(worker);

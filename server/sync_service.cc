@@ -34,15 +34,12 @@ void Fill(const StepGate::Answer& answer, v1::TakeTokenResponse& response) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
-    const v1::Identity& identity) {
+    const v1::Identity& identity, int slot) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
-  if (sender.task.type != TaskType::kWorker) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        sender.task.ToString(), " is no worker and takes no tokens"));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, slot));
   if (shard->gate() == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat(
         "ps ", host_.task_index(), " has no token queue; ask ps 0"));
@@ -53,7 +50,7 @@ absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
 absl::Status SyncService::HandleAnnounce(const v1::AnnounceRequest& request,
                                          v1::AnnounceResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            Admit(request.identity()));
+                            Admit(request.identity(), request.slot()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       StepGate::Announced announced,
       shard->gate()->Announce(
@@ -100,7 +97,7 @@ grpc::ServerUnaryReactor* SyncService::TakeToken(
 absl::Status SyncService::HandleTakeToken(const v1::TakeTokenRequest& request,
                                           uint64_t ticket) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            Admit(request.identity()));
+                            Admit(request.identity(), request.slot()));
   const Pass pass{request.identity().task_index(),
                   request.identity().incarnation(), request.local_step(),
                   request.pass(), request.slot()};

@@ -38,7 +38,8 @@ class SyncService final : public v1::SyncService::CallbackService {
   void CancelAll(const absl::Status& why);
 
  private:
-  absl::StatusOr<std::shared_ptr<Shard>> Admit(const v1::Identity& identity);
+  absl::StatusOr<std::shared_ptr<Shard>> Admit(const v1::Identity& identity,
+                                               int slot);
   absl::Status HandleAnnounce(const v1::AnnounceRequest& request,
                               v1::AnnounceResponse& response);
   absl::Status HandleTakeToken(const v1::TakeTokenRequest& request,

@@ -55,6 +55,22 @@ Shard::Shard(const ShardState::Options& options,
       engine_(MakeEngine(job_, *state_)),
       gate_(options.task_index == 0 ? MakeGate(job_) : nullptr) {}
 
+absl::Status Shard::CheckWorker(const TaskId& task, int slot) const {
+  if (task.type != TaskType::kWorker || task.index >= job_.total_num_replicas) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(task.ToString(), " is none of the ",
+                     job_.total_num_replicas, " workers of the job"));
+  }
+  const int shares = job_.mode == SyncMode::kCompatible
+                         ? 1
+                         : SharesOf(task.index, job_.replicas_to_aggregate,
+                                    job_.total_num_replicas);
+  if (slot >= 0 && slot < shares) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("slot is ", slot, "; ", task.ToString(), " has ", shares,
+                   " shares of a step, from 0"));
+}
+
 absl::StatusOr<std::vector<StepGate::Answer>> Shard::Activate(
     int64_t global_step, const std::vector<float>& scalars) {
   MutexLock lock(mutex_);

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/cluster/task_id.h"
 #include "common/mutex.h"
 #include "server/shard/shard_state.h"
 #include "server/step/shard_engine.h"
@@ -33,6 +34,11 @@ class Shard {
   ShardEngine& engine() { return *engine_; }
   // Null unless this is ps task 0.
   StepGate* gate() { return gate_.get(); }
+
+  // Checks that a worker of the job speaks, of a share that is its own.
+  //
+  //   kInvalidArgument  another task, or a slot that is not the worker's
+  absl::Status CheckWorker(const TaskId& task, int slot) const;
 
   // Opens the shard; on ps task 0 initial tokens are out. Repeating it with
   // the same step changes nothing.

@@ -191,14 +191,24 @@ absl::Status CompatibleShard::CommitLocked(int64_t step) {
   return absl::OkStatus();
 }
 
+absl::Status CompatibleShard::CheckCommitLocked(int64_t step) const {
+  if (step == step_ || (step == step_ + 1 && all_updated())) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "commit of step ", step, " on a server at step ", step_, " with ",
+      updated_parts_, " of ", updater_.num_parts(), " parts updated"));
+}
+
+absl::Status CompatibleShard::CheckCommit(int64_t step, int64_t) const {
+  MutexLock lock(mutex_);
+  return CheckCommitLocked(step);
+}
+
 absl::StatusOr<ShardAnswers> CompatibleShard::Commit(int64_t step, int64_t) {
   MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckCommitLocked(step));
   if (step == step_) return ShardAnswers();
-  if (step != step_ + 1 || !all_updated()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "commit of step ", step, " on a server at step ", step_, " with ",
-        updated_parts_, " of ", updater_.num_parts(), " parts updated"));
-  }
   LOCKSTEP_RETURN_IF_ERROR(CommitLocked(step));
   return ShardAnswers();
 }

@@ -37,6 +37,8 @@ class CompatibleShard final : public ShardEngine {
   absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   void CancelTake(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckCommit(int64_t step, int64_t attempt) const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<ShardAnswers> Commit(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Every value is the newest one: nothing depends on the commit.
@@ -66,6 +68,8 @@ class CompatibleShard final : public ShardEngine {
   bool all_updated() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return updated_parts_ == updater_.num_parts() && failure_.ok();
   }
+  absl::Status CheckCommitLocked(int64_t step) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CommitLocked(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int replicas_to_aggregate_;

@@ -93,6 +93,9 @@ class ShardEngine {
   // Withdraws a wait of the chief, if it has not been answered.
   virtual void CancelTake(uint64_t ticket) = 0;
 
+  // Whether Commit() would succeed. Changes nothing. Errors as Commit().
+  virtual absl::Status CheckCommit(int64_t step, int64_t attempt) const = 0;
+
   // Makes `step` the server's step. Repeating it changes nothing.
   //
   //   kFailedPrecondition  not prepared for that step and attempt

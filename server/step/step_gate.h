@@ -19,6 +19,14 @@ struct Pass {
   int slot = 0;      // 0 unless strict mode and N < A
 };
 
+// Shares of a step that `worker` computes in strict mode: 1 unless N < A.
+inline int SharesOf(int worker, int replicas_to_aggregate,
+                    int total_num_replicas) {
+  const int a = replicas_to_aggregate;
+  const int n = total_num_replicas;
+  return n >= a ? 1 : a / n + (worker < a % n ? 1 : 0);
+}
+
 // StepGate says which passes count for a step and who may begin the next one.
 // It lives on ps task 0; there is one implementation for each mode.
 //

@@ -18,10 +18,8 @@ bool SamePass(const Pass& a, const Pass& b) {
 StepSelection::StepSelection(const Options& options) : options_(options) {}
 
 int StepSelection::Quota(int worker) const {
-  const int a = options_.replicas_to_aggregate;
-  const int n = options_.total_num_replicas;
-  if (n >= a) return 1;
-  return a / n + (worker < a % n ? 1 : 0);
+  return SharesOf(worker, options_.replicas_to_aggregate,
+                  options_.total_num_replicas);
 }
 
 std::vector<StepGate::Answer> StepSelection::Activate(int64_t global_step) {

@@ -289,16 +289,28 @@ absl::Status StrictShard::CommitLocked(int64_t step) {
   return absl::OkStatus();
 }
 
+absl::Status StrictShard::CheckCommitLocked(int64_t step,
+                                            int64_t attempt) const {
+  if (step == step_) return absl::OkStatus();
+  if (step == step_ + 1 && prepared() && attempt == attempt_) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "commit of step ", step, ", attempt ", attempt, ", on a server at step ",
+      step_, ", attempt ", attempt_, ", with ", updated_parts_, " of ",
+      parts_.size(), " parts updated"));
+}
+
+absl::Status StrictShard::CheckCommit(int64_t step, int64_t attempt) const {
+  MutexLock lock(mutex_);
+  return CheckCommitLocked(step, attempt);
+}
+
 absl::StatusOr<ShardAnswers> StrictShard::Commit(int64_t step,
                                                  int64_t attempt) {
   MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckCommitLocked(step, attempt));
   if (step == step_) return ShardAnswers();
-  if (step != step_ + 1 || !prepared() || attempt != attempt_) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "commit of step ", step, ", attempt ", attempt,
-        ", on a server at step ", step_, ", attempt ", attempt_, ", with ",
-        updated_parts_, " of ", parts_.size(), " parts updated"));
-  }
   LOCKSTEP_RETURN_IF_ERROR(CommitLocked(step));
   return ShardAnswers();
 }

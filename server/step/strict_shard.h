@@ -51,6 +51,8 @@ class StrictShard final : public ShardEngine {
   absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   void CancelTake(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckCommit(int64_t step, int64_t attempt) const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<ShardAnswers> Commit(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   void LearnCommitted(int64_t step) override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -132,6 +134,8 @@ class StrictShard final : public ShardEngine {
   // Something has come that exists only once `step` is committed on ps task 0:
   // if that is the step prepared here, it is committed here too.
   absl::Status Learn(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckCommitLocked(int64_t step, int64_t attempt) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CommitLocked(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;

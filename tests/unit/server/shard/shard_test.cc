@@ -79,6 +79,33 @@ TEST_F(ShardTest, OnlyTaskZeroHasTheGate) {
   EXPECT_EQ(Create()->gate(), nullptr);
 }
 
+TEST_F(ShardTest, OnlyWorkersSpeakAndOnlyOfTheirShares) {
+  const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
+  const TaskId one{TaskType::kWorker, 1};
+  auto shard = Create();
+
+  EXPECT_OK(shard->CheckWorker(one, 0));
+  EXPECT_THAT(shard->CheckWorker(one, 1), invalid);
+  EXPECT_THAT(shard->CheckWorker(one, -1), invalid);
+  EXPECT_THAT(shard->CheckWorker({TaskType::kWorker, 2}, 0), invalid);
+  EXPECT_THAT(shard->CheckWorker({TaskType::kPs, 0}, 0), invalid);
+}
+
+TEST_F(ShardTest, SharesAreThoseOfTheWorkerInStrictModeOnly) {
+  const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
+  options_.job.replicas_to_aggregate = 3;
+  auto strict = Create();
+  options_.job.mode = SyncMode::kCompatible;
+  options_.task_index = 1;  // beside the other
+  options_.job.initial_tokens = 3;
+  auto compatible = Create();
+
+  EXPECT_OK(strict->CheckWorker({TaskType::kWorker, 0}, 1));
+  EXPECT_THAT(strict->CheckWorker({TaskType::kWorker, 0}, 2), invalid);
+  EXPECT_THAT(strict->CheckWorker({TaskType::kWorker, 1}, 1), invalid);
+  EXPECT_THAT(compatible->CheckWorker({TaskType::kWorker, 0}, 1), invalid);
+}
+
 TEST_F(ShardTest, NothingIsServedBeforeItIsOpened) {
   auto shard = Create();
 

@@ -206,10 +206,14 @@ TEST_F(CompatibleShardTest, CommitNeedsEveryPart) {
   EXPECT_THAT(shard_.Commit(1, 0),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("1 of 2 parts updated")));
+  EXPECT_THAT(shard_.CheckCommit(1, 0),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 
   for (int worker : {0, 1}) Add(PassOf(worker, 0, 1), 1, 1, 1);
   EXPECT_THAT(shard_.Commit(2, 0),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(shard_.CheckCommit(1, 0));
+  EXPECT_EQ(shard_.step(), 0);
   EXPECT_OK(shard_.Commit(1, 0));
   EXPECT_OK(shard_.Commit(1, 0));
   EXPECT_EQ(shard_.step(), 1);

@@ -300,6 +300,19 @@ TEST_F(StrictShardTest, CommitOfWhatIsNotPreparedIsRefused) {
   EXPECT_OK(shard_.Commit(1, 1));
 }
 
+TEST_F(StrictShardTest, CommitCanBeAskedForWithoutMakingIt) {
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition);
+  EXPECT_OK(shard_.CheckCommit(0, 1));
+  EXPECT_THAT(shard_.CheckCommit(1, 1), refused);
+  Add(AllParts(0));
+  Add(AllParts(1));
+
+  EXPECT_THAT(shard_.CheckCommit(1, 2), refused);
+  EXPECT_THAT(shard_.CheckCommit(2, 1), refused);
+  EXPECT_OK(shard_.CheckCommit(1, 1));
+  EXPECT_EQ(shard_.step(), 0);
+}
+
 TEST_F(StrictShardTest, NewAttemptTakesPreparednessBack) {
   Add(AllParts(0));
   Add(AllParts(1));

@@ -1,0 +1,43 @@
+#ifndef LOCKSTEP_TESTS_INTEGRATION_CALL_H_
+#define LOCKSTEP_TESTS_INTEGRATION_CALL_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/grpc_status.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/generic/generic_stub.h"
+
+namespace lockstep::testing {
+
+// Longer than any call takes, so that a hang is a failure.
+inline constexpr absl::Duration kCallTimeout = absl::Seconds(30);
+
+// Calls an RPC of an ordinary generated stub:
+//
+//   Call(*stub, &v1::SyncService::Stub::Announce, request)
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> Call(Stub& stub,
+                              grpc::Status (Stub::*rpc)(grpc::ClientContext*,
+                                                        const Request&,
+                                                        Response*),
+                              const Request& request) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+  Response response;
+  const grpc::Status status = (stub.*rpc)(&context, request, &response);
+  if (!status.ok()) return FromGrpcStatus(status);
+  return response;
+}
+
+// Sends bytes as they are to "/package.Service/Method" and returns what the
+// answer's status says.
+absl::Status CallWithBytes(const std::shared_ptr<grpc::Channel>& channel,
+                           const std::string& method, const std::string& bytes);
+
+}  // namespace lockstep::testing
+
+#endif  // LOCKSTEP_TESTS_INTEGRATION_CALL_H_

@@ -1,0 +1,178 @@
+#include <chrono>
+#include <future>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/shard_control_service.h"
+#include "tests/integration/server/shard_control_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using Stub = v1::ShardControlService::Stub;
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr absl::StatusCode kPrecondition =
+    absl::StatusCode::kFailedPrecondition;
+
+using ShardControlStepsTest = ShardControlFixture;
+
+TEST_F(ShardControlStepsTest, LongTakeSaysWhatItWaitsFor) {
+  shard_.Open();
+  ASSERT_OK(Call(shard_.sync(), &v1::SyncService::Stub::Announce,
+                 ServedShard::AnnounceRequest(1, 0)));
+  auto call = std::async(std::launch::async, [&] {
+    return Call(shard_.control(), &Stub::TakeAndApply, shard_.TakeRequest(0));
+  });
+
+  while (call.wait_for(std::chrono::milliseconds(1)) !=
+         std::future_status::ready) {
+    shard_.AnswerWaits();
+  }
+
+  auto answer = call.get();
+  ASSERT_OK(answer);
+  EXPECT_FALSE(answer->prepared());
+  EXPECT_EQ(answer->waits_for(), "1 of 1 gradients of 3 parts");
+  EXPECT_THAT(answer->announced_workers(), ElementsAre(1));
+}
+
+TEST_F(ShardControlStepsTest, OnlyAPreparedStepIsCommitted) {
+  shard_.Open();
+  EXPECT_THAT(Commit(1, 1), StatusIs(kPrecondition));
+  ASSERT_OK(Call(shard_.sync(), &v1::SyncService::Stub::Announce,
+                 ServedShard::AnnounceRequest(0, 0)));
+
+  EXPECT_THAT(Commit(1, 1), StatusIs(kPrecondition));  // not pushed yet
+  EXPECT_THAT(Commit(2, 1), StatusIs(kPrecondition));
+  EXPECT_THAT(Commit(-1, 1), StatusIs(kPrecondition));
+
+  ExpectUntouched();
+}
+
+TEST_F(ShardControlStepsTest, OnlyThePreparedAttemptIsCommittedAndOnlyOnce) {
+  shard_.Open();
+  ASSERT_OK(Call(shard_.sync(), &v1::SyncService::Stub::Announce,
+                 ServedShard::AnnounceRequest(0, 0)));
+  ASSERT_OK(Call(shard_.parameters(), &v1::ParameterService::Stub::Push,
+                 ServedShard::PushRequest(0, 1, 2)));
+
+  EXPECT_THAT(Commit(1, 2), StatusIs(kPrecondition));
+  EXPECT_THAT(shard_.Values(), ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 2, 2));
+
+  EXPECT_OK(Commit(1, 1));
+  EXPECT_OK(Commit(1, 1));
+  EXPECT_THAT(shard_.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
+}
+
+TEST_F(ShardControlStepsTest, TakeIsOfTheStepAtHandAndCanBeRepeated) {
+  shard_.Open();
+  shard_.Step(0, 1);
+  ASSERT_OK(Call(shard_.parameters(), &v1::ParameterService::Stub::Push,
+                 ServedShard::PushRequest(1, 1, 1)));
+
+  EXPECT_THAT(
+      Call(shard_.control(), &Stub::TakeAndApply, shard_.TakeRequest(0)),
+      StatusIs(kPrecondition));
+  EXPECT_THAT(
+      Call(shard_.control(), &Stub::TakeAndApply, shard_.TakeRequest(3)),
+      StatusIs(kPrecondition));
+
+  for (int i = 0; i < 2; ++i) {
+    auto taken =
+        Call(shard_.control(), &Stub::TakeAndApply, shard_.TakeRequest(1));
+    ASSERT_OK(taken);
+    EXPECT_TRUE(taken->prepared());
+    EXPECT_EQ(taken->attempt(), 1);
+  }
+}
+
+TEST_F(ShardControlStepsTest, CommitOfCompatibleModeNeedsEveryPart) {
+  ServedShard shard(/*task_index=*/0, SyncMode::kCompatible);
+  shard.Open();
+
+  EXPECT_THAT(Call(shard.control(), &Stub::Commit, shard.CommitRequest(1, 0)),
+              StatusIs(kPrecondition));
+
+  // The one token there is was issued at the start: none of step 1.
+  auto first = Call(shard.sync(), &v1::SyncService::Stub::TakeToken,
+                    ServedShard::TokenRequest(0, 0));
+  auto next = std::async(std::launch::async, [&] {
+    return Call(shard.sync(), &v1::SyncService::Stub::TakeToken,
+                ServedShard::TokenRequest(1, 0));
+  });
+  while (next.wait_for(std::chrono::milliseconds(1)) !=
+         std::future_status::ready) {
+    shard.AnswerWaits();
+  }
+  ASSERT_OK(first);
+  EXPECT_EQ(first->step(), 0);
+  auto waited = next.get();
+  ASSERT_OK(waited);
+  EXPECT_EQ(waited->outcome(), v1::TOKEN_WAIT);
+
+  shard.Step(0, 2);
+  EXPECT_THAT(shard.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
+}
+
+TEST_F(ShardControlStepsTest, OnlyServerZeroHasTokensToClose) {
+  ServedShard shard(/*task_index=*/1);
+  shard.Open();
+  v1::CloseTokensRequest close;
+  *close.mutable_chief() = shard.Chief();
+
+  EXPECT_THAT(Call(shard.control(), &Stub::CloseTokens, close),
+              StatusIs(kPrecondition, HasSubstr("ps 0")));
+}
+
+TEST_F(ShardControlStepsTest, SnapshotStaysAsItWas) {
+  shard_.Open();
+  shard_.Step(0, 1);
+  v1::BeginSnapshotRequest begin;
+  *begin.mutable_chief() = shard_.Chief();
+  auto begun = Call(shard_.control(), &Stub::BeginSnapshot, begin);
+  ASSERT_OK(begun);
+  EXPECT_EQ(begun->global_step(), 1);
+  auto before = Call(shard_.control(), &Stub::ReadSnapshot, ReadRequest());
+
+  shard_.Step(1, 1);
+
+  auto after = Call(shard_.control(), &Stub::ReadSnapshot, ReadRequest());
+  ASSERT_OK(before);
+  ASSERT_OK(after);
+  EXPECT_EQ(after->header().global_step(), 1);
+  EXPECT_EQ(after->payload(), before->payload());
+}
+
+TEST_F(ShardControlStepsTest, SnapshotThatIsNotThereIsNotRead) {
+  shard_.Open();
+  EXPECT_THAT(Call(shard_.control(), &Stub::ReadSnapshot, ReadRequest()),
+              StatusIs(kPrecondition));
+  v1::BeginSnapshotRequest begin;
+  *begin.mutable_chief() = shard_.Chief();
+  ASSERT_OK(Call(shard_.control(), &Stub::BeginSnapshot, begin));
+  v1::ReadSnapshotRequest slot = ReadRequest();
+  slot.mutable_selector()->set_tensor(1);
+
+  v1::ReadSnapshotRequest beyond = ReadRequest();
+  beyond.mutable_selector()->mutable_parts()->set_first_part(1);
+  v1::EndSnapshotRequest end;
+  *end.mutable_chief() = shard_.Chief();
+
+  EXPECT_THAT(Call(shard_.control(), &Stub::ReadSnapshot, slot),
+              StatusIs(kInvalid));
+  EXPECT_THAT(Call(shard_.control(), &Stub::ReadSnapshot, beyond),
+              StatusIs(kInvalid));
+  EXPECT_OK(Call(shard_.control(), &Stub::ReadSnapshot, ReadRequest()));
+
+  EXPECT_OK(Call(shard_.control(), &Stub::EndSnapshot, end));
+  EXPECT_OK(Call(shard_.control(), &Stub::EndSnapshot, end));
+  EXPECT_THAT(Call(shard_.control(), &Stub::ReadSnapshot, ReadRequest()),
+              StatusIs(kPrecondition));
+}
+
+}  // namespace
+}  // namespace lockstep::testing
