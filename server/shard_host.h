@@ -27,7 +27,8 @@ class ShardHost {
     int task_index = 0;
     uint64_t incarnation = 0;
     std::string state_dir;
-    std::function<void(int part)> part_returned;  // as ShardState::Options
+    // As ShardState::Options.
+    std::function<void(int part)> part_returned = nullptr;
   };
 
   explicit ShardHost(const Options& options) : options_(options) {}

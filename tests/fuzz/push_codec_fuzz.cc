@@ -152,7 +152,7 @@ void Check(absl::string_view bytes, uint8_t how, uint8_t kind) {
     case 2:
       return CheckTensors<v1::PullResponse, v1::PullHeader>(bytes, how);
     case 3:
-      return CheckMessage<v1::PushResponse>(bytes, how);
+      return CheckTensors<v1::PushResponse, v1::PushResult>(bytes, how);
     case 4:
       return CheckTensors<v1::WritePartsRequest, v1::WritePartsHeader>(bytes,
                                                                        how);

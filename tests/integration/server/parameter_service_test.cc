@@ -60,9 +60,26 @@ TEST_F(ParameterServiceTest, PushedStepIsNotSeenBeforeItsCommit) {
   auto pushed = Push(ServedShard::PushRequest(0, 1, 1));
 
   ASSERT_OK(pushed);
-  EXPECT_THAT(pushed->outcomes(),
+  EXPECT_THAT(pushed->header().outcomes(),
               ElementsAre(v1::ACCEPTED, v1::ACCEPTED, v1::ACCEPTED));
   EXPECT_THAT(shard_.Values(), kInitial);
+}
+
+TEST_F(ParameterServiceTest,
+       PushThatAsksIsAnsweredWithWhatACommitMakesTheValues) {
+  shard_.Open();
+  v1::PushRequest request = ServedShard::PushRequest(0, 1, 1);
+  request.mutable_header()->set_return_values(true);
+
+  auto pushed = Push(request);
+  ASSERT_OK(pushed);
+  EXPECT_THAT(shard_.Values(), kInitial);
+  shard_.Step(0, 1);
+
+  auto pulled = Pull(ServedShard::PullRequest(1));
+  ASSERT_OK(pulled);
+  EXPECT_EQ(pushed->payload(), pulled->payload());
+  EXPECT_THAT(shard_.Values(), kStepped);
 }
 
 TEST_F(ParameterServiceTest, RepeatedPushCountsOnce) {
@@ -73,7 +90,7 @@ TEST_F(ParameterServiceTest, RepeatedPushCountsOnce) {
   auto again = Push(ServedShard::PushRequest(0, 1, 100));
 
   ASSERT_OK(again);
-  EXPECT_THAT(again->outcomes(), Each(v1::DUPLICATE));
+  EXPECT_THAT(again->header().outcomes(), Each(v1::DUPLICATE));
   shard_.Step(0, 1);
   EXPECT_THAT(shard_.Values(), kStepped);
 }
@@ -85,8 +102,8 @@ TEST_F(ParameterServiceTest, LatePushIsStaleAndChangesNothing) {
   auto late = Push(ServedShard::PushRequest(0, 1, 100));
 
   ASSERT_OK(late);
-  EXPECT_THAT(late->outcomes(), Each(v1::STALE));
-  EXPECT_EQ(late->server_step(), 1);
+  EXPECT_THAT(late->header().outcomes(), Each(v1::STALE));
+  EXPECT_EQ(late->header().server_step(), 1);
   EXPECT_THAT(shard_.Values(), kStepped);
 }
 
@@ -335,10 +352,10 @@ TEST_F(CompatibleParameterServiceTest, GradientCountsOnceAndOnlyForItsStep) {
   ASSERT_OK(first);
   ASSERT_OK(again);
   ASSERT_OK(late);
-  EXPECT_THAT(first->outcomes(), Each(v1::ACCEPTED));
-  EXPECT_THAT(again->outcomes(), Each(v1::DUPLICATE));
-  EXPECT_THAT(late->outcomes(), Each(v1::STALE));
-  EXPECT_EQ(late->server_step(), 1);
+  EXPECT_THAT(first->header().outcomes(), Each(v1::ACCEPTED));
+  EXPECT_THAT(again->header().outcomes(), Each(v1::DUPLICATE));
+  EXPECT_THAT(late->header().outcomes(), Each(v1::STALE));
+  EXPECT_EQ(late->header().server_step(), 1);
   EXPECT_THAT(shard_.Values(), kStepped);
 }
 

@@ -136,9 +136,31 @@ TEST_F(PushCodecTest, AnswerHasOneOutcomeForEachPart) {
 
   ASSERT_OK(DecodeMessage(buffer, response));
 
-  EXPECT_THAT(response.outcomes(), ElementsAre(v1::ACCEPTED, v1::STALE,
-                                               v1::DUPLICATE, v1::SUPERSEDED));
-  EXPECT_EQ(response.server_step(), 12);
+  EXPECT_THAT(
+      response.header().outcomes(),
+      ElementsAre(v1::ACCEPTED, v1::STALE, v1::DUPLICATE, v1::SUPERSEDED));
+  EXPECT_EQ(response.header().server_step(), 12);
+}
+
+TEST_F(PushCodecTest, ValuesFollowTheHeaderInOrderAndAreLetGoOnceSent) {
+  auto large = std::make_shared<std::string>(10000, 'l');
+  auto small = std::make_shared<std::string>("small");
+  const auto lent = [](const std::shared_ptr<std::string>& text) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(text->data());
+    return LentBytes{{bytes, text->size()}, text};
+  };
+  PushAnswer answer;
+  answer.values = {lent(small), lent(large), lent(small), lent(small)};
+
+  grpc::ByteBuffer buffer = EncodePushAnswer(std::move(answer));
+  v1::PushResponse response;
+  ASSERT_OK(DecodeMessage(buffer, response));
+
+  EXPECT_EQ(response.payload(), *small + *large + *small + *small);
+  EXPECT_EQ(small.use_count(), 1);
+  EXPECT_EQ(large.use_count(), 2);
+  buffer.Clear();
+  EXPECT_EQ(large.use_count(), 1);
 }
 
 }  // namespace
