@@ -1,10 +1,13 @@
 #include "chief/shard_control_client.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "chief/retry_schedule.h"
 #include "common/grpc_channel.h"
 #include "common/grpc_status.h"
 #include "common/grpc_tensor_codec.h"
@@ -24,6 +27,25 @@ constexpr absl::Duration kSetupDeadline = absl::Seconds(60);
 
 void Prepare(grpc::ClientContext& context, absl::Duration deadline) {
   context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+}
+
+// Makes a setup call again while the server is not up, or has not yet read the
+// chief's answer to its registration.
+absl::Status CallUntilUp(
+    absl::Duration limit,
+    const std::function<grpc::Status(grpc::ClientContext*)>& call) {
+  const absl::Time deadline = absl::Now() + limit;
+  absl::Duration pause = RetrySchedule::kFirstPause;
+  while (true) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(deadline));
+    const absl::Status status = FromGrpcStatus(call(&context));
+    if (!absl::IsUnavailable(status) || absl::Now() + pause >= deadline) {
+      return status;
+    }
+    absl::SleepFor(pause);
+    pause = std::min(2 * pause, RetrySchedule::kLongestPause);
+  }
 }
 
 }  // namespace
@@ -79,21 +101,19 @@ v1::ChiefIdentity ShardControlClient::Chief() const {
 }
 
 absl::StatusOr<uint64_t> ShardControlClient::TakeEpoch() {
-  grpc::ClientContext context;
-  Prepare(context, kCallDeadline);
   v1::TakeEpochRequest request;
   v1::TakeEpochResponse response;
   *request.mutable_chief() = Chief();
   LOCKSTEP_RETURN_IF_ERROR(
-      FromGrpcStatus(stub_->TakeEpoch(&context, request, &response)));
+      CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
+        return stub_->TakeEpoch(context, request, &response);
+      }));
   return response.epoch();
 }
 
 absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
     const JobConfig& job, const Plan& plan,
     absl::Span<const PlannedPart> parts) {
-  grpc::ClientContext context;
-  Prepare(context, kSetupDeadline);
   v1::CreateShardRequest request;
   v1::CreateShardResponse response;
   *request.mutable_chief() = Chief();
@@ -103,7 +123,9 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
   }
   for (const PlannedPart& part : parts) *request.add_parts() = ToProto(part);
   LOCKSTEP_RETURN_IF_ERROR(
-      FromGrpcStatus(stub_->CreateShard(&context, request, &response)));
+      CallUntilUp(kSetupDeadline, [&](grpc::ClientContext* context) {
+        return stub_->CreateShard(context, request, &response);
+      }));
   return Created{{response.slots().begin(), response.slots().end()},
                  {response.scalars().begin(), response.scalars().end()}};
 }
@@ -139,14 +161,14 @@ absl::Status ShardControlClient::WriteParts(int first_part, int num_parts,
 
 absl::Status ShardControlClient::Activate(int64_t global_step,
                                           const std::vector<float>& scalars) {
-  grpc::ClientContext context;
-  Prepare(context, kCallDeadline);
   v1::ActivateRequest request;
   v1::ActivateResponse response;
   *request.mutable_chief() = Chief();
   request.set_global_step(global_step);
   request.mutable_scalars()->Assign(scalars.begin(), scalars.end());
-  return FromGrpcStatus(stub_->Activate(&context, request, &response));
+  return CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
+    return stub_->Activate(context, request, &response);
+  });
 }
 
 void ShardControlClient::TakeAndApply(int64_t step, TakeCallback callback) {

@@ -24,7 +24,8 @@ namespace lockstep {
 
 // ShardControlClient steers one server in the name of the chief.
 //
-// Setup calls wait for the server, until their deadline, and may be repeated.
+// Setup calls (TakeEpoch, CreateShard, Activate) wait for a server that is not
+// up yet, until their deadline. They and the others may be repeated.
 // The calls of a step return at once and report through a callback, once each;
 // they end within `kCallDeadline` whatever happens, and before the client does.
 //

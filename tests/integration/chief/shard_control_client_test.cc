@@ -41,6 +41,20 @@ class ParkingService final : public v1::ShardControlService::CallbackService {
     return Park();
   }
 
+  grpc::ServerUnaryReactor* TakeEpoch(
+      grpc::CallbackServerContext* context,
+      const v1::TakeEpochRequest* /*request*/,
+      v1::TakeEpochResponse* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    if (++epochs_asked_ < 3) {
+      reactor->Finish({grpc::StatusCode::UNAVAILABLE, "not yet registered"});
+      return reactor;
+    }
+    response->set_epoch(7);
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
   // Returns once `calls` have come in.
   void WaitFor(int calls) {
     while (parked_ < calls) absl::SleepFor(absl::Milliseconds(1));
@@ -53,6 +67,7 @@ class ParkingService final : public v1::ShardControlService::CallbackService {
   }
 
   std::atomic<int> parked_ = 0;
+  std::atomic<int> epochs_asked_ = 0;
 };
 
 // What callbacks saw. The client goes before it.
@@ -105,6 +120,10 @@ class ShardControlClientTest : public ::testing::Test {
   ParkingService service_;
   std::unique_ptr<GrpcServer> server_;
 };
+
+TEST_F(ShardControlClientTest, SetupWaitsForAServerThatIsNotUpYet) {
+  EXPECT_THAT(Client()->TakeEpoch(), IsOkAndHolds(7u));
+}
 
 TEST_F(ShardControlClientTest, DestructionEndsParkedCallsPromptly) {
   auto client = Client();
