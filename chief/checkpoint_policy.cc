@@ -1,5 +1,7 @@
 #include "chief/checkpoint_policy.h"
 
+#include <limits>
+
 namespace lockstep {
 
 bool CheckpointPolicy::Due(int64_t step, absl::Time now) const {
@@ -7,6 +9,13 @@ bool CheckpointPolicy::Due(int64_t step, absl::Time now) const {
   if (config_.every_steps > 0 && step % config_.every_steps == 0) return true;
   return config_.every > absl::ZeroDuration() &&
          now - last_time_ >= config_.every;
+}
+
+int64_t CheckpointPolicy::NextDueStep(int64_t step) const {
+  if (config_.directory.empty() || config_.every_steps <= 0) {
+    return std::numeric_limits<int64_t>::max();
+  }
+  return (step / config_.every_steps + 1) * config_.every_steps;
 }
 
 void CheckpointPolicy::Saved(int64_t step, absl::Time now) {

@@ -19,6 +19,9 @@ class CheckpointPolicy {
   bool Due(int64_t step, absl::Time now) const;
   void Saved(int64_t step, absl::Time now);
 
+  // The first step after `step` at which one is due whatever the time.
+  int64_t NextDueStep(int64_t step) const;
+
  private:
   const CheckpointConfig config_;
   int64_t last_step_;

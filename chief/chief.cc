@@ -15,6 +15,8 @@
 namespace lockstep {
 namespace {
 
+// Enough for a server to go on while the chief's next word is on its way.
+constexpr int64_t kGrantedSteps = 8;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // How long something may be missing before the log says so, and how often it
 // says so again.
@@ -245,7 +247,8 @@ absl::Status Chief::Handle(Event event) {
 
 absl::Status Chief::NextStep() {
   const int64_t step = loop_->step();
-  if (step > 0 && policy_->Due(step, clock_.Now()) && step < job_.train_steps) {
+  if (step > 0 && step >= granted_until_ && step < job_.train_steps &&
+      policy_->Due(step, clock_.Now())) {
     if (checkpoint_running_) {
       spdlog::warn("step {}: no checkpoint, the one before is being written",
                    step);
@@ -254,6 +257,7 @@ absl::Status Chief::NextStep() {
     }
   }
   if (step >= job_.train_steps) return absl::OkStatus();
+  Grant();
   step_began_ = clock_.Now();
   server_waits_.assign(servers_.size(), "its update");
   announced_.clear();
@@ -261,12 +265,26 @@ absl::Status Chief::NextStep() {
   return absl::OkStatus();
 }
 
+bool Chief::HasToPause() const {
+  return !StopRequested().ok() ||
+         (!checkpoint_running_ && policy_->Due(loop_->step(), clock_.Now()));
+}
+
+void Chief::Grant() {
+  if (job_.mode != SyncMode::kStrict || servers_.size() > 1) return;
+  const int64_t step = loop_->step();
+  if (step < granted_until_ && HasToPause()) return;
+  granted_until_ = std::min(
+      {step + kGrantedSteps, policy_->NextDueStep(step), job_.train_steps});
+}
+
 void Chief::Ask(const SyncLoop::Actions& actions) {
   const int64_t step = loop_->step();
   for (int server : actions.takes) {
     servers_.server(server).TakeAndApply(
-        step, [this, server, step](absl::Status status,
-                                   const v1::TakeAndApplyResponse& response) {
+        step, granted_until_,
+        [this, server, step](absl::Status status,
+                             const v1::TakeAndApplyResponse& response) {
           events_.Push(TakeDone{server, step, std::move(status), response});
         });
   }
@@ -292,6 +310,10 @@ absl::Status Chief::OnTake(const TakeDone& done) {
   if (done.step != loop_->step()) return absl::OkStatus();
   if (!done.status.ok()) return OnTakeFailed(done);
   retries_.Answered(done.server);
+  if (done.response.committed_step() > done.step) {
+    loop_->OnCommittedByServer(done.response.committed_step());
+    return Stepped();
+  }
   if (done.response.prepared()) {
     server_waits_[done.server].clear();
     Ask(loop_->OnPrepared(done.server, done.step, done.response.attempt()));
@@ -323,10 +345,7 @@ absl::Status Chief::OnCommit(const CommitDone& done) {
     retries_.Answered(0);
     loop_->OnCommitted(done.step);
     committed_attempt_ = done.attempt;
-    board_.Stepped(done.step, clock_.Now());
-    board_.SetWaits({});
-    LOCKSTEP_RETURN_IF_ERROR(StopRequested());
-    return NextStep();
+    return Stepped();
   }
   if (absl::IsFailedPrecondition(done.status)) {
     retries_.Answered(0);
@@ -341,6 +360,15 @@ absl::Status Chief::OnCommit(const CommitDone& done) {
   }
   return absl::Status(done.status.code(),
                       absl::StrCat("ps 0: ", done.status.message()));
+}
+
+absl::Status Chief::Stepped() {
+  board_.Stepped(loop_->step(), clock_.Now());
+  board_.SetWaits({});
+  if (loop_->step() >= granted_until_) {
+    LOCKSTEP_RETURN_IF_ERROR(StopRequested());
+  }
+  return NextStep();
 }
 
 absl::Status Chief::Tick() {

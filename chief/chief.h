@@ -94,12 +94,17 @@ class Chief {
   absl::Status OnTake(const TakeDone& done);
   absl::Status OnTakeFailed(const TakeDone& done);
   absl::Status OnCommit(const CommitDone& done);
+  // The loop is between steps after a commit.
+  absl::Status Stepped();
   void OnCheckpoint(const CheckpointDone& done);
   void Ask(const SyncLoop::Actions& actions);
   // Asks servers again whose calls failed a while ago.
   void AskAgain();
   // Between steps: begins the next one, unless training is over.
   absl::Status NextStep();
+  // Whether the steps granted to the server are to be the last ones for now.
+  bool HasToPause() const;
+  void Grant();
 
   // What has to be done every now and then: leases, waits, limits.
   absl::Status Tick();
@@ -141,6 +146,9 @@ class Chief {
   std::optional<SyncLoop::CommitAction> commit_again_;
   std::optional<CheckpointPolicy> policy_;
   int64_t committed_attempt_ = 0;
+  // Up to here a server that is alone commits by itself. What needs the job to
+  // stand still at a step boundary waits until that step is reached.
+  int64_t granted_until_ = 0;
   absl::Time step_began_ = absl::InfinitePast();
   absl::Time last_report_ = absl::InfinitePast();
   std::vector<std::string> server_waits_;  // by server; empty: prepared

@@ -171,11 +171,13 @@ absl::Status ShardControlClient::Activate(int64_t global_step,
   });
 }
 
-void ShardControlClient::TakeAndApply(int64_t step, TakeCallback callback) {
+void ShardControlClient::TakeAndApply(int64_t step, int64_t commit_until,
+                                      TakeCallback callback) {
   auto owned = std::make_unique<
       StepCall<v1::TakeAndApplyRequest, v1::TakeAndApplyResponse>>();
   *owned->request.mutable_chief() = Chief();
   owned->request.set_step(step);
+  owned->request.set_commit_until(commit_until);
   owned->callback = std::move(callback);
   auto* call = Keep(std::move(owned));
   stub_->async()->TakeAndApply(

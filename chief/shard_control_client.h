@@ -63,7 +63,8 @@ class ShardControlClient final : public ShardAccess {
                           absl::Span<const char> bytes) override;
   absl::Status Activate(int64_t global_step, const std::vector<float>& scalars);
 
-  void TakeAndApply(int64_t step, TakeCallback callback)
+  // `commit_until`: as in TakeAndApplyRequest.
+  void TakeAndApply(int64_t step, int64_t commit_until, TakeCallback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Commit(int64_t step, int64_t attempt, CommitCallback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -55,6 +55,12 @@ void SyncLoop::OnCommitted(int64_t step) {
   phase_ = Phase::kBetween;
 }
 
+void SyncLoop::OnCommittedByServer(int64_t step) {
+  if (phase_ != Phase::kTaking || step <= step_) return;
+  step_ = step;
+  phase_ = Phase::kBetween;
+}
+
 SyncLoop::Actions SyncLoop::OnCommitRefused() {
   if (phase_ != Phase::kCommitting) return {};
   return Begin();

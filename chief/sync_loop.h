@@ -44,6 +44,10 @@ class SyncLoop {
   // between steps.
   void OnCommitted(int64_t step);
 
+  // ps task 0, alone in the job, has committed steps up to `step` by itself;
+  // the loop is between steps.
+  void OnCommittedByServer(int64_t step);
+
   // ps task 0 refused the commit because a newer attempt has begun.
   Actions OnCommitRefused();
 

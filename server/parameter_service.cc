@@ -38,8 +38,7 @@ absl::Status ParameterService::HandlePush(const grpc::ByteBuffer& request,
                             ToPush(header, payload, *shard));
   LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
                             shard->engine().AddPush(ticket, std::move(push)));
-  Finish(std::move(answers.pushes));
-  if (!answers.takes.empty()) takes_ready_(answers.takes);
+  ready_(*shard, std::move(answers));
   return absl::OkStatus();
 }
 

@@ -21,16 +21,14 @@ class ParameterService final
           v1::ParameterService::WithRawCallbackMethod_Pull<
               v1::ParameterService::Service>> {
  public:
-  using TakesReady = std::function<void(const std::vector<TakeAnswer>&)>;
+  using Ready = std::function<void(Shard&, ShardAnswers)>;
 
   ParameterService(ShardHost& host, const Clock& clock)
       : host_(host), clock_(clock) {}
 
-  // Where to send what pushes make ready for the chief. Call it before
+  // Where to send what pushes make ready, pushes included. Call it before
   // serving.
-  void set_takes_ready(TakesReady takes_ready) {
-    takes_ready_ = std::move(takes_ready);
-  }
+  void set_ready(Ready ready) { ready_ = std::move(ready); }
 
   grpc::ServerUnaryReactor* Push(grpc::CallbackServerContext* context,
                                  const grpc::ByteBuffer* request,
@@ -52,7 +50,7 @@ class ParameterService final
 
   ShardHost& host_;
   const Clock& clock_;
-  TakesReady takes_ready_;
+  Ready ready_;
   PendingCalls<grpc::ByteBuffer> pushes_;
 };
 

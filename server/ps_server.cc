@@ -78,7 +78,7 @@ void PsServer::UpdateReturnedParts() {
     if (!part.has_value()) continue;
     if (*part == kNoPart) return;
     if (auto shard = host_.shard(); shard.ok()) {
-      control_.Finish((*shard)->engine().PartReturned(*part));
+      control_.Finish(**shard, (*shard)->engine().PartReturned(*part));
     }
   }
 }

@@ -52,14 +52,26 @@ absl::StatusOr<std::vector<PartSpec>> ToParts(
   return parts;
 }
 
+// Workers of the step at hand, for reports. Where all are members from the
+// start, what tells them apart is who has pushed.
+std::vector<int> SetSoFar(Shard& shard) {
+  const JobConfig& job = shard.job();
+  if (shard.gate() == nullptr) return {};
+  return job.mode == SyncMode::kStrict &&
+                 job.total_num_replicas == job.replicas_to_aggregate
+             ? shard.engine().Contributors()
+             : shard.gate()->Members();
+}
+
 }  // namespace
 
 ShardControlService::ShardControlService(ShardHost& host,
                                          ParameterService& parameters,
                                          SyncService& sync, const Clock& clock)
     : host_(host), parameters_(parameters), sync_(sync), clock_(clock) {
-  parameters_.set_takes_ready(
-      [this](const std::vector<TakeAnswer>& answers) { FinishTakes(answers); });
+  parameters_.set_ready([this](Shard& shard, ShardAnswers answers) {
+    Finish(shard, std::move(answers));
+  });
 }
 
 absl::Status ShardControlService::Check(const v1::ChiefIdentity& chief) {
@@ -187,36 +199,43 @@ absl::Status ShardControlService::HandleTake(
     const v1::TakeAndApplyRequest& request, uint64_t ticket) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(request.chief()));
+  shard->Grant(request.commit_until());
+  const int64_t step = shard->engine().step();
+  if (shard->gate() != nullptr && step > request.step() &&
+      step <= request.commit_until()) {
+    FinishTakes({{ticket, true, 0, absl::OkStatus()}}, step);
+    return absl::OkStatus();
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
                             shard->engine().Take(ticket, request.step()));
-  Finish(answers);
+  Finish(*shard, std::move(answers));
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<StepGate::Answer>> ShardControlService::CommitStep(
+    Shard& shard, int64_t step, int64_t attempt) {
+  LOCKSTEP_RETURN_IF_ERROR(shard.engine().CheckCommit(step, attempt));
+  std::vector<StepGate::Answer> tokens;
+  // The gate refuses an attempt that has been given up, so it goes first; its
+  // tokens go out after the values have been committed.
+  if (shard.gate() != nullptr) {
+    LOCKSTEP_ASSIGN_OR_RETURN(tokens, shard.gate()->Commit(step, attempt));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(shard.engine().Commit(step, attempt).status());
+  return tokens;
 }
 
 absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
                                                v1::CommitResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(request.chief()));
-  LOCKSTEP_RETURN_IF_ERROR(
-      shard->engine().CheckCommit(request.step(), request.attempt()));
-  StepGate* gate = shard->gate();
-  if (gate != nullptr) {
-    for (int worker : gate->Members()) response.add_workers(worker);
-    // The gate refuses an attempt that has been given up, so it goes first;
-    // its tokens go out after the values have been committed.
-    LOCKSTEP_ASSIGN_OR_RETURN(std::vector<StepGate::Answer> tokens,
-                              gate->Commit(request.step(), request.attempt()));
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        ShardAnswers answers,
-        shard->engine().Commit(request.step(), request.attempt()));
-    Finish(answers);
-    sync_.Finish(tokens);
-  } else {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        ShardAnswers answers,
-        shard->engine().Commit(request.step(), request.attempt()));
-    Finish(answers);
-  }
+  std::vector<int> members;
+  if (shard->gate() != nullptr) members = shard->gate()->Members();
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<StepGate::Answer> tokens,
+      CommitStep(*shard, request.step(), request.attempt()));
+  sync_.Finish(tokens);
+  for (int worker : members) response.add_workers(worker);
   response.set_global_step(shard->engine().step());
   return absl::OkStatus();
 }
@@ -242,10 +261,10 @@ absl::Status ShardControlService::HandleExpireWorker(
     attempt = expired.attempt;
     response.set_held_announcement(expired.held_announcement);
     response.set_held_token(expired.held_token);
-    Finish(shard->engine().StartAttempt(step, attempt));
+    Finish(*shard, shard->engine().StartAttempt(step, attempt));
     sync_.Finish(expired.answers);
   } else {
-    Finish(shard->engine().StartAttempt(step, attempt));
+    Finish(*shard, shard->engine().StartAttempt(step, attempt));
   }
   response.set_step(step);
   response.set_attempt(attempt);
@@ -266,6 +285,7 @@ absl::Status ShardControlService::HandleBeginSnapshot(
     v1::BeginSnapshotResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(request.chief()));
+  shard->Grant(0);
   LOCKSTEP_ASSIGN_OR_RETURN(int64_t step, shard->BeginSnapshot());
   response.set_global_step(step);
   for (float scalar : shard->SnapshotScalars()) response.add_scalars(scalar);
@@ -332,17 +352,32 @@ grpc::ServerUnaryReactor* ShardControlService::CloseTokens(
   return Answer(context, HandleCloseTokens(*request));
 }
 
-void ShardControlService::Finish(ShardAnswers answers) {
+void ShardControlService::Finish(Shard& shard, ShardAnswers answers) {
+  int64_t committed_step = 0;
+  std::vector<StepGate::Answer> tokens;
+  if (answers.prepared.has_value() &&
+      shard.MayCommit(answers.prepared->step + 1)) {
+    auto committed = CommitStep(shard, answers.prepared->step + 1,
+                                answers.prepared->attempt);
+    // Otherwise the chief's own commit will show what is wrong.
+    if (committed.ok()) {
+      tokens = *std::move(committed);
+      committed_step = answers.prepared->step + 1;
+    }
+  }
   parameters_.Finish(std::move(answers.pushes));
-  FinishTakes(answers.takes);
+  sync_.Finish(tokens);
+  FinishTakes(answers.takes, committed_step);
 }
 
-void ShardControlService::FinishTakes(const std::vector<TakeAnswer>& answers) {
+void ShardControlService::FinishTakes(const std::vector<TakeAnswer>& answers,
+                                      int64_t committed_step) {
   for (const TakeAnswer& answer : answers) {
     auto call = takes_.Take(answer.ticket);
     if (!call.has_value()) continue;
     call->response->set_prepared(answer.prepared);
     call->response->set_attempt(answer.attempt);
+    call->response->set_committed_step(committed_step);
     call->reactor->Finish(ToGrpcStatus(answer.status));
   }
 }
@@ -354,10 +389,8 @@ void ShardControlService::AnswerOld(absl::Time now) {
     if (auto shard = host_.shard(); shard.ok()) {
       (*shard)->engine().CancelTake(ticket);
       call->response->set_waits_for((*shard)->engine().WaitsFor());
-      if ((*shard)->gate() != nullptr) {
-        for (int worker : (*shard)->gate()->Members()) {
-          call->response->add_announced_workers(worker);
-        }
+      for (int worker : SetSoFar(**shard)) {
+        call->response->add_announced_workers(worker);
       }
     }
     call->reactor->Finish(grpc::Status::OK);

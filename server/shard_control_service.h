@@ -83,8 +83,9 @@ class ShardControlService final : public shard_control_internal::Base {
   // called now and then.
   void AnswerOld(absl::Time now);
 
-  // Answers what became ready, workers and chief.
-  void Finish(ShardAnswers answers);
+  // Answers what became ready in a shard, workers and chief; first commits
+  // what is prepared, if the chief has granted that.
+  void Finish(Shard& shard, ShardAnswers answers);
 
   // Ends all waits, because this process ends.
   void CancelAll(const absl::Status& why);
@@ -112,7 +113,13 @@ class ShardControlService final : public shard_control_internal::Base {
                                   grpc::ByteBuffer& response);
   absl::Status HandleCloseTokens(const v1::CloseTokensRequest& request);
 
-  void FinishTakes(const std::vector<TakeAnswer>& answers);
+  // Commits a prepared step. Tokens that are out then are for the caller to
+  // send.
+  absl::StatusOr<std::vector<StepGate::Answer>> CommitStep(Shard& shard,
+                                                           int64_t step,
+                                                           int64_t attempt);
+  void FinishTakes(const std::vector<TakeAnswer>& answers,
+                   int64_t committed_step);
   ShardHost& host_;
   ParameterService& parameters_;
   SyncService& sync_;

@@ -28,6 +28,7 @@ absl::Status ShardHost::CheckJob(const std::string& job_id) const {
 absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
+  if (shard_ != nullptr) shard_->Grant(0);  // it was the old chief's word
   return ++epoch_;
 }
 

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_SERVER_SHARD_SHARD_H_
 #define LOCKSTEP_SERVER_SHARD_SHARD_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -56,6 +57,10 @@ class Shard {
     std::vector<LentBytes> parts;
   };
 
+  // Up to which step the shard may be committed without the chief.
+  void Grant(int64_t commit_until) { granted_until_ = commit_until; }
+  bool MayCommit(int64_t step) const { return step <= granted_until_; }
+
   // Lends the values of parts, strict mode: of one step, the newest committed
   // one, which is at least `step`.
   //
@@ -101,6 +106,8 @@ class Shard {
   const std::unique_ptr<ShardState> state_;
   std::unique_ptr<ShardEngine> engine_;
   std::unique_ptr<StepGate> gate_;
+
+  std::atomic<int64_t> granted_until_ = 0;
 
   mutable Mutex mutex_;
   std::optional<int64_t> activated_at_ ABSL_GUARDED_BY(mutex_);

@@ -10,6 +10,7 @@ void ShardAnswers::Append(ShardAnswers&& other) {
                 std::make_move_iterator(other.pushes.end()));
   takes.insert(takes.end(), std::make_move_iterator(other.takes.begin()),
                std::make_move_iterator(other.takes.end()));
+  if (other.prepared.has_value()) prepared = other.prepared;
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,12 @@ struct TakeAnswer {
 struct ShardAnswers {
   std::vector<PushAnswer> pushes;
   std::vector<TakeAnswer> takes;
+  // A step has just been prepared: the step after it can be committed.
+  struct Prepared {
+    int64_t step = 0;
+    int64_t attempt = 0;
+  };
+  std::optional<Prepared> prepared;
 
   void Append(ShardAnswers&& other);
 };
@@ -112,6 +119,10 @@ class ShardEngine {
 
   // Nobody reads any more what PartUpdater::ClaimNext() refused.
   virtual ShardAnswers PartReturned(int part) = 0;
+
+  // Workers whose gradients are in for every part that is still open, where
+  // the mode knows: for reports.
+  virtual std::vector<int> Contributors() const { return {}; }
 
   virtual int64_t step() const = 0;
 

@@ -185,6 +185,7 @@ void StrictShard::FinishPart(const Work& done, const absl::Status& status,
   if (!prepared()) return;
   const absl::Status marked = updater_.MarkPrepared(step_ + 1, attempt_);
   if (marked.ok()) {
+    answers.prepared = {step_, attempt_};
     AnswerTake(marked, answers);
   } else {
     Fail(marked, answers);
@@ -332,6 +333,23 @@ void StrictShard::LearnCommitted(int64_t step) {
 int64_t StrictShard::step() const {
   MutexLock lock(mutex_);
   return step_;
+}
+
+std::vector<int> StrictShard::Contributors() const {
+  MutexLock lock(mutex_);
+  std::map<int, int> parts_of;
+  int open = 0;
+  for (const Part& part : parts_) {
+    if (part.updated || part.updating) continue;
+    ++open;
+    for (const auto& [who, contribution] : part.collected)
+      ++parts_of[who.first];
+  }
+  std::vector<int> workers;
+  for (const auto& [worker, parts] : parts_of) {
+    if (parts == open) workers.push_back(worker);
+  }
+  return workers;
 }
 
 std::string StrictShard::WaitsFor() const {

@@ -59,6 +59,7 @@ class StrictShard final : public ShardEngine {
   ShardAnswers PartReturned(int part) override ABSL_LOCKS_EXCLUDED(mutex_);
   ShardAnswers StartAttempt(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<int> Contributors() const override ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t step() const override ABSL_LOCKS_EXCLUDED(mutex_);
   std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -1,5 +1,6 @@
 #include <chrono>
 #include <future>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -88,6 +89,85 @@ TEST_F(ShardControlStepsTest, TakeIsOfTheStepAtHandAndCanBeRepeated) {
     EXPECT_TRUE(taken->prepared());
     EXPECT_EQ(taken->attempt(), 1);
   }
+}
+
+// The chief's take with a grant, answered by the push that follows.
+class GrantedStepsTest : public ShardControlFixture {
+ protected:
+  void Push(int64_t step, int64_t attempt = 1) {
+    ASSERT_OK(Call(shard_.sync(), &v1::SyncService::Stub::Announce,
+                   ServedShard::AnnounceRequest(0, step)));
+    ASSERT_OK(Call(shard_.parameters(), &v1::ParameterService::Stub::Push,
+                   ServedShard::PushRequest(step, attempt, 2)));
+  }
+  absl::StatusOr<v1::TakeAndApplyResponse> Take(int64_t step,
+                                                int64_t commit_until) {
+    v1::TakeAndApplyRequest request = shard_.TakeRequest(step);
+    request.set_commit_until(commit_until);
+    return Call(shard_.control(), &Stub::TakeAndApply, request);
+  }
+  // The same for a take that has to wait; it is filed when this returns.
+  std::future<absl::StatusOr<v1::TakeAndApplyResponse>> StartTake(
+      int64_t step, int64_t commit_until) {
+    auto take = std::async(std::launch::async,
+                           [=, this] { return Take(step, commit_until); });
+    while (!(*shard_.host().shard())->MayCommit(commit_until)) {
+      std::this_thread::yield();
+    }
+    return take;
+  }
+};
+
+TEST_F(GrantedStepsTest, GrantedStepsAreCommittedWithoutTheChief) {
+  shard_.Open();
+  auto take = StartTake(0, 2);
+
+  Push(0);
+  EXPECT_THAT(shard_.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
+  Push(1);
+  auto token = Call(shard_.sync(), &v1::SyncService::Stub::TakeToken,
+                    ServedShard::TokenRequest(0, 1));
+
+  ASSERT_OK(token);
+  EXPECT_EQ(token->outcome(), v1::TOKEN);
+  EXPECT_EQ(token->step(), 2);
+  EXPECT_EQ(token->attempt(), 1);
+  auto taken = take.get();
+  ASSERT_OK(taken);
+  EXPECT_TRUE(taken->prepared());
+  EXPECT_GE(taken->committed_step(), 1);
+  auto late = Take(0, 2);
+  ASSERT_OK(late);
+  EXPECT_EQ(late->committed_step(), 2);
+}
+
+TEST_F(GrantedStepsTest, StepBeyondTheGrantIsLeftToTheChief) {
+  shard_.Open();
+  auto take = StartTake(0, 1);
+  Push(0);
+  ASSERT_OK(take.get());
+
+  Push(1);
+
+  EXPECT_THAT(shard_.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
+  auto taken = Take(1, 1);
+  ASSERT_OK(taken);
+  EXPECT_TRUE(taken->prepared());
+  EXPECT_EQ(taken->committed_step(), 0);
+  EXPECT_OK(Commit(2, 1));
+}
+
+TEST_F(GrantedStepsTest, NewChiefEndsWhatTheOldOneGranted) {
+  shard_.Open();
+  auto take = StartTake(0, 5);
+
+  ASSERT_OK(TakeEpoch());
+  Push(0);
+
+  EXPECT_THAT(shard_.Values(), ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 2, 2));
+  auto taken = take.get();
+  ASSERT_OK(taken);
+  EXPECT_EQ(taken->committed_step(), 0);
 }
 
 TEST_F(ShardControlStepsTest, CommitOfCompatibleModeNeedsEveryPart) {

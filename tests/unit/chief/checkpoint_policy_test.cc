@@ -1,5 +1,7 @@
 #include "chief/checkpoint_policy.h"
 
+#include <limits>
+
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -63,6 +65,16 @@ TEST(CheckpointPolicyTest, WithoutADirectoryNothingIsDue) {
   const CheckpointPolicy policy(config, 0, kStart);
 
   EXPECT_FALSE(policy.Due(1, kStart + absl::Hours(1)));
+}
+
+TEST(CheckpointPolicyTest, NextDueStepIsTheNextMultiple) {
+  const CheckpointPolicy policy(Config(10, absl::ZeroDuration()), 0, kStart);
+  const CheckpointPolicy timed(Config(0, absl::Seconds(1)), 0, kStart);
+
+  EXPECT_EQ(policy.NextDueStep(0), 10);
+  EXPECT_EQ(policy.NextDueStep(9), 10);
+  EXPECT_EQ(policy.NextDueStep(10), 20);
+  EXPECT_EQ(timed.NextDueStep(0), std::numeric_limits<int64_t>::max());
 }
 
 TEST(CheckpointPolicyTest, WithoutARuleNothingIsDue) {

@@ -129,6 +129,23 @@ TEST_F(SyncLoopTest, AnswersToACommitThatIsNotOutstandingDoNotCount) {
   EXPECT_THAT(loop_.OnPrepared(0, 5, 1), AsksNothing());
 }
 
+TEST(OneServerSyncLoopTest, StepsThatTheServerCommittedAreSkipped) {
+  SyncLoop loop(1, 3);
+  loop.OnCommittedByServer(9);
+  EXPECT_EQ(loop.step(), 3);
+  loop.Begin();
+
+  loop.OnCommittedByServer(3);
+  EXPECT_FALSE(loop.between_steps());
+  loop.OnCommittedByServer(6);
+
+  EXPECT_TRUE(loop.between_steps());
+  EXPECT_EQ(loop.step(), 6);
+  EXPECT_THAT(loop.Begin(), Takes(Only(0)));
+  EXPECT_THAT(loop.OnPrepared(0, 3, 1), AsksNothing());
+  EXPECT_THAT(loop.OnPrepared(0, 6, 1), Commits(7, 1));
+}
+
 TEST(OneServerSyncLoopTest, StepAfterStep) {
   SyncLoop loop(1, 0);
   for (int64_t step = 0; step < 10; ++step) {

@@ -108,6 +108,23 @@ TEST_F(StrictShardValuesTest, WorkerWithSeveralSharesGetsNoValues) {
   EXPECT_THAT(answers->pushes[0].values, IsEmpty());
 }
 
+TEST_F(StrictShardValuesTest, ContributorsAreThoseWhoseGradientsAreIn) {
+  EXPECT_THAT(shard_.Contributors(), IsEmpty());
+  Add(1);
+
+  EXPECT_THAT(shard_.Contributors(), ElementsAre(1));
+}
+
+TEST_F(StrictShardValuesTest, LastGradientSaysThatTheStepIsPrepared) {
+  EXPECT_FALSE(Add(0, 2).prepared.has_value());
+  const ShardAnswers answers = Add(1, 2);
+
+  ASSERT_TRUE(answers.prepared.has_value());
+  EXPECT_EQ(answers.prepared->step, 0);
+  EXPECT_EQ(answers.prepared->attempt, 2);
+  EXPECT_FALSE(Add(1, 2).prepared.has_value());
+}
+
 TEST_F(StrictShardValuesTest, PartThatIsBeingReadIsUpdatedOnceItIsNot) {
   Add(0);
   ShardAnswers lent = Add(1);
