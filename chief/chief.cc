@@ -424,7 +424,8 @@ bool Chief::InputEnded() const {
 }
 
 std::string Chief::MissingWorkers() const {
-  std::vector<std::string> missing;
+  std::vector<std::string> missing;  // those that are not there come first
+  std::vector<std::string> busy;
   for (const MembershipTable::Member& member : members_.Members()) {
     if (member.task.type != TaskType::kWorker) continue;
     const bool announced = std::find(announced_.begin(), announced_.end(),
@@ -436,10 +437,12 @@ std::string Chief::MissingWorkers() const {
     } else if (member.state != MembershipTable::State::kAlive) {
       absl::StrAppend(&text, " (gone)");
     } else {
-      absl::StrAppend(&text, " (", member.progress.activity, ")");
+      busy.push_back(absl::StrCat(text, " (", member.progress.activity, ")"));
+      continue;
     }
     missing.push_back(text);
   }
+  missing.insert(missing.end(), busy.begin(), busy.end());
   return absl::StrJoin(missing, ", ");
 }
 
