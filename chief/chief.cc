@@ -186,6 +186,8 @@ absl::Status Chief::WaitForMembers() {
 }
 
 absl::Status Chief::SetUp() {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckGradientType(board_.variables(), job_.gradient_wire_type));
   LOCKSTEP_ASSIGN_OR_RETURN(
       Plan plan,
       MakePlan(board_.variables(), servers_.size(), job_.max_part_bytes));

@@ -93,4 +93,17 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
   return plan;
 }
 
+absl::Status CheckGradientType(const std::vector<VariableSpec>& variables,
+                               GradientType gradient_wire_type) {
+  for (const VariableSpec& variable : variables) {
+    const absl::Status status =
+        GradientElementSize(variable.dtype, gradient_wire_type).status();
+    if (status.ok()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("gradient_wire_type, variable \"", variable.name,
+                     "\": ", status.message()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace lockstep

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/dtype.h"
 #include "common/plan.h"
 
 namespace lockstep {
@@ -19,6 +21,12 @@ namespace lockstep {
 //                     than an element
 absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
                               int num_servers, int64_t max_part_bytes);
+
+// Whether gradients of all variables can be written as the job says.
+//
+//   kInvalidArgument  names the first variable of which they cannot
+absl::Status CheckGradientType(const std::vector<VariableSpec>& variables,
+                               GradientType gradient_wire_type);
 
 }  // namespace lockstep
 

@@ -1,5 +1,7 @@
 #include "common/dtype.h"
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
@@ -36,6 +38,25 @@ absl::StatusOr<DType> ParseDType(std::string_view name) {
   return absl::InvalidArgumentError(
       absl::StrCat("dtype \"", absl::string_view(name.data(), name.size()),
                    "\" is not one of float16, float32, float64"));
+}
+
+std::string_view GradientTypeName(GradientType type) {
+  switch (type) {
+    case GradientType::kVariable:
+      return "VARIABLE";
+    case GradientType::kBFloat16:
+      return "BFLOAT16";
+  }
+  return "invalid";
+}
+
+absl::StatusOr<size_t> GradientElementSize(DType dtype, GradientType type) {
+  if (type == GradientType::kVariable) return ElementSize(dtype);
+  if (type == GradientType::kBFloat16 && dtype == DType::kFloat32) return 2;
+  return absl::InvalidArgumentError(
+      absl::StrCat("gradient type ", std::string(GradientTypeName(type)),
+                   " is not for a ", std::string(DTypeName(dtype)),
+                   " variable; BFLOAT16 is for float32, VARIABLE for all"));
 }
 
 }  // namespace lockstep

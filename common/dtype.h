@@ -25,6 +25,20 @@ std::string_view DTypeName(DType dtype);
 //   kInvalidArgument  not one of the three names
 absl::StatusOr<DType> ParseDType(std::string_view name);
 
+// GradientType is how the elements of a gradient are written on the wire.
+enum class GradientType : int {
+  kVariable = 0,  // as those of the variable
+  kBFloat16 = 1,  // see common/bfloat16.h
+};
+
+// As the job file spells it: "VARIABLE", "BFLOAT16".
+std::string_view GradientTypeName(GradientType type);
+
+// Bytes per element of a gradient of a variable.
+//
+//   kInvalidArgument  kBFloat16 of a variable that is not float32
+absl::StatusOr<size_t> GradientElementSize(DType dtype, GradientType type);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COMMON_DTYPE_H_

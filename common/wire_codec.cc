@@ -129,6 +129,25 @@ absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
   return plan;
 }
 
+absl::StatusOr<GradientType> FromProto(absl::string_view field,
+                                       v1::GradientType type) {
+  switch (type) {
+    case v1::GRADIENT_TYPE_UNSPECIFIED:
+    case v1::VARIABLE:
+      return GradientType::kVariable;
+    case v1::BFLOAT16:
+      return GradientType::kBFloat16;
+    default:
+      return absl::InvalidArgumentError(absl::StrCat(
+          field, " is the number ", static_cast<int>(type),
+          ", which has no name in this version; write VARIABLE or BFLOAT16"));
+  }
+}
+
+v1::GradientType ToProto(GradientType type) {
+  return type == GradientType::kBFloat16 ? v1::BFLOAT16 : v1::VARIABLE;
+}
+
 google::protobuf::Duration ToProto(absl::Duration duration) {
   google::protobuf::Duration proto;
   absl::Duration rest;

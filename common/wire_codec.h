@@ -5,13 +5,16 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/cluster/task_id.h"
+#include "common/dtype.h"
 #include "common/plan.h"
 #include "common/progress.h"
 #include "common/variable_spec.h"
 #include "google/protobuf/duration.pb.h"
 #include "lockstep/v1/coordinator.pb.h"
+#include "lockstep/v1/gradient.pb.h"
 #include "lockstep/v1/identity.pb.h"
 
 namespace lockstep {
@@ -48,6 +51,11 @@ PlannedPart FromProto(const v1::PartDescription& part);
 //   kInvalidArgument  names the part and what is wrong with it
 absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
                                    int num_servers);
+
+//   kInvalidArgument  a number without a name; says it of `field`
+absl::StatusOr<GradientType> FromProto(absl::string_view field,
+                                       v1::GradientType type);
+v1::GradientType ToProto(GradientType type);
 
 // Durations out of protobuf's range are clamped to it.
 google::protobuf::Duration ToProto(absl::Duration duration);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "common/wire_codec.h"
 
 namespace lockstep {
 namespace {
@@ -37,33 +39,31 @@ grpc::Slice SliceOf(LentBytes value) {
           new Owner(std::move(value.owner))};
 }
 
-}  // namespace
+// Units: bytes, one number per part.
+absl::StatusOr<std::vector<size_t>> GradientSizes(const v1::PartRange& parts,
+                                                  GradientType type,
+                                                  const Shard& shard) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard.SizeOf(parts.first_part(), parts.num_parts()).status());
+  std::vector<size_t> sizes;
+  for (int i = 0; i < parts.num_parts(); ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(size_t size,
+                              shard.GradientSize(parts.first_part() + i, type));
+    sizes.push_back(size);
+  }
+  return sizes;
+}
 
-absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
-                            const TensorPayload& payload, const Shard& shard) {
-  if (header.pass() < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("pass is ", header.pass(), "; passes count from 1"));
-  }
-  Push push;
-  push.pass = {header.identity().task_index(), header.identity().incarnation(),
-               header.local_step(), header.pass(), header.slot()};
-  push.attempt = header.attempt();
-  push.return_values = header.return_values();
-  push.first_part = header.parts().first_part();
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      size_t size, shard.SizeOf(push.first_part, header.parts().num_parts()));
-  if (payload.size != size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "payload has ", payload.size, " bytes; parts ", push.first_part, " to ",
-        push.first_part + header.parts().num_parts() - 1, " have ", size));
-  }
+// Gradients of `sizes` bytes, which add up to those of the payload.
+std::vector<PartGradient> Cut(const TensorPayload& payload,
+                              const std::vector<size_t>& sizes,
+                              GradientType type) {
   auto owner = std::make_shared<std::vector<grpc::Slice>>(payload.slices);
+  std::vector<PartGradient> gradients;
   size_t index = 0;
   size_t offset = 0;
-  for (int i = 0; i < header.parts().num_parts(); ++i) {
-    PartGradient gradient{{}, owner};
-    size_t left = shard.PartSize(push.first_part + i);
+  for (size_t left : sizes) {
+    PartGradient gradient{{}, owner, type};
     while (left > 0) {
       const grpc::Slice& slice = (*owner)[index];
       const size_t piece = std::min(left, slice.size() - offset);
@@ -76,8 +76,37 @@ absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
         offset = 0;
       }
     }
-    push.gradients.push_back(std::move(gradient));
+    gradients.push_back(std::move(gradient));
   }
+  return gradients;
+}
+
+}  // namespace
+
+absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
+                            const TensorPayload& payload, const Shard& shard) {
+  if (header.pass() < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pass is ", header.pass(), "; passes count from 1"));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(GradientType type,
+                            FromProto("gradient_type", header.gradient_type()));
+  Push push;
+  push.pass = {header.identity().task_index(), header.identity().incarnation(),
+               header.local_step(), header.pass(), header.slot()};
+  push.attempt = header.attempt();
+  push.return_values = header.return_values();
+  push.first_part = header.parts().first_part();
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<size_t> sizes,
+                            GradientSizes(header.parts(), type, shard));
+  const size_t size = std::accumulate(sizes.begin(), sizes.end(), size_t{0});
+  if (payload.size != size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "payload has ", payload.size, " bytes; parts ", push.first_part, " to ",
+        push.first_part + header.parts().num_parts() - 1, " have ", size,
+        " as ", std::string(GradientTypeName(type))));
+  }
+  push.gradients = Cut(payload, sizes, type);
   return push;
 }
 

@@ -12,7 +12,9 @@ namespace lockstep {
 // Cuts a push's payload into the gradients of its parts. Nothing is copied:
 // the gradients share the received slices.
 //
-//   kInvalidArgument  unknown parts, a payload of another length, or no pass
+//   kInvalidArgument  unknown parts, a payload of another length, a gradient
+//                     type that does not exist or that a part does not take, or
+//                     no pass
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "common/bfloat16.h"
 #include "common/log.h"
 #include "common/status_macros.h"
 
@@ -181,6 +182,27 @@ absl::Status ParameterClient::TakePushed(const grpc::ByteBuffer& response,
   return absl::OkStatus();
 }
 
+std::vector<grpc::Slice> ParameterClient::Payload(const Chunk& chunk) const {
+  std::vector<grpc::Slice> payload;
+  if (options_.gradient_type == GradientType::kBFloat16) {
+    FilledSlice packed(chunk.size / sizeof(float) * kBFloat16Size);
+    std::byte* to = packed.memory;
+    for (const MemoryRange& range : chunk.ranges) {
+      const size_t elements = range.size / sizeof(float);
+      RoundToBFloat16(
+          elements, memory_.gradient(range.variable).data() + range.offset, to);
+      to += elements * kBFloat16Size;
+    }
+    payload.push_back(std::move(packed.slice));
+    return payload;
+  }
+  for (const MemoryRange& range : chunk.ranges) {
+    payload.push_back(UnownedSlice(
+        memory_.gradient(range.variable).data() + range.offset, range.size));
+  }
+  return payload;
+}
+
 void ParameterClient::StartPush(
     int server, size_t index, const v1::PushHeader& header,
     std::function<void(const v1::PushResult&)> count,
@@ -189,13 +211,8 @@ void ParameterClient::StartPush(
   v1::PushHeader of_chunk = header;
   of_chunk.mutable_parts()->set_first_part(chunk.first_part);
   of_chunk.mutable_parts()->set_num_parts(chunk.num_parts);
-  std::vector<grpc::Slice> payload;
-  for (const MemoryRange& range : chunk.ranges) {
-    payload.push_back(UnownedSlice(
-        memory_.gradient(range.variable).data() + range.offset, range.size));
-  }
   channels_[server]->Call(
-      kPush, EncodeTensorMessage(of_chunk, payload), kCallDeadline,
+      kPush, EncodeTensorMessage(of_chunk, Payload(chunk)), kCallDeadline,
       [this, &chunk, &header, &held = held_[server][index],
        count = std::move(count), report = std::move(report)](
           absl::Status status, grpc::ByteBuffer response) {
@@ -219,6 +236,7 @@ absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
   header.set_slot(pass.slot);
   header.set_attempt(attempt);
   header.set_return_values(attempt > 0);
+  header.set_gradient_type(ToProto(options_.gradient_type));
   if (attempt > 0) {
     early_wait_ = {
         pass, attempt,

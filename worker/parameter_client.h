@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
+#include "common/dtype.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/plan.h"
 #include "common/wire_codec.h"
@@ -28,7 +29,8 @@ namespace lockstep {
 
 // ParameterClient speaks with all servers of a job: it moves variables and
 // gradients between them and the worker's memory, chunk by chunk. Gradients
-// are sent from where they are.
+// are sent from where they are; as bfloat16, from slices that are made one
+// chunk at a time, when it is its turn, and go once it is sent.
 //
 // Threads:  one thread calls; Cancel() may come from any other.
 // Borrows:  the memory.
@@ -38,6 +40,8 @@ class ParameterClient final : public StepClient {
     std::vector<std::string> servers;  // addresses by index of the ps task
     Sender self;
     int64_t max_part_bytes = 1 << 20;
+    // kBFloat16 where all variables are float32.
+    GradientType gradient_type = GradientType::kVariable;
   };
 
   ParameterClient(const Options& options, const Plan& plan,
@@ -77,6 +81,8 @@ class ParameterClient final : public StepClient {
                            ChunkTransfer::Start start);
   // All chunks, or those that are not held as of a committed `step`.
   ChunkLists Missing(std::optional<int64_t> step) const;
+  // What a push of the chunk carries.
+  std::vector<grpc::Slice> Payload(const Chunk& chunk) const;
   void StartPull(int server, size_t chunk, int64_t step,
                  ChunkTransfer::Report report);
   void StartPush(int server, size_t chunk, const v1::PushHeader& header,

@@ -122,7 +122,8 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   ParameterMemory memory(plan.variables);
   ParameterClient client({servers_,
                           {membership.job_id, task_, membership.incarnation},
-                          job.max_part_bytes},
+                          job.max_part_bytes,
+                          job.gradient_wire_type},
                          plan, memory);
   ModelGradientSource source(*model, input, *backend_,
                              MakeBatchSource(std::move(schedule), *data_),

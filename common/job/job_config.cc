@@ -248,6 +248,19 @@ absl::Status CheckInitialTokens(const JobConfig& job) {
                             "total_num_replicas)"));
 }
 
+// That all variables are float32 is known once a worker has described them.
+absl::Status CheckGradientType(const JobConfig& job) {
+  const GradientType type = job.gradient_wire_type;
+  if (type == GradientType::kVariable) return absl::OkStatus();
+  if (type != GradientType::kBFloat16) {
+    return Wrong("gradient_wire_type", static_cast<int>(type),
+                 "VARIABLE or BFLOAT16");
+  }
+  if (job.mode == SyncMode::kStrict) return absl::OkStatus();
+  return Wrong("gradient_wire_type", "BFLOAT16",
+               "VARIABLE where mode is COMPATIBLE");
+}
+
 absl::Status CheckSync(const JobConfig& job) {
   if (job.mode != SyncMode::kStrict && job.mode != SyncMode::kCompatible) {
     return Wrong("mode", static_cast<int>(job.mode), "STRICT or COMPATIBLE");
@@ -256,6 +269,7 @@ absl::Status CheckSync(const JobConfig& job) {
       "replicas_to_aggregate", job.replicas_to_aggregate, 0, kMaxReplicas));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("total_num_replicas", job.total_num_replicas, 0, kMaxReplicas));
+  LOCKSTEP_RETURN_IF_ERROR(CheckGradientType(job));
   return CheckInitialTokens(job);
 }
 

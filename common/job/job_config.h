@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/dtype.h"
 
 namespace lockstep {
 
@@ -88,6 +89,8 @@ struct JobConfig {
   int64_t batch_size = 0;         // > 0; examples per worker and pass
   int64_t max_part_bytes = 1 << 20;
   bool refuse_non_finite = true;  // strict mode: NaN and infinities
+  // What workers send; other than kVariable in strict mode alone.
+  GradientType gradient_wire_type = GradientType::kVariable;
 
   ModelConfig model;
   DataConfig data;

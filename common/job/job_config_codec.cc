@@ -12,6 +12,7 @@
 #include "common/job/job_override_codec.h"
 #include "common/job/job_text_codec.h"
 #include "common/status_macros.h"
+#include "common/wire_codec.h"
 
 namespace lockstep {
 namespace {
@@ -248,6 +249,7 @@ void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
   proto.set_batch_size(job.batch_size);
   proto.set_max_part_bytes(job.max_part_bytes);
   proto.set_refuse_non_finite(job.refuse_non_finite);
+  proto.set_gradient_wire_type(ToProto(job.gradient_wire_type));
   proto.set_learning_rate(job.learning_rate.base);
 }
 
@@ -271,6 +273,9 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
   JobConfig job;
   ReadCounts(proto, job);
   LOCKSTEP_ASSIGN_OR_RETURN(job.mode, FromProto(proto.mode()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      job.gradient_wire_type,
+      FromProto("gradient_wire_type", proto.gradient_wire_type()));
   ReadModel(proto.model(), job.model);
   ReadData(proto.data(), job.data);
   LOCKSTEP_RETURN_IF_ERROR(ReadOptimizer(proto.optimizer(), job.optimizer));

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-size_t TotalSize(GradientSlices slices) {
+size_t TotalSize(absl::Span<const ByteSlice> slices) {
   size_t total = 0;
   for (const ByteSlice& slice : slices) total += slice.size;
   return total;

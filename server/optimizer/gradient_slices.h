@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "absl/types/span.h"
+#include "common/dtype.h"
 
 namespace lockstep {
 
@@ -16,11 +17,16 @@ struct ByteSlice {
   size_t size = 0;  // bytes; 0 is allowed
 };
 
-// One gradient of one part, elements in native byte order.
-using GradientSlices = absl::Span<const ByteSlice>;
+// GradientSlices is one gradient of one part, elements in native byte order.
+//
+// Borrows: the slices and their bytes.
+struct GradientSlices {
+  absl::Span<const ByteSlice> slices;
+  GradientType type = GradientType::kVariable;
+};
 
 // Units: bytes.
-size_t TotalSize(GradientSlices slices);
+size_t TotalSize(absl::Span<const ByteSlice> slices);
 
 // GradientReader walks through the bytes of one gradient once, block by
 // block.
@@ -29,7 +35,8 @@ size_t TotalSize(GradientSlices slices);
 // Borrows: the slices and their bytes.
 class GradientReader {
  public:
-  explicit GradientReader(GradientSlices slices) : slices_(slices) {}
+  explicit GradientReader(absl::Span<const ByteSlice> slices)
+      : slices_(slices) {}
 
   // Returns the next `size` bytes: where they lie, if that is in one slice,
   // otherwise gathered in `scratch`, which holds at least `size` bytes.
@@ -39,7 +46,7 @@ class GradientReader {
  private:
   void SkipFinishedSlices();
 
-  GradientSlices slices_;
+  absl::Span<const ByteSlice> slices_;
   size_t offset_ = 0;  // bytes of slices_.front() that have been read
 };
 

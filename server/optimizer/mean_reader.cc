@@ -1,5 +1,7 @@
 #include "server/optimizer/mean_reader.h"
 
+#include <type_traits>
+
 #include "server/optimizer/update_kernels.h"
 
 namespace lockstep {
@@ -14,7 +16,11 @@ std::byte* Bytes(std::array<T, kBlockElements>& block) {
 
 template <typename T>
 MeanReader<T>::MeanReader(absl::Span<const GradientSlices> gradients, T divisor)
-    : divisor_(divisor), readers_(gradients.begin(), gradients.end()) {}
+    : divisor_(divisor) {
+  for (const GradientSlices& gradient : gradients) {
+    sources_.push_back({GradientReader(gradient.slices), gradient.type});
+  }
+}
 
 template <typename T>
 const std::byte* MeanReader<T>::Next(size_t count) {
@@ -25,11 +31,24 @@ const std::byte* MeanReader<T>::Next(size_t count) {
 }
 
 template <typename T>
+const std::byte* MeanReader<T>::Read(Source& source, size_t count,
+                                     std::array<T, kBlockElements>& block) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (source.type == GradientType::kBFloat16) {
+      ExpandBFloat16(count,
+                     source.reader.Next(count * kBFloat16Size, packed_.data()),
+                     block.data());
+      return Bytes(block);
+    }
+  }
+  return source.reader.Next(count * sizeof(T), Bytes(block));
+}
+
+template <typename T>
 const std::byte* MeanReader<T>::Sum(size_t count) {
-  const size_t size = count * sizeof(T);
-  const std::byte* sum = readers_[0].Next(size, Bytes(first_));
-  for (size_t i = 1; i < readers_.size(); ++i) {
-    AddKernel(count, sum, readers_[i].Next(size, Bytes(next_)), sum_.data());
+  const std::byte* sum = Read(sources_[0], count, first_);
+  for (size_t i = 1; i < sources_.size(); ++i) {
+    AddKernel(count, sum, Read(sources_[i], count, next_), sum_.data());
     sum = Bytes(sum_);
   }
   return sum;

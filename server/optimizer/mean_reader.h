@@ -6,6 +6,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "common/bfloat16.h"
+#include "common/dtype.h"
 #include "server/optimizer/gradient_slices.h"
 
 namespace lockstep {
@@ -16,7 +18,8 @@ inline constexpr size_t kBlockElements = 1024;
 
 // MeanReader yields the mean of several gradients block by block: the first
 // plus the second, plus the third, and so on, then one division, each
-// rounded once. T is float or double.
+// rounded once. T is float or double; gradients of bfloat16 are for float
+// alone and become floats, block by block, as they are summed.
 //
 // Threads: one reader belongs to one thread.
 // Borrows: the slices and their bytes.
@@ -34,13 +37,22 @@ class MeanReader {
   const std::byte* Next(size_t count);
 
  private:
+  struct Source {
+    GradientReader reader;
+    GradientType type;
+  };
+  // The next elements of one gradient: where they lie, or in `block`.
+  const std::byte* Read(Source& source, size_t count,
+                        std::array<T, kBlockElements>& block);
   const std::byte* Sum(size_t count);
 
   const T divisor_;
-  absl::InlinedVector<GradientReader, 8> readers_;
+  absl::InlinedVector<Source, 8> sources_;
   alignas(64) std::array<T, kBlockElements> sum_;
   alignas(64) std::array<T, kBlockElements> first_;
   alignas(64) std::array<T, kBlockElements> next_;
+  // Of a block that straddles slices.
+  alignas(64) std::array<std::byte, kBFloat16Size * kBlockElements> packed_;
 };
 
 extern template class MeanReader<float>;

@@ -59,12 +59,17 @@ absl::Status CheckGradients(const ApplyInput& input) {
         absl::StrCat(input.gradients.size(), " gradients and divisor ",
                      input.divisor, "; each must be at least 1"));
   }
+  const size_t elements = input.old_value.size() / ElementSize(input.dtype);
   for (size_t i = 0; i < input.gradients.size(); ++i) {
-    const size_t size = TotalSize(input.gradients[i]);
-    if (size == input.old_value.size()) continue;
+    const GradientSlices& gradient = input.gradients[i];
+    LOCKSTEP_ASSIGN_OR_RETURN(size_t element,
+                              GradientElementSize(input.dtype, gradient.type));
+    const size_t size = TotalSize(gradient.slices);
+    if (size == elements * element) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("gradient ", i, " has ", size, " bytes, the part has ",
-                     input.old_value.size()));
+        absl::StrCat("gradient ", i, " has ", size, " bytes; as ",
+                     std::string(GradientTypeName(gradient.type)),
+                     " the part has ", elements * element));
   }
   return absl::OkStatus();
 }

@@ -54,8 +54,9 @@ class Optimizer {
   // elements at a time. Non-finite gradients are applied like any other.
   //
   //   kInvalidArgument  no gradient, divisor below 1, lengths that differ or
-  //                     are no multiple of the element size, misaligned
-  //                     memory, old and new memory that overlap in part
+  //                     are no multiple of the element size, bfloat16 gradients
+  //                     of float64, misaligned memory, old and new memory that
+  //                     overlap in part
   //   kUnimplemented    float16
   absl::Status Apply(const ApplyInput& input) const;
 

@@ -4,29 +4,11 @@
 #include <cstdint>
 #include <cstring>
 
-// GCC makes one more copy of each kernel for processors with AVX2 and picks
-// one when the program starts. Sanitizers are not up at that moment. No copy
-// fuses a multiply with an add: this file is compiled with -ffp-contract=off.
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && \
-    defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) &&            \
-    !defined(__SANITIZE_THREAD__)
-#define LOCKSTEP_CLONES \
-  __attribute__((target_clones("default", "arch=x86-64-v3")))
-#else
-#define LOCKSTEP_CLONES
-#endif
+#include "common/vector_clones.h"
 
-// Elements do not depend on each other, even where `new_*` is `old_*`.
-#if defined(__clang__)
-// Clang warns of each loop that it then does not vectorise, as under
-// sanitizers.
-#define LOCKSTEP_INDEPENDENT
-#else
-#define LOCKSTEP_INDEPENDENT _Pragma("GCC ivdep")
-#endif
-
-#define LOCKSTEP_INLINE inline __attribute__((always_inline))
-
+// No copy of a kernel fuses a multiply with an add: this file is compiled with
+// -ffp-contract=off. Elements do not depend on each other, even where `new_*`
+// is `old_*`.
 namespace lockstep {
 namespace {
 
@@ -135,6 +117,10 @@ float Product(float a, float b) { return a * b; }
 
 LOCKSTEP_CLONES bool AllFiniteFloat(size_t count, const std::byte* a) {
   return NoExponentIsFull<uint32_t>(count, a, 0x7f800000);
+}
+
+LOCKSTEP_CLONES bool AllFiniteBFloat16(size_t count, const std::byte* a) {
+  return NoExponentIsFull<uint16_t>(count, a, 0x7f80);
 }
 
 LOCKSTEP_CLONES bool AllFiniteDouble(size_t count, const std::byte* a) {

@@ -78,6 +78,7 @@ void DivideKernel(size_t count, const std::byte* a, double divisor,
                   double* quotient);
 
 // False if one of `count` elements at any address is NaN or an infinity.
+bool AllFiniteBFloat16(size_t count, const std::byte* a);
 bool AllFiniteFloat(size_t count, const std::byte* a);
 bool AllFiniteDouble(size_t count, const std::byte* a);
 

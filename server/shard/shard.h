@@ -75,6 +75,10 @@ class Shard {
 
   // Of an existing part.
   size_t PartSize(int part) const { return state_->part_size(part); }
+  // As PartUpdater::GradientSize(), of an existing part.
+  absl::StatusOr<size_t> GradientSize(int part, GradientType type) const {
+    return state_->GradientSize(part, type);
+  }
 
   // The committed state, copied aside. Call it at a step boundary.
   //

@@ -26,15 +26,22 @@ VariableStore::Options StoreOptions(const ShardState::Options& options) {
   return store;
 }
 
-bool AllFinite(DType dtype, GradientReader reader, size_t elements) {
+using AllFiniteKernel = bool (*)(size_t count, const std::byte* elements);
+
+AllFiniteKernel KernelFor(DType dtype, GradientType type) {
+  if (type == GradientType::kBFloat16) return AllFiniteBFloat16;
+  return dtype == DType::kFloat64 ? AllFiniteDouble : AllFiniteFloat;
+}
+
+// Units: `element` counts bytes.
+bool AllFinite(AllFiniteKernel kernel, size_t element, GradientReader reader,
+               size_t elements) {
   constexpr size_t kBlock = 1024;
   alignas(64) std::byte scratch[kBlock * sizeof(double)];
   while (elements > 0) {
     const size_t count = std::min(elements, kBlock);
-    const std::byte* block = reader.Next(count * ElementSize(dtype), scratch);
-    const bool finite = dtype == DType::kFloat64 ? AllFiniteDouble(count, block)
-                                                 : AllFiniteFloat(count, block);
-    if (!finite) return false;
+    const std::byte* block = reader.Next(count * element, scratch);
+    if (!kernel(count, block)) return false;
     elements -= count;
   }
   return true;
@@ -75,6 +82,15 @@ size_t ShardState::part_size(int part) const {
   return parts_[part].count * ElementSize(parts_[part].dtype);
 }
 
+absl::StatusOr<size_t> ShardState::GradientSize(int part,
+                                                GradientType type) const {
+  const absl::StatusOr<size_t> element =
+      GradientElementSize(parts_[part].dtype, type);
+  if (element.ok()) return parts_[part].count * *element;
+  return absl::InvalidArgumentError(
+      absl::StrCat("part ", part, ": ", element.status().message()));
+}
+
 std::vector<std::string> ShardState::SlotNames() const {
   return lockstep::SlotNames(job_.optimizer);
 }
@@ -88,7 +104,7 @@ absl::Status ShardState::Update(int part, int64_t step,
                                 absl::Span<const PartGradient> gradients) {
   std::vector<GradientSlices> slices;
   for (const PartGradient& gradient : gradients) {
-    slices.push_back(gradient.slices);
+    slices.push_back({gradient.slices, gradient.type});
   }
   MutexLock part_lock(part_mutexes_[part]);
   ApplyInput input;
@@ -140,8 +156,12 @@ LentBytes ShardState::LendCommitted(int part, int64_t& step) const {
 absl::Status ShardState::CheckFinite(int part,
                                      const PartGradient& gradient) const {
   const PartSpec& spec = parts_[part];
-  const GradientReader reader{GradientSlices(gradient.slices)};
-  if (AllFinite(spec.dtype, reader, spec.count)) return absl::OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(size_t element,
+                            GradientElementSize(spec.dtype, gradient.type));
+  if (AllFinite(KernelFor(spec.dtype, gradient.type), element,
+                GradientReader(gradient.slices), spec.count)) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "gradient of part ", part, " (variable ", spec.variable, ", elements ",
       spec.offset, " to ", spec.offset + spec.count - 1,

@@ -53,6 +53,8 @@ class ShardState final : public PartUpdater {
 
   int num_parts() const override { return static_cast<int>(parts_.size()); }
   size_t part_size(int part) const override;
+  absl::StatusOr<size_t> GradientSize(int part,
+                                      GradientType type) const override;
   const std::vector<PartSpec>& parts() const { return parts_; }
   int num_tensors() const { return num_tensors_; }
   std::vector<std::string> SlotNames() const;

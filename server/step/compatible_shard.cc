@@ -61,7 +61,13 @@ absl::Status CompatibleShard::CheckForm(const Push& push) const {
   }
   for (size_t i = 0; i < push.gradients.size(); ++i) {
     const int part = push.first_part + static_cast<int>(i);
-    const size_t size = TotalSize(GradientSlices(push.gradients[i].slices));
+    if (push.gradients[i].type != GradientType::kVariable) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("gradient of part ", part, " is ",
+                       std::string(GradientTypeName(push.gradients[i].type)),
+                       "; in compatible mode send VARIABLE"));
+    }
+    const size_t size = TotalSize(push.gradients[i].slices);
     if (size != updater_.part_size(part)) {
       return absl::InvalidArgumentError(
           absl::StrCat("gradient of part ", part, " has ", size,

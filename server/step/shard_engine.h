@@ -18,6 +18,7 @@ namespace lockstep {
 struct PartGradient {
   std::vector<ByteSlice> slices;
   std::shared_ptr<const void> owner;
+  GradientType type = GradientType::kVariable;
 };
 
 // The value of one part, which nobody writes to while `owner` lives.
@@ -85,7 +86,8 @@ class ShardEngine {
   // outcome of every part of it is known.
   //
   //   kInvalidArgument     a part that does not exist, a gradient of the wrong
-  //                        length, a non-finite one where that is refused
+  //                        length or of a type that the part or the mode does
+  //                        not take, a non-finite one where that is refused
   //   kFailedPrecondition  a step that this server cannot be at yet
   //   and the failure of an update in the attempt at hand
   virtual absl::StatusOr<ShardAnswers> AddPush(uint64_t ticket, Push push) = 0;
@@ -142,6 +144,12 @@ class PartUpdater {
   virtual int num_parts() const = 0;
   // Units: bytes.
   virtual size_t part_size(int part) const = 0;
+
+  // Bytes of a gradient of the part.
+  //
+  //   kInvalidArgument  gradients of the part are not written so
+  virtual absl::StatusOr<size_t> GradientSize(int part,
+                                              GradientType type) const = 0;
 
   // Whether nobody reads the memory that the part's next value goes to. If
   // somebody does, ShardEngine::PartReturned() is called when that is over.

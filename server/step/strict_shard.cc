@@ -7,14 +7,6 @@
 #include "common/status_macros.h"
 
 namespace lockstep {
-namespace {
-
-size_t SizeOf(const PartGradient& gradient) {
-  return TotalSize(GradientSlices(gradient.slices));
-}
-
-}  // namespace
-
 StrictShard::StrictShard(const Options& options, PartUpdater& updater)
     : options_(options), updater_(updater), parts_(updater.num_parts()) {}
 
@@ -35,13 +27,17 @@ absl::Status StrictShard::CheckForm(const Push& push) const {
   }
   for (size_t i = 0; i < push.gradients.size(); ++i) {
     const int part = push.first_part + static_cast<int>(i);
-    if (SizeOf(push.gradients[i]) != updater_.part_size(part)) {
+    const PartGradient& gradient = push.gradients[i];
+    LOCKSTEP_ASSIGN_OR_RETURN(size_t size,
+                              updater_.GradientSize(part, gradient.type));
+    if (TotalSize(gradient.slices) != size) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "gradient of part ", part, " has ", SizeOf(push.gradients[i]),
-          " bytes; the part has ", updater_.part_size(part)));
+          "gradient of part ", part, " has ", TotalSize(gradient.slices),
+          " bytes; as ", std::string(GradientTypeName(gradient.type)),
+          " the part has ", size));
     }
     if (options_.refuse_non_finite) {
-      LOCKSTEP_RETURN_IF_ERROR(updater_.CheckFinite(part, push.gradients[i]));
+      LOCKSTEP_RETURN_IF_ERROR(updater_.CheckFinite(part, gradient));
     }
   }
   return absl::OkStatus();

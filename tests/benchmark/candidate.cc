@@ -42,7 +42,8 @@ class ScratchDirectory {
   std::string path_;
 };
 
-std::string JobText(const RunSettings& settings) {
+std::string JobText(const Candidate& candidate, const RunSettings& settings) {
+  const bool packed = candidate.system == "lockstep_bfloat16";
   return absl::StrCat(
       "name: \"step_benchmark\"\n", "mode: STRICT\n",
       // The first step has no measured beginning.
@@ -51,6 +52,7 @@ std::string JobText(const RunSettings& settings) {
       "data { train_images: \"none\" train_labels: \"none\" }\n",
       "optimizer { kind: MOMENTUM momentum: ", kMomentum, " }\n",
       "learning_rate: ", kLearningRate, "\n",
+      "gradient_wire_type: ", packed ? "BFLOAT16" : "VARIABLE", "\n",
       // A loaded machine is no dead process.
       "heartbeat_interval { seconds: 1 }\nlease { seconds: 60 }\n");
 }
@@ -108,7 +110,7 @@ absl::StatusOr<std::vector<StepSample>> RunOnce(const Candidate& candidate,
   }
   const std::string samples = scratch.path() + "/samples";
   const std::string job_file = scratch.path() + "/job.textproto";
-  LOCKSTEP_RETURN_IF_ERROR(WriteFile(job_file, JobText(settings)));
+  LOCKSTEP_RETURN_IF_ERROR(WriteFile(job_file, JobText(candidate, settings)));
   ProcessCluster::Options options;
   options.log_directory = scratch.path();
   options.jobs =

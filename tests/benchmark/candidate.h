@@ -12,7 +12,7 @@ namespace lockstep::benchmark {
 
 // What is measured: a kind of cluster with a model.
 struct Candidate {
-  std::string system;  // "lockstep" or "tcp"
+  std::string system;  // "lockstep", "lockstep_bfloat16" or "tcp"
   std::string model;   // as MakeBenchmarkVariables() has it
 };
 

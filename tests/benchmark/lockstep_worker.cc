@@ -97,7 +97,8 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
   ParameterClient client(
       {servers,
        {membership.job_id, cluster.self(), membership.incarnation},
-       job.max_part_bytes},
+       job.max_part_bytes,
+       job.gradient_wire_type},
       plan, memory);
   TimedStepClient timed(client);
   chief.set_on_end([&client] { client.Cancel(); });

@@ -26,6 +26,7 @@ struct Flags {
   int rounds = 5;
   int64_t scalar_steps = 300;
   std::vector<std::string> models = {"dense", "resnet50", "scalar"};
+  bool bfloat16 = false;
   RoleOptions role;
 };
 
@@ -57,6 +58,8 @@ void AddRunFlags(CLI::App& app, Flags& flags) {
       ->delimiter(',')
       ->check(CLI::IsMember({"dense", "resnet50", "scalar"}))
       ->capture_default_str();
+  app.add_flag("--bfloat16", flags.bfloat16,
+               "Measure Lockstep once more, with gradients sent as bfloat16.");
   app.add_flag("--huge_page_heap", settings.huge_page_heap,
                "Let glibc ask for huge pages, in all processes.");
 }
@@ -116,6 +119,7 @@ std::vector<Measured> MakeCandidates(const Flags& flags) {
   if (wanted("dense") || wanted("resnet50")) add("tcp", "dense");
   for (const std::string model : {"dense", "resnet50"}) {
     if (wanted(model)) add("lockstep", model);
+    if (wanted(model) && flags.bfloat16) add("lockstep_bfloat16", model);
   }
   if (wanted("scalar")) add("tcp", "scalar");
   if (wanted("scalar")) add("lockstep", "scalar");

@@ -53,7 +53,7 @@ std::vector<nlohmann::json> JsonLines(const std::string& text) {
 TEST(StepBenchmarkTest, EveryCandidateIsReportedWithItsRatio) {
   const Outcome outcome =
       RunBenchmark({"--megabytes", "2", "--rounds", "1", "--warmup", "3",
-                    "--steps", "3", "--scalar_steps", "5"});
+                    "--steps", "3", "--scalar_steps", "5", "--bfloat16"});
 
   ASSERT_TRUE(outcome.exit.ok()) << outcome.text;
   const std::vector<nlohmann::json> lines = JsonLines(outcome.text);
@@ -65,9 +65,10 @@ TEST(StepBenchmarkTest, EveryCandidateIsReportedWithItsRatio) {
     EXPECT_GT(line.at("ratio_to_tcp"), 0) << line;
     EXPECT_TRUE(line.contains("congestion_control")) << line;
   }
-  EXPECT_THAT(names,
-              ElementsAre("tcp dense", "lockstep dense", "lockstep resnet50",
-                          "tcp scalar", "lockstep scalar"));
+  EXPECT_THAT(names, ElementsAre("tcp dense", "lockstep dense",
+                                 "lockstep_bfloat16 dense", "lockstep resnet50",
+                                 "lockstep_bfloat16 resnet50", "tcp scalar",
+                                 "lockstep scalar"));
 }
 
 TEST(StepBenchmarkTest, UnknownFlagIsRefused) {

@@ -1,6 +1,7 @@
 // The data set that everyone starts with, where it is installed.
 
 #include <filesystem>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -17,7 +18,13 @@ std::string Setting(const std::string& field, const std::string& file) {
   return absl::StrCat("data.", field, "=", kDirectory, "/", file);
 }
 
-TEST(FashionMnistTest, IsLearned) {
+// The names that the job file has for what gradients are sent as.
+class FashionMnistTest : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, FashionMnistTest,
+                         ::testing::Values("VARIABLE", "BFLOAT16"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(FashionMnistTest, IsLearned) {
   if (!std::filesystem::exists(kDirectory)) {
     GTEST_SKIP() << "NOT PROVED: there is no " << kDirectory
                  << "; install dataset-fashion-mnist";
@@ -30,7 +37,8 @@ TEST(FashionMnistTest, IsLearned) {
                Setting("test_images", "t10k-images-idx3-ubyte.gz"),
                Setting("test_labels", "t10k-labels-idx1-ubyte.gz"),
                "replicas_to_aggregate=2", "batch_size=100",
-               "max_part_bytes=1048576"}});
+               "max_part_bytes=1048576",
+               absl::StrCat("gradient_wire_type=", GetParam())}});
 
   ASSERT_THAT(job->Run(), IsOk());
 

@@ -48,6 +48,18 @@ TEST(ModesTest, StrictModeWithUnequalSharesTrains) {
   ExpectTrains({.workers = 2, .set = {"replicas_to_aggregate=3"}});
 }
 
+TEST(ModesTest, BFloat16GradientsTrain) {
+  ExpectTrains(
+      {.workers = 3,
+       .set = {"gradient_wire_type=BFLOAT16", "replicas_to_aggregate=2"}});
+}
+
+TEST(ModesTest, BFloat16GradientsOfSharesTrain) {
+  ExpectTrains(
+      {.workers = 2,
+       .set = {"gradient_wire_type=BFLOAT16", "replicas_to_aggregate=3"}});
+}
+
 TEST(ModesTest, AWorkerAloneTrains) {
   ExpectTrains({.servers = 1, .workers = 1});
 }

@@ -117,7 +117,8 @@ void CheckPush(absl::string_view bytes, uint8_t how) {
     for (const ByteSlice& slice : gradient.slices) {
       joined.append(reinterpret_cast<const char*>(slice.data), slice.size);
     }
-    Require(joined.size() - begin == shard.PartSize(part++));
+    const auto size = shard.GradientSize(part++, gradient.type);
+    Require(size.ok() && joined.size() - begin == *size);
   }
   Require(joined == Flat(payload));
 }

@@ -50,7 +50,7 @@ void Replay(const OptimizerScenario& scenario, const OptimizerState& before,
   }
   std::vector<T> gradient = Cast<T>(step.gradients[variable].values);
   const ByteSlice slice = {Bytes(gradient).data(), Bytes(gradient).size()};
-  const GradientSlices slices(&slice, 1);
+  const GradientSlices slices = {{&slice, 1}};
   ApplyInput input;
   input.dtype = scenario.dtype;
   input.learning_rate = scenario.learning_rate;

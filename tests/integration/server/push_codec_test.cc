@@ -71,6 +71,24 @@ TEST_F(PushCodecTest, PartsAreCutOutWhereverSlicesEnd) {
   }
 }
 
+TEST_F(PushCodecTest, BFloat16PartsAreHalfAsLong) {
+  request_.mutable_header()->set_gradient_type(v1::BFLOAT16);
+  request_.mutable_header()->mutable_parts()->set_num_parts(2);
+  request_.mutable_payload()->resize(16);
+  const size_t size = request_.SerializeAsString().size();
+
+  for (size_t slice = 1; slice <= size; ++slice) {
+    auto push = ToPushInSlices(slice);
+    ASSERT_OK(push);
+    ASSERT_EQ(push->gradients.size(), 2u);
+    for (size_t part = 0; part < 2; ++part) {
+      EXPECT_EQ(push->gradients[part].type, GradientType::kBFloat16);
+      ASSERT_EQ(Bytes(push->gradients[part]),
+                request_.payload().substr(8 * part, 8));
+    }
+  }
+}
+
 TEST_F(PushCodecTest, GradientsKeepTheSlicesThatTheyLieIn) {
   auto push = ToPushInSlices(1000);
   ASSERT_OK(push);

@@ -189,6 +189,18 @@ TEST(PlacementTest, TooManyPartsAreRefusedBeforeTheyAreMade) {
                        HasSubstr("max_part_bytes is 1048576")));
 }
 
+TEST(PlacementTest, GradientsOfEveryVariableMustFitTheJob) {
+  std::vector<VariableSpec> variables = Variables({{4}, {2}});
+  EXPECT_OK(CheckGradientType(variables, GradientType::kBFloat16));
+  variables[1].dtype = DType::kFloat64;
+
+  EXPECT_OK(CheckGradientType(variables, GradientType::kVariable));
+  EXPECT_THAT(CheckGradientType(variables, GradientType::kBFloat16),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("gradient_wire_type"),
+                             HasSubstr("\"v1\""), HasSubstr("float64"))));
+}
+
 TEST(PlacementTest, PartLimitMustHoldAnElement) {
   for (int64_t limit : {int64_t{-8}, int64_t{0}, int64_t{3}}) {
     EXPECT_THAT(MakePlan(Variables({{1}}), 1, limit),

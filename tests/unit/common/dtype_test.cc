@@ -44,6 +44,32 @@ TEST(DTypeTest, NumberThatIsNoneHasNoSize) {
   EXPECT_EQ(DTypeName(kNone), "invalid");
 }
 
+TEST(GradientTypeTest, GradientsOfEveryVariableMayBeAsItsElements) {
+  for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    EXPECT_THAT(GradientElementSize(dtype, GradientType::kVariable),
+                IsOkAndHolds(ElementSize(dtype)));
+  }
+}
+
+TEST(GradientTypeTest, BFloat16IsForFloat32Alone) {
+  EXPECT_THAT(GradientElementSize(DType::kFloat32, GradientType::kBFloat16),
+              IsOkAndHolds(2u));
+  for (DType dtype : {DType::kFloat16, DType::kFloat64}) {
+    EXPECT_THAT(GradientElementSize(dtype, GradientType::kBFloat16),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("BFLOAT16"),
+                               HasSubstr(std::string(DTypeName(dtype))))));
+  }
+}
+
+TEST(GradientTypeTest, NumberThatIsNoneHasNoSize) {
+  const auto none = static_cast<GradientType>(77);
+
+  EXPECT_THAT(GradientElementSize(DType::kFloat32, none),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(GradientTypeName(none), "invalid");
+}
+
 TEST(DTypeTest, NumbersOfFilesAndMessagesStay) {
   EXPECT_EQ(static_cast<int>(DType::kFloat16), 1);
   EXPECT_EQ(static_cast<int>(DType::kFloat32), 2);

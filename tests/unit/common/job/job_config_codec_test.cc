@@ -43,6 +43,7 @@ constexpr char kWholeJob[] = R"(
   heartbeat_interval { nanos: 250000000 }
   lease { seconds: 1 }
   max_wait { seconds: 30 }
+  gradient_wire_type: VARIABLE
 )";
 
 std::string Text(const JobConfig& job) { return ToProto(job).DebugString(); }
@@ -131,6 +132,7 @@ TEST(JobConfigCodecTest, EveryEnumerationValueIsGivenBack) {
   for (int i = 0; i < 4; ++i) {
     JobConfig job;
     job.mode = static_cast<SyncMode>(i % 2);
+    job.gradient_wire_type = static_cast<GradientType>(i % 2);
     job.optimizer.kind = static_cast<OptimizerConfig::Kind>(i % 3);
     job.learning_rate.schedule = static_cast<Schedule>(i);
 
@@ -138,9 +140,22 @@ TEST(JobConfigCodecTest, EveryEnumerationValueIsGivenBack) {
 
     ASSERT_OK(again);
     EXPECT_EQ(again->mode, job.mode);
+    EXPECT_EQ(again->gradient_wire_type, job.gradient_wire_type);
     EXPECT_EQ(again->optimizer.kind, job.optimizer.kind);
     EXPECT_EQ(again->learning_rate.schedule, job.learning_rate.schedule);
   }
+}
+
+TEST(JobConfigCodecTest, GradientTypeIsReadByName) {
+  const auto job = ParseJobText("gradient_wire_type: BFLOAT16", "job.txt");
+  JobConfig overridden;
+
+  ASSERT_OK(job);
+  EXPECT_EQ(job->gradient_wire_type, GradientType::kBFloat16);
+  EXPECT_OK(ApplyOverride("gradient_wire_type=bfloat16", overridden));
+  EXPECT_EQ(overridden.gradient_wire_type, GradientType::kBFloat16);
+  EXPECT_THAT(ApplyOverride("gradient_wire_type=FLOAT16", overridden),
+              StatusIs(kInvalid, HasSubstr("one of VARIABLE, BFLOAT16")));
 }
 
 TEST(JobConfigCodecTest, ForgottenDecayRateIsNotTakenForNoDecay) {
@@ -158,6 +173,8 @@ TEST(JobConfigCodecTest, ForgottenDecayRateIsNotTakenForNoDecay) {
 TEST(JobConfigCodecTest, NumbersWithoutANameAreRefused) {
   v1::JobConfig mode;
   mode.set_mode(static_cast<v1::SyncMode>(9));
+  v1::JobConfig gradients;
+  gradients.set_gradient_wire_type(static_cast<v1::GradientType>(9));
   v1::JobConfig optimizer;
   optimizer.mutable_optimizer()->set_kind(
       static_cast<v1::OptimizerConfig::Kind>(9));
@@ -167,6 +184,9 @@ TEST(JobConfigCodecTest, NumbersWithoutANameAreRefused) {
 
   EXPECT_THAT(FromProto(mode),
               StatusIs(kInvalid, StartsWith("mode is the number 9")));
+  EXPECT_THAT(
+      FromProto(gradients),
+      StatusIs(kInvalid, StartsWith("gradient_wire_type is the number 9")));
   EXPECT_THAT(FromProto(optimizer),
               StatusIs(kInvalid, StartsWith("optimizer.kind is the number 9")));
   EXPECT_THAT(

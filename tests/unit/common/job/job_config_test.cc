@@ -72,6 +72,9 @@ INSTANTIATE_TEST_SUITE_P(
               "es";
           job.data.test_labels = "b";
         },
+        [](JobConfig& job) {
+          job.gradient_wire_type = GradientType::kBFloat16;
+        },
         [](JobConfig& job) { job.optimizer.momentum = 0; },
         [](JobConfig& job) {
           job.optimizer = {OptimizerConfig::Kind::kAdam, 0, true, 0, 0, 1e-300};
@@ -124,6 +127,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "seed is 0, but must be 1 or more"},
         BadCase{[](JobConfig& job) { job.mode = static_cast<SyncMode>(2); },
                 "mode is 2, but must be STRICT or COMPATIBLE"},
+        BadCase{[](JobConfig& job) {
+                  job.gradient_wire_type = GradientType::kBFloat16;
+                  job.mode = SyncMode::kCompatible;
+                },
+                "gradient_wire_type is BFLOAT16, but must be VARIABLE where "
+                "mode is COMPATIBLE"},
+        BadCase{[](JobConfig& job) {
+                  job.gradient_wire_type = static_cast<GradientType>(2);
+                },
+                "gradient_wire_type is 2, but must be VARIABLE or BFLOAT16"},
         BadCase{[](JobConfig& job) { job.replicas_to_aggregate = -1; },
                 "replicas_to_aggregate is -1, but must be from 0 to 1000000"},
         BadCase{[](JobConfig& job) { job.total_num_replicas = 1'000'001; },

@@ -50,7 +50,7 @@ struct Part {
       slices.push_back({Bytes(gradient).data(), Bytes(gradient).size()});
     }
     views.clear();
-    for (const ByteSlice& slice : slices) views.emplace_back(&slice, 1);
+    for (const ByteSlice& slice : slices) views.push_back({{&slice, 1}});
     ApplyInput input;
     input.dtype = sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
     input.learning_rate = 0.5;
@@ -199,7 +199,7 @@ TEST(OptimizerTest, TornUnalignedSlicesGiveTheBitsOfAPlainLoop) {
       torn[worker].push_back({whole.data + at, size});
       at += size;
     }
-    part.views[worker] = torn[worker];
+    part.views[worker].slices = torn[worker];
   }
   input.divisor = 3;
 
@@ -210,6 +210,25 @@ TEST(OptimizerTest, TornUnalignedSlicesGiveTheBitsOfAPlainLoop) {
     ASSERT_EQ(part.new_value[i], PlainMomentum(part.gradients, i, 1, slot));
     ASSERT_EQ(part.new_slot0[i], slot);
   }
+}
+
+TEST(OptimizerTest, BFloat16GradientIsAppliedAsTheFloatsThatItStandsFor) {
+  const std::vector<uint16_t> packed = {0x3f80, 0xc020, 0x0001};
+  const ByteSlice slice = {reinterpret_cast<const std::byte*>(packed.data()),
+                           6};
+  const GradientSlices gradient = {{&slice, 1}, GradientType::kBFloat16};
+  const Optimizer optimizer(Config(OptimizerConfig::Kind::kAdam));
+  Part<float> part(3);
+  part.AddGradient({1.0f, -2.5f, 0x1p-133f});
+  ASSERT_OK(optimizer.Apply(part.Input()));
+  const std::vector<float> expected = part.new_value;
+  ApplyInput input = part.Input();
+  input.gradients = {&gradient, 1};
+  part.new_value.assign(3, 0);
+
+  ASSERT_OK(optimizer.Apply(input));
+
+  EXPECT_EQ(part.new_value, expected);
 }
 
 TEST(OptimizerTest, NonFiniteGradientsAreAppliedLikeOthers) {
@@ -255,7 +274,32 @@ TEST_F(RefusedInputTest, ZeroDivisor) {
 
 TEST_F(RefusedInputTest, GradientOfAnotherLength) {
   part_.AddGradient({1, 1, 1});
-  ExpectInvalid(part_.Input(), "gradient 1 has 12 bytes, the part has 16");
+  ExpectInvalid(part_.Input(),
+                "gradient 1 has 12 bytes; as VARIABLE the part has 16");
+}
+
+TEST_F(RefusedInputTest, BFloat16OfAnotherLength) {
+  ApplyInput input = part_.Input();
+  part_.views[0].type = GradientType::kBFloat16;
+  ExpectInvalid(input, "gradient 0 has 16 bytes; as BFLOAT16 the part has 8");
+}
+
+TEST_F(RefusedInputTest, TypeThatDoesNotExist) {
+  ApplyInput input = part_.Input();
+  part_.views[0].type = static_cast<GradientType>(7);
+  ExpectInvalid(input, "gradient type invalid");
+}
+
+TEST(OptimizerTest, BFloat16GradientOfDoublesIsRefused) {
+  Part<double> part(1);
+  part.AddGradient({1});
+  ApplyInput input = part.Input();
+  part.views[0].type = GradientType::kBFloat16;
+
+  EXPECT_THAT(Optimizer(OptimizerConfig{}).Apply(input),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("BFLOAT16 is not for a float64 variable")));
+  EXPECT_THAT(part.new_value, ElementsAre(0));
 }
 
 TEST_F(RefusedInputTest, NewValueOfAnotherLength) {

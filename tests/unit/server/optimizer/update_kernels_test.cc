@@ -1,7 +1,9 @@
 #include "server/optimizer/update_kernels.h"
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -255,6 +257,20 @@ TEST(UpdateKernelsTest, AllFiniteTakesTheLargestAndTheSmallest) {
       kCount,
       OddBytesWith<double>(7, std::numeric_limits<double>::max()).data() + 1));
   EXPECT_TRUE(AllFiniteFloat(0, nullptr));
+}
+
+TEST(UpdateKernelsTest, AllFiniteJudgesEveryBFloat16AsItsFloat) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    std::vector<uint16_t> values(kCount % 64, 0xff7f);  // the lowest
+    values[bits % values.size()] = static_cast<uint16_t>(bits);
+    std::vector<std::byte> bytes(2 * values.size() + 1);
+    std::memcpy(bytes.data() + 1, values.data(), 2 * values.size());
+
+    ASSERT_EQ(AllFiniteBFloat16(values.size(), bytes.data() + 1),
+              std::isfinite(std::bit_cast<float>(bits << 16)))
+        << bits;
+  }
+  EXPECT_TRUE(AllFiniteBFloat16(0, nullptr));
 }
 
 }  // namespace

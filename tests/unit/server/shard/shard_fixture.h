@@ -33,6 +33,12 @@ PartGradient GradientOf(std::vector<T> values) {
   return {{{bytes.data(), bytes.size()}}, owner};
 }
 
+inline PartGradient BFloat16GradientOf(std::vector<uint16_t> bits) {
+  PartGradient gradient = GradientOf(std::move(bits));
+  gradient.type = GradientType::kBFloat16;
+  return gradient;
+}
+
 template <typename T>
 std::vector<T> FromBytes(absl::Span<const std::byte> bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));

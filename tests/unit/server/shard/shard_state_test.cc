@@ -14,6 +14,7 @@
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -311,6 +312,53 @@ TEST_F(ShardStateTest, NonFiniteElementIsFoundWhereverItIs) {
   EXPECT_OK(state->CheckFinite(1, GradientOf(std::vector<double>{1e300, 0})));
   EXPECT_THAT(state->CheckFinite(1, GradientOf(std::vector<double>{0, NAN})),
               StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(ShardStateTest, BFloat16GradientIsHalfAsLongAndForFloat32Alone) {
+  auto state = Create();
+
+  EXPECT_THAT(state->GradientSize(0, GradientType::kVariable),
+              IsOkAndHolds(kPartSize));
+  EXPECT_THAT(state->GradientSize(0, GradientType::kBFloat16),
+              IsOkAndHolds(kPartSize / 2));
+  EXPECT_THAT(state->GradientSize(2, GradientType::kVariable),
+              IsOkAndHolds(kPartSize));
+  EXPECT_THAT(state->GradientSize(2, GradientType::kBFloat16),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("part 2: gradient type BFLOAT16")));
+}
+
+TEST_F(ShardStateTest, BFloat16GradientsAreAveragedWithFloats) {
+  auto state = CreateActive();
+  // 1 and -2 in turn.
+  const PartGradient packed =
+      BFloat16GradientOf({0x3f80, 0xc000, 0x3f80, 0xc000});
+  const PartGradient floats = GradientOf(std::vector<float>(4, 3));
+  const PartGradient both[] = {packed, floats};
+
+  ASSERT_OK(state->Update(0, 0, both));
+
+  EXPECT_THAT(FromBytes<float>(state->LendNext(0).bytes),
+              ElementsAre(0, 0.75f, 0, 0.75f));
+}
+
+TEST_F(ShardStateTest, NonFiniteBFloat16IsFoundWhereverItIs) {
+  options_.variables[0].shape = {4000};
+  options_.parts = {{0, 0, 4000, DType::kFloat32}, {1, 0, 2, DType::kFloat64}};
+  auto state = Create();
+  // The largest.
+  const std::vector<uint16_t> values(4000, 0x7f7f);
+  EXPECT_OK(state->CheckFinite(0, BFloat16GradientOf(values)));
+
+  for (size_t at : {0, 15, 16, 1023, 1024, 3999}) {
+    for (uint16_t bad : {0x7fc0, 0x7f80, 0xff80}) {
+      std::vector<uint16_t> broken = values;
+      broken[at] = bad;
+      EXPECT_THAT(state->CheckFinite(0, BFloat16GradientOf(broken)),
+                  StatusIs(absl::StatusCode::kInvalidArgument,
+                           HasSubstr("elements 0 to 3999")));
+    }
+  }
 }
 
 TEST_F(ShardStateTest, FiniteGradientInOddPiecesIsFinite) {

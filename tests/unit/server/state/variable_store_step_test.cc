@@ -49,7 +49,7 @@ TEST_F(VariableStoreStepTest, UpdateRunsTheOptimizerFromBufferToBuffer) {
   const std::vector<float> gradient = {1, 1, 1};
   const ByteSlice slice = {reinterpret_cast<const std::byte*>(gradient.data()),
                            12};
-  const GradientSlices slices(&slice, 1);
+  const GradientSlices slices = {{&slice, 1}};
   ApplyInput input = store->Update(0);
   input.learning_rate = 0.25;
   input.gradients = {&slices, 1};

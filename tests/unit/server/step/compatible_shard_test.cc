@@ -268,6 +268,17 @@ TEST_F(CompatibleShardTest, MalformedPushIsRefusedAndNothingCounts) {
   EXPECT_EQ(shard_.WaitsFor(), "2 of 2 gradients of 2 parts");
 }
 
+TEST_F(CompatibleShardTest, BFloat16IsRefusedAndDoesNotCount) {
+  Push push = PushOf({0, 1, 0, 1, 0}, 0, 0, 2, 1);
+  push.gradients[1] = BFloat16GradientOf(1);
+
+  EXPECT_THAT(shard_.AddPush(1, std::move(push)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("part 1 is BFLOAT16")));
+
+  EXPECT_EQ(shard_.WaitsFor(), "2 of 2 gradients of 2 parts");
+}
+
 TEST_F(CompatibleShardTest, GradientMayComeInPiecesAtAnyAddress) {
   auto bytes = std::make_shared<std::vector<std::byte>>(9);
   const float values[2] = {3, 0};

@@ -25,14 +25,24 @@ inline PartGradient GradientOf(float value) {
   return {{{bytes, sizeof(float)}}, owner};
 }
 
+// A bfloat16 is the upper half of its float.
 inline float ValueOf(const PartGradient& gradient) {
   float value = 0;
   auto* to = reinterpret_cast<std::byte*>(&value);
+  if (gradient.type == GradientType::kBFloat16) to += 2;
   for (const ByteSlice& slice : gradient.slices) {
     std::memcpy(to, slice.data, slice.size);
     to += slice.size;
   }
   return value;
+}
+
+// The same as a bfloat16, cut off.
+inline PartGradient BFloat16GradientOf(float value) {
+  PartGradient gradient = GradientOf(value);
+  gradient.slices = {{gradient.slices[0].data + 2, 2}};
+  gradient.type = GradientType::kBFloat16;
+  return gradient;
 }
 
 // The same gradient for `num_parts` parts.
@@ -75,6 +85,9 @@ class FakePartUpdater final : public PartUpdater {
 
   int num_parts() const override { return num_parts_; }
   size_t part_size(int) const override { return sizeof(float); }
+  absl::StatusOr<size_t> GradientSize(int, GradientType type) const override {
+    return GradientElementSize(DType::kFloat32, type);
+  }
 
   bool ClaimNext(int part) override {
     MutexLock lock(mutex_);

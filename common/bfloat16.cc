@@ -1,0 +1,35 @@
+#include "common/bfloat16.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "common/vector_clones.h"
+
+namespace lockstep {
+
+LOCKSTEP_CLONES void RoundToBFloat16(size_t count, const std::byte* floats,
+                                     std::byte* rounded) {
+  LOCKSTEP_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, floats + i * sizeof(bits), sizeof(bits));
+    const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+    const uint32_t quiet = bits | 0x00400000u;
+    const uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
+    const auto half = static_cast<uint16_t>((is_nan ? quiet : nearest) >> 16);
+    std::memcpy(rounded + i * sizeof(half), &half, sizeof(half));
+  }
+}
+
+LOCKSTEP_CLONES void ExpandBFloat16(size_t count, const std::byte* packed,
+                                    float* floats) {
+  LOCKSTEP_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    uint16_t half = 0;
+    std::memcpy(&half, packed + i * sizeof(half), sizeof(half));
+    const uint32_t bits = static_cast<uint32_t>(half) << 16;
+    std::memcpy(floats + i, &bits, sizeof(bits));
+  }
+}
+
+}  // namespace lockstep

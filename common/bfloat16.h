@@ -1,0 +1,25 @@
+#ifndef LOCKSTEP_COMMON_BFLOAT16_H_
+#define LOCKSTEP_COMMON_BFLOAT16_H_
+
+#include <cstddef>
+
+// A bfloat16 is the upper two bytes of a float32: 1 sign, 8 exponent and 7
+// fraction bits, in native byte order.
+//
+// No conversion does floating-point arithmetic, so that they mean the same
+// where subnormal numbers are flushed to zero.
+namespace lockstep {
+
+inline constexpr size_t kBFloat16Size = 2;  // bytes
+
+// Rounds `count` float32 to nearest, ties to even; too large becomes infinity,
+// every NaN a quiet one. Both ends are at any address and do not overlap.
+void RoundToBFloat16(size_t count, const std::byte* floats, std::byte* rounded);
+
+// Exact. `packed`, `count` bfloat16, is at any address and does not overlap
+// `floats`.
+void ExpandBFloat16(size_t count, const std::byte* packed, float* floats);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_BFLOAT16_H_
