@@ -15,7 +15,8 @@ inline constexpr char kFailedPrefix[] = "failed: ";
 
 // Progress is what a worker reports of itself with each heartbeat, since its
 // incarnation began. Passes, not parts, are counted: a pass whose gradient was
-// not needed is stale, whether its bytes were sent or not.
+// not needed is stale, whether its bytes were sent or not, and so is one that
+// was dropped before it had a gradient.
 struct Progress {
   int64_t local_step = 0;
   int64_t passes = 0;      // gradients computed

@@ -101,9 +101,12 @@ absl::Status SyncService::HandleTakeToken(const v1::TakeTokenRequest& request,
   const Pass pass{request.identity().task_index(),
                   request.identity().incarnation(), request.local_step(),
                   request.pass(), request.slot()};
+  const absl::Time now = clock_.Now();
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<StepGate::Answer> answers,
-      shard->gate()->Wait(ticket, pass, request.attempt(), clock_.Now()));
+      request.computing()
+          ? shard->gate()->Watch(ticket, pass, now)
+          : shard->gate()->Wait(ticket, pass, request.attempt(), now));
   Finish(answers);
   return absl::OkStatus();
 }

@@ -30,6 +30,15 @@ ChunkTransfer::ChunkTransfer(Options options,
   }
 }
 
+void ChunkTransfer::Add(int server, size_t chunk) {
+  {
+    MutexLock lock(mutex_);
+    ++left_;
+    servers_[server].waiting.push_back(chunk);
+  }
+  Pump(server);
+}
+
 bool ChunkTransfer::Finished() const {
   return total_in_flight_ == 0 && (left_ == 0 || !failure_.ok());
 }

@@ -17,8 +17,10 @@ namespace lockstep {
 // time for each, and repeats those that fail for a passing reason. It knows
 // nothing of what a call is.
 //
-// Threads: Run() in one thread; results may be reported from any thread, also
-//          from within `start`.
+// More chunks may follow while calls are under way: Add() ... Add(), Run().
+//
+// Threads: Add() and Run() in one thread; results may be reported from any
+//          thread, also from within `start`.
 class ChunkTransfer {
  public:
   struct Options {
@@ -35,12 +37,17 @@ class ChunkTransfer {
   using Start = std::function<void(int server, size_t chunk, Report report)>;
 
   // `chunks[s]` are the chunks of server s, in the order in which their calls
-  // start.
+  // start; perhaps none yet.
   ChunkTransfer(Options options, std::vector<std::deque<size_t>> chunks,
                 Start start);
 
+  // Adds a chunk behind the others of its server, and starts what the window
+  // allows. Not after Run(). A call that failed for a passing reason is
+  // repeated by Run() or by a later Add(), not in between.
+  void Add(int server, size_t chunk) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Returns when every chunk is through, or with the first failure that does
-  // not pass, once no call is in flight.
+  // not pass, once no call is in flight. The object must not go before that.
   absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "worker/pass_hooks.h"
 
 namespace lockstep {
 
@@ -20,7 +21,9 @@ class GradientSource {
   virtual ~GradientSource() = default;
 
   //   kOutOfRange  the end of input: there is no batch `index`
-  virtual absl::StatusOr<GradientResult> Compute(int64_t index) = 0;
+  //   kAborted     the hooks said that the pass is not wanted
+  virtual absl::StatusOr<GradientResult> Compute(int64_t index,
+                                                 const PassHooks& hooks) = 0;
 };
 
 }  // namespace lockstep

@@ -49,14 +49,16 @@ ModelGradientSource::ModelGradientSource(Model& model, const ModelInput& input,
       values_(ValueViews(model.variables(), memory)),
       gradients_(GradientViews(model.variables(), memory)) {}
 
-absl::StatusOr<GradientResult> ModelGradientSource::Compute(int64_t index) {
+absl::StatusOr<GradientResult> ModelGradientSource::Compute(
+    int64_t index, const PassHooks& hooks) {
   LOCKSTEP_ASSIGN_OR_RETURN(Batch batch, batches_.Get(index));
   BatchView view;
   view.images = ConstTensor::Of<float>(
       batch.images, {batch.size, input_.height, input_.width, input_.channels});
   view.labels = batch.labels;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      double loss, model_.Gradients(backend_, view, values_, gradients_));
+      double loss,
+      model_.Gradients(backend_, view, values_, gradients_, hooks));
   return GradientResult{loss, batch.size};
 }
 

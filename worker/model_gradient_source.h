@@ -30,7 +30,8 @@ class ModelGradientSource final : public GradientSource {
                       ComputeBackend& backend, BatchSource batches,
                       const ParameterMemory& memory);
 
-  absl::StatusOr<GradientResult> Compute(int64_t index) override;
+  absl::StatusOr<GradientResult> Compute(int64_t index,
+                                         const PassHooks& hooks) override;
 
  private:
   Model& model_;

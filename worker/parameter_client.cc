@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/bfloat16.h"
 #include "common/log.h"
@@ -16,8 +15,6 @@ namespace {
 
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
 constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
-constexpr char kAnnounce[] = "/lockstep.v1.SyncService/Announce";
-constexpr char kTakeToken[] = "/lockstep.v1.SyncService/TakeToken";
 
 // Two connections let both of gRPC's event threads copy at the same time; with
 // more servers there are enough without.
@@ -25,7 +22,6 @@ constexpr int kConnections = 2;
 constexpr int kWindow = 4;
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
-constexpr absl::Duration kLongestPause = absl::Seconds(1);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 void CountOutcomes(const v1::PushResult& result, PushCounts& counts) {
@@ -46,41 +42,68 @@ void CountOutcomes(const v1::PushResult& result, PushCounts& counts) {
   }
 }
 
+std::vector<std::unique_ptr<ServerChannel>> Connect(
+    const std::vector<std::string>& servers) {
+  const int connections = servers.size() == 1 ? kConnections : 1;
+  std::vector<std::unique_ptr<ServerChannel>> channels;
+  for (const std::string& address : servers) {
+    channels.push_back(std::make_unique<ServerChannel>(address, connections));
+  }
+  return channels;
+}
+
 }  // namespace
+
+struct ParameterClient::ActivePush {
+  PassId pass;
+  int64_t attempt = 0;
+  v1::PushHeader header;
+
+  Mutex mutex;
+  PushCounts counts ABSL_GUARDED_BY(mutex);
+  std::unique_ptr<ChunkTransfer> transfer;
+};
 
 ParameterClient::ParameterClient(const Options& options, const Plan& plan,
                                  ParameterMemory& memory)
     : options_(options),
       memory_(memory),
       chunks_(MakeChunks(plan, static_cast<int>(options.servers.size()),
-                         options.max_part_bytes)) {
+                         options.max_part_bytes)),
+      ready_(chunks_),
+      channels_(Connect(options.servers)),
+      sync_(*channels_[0], options.self) {
   for (const auto& chunks : chunks_) held_.emplace_back(chunks.size());
-  const int connections = options_.servers.size() == 1 ? kConnections : 1;
-  for (const std::string& address : options_.servers) {
-    channels_.push_back(std::make_unique<ServerChannel>(address, connections));
-  }
+}
+
+ParameterClient::~ParameterClient() {
+  Cancel();
+  DropPush();
 }
 
 void ParameterClient::Cancel() {
   cancelled_ = true;
+  sync_.Cancel();
   for (auto& channel : channels_) channel->Cancel();
 }
 
-absl::Status ParameterClient::RunTransfer(const std::string& what,
-                                          ChunkLists chunks,
-                                          ChunkTransfer::Start start) {
+ChunkTransfer::Options ParameterClient::TransferOptions(
+    const std::string& what) {
   ChunkTransfer::Options options;
   options.window = kWindow;
   options.retry_pause = kRetryPause;
-  absl::Time reported = absl::Now();
-  options.on_retry = [&](int server, const absl::Status& status) {
+  options.on_retry = [what, reported = absl::Now()](
+                         int server, const absl::Status& status) mutable {
     if (absl::Now() - reported < kReportEvery) return;
     reported = absl::Now();
     spdlog::info("{} waits for ps {}: {}", what, server,
                  std::string(status.message()));
   };
-  const absl::Status status =
-      ChunkTransfer(options, std::move(chunks), std::move(start)).Run();
+  return options;
+}
+
+absl::Status ParameterClient::Finish(ChunkTransfer& transfer) {
+  const absl::Status status = transfer.Run();
   if (cancelled_) return absl::CancelledError("the job ended");
   return status;
 }
@@ -151,11 +174,13 @@ void ParameterClient::StartPull(int server, size_t index, int64_t step,
 absl::StatusOr<int64_t> ParameterClient::Pull(int64_t step) {
   const bool one_step = step >= 0;
   while (true) {
-    LOCKSTEP_RETURN_IF_ERROR(RunTransfer(
-        "pull", Missing(one_step ? std::optional(step) : std::nullopt),
+    ChunkTransfer transfer(
+        TransferOptions("pull"),
+        Missing(one_step ? std::optional(step) : std::nullopt),
         [&](int server, size_t index, ChunkTransfer::Report report) {
           StartPull(server, index, step, std::move(report));
-        }));
+        });
+    LOCKSTEP_RETURN_IF_ERROR(Finish(transfer));
     int64_t newest = step;
     for (const auto& of_server : held_) {
       for (const Held& held : of_server) newest = std::max(newest, held.step);
@@ -225,11 +250,24 @@ void ParameterClient::StartPush(
       });
 }
 
-absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
-                                                 int64_t attempt) {
-  Mutex mutex;
-  PushCounts counts;
-  v1::PushHeader header;
+void ParameterClient::BeginPass(const PassId& pass, bool watch) {
+  DropPush();
+  ready_.Reset();
+  if (watch) sync_.Watch(pass);
+}
+
+void ParameterClient::GradientReady(size_t variable) {
+  for (const ReadyChunks::Id& id : ready_.MarkReady(variable)) {
+    if (push_ != nullptr) push_->transfer->Add(id.server, id.chunk);
+  }
+}
+
+void ParameterClient::BeginPush(const PassId& pass, int64_t attempt) {
+  DropPush();
+  push_ = std::make_unique<ActivePush>();
+  push_->pass = pass;
+  push_->attempt = attempt;
+  v1::PushHeader& header = push_->header;
   *header.mutable_identity() = ToProto(options_.self);
   header.set_local_step(pass.step);
   header.set_pass(pass.number);
@@ -237,21 +275,44 @@ absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
   header.set_attempt(attempt);
   header.set_return_values(attempt > 0);
   header.set_gradient_type(ToProto(options_.gradient_type));
-  if (attempt > 0) {
-    early_wait_ = {
-        pass, attempt,
-        StartSync(kTakeToken, EncodeMessage(TokenRequest(pass, attempt)))};
-  }
-  const auto count = [&](const v1::PushResult& result) {
-    MutexLock lock(mutex);
-    CountOutcomes(result, counts);
+  const auto count = [push = push_.get()](const v1::PushResult& result) {
+    MutexLock lock(push->mutex);
+    CountOutcomes(result, push->counts);
   };
-  LOCKSTEP_RETURN_IF_ERROR(
-      RunTransfer("push", Missing(std::nullopt),
-                  [&](int server, size_t index, ChunkTransfer::Report report) {
-                    StartPush(server, index, header, count, std::move(report));
-                  }));
-  return counts;
+  const auto start = [this, count, push = push_.get()](
+                         int server, size_t index,
+                         ChunkTransfer::Report report) {
+    StartPush(server, index, push->header, count, std::move(report));
+  };
+  push_->transfer = std::make_unique<ChunkTransfer>(
+      TransferOptions("push"), ChunkLists(chunks_.size()), start);
+  for (size_t server = 0; server < chunks_.size(); ++server) {
+    for (size_t chunk : ready_.order()[server]) {
+      push_->transfer->Add(static_cast<int>(server), chunk);
+    }
+  }
+}
+
+absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
+                                                 int64_t attempt) {
+  if (attempt > 0) sync_.SendTakeToken(pass, attempt);
+  if (push_ == nullptr || push_->pass != pass || push_->attempt != attempt) {
+    BeginPush(pass, attempt);
+  }
+  for (const ReadyChunks::Id& id : ready_.MarkRest()) {
+    push_->transfer->Add(id.server, id.chunk);
+  }
+  const absl::Status status = Finish(*push_->transfer);
+  const std::unique_ptr<ActivePush> push = std::move(push_);
+  LOCKSTEP_RETURN_IF_ERROR(status);
+  MutexLock lock(push->mutex);
+  return push->counts;
+}
+
+void ParameterClient::DropPush() {
+  if (push_ == nullptr) return;
+  push_->transfer->Run().IgnoreError();
+  push_.reset();
 }
 
 void ParameterClient::SettleHeld(int64_t step, int64_t attempt) {
@@ -264,108 +325,15 @@ void ParameterClient::SettleHeld(int64_t step, int64_t attempt) {
   }
 }
 
-std::shared_ptr<ParameterClient::SyncCall> ParameterClient::StartSync(
-    const std::string& method, const grpc::ByteBuffer& request) {
-  auto call = std::make_shared<SyncCall>();
-  channels_[0]->Call(method, request, kCallDeadline,
-                     [call](absl::Status status, grpc::ByteBuffer answer) {
-                       call->status = std::move(status);
-                       call->answer = std::move(answer);
-                       call->done.Notify();
-                     });
-  return call;
-}
-
-absl::Status ParameterClient::CallSync(
-    const std::string& method, const google::protobuf::MessageLite& request,
-    google::protobuf::MessageLite& response, std::shared_ptr<SyncCall> first) {
-  const grpc::ByteBuffer bytes = EncodeMessage(request);
-  absl::Time reported = absl::Now();
-  absl::Duration pause = kRetryPause;
-  std::shared_ptr<SyncCall> call = std::move(first);
-  while (!cancelled_) {
-    if (call == nullptr) call = StartSync(method, bytes);
-    call->done.WaitForNotification();
-    const absl::Status result = call->status;
-    if (result.ok()) return DecodeMessage(call->answer, response);
-    call = nullptr;
-    if (!absl::IsUnavailable(result) && !absl::IsDeadlineExceeded(result)) {
-      return cancelled_ ? absl::CancelledError("the job ended") : result;
-    }
-    if (absl::Now() - reported > kReportEvery) {
-      reported = absl::Now();
-      spdlog::info("waits for ps 0: {}", std::string(result.message()));
-    }
-    absl::SleepFor(pause);
-    pause = std::min(2 * pause, kLongestPause);
-  }
-  return absl::CancelledError("the job ended");
-}
-
 absl::StatusOr<Announcement> ParameterClient::Announce(const PassId& pass) {
-  v1::AnnounceRequest request;
-  *request.mutable_identity() = ToProto(options_.self);
-  request.set_local_step(pass.step);
-  request.set_pass(pass.number);
-  request.set_slot(pass.slot);
-  v1::AnnounceResponse response;
-  LOCKSTEP_RETURN_IF_ERROR(CallSync(kAnnounce, request, response));
-  Announcement announcement;
-  announcement.attempt = response.attempt();
-  if (response.decision() == v1::SELECTED) {
-    announcement.decision = Announcement::Decision::kSelected;
-  } else if (response.decision() == v1::NOT_NEEDED) {
-    announcement.decision = Announcement::Decision::kNotNeeded;
-  }
-  return announcement;
-}
-
-v1::TakeTokenRequest ParameterClient::TokenRequest(const PassId& pass,
-                                                   int64_t attempt) const {
-  v1::TakeTokenRequest request;
-  *request.mutable_identity() = ToProto(options_.self);
-  request.set_local_step(pass.step);
-  request.set_pass(pass.number);
-  request.set_slot(pass.slot);
-  request.set_attempt(attempt);
-  return request;
+  return sync_.Announce(pass);
 }
 
 absl::StatusOr<Token> ParameterClient::TakeToken(const PassId& pass,
                                                  int64_t attempt) {
-  const v1::TakeTokenRequest request = TokenRequest(pass, attempt);
-  std::shared_ptr<SyncCall> call;
-  if (early_wait_.has_value() && early_wait_->pass == pass &&
-      early_wait_->attempt == attempt) {
-    call = std::move(early_wait_->call);
-  }
-  early_wait_.reset();
-  const absl::Time began = absl::Now();
-  absl::Time reported = began;
-  while (true) {
-    v1::TakeTokenResponse response;
-    LOCKSTEP_RETURN_IF_ERROR(
-        CallSync(kTakeToken, request, response, std::move(call)));
-    call = nullptr;
-    switch (response.outcome()) {
-      case v1::TOKEN:
-        SettleHeld(response.step(), response.attempt());
-        return Token{Token::Kind::kToken, response.step(), response.slot(), 0,
-                     response.selected_attempt()};
-      case v1::TOKEN_REDO:
-        return Token{Token::Kind::kRedo, 0, 0, response.attempt()};
-      case v1::TOKEN_FINISHED:
-        return Token{Token::Kind::kFinished};
-      default:
-        break;
-    }
-    if (absl::Now() - reported > kReportEvery) {
-      reported = absl::Now();
-      spdlog::info("waits for a token after step {} since {}", pass.step + 1,
-                   absl::FormatDuration(
-                       absl::Trunc(reported - began, absl::Seconds(1))));
-    }
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const Token token, sync_.TakeToken(pass, attempt));
+  if (token.kind == Token::Kind::kToken) SettleHeld(token.step, token.attempt);
+  return token;
 }
 
 }  // namespace lockstep

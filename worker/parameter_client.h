@@ -2,6 +2,7 @@
 #define LOCKSTEP_WORKER_PARAMETER_CLIENT_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -12,25 +13,26 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/notification.h"
 #include "common/dtype.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/plan.h"
 #include "common/wire_codec.h"
 #include "lockstep/v1/parameter.pb.h"
-#include "lockstep/v1/sync.pb.h"
 #include "worker/chunk_plan.h"
 #include "worker/chunk_transfer.h"
 #include "worker/parameter_memory.h"
+#include "worker/ready_chunks.h"
 #include "worker/server_channel.h"
 #include "worker/step_client.h"
+#include "worker/sync_client.h"
 
 namespace lockstep {
 
 // ParameterClient speaks with all servers of a job: it moves variables and
 // gradients between them and the worker's memory, chunk by chunk. Gradients
-// are sent from where they are; as bfloat16, from slices that are made one
-// chunk at a time, when it is its turn, and go once it is sent.
+// are sent from where they are, and as soon as they are ready if that is asked
+// for; as bfloat16, from slices that are made one chunk at a time, when it is
+// its turn, and go once it is sent.
 //
 // Threads:  one thread calls; Cancel() may come from any other.
 // Borrows:  the memory.
@@ -46,9 +48,15 @@ class ParameterClient final : public StepClient {
 
   ParameterClient(const Options& options, const Plan& plan,
                   ParameterMemory& memory);
+  // Ends the calls that a push has in flight.
+  ~ParameterClient() override;
 
   absl::StatusOr<int64_t> Pull(int64_t step) override;
+  void BeginPass(const PassId& pass, bool watch) override;
+  bool StepIsOver() const override { return sync_.StepIsOver(); }
+  void GradientReady(size_t variable) override;
   absl::StatusOr<Announcement> Announce(const PassId& pass) override;
+  void BeginPush(const PassId& pass, int64_t attempt) override;
   absl::StatusOr<PushCounts> Push(const PassId& pass, int64_t attempt) override;
   absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt) override;
 
@@ -63,22 +71,13 @@ class ParameterClient final : public StepClient {
     // was committed; 0: it is of a committed step.
     int64_t attempt = 0;
   };
-  // One call of ps task 0, on its way or answered.
-  struct SyncCall {
-    absl::Notification done;
-    absl::Status status;
-    grpc::ByteBuffer answer;
-  };
-  // A wait for the token after a pass, sent before its gradient.
-  struct EarlyWait {
-    PassId pass;
-    int64_t attempt = 0;
-    std::shared_ptr<SyncCall> call;
-  };
+  // A push that is under way.
+  struct ActivePush;
   using ChunkLists = std::vector<std::deque<size_t>>;
 
-  absl::Status RunTransfer(const std::string& what, ChunkLists chunks,
-                           ChunkTransfer::Start start);
+  // Says now and then why `what` has to wait.
+  static ChunkTransfer::Options TransferOptions(const std::string& what);
+  absl::Status Finish(ChunkTransfer& transfer);
   // All chunks, or those that are not held as of a committed `step`.
   ChunkLists Missing(std::optional<int64_t> step) const;
   // What a push of the chunk carries.
@@ -97,25 +96,19 @@ class ParameterClient final : public StepClient {
   // The values that pushes for the step's attempt brought are those of `step`;
   // what other attempts brought is of no use.
   void SettleHeld(int64_t step, int64_t attempt);
-
-  v1::TakeTokenRequest TokenRequest(const PassId& pass, int64_t attempt) const;
-  std::shared_ptr<SyncCall> StartSync(const std::string& method,
-                                      const grpc::ByteBuffer& request);
-  // Calls an RPC of ps task 0 until it answers. The first call may be on its
-  // way already.
-  absl::Status CallSync(const std::string& method,
-                        const google::protobuf::MessageLite& request,
-                        google::protobuf::MessageLite& response,
-                        std::shared_ptr<SyncCall> first = nullptr);
+  // A pass that was given up has left a push behind: waits for its calls.
+  void DropPush();
 
   const Options options_;
   ParameterMemory& memory_;
   const std::vector<std::vector<Chunk>> chunks_;
   // As chunks_. Each belongs to its call while there is one.
   std::vector<std::vector<Held>> held_;
-  std::optional<EarlyWait> early_wait_;
+  ReadyChunks ready_;
   std::atomic<bool> cancelled_ = false;
   std::vector<std::unique_ptr<ServerChannel>> channels_;
+  SyncClient sync_;
+  std::unique_ptr<ActivePush> push_;
 };
 
 }  // namespace lockstep

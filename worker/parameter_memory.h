@@ -13,8 +13,8 @@ namespace lockstep {
 // ParameterMemory is a worker's copy of all variables and the gradients that
 // it computes, allocated once.
 //
-// Threads: not guarded: pulls write values and pushes read gradients while
-//          nobody computes.
+// Threads: not guarded: a variable belongs to the pass until that reports it,
+//          and then to pushes and pulls until the next pass begins.
 // Units:   bytes; every variable starts at a multiple of 64.
 class ParameterMemory {
  public:

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_WORKER_STEP_CLIENT_H_
 #define LOCKSTEP_WORKER_STEP_CLIENT_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -37,9 +38,11 @@ struct Announcement {
 struct Token {
   enum class Kind { kToken, kRedo, kFinished };
   Kind kind = Kind::kToken;
-  int64_t step = 0;     // of kToken
-  int slot = 0;         // of kToken
-  int64_t attempt = 0;  // of kRedo
+  int64_t step = 0;  // of kToken
+  int slot = 0;      // of kToken
+  // Of kRedo: the attempt at hand. Of kToken: that which `step` came of, 0
+  // where no push led to it.
+  int64_t attempt = 0;
   // Of kToken: the attempt to push for, without having announced; 0: announce.
   int64_t selected_attempt = 0;
 };
@@ -59,7 +62,22 @@ class StepClient {
   // is gone; -1: whatever is newest, each part by itself. Returns the step.
   virtual absl::StatusOr<int64_t> Pull(int64_t step) = 0;
 
-  // Strict mode: says that the gradient is ready.
+  // Strict mode: a pass begins. Nothing is ready from now on, and if `watch` is
+  // set StepIsOver() turns true when the step is committed meanwhile, or when
+  // training ends. Needless to call where none of the following is used.
+  virtual void BeginPass(const PassId& /*pass*/, bool /*watch*/) {}
+  virtual bool StepIsOver() const { return false; }
+
+  // Strict mode: the variable's gradient can be sent and its value be
+  // overwritten, from now on until the next pass begins. Push() makes the rest
+  // ready.
+  virtual void GradientReady(size_t /*variable*/) {}
+
+  // Strict mode: sends what is ready, and from now on what becomes ready, as
+  // Push(), which has to follow, would. Never waits.
+  virtual void BeginPush(const PassId& /*pass*/, int64_t /*attempt*/) {}
+
+  // Strict mode: says that the gradient is ready, or about to be.
   virtual absl::StatusOr<Announcement> Announce(const PassId& pass) = 0;
 
   // Sends the gradients in the worker's memory. In strict mode (attempt > 0)

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "worker/strict_pass.h"
 
 namespace lockstep {
 
@@ -21,10 +22,10 @@ int64_t TrainingLoop::BatchOf(const PassId& pass) const {
   return pass.step * shares + pass.slot;
 }
 
-absl::Status TrainingLoop::Compute(int64_t index) {
+absl::Status TrainingLoop::Compute(int64_t index, const PassHooks& hooks) {
   meter_.Begin(absl::StrCat("computes step ", pass_.step + 1), false);
-  LOCKSTEP_ASSIGN_OR_RETURN(GradientResult result, source_.Compute(index));
-  ++pass_.number;
+  LOCKSTEP_ASSIGN_OR_RETURN(GradientResult result,
+                            source_.Compute(index, hooks));
   meter_.Computed(pass_.step, result.loss, result.examples);
   return absl::OkStatus();
 }
@@ -46,26 +47,36 @@ absl::Status TrainingLoop::RunStrict() {
   pass_.step = -1;  // before any step: the first token is free
   LOCKSTEP_ASSIGN_OR_RETURN(Token token, NextToken(0));
   while (token.kind != Token::Kind::kFinished) {
-    LOCKSTEP_ASSIGN_OR_RETURN(token, StrictPass(token));
+    LOCKSTEP_ASSIGN_OR_RETURN(token, RunPass(token));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Token> TrainingLoop::StrictPass(Token token) {
+absl::StatusOr<Token> TrainingLoop::RunPass(const Token& token) {
   pass_.step = token.step;
   pass_.slot = token.slot;
   meter_.Begin(absl::StrCat("pulls step ", token.step), true);
   LOCKSTEP_ASSIGN_OR_RETURN(int64_t pulled, client_.Pull(token.step));
   if (pulled != token.step) return NextToken(0);  // too slow: the step is over
-  LOCKSTEP_RETURN_IF_ERROR(Compute(BatchOf(pass_)));
-  int64_t attempt = token.selected_attempt;
-  if (attempt == 0) {
-    LOCKSTEP_ASSIGN_OR_RETURN(Announcement answer, client_.Announce(pass_));
-    if (answer.decision == Announcement::Decision::kSelected) {
-      attempt = answer.attempt;
-    }
+  ++pass_.number;
+  StrictPass pass(
+      client_, pass_,
+      {.selected_attempt = token.selected_attempt,
+       .watch = options_.total_num_replicas > options_.replicas_to_aggregate});
+  const absl::Status computed = Compute(BatchOf(pass_), pass.Hooks());
+  if (absl::IsAborted(computed) && pass.dropped()) {
+    meter_.Stale();
+    return NextToken(0);
   }
+  LOCKSTEP_RETURN_IF_ERROR(pass.status());
+  LOCKSTEP_RETURN_IF_ERROR(computed);
+  LOCKSTEP_RETURN_IF_ERROR(pass.Finish());
+  return PushUntilToken(pass.attempt());
+}
+
+absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
   bool counted = false;
+  Token token;
   while (true) {
     if (attempt > 0) {
       LOCKSTEP_ASSIGN_OR_RETURN(PushCounts counts, Push(attempt));
@@ -88,7 +99,8 @@ absl::Status TrainingLoop::RunCompatible() {
   for (int64_t index = options_.first_step;; ++index) {
     meter_.Begin("pulls", true);
     LOCKSTEP_RETURN_IF_ERROR(client_.Pull(-1).status());
-    LOCKSTEP_RETURN_IF_ERROR(Compute(index));
+    LOCKSTEP_RETURN_IF_ERROR(Compute(index, {}));
+    ++pass_.number;
     LOCKSTEP_ASSIGN_OR_RETURN(PushCounts counts, Push(0));
     if (counts.accepted + counts.duplicate > 0) {
       meter_.Accepted();

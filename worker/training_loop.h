@@ -14,9 +14,11 @@ namespace lockstep {
 // TrainingLoop makes a worker's passes, one after the other, until training
 // ends:
 //
-//   strict      token -> pull -> compute -> announce -> (push) -> token ...
-//               where pull asks for what pushes have not brought, and nobody
-//               announces where everybody is needed
+//   strict      token -> pull -> compute -> token ...
+//                                `-> announce -> (push)
+//               where pull asks for what pushes have not brought, nobody
+//               announces where everybody is needed, and a backup drops its
+//               pass when the step is over without it: see StrictPass
 //   compatible  pull -> compute -> push -> token ...
 //
 // In strict mode the batch follows from the step, so that a worker that was
@@ -46,10 +48,13 @@ class TrainingLoop {
   absl::Status RunStrict();
   absl::Status RunCompatible();
   // One strict pass for a token, up to the next token.
-  absl::StatusOr<Token> StrictPass(Token token);
+  absl::StatusOr<Token> RunPass(const Token& token);
+  // Pushes what has been computed, for `attempt` if there is one and for each
+  // that follows, until the next token.
+  absl::StatusOr<Token> PushUntilToken(int64_t attempt);
   absl::StatusOr<PushCounts> Push(int64_t attempt);
   absl::StatusOr<Token> NextToken(int64_t attempt);
-  absl::Status Compute(int64_t index);
+  absl::Status Compute(int64_t index, const PassHooks& hooks);
   // Strict: the batch of a share of a step.
   int64_t BatchOf(const PassId& pass) const;
 

@@ -76,8 +76,9 @@ class StepGate {
   // Begins at `global_step`. Repeating it changes nothing.
   virtual std::vector<Answer> Activate(int64_t global_step) = 0;
 
-  // Says that the gradient of a pass is ready. Repeating it is answered with
-  // how the pass stands now; a pass that the worker has ended is too late.
+  // Says that the gradient of a pass is ready, or about to be. Repeating it is
+  // answered with how the pass stands now; a pass that the worker has ended is
+  // too late.
   //
   //   kInvalidArgument     worker or slot out of range, or a step to come
   //   kFailedPrecondition  not active, a newer incarnation of the worker is
@@ -94,6 +95,17 @@ class StepGate {
                                                    const Pass& pass,
                                                    int64_t attempt,
                                                    absl::Time now) = 0;
+
+  // Files a wait for the end of the step of `pass`, strict mode, while the
+  // worker computes the pass. The answer is kToken, which is no token, when the
+  // step has been committed, or kFinished; kCancelled when the worker has gone
+  // further or waits anew. The pass may be announced and pushed meanwhile.
+  //
+  //   kInvalidArgument     worker or slot out of range, or compatible mode
+  //   kFailedPrecondition  the worker's incarnation, as Announce
+  virtual absl::StatusOr<std::vector<Answer>> Watch(uint64_t ticket,
+                                                    const Pass& pass,
+                                                    absl::Time now) = 0;
 
   // Withdraws a wait, if it has not been answered.
   virtual void Cancel(uint64_t ticket) = 0;

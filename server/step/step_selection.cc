@@ -121,12 +121,13 @@ bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) {
   if (pass.local_step < global_step_) {
     answer.step = global_step_;
     answer.attempt = committed_attempt_;
-    if (everybody_counts()) {
+    if (everybody_counts() && !waiter.computing) {
       Select(pass);
       answer.selected_attempt = attempt_;
     }
     return true;
   }
+  if (waiter.computing) return false;
   if (IsMember(pass) && waiter.attempt < attempt_) {
     answer.outcome = Outcome::kRedo;
     answer.attempt = attempt_;
@@ -167,17 +168,28 @@ std::vector<StepSelection::Answer> StepSelection::AnswerWaiters() {
 absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Wait(
     uint64_t ticket, const Pass& pass, int64_t attempt, absl::Time now) {
   MutexLock lock(mutex_);
-  LOCKSTEP_RETURN_IF_ERROR(Check(pass));
-  if (!NoteNewest(pass, /*waits=*/true)) {
-    return std::vector<Answer>{{ticket, Outcome::kCancelled}};
+  return File({ticket, pass, attempt, now, /*computing=*/false});
+}
+
+absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Watch(
+    uint64_t ticket, const Pass& pass, absl::Time now) {
+  MutexLock lock(mutex_);
+  return File({ticket, pass, 0, now, /*computing=*/true});
+}
+
+absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::File(
+    const Waiter& waiter) {
+  LOCKSTEP_RETURN_IF_ERROR(Check(waiter.pass));
+  if (!NoteNewest(waiter.pass, /*waits=*/!waiter.computing)) {
+    return std::vector<Answer>{{waiter.ticket, Outcome::kCancelled}};
   }
   std::vector<Answer> replaced;
-  std::erase_if(waiters_, [&](const Waiter& waiter) {
-    if (waiter.pass.worker != pass.worker) return false;
-    replaced.push_back(Answer{waiter.ticket, Outcome::kCancelled});
+  std::erase_if(waiters_, [&](const Waiter& older) {
+    if (older.pass.worker != waiter.pass.worker) return false;
+    replaced.push_back(Answer{older.ticket, Outcome::kCancelled});
     return true;
   });
-  waiters_.push_back({ticket, pass, attempt, now});
+  waiters_.push_back(waiter);
   std::vector<Answer> answers = AnswerWaiters();
   answers.insert(answers.end(), replaced.begin(), replaced.end());
   return answers;
@@ -284,6 +296,7 @@ std::vector<StepSelection::Waiting> StepSelection::WaitingWorkers() const {
   MutexLock lock(mutex_);
   std::vector<Waiting> waiting;
   for (const Waiter& waiter : waiters_) {
+    if (waiter.computing) continue;
     waiting.push_back({waiter.pass.worker, waiter.since});
   }
   return waiting;

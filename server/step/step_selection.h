@@ -49,6 +49,9 @@ class StepSelection final : public StepGate {
                                            int64_t attempt,
                                            absl::Time now) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<Answer>> Watch(uint64_t ticket, const Pass& pass,
+                                            absl::Time now) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Cancel(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
   Expired Expire(int worker, uint64_t incarnation) override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -70,6 +73,7 @@ class StepSelection final : public StepGate {
     Pass pass;
     int64_t attempt;
     absl::Time since;
+    bool computing;  // still, so that it waits for the end of the step alone
   };
   // The newest that is known of a worker. What is older than that has been
   // delayed, and nobody waits for the answer any more.
@@ -87,6 +91,9 @@ class StepSelection final : public StepGate {
   bool NoteNewest(const Pass& pass, bool waits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsMember(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Files a wait in place of the worker's older one.
+  absl::StatusOr<std::vector<Answer>> File(const Waiter& waiter)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the wait can be answered now; fills in `answer` if so. A token
   // may make its worker a member.
   bool TryAnswer(const Waiter& waiter, Answer& answer)

@@ -62,6 +62,14 @@ absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Wait(uint64_t ticket,
   return ToAnswers(*completions);
 }
 
+absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Watch(uint64_t,
+                                                               const Pass&,
+                                                               absl::Time) {
+  return absl::InvalidArgumentError(
+      "computing is set, but a pass of compatible mode is never over before "
+      "its end; leave it out");
+}
+
 void TokenGate::Cancel(uint64_t ticket) { queue_.Cancel(ticket); }
 
 StepGate::Expired TokenGate::Expire(int worker, uint64_t incarnation) {

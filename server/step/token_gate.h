@@ -35,6 +35,8 @@ class TokenGate final : public StepGate {
   absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket, const Pass& pass,
                                            int64_t attempt,
                                            absl::Time now) override;
+  absl::StatusOr<std::vector<Answer>> Watch(uint64_t ticket, const Pass& pass,
+                                            absl::Time now) override;
   void Cancel(uint64_t ticket) override;
   Expired Expire(int worker, uint64_t incarnation) override
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -34,7 +34,8 @@ class IdleGradientSource final : public GradientSource {
     }
   }
 
-  absl::StatusOr<GradientResult> Compute(int64_t index) override {
+  absl::StatusOr<GradientResult> Compute(int64_t index,
+                                         const PassHooks&) override {
     oracle_.AdvanceTo(index);
     for (size_t i = 0; i < num_variables_; ++i) {
       const absl::Span<std::byte> value = memory_.value(i);

@@ -66,10 +66,12 @@ absl::Status ConvLayer::Backward(const BackwardPass& pass,
   pass.on_gradient(kBias);
   LOCKSTEP_RETURN_IF_ERROR(
       backend.Conv2DFilterGradient(in_, gradient, pass.gradients[kFilters]));
+  if (in_gradient != nullptr) {
+    LOCKSTEP_RETURN_IF_ERROR(backend.Conv2DInputGradient(
+        pass.variables[kFilters], gradient, *in_gradient));
+  }
   pass.on_gradient(kFilters);
-  if (in_gradient == nullptr) return absl::OkStatus();
-  return backend.Conv2DInputGradient(pass.variables[kFilters], gradient,
-                                     *in_gradient);
+  return absl::OkStatus();
 }
 
 }  // namespace lockstep

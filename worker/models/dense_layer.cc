@@ -49,11 +49,13 @@ absl::Status DenseLayer::Backward(const BackwardPass& pass,
   pass.on_gradient(kBias);
   LOCKSTEP_RETURN_IF_ERROR(backend.MatMul(
       in_, out_gradient, {.transpose_a = true}, pass.gradients[kWeights]));
+  if (in_gradient != nullptr) {
+    LOCKSTEP_RETURN_IF_ERROR(backend.MatMul(
+        out_gradient, pass.variables[kWeights], {.transpose_b = true},
+        in_gradient->Reshaped(in_.shape())));
+  }
   pass.on_gradient(kWeights);
-  if (in_gradient == nullptr) return absl::OkStatus();
-  return backend.MatMul(out_gradient, pass.variables[kWeights],
-                        {.transpose_b = true},
-                        in_gradient->Reshaped(in_.shape()));
+  return absl::OkStatus();
 }
 
 void AppendDense(int64_t inputs, absl::Span<const int64_t> hidden_units,

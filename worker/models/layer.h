@@ -38,9 +38,10 @@ class Layer {
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables) = 0;
 
-  // After Forward(): writes the gradients and calls `on_gradient` for each,
-  // then writes `in_gradient`, shaped as `in` was, unless it is null. Uses up
-  // `out_gradient`: its contents are lost.
+  // After Forward(): writes the gradients, and `in_gradient`, shaped as `in`
+  // was, unless it is null. Calls `on_gradient` for each variable as PassHooks
+  // says: once nothing reads its value any more. Uses up `out_gradient`: its
+  // contents are lost.
   virtual absl::Status Backward(const BackwardPass& pass,
                                 const Tensor& out_gradient,
                                 const Tensor* in_gradient) = 0;

@@ -8,8 +8,6 @@
 namespace lockstep {
 namespace {
 
-void Ignore(size_t /*variable*/) {}
-
 absl::Status CheckTensor(const char* what, const VariableSpec& spec,
                          ElementType type, const ConstTensor& tensor) {
   const Shape shape(spec.shape.begin(), spec.shape.end());
@@ -36,22 +34,21 @@ absl::StatusOr<double> Model::Gradients(ComputeBackend& backend,
                                         const BatchView& batch,
                                         absl::Span<const ConstTensor> variables,
                                         absl::Span<const Tensor> gradients,
-                                        const OnGradient& on_gradient) {
+                                        const PassHooks& hooks) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the gradient", gradients));
   LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor images, CheckBatch(batch));
 
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
-                            Forward(backend, images, variables));
+                            Forward(backend, images, variables, hooks));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Tensor logits_gradient,
       logits_gradient_.Reserve(backend, type_, logits.shape()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const double loss,
       backend.SoftmaxCrossEntropy(logits, batch.labels, logits_gradient));
-  LOCKSTEP_RETURN_IF_ERROR(Backward(backend, variables, logits_gradient,
-                                    gradients,
-                                    on_gradient ? on_gradient : Ignore));
+  LOCKSTEP_RETURN_IF_ERROR(
+      Backward(backend, variables, logits_gradient, gradients, hooks));
   return loss;
 }
 
@@ -62,7 +59,7 @@ absl::StatusOr<Evaluation> Model::Evaluate(
   LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor images, CheckBatch(batch));
 
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
-                            Forward(backend, images, variables));
+                            Forward(backend, images, variables, {}));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Tensor unused,
       logits_gradient_.Reserve(backend, type_, logits.shape()));

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +12,7 @@
 #include "worker/compute/compute_backend.h"
 #include "worker/compute/scratch.h"
 #include "worker/compute/tensor.h"
+#include "worker/pass_hooks.h"
 
 namespace lockstep {
 
@@ -42,10 +42,6 @@ struct Evaluation {
   int64_t examples = 0;
 };
 
-// Hears the index of a variable as soon as its gradient is final, so that it
-// can be sent while the pass goes on. The last layer's come first.
-using OnGradient = std::function<void(size_t variable)>;
-
 // Model is a function from images to one logit per class, with its gradients.
 // It keeps the memory of a pass for the next: once warm, a pass over a batch
 // no larger than those before allocates no tensor.
@@ -67,11 +63,14 @@ class Model {
   const std::vector<VariableSpec>& variables() const { return variables_; }
 
   // Writes all gradients of the mean loss over the batch; returns that loss.
+  //
+  //   kAborted  the hooks said so between two layers; the gradients that were
+  //             not reported mean nothing
   absl::StatusOr<double> Gradients(ComputeBackend& backend,
                                    const BatchView& batch,
                                    absl::Span<const ConstTensor> variables,
                                    absl::Span<const Tensor> gradients,
-                                   const OnGradient& on_gradient = nullptr);
+                                   const PassHooks& hooks = {});
 
   absl::StatusOr<Evaluation> Evaluate(ComputeBackend& backend,
                                       const BatchView& batch,
@@ -82,18 +81,19 @@ class Model {
         std::vector<VariableSpec> variables);
 
   // Returns the logits [n,classes] of `images` [n,h,w,c], and keeps what
-  // Backward() needs. The arguments have been checked.
+  // Backward() needs. Asks the hooks before each layer. The arguments have been
+  // checked.
   virtual absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& images,
-      absl::Span<const ConstTensor> variables) = 0;
+      absl::Span<const ConstTensor> variables, const PassHooks& hooks) = 0;
 
-  // Writes the gradients of the pass that Forward() has just made, calling
-  // `on_gradient`, which is never empty, once for each.
+  // Writes the gradients of the pass that Forward() has just made, and asks
+  // and tells the hooks.
   virtual absl::Status Backward(ComputeBackend& backend,
                                 absl::Span<const ConstTensor> variables,
                                 const Tensor& logits_gradient,
                                 absl::Span<const Tensor> gradients,
-                                const OnGradient& on_gradient) = 0;
+                                const PassHooks& hooks) = 0;
 
  private:
   absl::StatusOr<ConstTensor> CheckBatch(const BatchView& batch) const;

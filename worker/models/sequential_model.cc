@@ -55,10 +55,11 @@ SequentialModel::SequentialModel(const ModelInput& input, ElementType type,
 
 absl::StatusOr<Tensor> SequentialModel::Forward(
     ComputeBackend& backend, const ConstTensor& images,
-    absl::Span<const ConstTensor> variables) {
+    absl::Span<const ConstTensor> variables, const PassHooks& hooks) {
   ConstTensor in = images;
   Tensor out;
   for (Step& step : steps_) {
+    LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
     step.in_shape = in.shape();
     LOCKSTEP_ASSIGN_OR_RETURN(
         out,
@@ -74,9 +75,10 @@ absl::Status SequentialModel::Backward(ComputeBackend& backend,
                                        absl::Span<const ConstTensor> variables,
                                        const Tensor& logits_gradient,
                                        absl::Span<const Tensor> gradients,
-                                       const OnGradient& on_gradient) {
+                                       const PassHooks& hooks) {
   Tensor out_gradient = logits_gradient;
   for (size_t i = steps_.size(); i-- > 0;) {
+    LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
     const Step& step = steps_[i];
     const size_t first = step.first_variable;
     const size_t count = step.layer->variables().size();
@@ -85,7 +87,9 @@ absl::Status SequentialModel::Backward(ComputeBackend& backend,
       LOCKSTEP_ASSIGN_OR_RETURN(
           in_gradient, between_[i % 2].Reserve(backend, type_, step.in_shape));
     }
-    const auto report = [&](size_t variable) { on_gradient(first + variable); };
+    const auto report = [&](size_t variable) {
+      hooks.Report(first + variable);
+    };
     LOCKSTEP_RETURN_IF_ERROR(
         step.layer->Backward({backend, variables.subspan(first, count),
                               gradients.subspan(first, count), report},

@@ -34,14 +34,15 @@ class SequentialModel final : public Model {
   SequentialModel(const ModelInput& input, ElementType type,
                   std::vector<VariableSpec> variables, Layers layers);
 
-  absl::StatusOr<Tensor> Forward(
-      ComputeBackend& backend, const ConstTensor& images,
-      absl::Span<const ConstTensor> variables) override;
+  absl::StatusOr<Tensor> Forward(ComputeBackend& backend,
+                                 const ConstTensor& images,
+                                 absl::Span<const ConstTensor> variables,
+                                 const PassHooks& hooks) override;
   absl::Status Backward(ComputeBackend& backend,
                         absl::Span<const ConstTensor> variables,
                         const Tensor& logits_gradient,
                         absl::Span<const Tensor> gradients,
-                        const OnGradient& on_gradient) override;
+                        const PassHooks& hooks) override;
 
   const ElementType type_;
   std::vector<Step> steps_;

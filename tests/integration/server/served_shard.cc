@@ -52,7 +52,8 @@ ServedShard::ServedShard(int task_index, SyncMode mode)
       "127.0.0.1:0", {&parameter_service_, &sync_service_, &control_service_});
   EXPECT_OK(server);
   server_ = *std::move(server);
-  channel_ = MakeChannel(absl::StrCat("127.0.0.1:", server_->port()));
+  address_ = absl::StrCat("127.0.0.1:", server_->port());
+  channel_ = MakeChannel(address_);
   parameter_stub_ = v1::ParameterService::NewStub(channel_);
   sync_stub_ = v1::SyncService::NewStub(channel_);
   control_stub_ = v1::ShardControlService::NewStub(channel_);

@@ -37,6 +37,7 @@ class ServedShard {
   void Open();
 
   ShardHost& host() { return host_; }
+  const std::string& address() const { return address_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   v1::ParameterService::Stub& parameters() { return *parameter_stub_; }
   v1::SyncService::Stub& sync() { return *sync_stub_; }
@@ -76,6 +77,7 @@ class ServedShard {
   SyncService sync_service_;
   ShardControlService control_service_;
   std::unique_ptr<GrpcServer> server_;
+  std::string address_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::ParameterService::Stub> parameter_stub_;
   std::unique_ptr<v1::SyncService::Stub> sync_stub_;

@@ -122,6 +122,21 @@ TEST_F(SyncServiceTest, SelectedWorkerThatDiesIsReplacedByTheNextOne) {
   EXPECT_EQ(redo->attempt(), expired->attempt());
 }
 
+TEST_F(SyncServiceTest, WhoComputesLearnsWhenItsStepIsOver) {
+  shard_.Open();
+  v1::TakeTokenRequest request = ServedShard::TokenRequest(1, 0);
+  request.set_computing(true);
+  auto call =
+      std::async(std::launch::async, [&] { return TakeToken(request); });
+  shard_.Step(0, 1);
+
+  auto answer = call.get();
+
+  ASSERT_OK(answer);
+  EXPECT_EQ(answer->outcome(), v1::TOKEN);
+  EXPECT_EQ(answer->step(), 1);
+}
+
 TEST_F(SyncServiceTest, ClosedQueueSaysThatTrainingIsOver) {
   shard_.Open();
   v1::CloseTokensRequest close;
@@ -221,6 +236,16 @@ TEST(SyncServiceElsewhereTest, TokensOfCompatibleModeAreForWorkersOfTheJob) {
   ASSERT_OK(token);
   EXPECT_EQ(token->outcome(), v1::TOKEN);
   EXPECT_EQ(token->step(), 0);
+}
+
+TEST(SyncServiceElsewhereTest, PassOfCompatibleModeCannotBeWatched) {
+  ServedShard shard(/*task_index=*/0, SyncMode::kCompatible);
+  shard.Open();
+  v1::TakeTokenRequest request = ServedShard::TokenRequest(0, 0);
+  request.set_computing(true);
+
+  EXPECT_THAT(Call(shard.sync(), &Stub::TakeToken, request),
+              StatusIs(kInvalid, ::testing::HasSubstr("computing")));
 }
 
 TEST(SyncServiceElsewhereTest, ServerOneHasNoQueue) {

@@ -107,6 +107,101 @@ TEST(ChunkTransferTest, FailureThatDoesNotPassEndsTheTransfer) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST(ChunkTransferTest, AddedChunksStartBeforeTheRun) {
+  std::vector<std::pair<int, size_t>> started;
+  ChunkTransfer transfer(
+      Fast(), {{}, {}},
+      [&](int server, size_t chunk, ChunkTransfer::Report done) {
+        started.emplace_back(server, chunk);
+        done(absl::OkStatus());
+      });
+
+  transfer.Add(1, 7);
+  transfer.Add(0, 3);
+  transfer.Add(1, 2);
+
+  EXPECT_EQ(started,
+            (std::vector<std::pair<int, size_t>>{{1, 7}, {0, 3}, {1, 2}}));
+  EXPECT_THAT(transfer.Run(), IsOk());
+  EXPECT_EQ(started.size(), 3u);
+}
+
+TEST(ChunkTransferTest, AddedChunksWaitForTheWindowInTheirOrder) {
+  std::vector<size_t> started;
+  std::deque<ChunkTransfer::Report> reports;
+  ChunkTransfer transfer(Fast(2), {{}},
+                         [&](int, size_t chunk, ChunkTransfer::Report done) {
+                           started.push_back(chunk);
+                           reports.push_back(std::move(done));
+                         });
+  for (size_t chunk : {5, 4, 3, 2}) transfer.Add(0, chunk);
+  EXPECT_EQ(started, (std::vector<size_t>{5, 4}));
+
+  while (!reports.empty()) {
+    const ChunkTransfer::Report done = std::move(reports.front());
+    reports.pop_front();
+    done(absl::OkStatus());
+  }
+
+  EXPECT_EQ(started, (std::vector<size_t>{5, 4, 3, 2}));
+  EXPECT_THAT(transfer.Run(), IsOk());
+}
+
+TEST(ChunkTransferTest, FailureBeforeTheRunStartsNothingMore) {
+  int calls = 0;
+  ChunkTransfer transfer(Fast(), {{}},
+                         [&](int, size_t, ChunkTransfer::Report done) {
+                           ++calls;
+                           done(absl::InvalidArgumentError("NaN"));
+                         });
+
+  transfer.Add(0, 0);
+  transfer.Add(0, 1);
+
+  EXPECT_EQ(calls, 1);
+  EXPECT_THAT(transfer.Run(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "NaN"));
+}
+
+TEST(ChunkTransferTest, RunRepeatsWhatFailedBeforeIt) {
+  std::vector<size_t> started;
+  bool available = false;
+  ChunkTransfer transfer(
+      Fast(1), {{}}, [&](int, size_t chunk, ChunkTransfer::Report done) {
+        started.push_back(chunk);
+        done(available ? absl::OkStatus() : absl::UnavailableError("gone"));
+      });
+  transfer.Add(0, 8);
+  available = true;
+  transfer.Add(0, 9);
+
+  EXPECT_THAT(transfer.Run(), IsOk());
+
+  EXPECT_EQ(started, (std::vector<size_t>{8, 8, 9}));
+}
+
+TEST(ChunkTransferTest, ChunksMayBeAddedWhileOthersEnd) {
+  std::atomic<int> done_chunks = 0;
+  std::vector<std::thread> threads;
+  Mutex mutex;
+  ChunkTransfer transfer(Fast(3), {{}, {}},
+                         [&](int, size_t, ChunkTransfer::Report done) {
+                           MutexLock lock(mutex);
+                           threads.emplace_back([&done_chunks, done] {
+                             ++done_chunks;
+                             done(absl::OkStatus());
+                           });
+                         });
+
+  for (size_t chunk = 0; chunk < 50; ++chunk) {
+    transfer.Add(static_cast<int>(chunk % 2), chunk);
+  }
+
+  EXPECT_THAT(transfer.Run(), IsOk());
+  EXPECT_EQ(done_chunks, 50);
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(ChunkTransferTest, NothingToDoIsDoneAtOnce) {
   EXPECT_THAT(
       ChunkTransfer(Fast(), {}, [](int, size_t, ChunkTransfer::Report) {})

@@ -44,7 +44,7 @@ class ModelGradientSourceTest : public ::testing::Test {
 TEST_F(ModelGradientSourceTest, GradientsLandInTheWorkersMemory) {
   ModelGradientSource source(*model_, kInput, *backend_, OneExample, *memory_);
 
-  const absl::StatusOr<GradientResult> result = source.Compute(1);
+  const absl::StatusOr<GradientResult> result = source.Compute(1, {});
 
   ASSERT_THAT(result, IsOk());
   EXPECT_NEAR(result->loss, 1.0986, 1e-4);  // log 3: all classes are equal
@@ -56,10 +56,31 @@ TEST_F(ModelGradientSourceTest, GradientsLandInTheWorkersMemory) {
   EXPECT_NEAR(bias[1], 1.0 / 3 - 1, 1e-6);
 }
 
+TEST_F(ModelGradientSourceTest, GradientsAreReportedAsTheyBecomeFinal) {
+  ModelGradientSource source(*model_, kInput, *backend_, OneExample, *memory_);
+  std::vector<size_t> reported;
+
+  const absl::StatusOr<GradientResult> result = source.Compute(
+      1,
+      {.on_gradient = [&](size_t variable) { reported.push_back(variable); }});
+
+  ASSERT_THAT(result, IsOk());
+  EXPECT_THAT(reported, ::testing::ElementsAre(1, 0));
+}
+
+TEST_F(ModelGradientSourceTest, PassThatNobodyWantsIsAborted) {
+  ModelGradientSource source(*model_, kInput, *backend_, OneExample, *memory_);
+
+  EXPECT_THAT(source.Compute(1, {.unwanted = [] { return true; }}),
+              StatusIs(absl::StatusCode::kAborted));
+
+  EXPECT_THAT(source.Compute(2, {}), IsOk());
+}
+
 TEST_F(ModelGradientSourceTest, EndOfInputIsOutOfRange) {
   ModelGradientSource source(*model_, kInput, *backend_, OneExample, *memory_);
 
-  EXPECT_THAT(source.Compute(3), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(source.Compute(3, {}), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
 }  // namespace

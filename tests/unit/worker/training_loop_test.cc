@@ -1,9 +1,12 @@
 #include "worker/training_loop.h"
 
 #include <deque>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -23,6 +26,14 @@ class ScriptedClient final : public StepClient {
   absl::StatusOr<int64_t> Pull(int64_t step) override {
     calls.push_back("pull " + std::to_string(step));
     return pulled.has_value() ? *pulled : step;
+  }
+  void BeginPass(const PassId&, bool watch) override {
+    if (watch) calls.push_back("watch");
+    over = false;
+  }
+  bool StepIsOver() const override { return over; }
+  void GradientReady(size_t variable) override {
+    calls.push_back("ready " + std::to_string(variable));
   }
   absl::StatusOr<Announcement> Announce(const PassId& pass) override {
     calls.push_back("announce " + std::to_string(pass.step) + "." +
@@ -53,20 +64,32 @@ class ScriptedClient final : public StepClient {
     }
   };
   std::optional<int64_t> pulled;
+  bool over = false;  // the step, until the next pass
   Script<Announcement> announcements;
   Script<PushCounts> pushes;
   Script<Token> tokens;
   std::vector<std::string> calls;
 };
 
+// Computes nothing, layer by layer.
 class CountingSource final : public GradientSource {
  public:
-  absl::StatusOr<GradientResult> Compute(int64_t index) override {
+  absl::StatusOr<GradientResult> Compute(int64_t index,
+                                         const PassHooks& hooks) override {
     if (index >= end) return absl::OutOfRangeError("end of input");
     batches.push_back(index);
+    for (int layer = layers - 1; layer >= 0; --layer) {
+      if (before_layer) before_layer(layer);
+      LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
+      hooks.Report(layer);
+    }
+    LOCKSTEP_RETURN_IF_ERROR(failure);
     return GradientResult{0.5, 10};
   }
   int64_t end = INT64_MAX;
+  int layers = 0;  // that report a gradient each
+  std::function<void(int layer)> before_layer;
+  absl::Status failure;
   std::vector<int64_t> batches;
 };
 
@@ -82,6 +105,7 @@ class TrainingLoopTest : public ::testing::Test {
   }
 
   const TrainingLoop::Options kStrict{SyncMode::kStrict, 2, 3, 1, 0};
+  const TrainingLoop::Options kEverybody{SyncMode::kStrict, 2, 2, 1, 0};
   const TrainingLoop::Options kCompatible{SyncMode::kCompatible, 2, 3, 1, 7};
   ScriptedClient client_;
   CountingSource source_;
@@ -95,9 +119,10 @@ TEST_F(TrainingLoopTest, StrictPassAnnouncesBeforeItPushes) {
 
   EXPECT_THAT(Run(kStrict), IsOk());
 
-  EXPECT_THAT(client_.calls,
-              ElementsAre("token after -1 attempt 0", "pull 4", "announce 4.0",
-                          "push 4 attempt 1", "token after 4 attempt 1"));
+  EXPECT_THAT(
+      client_.calls,
+      ElementsAre("token after -1 attempt 0", "pull 4", "watch", "announce 4.0",
+                  "push 4 attempt 1", "token after 4 attempt 1"));
   EXPECT_THAT(source_.batches, ElementsAre(4));
   EXPECT_EQ(meter_.Get().accepted, 1);
   EXPECT_EQ(meter_.Get().passes, 1);
@@ -107,7 +132,7 @@ TEST_F(TrainingLoopTest, WorkerThatIsInTheSetAlreadyAnnouncesNothing) {
   client_.tokens.answers = {Token{Token::Kind::kToken, 4, 0, 0, 2}, kFinished};
   client_.pushes.answers = {PushCounts{3, 0, 0, 0}};
 
-  EXPECT_THAT(Run(kStrict), IsOk());
+  EXPECT_THAT(Run(kEverybody), IsOk());
 
   EXPECT_THAT(client_.calls,
               ElementsAre("token after -1 attempt 0", "pull 4",
@@ -123,9 +148,9 @@ TEST_F(TrainingLoopTest, GradientThatIsNotNeededIsNotSent) {
   EXPECT_THAT(Run(kStrict), IsOk());
 
   EXPECT_THAT(client_.calls,
-              ElementsAre("token after -1 attempt 0", "pull 0", "announce 0.0",
-                          "token after 0 attempt 0", "pull 1", "announce 1.0",
-                          "token after 1 attempt 0"));
+              ElementsAre("token after -1 attempt 0", "pull 0", "watch",
+                          "announce 0.0", "token after 0 attempt 0", "pull 1",
+                          "watch", "announce 1.0", "token after 1 attempt 0"));
   EXPECT_EQ(meter_.Get().stale, 2);
   EXPECT_EQ(meter_.Get().accepted, 0);
 }
@@ -139,10 +164,11 @@ TEST_F(TrainingLoopTest, RedoPushesTheSameGradientAgainWithoutComputing) {
   EXPECT_THAT(Run(kStrict), IsOk());
 
   EXPECT_THAT(source_.batches, ElementsAre(2));
-  EXPECT_THAT(client_.calls,
-              ElementsAre("token after -1 attempt 0", "pull 2", "announce 2.0",
-                          "push 2 attempt 1", "token after 2 attempt 1",
-                          "push 2 attempt 2", "token after 2 attempt 2"));
+  EXPECT_THAT(
+      client_.calls,
+      ElementsAre("token after -1 attempt 0", "pull 2", "watch", "announce 2.0",
+                  "push 2 attempt 1", "token after 2 attempt 1",
+                  "push 2 attempt 2", "token after 2 attempt 2"));
   EXPECT_EQ(meter_.Get().accepted, 1);
 }
 
@@ -154,8 +180,8 @@ TEST_F(TrainingLoopTest, BackupThatIsPromotedPushesAfterAll) {
 
   EXPECT_THAT(Run(kStrict), IsOk());
 
-  EXPECT_EQ(client_.calls[3], "token after 2 attempt 0");
-  EXPECT_EQ(client_.calls[4], "push 2 attempt 2");
+  EXPECT_EQ(client_.calls[4], "token after 2 attempt 0");
+  EXPECT_EQ(client_.calls[5], "push 2 attempt 2");
   EXPECT_EQ(meter_.Get().accepted, 1);
 }
 
@@ -168,6 +194,96 @@ TEST_F(TrainingLoopTest, StepThatIsOverWhenPulledIsNotComputed) {
   EXPECT_THAT(source_.batches, ElementsAre());
   EXPECT_THAT(client_.calls, ElementsAre("token after -1 attempt 0", "pull 2",
                                          "token after 2 attempt 0"));
+}
+
+TEST_F(TrainingLoopTest, GradientsAreReadyWhileTheRestIsComputed) {
+  client_.tokens.answers = {Token{Token::Kind::kToken, 4, 0, 0, 2}, kFinished};
+  client_.pushes.answers = {PushCounts{2, 0, 0, 0}};
+  source_.layers = 2;
+  source_.before_layer = [&](int layer) {
+    client_.calls.push_back("layer " + std::to_string(layer));
+  };
+
+  EXPECT_THAT(Run(kEverybody), IsOk());
+
+  EXPECT_THAT(client_.calls,
+              ElementsAre("token after -1 attempt 0", "pull 4", "layer 1",
+                          "ready 1", "layer 0", "ready 0", "push 4 attempt 2",
+                          "token after 4 attempt 2"));
+}
+
+TEST_F(TrainingLoopTest, BackupAnnouncesWithItsFirstGradient) {
+  client_.tokens.answers = {TokenFor(4), kFinished};
+  client_.announcements.answers = {Announcement{Decision::kSelected, 1}};
+  client_.pushes.answers = {PushCounts{2, 0, 0, 0}};
+  source_.layers = 2;
+
+  EXPECT_THAT(Run(kStrict), IsOk());
+
+  EXPECT_THAT(client_.calls,
+              ElementsAre("token after -1 attempt 0", "pull 4", "watch",
+                          "announce 4.0", "ready 1", "ready 0",
+                          "push 4 attempt 1", "token after 4 attempt 1"));
+}
+
+TEST_F(TrainingLoopTest, PassOfAStepThatIsOverIsDroppedAtTheNextLayer) {
+  client_.tokens.answers = {TokenFor(4), TokenFor(7), kFinished};
+  client_.announcements.answers = {Announcement{Decision::kNotNeeded, 0},
+                                   Announcement{Decision::kSelected, 1}};
+  client_.pushes.answers = {PushCounts{2, 0, 0, 0}};
+  source_.layers = 3;
+  source_.before_layer = [&](int layer) {
+    if (source_.batches.back() == 4 && layer == 1) client_.over = true;
+  };
+
+  EXPECT_THAT(Run(kStrict), IsOk());
+
+  EXPECT_THAT(source_.batches, ElementsAre(4, 7));
+  EXPECT_THAT(
+      client_.calls,
+      ElementsAre("token after -1 attempt 0", "pull 4", "watch", "announce 4.0",
+                  "ready 2", "token after 4 attempt 0", "pull 7", "watch",
+                  "announce 7.0", "ready 2", "ready 1", "ready 0",
+                  "push 7 attempt 1", "token after 7 attempt 1"));
+  EXPECT_EQ(meter_.Get().stale, 1);
+  EXPECT_EQ(meter_.Get().accepted, 1);
+  EXPECT_EQ(meter_.Get().passes, 1);
+}
+
+TEST_F(TrainingLoopTest, PassesAreDroppedInARowWithoutAnAnnouncement) {
+  client_.tokens.answers = {TokenFor(1), TokenFor(2), TokenFor(3), kFinished};
+  source_.layers = 3;
+  source_.before_layer = [&](int) { client_.over = true; };
+
+  EXPECT_THAT(Run(kStrict), IsOk());
+
+  EXPECT_THAT(source_.batches, ElementsAre(1, 2, 3));
+  EXPECT_EQ(meter_.Get().stale, 3);
+  EXPECT_EQ(meter_.Get().passes, 0);
+}
+
+TEST_F(TrainingLoopTest, FailedAnnouncementEndsTheLoopWithItsError) {
+  client_.tokens.answers = {TokenFor(1)};
+  client_.announcements.answers = {absl::FailedPreconditionError("replaced")};
+  source_.layers = 3;
+
+  EXPECT_THAT(Run(kStrict),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "replaced"));
+}
+
+TEST_F(TrainingLoopTest, PassThatFailsHalfWayEndsTheLoopAndIsNotFinished) {
+  source_.layers = 1;
+  for (const absl::Status& failure :
+       {absl::InternalError("device"), absl::AbortedError("device")}) {
+    source_.failure = failure;
+    client_.tokens.answers = {Token{Token::Kind::kToken, 4, 0, 0, 2}};
+    client_.calls.clear();
+
+    EXPECT_THAT(Run(kEverybody), StatusIs(failure.code(), "device"));
+
+    EXPECT_THAT(client_.calls,
+                ElementsAre("token after -1 attempt 0", "pull 4", "ready 0"));
+  }
 }
 
 TEST_F(TrainingLoopTest, SharesOfAStepUseDifferentBatches) {

@@ -186,6 +186,15 @@ TEST_F(TokenGateTest, StepThatEndsAfterTheFinishIssuesNoTokens) {
   EXPECT_THAT(Wait(2, PassOf(1, 1)), IsOkAndHolds(ElementsAre(FinishedFor(2))));
 }
 
+TEST_F(TokenGateTest, NoPassCanBeWatched) {
+  gate_.Activate(0);
+
+  EXPECT_THAT(gate_.Watch(1, PassOf(0, 1), kNow),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+
+  EXPECT_THAT(gate_.WaitingWorkers(), IsEmpty());
+}
+
 TEST_F(TokenGateTest, WaitsAreReportedWithWorkerAndBeginning) {
   gate_.Activate(0);
   for (int worker : {0, 2, 1}) ASSERT_OK(Wait(worker, PassOf(worker, 1)));

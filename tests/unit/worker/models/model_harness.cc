@@ -72,9 +72,9 @@ std::vector<Tensor> ModelHarness::Gradients() {
   return tensors;
 }
 
-double ModelHarness::Pass(const OnGradient& on_gradient) {
-  const absl::StatusOr<double> loss = model_->Gradients(
-      *backend_, Batch(), Variables(), Gradients(), on_gradient);
+double ModelHarness::Pass(const PassHooks& hooks) {
+  const absl::StatusOr<double> loss =
+      model_->Gradients(*backend_, Batch(), Variables(), Gradients(), hooks);
   EXPECT_TRUE(loss.ok()) << loss.status();
   return loss.value_or(kNaN);
 }

@@ -39,7 +39,7 @@ class ModelHarness {
   std::vector<int32_t>& labels() { return labels_; }
 
   // One pass; a failure fails the test.
-  double Pass(const OnGradient& on_gradient = nullptr);
+  double Pass(const PassHooks& hooks = {});
 
   // Expects the gradients of a pass to be the derivatives of its loss.
   void ExpectTrueGradients();

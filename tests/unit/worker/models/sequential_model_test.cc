@@ -1,5 +1,7 @@
 #include "worker/models/sequential_model.h"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -50,7 +52,8 @@ TEST(SequentialModelTest, LastLayersGradientsAreReportedFirst) {
                        kInput, 3);
   std::vector<size_t> order;
 
-  harness.Pass([&](size_t variable) { order.push_back(variable); });
+  harness.Pass(
+      {.on_gradient = [&](size_t variable) { order.push_back(variable); }});
 
   EXPECT_THAT(order, ElementsAre(5, 4, 3, 2, 1, 0));
 }
@@ -60,11 +63,63 @@ TEST(SequentialModelTest, ReportedGradientIsFinal) {
                        kInput, 3);
   std::vector<std::vector<double>> reported(6);
 
-  harness.Pass([&](size_t variable) {
+  harness.Pass({.on_gradient = [&](size_t variable) {
     reported[variable] = harness.gradients()[variable];
-  });
+  }});
 
   EXPECT_EQ(reported, harness.gradients());
+}
+
+TEST(SequentialModelTest, ValueIsNotReadOnceItsGradientIsReported) {
+  ModelHarness undisturbed(
+      *SequentialModel::Make(kInput, kDouble, ThreeLayers()), kInput, 3);
+  ModelHarness harness(*SequentialModel::Make(kInput, kDouble, ThreeLayers()),
+                       kInput, 3);
+  undisturbed.Pass();
+
+  harness.Pass({.on_gradient = [&](size_t variable) {
+    std::vector<double>& value = harness.values()[variable];
+    std::fill(value.begin(), value.end(), std::nan(""));
+  }});
+
+  EXPECT_EQ(harness.gradients(), undisturbed.gradients());
+}
+
+// Asked before each of three layers, forward and backward.
+TEST(SequentialModelTest, PassStopsAtTheNextLayerWhenNobodyWantsIt) {
+  for (int wanted = 0; wanted < 6; ++wanted) {
+    ModelHarness harness(*SequentialModel::Make(kInput, kDouble, ThreeLayers()),
+                         kInput, 3);
+    std::vector<size_t> reported;
+    int asked = 0;
+
+    const absl::StatusOr<double> loss = harness.model().Gradients(
+        harness.backend(), harness.Batch(), harness.Variables(),
+        harness.Gradients(),
+        {.on_gradient = [&](size_t v) { reported.push_back(v); },
+         .unwanted = [&] { return ++asked > wanted; }});
+
+    EXPECT_THAT(loss, StatusIs(absl::StatusCode::kAborted));
+    EXPECT_EQ(asked, wanted + 1);
+    EXPECT_EQ(reported.size(), wanted > 3 ? 2u * (wanted - 3) : 0u);
+  }
+}
+
+TEST(SequentialModelTest, PassAfterOneThatWasStoppedIsAsAnyOther) {
+  ModelHarness undisturbed(
+      *SequentialModel::Make(kInput, kDouble, ThreeLayers()), kInput, 3);
+  ModelHarness harness(*SequentialModel::Make(kInput, kDouble, ThreeLayers()),
+                       kInput, 3);
+  int asked = 0;
+  EXPECT_THAT(
+      harness.model().Gradients(harness.backend(), harness.Batch(),
+                                harness.Variables(), harness.Gradients(),
+                                {.unwanted = [&] { return ++asked > 4; }}),
+      StatusIs(absl::StatusCode::kAborted));
+
+  EXPECT_EQ(harness.Pass(), undisturbed.Pass());
+
+  EXPECT_EQ(harness.gradients(), undisturbed.gradients());
 }
 
 TEST(SequentialModelTest, NoLayersAreRefused) {

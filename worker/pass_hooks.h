@@ -1,0 +1,34 @@
+#ifndef LOCKSTEP_WORKER_PASS_HOOKS_H_
+#define LOCKSTEP_WORKER_PASS_HOOKS_H_
+
+#include <cstddef>
+#include <functional>
+
+#include "absl/status/status.h"
+
+namespace lockstep {
+
+// PassHooks is what a pass tells and asks while it runs, in the thread that
+// computes. Either may be empty.
+struct PassHooks {
+  // Hears of each variable once, the last layer's first: its gradient is final
+  // and its value is not read any more in this pass. From then on the gradient
+  // may be sent and the value be overwritten while the pass goes on.
+  std::function<void(size_t variable)> on_gradient = nullptr;
+  // Asked between layers: whether nobody wants the rest of the pass.
+  std::function<bool()> unwanted = nullptr;
+
+  void Report(size_t variable) const {
+    if (on_gradient) on_gradient(variable);
+  }
+
+  //   kAborted  the rest of the pass is not wanted
+  absl::Status CheckWanted() const {
+    if (!unwanted || !unwanted()) return absl::OkStatus();
+    return absl::AbortedError("nobody wants the rest of the pass");
+  }
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_PASS_HOOKS_H_

@@ -1,0 +1,167 @@
+#include "worker/sync_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/grpc_tensor_codec.h"
+#include "common/log.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr char kAnnounce[] = "/lockstep.v1.SyncService/Announce";
+constexpr char kTakeToken[] = "/lockstep.v1.SyncService/TakeToken";
+
+constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Seconds(1);
+constexpr absl::Duration kReportEvery = absl::Seconds(5);
+
+}  // namespace
+
+std::shared_ptr<SyncClient::Call> SyncClient::Start(
+    const std::string& method, const grpc::ByteBuffer& request) {
+  auto call = std::make_shared<Call>();
+  channel_.Call(method, request, kCallDeadline,
+                [call](absl::Status status, grpc::ByteBuffer answer) {
+                  call->status = std::move(status);
+                  call->answer = std::move(answer);
+                  call->done.Notify();
+                });
+  return call;
+}
+
+absl::Status SyncClient::CallUntilAnswered(
+    const std::string& method, const google::protobuf::MessageLite& request,
+    google::protobuf::MessageLite& response, std::shared_ptr<Call> first) {
+  const grpc::ByteBuffer bytes = EncodeMessage(request);
+  absl::Time reported = absl::Now();
+  absl::Duration pause = kRetryPause;
+  std::shared_ptr<Call> call = std::move(first);
+  while (!cancelled_) {
+    if (call == nullptr) call = Start(method, bytes);
+    call->done.WaitForNotification();
+    const absl::Status result = call->status;
+    if (result.ok()) return DecodeMessage(call->answer, response);
+    call = nullptr;
+    if (!absl::IsUnavailable(result) && !absl::IsDeadlineExceeded(result)) {
+      return cancelled_ ? absl::CancelledError("the job ended") : result;
+    }
+    if (absl::Now() - reported > kReportEvery) {
+      reported = absl::Now();
+      spdlog::info("waits for ps 0: {}", std::string(result.message()));
+    }
+    absl::SleepFor(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+  return absl::CancelledError("the job ended");
+}
+
+absl::StatusOr<Announcement> SyncClient::Announce(const PassId& pass) {
+  v1::AnnounceRequest request;
+  *request.mutable_identity() = ToProto(self_);
+  request.set_local_step(pass.step);
+  request.set_pass(pass.number);
+  request.set_slot(pass.slot);
+  v1::AnnounceResponse response;
+  LOCKSTEP_RETURN_IF_ERROR(CallUntilAnswered(kAnnounce, request, response));
+  Announcement announcement;
+  announcement.attempt = response.attempt();
+  if (response.decision() == v1::SELECTED) {
+    announcement.decision = Announcement::Decision::kSelected;
+  } else if (response.decision() == v1::NOT_NEEDED) {
+    announcement.decision = Announcement::Decision::kNotNeeded;
+  }
+  return announcement;
+}
+
+v1::TakeTokenRequest SyncClient::TokenRequest(const PassId& pass,
+                                              int64_t attempt) const {
+  v1::TakeTokenRequest request;
+  *request.mutable_identity() = ToProto(self_);
+  request.set_local_step(pass.step);
+  request.set_pass(pass.number);
+  request.set_slot(pass.slot);
+  request.set_attempt(attempt);
+  return request;
+}
+
+void SyncClient::SendTakeToken(const PassId& pass, int64_t attempt) {
+  EndWatch();
+  early_wait_ = {pass, attempt,
+                 Start(kTakeToken, EncodeMessage(TokenRequest(pass, attempt)))};
+}
+
+absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
+                                            int64_t attempt) {
+  EndWatch();
+  const v1::TakeTokenRequest request = TokenRequest(pass, attempt);
+  std::shared_ptr<Call> call;
+  if (early_wait_.has_value() && early_wait_->pass == pass &&
+      early_wait_->attempt == attempt) {
+    call = std::move(early_wait_->call);
+  }
+  early_wait_.reset();
+  const absl::Time began = absl::Now();
+  absl::Time reported = began;
+  while (true) {
+    v1::TakeTokenResponse response;
+    LOCKSTEP_RETURN_IF_ERROR(
+        CallUntilAnswered(kTakeToken, request, response, std::move(call)));
+    call = nullptr;
+    switch (response.outcome()) {
+      case v1::TOKEN:
+        return Token{Token::Kind::kToken, response.step(), response.slot(),
+                     response.attempt(), response.selected_attempt()};
+      case v1::TOKEN_REDO:
+        return Token{Token::Kind::kRedo, 0, 0, response.attempt()};
+      case v1::TOKEN_FINISHED:
+        return Token{Token::Kind::kFinished};
+      default:
+        break;
+    }
+    if (absl::Now() - reported > kReportEvery) {
+      reported = absl::Now();
+      spdlog::info("waits for a token after step {} since {}", pass.step + 1,
+                   absl::FormatDuration(
+                       absl::Trunc(reported - began, absl::Seconds(1))));
+    }
+  }
+}
+
+void SyncClient::Watch(const PassId& pass) {
+  EndWatch();
+  v1::TakeTokenRequest request = TokenRequest(pass, 0);
+  request.set_computing(true);
+  watch_ = std::make_shared<StepWatch>(channel_, EncodeMessage(request));
+  AskAboutStep(watch_);
+}
+
+// A call that fails is not repeated: the pass is computed to its end then.
+void SyncClient::AskAboutStep(const std::shared_ptr<StepWatch>& watch) {
+  watch->channel.Call(
+      kTakeToken, watch->request, kCallDeadline,
+      [watch](const absl::Status& status, const grpc::ByteBuffer& answer) {
+        v1::TakeTokenResponse response;
+        if (!status.ok() || !DecodeMessage(answer, response).ok()) return;
+        if (response.outcome() == v1::TOKEN ||
+            response.outcome() == v1::TOKEN_FINISHED) {
+          watch->step_is_over = true;
+        } else if (response.outcome() == v1::TOKEN_WAIT && !watch->ended) {
+          AskAboutStep(watch);
+        }
+      });
+}
+
+bool SyncClient::StepIsOver() const {
+  return watch_ != nullptr && watch_->step_is_over;
+}
+
+void SyncClient::EndWatch() {
+  if (watch_ != nullptr) watch_->ended = true;
+}
+
+}  // namespace lockstep

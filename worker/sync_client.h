@@ -1,0 +1,88 @@
+#ifndef LOCKSTEP_WORKER_SYNC_CLIENT_H_
+#define LOCKSTEP_WORKER_SYNC_CLIENT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
+#include "common/wire_codec.h"
+#include "lockstep/v1/sync.pb.h"
+#include "worker/server_channel.h"
+#include "worker/step_client.h"
+
+namespace lockstep {
+
+// SyncClient speaks with the sync service of ps task 0 for one worker.
+//
+// Threads: one thread calls; Cancel() may come from any other.
+// Borrows: the channel, until the calls that it has in flight have ended.
+class SyncClient {
+ public:
+  SyncClient(ServerChannel& channel, const Sender& self)
+      : channel_(channel), self_(self) {}
+
+  // As StepClient has them. They wait for the answer through any number of
+  // retries.
+  absl::StatusOr<Announcement> Announce(const PassId& pass);
+  absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt);
+
+  // Sends the wait that TakeToken() with the same arguments will pick up.
+  void SendTakeToken(const PassId& pass, int64_t attempt);
+
+  // Watches the step of `pass`, until the next watch or wait begins.
+  void Watch(const PassId& pass);
+  // Whether the step that is or was watched last is over.
+  bool StepIsOver() const;
+
+  // Ends the call at hand and all later ones with kCancelled; the channel's
+  // owner cancels what is in flight.
+  void Cancel() { cancelled_ = true; }
+
+ private:
+  // One call, on its way or answered.
+  struct Call {
+    absl::Notification done;
+    absl::Status status;
+    grpc::ByteBuffer answer;
+  };
+  // A wait for the token after a pass, sent before its gradient.
+  struct EarlyWait {
+    PassId pass;
+    int64_t attempt = 0;
+    std::shared_ptr<Call> call;
+  };
+  // Outlives this object where its last answer does.
+  struct StepWatch {
+    ServerChannel& channel;
+    const grpc::ByteBuffer request;
+    std::atomic<bool> ended = false;
+    std::atomic<bool> step_is_over = false;
+  };
+
+  static void AskAboutStep(const std::shared_ptr<StepWatch>& watch);
+  void EndWatch();
+
+  v1::TakeTokenRequest TokenRequest(const PassId& pass, int64_t attempt) const;
+  std::shared_ptr<Call> Start(const std::string& method,
+                              const grpc::ByteBuffer& request);
+  // Calls an RPC until it answers. The first call may be on its way already.
+  absl::Status CallUntilAnswered(const std::string& method,
+                                 const google::protobuf::MessageLite& request,
+                                 google::protobuf::MessageLite& response,
+                                 std::shared_ptr<Call> first = nullptr);
+
+  ServerChannel& channel_;
+  const Sender self_;
+  std::optional<EarlyWait> early_wait_;
+  std::shared_ptr<StepWatch> watch_;
+  std::atomic<bool> cancelled_ = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_SYNC_CLIENT_H_
