@@ -4,6 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/chief_client.h"
 #include "common/clock.h"
 #include "common/status_macros.h"
@@ -18,34 +20,47 @@
 namespace lockstep::benchmark {
 namespace {
 
-// IdleGradientSource computes nothing: the gradients are in memory from the
-// start. It looks at both ends of every variable.
+// IdleGradientSource computes nothing, though it can take its time: the
+// gradients are in memory from the start. In strict mode it looks at both ends
+// of every variable.
 class IdleGradientSource final : public GradientSource {
  public:
-  IdleGradientSource(const Plan& plan, int worker, int workers,
-                     const ParameterMemory& memory)
+  IdleGradientSource(const Plan& plan,
+                     const ChiefClient::Membership& membership, int worker,
+                     const RoleOptions& options, const ParameterMemory& memory)
       : num_variables_(plan.variables.size()),
+        checked_(membership.job.mode == SyncMode::kStrict),
+        pause_(absl::Milliseconds(options.compute_ms) *
+               (worker == options.slow_worker ? options.slow_factor : 1)),
         memory_(memory),
-        oracle_(workers) {
+        oracle_(membership.num_workers, options.backups) {
     for (size_t i = 0; i < num_variables_; ++i) {
       const absl::Span<std::byte> gradient = memory_.gradient(i);
       std::fill_n(reinterpret_cast<float*>(gradient.data()),
-                  gradient.size() / sizeof(float), GradientOf(worker));
+                  gradient.size() / sizeof(float),
+                  GradientOf(worker, options.backups));
     }
   }
 
   absl::StatusOr<GradientResult> Compute(int64_t index) override {
-    oracle_.AdvanceTo(index);
+    if (checked_) LOCKSTEP_RETURN_IF_ERROR(CheckAll(index));
+    if (pause_ > absl::ZeroDuration()) absl::SleepFor(pause_);
+    return GradientResult{0, 1};
+  }
+
+ private:
+  // `step` steps have been made.
+  absl::Status CheckAll(int64_t step) {
+    oracle_.AdvanceTo(step);
     for (size_t i = 0; i < num_variables_; ++i) {
       const absl::Span<std::byte> value = memory_.value(i);
       LOCKSTEP_RETURN_IF_ERROR(CheckAt(value.data()));
       LOCKSTEP_RETURN_IF_ERROR(
           CheckAt(value.data() + value.size() - sizeof(float)));
     }
-    return GradientResult{0, 1};
+    return absl::OkStatus();
   }
 
- private:
   absl::Status CheckAt(const std::byte* element) const {
     float value;
     std::memcpy(&value, element, sizeof(value));
@@ -53,6 +68,8 @@ class IdleGradientSource final : public GradientSource {
   }
 
   const size_t num_variables_;
+  const bool checked_;
+  const absl::Duration pause_;
   const ParameterMemory& memory_;
   MomentumOracle oracle_;
 };
@@ -78,6 +95,16 @@ absl::StatusOr<ChiefClient::Options> ChiefOptions(const Cluster& cluster,
   return options;
 }
 
+absl::Status WriteOwnRecord(const RoleOptions& options, int worker,
+                            RunRecorder& recorder) {
+  if (options.backups) {
+    return WriteRecord(absl::StrCat(options.record, ".", worker),
+                       recorder.Finish());
+  }
+  if (worker != 0) return absl::OkStatus();
+  return WriteRecord(options.record, recorder.Finish());
+}
+
 // The loop of one worker between registration and the end of training.
 absl::Status Train(const Cluster& cluster, const RoleOptions& options,
                    const ChiefClient::Membership& membership,
@@ -93,13 +120,14 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
   const JobConfig& job = membership.job;
   const int worker = cluster.self().index;
   ParameterMemory memory(plan.variables);
-  IdleGradientSource source(plan, worker, membership.num_workers, memory);
+  IdleGradientSource source(plan, membership, worker, options, memory);
   ParameterClient client(
       {servers,
        {membership.job_id, cluster.self(), membership.incarnation},
        job.max_part_bytes},
       plan, memory);
-  TimedStepClient timed(client);
+  RunRecorder recorder(options.warmup, options.steps);
+  TimedStepClient timed(client, recorder);
   chief.set_on_end([&client] { client.Cancel(); });
   absl::Status status = TrainingLoop({job.mode, job.replicas_to_aggregate,
                                       job.total_num_replicas, worker, step},
@@ -108,15 +136,8 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
   chief.set_on_end(nullptr);
   // The job may end before the last token is there.
   if (absl::IsCancelled(status)) status = absl::OkStatus();
-  if (!status.ok() || worker != 0) return status;
-  std::vector<StepSample> samples = timed.samples();
-  const auto warmup = static_cast<size_t>(options.warmup);
-  samples.erase(samples.begin(),
-                samples.begin() + std::min(warmup, samples.size()));
-  if (samples.size() > static_cast<size_t>(options.steps)) {
-    samples.resize(options.steps);
-  }
-  return WriteSamples(options.samples, samples);
+  if (!status.ok()) return status;
+  return WriteOwnRecord(options, worker, recorder);
 }
 
 }  // namespace
