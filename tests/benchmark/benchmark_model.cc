@@ -98,10 +98,14 @@ int64_t TotalBytes(const std::vector<VariableSpec>& variables) {
   return bytes;
 }
 
-float GradientOf(int worker) { return static_cast<float>(worker + 1) / 1024; }
+float GradientOf(int worker, bool equal) {
+  return static_cast<float>(equal ? 1 : worker + 1) / 1024;
+}
 
-MomentumOracle::MomentumOracle(int workers) {
-  for (int worker = 0; worker < workers; ++worker) mean_ += GradientOf(worker);
+MomentumOracle::MomentumOracle(int workers, bool equal_gradients) {
+  for (int worker = 0; worker < workers; ++worker) {
+    mean_ += GradientOf(worker, equal_gradients);
+  }
   mean_ /= static_cast<float>(workers);
 }
 

@@ -26,13 +26,15 @@ absl::StatusOr<std::vector<VariableSpec>> MakeBenchmarkVariables(
 // Of all variables together.
 int64_t TotalBytes(const std::vector<VariableSpec>& variables);
 
-// Every gradient element of worker `worker` in every step.
-float GradientOf(int worker);
+// Every gradient element of worker `worker` in every step. `equal`: as worker 0
+// has it.
+float GradientOf(int worker, bool equal = false);
 
 // MomentumOracle follows one element of such a model through its steps.
 class MomentumOracle {
  public:
-  explicit MomentumOracle(int workers);
+  // Whose gradients are averaged.
+  explicit MomentumOracle(int workers, bool equal_gradients = false);
 
   void AdvanceTo(int64_t step);
   //   kInternal  `element` is not what `step_` steps make of zero

@@ -5,12 +5,17 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <system_error>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
+#include "tests/benchmark/role_options.h"
 #include "tests/testing/process_cluster.h"
 
 namespace lockstep::benchmark {
@@ -42,19 +47,31 @@ class ScratchDirectory {
   std::string path_;
 };
 
-std::string JobText(const Candidate& candidate, const RunSettings& settings) {
-  const bool packed = candidate.system == "lockstep_bfloat16";
+int Aggregate(const Candidate& candidate) {
+  return candidate.aggregate > 0 ? candidate.aggregate : candidate.workers;
+}
+
+bool HasBackups(const Candidate& candidate) {
+  return Aggregate(candidate) < candidate.workers;
+}
+
+std::string JobText(const Candidate& candidate) {
   return absl::StrCat(
-      "name: \"step_benchmark\"\n", "mode: STRICT\n",
-      // The first step has no measured beginning.
-      "train_steps: ", settings.warmup + settings.steps + 1, "\n",
+      "name: \"benchmark\"\n",
+      "mode: ", candidate.compatible ? "COMPATIBLE" : "STRICT", "\n",
+      "replicas_to_aggregate: ", Aggregate(candidate), "\n",
+      "total_num_replicas: ", candidate.workers, "\n",
+      candidate.initial_tokens < 0
+          ? ""
+          : absl::StrCat("initial_tokens: ", candidate.initial_tokens, "\n"),
+      "train_steps: ", candidate.warmup + candidate.steps + kMoreSteps, "\n",
       "batch_size: 1\n",
       "data { train_images: \"none\" train_labels: \"none\" }\n",
       "optimizer { kind: MOMENTUM momentum: ", kMomentum, " }\n",
       "learning_rate: ", kLearningRate, "\n",
-      "gradient_wire_type: ", packed ? "BFLOAT16" : "VARIABLE", "\n",
       // A loaded machine is no dead process.
-      "heartbeat_interval { seconds: 1 }\nlease { seconds: 60 }\n");
+      "heartbeat_interval { seconds: 1 }\nlease { seconds: 60 }\n",
+      candidate.job_text, "\n");
 }
 
 absl::Status WriteFile(const std::string& path, const std::string& text) {
@@ -64,43 +81,119 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
 }
 
 ProcessCluster::Program OwnProgram(const std::string& role,
-                                   const std::string& model,
-                                   const RunSettings& settings,
-                                   const std::string& samples) {
-  return {
-      ProgramPath("step_benchmark"),
-      {"--role", role, "--model", model, "--bytes",
-       absl::StrCat(settings.bytes), "--warmup", absl::StrCat(settings.warmup),
-       "--steps", absl::StrCat(settings.steps), "--samples", samples}};
+                                   const Candidate& candidate,
+                                   const std::string& record) {
+  return {ProgramPath("step_benchmark"),
+          {"--role", role, "--model", candidate.model, "--bytes",
+           absl::StrCat(candidate.bytes), "--warmup",
+           absl::StrCat(candidate.warmup), "--steps",
+           absl::StrCat(candidate.steps), "--record", record}};
 }
 
-std::map<std::string, ProcessCluster::Job> TcpJobs(const Candidate& candidate,
-                                                   const RunSettings& settings,
-                                                   const std::string& samples) {
-  return {
-      {"ps", {1, OwnProgram("tcp_server", candidate.model, settings, samples)}},
-      {"worker",
-       {settings.workers,
-        OwnProgram("tcp_worker", candidate.model, settings, samples)}}};
+// Where a candidate's processes keep their files.
+struct Places {
+  std::string record;
+  std::string job_file;
+  std::string state_dir;
+};
+
+// The plain programs: "tcp" or "naive".
+std::map<std::string, ProcessCluster::Job> PlainJobs(const std::string& system,
+                                                     const Candidate& candidate,
+                                                     const Places& places) {
+  ProcessCluster::Program server =
+      OwnProgram(system + "_server", candidate, places.record);
+  ProcessCluster::Program worker =
+      OwnProgram(system + "_worker", candidate, places.record);
+  if (candidate.system == "tcp_two_phase") server.args.push_back("--two_phase");
+  if (candidate.system == "naive") {
+    server.args.push_back("--default_allocator");
+    worker.args.push_back("--default_allocator");
+  }
+  return {{"ps", {1, std::move(server)}},
+          {"worker", {candidate.workers, std::move(worker)}}};
 }
 
 std::map<std::string, ProcessCluster::Job> LockstepJobs(
-    const Candidate& candidate, const RunSettings& settings,
-    const std::string& samples, const std::string& job_file,
-    const std::string& state_dir) {
-  return {{"chief", {1, {ProgramPath("chief"), {"--job", job_file}}}},
+    const Candidate& candidate, const Places& places) {
+  ProcessCluster::Program worker =
+      OwnProgram("worker", candidate, places.record);
+  if (HasBackups(candidate)) worker.args.push_back("--backups");
+  for (const std::string& arg :
+       {std::string("--compute_ms"), absl::StrCat(candidate.compute_ms),
+        std::string("--slow_worker"), absl::StrCat(candidate.workers - 1),
+        std::string("--slow_factor"), absl::StrCat(candidate.slow_factor)}) {
+    worker.args.push_back(arg);
+  }
+  return {{"chief", {1, {ProgramPath("chief"), {"--job", places.job_file}}}},
           {"ps",
-           {settings.servers,
-            {ProgramPath("ps_server"), {"--state_dir", state_dir}}}},
-          {"worker",
-           {settings.workers,
-            OwnProgram("worker", candidate.model, settings, samples)}}};
+           {candidate.servers,
+            {ProgramPath("ps_server"), {"--state_dir", places.state_dir}}}},
+          {"worker", {candidate.workers, std::move(worker)}}};
+}
+
+std::map<std::string, ProcessCluster::Job> Jobs(const Candidate& candidate,
+                                                const Places& places) {
+  if (candidate.system == "lockstep") return LockstepJobs(candidate, places);
+  const bool tcp = absl::StartsWith(candidate.system, "tcp");
+  return PlainJobs(tcp ? "tcp" : "naive", candidate, places);
+}
+
+absl::Status StartTasks(const Candidate& candidate, ProcessCluster& cluster) {
+  if (!candidate.last_absent) return cluster.StartAll();
+  LOCKSTEP_RETURN_IF_ERROR(cluster.Start("chief", 0));
+  for (int i = 0; i < candidate.servers; ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(cluster.Start("ps", i));
+  }
+  for (int i = 0; i + 1 < candidate.workers; ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(cluster.Start("worker", i));
+  }
+  return absl::OkStatus();
+}
+
+// That of the worker that was there for the most steps: one that is not needed
+// may come when all is over.
+absl::StatusOr<RunRecord> LongestRecord(const Candidate& candidate,
+                                        const Places& places) {
+  absl::StatusOr<RunRecord> longest =
+      absl::UnavailableError("no worker recorded a step");
+  for (int worker = 0; worker < candidate.workers; ++worker) {
+    absl::StatusOr<RunRecord> record =
+        ReadRecord(absl::StrCat(places.record, ".", worker));
+    if (!record.ok()) continue;
+    if (!longest.ok() ||
+        CountSteps(record->samples) > CountSteps(longest->samples)) {
+      longest = std::move(record);
+    }
+  }
+  return longest;
+}
+
+std::string Size(const Candidate& candidate) {
+  if (candidate.model == "scalar") return "";
+  return absl::StrFormat(
+      " %.4g MiB", static_cast<double>(candidate.bytes) / (int64_t{1} << 20));
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<StepSample>> RunOnce(const Candidate& candidate,
-                                                const RunSettings& settings) {
+std::string Describe(const Candidate& candidate) {
+  std::string text = absl::StrCat(
+      candidate.system, " ", candidate.model, Size(candidate), ", ",
+      candidate.workers, candidate.workers == 1 ? " worker" : " workers");
+  if (HasBackups(candidate)) {
+    absl::StrAppend(&text, " for ", Aggregate(candidate));
+  }
+  if (candidate.servers > 1) {
+    absl::StrAppend(&text, ", ", candidate.servers, " servers");
+  }
+  if (!candidate.job_text.empty()) {
+    absl::StrAppend(&text, ", ", candidate.job_text);
+  }
+  return text;
+}
+
+absl::StatusOr<RunRecord> RunOnce(const Candidate& candidate) {
   const ScratchDirectory scratch(
       std::filesystem::temp_directory_path().string());
   const ScratchDirectory state("/dev/shm");
@@ -108,23 +201,21 @@ absl::StatusOr<std::vector<StepSample>> RunOnce(const Candidate& candidate,
     return absl::UnavailableError(
         "no directory can be made in TMPDIR or in /dev/shm");
   }
-  const std::string samples = scratch.path() + "/samples";
-  const std::string job_file = scratch.path() + "/job.textproto";
-  LOCKSTEP_RETURN_IF_ERROR(WriteFile(job_file, JobText(candidate, settings)));
+  const Places places{scratch.path() + "/record",
+                      scratch.path() + "/job.textproto", state.path()};
+  LOCKSTEP_RETURN_IF_ERROR(WriteFile(places.job_file, JobText(candidate)));
   ProcessCluster::Options options;
   options.log_directory = scratch.path();
-  options.jobs =
-      candidate.system == "tcp"
-          ? TcpJobs(candidate, settings, samples)
-          : LockstepJobs(candidate, settings, samples, job_file, state.path());
-  if (settings.huge_page_heap) {
+  options.jobs = Jobs(candidate, places);
+  if (candidate.huge_page_heap) {
     options.environment["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1";
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<ProcessCluster> cluster,
                             ProcessCluster::Create(std::move(options)));
-  LOCKSTEP_RETURN_IF_ERROR(cluster->StartAll());
+  LOCKSTEP_RETURN_IF_ERROR(StartTasks(candidate, *cluster));
   LOCKSTEP_RETURN_IF_ERROR(cluster->WaitAllSucceed(kLongestRun));
-  return ReadSamples(samples);
+  if (HasBackups(candidate)) return LongestRecord(candidate, places);
+  return ReadRecord(places.record);
 }
 
 }  // namespace lockstep::benchmark

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/chief_client.h"
 #include "common/clock.h"
 #include "common/status_macros.h"
@@ -18,35 +20,57 @@
 namespace lockstep::benchmark {
 namespace {
 
-// IdleGradientSource computes nothing: the gradients are in memory from the
-// start. It looks at both ends of every variable.
+// How long a computation that only takes its time goes on before it looks
+// whether it is still wanted.
+constexpr absl::Duration kLayer = absl::Milliseconds(1);
+
+// IdleGradientSource computes nothing, though it can take its time: the
+// gradients are in memory from the start. In strict mode it looks at both ends
+// of every variable.
 class IdleGradientSource final : public GradientSource {
  public:
-  IdleGradientSource(const Plan& plan, int worker, int workers,
-                     const ParameterMemory& memory)
+  IdleGradientSource(const Plan& plan,
+                     const ChiefClient::Membership& membership, int worker,
+                     const RoleOptions& options, const ParameterMemory& memory)
       : num_variables_(plan.variables.size()),
+        checked_(membership.job.mode == SyncMode::kStrict),
+        pause_(absl::Milliseconds(options.compute_ms) *
+               (worker == options.slow_worker ? options.slow_factor : 1)),
         memory_(memory),
-        oracle_(workers) {
+        oracle_(membership.num_workers, options.backups) {
     for (size_t i = 0; i < num_variables_; ++i) {
       const absl::Span<std::byte> gradient = memory_.gradient(i);
       std::fill_n(reinterpret_cast<float*>(gradient.data()),
-                  gradient.size() / sizeof(float), GradientOf(worker));
+                  gradient.size() / sizeof(float),
+                  GradientOf(worker, options.backups));
     }
   }
 
   absl::StatusOr<GradientResult> Compute(int64_t index,
-                                         const PassHooks&) override {
-    oracle_.AdvanceTo(index);
+                                         const PassHooks& hooks) override {
+    if (checked_) LOCKSTEP_RETURN_IF_ERROR(CheckAll(index));
+    const absl::Time end = absl::Now() + pause_;
+    for (absl::Duration left = pause_; left > absl::ZeroDuration();
+         left = end - absl::Now()) {
+      LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
+      absl::SleepFor(std::min(left, kLayer));
+    }
+    return GradientResult{0, 1};
+  }
+
+ private:
+  // `step` steps have been made.
+  absl::Status CheckAll(int64_t step) {
+    oracle_.AdvanceTo(step);
     for (size_t i = 0; i < num_variables_; ++i) {
       const absl::Span<std::byte> value = memory_.value(i);
       LOCKSTEP_RETURN_IF_ERROR(CheckAt(value.data()));
       LOCKSTEP_RETURN_IF_ERROR(
           CheckAt(value.data() + value.size() - sizeof(float)));
     }
-    return GradientResult{0, 1};
+    return absl::OkStatus();
   }
 
- private:
   absl::Status CheckAt(const std::byte* element) const {
     float value;
     std::memcpy(&value, element, sizeof(value));
@@ -54,6 +78,8 @@ class IdleGradientSource final : public GradientSource {
   }
 
   const size_t num_variables_;
+  const bool checked_;
+  const absl::Duration pause_;
   const ParameterMemory& memory_;
   MomentumOracle oracle_;
 };
@@ -79,6 +105,16 @@ absl::StatusOr<ChiefClient::Options> ChiefOptions(const Cluster& cluster,
   return options;
 }
 
+absl::Status WriteOwnRecord(const RoleOptions& options, int worker,
+                            RunRecorder& recorder) {
+  if (options.backups) {
+    return WriteRecord(absl::StrCat(options.record, ".", worker),
+                       recorder.Finish());
+  }
+  if (worker != 0) return absl::OkStatus();
+  return WriteRecord(options.record, recorder.Finish());
+}
+
 // The loop of one worker between registration and the end of training.
 absl::Status Train(const Cluster& cluster, const RoleOptions& options,
                    const ChiefClient::Membership& membership,
@@ -94,14 +130,15 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
   const JobConfig& job = membership.job;
   const int worker = cluster.self().index;
   ParameterMemory memory(plan.variables);
-  IdleGradientSource source(plan, worker, membership.num_workers, memory);
+  IdleGradientSource source(plan, membership, worker, options, memory);
   ParameterClient client(
       {servers,
        {membership.job_id, cluster.self(), membership.incarnation},
        job.max_part_bytes,
        job.gradient_wire_type},
       plan, memory);
-  TimedStepClient timed(client);
+  RunRecorder recorder(options.warmup, options.steps);
+  TimedStepClient timed(client, recorder);
   chief.set_on_end([&client] { client.Cancel(); });
   absl::Status status = TrainingLoop({job.mode, job.replicas_to_aggregate,
                                       job.total_num_replicas, worker, step},
@@ -110,15 +147,8 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
   chief.set_on_end(nullptr);
   // The job may end before the last token is there.
   if (absl::IsCancelled(status)) status = absl::OkStatus();
-  if (!status.ok() || worker != 0) return status;
-  std::vector<StepSample> samples = timed.samples();
-  const auto warmup = static_cast<size_t>(options.warmup);
-  samples.erase(samples.begin(),
-                samples.begin() + std::min(warmup, samples.size()));
-  if (samples.size() > static_cast<size_t>(options.steps)) {
-    samples.resize(options.steps);
-  }
-  return WriteSamples(options.samples, samples);
+  if (!status.ok()) return status;
+  return WriteOwnRecord(options, worker, recorder);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace lockstep::benchmark {
 
 // Is a worker of a real job, with everything of Lockstep's own worker but the
-// computing: its gradients never change. Writes the step times of worker 0.
-// Returns when the job is done.
+// computing: its gradients never change. Writes its record, if it has
+// one to write. Returns when the job is done.
 //
 //   kInternal  the variables are not what the gradients make of them
 //   others     as ChiefClient and TrainingLoop

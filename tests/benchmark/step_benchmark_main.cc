@@ -3,14 +3,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/cluster/tf_config_loader.h"
 #include "common/log.h"
 #include "common/main_support.h"
 #include "common/process.h"
 #include "common/status_macros.h"
-#include "tests/benchmark/benchmark_model.h"
-#include "tests/benchmark/candidate.h"
+#include "tests/benchmark/comparison.h"
+#include "tests/benchmark/comparison_table.h"
 #include "tests/benchmark/lockstep_worker.h"
+#include "tests/benchmark/measured.h"
+#include "tests/benchmark/naive_server.h"
+#include "tests/benchmark/naive_worker.h"
 #include "tests/benchmark/role_options.h"
 #include "tests/benchmark/step_report.h"
 #include "tests/benchmark/tcp_connection.h"
@@ -21,67 +25,79 @@ namespace lockstep::benchmark {
 namespace {
 
 struct Flags {
-  RunSettings settings;
-  int64_t megabytes = 100;
+  ComparisonOptions options;
+  double megabytes = 100;
   int rounds = 5;
-  int64_t scalar_steps = 300;
-  std::vector<std::string> models = {"dense", "resnet50", "scalar"};
-  bool bfloat16 = false;
+  std::vector<std::string> compare;
   RoleOptions role;
 };
 
+std::vector<std::string> DefaultComparisons() {
+  std::vector<std::string> names;
+  for (const Comparison& comparison : AllComparisons()) {
+    if (comparison.by_default) names.push_back(comparison.name);
+  }
+  return names;
+}
+
+std::string CompareHelp() {
+  std::string text =
+      "What to measure, comma-separated; by default all but growth, which is "
+      "slow.";
+  for (const Comparison& comparison : AllComparisons()) {
+    absl::StrAppend(&text, " ", comparison.name, ": ", comparison.summary, ".");
+  }
+  return absl::StrCat(text, " growth: both growth_workers and growth_sizes.");
+}
+
 void AddRunFlags(CLI::App& app, Flags& flags) {
-  RunSettings& settings = flags.settings;
-  app.add_option("--workers", settings.workers,
-                 "Workers; every one of them counts in each step.")
+  Candidate& base = flags.options.base;
+  app.add_option("--compare", flags.compare, CompareHelp())->delimiter(',');
+  app.add_option("--workers", base.workers,
+                 "Workers, where a comparison does not say how many; every one "
+                 "of them counts in each step.")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_option("--servers", settings.servers,
-                 "Parameter servers of Lockstep; the TCP program has one.")
+  app.add_option("--servers", base.servers,
+                 "Parameter servers of Lockstep, likewise; the plain programs "
+                 "have one.")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--megabytes", flags.megabytes,
                  "Size of the models dense and resnet50, in MiB.")
-      ->check(CLI::Range(1, 16384))
+      ->check(CLI::Range(0.01, 16384.0))
       ->capture_default_str();
   app.add_option("--rounds", flags.rounds,
                  "How often each candidate is measured, in turn.")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--scalar_steps", flags.scalar_steps,
+  app.add_option("--scalar_steps", flags.options.scalar_steps,
                  "Steps of a round that are measured of the model scalar.")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--models", flags.models,
-                 "Models to measure, comma-separated: dense, resnet50, "
-                 "scalar.")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"dense", "resnet50", "scalar"}))
-      ->capture_default_str();
-  app.add_flag("--bfloat16", flags.bfloat16,
-               "Measure Lockstep once more, with gradients sent as bfloat16.");
-  app.add_flag("--huge_page_heap", settings.huge_page_heap,
+  app.add_flag("--huge_page_heap", base.huge_page_heap,
                "Let glibc ask for huge pages, in all processes.");
-}
-
-// What the processes of a candidate are told; --help does not show it.
-void AddRoleFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--role", flags.role.role)->group("");
-  app.add_option("--model", flags.role.model)->group("");
-  app.add_option("--bytes", flags.role.bytes)->group("");
-  app.add_option("--samples", flags.role.samples)->group("");
-}
-
-// Of the run, and of each process.
-void AddCommonStepFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--warmup", flags.settings.warmup,
+  app.add_option("--warmup", base.warmup,
                  "Steps before the measured ones, in each round.")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  app.add_option("--steps", flags.settings.steps,
-                 "Steps of a round that are measured.")
+  app.add_option("--steps", base.steps, "Steps of a round that are measured.")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+}
+
+// What the processes of a candidate are told; --help does not show it.
+void AddRoleFlags(CLI::App& app, RoleOptions& role) {
+  app.add_option("--role", role.role)->group("");
+  app.add_option("--model", role.model)->group("");
+  app.add_option("--bytes", role.bytes)->group("");
+  app.add_option("--record", role.record)->group("");
+  app.add_flag("--two_phase", role.two_phase)->group("");
+  app.add_flag("--default_allocator", role.default_allocator)->group("");
+  app.add_flag("--backups", role.backups)->group("");
+  app.add_option("--compute_ms", role.compute_ms)->group("");
+  app.add_option("--slow_worker", role.slow_worker)->group("");
+  app.add_option("--slow_factor", role.slow_factor)->group("");
 }
 
 absl::Status RunRole(const RoleOptions& options) {
@@ -91,82 +107,123 @@ absl::Status RunRole(const RoleOptions& options) {
   if (options.role == "worker") return RunLockstepWorker(cluster, options);
   if (options.role == "tcp_server") return RunTcpServer(cluster, options);
   if (options.role == "tcp_worker") return RunTcpWorker(cluster, options);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--role is ", options.role, "; write worker, tcp_server or tcp_worker"));
+  if (options.role == "naive_server") return RunNaiveServer(cluster, options);
+  if (options.role == "naive_worker") return RunNaiveWorker(cluster, options);
+  return absl::InvalidArgumentError(
+      absl::StrCat("--role is ", options.role,
+                   "; write worker, or tcp_ or naive_ and server or worker"));
 }
 
-RunSettings SettingsFor(const Candidate& candidate, const Flags& flags) {
-  RunSettings settings = flags.settings;
-  settings.bytes = flags.megabytes << 20;
-  if (candidate.model == "scalar") settings.steps = flags.scalar_steps;
-  return settings;
-}
-
-// The TCP program knows no tensors: dense stands for every model of its size.
-std::vector<Measured> MakeCandidates(const Flags& flags) {
-  std::vector<Measured> all;
-  const auto add = [&](const std::string& system, const std::string& model) {
-    auto variables = MakeBenchmarkVariables(model, flags.megabytes << 20);
-    if (!variables.ok()) return;
-    all.push_back({{system, model},
-                   TotalBytes(*variables),
-                   static_cast<int64_t>(variables->size()),
-                   {}});
-  };
-  const auto wanted = [&](const std::string& model) {
-    return std::count(flags.models.begin(), flags.models.end(), model) > 0;
-  };
-  if (wanted("dense") || wanted("resnet50")) add("tcp", "dense");
-  for (const std::string model : {"dense", "resnet50"}) {
-    if (wanted(model)) add("lockstep", model);
-    if (wanted(model) && flags.bfloat16) add("lockstep_bfloat16", model);
+// The rows of all comparisons that are wanted, in the order of --help.
+absl::StatusOr<std::vector<Row>> WantedRows(const Flags& flags) {
+  std::vector<Row> rows;
+  std::vector<std::string> names;
+  for (const std::string& name : flags.compare) {
+    if (name == "growth") {
+      names.insert(names.end(), {"growth_workers", "growth_sizes"});
+    } else {
+      names.push_back(name);
+    }
   }
-  if (wanted("scalar")) add("tcp", "scalar");
-  if (wanted("scalar")) add("lockstep", "scalar");
+  for (const std::string& name : names) {
+    LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Row> more,
+                              MakeRows(name, flags.options));
+    if (more.empty()) {
+      std::cerr << name << ": left out, this build's job file has no such "
+                << "field\n";
+    }
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  return rows;
+}
+
+// The candidates of the rows, each once.
+absl::StatusOr<std::vector<Measured>> Candidates(const std::vector<Row>& rows) {
+  std::vector<Measured> all;
+  const auto add = [&](const Candidate& candidate) -> absl::Status {
+    if (Find(all, candidate) != nullptr) return absl::OkStatus();
+    LOCKSTEP_ASSIGN_OR_RETURN(Measured measured, NothingMeasured(candidate));
+    all.push_back(std::move(measured));
+    return absl::OkStatus();
+  };
+  for (const Row& row : rows) {
+    if (row.denominator.has_value()) {
+      LOCKSTEP_RETURN_IF_ERROR(add(*row.denominator));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(add(row.numerator));
+  }
   return all;
 }
 
-const Measured* FindTcp(const std::vector<Measured>& all, int64_t bytes) {
+const Measured* FindTcp(const std::vector<Measured>& all,
+                        const Measured& like) {
   for (const Measured& measured : all) {
-    if (measured.candidate.system == "tcp" && measured.bytes == bytes) {
+    if (measured.candidate.system == "tcp" && measured.bytes == like.bytes &&
+        measured.candidate.workers == like.candidate.workers) {
       return &measured;
     }
   }
   return nullptr;
 }
 
-absl::Status Measure(const Flags& flags) {
-  std::vector<Measured> all = MakeCandidates(flags);
-  for (int round = 0; round < flags.rounds; ++round) {
-    for (Measured& measured : all) {
-      LOCKSTEP_ASSIGN_OR_RETURN(
-          std::vector<StepSample> samples,
-          RunOnce(measured.candidate, SettingsFor(measured.candidate, flags)));
-      std::cerr << "round " << round + 1 << "/" << flags.rounds << " "
-                << measured.candidate.system << " " << measured.candidate.model
-                << " " << MedianMs(samples, &StepSample::total) << " ms\n";
-      measured.rounds.push_back(std::move(samples));
+// The comparisons that a candidate takes part in.
+std::vector<std::string> ComparisonsOf(const Candidate& candidate,
+                                       const std::vector<Row>& rows) {
+  std::vector<std::string> names;
+  for (const Row& row : rows) {
+    const bool in = row.numerator == candidate || row.denominator == candidate;
+    if (in && (names.empty() || names.back() != row.comparison)) {
+      names.push_back(row.comparison);
     }
   }
-  const Circumstances circumstances{LoopbackCongestionControl(),
-                                    SystemCongestionControl()};
-  for (const Measured& measured : all) {
-    std::cout << ReportLine(measured, FindTcp(all, measured.bytes),
-                            SettingsFor(measured.candidate, flags),
-                            circumstances)
-              << std::endl;
+  return names;
+}
+
+absl::Status MeasureRounds(int rounds, std::vector<Measured>& all) {
+  for (int round = 0; round < rounds; ++round) {
+    for (Measured& measured : all) {
+      LOCKSTEP_ASSIGN_OR_RETURN(RunRecord record, RunOnce(measured.candidate));
+      std::cerr << "round " << round + 1 << "/" << rounds << ": "
+                << Describe(measured.candidate) << ": "
+                << MedianMs(record.samples, &StepSample::total) << " ms"
+                << std::endl;
+      measured.rounds.push_back(std::move(record));
+    }
   }
   return absl::OkStatus();
 }
 
-int Main(Flags& flags) {
-  if (flags.role.role.empty()) {
-    const absl::Status status = Measure(flags);
-    return status.ok() ? kExitDone : Refuse(status);
+absl::Status Measure(const Flags& flags) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Row> rows, WantedRows(flags));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Measured> all, Candidates(rows));
+  LOCKSTEP_RETURN_IF_ERROR(MeasureRounds(flags.rounds, all));
+  const Circumstances circumstances{LoopbackCongestionControl(),
+                                    SystemCongestionControl()};
+  for (const Measured& measured : all) {
+    std::cout << ReportLine(measured, FindTcp(all, measured),
+                            ComparisonsOf(measured.candidate, rows),
+                            circumstances)
+              << std::endl;
   }
-  flags.role.warmup = flags.settings.warmup;
-  flags.role.steps = flags.settings.steps;
-  const absl::Status status = RunRole(flags.role);
+  std::cerr << "\nloopback: " << circumstances.congestion_control << "\n\n"
+            << ComparisonTable(rows, all);
+  return absl::OkStatus();
+}
+
+int Main(Flags& flags) {
+  Candidate& base = flags.options.base;
+  absl::Status status;
+  if (flags.role.role.empty()) {
+    base.bytes = static_cast<int64_t>(flags.megabytes * (1 << 20)) / 4 * 4;
+    if (flags.compare.empty()) flags.compare = DefaultComparisons();
+    TuneAllocator();
+    status = Measure(flags);
+  } else {
+    flags.role.warmup = base.warmup;
+    flags.role.steps = base.steps;
+    if (!flags.role.default_allocator) TuneAllocator();
+    status = RunRole(flags.role);
+  }
   return status.ok() ? kExitDone : Refuse(status);
 }
 
@@ -174,18 +231,17 @@ int Main(Flags& flags) {
 }  // namespace lockstep::benchmark
 
 int main(int argc, char** argv) {
-  lockstep::TuneAllocator();
   lockstep::benchmark::Flags flags;
-  flags.settings.warmup = 5;
-  flags.settings.steps = 15;
+  flags.options.base.warmup = 5;
+  flags.options.base.steps = 15;
+  flags.options.scalar_steps = 300;
   lockstep::FlagParser parser(
       "step_benchmark",
       "Times global steps of a cluster of real processes that compute "
-      "nothing, next to a plain TCP program that moves the same bytes. "
-      "Prints one line of JSON per candidate.");
+      "nothing, next to plain programs that move the same bytes. Prints one "
+      "line of JSON per candidate, and on standard error a table of ratios.");
   lockstep::benchmark::AddRunFlags(parser.app(), flags);
-  lockstep::benchmark::AddCommonStepFlags(parser.app(), flags);
-  lockstep::benchmark::AddRoleFlags(parser.app(), flags);
+  lockstep::benchmark::AddRoleFlags(parser.app(), flags.role);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
   return lockstep::benchmark::Main(flags);
 }

@@ -1,14 +1,16 @@
+#include <ctime>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/benchmark/benchmark_model.h"
+#include "tests/benchmark/benchmark_outcome.h"
+#include "tests/benchmark/resource_usage.h"
 #include "tests/benchmark/step_samples.h"
-#include "tests/testing/child_process.h"
-#include "tests/testing/process_cluster.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -17,65 +19,91 @@ namespace {
 
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
-// What the program said, and how it ended.
-struct Outcome {
-  TaskExit exit;
-  std::string text;
-};
-
-Outcome RunBenchmark(const std::vector<std::string>& args) {
-  const lockstep::testing::TempDir directory;
-  lockstep::testing::ChildProcess::Options options;
-  options.program = lockstep::testing::ProgramPath("step_benchmark");
-  options.args = args;
-  options.log_path = directory.Join("log");
-  absl::StatusOr<TaskExit> exit =
-      lockstep::testing::RunProgram(options, absl::Seconds(100));
-  EXPECT_THAT(exit.status(), IsOk());
-  std::ifstream log(options.log_path);
-  std::string text((std::istreambuf_iterator<char>(log)), {});
-  return {exit.value_or(TaskExit{}), std::move(text)};
-}
-
-std::vector<nlohmann::json> JsonLines(const std::string& text) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    nlohmann::json value = nlohmann::json::parse(line, nullptr, false);
-    if (value.is_object()) lines.push_back(std::move(value));
+std::vector<std::string> Names(const std::vector<nlohmann::json>& lines) {
+  std::vector<std::string> names;
+  for (const nlohmann::json& line : lines) {
+    names.push_back(absl::StrCat(line.at("system").get<std::string>(), " ",
+                                 line.at("model").get<std::string>(), " ",
+                                 line.at("workers").get<int>()));
   }
-  return lines;
+  return names;
 }
 
-TEST(StepBenchmarkTest, EveryCandidateIsReportedWithItsRatio) {
-  const Outcome outcome =
-      RunBenchmark({"--megabytes", "2", "--rounds", "1", "--warmup", "3",
-                    "--steps", "3", "--scalar_steps", "5", "--bfloat16"});
+TEST(StepBenchmarkTest, EveryCandidateIsReported) {
+  const Outcome outcome = RunBenchmark(
+      "step_benchmark", {"--megabytes", "2", "--rounds", "1", "--warmup", "3",
+                         "--steps", "3", "--scalar_steps", "5"});
 
   ASSERT_TRUE(outcome.exit.ok()) << outcome.text;
   const std::vector<nlohmann::json> lines = JsonLines(outcome.text);
-  std::vector<std::string> names;
   for (const nlohmann::json& line : lines) {
-    names.push_back(line.at("system").get<std::string>() + " " +
-                    line.at("model").get<std::string>());
     EXPECT_GT(line.at("step_ms"), 0) << line;
-    EXPECT_GT(line.at("ratio_to_tcp"), 0) << line;
+    EXPECT_GT(line.at("server_mib"), 0) << line;
     EXPECT_TRUE(line.contains("congestion_control")) << line;
   }
-  EXPECT_THAT(names, ElementsAre("tcp dense", "lockstep dense",
-                                 "lockstep_bfloat16 dense", "lockstep resnet50",
-                                 "lockstep_bfloat16 resnet50", "tcp scalar",
-                                 "lockstep scalar"));
+  EXPECT_THAT(
+      Names(lines),
+      IsSupersetOf({"tcp dense 1", "lockstep dense 1", "tcp_two_phase dense 1",
+                    "tcp dense 2", "lockstep dense 2", "tcp_two_phase dense 2",
+                    "lockstep dense 3", "lockstep dense 3", "naive dense 2",
+                    "naive_tuned dense 2", "lockstep resnet50 2",
+                    "tcp scalar 2", "lockstep scalar 2"}));
 }
 
-TEST(StepBenchmarkTest, UnknownFlagIsRefused) {
-  const Outcome outcome = RunBenchmark({"--megabyte", "2"});
+TEST(StepBenchmarkTest, TableHasEveryRowOfTheComparisonsNamed) {
+  const Outcome outcome =
+      RunBenchmark("step_benchmark", {"--compare", "tcp1,scalar", "--megabytes",
+                                      "1", "--rounds", "2", "--warmup", "1",
+                                      "--steps", "3", "--scalar_steps", "5"});
 
-  EXPECT_EQ(outcome.exit.code, 2) << outcome.text;
-  EXPECT_THAT(outcome.text, HasSubstr("--megabyte"));
+  ASSERT_TRUE(outcome.exit.ok()) << outcome.text;
+  EXPECT_THAT(outcome.text, ContainsRegex("tcp1 .*<= 1.15 +(yes|NO)"));
+  EXPECT_THAT(outcome.text, ContainsRegex("scalar .*<= 0.2 +(yes|NO)"));
+  for (const nlohmann::json& line : JsonLines(outcome.text)) {
+    EXPECT_GT(line.at("ratio_to_tcp"), 0) << line;
+    EXPECT_EQ(line.at("round_ms").size(), 2u) << line;
+  }
+}
+
+TEST(StepBenchmarkTest, GrowthHasItsWorkersAndSizes) {
+  const Outcome outcome = RunBenchmark(
+      "step_benchmark", {"--compare", "growth", "--megabytes", "0.5",
+                         "--rounds", "1", "--warmup", "1", "--steps", "3"});
+
+  ASSERT_TRUE(outcome.exit.ok()) << outcome.text;
+  EXPECT_THAT(
+      Names(JsonLines(outcome.text)),
+      IsSupersetOf({"lockstep dense 1", "lockstep dense 2", "lockstep dense 4",
+                    "lockstep dense 8", "tcp dense 8"}));
+  EXPECT_THAT(outcome.text, HasSubstr("2 workers of 5 MiB"));
+}
+
+TEST(StepBenchmarkTest, WhatItDoesNotKnowIsRefused) {
+  const Outcome flag = RunBenchmark("step_benchmark", {"--megabyte", "2"});
+  const Outcome name = RunBenchmark("step_benchmark", {"--compare", "udp"});
+
+  EXPECT_EQ(flag.exit.code, 2) << flag.text;
+  EXPECT_THAT(flag.text, HasSubstr("--megabyte"));
+  EXPECT_EQ(name.exit.code, 2) << name.text;
+  EXPECT_THAT(name.text, HasSubstr("\"udp\""));
+}
+
+TEST(KernelBenchmarkTest, EveryKernelIsComparedWithCopyAdd) {
+  const Outcome outcome = RunBenchmark(
+      "kernel_benchmark", {"--megabytes", "1", "--benchmark_repetitions=1",
+                           "--benchmark_min_time=0.001"});
+
+  ASSERT_TRUE(outcome.exit.ok()) << outcome.text;
+  for (const char* kernel : {"momentum/gradients:1", "momentum/gradients:2",
+                             "adam/gradients:1", "adam/gradients:2"}) {
+    EXPECT_THAT(outcome.text,
+                ContainsRegex(absl::StrCat(kernel, " .*>= 0.9 +(yes|NO)")));
+  }
 }
 
 TEST(BenchmarkModelTest, ResNet50Has161TensorsOfTheWantedSize) {
@@ -120,25 +148,78 @@ TEST(StepSamplesTest, MedianIsTheMiddleOrTheMeanOfTwo) {
   EXPECT_EQ(Median({}), 0);
 }
 
-TEST(StepSamplesTest, TimesComeBackFromTheirFile) {
+TEST(StepSamplesTest, MillisecondsAreOfAGlobalStep) {
+  // One step of 2 ms, then three in 9 ms.
+  const std::vector<StepSample> samples = {{2000000, 0, 0, 0, 0, 1},
+                                           {9000000, 0, 0, 0, 0, 3}};
+
+  EXPECT_EQ(CountSteps(samples), 4);
+  EXPECT_DOUBLE_EQ(MedianMs(samples, &StepSample::total), 3);
+  EXPECT_DOUBLE_EQ(MeanMs(samples, &StepSample::total), 11.0 / 4);
+}
+
+TEST(StepSamplesTest, RecordComesBackFromItsFile) {
   const lockstep::testing::TempDir directory;
-  const std::string path = directory.Join("samples");
+  const std::string path = directory.Join("record");
+  const RunRecord record{
+      {{50, 10, 1, 20, 2, 1}, {70, 0, 0, 0, 0, 2}}, 1.5, {10, 20, 30, 70}};
 
-  ASSERT_THAT(WriteSamples(path, {{50, 10, 1, 20, 2}, {70, 0, 0, 0, 0}}),
-              IsOk());
-  auto samples = ReadSamples(path);
+  ASSERT_THAT(WriteRecord(path, record), IsOk());
+  auto read = ReadRecord(path);
 
-  ASSERT_THAT(samples.status(), IsOk());
-  EXPECT_EQ(samples->size(), 2u);
-  EXPECT_EQ(samples->front().push, 20);
-  EXPECT_DOUBLE_EQ(MedianMs(*samples, &StepSample::total), 60e-6);
+  ASSERT_THAT(read.status(), IsOk());
+  EXPECT_EQ(read->cpu_seconds, 1.5);
+  EXPECT_EQ(read->server.resident(), 60);
+  EXPECT_EQ(read->server.peak, 70);
+  ASSERT_EQ(read->samples.size(), 2u);
+  EXPECT_EQ(read->samples.front().push, 20);
+  EXPECT_EQ(read->samples.back().steps, 2);
 }
 
 TEST(StepSamplesTest, FileWithoutTimesIsRefused) {
   const lockstep::testing::TempDir directory;
+  std::ofstream(directory.Join("no_steps")) << "0 0 0 0 0\n1 1 1 1 1 0\n";
 
-  EXPECT_THAT(ReadSamples(directory.Join("none")).status(),
+  EXPECT_THAT(ReadRecord(directory.Join("none")).status(),
               StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(ReadRecord(directory.Join("no_steps")).status(),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST(RunRecorderTest, OnlyTheWantedStepsAreKept) {
+  RunRecorder recorder(2, 3);
+
+  for (int64_t i = 1; i <= 8; ++i) recorder.Add({i, 0, 0, 0, 0, 1});
+
+  const RunRecord record = recorder.Finish();
+  ASSERT_EQ(record.samples.size(), 3u);
+  EXPECT_EQ(record.samples.front().total, 3);
+  EXPECT_GE(record.cpu_seconds, 0);
+}
+
+TEST(ResourceUsageTest, MemoryIsReadByKind) {
+  const ProcessMemory memory = ParseMemory(
+      "Name:\tps_server\nVmHWM:\t  70 kB\nRssAnon:\t 10 kB\n"
+      "RssFile:\t 20 kB\nRssShmem:\t 30 kB\nThreads:\t5\n");
+
+  EXPECT_EQ(memory.anonymous, 10 << 10);
+  EXPECT_EQ(memory.resident(), 60 << 10);
+  EXPECT_EQ(memory.peak, 70 << 10);
+}
+
+TEST(ResourceUsageTest, OwnProcessIsAmongItsSiblings) {
+  const double before = UsageOfSiblings().cpu_seconds;
+  const std::clock_t until = std::clock() + CLOCKS_PER_SEC / 20;
+
+  while (std::clock() < until) {
+  }
+
+  EXPECT_GT(UsageOfSiblings().cpu_seconds, before);
+}
+
+TEST(ResourceUsageTest, SilentStatusIsNoMemory) {
+  EXPECT_EQ(ParseMemory("").peak, 0);
+  EXPECT_EQ(ParseMemory("RssAnon: much\nVmHWM\n").resident(), 0);
 }
 
 }  // namespace

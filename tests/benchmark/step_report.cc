@@ -7,56 +7,68 @@
 namespace lockstep::benchmark {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // Microseconds are what the clock is good for.
 double Rounded(double ms) { return std::round(ms * 1000) / 1000; }
+
+double RoundedMedian(const Measured& measured, Metric metric) {
+  return Rounded(MedianRound(measured, metric));
+}
 
 // The median over all rounds of what one call takes.
 double CallMs(const Measured& measured, int64_t StepSample::*call) {
   std::vector<double> rounds;
-  for (const auto& round : measured.rounds) {
-    rounds.push_back(MedianMs(round, call));
+  for (const RunRecord& round : measured.rounds) {
+    rounds.push_back(MedianMs(round.samples, call));
   }
   return Rounded(Median(std::move(rounds)));
 }
 
-}  // namespace
-
-std::vector<double> RoundMedians(const Measured& measured) {
-  std::vector<double> medians;
-  for (const auto& round : measured.rounds) {
-    medians.push_back(MedianMs(round, &StepSample::total));
-  }
-  return medians;
-}
-
-double StepMs(const Measured& measured) {
-  return Median(RoundMedians(measured));
-}
-
-std::string ReportLine(const Measured& measured, const Measured* tcp,
-                       const RunSettings& settings,
-                       const Circumstances& circumstances) {
-  const bool lockstep = measured.candidate.system != "tcp";
-  nlohmann::ordered_json line;
-  line["system"] = measured.candidate.system;
-  line["model"] = measured.candidate.model;
+void AddCandidate(const Measured& measured, Json& line) {
+  const Candidate& candidate = measured.candidate;
+  line["system"] = candidate.system;
+  line["model"] = candidate.model;
   line["bytes"] = measured.bytes;
   line["tensors"] = measured.tensors;
-  line["workers"] = settings.workers;
-  line["servers"] = lockstep ? settings.servers : 1;
-  line["step_ms"] = Rounded(StepMs(measured));
-  for (const double ms : RoundMedians(measured)) {
+  line["workers"] = candidate.workers;
+  line["servers"] = candidate.servers;
+  if (candidate.aggregate > 0) {
+    line["replicas_to_aggregate"] = candidate.aggregate;
+  }
+  if (!candidate.job_text.empty()) line["job"] = candidate.job_text;
+}
+
+void AddTimes(const Measured& measured, const Measured* tcp, Json& line) {
+  line["step_ms"] = RoundedMedian(measured, Metric::kStepMs);
+  line["mean_ms"] = RoundedMedian(measured, Metric::kMeanStepMs);
+  for (const double ms : RoundValues(measured, Metric::kStepMs)) {
     line["round_ms"].push_back(Rounded(ms));
   }
   if (tcp != nullptr) {
-    line["ratio_to_tcp"] = Rounded(StepMs(measured) / StepMs(*tcp));
+    line["ratio_to_tcp"] =
+        Rounded(Median(RoundRatios(measured, *tcp, Metric::kStepMs)));
   }
-  if (lockstep) {
-    line["pull_ms"] = CallMs(measured, &StepSample::pull);
-    line["announce_ms"] = CallMs(measured, &StepSample::announce);
-    line["push_ms"] = CallMs(measured, &StepSample::push);
-    line["token_ms"] = CallMs(measured, &StepSample::token);
-  }
+  if (measured.candidate.system != "lockstep") return;
+  line["pull_ms"] = CallMs(measured, &StepSample::pull);
+  line["announce_ms"] = CallMs(measured, &StepSample::announce);
+  line["push_ms"] = CallMs(measured, &StepSample::push);
+  line["token_ms"] = CallMs(measured, &StepSample::token);
+}
+
+}  // namespace
+
+std::string ReportLine(const Measured& measured, const Measured* tcp,
+                       const std::vector<std::string>& comparisons,
+                       const Circumstances& circumstances) {
+  Json line;
+  AddCandidate(measured, line);
+  AddTimes(measured, tcp, line);
+  line["cpu_ms"] = RoundedMedian(measured, Metric::kCpuMs);
+  line["server_mib"] = RoundedMedian(measured, Metric::kServerMiB);
+  line["server_shared_mib"] = RoundedMedian(measured, Metric::kSharedMiB);
+  line["server_peak_mib"] = RoundedMedian(measured, Metric::kPeakMiB);
+  line["comparisons"] = comparisons;
   line["congestion_control"] = circumstances.congestion_control;
   line["system_congestion_control"] = circumstances.system_congestion_control;
   return line.dump();

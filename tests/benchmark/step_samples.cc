@@ -8,34 +8,75 @@
 
 namespace lockstep::benchmark {
 
+RunRecorder::RunRecorder(int64_t warmup, int64_t steps)
+    : warmup_left_(warmup), steps_left_(steps) {
+  if (warmup <= 0) cpu_seconds_before_ = UsageOfSiblings().cpu_seconds;
+}
+
+void RunRecorder::Add(const StepSample& sample) {
+  if (warmup_left_ > 0) {
+    warmup_left_ -= sample.steps;
+    if (warmup_left_ <= 0) cpu_seconds_before_ = UsageOfSiblings().cpu_seconds;
+  } else if (steps_left_ > 0) {
+    record_.samples.push_back(sample);
+    steps_left_ -= sample.steps;
+    if (steps_left_ <= 0) Finish();
+  }
+}
+
+RunRecord RunRecorder::Finish() {
+  if (!finished_) {
+    finished_ = true;
+    const ResourceUsage usage = UsageOfSiblings();
+    record_.cpu_seconds = usage.cpu_seconds - cpu_seconds_before_;
+    record_.server = usage.server;
+  }
+  return record_;
+}
+
 int64_t NowNanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-absl::Status WriteSamples(const std::string& path,
-                          const std::vector<StepSample>& samples) {
+absl::Status WriteRecord(const std::string& path, const RunRecord& record) {
   std::ofstream file(path);
-  for (const StepSample& s : samples) {
+  const ProcessMemory& server = record.server;
+  file << record.cpu_seconds << ' ' << server.anonymous << ' ' << server.file
+       << ' ' << server.shared << ' ' << server.peak << '\n';
+  for (const StepSample& s : record.samples) {
     file << s.total << ' ' << s.pull << ' ' << s.announce << ' ' << s.push
-         << ' ' << s.token << '\n';
+         << ' ' << s.token << ' ' << s.steps << '\n';
   }
   file.close();
   if (file) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("cannot write ", path));
 }
 
-absl::StatusOr<std::vector<StepSample>> ReadSamples(const std::string& path) {
+absl::StatusOr<RunRecord> ReadRecord(const std::string& path) {
   std::ifstream file(path);
-  std::vector<StepSample> samples;
+  RunRecord record;
+  ProcessMemory& server = record.server;
+  file >> record.cpu_seconds >> server.anonymous >> server.file >>
+      server.shared >> server.peak;
   StepSample s;
-  while (file >> s.total >> s.pull >> s.announce >> s.push >> s.token) {
-    samples.push_back(s);
+  while (file >> s.total >> s.pull >> s.announce >> s.push >> s.token >>
+         s.steps) {
+    record.samples.push_back(s);
   }
-  if (file.eof() && !samples.empty()) return samples;
+  const bool sound =
+      std::all_of(record.samples.begin(), record.samples.end(),
+                  [](const StepSample& sample) { return sample.steps > 0; });
+  if (file.eof() && sound && !record.samples.empty()) return record;
   return absl::UnavailableError(
       absl::StrCat(path, " cannot be read or holds no step times"));
+}
+
+int64_t CountSteps(const std::vector<StepSample>& samples) {
+  int64_t steps = 0;
+  for (const StepSample& sample : samples) steps += sample.steps;
+  return steps;
 }
 
 double Median(std::vector<double> values) {
@@ -50,9 +91,20 @@ double MedianMs(const std::vector<StepSample>& samples,
                 int64_t StepSample::*field) {
   std::vector<double> values;
   for (const StepSample& sample : samples) {
-    values.push_back(static_cast<double>(sample.*field) / 1e6);
+    const auto steps = static_cast<double>(sample.steps);
+    values.insert(values.end(), sample.steps,
+                  static_cast<double>(sample.*field) / steps / 1e6);
   }
   return Median(std::move(values));
+}
+
+double MeanMs(const std::vector<StepSample>& samples,
+              int64_t StepSample::*field) {
+  double sum = 0;
+  for (const StepSample& sample : samples) {
+    sum += static_cast<double>(sample.*field) / 1e6;
+  }
+  return samples.empty() ? 0 : sum / static_cast<double>(CountSteps(samples));
 }
 
 }  // namespace lockstep::benchmark

@@ -7,10 +7,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tests/benchmark/resource_usage.h"
 
 namespace lockstep::benchmark {
 
-// StepSample is one global step as worker 0 saw it.
+// StepSample is one pass of worker 0, which in most jobs is one global step.
 //
 // Units: nanoseconds.
 struct StepSample {
@@ -20,22 +21,54 @@ struct StepSample {
   int64_t announce = 0;
   int64_t push = 0;
   int64_t token = 0;
+  int64_t steps = 1;  // global steps that were made meanwhile; > 0
+};
+
+// RunRecord is what worker 0 knows of a candidate's run.
+struct RunRecord {
+  std::vector<StepSample> samples;
+  double cpu_seconds = 0;  // of all processes, over all samples
+  ProcessMemory server;    // at the end
+};
+
+// RunRecorder makes the record of a run: it leaves the first steps out and
+// stops after those that are wanted.
+class RunRecorder {
+ public:
+  // Units: global steps.
+  RunRecorder(int64_t warmup, int64_t steps);
+
+  void Add(const StepSample& sample);
+
+  // If too few steps came, what the processes used counts up to now.
+  RunRecord Finish();
+
+ private:
+  int64_t warmup_left_;
+  int64_t steps_left_;
+  double cpu_seconds_before_ = 0;
+  bool finished_ = false;
+  RunRecord record_;
 };
 
 // Time since some moment, of a clock that never jumps.
 int64_t NowNanoseconds();
 
 //   kUnavailable  `path` cannot be written or read, or is none of ours
-absl::Status WriteSamples(const std::string& path,
-                          const std::vector<StepSample>& samples);
-absl::StatusOr<std::vector<StepSample>> ReadSamples(const std::string& path);
+absl::Status WriteRecord(const std::string& path, const RunRecord& record);
+absl::StatusOr<RunRecord> ReadRecord(const std::string& path);
+
+// Global steps of all samples together.
+int64_t CountSteps(const std::vector<StepSample>& samples);
 
 // The mean of the middle two if the count is even; 0 of nothing.
 double Median(std::vector<double> values);
 
-// Milliseconds: the median of one field.
+// Milliseconds for a global step: median and mean of one field.
 double MedianMs(const std::vector<StepSample>& samples,
                 int64_t StepSample::*field);
+double MeanMs(const std::vector<StepSample>& samples,
+              int64_t StepSample::*field);
 
 }  // namespace lockstep::benchmark
 

@@ -12,6 +12,9 @@ namespace lockstep::benchmark {
 void MeanMomentum(absl::Span<const float* const> gradients, size_t count,
                   float* velocity, float* value);
 
+// sum[i] += from[i]. The two do not overlap.
+void AddTo(const float* from, size_t count, float* sum);
+
 }  // namespace lockstep::benchmark
 
 #endif  // LOCKSTEP_TESTS_BENCHMARK_TCP_KERNEL_H_

@@ -12,23 +12,25 @@
 namespace lockstep::benchmark {
 namespace {
 
-constexpr int64_t kChunk = int64_t{1} << 20;  // bytes
-constexpr int64_t kWindow = 4;                // chunks held of each worker
+constexpr int64_t kPiece = int64_t{512} << 10;  // bytes
+constexpr int64_t kWindow = 8;                  // pieces held of each worker
+constexpr int64_t kSent = 2;                    // pieces that go out together
 
 std::vector<HugeBuffer> MakeRings(size_t workers) {
   std::vector<HugeBuffer> rings;
-  for (size_t i = 0; i < workers; ++i) rings.emplace_back(kWindow * kChunk);
+  for (size_t i = 0; i < workers; ++i) rings.emplace_back(kWindow * kPiece);
   return rings;
 }
 
 }  // namespace
 
 TcpServer::TcpServer(std::vector<TcpConnection> connections, int64_t bytes,
-                     int64_t steps)
+                     int64_t steps, bool two_phase)
     : connections_(std::move(connections)),
       bytes_(bytes),
-      num_chunks_((bytes + kChunk - 1) / kChunk),
-      end_(num_chunks_ * steps),
+      num_pieces_((bytes + kPiece - 1) / kPiece),
+      two_phase_(two_phase),
+      end_(num_pieces_ * steps),
       values_(bytes),
       velocities_(bytes),
       received_(MakeRings(connections_.size())),
@@ -36,12 +38,21 @@ TcpServer::TcpServer(std::vector<TcpConnection> connections, int64_t bytes,
       done_(kWindow, false) {}
 
 absl::Span<std::byte> TcpServer::Values(int64_t index) const {
-  const int64_t offset = index % num_chunks_ * kChunk;
-  return values_.bytes().subspan(offset, std::min(kChunk, bytes_ - offset));
+  const int64_t offset = index % num_pieces_ * kPiece;
+  return values_.bytes().subspan(offset, std::min(kPiece, bytes_ - offset));
+}
+
+absl::Span<std::byte> TcpServer::ValuesToSend(int64_t first,
+                                              int64_t& count) const {
+  const int64_t place = first % num_pieces_;
+  count = std::min(kSent, num_pieces_ - place);
+  const int64_t offset = place * kPiece;
+  return values_.bytes().subspan(offset,
+                                 std::min(count * kPiece, bytes_ - offset));
 }
 
 absl::Span<std::byte> TcpServer::Received(int worker, int64_t index) const {
-  return received_[worker].bytes().subspan(index % kWindow * kChunk,
+  return received_[worker].bytes().subspan(index % kWindow * kPiece,
                                            Values(index).size());
 }
 
@@ -95,22 +106,24 @@ absl::Status TcpServer::SendToAll(int64_t index) {
 
 absl::Status TcpServer::Receive(int worker) {
   for (int64_t index = 0; index < end_; ++index) {
-    // A place in the ring is free once its last chunk is updated.
+    // A place in the ring is free once its last piece is updated.
     if (!WaitUntilUpdated(index - kWindow)) break;
     LOCKSTEP_RETURN_IF_ERROR(
         connections_[worker].Receive(Received(worker, index)));
     if (!Arrived(index)) continue;
     Update(index);
     Updated(index);
-    if (num_chunks_ == 1) LOCKSTEP_RETURN_IF_ERROR(SendToAll(index));
+    if (num_pieces_ == 1) LOCKSTEP_RETURN_IF_ERROR(SendToAll(index));
   }
   return absl::OkStatus();
 }
 
 absl::Status TcpServer::Send(int worker) {
-  for (int64_t index = 0; index < end_; ++index) {
-    if (!WaitUntilUpdated(index)) break;
-    LOCKSTEP_RETURN_IF_ERROR(connections_[worker].Send(Values(index)));
+  for (int64_t index = 0, count = 0; index < end_; index += count) {
+    const absl::Span<std::byte> values = ValuesToSend(index, count);
+    const int64_t step_end = (index / num_pieces_ + 1) * num_pieces_;
+    if (!WaitUntilUpdated((two_phase_ ? step_end : index + count) - 1)) break;
+    LOCKSTEP_RETURN_IF_ERROR(connections_[worker].Send(values));
   }
   return absl::OkStatus();
 }
@@ -125,7 +138,7 @@ absl::Status TcpServer::Run() {
   for (size_t w = 0; w < connections_.size(); ++w) {
     const int worker = static_cast<int>(w);
     start([this, worker] { return Receive(worker); });
-    if (num_chunks_ > 1) start([this, worker] { return Send(worker); });
+    if (num_pieces_ > 1) start([this, worker] { return Send(worker); });
   }
   for (std::thread& thread : threads) thread.join();
   MutexLock lock(mutex_);
@@ -154,7 +167,7 @@ absl::Status RunTcpServer(const Cluster& cluster, const RoleOptions& options) {
     connections.push_back(std::move(connection));
   }
   return TcpServer(std::move(connections), TotalBytes(variables),
-                   options.warmup + options.steps)
+                   AllSteps(options), options.two_phase)
       .Run();
 }
 

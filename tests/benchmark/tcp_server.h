@@ -17,17 +17,21 @@ namespace lockstep::benchmark {
 
 // TcpServer is the least that a parameter server can be: for a fixed number of
 // steps it takes a gradient from every worker, sums in worker order, averages,
-// applies momentum and sends the new values to all, chunk by chunk and in both
-// directions at once. It checks nothing and survives nothing.
+// applies momentum and sends the new values to all. It checks nothing and
+// survives nothing. In its two phases, if it has any, it sends nothing before
+// all of a step has come; else both directions are busy at once.
+//
+// A piece is small enough that what the last worker sent is still in the cache
+// when it is summed; the others' pieces are held until then.
 //
 // Threads: one per worker that receives and one that sends; the one that
-//          receives the last gradient of a chunk updates it. The only chunk of
+//          receives the last gradient of a piece updates it. The only piece of
 //          a small model is sent by that thread too, which saves a wake-up.
 class TcpServer {
  public:
   // 0 in `connections` is worker 0, and so on.
   TcpServer(std::vector<TcpConnection> connections, int64_t bytes,
-            int64_t steps);
+            int64_t steps, bool two_phase);
 
   absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -42,23 +46,26 @@ class TcpServer {
   bool WaitUntilUpdated(int64_t index) ABSL_LOCKS_EXCLUDED(mutex_);
   void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Chunks are counted through all steps: `index` % num_chunks_ of the model.
+  // Pieces are counted through all steps: `index` % num_pieces_ of the model.
   absl::Span<std::byte> Values(int64_t index) const;
+  // Those from `first` on that go out together, as many as `count`.
+  absl::Span<std::byte> ValuesToSend(int64_t first, int64_t& count) const;
   absl::Span<std::byte> Received(int worker, int64_t index) const;
 
   std::vector<TcpConnection> connections_;
   const int64_t bytes_;
-  const int64_t num_chunks_;
-  const int64_t end_;  // of all chunks of all steps
+  const int64_t num_pieces_;
+  const bool two_phase_;
+  const int64_t end_;  // of all pieces of all steps
   const HugeBuffer values_;
   const HugeBuffer velocities_;
-  const std::vector<HugeBuffer> received_;  // by worker; a ring of chunks
+  const std::vector<HugeBuffer> received_;  // by worker; a ring of pieces
 
   Mutex mutex_;
   CondVar changed_;
   std::vector<size_t> arrived_ ABSL_GUARDED_BY(mutex_);  // by place in the ring
   std::vector<bool> done_ ABSL_GUARDED_BY(mutex_);       // likewise
-  int64_t updated_ ABSL_GUARDED_BY(mutex_) = 0;  // all chunks below it are
+  int64_t updated_ ABSL_GUARDED_BY(mutex_) = 0;  // all pieces below it are
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
-#include <vector>
 
 #include "common/mutex.h"
 #include "common/status_macros.h"
@@ -117,8 +116,8 @@ absl::Status RunTcpWorker(const Cluster& cluster, const RoleOptions& options) {
   LOCKSTEP_RETURN_IF_ERROR(connection.Send({&hello, 1}));
   Sender sender(connection, gradient.bytes().first(bytes));
   MomentumOracle oracle(cluster.num_workers());
-  std::vector<StepSample> samples;
-  for (int64_t step = 1; step <= options.warmup + options.steps; ++step) {
+  RunRecorder recorder(options.warmup, options.steps);
+  for (int64_t step = 1; step <= AllSteps(options); ++step) {
     const int64_t began = NowNanoseconds();
     oracle.AdvanceTo(step);
     LOCKSTEP_RETURN_IF_ERROR(sender.Begin());
@@ -126,10 +125,10 @@ absl::Status RunTcpWorker(const Cluster& cluster, const RoleOptions& options) {
         ReceiveValues(connection, values.bytes().first(bytes), oracle));
     StepSample sample;
     sample.total = NowNanoseconds() - began;
-    if (step > options.warmup) samples.push_back(sample);
+    if (worker == 0) recorder.Add(sample);
   }
   if (worker != 0) return absl::OkStatus();
-  return WriteSamples(options.samples, samples);
+  return WriteRecord(options.record, recorder.Finish());
 }
 
 }  // namespace lockstep::benchmark

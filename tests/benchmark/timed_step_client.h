@@ -2,24 +2,35 @@
 #define LOCKSTEP_TESTS_BENCHMARK_TIMED_STEP_CLIENT_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "tests/benchmark/step_samples.h"
 #include "worker/step_client.h"
 
 namespace lockstep::benchmark {
 
-// TimedStepClient passes every call on and notes how long it took. A step ends
-// when the next token is there.
+// TimedStepClient passes every call on and notes how long it took. A sample
+// ends with a token of a later step; tokens of the same step belong to it.
 //
-// Borrows: the client that does the work.
+// Borrows: the client that does the work, and the recorder.
 class TimedStepClient final : public StepClient {
  public:
-  explicit TimedStepClient(StepClient& client) : client_(client) {}
+  TimedStepClient(StepClient& client, RunRecorder& recorder)
+      : client_(client), recorder_(recorder) {}
 
   absl::StatusOr<int64_t> Pull(int64_t step) override {
     const Stopwatch watch(now_.pull);
     return client_.Pull(step);
+  }
+  void BeginPass(const PassId& pass, bool watch) override {
+    client_.BeginPass(pass, watch);
+  }
+  bool StepIsOver() const override { return client_.StepIsOver(); }
+  void GradientReady(size_t variable) override {
+    client_.GradientReady(variable);
+  }
+  void BeginPush(const PassId& pass, int64_t attempt) override {
+    const Stopwatch watch(now_.push);
+    client_.BeginPush(pass, attempt);
   }
   absl::StatusOr<Announcement> Announce(const PassId& pass) override {
     const Stopwatch watch(now_.announce);
@@ -33,12 +44,9 @@ class TimedStepClient final : public StepClient {
   absl::StatusOr<Token> TakeToken(const PassId& pass,
                                   int64_t attempt) override {
     absl::StatusOr<Token> token = TimedToken(pass, attempt);
-    EndStep();
+    if (token.ok() && token->kind == Token::Kind::kToken) Reach(token->step);
     return token;
   }
-
-  // One for each step that has ended.
-  const std::vector<StepSample>& samples() const { return samples_; }
 
  private:
   class Stopwatch {
@@ -57,18 +65,21 @@ class TimedStepClient final : public StepClient {
     return client_.TakeToken(pass, attempt);
   }
 
-  void EndStep() {
-    const int64_t now = NowNanoseconds();
-    now_.total = now - step_began_;
-    if (step_began_ != 0) samples_.push_back(now_);
+  void Reach(int64_t step) {
+    if (step <= step_) return;
+    now_.total = NowNanoseconds() - began_;
+    now_.steps = step - step_;
+    if (step_ >= 0) recorder_.Add(now_);
     now_ = {};
-    step_began_ = now;
+    step_ = step;
+    began_ = NowNanoseconds();
   }
 
   StepClient& client_;
-  int64_t step_began_ = 0;  // 0 before the first token
+  RunRecorder& recorder_;
+  int64_t step_ = -1;  // of the latest token; -1 before the first
+  int64_t began_ = 0;  // when that came
   StepSample now_;
-  std::vector<StepSample> samples_;
 };
 
 }  // namespace lockstep::benchmark

@@ -1,0 +1,248 @@
+#include "tests/benchmark/comparison.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/job/job_config_codec.h"
+
+namespace lockstep::benchmark {
+namespace {
+
+using Rows = std::vector<Row>;
+
+Goal AtMost(double limit) { return {limit, false}; }
+Goal AtLeast(double limit) { return {limit, true}; }
+
+Candidate WithWorkers(Candidate candidate, int workers) {
+  candidate.workers = workers;
+  return candidate;
+}
+
+// The plain programs have one server and none of lockstep's options.
+Candidate Plain(const std::string& system, const Candidate& lockstep) {
+  Candidate plain;
+  plain.system = system;
+  plain.model = lockstep.model;
+  plain.bytes = lockstep.bytes;
+  plain.workers = lockstep.workers;
+  plain.warmup = lockstep.warmup;
+  plain.steps = lockstep.steps;
+  plain.huge_page_heap = lockstep.huge_page_heap;
+  return plain;
+}
+
+std::string Workers(int workers) {
+  return absl::StrCat(workers, workers == 1 ? " worker" : " workers");
+}
+
+// As large a model as `bytes`, for about as long in all. Its steps relate to
+// the base's as its size does, within reason.
+Candidate WithBytes(Candidate candidate, int64_t bytes) {
+  bytes = std::max<int64_t>(4, bytes / 4 * 4);
+  const int64_t most = 10 * candidate.steps;
+  const int64_t least = std::max<int64_t>(1, candidate.steps / 3);
+  candidate.steps =
+      std::clamp(candidate.steps * candidate.bytes / bytes, least, most);
+  candidate.bytes = bytes;
+  return candidate;
+}
+
+Rows TcpRows(const std::string& name, const Candidate& base, double goal) {
+  const Candidate tcp = Plain("tcp", base);
+  const Candidate two_phase = Plain("tcp_two_phase", base);
+  const std::string who = absl::StrCat("step, ", Workers(base.workers));
+  return {{name, who + " / plain TCP, both ways at once", Metric::kStepMs, base,
+           tcp, AtMost(goal)},
+          {name, who + " / plain TCP, two phases", Metric::kStepMs, base,
+           two_phase, std::nullopt}};
+}
+
+Rows Tcp1(const ComparisonOptions& options) {
+  return TcpRows("tcp1", WithWorkers(options.base, 1), 1.15);
+}
+
+Rows Tcp2(const ComparisonOptions& options) {
+  return TcpRows("tcp2", options.base, 1.35);
+}
+
+Rows Backup(const ComparisonOptions& options) {
+  Candidate all = WithWorkers(options.base, 3);
+  all.aggregate = 3;
+  Candidate backup = all;
+  backup.aggregate = 2;
+  return {{"backup", "3 workers, 1 of them a backup / 3 workers",
+           Metric::kStepMs, backup, all, AtMost(1)}};
+}
+
+Row NaiveRow(const std::string& system, const std::string& what,
+             const Candidate& base, std::optional<Goal> goal) {
+  Candidate naive = Plain(system, base);
+  naive.warmup = std::min<int64_t>(naive.warmup, 2);
+  naive.steps = std::max<int64_t>(1, naive.steps / 3);
+  return {"naive",
+          absl::StrCat(what, " / step, ", Workers(base.workers)),
+          Metric::kStepMs,
+          naive,
+          base,
+          goal};
+}
+
+// Most of what the first costs is the allocator's, which gives back the memory
+// of every message; the second says how much.
+Rows Naive(const ComparisonOptions& options) {
+  return {NaiveRow("naive", "gRPC as one writes it first", options.base,
+                   AtLeast(5)),
+          NaiveRow("naive_tuned", "the same, allocator as ours", options.base,
+                   std::nullopt)};
+}
+
+Rows ResNet50(const ComparisonOptions& options) {
+  Candidate resnet50 = options.base;
+  resnet50.model = "resnet50";
+  return {{"resnet50", "161 tensors / one of as many bytes", Metric::kStepMs,
+           resnet50, options.base, AtMost(1.05)}};
+}
+
+Rows Servers(const ComparisonOptions& options) {
+  Candidate one = options.base;
+  one.servers = 1;
+  Candidate two = options.base;
+  two.servers = 2;
+  return {{"servers", "2 servers / 1 server", Metric::kStepMs, two, one,
+           AtMost(1.1)}};
+}
+
+Rows Scalar(const ComparisonOptions& options) {
+  Candidate scalar = options.base;
+  scalar.model = "scalar";
+  scalar.servers = 1;
+  scalar.steps = options.scalar_steps;
+  const std::string who =
+      absl::StrCat("scalar step, ", Workers(scalar.workers));
+  return {{"scalar", who + " / plain TCP", Metric::kStepMs, scalar,
+           Plain("tcp", scalar), AtMost(3)},
+          {"scalar", who + ", ms", Metric::kStepMs, scalar, std::nullopt,
+           AtMost(0.2)}};
+}
+
+Rows Cpu(const ComparisonOptions& options) {
+  return {{"cpu", "CPU time of a step / plain TCP, both ways at once",
+           Metric::kCpuMs, options.base, Plain("tcp", options.base),
+           AtMost(1.4)}};
+}
+
+Rows Memory(const ComparisonOptions& options) {
+  const auto row = [&](const std::string& what, Metric metric,
+                       std::optional<Goal> goal) {
+    return Row{"memory", what, metric, options.base, std::nullopt, goal};
+  };
+  return {row("server: heap, stacks and programs, MiB", Metric::kServerMiB,
+              AtMost(100)),
+          row("server: shared memory beyond its state, MiB", Metric::kSharedMiB,
+              std::nullopt),
+          row("server: peak beyond its state, MiB", Metric::kPeakMiB,
+              std::nullopt)};
+}
+
+// The base against itself with more in its job file, if it can be there.
+Rows JobFieldRows(const std::string& name, const std::string& what,
+                  const std::string& job_text,
+                  const ComparisonOptions& options) {
+  if (!ParseJobText(job_text, name).ok()) return {};
+  Candidate changed = options.base;
+  changed.job_text = job_text;
+  return {{name, what, Metric::kStepMs, changed, options.base, std::nullopt}};
+}
+
+Rows Bf16(const ComparisonOptions& options) {
+  return JobFieldRows("bf16", "gradients as bfloat16 / as float32",
+                      "gradient_wire_type: BFLOAT16", options);
+}
+
+Rows SharedMemory(const ComparisonOptions& options) {
+  return JobFieldRows("shared_memory", "shared memory / gRPC",
+                      "shared_memory: true", options);
+}
+
+void AddGrowthRow(const std::string& name, const Candidate& candidate,
+                  Rows& rows) {
+  rows.push_back(
+      {name,
+       absl::StrFormat(
+           "%s of %.4g MiB / plain TCP", Workers(candidate.workers),
+           static_cast<double>(candidate.bytes) / (int64_t{1} << 20)),
+       Metric::kStepMs, candidate, Plain("tcp", candidate), std::nullopt});
+}
+
+// As many bytes go through the server in every step.
+Rows GrowthWorkers(const ComparisonOptions& options) {
+  Rows rows;
+  for (const int workers : {1, 2, 4, 8}) {
+    AddGrowthRow("growth_workers",
+                 WithBytes(WithWorkers(options.base, workers),
+                           2 * options.base.bytes / workers),
+                 rows);
+  }
+  return rows;
+}
+
+Rows GrowthSizes(const ComparisonOptions& options) {
+  Rows rows;
+  for (const double factor : {0.01, 0.1, 1.0, 10.0}) {
+    const double bytes = static_cast<double>(options.base.bytes) * factor;
+    AddGrowthRow("growth_sizes",
+                 WithBytes(options.base, static_cast<int64_t>(bytes)), rows);
+  }
+  return rows;
+}
+
+struct Entry {
+  Comparison comparison;
+  std::function<Rows(const ComparisonOptions&)> rows;
+};
+
+const std::vector<Entry>& Entries() {
+  static const auto& entries = *new std::vector<Entry>{
+      {{"tcp1", "1 worker against plain TCP"}, Tcp1},
+      {{"tcp2", "--workers workers against plain TCP"}, Tcp2},
+      {{"backup", "3 workers, one more than needed"}, Backup},
+      {{"naive", "gRPC with one `bytes` field for the model"}, Naive},
+      {{"resnet50", "161 tensors against one"}, ResNet50},
+      {{"servers", "2 servers against 1"}, Servers},
+      {{"scalar", "what a step costs apart from its bytes"}, Scalar},
+      {{"cpu", "CPU time against plain TCP"}, Cpu},
+      {{"memory", "what a server holds besides its state"}, Memory},
+      {{"bf16", "gradients as bfloat16 on the wire"}, Bf16},
+      {{"shared_memory", "workers on the server's machine"}, SharedMemory},
+      {{"growth_workers", "1 to 8 workers, as many bytes in all", false},
+       GrowthWorkers},
+      {{"growth_sizes", "a hundredth to ten times the size", false},
+       GrowthSizes}};
+  return entries;
+}
+
+}  // namespace
+
+const std::vector<Comparison>& AllComparisons() {
+  static const auto& all = *[] {
+    auto* comparisons = new std::vector<Comparison>;
+    for (const Entry& entry : Entries()) {
+      comparisons->push_back(entry.comparison);
+    }
+    return comparisons;
+  }();
+  return all;
+}
+
+absl::StatusOr<std::vector<Row>> MakeRows(const std::string& name,
+                                          const ComparisonOptions& options) {
+  for (const Entry& entry : Entries()) {
+    if (entry.comparison.name == name) return entry.rows(options);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no comparison \"", name, "\"; see --help"));
+}
+
+}  // namespace lockstep::benchmark

@@ -1,0 +1,96 @@
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "common/main_support.h"
+#include "common/process.h"
+#include "common/status_macros.h"
+#include "tests/benchmark/straggler_cases.h"
+
+namespace lockstep::benchmark {
+namespace {
+
+struct Flags {
+  StragglerOptions options;
+  std::string mode = "strict";
+  int rounds = 3;
+};
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  StragglerOptions& options = flags.options;
+  app.add_option("--mode", flags.mode,
+                 "strict: four workers are chosen for each step. compatible: "
+                 "as TensorFlow's SyncReplicasOptimizer.")
+      ->check(CLI::IsMember({"strict", "compatible"}))
+      ->capture_default_str();
+  app.add_option("--initial_tokens", options.initial_tokens,
+                 "Compatible mode: tokens that are there at the start; -1: as "
+                 "many as gradients are needed, TensorFlow's default.")
+      ->check(CLI::Range(-1, 64))
+      ->capture_default_str();
+  app.add_option("--compute_ms", options.compute_ms,
+                 "Milliseconds that a worker sleeps in place of computing.")
+      ->check(CLI::Range(0, 60000))
+      ->capture_default_str();
+  app.add_option("--steps", options.steps,
+                 "Global steps of a round that are measured.")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--warmup", options.warmup,
+                 "Global steps before the measured ones, in each round.")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app.add_option("--bytes", options.bytes, "Size of the model.")
+      ->check(CLI::Range(4, 1 << 30))
+      ->capture_default_str();
+  app.add_option("--rounds", flags.rounds,
+                 "How often each case is measured, in turn.")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+}
+
+absl::Status Measure(Flags& flags) {
+  flags.options.compatible = flags.mode == "compatible";
+  const std::vector<StragglerCase> cases = StragglerCases(flags.options);
+  std::vector<Measured> all;
+  for (const StragglerCase& straggler : cases) {
+    LOCKSTEP_ASSIGN_OR_RETURN(Measured measured,
+                              NothingMeasured(straggler.candidate));
+    all.push_back(std::move(measured));
+  }
+  for (int round = 0; round < flags.rounds; ++round) {
+    for (size_t i = 0; i < cases.size(); ++i) {
+      LOCKSTEP_ASSIGN_OR_RETURN(RunRecord record, RunOnce(cases[i].candidate));
+      std::cerr << "round " << round + 1 << "/" << flags.rounds << ": "
+                << cases[i].what << ": "
+                << MeanMs(record.samples, &StepSample::total) << " ms"
+                << std::endl;
+      all[i].rounds.push_back(std::move(record));
+    }
+  }
+  std::cout << StragglerLines(cases, all) << std::flush;
+  std::cerr << "\n" << StragglerTable(cases, all);
+  return absl::OkStatus();
+}
+
+int Main(Flags& flags) {
+  const absl::Status status = Measure(flags);
+  return status.ok() ? kExitDone : Refuse(status);
+}
+
+}  // namespace
+}  // namespace lockstep::benchmark
+
+int main(int argc, char** argv) {
+  lockstep::benchmark::Flags flags;
+  lockstep::FlagParser parser(
+      "straggler_benchmark",
+      "Times global steps of a cluster of real processes whose workers sleep "
+      "in place of computing, where one of them is slow or missing. Needs 4 "
+      "gradients for a step. Prints one line of JSON per case, and on standard "
+      "error a table next to what TensorFlow needs (without initial tokens, "
+      "and with its default).");
+  lockstep::benchmark::AddFlags(parser.app(), flags);
+  if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
+  return lockstep::benchmark::Main(flags);
+}

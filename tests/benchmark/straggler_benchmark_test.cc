@@ -1,0 +1,92 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/benchmark/benchmark_outcome.h"
+#include "tests/benchmark/straggler_cases.h"
+
+namespace lockstep::benchmark {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+void ExpectFiveCases(const Outcome& outcome, const std::string& mode) {
+  ASSERT_TRUE(outcome.exit.ok()) << outcome.text;
+  const std::vector<nlohmann::json> lines = JsonLines(outcome.text);
+  EXPECT_EQ(lines.size(), 5u) << outcome.text;
+  for (const nlohmann::json& line : lines) {
+    EXPECT_EQ(line.at("mode"), mode) << line;
+    EXPECT_GT(line.at("mean_ms"), 0) << line;
+    EXPECT_GT(line.at("ratio_to_equal"), 0) << line;
+  }
+}
+
+TEST(StragglerBenchmarkTest, StrictModeFinishesEveryCase) {
+  const Outcome outcome = RunBenchmark(
+      "straggler_benchmark", {"--rounds", "1", "--compute_ms", "5", "--steps",
+                              "5", "--warmup", "2", "--bytes", "4096"});
+
+  ExpectFiveCases(outcome, "strict");
+}
+
+TEST(StragglerBenchmarkTest, CompatibleModeFinishesEveryCase) {
+  const Outcome outcome =
+      RunBenchmark("straggler_benchmark",
+                   {"--mode", "compatible", "--initial_tokens", "0", "--rounds",
+                    "1", "--compute_ms", "5", "--steps", "5", "--warmup", "2"});
+
+  ExpectFiveCases(outcome, "compatible");
+}
+
+TEST(StragglerBenchmarkTest, UnknownModeIsRefused) {
+  const Outcome outcome =
+      RunBenchmark("straggler_benchmark", {"--mode", "asynchronous"});
+
+  EXPECT_EQ(outcome.exit.code, 2) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("compatible"));
+}
+
+TEST(StragglerCasesTest, LastWorkerAloneIsSlowOrAbsent) {
+  const std::vector<StragglerCase> cases = StragglerCases({});
+
+  ASSERT_EQ(cases.size(), 5u);
+  EXPECT_EQ(cases[0].candidate.workers, 4);
+  EXPECT_EQ(cases[2].candidate.slow_factor, 4);
+  EXPECT_EQ(cases[3].candidate.slow_factor, 10);
+  EXPECT_TRUE(cases[4].candidate.last_absent);
+  for (const StragglerCase& straggler : cases) {
+    EXPECT_EQ(straggler.candidate.aggregate, 4) << straggler.what;
+  }
+}
+
+TEST(StragglerCasesTest, RatioIsToTheFirstCase) {
+  const std::vector<StragglerCase> cases = StragglerCases({});
+  std::vector<Measured> measured;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    RunRecord record;
+    const auto ms = static_cast<int64_t>(50 + 10 * i);
+    record.samples.push_back({ms * 1000000, 0, 0, 0, 0, 1});
+    measured.push_back({cases[i].candidate, 4, 1, {record}});
+  }
+
+  const std::string table = StragglerTable(cases, measured);
+
+  EXPECT_THAT(table, ContainsRegex("4 equal .* 50\\.0 .*<= 53 ms +yes"));
+  EXPECT_THAT(table, ContainsRegex("dead .* 1\\.80 .*<= 1\\.05 +NO"));
+}
+
+TEST(StragglerCasesTest, GoalsAreOfStrictModeAlone) {
+  StragglerOptions options;
+  options.compatible = true;
+
+  for (const StragglerCase& straggler : StragglerCases(options)) {
+    EXPECT_EQ(straggler.goal, 0) << straggler.what;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::benchmark

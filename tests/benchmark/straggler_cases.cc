@@ -1,0 +1,113 @@
+#include "tests/benchmark/straggler_cases.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep::benchmark {
+namespace {
+
+constexpr int kNeeded = 4;
+
+Candidate Base(const StragglerOptions& options, int workers) {
+  Candidate base;
+  base.bytes = options.bytes;
+  base.workers = workers;
+  base.aggregate = kNeeded;
+  base.warmup = options.warmup;
+  base.steps = options.steps;
+  base.compute_ms = options.compute_ms;
+  base.compatible = options.compatible;
+  base.initial_tokens = options.initial_tokens;
+  return base;
+}
+
+Candidate Slow(Candidate candidate, double factor) {
+  candidate.slow_factor = factor;
+  return candidate;
+}
+
+Candidate Absent(Candidate candidate) {
+  candidate.last_absent = true;
+  return candidate;
+}
+
+// The goals hold for strict mode and 50 ms.
+double Goal(const StragglerOptions& options, double goal) {
+  return options.compatible || options.compute_ms != 50 ? 0 : goal;
+}
+
+// To the first case, round by round.
+double Ratio(const std::vector<Measured>& measured, size_t i) {
+  return Median(RoundRatios(measured[i], measured[0], Metric::kMeanStepMs));
+}
+
+std::string GoalText(const StragglerCase& straggler, bool first) {
+  if (straggler.goal == 0) return "-";
+  return absl::StrCat("<= ", straggler.goal, first ? " ms" : "");
+}
+
+std::string Verdict(const StragglerCase& straggler, double value) {
+  if (straggler.goal == 0) return "-";
+  return value <= straggler.goal ? "yes" : "NO";
+}
+
+}  // namespace
+
+std::vector<StragglerCase> StragglerCases(const StragglerOptions& options) {
+  const Candidate five = Base(options, kNeeded + 1);
+  return {
+      {"4 equal workers", Base(options, kNeeded), "58.6 ms, 110-170 ms",
+       Goal(options, 53)},
+      {"5 equal workers, 4 needed", five, "", 0},
+      {"5 workers, one 4x slower", Slow(five, 4), "1.29, 3.0",
+       Goal(options, 1.1)},
+      {"5 workers, one 10x slower", Slow(five, 10), "1.39", Goal(options, 1.1)},
+      {"5 workers, one dead from the start", Absent(five), "1.42, 3.2",
+       Goal(options, 1.05)},
+  };
+}
+
+std::string StragglerTable(const std::vector<StragglerCase>& cases,
+                           const std::vector<Measured>& measured) {
+  constexpr char kFormat[] = "%-35s  %9s  %7s  %6s  %-9s  %-4s  %s\n";
+  std::string text = absl::StrFormat(kFormat, "case", "median ms", "mean ms",
+                                     "ratio", "goal", "met", "TensorFlow");
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const double median = MedianRound(measured[i], Metric::kStepMs);
+    const double mean = MedianRound(measured[i], Metric::kMeanStepMs);
+    const double ratio = Ratio(measured, i);
+    absl::StrAppend(
+        &text, absl::StrFormat(
+                   kFormat, cases[i].what, absl::StrFormat("%.1f", median),
+                   absl::StrFormat("%.1f", mean),
+                   absl::StrFormat("%.2f", ratio), GoalText(cases[i], i == 0),
+                   Verdict(cases[i], i == 0 ? mean : ratio),
+                   cases[i].tensorflow.empty() ? "-" : cases[i].tensorflow));
+  }
+  return text;
+}
+
+std::string StragglerLines(const std::vector<StragglerCase>& cases,
+                           const std::vector<Measured>& measured) {
+  std::string text;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Candidate& candidate = cases[i].candidate;
+    nlohmann::ordered_json line;
+    line["case"] = cases[i].what;
+    line["mode"] = candidate.compatible ? "compatible" : "strict";
+    if (candidate.initial_tokens >= 0) {
+      line["initial_tokens"] = candidate.initial_tokens;
+    }
+    line["median_ms"] = MedianRound(measured[i], Metric::kStepMs);
+    line["mean_ms"] = MedianRound(measured[i], Metric::kMeanStepMs);
+    line["round_mean_ms"] = RoundValues(measured[i], Metric::kMeanStepMs);
+    line["ratio_to_equal"] = Ratio(measured, i);
+    absl::StrAppend(&text, line.dump(), "\n");
+  }
+  return text;
+}
+
+}  // namespace lockstep::benchmark

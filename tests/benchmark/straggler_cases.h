@@ -1,0 +1,47 @@
+#ifndef LOCKSTEP_TESTS_BENCHMARK_STRAGGLER_CASES_H_
+#define LOCKSTEP_TESTS_BENCHMARK_STRAGGLER_CASES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/benchmark/candidate.h"
+#include "tests/benchmark/measured.h"
+
+namespace lockstep::benchmark {
+
+// One case of workers that are slow or missing, and what TensorFlow's
+// SyncReplicasOptimizer made of it.
+struct StragglerCase {
+  std::string what;
+  Candidate candidate;
+  // Without initial tokens, and with as many as it takes by default. Empty:
+  // not measured.
+  std::string tensorflow;
+  // At most: milliseconds for the first case, else the ratio to it; 0: none.
+  double goal = 0;
+};
+
+struct StragglerOptions {
+  int64_t compute_ms = 50;  // what a gradient takes to compute
+  int64_t steps = 150;
+  int64_t warmup = 10;
+  int64_t bytes = 400 << 10;
+  bool compatible = false;
+  int initial_tokens = -1;  // -1: the default
+};
+
+// Four workers at first, then five of which four are needed.
+std::vector<StragglerCase> StragglerCases(const StragglerOptions& options);
+
+// Lines of text. `measured` has one element for each case.
+std::string StragglerTable(const std::vector<StragglerCase>& cases,
+                           const std::vector<Measured>& measured);
+
+// One line of JSON per case.
+std::string StragglerLines(const std::vector<StragglerCase>& cases,
+                           const std::vector<Measured>& measured);
+
+}  // namespace lockstep::benchmark
+
+#endif  // LOCKSTEP_TESTS_BENCHMARK_STRAGGLER_CASES_H_
