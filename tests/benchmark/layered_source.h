@@ -1,0 +1,52 @@
+#ifndef LOCKSTEP_TESTS_BENCHMARK_LAYERED_SOURCE_H_
+#define LOCKSTEP_TESTS_BENCHMARK_LAYERED_SOURCE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "tests/benchmark/benchmark_model.h"
+#include "tests/benchmark/overlap_schedule.h"
+#include "worker/gradient_source.h"
+#include "worker/parameter_memory.h"
+
+namespace lockstep::benchmark {
+
+// LayeredSource takes its time, layer by layer, and computes nothing: each
+// gradient is in memory from the start. Its variables are the layers. It looks
+// at both ends of a layer's value as long as a real layer might read it.
+//
+// Borrows: the memory.
+class LayeredSource final : public GradientSource {
+ public:
+  LayeredSource(const OverlapOptions& options, int worker, int workers,
+                const ParameterMemory& memory);
+
+  //   kInternal  a value is not what the step's gradients make of it
+  absl::StatusOr<GradientResult> Compute(int64_t index,
+                                         const PassHooks& hooks) override;
+
+  // One for each step that has ended.
+  const std::vector<OverlapSample>& samples() const { return samples_; }
+
+ private:
+  // Ends the step before.
+  void BeginStep(int64_t now);
+  // What the round's steps without compute took.
+  double TransferMs(int round) const;
+  absl::Status Pass(const OverlapStep& step, const PassHooks& hooks) const;
+  void Take(absl::Duration time) const;
+  absl::Status CheckLayer(int layer) const;
+
+  const OverlapOptions options_;
+  const ParameterMemory& memory_;
+  MomentumOracle oracle_;
+  int64_t step_began_ = 0;  // nanoseconds; 0 before the first step
+  double compute_ms_ = 0;   // of the step at hand
+  std::vector<OverlapSample> samples_;
+};
+
+}  // namespace lockstep::benchmark
+
+#endif  // LOCKSTEP_TESTS_BENCHMARK_LAYERED_SOURCE_H_

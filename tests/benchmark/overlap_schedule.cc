@@ -1,0 +1,111 @@
+#include "tests/benchmark/overlap_schedule.h"
+
+#include <algorithm>
+
+#include "nlohmann/json.hpp"
+#include "tests/benchmark/step_samples.h"
+
+namespace lockstep::benchmark {
+namespace {
+
+int64_t BlocksOfARound(const OverlapOptions& options) {
+  return 1 + 2 * static_cast<int64_t>(options.balances.size());
+}
+
+// The median of one field over the steps of a block.
+double MedianOf(const OverlapOptions& options,
+                const std::vector<OverlapSample>& samples,
+                const OverlapStep& which, double OverlapSample::*field) {
+  std::vector<double> values;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const OverlapStep step = StepAt(options, static_cast<int64_t>(i));
+    if (step.phase == which.phase && step.balance == which.balance &&
+        step.round == which.round) {
+      values.push_back(samples[i].*field);
+    }
+  }
+  return Median(values);
+}
+
+struct RoundTimes {
+  double transfer = 0;
+  double compute = 0;
+  double serial = 0;
+  double overlapped = 0;
+
+  double slower() const { return std::max(compute, transfer); }
+};
+
+RoundTimes TimesOf(const OverlapOptions& options,
+                   const std::vector<OverlapSample>& samples, size_t balance,
+                   int round) {
+  const OverlapStep transfer{OverlapPhase::kTransfer, 0, round};
+  const OverlapStep serial{OverlapPhase::kSerial, balance, round};
+  const OverlapStep overlapped{OverlapPhase::kOverlapped, balance, round};
+  return {MedianOf(options, samples, transfer, &OverlapSample::step),
+          MedianOf(options, samples, serial, &OverlapSample::compute),
+          MedianOf(options, samples, serial, &OverlapSample::step),
+          MedianOf(options, samples, overlapped, &OverlapSample::step)};
+}
+
+}  // namespace
+
+int64_t TotalSteps(const OverlapOptions& options) {
+  return options.rounds * BlocksOfARound(options) * options.block;
+}
+
+OverlapStep StepAt(const OverlapOptions& options, int64_t index) {
+  const int64_t block = index / options.block;
+  const int round = static_cast<int>(block / BlocksOfARound(options));
+  const int64_t of_round = block % BlocksOfARound(options);
+  if (of_round == 0) return {OverlapPhase::kTransfer, 0, round};
+  return {of_round % 2 == 1 ? OverlapPhase::kSerial : OverlapPhase::kOverlapped,
+          static_cast<size_t>((of_round - 1) / 2), round};
+}
+
+double ShortestStep(const OverlapOptions& options, double compute,
+                    double transfer) {
+  const double forward = options.forward_share * compute;
+  const double backward = (compute - forward) / options.layers;
+  double sent = 0;
+  for (int layer = 1; layer <= options.layers; ++layer) {
+    const double ready = forward + layer * backward;
+    sent = std::max(sent, ready) + transfer / options.layers;
+  }
+  return sent;
+}
+
+std::string OverlapReport(const OverlapOptions& options,
+                          const std::vector<OverlapSample>& samples) {
+  std::string report;
+  for (size_t b = 0; b < options.balances.size(); ++b) {
+    std::vector<double> transfer, compute, serial, overlapped, ratios, shortest;
+    for (int round = 0; round < options.rounds; ++round) {
+      const RoundTimes times = TimesOf(options, samples, b, round);
+      transfer.push_back(times.transfer);
+      compute.push_back(times.compute);
+      serial.push_back(times.serial / times.slower());
+      overlapped.push_back(times.overlapped);
+      ratios.push_back(times.overlapped / times.slower());
+      shortest.push_back(ShortestStep(options, times.compute, times.transfer) /
+                         times.slower());
+    }
+    const nlohmann::ordered_json line = {
+        {"compute_over_transfer", options.balances[b]},
+        {"layers", options.layers},
+        {"bytes", options.bytes},
+        {"forward_share", options.forward_share},
+        {"spin", options.spin},
+        {"transfer_ms", Median(transfer)},
+        {"compute_ms", Median(compute)},
+        {"step_ms", Median(overlapped)},
+        {"ratio", Median(ratios)},
+        {"round_ratios", ratios},
+        {"shortest_ratio", Median(shortest)},
+        {"serial_ratio", Median(serial)}};
+    report += line.dump() + "\n";
+  }
+  return report;
+}
+
+}  // namespace lockstep::benchmark
