@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/shared_memory_codec.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -37,6 +38,41 @@ grpc::Slice SliceOf(LentBytes value) {
           new Owner(std::move(value.owner))};
 }
 
+// Hands each part its bytes of a payload of the right length.
+std::vector<PartGradient> Cut(const TensorPayload& payload, int first_part,
+                              int num_parts, const Shard& shard) {
+  auto owner = std::make_shared<std::vector<grpc::Slice>>(payload.slices);
+  std::vector<PartGradient> gradients;
+  size_t index = 0;
+  size_t offset = 0;
+  for (int i = 0; i < num_parts; ++i) {
+    PartGradient gradient{{}, owner};
+    size_t left = shard.PartSize(first_part + i);
+    while (left > 0) {
+      const grpc::Slice& slice = (*owner)[index];
+      const size_t piece = std::min(left, slice.size() - offset);
+      gradient.slices.push_back(
+          {reinterpret_cast<const std::byte*>(slice.begin()) + offset, piece});
+      left -= piece;
+      offset += piece;
+      if (offset == slice.size()) {
+        ++index;
+        offset = 0;
+      }
+    }
+    gradients.push_back(std::move(gradient));
+  }
+  return gradients;
+}
+
+absl::Status CheckPayload(const TensorPayload& payload, size_t size,
+                          const v1::PartRange& parts) {
+  if (payload.size == size) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "payload has ", payload.size, " bytes; parts ", parts.first_part(),
+      " to ", parts.first_part() + parts.num_parts() - 1, " have ", size));
+}
+
 }  // namespace
 
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
@@ -53,31 +89,20 @@ absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
   push.first_part = header.parts().first_part();
   LOCKSTEP_ASSIGN_OR_RETURN(
       size_t size, shard.SizeOf(push.first_part, header.parts().num_parts()));
-  if (payload.size != size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "payload has ", payload.size, " bytes; parts ", push.first_part, " to ",
-        push.first_part + header.parts().num_parts() - 1, " have ", size));
-  }
-  auto owner = std::make_shared<std::vector<grpc::Slice>>(payload.slices);
-  size_t index = 0;
-  size_t offset = 0;
-  for (int i = 0; i < header.parts().num_parts(); ++i) {
-    PartGradient gradient{{}, owner};
-    size_t left = shard.PartSize(push.first_part + i);
-    while (left > 0) {
-      const grpc::Slice& slice = (*owner)[index];
-      const size_t piece = std::min(left, slice.size() - offset);
-      gradient.slices.push_back(
-          {reinterpret_cast<const std::byte*>(slice.begin()) + offset, piece});
-      left -= piece;
-      offset += piece;
-      if (offset == slice.size()) {
-        ++index;
-        offset = 0;
-      }
+  if (header.shared()) {
+    if (payload.size > 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "payload has ", payload.size, " bytes in a push that is shared"));
     }
-    push.gradients.push_back(std::move(gradient));
+    LOCKSTEP_ASSIGN_OR_RETURN(push.gradients,
+                              shard.shared_gradients().Find(
+                                  push.pass.worker, push.pass.incarnation,
+                                  push.first_part, header.parts().num_parts()));
+    return push;
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckPayload(payload, size, header.parts()));
+  push.gradients =
+      Cut(payload, push.first_part, header.parts().num_parts(), shard);
   return push;
 }
 
@@ -102,12 +127,18 @@ grpc::ByteBuffer EncodeValues(const google::protobuf::MessageLite& header,
   return EncodeTensorMessage(header, slices);
 }
 
-grpc::ByteBuffer EncodePushAnswer(PushAnswer answer) {
+grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared) {
   v1::PushResult result;
   for (PushOutcome outcome : answer.outcomes) {
     result.add_outcomes(ToProto(outcome));
   }
   result.set_server_step(answer.server_step);
+  if (shared) {
+    for (const LentBytes& value : answer.values) {
+      *result.add_values() = ToProto(value.place);
+    }
+    return EncodeTensorMessage(result, {});
+  }
   return EncodeValues(result, std::move(answer.values));
 }
 

@@ -8,6 +8,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/log.h"
+#include "common/shared_memory_codec.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
 constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
+constexpr char kOpen[] = "/lockstep.v1.ParameterService/OpenSharedMemory";
 constexpr char kAnnounce[] = "/lockstep.v1.SyncService/Announce";
 constexpr char kTakeToken[] = "/lockstep.v1.SyncService/TakeToken";
 
@@ -22,6 +24,8 @@ constexpr char kTakeToken[] = "/lockstep.v1.SyncService/TakeToken";
 // more servers there are enough without.
 constexpr int kConnections = 2;
 constexpr int kWindow = 4;
+// Where bytes do not travel, a call costs more than what it is about.
+constexpr size_t kSharedChunkBytes = size_t{4} << 20;
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestPause = absl::Seconds(1);
@@ -50,9 +54,11 @@ void CountOutcomes(const v1::PushResult& result, PushCounts& counts) {
 ParameterClient::ParameterClient(const Options& options, const Plan& plan,
                                  ParameterMemory& memory)
     : options_(options),
+      plan_(plan),
       memory_(memory),
       chunks_(MakeChunks(plan, static_cast<int>(options.servers.size()),
-                         options.max_part_bytes)) {
+                         options.max_part_bytes)),
+      sharing_(options.servers.size()) {
   for (const auto& chunks : chunks_) held_.emplace_back(chunks.size());
   const int connections = options_.servers.size() == 1 ? kConnections : 1;
   for (const std::string& address : options_.servers) {
@@ -63,6 +69,45 @@ ParameterClient::ParameterClient(const Options& options, const Plan& plan,
 void ParameterClient::Cancel() {
   cancelled_ = true;
   for (auto& channel : channels_) channel->Cancel();
+}
+
+absl::Status ParameterClient::OpenSharedMemory() {
+  if (opened_ || memory_.shared_gradients() == nullptr) return absl::OkStatus();
+  const int num_servers = static_cast<int>(options_.servers.size());
+  std::vector<std::vector<Chunk>> larger =
+      MakeChunks(plan_, num_servers,
+                 std::max<size_t>(kSharedChunkBytes, options_.max_part_bytes));
+  for (int server = 0; server < num_servers; ++server) {
+    if (chunks_[server].empty()) continue;
+    absl::StatusOr<SharedValues> values = OpenSharedMemoryOf(server);
+    if (cancelled_) return absl::CancelledError("the job ended");
+    if (!values.ok()) {
+      spdlog::info("shares no memory with ps {}: {}", server,
+                   std::string(values.status().message()));
+      continue;
+    }
+    spdlog::info("shares memory with ps {}", server);
+    sharing_[server] = std::make_unique<SharingServer>(*std::move(values));
+    chunks_[server] = std::move(larger[server]);
+    held_[server].assign(chunks_[server].size(), Held());
+  }
+  opened_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SharedValues> ParameterClient::OpenSharedMemoryOf(int server) {
+  v1::OpenSharedMemoryRequest request;
+  *request.mutable_identity() = ToProto(options_.self);
+  *request.mutable_gradients() = ToProto(memory_.shared_gradients()->file());
+  for (const Chunk& chunk : chunks_[server]) {
+    for (const MemoryRange& range : chunk.ranges) {
+      request.add_offsets(memory_.shared_offset(range.variable) + range.offset);
+    }
+  }
+  v1::OpenSharedMemoryResponse response;
+  LOCKSTEP_RETURN_IF_ERROR(CallSync(server, kOpen, request, response));
+  return SharedValues::Open(FromProto(response.values()),
+                            FromProto(response.counters()));
 }
 
 absl::Status ParameterClient::RunTransfer(const std::string& what,
@@ -116,44 +161,83 @@ void ParameterClient::Store(const TensorPayload& payload, const Chunk& chunk) {
   }
 }
 
-absl::Status ParameterClient::TakePulled(const grpc::ByteBuffer& response,
-                                         const Chunk& chunk, Held& held) {
-  v1::PullHeader header;
-  TensorPayload payload;
-  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
-  if (payload.size != chunk.size) {
-    return absl::InternalError(absl::StrCat(
-        "Pull answered ", payload.size, " bytes for parts of ", chunk.size));
+absl::Status ParameterClient::Copy(const Places& places, int server,
+                                   const Chunk& chunk) {
+  if (sharing_[server] == nullptr || places.size() != chunk.num_parts) {
+    return absl::InternalError(absl::StrCat("ps ", server, " told ",
+                                            places.size(), " places of ",
+                                            chunk.num_parts, " parts"));
   }
-  Store(payload, chunk);
-  held = {header.step(), 0};
+  for (int i = 0; i < places.size(); ++i) {
+    const MemoryRange& range = chunk.ranges[i];
+    const absl::Status status = sharing_[server]->values.Copy(
+        FromProto(places[i]),
+        memory_.value(range.variable).subspan(range.offset, range.size));
+    if (absl::IsAborted(status)) return status;
+    if (!status.ok()) return absl::InternalError(status.message());
+  }
   return absl::OkStatus();
 }
 
+absl::Status ParameterClient::TakePulled(const grpc::ByteBuffer& response,
+                                         int server, size_t index) {
+  const Chunk& chunk = chunks_[server][index];
+  v1::PullHeader header;
+  TensorPayload payload;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
+  if (header.values_size() > 0) {
+    LOCKSTEP_RETURN_IF_ERROR(Copy(header.values(), server, chunk));
+  } else if (payload.size == chunk.size) {
+    Store(payload, chunk);
+  } else {
+    return absl::InternalError(absl::StrCat(
+        "Pull answered ", payload.size, " bytes for parts of ", chunk.size));
+  }
+  held_[server][index] = {header.step(), 0};
+  return absl::OkStatus();
+}
+
+absl::Status ParameterClient::Reconsider(const absl::Status& status,
+                                         int server) {
+  if (!absl::IsNotFound(status) || sharing_[server] == nullptr) return status;
+  if (sharing_[server]->open.exchange(false)) {
+    spdlog::info("shares no memory with ps {} any more: {}", server,
+                 std::string(status.message()));
+  }
+  return absl::UnavailableError(status.message());
+}
+
 void ParameterClient::StartPull(int server, size_t index, int64_t step,
-                                ChunkTransfer::Report report) {
+                                bool shared, ChunkTransfer::Report report) {
   const Chunk& chunk = chunks_[server][index];
   v1::PullRequest request;
   *request.mutable_identity() = ToProto(options_.self);
   request.mutable_parts()->set_first_part(chunk.first_part);
   request.mutable_parts()->set_num_parts(chunk.num_parts);
   request.set_step(step);
+  request.set_shared(shared);
   channels_[server]->Call(
       kPull, EncodeMessage(request), kCallDeadline,
-      [this, &chunk, &held = held_[server][index], report = std::move(report)](
+      [this, server, index, step, report = std::move(report)](
           absl::Status status, grpc::ByteBuffer response) {
-        if (status.ok()) status = TakePulled(response, chunk, held);
-        report(status);
+        if (status.ok()) status = TakePulled(response, server, index);
+        if (absl::IsAborted(status)) {
+          // Two steps went by meanwhile. What is sent is there to stay.
+          StartPull(server, index, step, /*shared=*/false, report);
+          return;
+        }
+        report(Reconsider(status, server));
       });
 }
 
 absl::StatusOr<int64_t> ParameterClient::Pull(int64_t step) {
+  LOCKSTEP_RETURN_IF_ERROR(OpenSharedMemory());
   const bool one_step = step >= 0;
   while (true) {
     LOCKSTEP_RETURN_IF_ERROR(RunTransfer(
         "pull", Missing(one_step ? std::optional(step) : std::nullopt),
         [&](int server, size_t index, ChunkTransfer::Report report) {
-          StartPull(server, index, step, std::move(report));
+          StartPull(server, index, step, Shares(server), std::move(report));
         }));
     int64_t newest = step;
     for (const auto& of_server : held_) {
@@ -166,18 +250,25 @@ absl::StatusOr<int64_t> ParameterClient::Pull(int64_t step) {
 }
 
 absl::Status ParameterClient::TakePushed(const grpc::ByteBuffer& response,
-                                         const Chunk& chunk,
+                                         int server, size_t index,
                                          const v1::PushHeader& header,
-                                         v1::PushResult& result, Held& held) {
+                                         v1::PushResult& result) {
+  const Chunk& chunk = chunks_[server][index];
   TensorPayload payload;
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, result, payload));
-  if (payload.size == 0) return absl::OkStatus();
-  if (payload.size != chunk.size) {
+  if (result.values_size() > 0) {
+    const absl::Status copied = Copy(result.values(), server, chunk);
+    if (absl::IsAborted(copied)) return absl::OkStatus();  // Pull() gets others
+    LOCKSTEP_RETURN_IF_ERROR(copied);
+  } else if (payload.size == 0) {
+    return absl::OkStatus();
+  } else if (payload.size == chunk.size) {
+    Store(payload, chunk);
+  } else {
     return absl::InternalError(absl::StrCat(
         "Push answered ", payload.size, " bytes for parts of ", chunk.size));
   }
-  Store(payload, chunk);
-  held = {header.local_step() + 1, header.attempt()};
+  held_[server][index] = {header.local_step() + 1, header.attempt()};
   return absl::OkStatus();
 }
 
@@ -189,27 +280,30 @@ void ParameterClient::StartPush(
   v1::PushHeader of_chunk = header;
   of_chunk.mutable_parts()->set_first_part(chunk.first_part);
   of_chunk.mutable_parts()->set_num_parts(chunk.num_parts);
+  of_chunk.set_shared(Shares(server));
   std::vector<grpc::Slice> payload;
   for (const MemoryRange& range : chunk.ranges) {
+    if (of_chunk.shared()) break;
     payload.push_back(UnownedSlice(
         memory_.gradient(range.variable).data() + range.offset, range.size));
   }
   channels_[server]->Call(
       kPush, EncodeTensorMessage(of_chunk, payload), kCallDeadline,
-      [this, &chunk, &header, &held = held_[server][index],
-       count = std::move(count), report = std::move(report)](
-          absl::Status status, grpc::ByteBuffer response) {
+      [this, server, index, &header, count = std::move(count),
+       report = std::move(report)](absl::Status status,
+                                   grpc::ByteBuffer response) {
         v1::PushResult result;
         if (status.ok()) {
-          status = TakePushed(response, chunk, header, result, held);
+          status = TakePushed(response, server, index, header, result);
         }
         if (status.ok()) count(result);
-        report(status);
+        report(Reconsider(status, server));
       });
 }
 
 absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
                                                  int64_t attempt) {
+  LOCKSTEP_RETURN_IF_ERROR(OpenSharedMemory());
   Mutex mutex;
   PushCounts counts;
   v1::PushHeader header;
@@ -222,7 +316,7 @@ absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
   if (attempt > 0) {
     early_wait_ = {
         pass, attempt,
-        StartSync(kTakeToken, EncodeMessage(TokenRequest(pass, attempt)))};
+        StartSync(0, kTakeToken, EncodeMessage(TokenRequest(pass, attempt)))};
   }
   const auto count = [&](const v1::PushResult& result) {
     MutexLock lock(mutex);
@@ -247,26 +341,27 @@ void ParameterClient::SettleHeld(int64_t step, int64_t attempt) {
 }
 
 std::shared_ptr<ParameterClient::SyncCall> ParameterClient::StartSync(
-    const std::string& method, const grpc::ByteBuffer& request) {
+    int server, const std::string& method, const grpc::ByteBuffer& request) {
   auto call = std::make_shared<SyncCall>();
-  channels_[0]->Call(method, request, kCallDeadline,
-                     [call](absl::Status status, grpc::ByteBuffer answer) {
-                       call->status = std::move(status);
-                       call->answer = std::move(answer);
-                       call->done.Notify();
-                     });
+  channels_[server]->Call(method, request, kCallDeadline,
+                          [call](absl::Status status, grpc::ByteBuffer answer) {
+                            call->status = std::move(status);
+                            call->answer = std::move(answer);
+                            call->done.Notify();
+                          });
   return call;
 }
 
 absl::Status ParameterClient::CallSync(
-    const std::string& method, const google::protobuf::MessageLite& request,
+    int server, const std::string& method,
+    const google::protobuf::MessageLite& request,
     google::protobuf::MessageLite& response, std::shared_ptr<SyncCall> first) {
   const grpc::ByteBuffer bytes = EncodeMessage(request);
   absl::Time reported = absl::Now();
   absl::Duration pause = kRetryPause;
   std::shared_ptr<SyncCall> call = std::move(first);
   while (!cancelled_) {
-    if (call == nullptr) call = StartSync(method, bytes);
+    if (call == nullptr) call = StartSync(server, method, bytes);
     call->done.WaitForNotification();
     const absl::Status result = call->status;
     if (result.ok()) return DecodeMessage(call->answer, response);
@@ -276,7 +371,8 @@ absl::Status ParameterClient::CallSync(
     }
     if (absl::Now() - reported > kReportEvery) {
       reported = absl::Now();
-      spdlog::info("waits for ps 0: {}", std::string(result.message()));
+      spdlog::info("waits for ps {}: {}", server,
+                   std::string(result.message()));
     }
     absl::SleepFor(pause);
     pause = std::min(2 * pause, kLongestPause);
@@ -291,7 +387,7 @@ absl::StatusOr<Announcement> ParameterClient::Announce(const PassId& pass) {
   request.set_pass(pass.number);
   request.set_slot(pass.slot);
   v1::AnnounceResponse response;
-  LOCKSTEP_RETURN_IF_ERROR(CallSync(kAnnounce, request, response));
+  LOCKSTEP_RETURN_IF_ERROR(CallSync(0, kAnnounce, request, response));
   Announcement announcement;
   announcement.attempt = response.attempt();
   if (response.decision() == v1::SELECTED) {
@@ -327,7 +423,7 @@ absl::StatusOr<Token> ParameterClient::TakeToken(const PassId& pass,
   while (true) {
     v1::TakeTokenResponse response;
     LOCKSTEP_RETURN_IF_ERROR(
-        CallSync(kTakeToken, request, response, std::move(call)));
+        CallSync(0, kTakeToken, request, response, std::move(call)));
     call = nullptr;
     switch (response.outcome()) {
       case v1::TOKEN:

@@ -22,13 +22,15 @@
 #include "worker/chunk_transfer.h"
 #include "worker/parameter_memory.h"
 #include "worker/server_channel.h"
+#include "worker/shared_values.h"
 #include "worker/step_client.h"
 
 namespace lockstep {
 
 // ParameterClient speaks with all servers of a job: it moves variables and
 // gradients between them and the worker's memory, chunk by chunk. Gradients
-// are sent from where they are.
+// are sent from where they are. With servers that can, both move through shared
+// memory, and calls only say where; all else is the same.
 //
 // Threads:  one thread calls; Cancel() may come from any other.
 // Borrows:  the memory.
@@ -59,7 +61,7 @@ class ParameterClient final : public StepClient {
     // was committed; 0: it is of a committed step.
     int64_t attempt = 0;
   };
-  // One call of ps task 0, on its way or answered.
+  // One small call, on its way or answered.
   struct SyncCall {
     absl::Notification done;
     absl::Status status;
@@ -72,39 +74,66 @@ class ParameterClient final : public StepClient {
     std::shared_ptr<SyncCall> call;
   };
   using ChunkLists = std::vector<std::deque<size_t>>;
+  using Places = google::protobuf::RepeatedPtrField<v1::SharedValue>;
+  // A server that this worker shares memory with.
+  struct SharingServer {
+    explicit SharingServer(SharedValues of_server)
+        : values(std::move(of_server)) {}
+    const SharedValues values;
+    // No longer where the server has started anew.
+    std::atomic<bool> open = true;
+  };
+
+  // Finds out which servers share memory. Before the first transfer.
+  absl::Status OpenSharedMemory();
+  absl::StatusOr<SharedValues> OpenSharedMemoryOf(int server);
+  bool Shares(int server) const {
+    return sharing_[server] != nullptr && sharing_[server]->open;
+  }
+  // What a call's failure means: one that only says that memory is not shared
+  // any more is worth another call.
+  absl::Status Reconsider(const absl::Status& status, int server);
 
   absl::Status RunTransfer(const std::string& what, ChunkLists chunks,
                            ChunkTransfer::Start start);
   // All chunks, or those that are not held as of a committed `step`.
   ChunkLists Missing(std::optional<int64_t> step) const;
-  void StartPull(int server, size_t chunk, int64_t step,
+  void StartPull(int server, size_t chunk, int64_t step, bool shared,
                  ChunkTransfer::Report report);
   void StartPush(int server, size_t chunk, const v1::PushHeader& header,
                  std::function<void(const v1::PushResult&)> count,
                  ChunkTransfer::Report report);
-  absl::Status TakePulled(const grpc::ByteBuffer& response, const Chunk& chunk,
-                          Held& held);
-  absl::Status TakePushed(const grpc::ByteBuffer& response, const Chunk& chunk,
-                          const v1::PushHeader& header, v1::PushResult& result,
-                          Held& held);
+  // kAborted: the values were gone before they could be copied.
+  absl::Status TakePulled(const grpc::ByteBuffer& response, int server,
+                          size_t chunk);
+  absl::Status TakePushed(const grpc::ByteBuffer& response, int server,
+                          size_t chunk, const v1::PushHeader& header,
+                          v1::PushResult& result);
+  // Both bring the values of a chunk: from the wire, or from where a server has
+  // them.
   void Store(const TensorPayload& payload, const Chunk& chunk);
+  absl::Status Copy(const Places& places, int server, const Chunk& chunk);
   // The values that pushes for the step's attempt brought are those of `step`;
   // what other attempts brought is of no use.
   void SettleHeld(int64_t step, int64_t attempt);
 
   v1::TakeTokenRequest TokenRequest(const PassId& pass, int64_t attempt) const;
-  std::shared_ptr<SyncCall> StartSync(const std::string& method,
+  std::shared_ptr<SyncCall> StartSync(int server, const std::string& method,
                                       const grpc::ByteBuffer& request);
-  // Calls an RPC of ps task 0 until it answers. The first call may be on its
-  // way already.
-  absl::Status CallSync(const std::string& method,
+  // Calls an RPC of a server until it answers. The first call may be on its way
+  // already.
+  absl::Status CallSync(int server, const std::string& method,
                         const google::protobuf::MessageLite& request,
                         google::protobuf::MessageLite& response,
                         std::shared_ptr<SyncCall> first = nullptr);
 
   const Options options_;
+  const Plan plan_;
   ParameterMemory& memory_;
-  const std::vector<std::vector<Chunk>> chunks_;
+  std::vector<std::vector<Chunk>> chunks_;  // by server
+  // By server; null: it shares nothing.
+  std::vector<std::unique_ptr<SharingServer>> sharing_;
+  bool opened_ = false;  // OpenSharedMemory() is done
   // As chunks_. Each belongs to its call while there is one.
   std::vector<std::vector<Held>> held_;
   std::optional<EarlyWait> early_wait_;
