@@ -18,7 +18,7 @@ absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);
 
 // `shared`: values are named, not sent, and need not stay.
-grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared);
+grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared = false);
 
 // Puts lent values behind a header. Large ones are referenced until they have
 // been sent; small ones are gathered in a copy, which costs less than a slice.

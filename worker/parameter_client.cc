@@ -24,8 +24,10 @@ constexpr char kTakeToken[] = "/lockstep.v1.SyncService/TakeToken";
 // more servers there are enough without.
 constexpr int kConnections = 2;
 constexpr int kWindow = 4;
-// Where bytes do not travel, a call costs more than what it is about.
-constexpr size_t kSharedChunkBytes = size_t{4} << 20;
+// Where bytes do not travel, a call is dear and its size is not: few calls, but
+// enough for all threads of a server.
+constexpr size_t kSharedCalls = 16;
+constexpr size_t kLargestSharedChunk = size_t{4} << 20;
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestPause = absl::Seconds(1);
@@ -74,9 +76,6 @@ void ParameterClient::Cancel() {
 absl::Status ParameterClient::OpenSharedMemory() {
   if (opened_ || memory_.shared_gradients() == nullptr) return absl::OkStatus();
   const int num_servers = static_cast<int>(options_.servers.size());
-  std::vector<std::vector<Chunk>> larger =
-      MakeChunks(plan_, num_servers,
-                 std::max<size_t>(kSharedChunkBytes, options_.max_part_bytes));
   for (int server = 0; server < num_servers; ++server) {
     if (chunks_[server].empty()) continue;
     absl::StatusOr<SharedValues> values = OpenSharedMemoryOf(server);
@@ -88,7 +87,12 @@ absl::Status ParameterClient::OpenSharedMemory() {
     }
     spdlog::info("shares memory with ps {}", server);
     sharing_[server] = std::make_unique<SharingServer>(*std::move(values));
-    chunks_[server] = std::move(larger[server]);
+    size_t total = 0;
+    for (const Chunk& chunk : chunks_[server]) total += chunk.size;
+    const size_t target = std::min(total / kSharedCalls, kLargestSharedChunk);
+    chunks_[server] =
+        MakeChunks(plan_, num_servers,
+                   std::max<size_t>(target, options_.max_part_bytes))[server];
     held_[server].assign(chunks_[server].size(), Held());
   }
   opened_ = true;
