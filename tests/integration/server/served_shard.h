@@ -38,6 +38,7 @@ class ServedShard {
 
   ShardHost& host() { return host_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  std::string address() const;
   v1::ParameterService::Stub& parameters() { return *parameter_stub_; }
   v1::SyncService::Stub& sync() { return *sync_stub_; }
   v1::ShardControlService::Stub& control() { return *control_stub_; }
@@ -67,6 +68,8 @@ class ServedShard {
 
   // One whole step by worker 0.
   void Step(int64_t step, float gradient);
+  // The chief's half of it: waits for the gradients, and commits.
+  void FinishStep(int64_t step);
 
  private:
   const SyncMode mode_;
