@@ -41,6 +41,19 @@ void AddJobFlags(FlagParser& parser, JobFlags& flags) {
       "repeated.");
 }
 
+void AddSharedMemoryFlag(FlagParser& parser, bool& shared_memory) {
+  parser.app()
+      .add_option_function<std::string>(
+          "--shared_memory",
+          [&shared_memory](const std::string& value) {
+            shared_memory = value == "auto";
+          },
+          "auto: move tensors through memory between workers and servers of "
+          "one host and user, where that can be; off: always over the wire.")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->default_str("auto");
+}
+
 absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
   if (flags.file.empty()) {
     return absl::NotFoundError(

@@ -33,6 +33,9 @@ struct JobFlags {
 };
 void AddJobFlags(FlagParser& parser, JobFlags& flags);
 
+// --shared_memory=auto|off, of the processes that move tensors.
+void AddSharedMemoryFlag(FlagParser& parser, bool& shared_memory);
+
 // Reads the job file and applies the overrides.
 //
 //   kNotFound         no file was named, or it cannot be read

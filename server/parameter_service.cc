@@ -5,17 +5,27 @@
 #include "absl/strings/str_cat.h"
 #include "common/grpc_status.h"
 #include "common/grpc_tensor_codec.h"
+#include "common/shared_memory_codec.h"
 #include "common/status_macros.h"
 #include "common/wire_codec.h"
 #include "server/push_codec.h"
 
 namespace lockstep {
+
 grpc::ServerUnaryReactor* ParameterService::Push(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const uint64_t ticket = pushes_.Add({reactor, response}, clock_.Now());
-  const absl::Status status = HandlePush(*request, ticket);
+  v1::PushHeader header;
+  TensorPayload payload;
+  absl::Status status = DecodeTensorMessage(*request, header, payload);
+  if (!status.ok()) {
+    reactor->Finish(ToGrpcStatus(status));
+    return reactor;
+  }
+  const uint64_t ticket =
+      pushes_.Add({reactor, response, header.shared()}, clock_.Now());
+  status = HandlePush(header, payload, ticket);
   if (!status.ok()) {
     if (auto call = pushes_.Take(ticket)) {
       call->reactor->Finish(ToGrpcStatus(status));
@@ -24,11 +34,9 @@ grpc::ServerUnaryReactor* ParameterService::Push(
   return reactor;
 }
 
-absl::Status ParameterService::HandlePush(const grpc::ByteBuffer& request,
+absl::Status ParameterService::HandlePush(const v1::PushHeader& header,
+                                          const TensorPayload& payload,
                                           uint64_t ticket) {
-  v1::PushHeader header;
-  TensorPayload payload;
-  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(request, header, payload));
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(header.identity()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
@@ -47,7 +55,9 @@ void ParameterService::Finish(std::vector<PushAnswer> answers) {
     auto call = pushes_.Take(answer.ticket);
     if (!call.has_value()) continue;
     const absl::Status status = answer.status;
-    if (status.ok()) *call->response = EncodePushAnswer(std::move(answer));
+    if (status.ok()) {
+      *call->response = EncodePushAnswer(std::move(answer), call->shared);
+    }
     call->reactor->Finish(ToGrpcStatus(status));
   }
 }
@@ -82,7 +92,47 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
                   message.step()));
   v1::PullHeader header;
   header.set_step(values.step);
+  if (message.shared()) {
+    // Who has opened the memory of an earlier process must not use this one's.
+    LOCKSTEP_RETURN_IF_ERROR(
+        shard->shared_gradients()
+            .Find(sender.task.index, sender.incarnation, 0, 0)
+            .status());
+    for (const LentBytes& value : values.parts) {
+      *header.add_values() = ToProto(value.place);
+    }
+    values.parts.clear();
+  }
   response = EncodeValues(header, std::move(values.parts));
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ParameterService::OpenSharedMemory(
+    grpc::CallbackServerContext* context,
+    const v1::OpenSharedMemoryRequest* request,
+    v1::OpenSharedMemoryResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(HandleOpen(*request, *response)));
+  return reactor;
+}
+
+absl::Status ParameterService::HandleOpen(
+    const v1::OpenSharedMemoryRequest& request,
+    v1::OpenSharedMemoryResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<Shard> shard,
+      host_.Admit(sender.job_id, sender.task, sender.incarnation));
+  LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, /*slot=*/0));
+  LOCKSTEP_ASSIGN_OR_RETURN(ShardState::Shared shared, shard->state().Share());
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<const PeerMemory> memory,
+                            PeerMemory::Open(FromProto(request.gradients()),
+                                             PeerMemory::Require::kSealed));
+  LOCKSTEP_RETURN_IF_ERROR(shard->shared_gradients().Add(
+      sender.task.index, sender.incarnation, std::move(memory),
+      {request.offsets().begin(), request.offsets().end()}));
+  *response.mutable_values() = ToProto(shared.values);
+  *response.mutable_counters() = ToProto(shared.counters);
   return absl::OkStatus();
 }
 

@@ -23,6 +23,7 @@ class PendingCalls {
   struct Call {
     grpc::ServerUnaryReactor* reactor = nullptr;
     Response* response = nullptr;
+    bool shared = false;  // the answer says where the tensors are
   };
 
   uint64_t Add(Call call, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_) {

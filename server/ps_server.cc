@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
 PsServer::PsServer(const Options& options, int task_index, uint64_t incarnation,
                    ChiefClient::Options chief, const Clock& clock)
     : clock_(clock),
-      host_({task_index, incarnation, options.state_dir,
+      host_({task_index, incarnation, options.state_dir, options.shared_memory,
              [this](int part) { returned_parts_.Push(part); }}),
       parameters_(host_, clock),
       sync_(host_, clock),

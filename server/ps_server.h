@@ -27,7 +27,8 @@ class PsServer {
  public:
   struct Options {
     std::string state_dir;
-    std::string expected_job;  // job name to insist on; empty: any
+    std::string expected_job;   // job name to insist on; empty: any
+    bool shared_memory = true;  // with workers of this host
   };
 
   // Listens on the task's address.

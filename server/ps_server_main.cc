@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   parser.app().add_option("--job_name", options.expected_job,
                           "Refuse a chief that runs a job of another name.");
+  lockstep::AddSharedMemoryFlag(parser, options.shared_memory);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
   return lockstep::Main(flags, options);
 }

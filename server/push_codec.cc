@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/shared_memory_codec.h"
 #include "common/status_macros.h"
 #include "common/wire_codec.h"
 
@@ -81,6 +82,39 @@ std::vector<PartGradient> Cut(const TensorPayload& payload,
   return gradients;
 }
 
+absl::StatusOr<std::vector<PartGradient>> CutPayload(
+    const v1::PushHeader& header, const TensorPayload& payload,
+    const Shard& shard) {
+  const v1::PartRange& parts = header.parts();
+  LOCKSTEP_ASSIGN_OR_RETURN(GradientType type,
+                            FromProto("gradient_type", header.gradient_type()));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<size_t> sizes,
+                            GradientSizes(parts, type, shard));
+  const size_t size = std::accumulate(sizes.begin(), sizes.end(), size_t{0});
+  if (payload.size != size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "payload has ", payload.size, " bytes; parts ", parts.first_part(),
+        " to ", parts.first_part() + parts.num_parts() - 1, " have ", size,
+        " as ", std::string(GradientTypeName(type))));
+  }
+  return Cut(payload, sizes, type);
+}
+
+absl::StatusOr<std::vector<PartGradient>> FindShared(
+    const v1::PushHeader& header, const TensorPayload& payload,
+    const Shard& shard) {
+  const v1::PartRange& parts = header.parts();
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard.SizeOf(parts.first_part(), parts.num_parts()).status());
+  if (payload.size > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "payload has ", payload.size, " bytes in a push that is shared"));
+  }
+  return shard.shared_gradients().Find(header.identity().task_index(),
+                                       header.identity().incarnation(),
+                                       parts.first_part(), parts.num_parts());
+}
+
 }  // namespace
 
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
@@ -89,24 +123,15 @@ absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
     return absl::InvalidArgumentError(
         absl::StrCat("pass is ", header.pass(), "; passes count from 1"));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(GradientType type,
-                            FromProto("gradient_type", header.gradient_type()));
   Push push;
   push.pass = {header.identity().task_index(), header.identity().incarnation(),
                header.local_step(), header.pass(), header.slot()};
   push.attempt = header.attempt();
   push.return_values = header.return_values();
   push.first_part = header.parts().first_part();
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<size_t> sizes,
-                            GradientSizes(header.parts(), type, shard));
-  const size_t size = std::accumulate(sizes.begin(), sizes.end(), size_t{0});
-  if (payload.size != size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "payload has ", payload.size, " bytes; parts ", push.first_part, " to ",
-        push.first_part + header.parts().num_parts() - 1, " have ", size,
-        " as ", std::string(GradientTypeName(type))));
-  }
-  push.gradients = Cut(payload, sizes, type);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      push.gradients, header.shared() ? FindShared(header, payload, shard)
+                                      : CutPayload(header, payload, shard));
   return push;
 }
 
@@ -131,12 +156,18 @@ grpc::ByteBuffer EncodeValues(const google::protobuf::MessageLite& header,
   return EncodeTensorMessage(header, slices);
 }
 
-grpc::ByteBuffer EncodePushAnswer(PushAnswer answer) {
+grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared) {
   v1::PushResult result;
   for (PushOutcome outcome : answer.outcomes) {
     result.add_outcomes(ToProto(outcome));
   }
   result.set_server_step(answer.server_step);
+  if (shared) {
+    for (const LentBytes& value : answer.values) {
+      *result.add_values() = ToProto(value.place);
+    }
+    return EncodeTensorMessage(result, {});
+  }
   return EncodeValues(result, std::move(answer.values));
 }
 

@@ -9,16 +9,19 @@
 
 namespace lockstep {
 
-// Cuts a push's payload into the gradients of its parts. Nothing is copied:
+// Cuts a push's payload into the gradients of its parts, or finds them in
+// shared memory, where they are of the type of the variable. Nothing is copied:
 // the gradients share the received slices.
 //
 //   kInvalidArgument  unknown parts, a payload of another length, a gradient
 //                     type that does not exist or that a part does not take, or
-//                     no pass
+//                     no pass; bytes behind a shared push
+//   kNotFound         the worker shares no memory with this process
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);
 
-grpc::ByteBuffer EncodePushAnswer(PushAnswer answer);
+// `shared`: values are named, not sent, and need not stay.
+grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared = false);
 
 // Puts lent values behind a header. Large ones are referenced until they have
 // been sent; small ones are gathered in a copy, which costs less than a slice.

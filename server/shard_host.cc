@@ -80,6 +80,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
   options.state_dir = options_.state_dir;
   options.variables = variables;
   options.parts = parts;
+  options.shared_memory = options_.shared_memory;
   options.part_returned = options_.part_returned;
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
                             Shard::Create(options));
@@ -99,6 +100,7 @@ void ShardHost::ExpireWorker(int worker, uint64_t incarnation) {
   MutexLock lock(mutex_);
   uint64_t& expired = expired_[worker];
   expired = std::max(expired, incarnation);
+  if (shard_ != nullptr) shard_->shared_gradients().Remove(worker, incarnation);
 }
 
 absl::Status ShardHost::RemoveState() {

@@ -27,6 +27,7 @@ class ShardHost {
     int task_index = 0;
     uint64_t incarnation = 0;
     std::string state_dir;
+    bool shared_memory = true;  // with workers of this host
     // As ShardState::Options.
     std::function<void(int part)> part_returned = nullptr;
   };
@@ -73,7 +74,8 @@ class ShardHost {
   absl::StatusOr<std::shared_ptr<Shard>> shard() const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // From now on nothing of these incarnations is admitted.
+  // From now on nothing of these incarnations is admitted. Memory that they
+  // share is let go.
   void ExpireWorker(int worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

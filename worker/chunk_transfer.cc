@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -27,6 +28,10 @@ ChunkTransfer::ChunkTransfer(Options options,
     left_ += chunks[s].size();
     servers_[s].waiting = std::move(chunks[s]);
     servers_[s].pause = options_.retry_pause;
+    servers_[s].window = options_.window;
+    if (s < options_.without_window.size() && options_.without_window[s]) {
+      servers_[s].window = std::numeric_limits<int>::max();
+    }
   }
 }
 
@@ -49,8 +54,8 @@ void ChunkTransfer::Pump(int server) {
     {
       MutexLock lock(mutex_);
       Server& s = servers_[server];
-      if (!failure_.ok() || s.waiting.empty() ||
-          s.in_flight >= options_.window || absl::Now() < s.retry_at) {
+      if (!failure_.ok() || s.waiting.empty() || s.in_flight >= s.window ||
+          absl::Now() < s.retry_at) {
         return;
       }
       chunk = s.waiting.front();

@@ -25,6 +25,8 @@ class ChunkTransfer {
  public:
   struct Options {
     int window = 4;  // calls in flight per server
+    // By server, if given: those where all calls go at once.
+    std::vector<bool> without_window;
     // After the first failure; doubled after each further one, up to a second.
     absl::Duration retry_pause = absl::Milliseconds(100);
     // Called before a pause, at the first failure and every few seconds.
@@ -54,6 +56,7 @@ class ChunkTransfer {
   struct Server {
     std::deque<size_t> waiting;
     int in_flight = 0;
+    int window = 0;
     absl::Duration pause;
     absl::Time retry_at = absl::InfinitePast();
   };

@@ -47,7 +47,7 @@ absl::Status Evaluator::Prepare(const JobConfig& job) {
       data_, LoadImageDataset(job.data.test_images, job.data.test_labels));
   input_ = {data_.height, data_.width, data_.channels, data_.classes};
   LOCKSTEP_ASSIGN_OR_RETURN(model_, MakeModel(job.model, input_));
-  memory_.emplace(model_->variables());
+  memory_.emplace(model_->variables(), ParameterMemory::Gradients::kPrivate);
   return absl::OkStatus();
 }
 

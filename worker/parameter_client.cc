@@ -8,18 +8,25 @@
 #include "absl/time/clock.h"
 #include "common/bfloat16.h"
 #include "common/log.h"
+#include "common/shared_memory_codec.h"
 #include "common/status_macros.h"
+#include "worker/small_calls.h"
 
 namespace lockstep {
 namespace {
 
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
 constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
+constexpr char kOpen[] = "/lockstep.v1.ParameterService/OpenSharedMemory";
 
 // Two connections let both of gRPC's event threads copy at the same time; with
 // more servers there are enough without.
 constexpr int kConnections = 2;
 constexpr int kWindow = 4;
+// Where bytes do not travel, a call is dear and its size is not: few calls, but
+// enough for all threads of a server.
+constexpr size_t kSharedCalls = 16;
+constexpr size_t kLargestSharedChunk = size_t{4} << 20;
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
@@ -67,9 +74,11 @@ struct ParameterClient::ActivePush {
 ParameterClient::ParameterClient(const Options& options, const Plan& plan,
                                  ParameterMemory& memory)
     : options_(options),
+      plan_(plan),
       memory_(memory),
       chunks_(MakeChunks(plan, static_cast<int>(options.servers.size()),
                          options.max_part_bytes)),
+      sharing_(options.servers.size()),
       ready_(chunks_),
       channels_(Connect(options.servers)),
       sync_(*channels_[0], options.self) {
@@ -85,6 +94,55 @@ void ParameterClient::Cancel() {
   cancelled_ = true;
   sync_.Cancel();
   for (auto& channel : channels_) channel->Cancel();
+}
+
+absl::Status ParameterClient::OpenSharedMemory() {
+  if (opened_ || push_ != nullptr || memory_.shared_gradients() == nullptr) {
+    return absl::OkStatus();
+  }
+  const int num_servers = static_cast<int>(options_.servers.size());
+  for (int server = 0; server < num_servers; ++server) {
+    if (chunks_[server].empty()) continue;
+    absl::StatusOr<SharedValues> values = OpenSharedMemoryOf(server);
+    if (cancelled_) return absl::CancelledError("the job ended");
+    if (!values.ok()) {
+      spdlog::info("shares no memory with ps {}: {}", server,
+                   std::string(values.status().message()));
+      continue;
+    }
+    spdlog::info("shares memory with ps {}", server);
+    sharing_[server] = std::make_unique<SharingServer>(*std::move(values));
+    CutForSharing(server);
+  }
+  opened_ = true;
+  return absl::OkStatus();
+}
+
+void ParameterClient::CutForSharing(int server) {
+  size_t total = 0;
+  for (const Chunk& chunk : chunks_[server]) total += chunk.size;
+  const size_t target = std::min(total / kSharedCalls, kLargestSharedChunk);
+  chunks_[server] =
+      MakeChunks(plan_, static_cast<int>(chunks_.size()),
+                 std::max<size_t>(target, options_.max_part_bytes))[server];
+  held_[server].assign(chunks_[server].size(), Held());
+  ready_ = ReadyChunks(chunks_);
+}
+
+absl::StatusOr<SharedValues> ParameterClient::OpenSharedMemoryOf(int server) {
+  v1::OpenSharedMemoryRequest request;
+  *request.mutable_identity() = ToProto(options_.self);
+  *request.mutable_gradients() = ToProto(memory_.shared_gradients()->file());
+  for (const Chunk& chunk : chunks_[server]) {
+    for (const MemoryRange& range : chunk.ranges) {
+      request.add_offsets(memory_.shared_offset(range.variable) + range.offset);
+    }
+  }
+  v1::OpenSharedMemoryResponse response;
+  SmallCalls calls(*channels_[server], server, cancelled_);
+  LOCKSTEP_RETURN_IF_ERROR(calls.CallUntilAnswered(kOpen, request, response));
+  return SharedValues::Open(FromProto(response.values()),
+                            FromProto(response.counters()));
 }
 
 ChunkTransfer::Options ParameterClient::TransferOptions(
@@ -140,45 +198,84 @@ void ParameterClient::Store(const TensorPayload& payload, const Chunk& chunk) {
   }
 }
 
-absl::Status ParameterClient::TakePulled(const grpc::ByteBuffer& response,
-                                         const Chunk& chunk, Held& held) {
-  v1::PullHeader header;
-  TensorPayload payload;
-  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
-  if (payload.size != chunk.size) {
-    return absl::InternalError(absl::StrCat(
-        "Pull answered ", payload.size, " bytes for parts of ", chunk.size));
+absl::Status ParameterClient::Copy(const Places& places, int server,
+                                   const Chunk& chunk) {
+  if (sharing_[server] == nullptr || places.size() != chunk.num_parts) {
+    return absl::InternalError(absl::StrCat("ps ", server, " told ",
+                                            places.size(), " places of ",
+                                            chunk.num_parts, " parts"));
   }
-  Store(payload, chunk);
-  held = {header.step(), 0};
+  for (int i = 0; i < places.size(); ++i) {
+    const MemoryRange& range = chunk.ranges[i];
+    const absl::Status status = sharing_[server]->values.Copy(
+        FromProto(places[i]),
+        memory_.value(range.variable).subspan(range.offset, range.size));
+    if (absl::IsAborted(status)) return status;
+    if (!status.ok()) return absl::InternalError(status.message());
+  }
   return absl::OkStatus();
 }
 
+absl::Status ParameterClient::TakePulled(const grpc::ByteBuffer& response,
+                                         int server, size_t index) {
+  const Chunk& chunk = chunks_[server][index];
+  v1::PullHeader header;
+  TensorPayload payload;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
+  if (header.values_size() > 0) {
+    LOCKSTEP_RETURN_IF_ERROR(Copy(header.values(), server, chunk));
+  } else if (payload.size == chunk.size) {
+    Store(payload, chunk);
+  } else {
+    return absl::InternalError(absl::StrCat(
+        "Pull answered ", payload.size, " bytes for parts of ", chunk.size));
+  }
+  held_[server][index] = {header.step(), 0};
+  return absl::OkStatus();
+}
+
+absl::Status ParameterClient::Reconsider(const absl::Status& status,
+                                         int server) {
+  if (!absl::IsNotFound(status) || sharing_[server] == nullptr) return status;
+  if (sharing_[server]->open.exchange(false)) {
+    spdlog::info("shares no memory with ps {} any more: {}", server,
+                 std::string(status.message()));
+  }
+  return absl::UnavailableError(status.message());
+}
+
 void ParameterClient::StartPull(int server, size_t index, int64_t step,
-                                ChunkTransfer::Report report) {
+                                bool shared, ChunkTransfer::Report report) {
   const Chunk& chunk = chunks_[server][index];
   v1::PullRequest request;
   *request.mutable_identity() = ToProto(options_.self);
   request.mutable_parts()->set_first_part(chunk.first_part);
   request.mutable_parts()->set_num_parts(chunk.num_parts);
   request.set_step(step);
+  request.set_shared(shared);
   channels_[server]->Call(
       kPull, EncodeMessage(request), kCallDeadline,
-      [this, &chunk, &held = held_[server][index], report = std::move(report)](
+      [this, server, index, step, report = std::move(report)](
           absl::Status status, grpc::ByteBuffer response) {
-        if (status.ok()) status = TakePulled(response, chunk, held);
-        report(status);
+        if (status.ok()) status = TakePulled(response, server, index);
+        if (absl::IsAborted(status)) {
+          // Two steps went by meanwhile. What is sent is there to stay.
+          StartPull(server, index, step, /*shared=*/false, report);
+          return;
+        }
+        report(Reconsider(status, server));
       });
 }
 
 absl::StatusOr<int64_t> ParameterClient::Pull(int64_t step) {
+  LOCKSTEP_RETURN_IF_ERROR(OpenSharedMemory());
   const bool one_step = step >= 0;
   while (true) {
     ChunkTransfer transfer(
         TransferOptions("pull"),
         Missing(one_step ? std::optional(step) : std::nullopt),
         [&](int server, size_t index, ChunkTransfer::Report report) {
-          StartPull(server, index, step, std::move(report));
+          StartPull(server, index, step, Shares(server), std::move(report));
         });
     LOCKSTEP_RETURN_IF_ERROR(Finish(transfer));
     int64_t newest = step;
@@ -192,18 +289,25 @@ absl::StatusOr<int64_t> ParameterClient::Pull(int64_t step) {
 }
 
 absl::Status ParameterClient::TakePushed(const grpc::ByteBuffer& response,
-                                         const Chunk& chunk,
+                                         int server, size_t index,
                                          const v1::PushHeader& header,
-                                         v1::PushResult& result, Held& held) {
+                                         v1::PushResult& result) {
+  const Chunk& chunk = chunks_[server][index];
   TensorPayload payload;
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, result, payload));
-  if (payload.size == 0) return absl::OkStatus();
-  if (payload.size != chunk.size) {
+  if (result.values_size() > 0) {
+    const absl::Status copied = Copy(result.values(), server, chunk);
+    if (absl::IsAborted(copied)) return absl::OkStatus();  // Pull() gets others
+    LOCKSTEP_RETURN_IF_ERROR(copied);
+  } else if (payload.size == 0) {
+    return absl::OkStatus();
+  } else if (payload.size == chunk.size) {
+    Store(payload, chunk);
+  } else {
     return absl::InternalError(absl::StrCat(
         "Push answered ", payload.size, " bytes for parts of ", chunk.size));
   }
-  Store(payload, chunk);
-  held = {header.local_step() + 1, header.attempt()};
+  held_[server][index] = {header.local_step() + 1, header.attempt()};
   return absl::OkStatus();
 }
 
@@ -236,17 +340,24 @@ void ParameterClient::StartPush(
   v1::PushHeader of_chunk = header;
   of_chunk.mutable_parts()->set_first_part(chunk.first_part);
   of_chunk.mutable_parts()->set_num_parts(chunk.num_parts);
+  std::vector<grpc::Slice> payload;
+  if (Shares(server)) {
+    of_chunk.set_shared(true);
+    of_chunk.set_gradient_type(v1::VARIABLE);
+  } else {
+    payload = Payload(chunk);
+  }
   channels_[server]->Call(
-      kPush, EncodeTensorMessage(of_chunk, Payload(chunk)), kCallDeadline,
-      [this, &chunk, &header, &held = held_[server][index],
-       count = std::move(count), report = std::move(report)](
-          absl::Status status, grpc::ByteBuffer response) {
+      kPush, EncodeTensorMessage(of_chunk, payload), kCallDeadline,
+      [this, server, index, &header, count = std::move(count),
+       report = std::move(report)](absl::Status status,
+                                   grpc::ByteBuffer response) {
         v1::PushResult result;
         if (status.ok()) {
-          status = TakePushed(response, chunk, header, result, held);
+          status = TakePushed(response, server, index, header, result);
         }
         if (status.ok()) count(result);
-        report(status);
+        report(Reconsider(status, server));
       });
 }
 
@@ -284,8 +395,15 @@ void ParameterClient::BeginPush(const PassId& pass, int64_t attempt) {
                          ChunkTransfer::Report report) {
     StartPush(server, index, push->header, count, std::move(report));
   };
+  ChunkTransfer::Options transfer_options = TransferOptions("push");
+  // Workers that cut the same gradients into other chunks fill their windows in
+  // another order, and would wait for one another. Without a window nobody
+  // waits for a call that is still to start.
+  for (const auto& sharing : sharing_) {
+    transfer_options.without_window.push_back(sharing != nullptr);
+  }
   push_->transfer = std::make_unique<ChunkTransfer>(
-      TransferOptions("push"), ChunkLists(chunks_.size()), start);
+      std::move(transfer_options), ChunkLists(chunks_.size()), start);
   for (size_t server = 0; server < chunks_.size(); ++server) {
     for (size_t chunk : ready_.order()[server]) {
       push_->transfer->Add(static_cast<int>(server), chunk);

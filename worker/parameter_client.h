@@ -23,6 +23,7 @@
 #include "worker/parameter_memory.h"
 #include "worker/ready_chunks.h"
 #include "worker/server_channel.h"
+#include "worker/shared_values.h"
 #include "worker/step_client.h"
 #include "worker/sync_client.h"
 
@@ -32,7 +33,9 @@ namespace lockstep {
 // gradients between them and the worker's memory, chunk by chunk. Gradients
 // are sent from where they are, and as soon as they are ready if that is asked
 // for; as bfloat16, from slices that are made one chunk at a time, when it is
-// its turn, and go once it is sent.
+// its turn, and go once it is sent. With servers that can, gradients and values
+// move through shared memory, as the variables' elements, and calls only say
+// where; all else is the same.
 //
 // Threads:  one thread calls; Cancel() may come from any other.
 // Borrows:  the memory.
@@ -74,6 +77,28 @@ class ParameterClient final : public StepClient {
   // A push that is under way.
   struct ActivePush;
   using ChunkLists = std::vector<std::deque<size_t>>;
+  using Places = google::protobuf::RepeatedPtrField<v1::SharedValue>;
+  // A server that this worker shares memory with.
+  struct SharingServer {
+    explicit SharingServer(SharedValues of_server)
+        : values(std::move(of_server)) {}
+    const SharedValues values;
+    // No longer where the server has started anew.
+    std::atomic<bool> open = true;
+  };
+
+  // Finds out which servers share memory. Before the first pull, when no push
+  // is under way.
+  absl::Status OpenSharedMemory();
+  absl::StatusOr<SharedValues> OpenSharedMemoryOf(int server);
+  // Cuts anew what a sharing server's calls carry.
+  void CutForSharing(int server);
+  bool Shares(int server) const {
+    return sharing_[server] != nullptr && sharing_[server]->open;
+  }
+  // What a call's failure means: one that only says that memory is not shared
+  // any more is worth another call.
+  absl::Status Reconsider(const absl::Status& status, int server);
 
   // Says now and then why `what` has to wait.
   static ChunkTransfer::Options TransferOptions(const std::string& what);
@@ -82,17 +107,21 @@ class ParameterClient final : public StepClient {
   ChunkLists Missing(std::optional<int64_t> step) const;
   // What a push of the chunk carries.
   std::vector<grpc::Slice> Payload(const Chunk& chunk) const;
-  void StartPull(int server, size_t chunk, int64_t step,
+  void StartPull(int server, size_t chunk, int64_t step, bool shared,
                  ChunkTransfer::Report report);
   void StartPush(int server, size_t chunk, const v1::PushHeader& header,
                  std::function<void(const v1::PushResult&)> count,
                  ChunkTransfer::Report report);
-  absl::Status TakePulled(const grpc::ByteBuffer& response, const Chunk& chunk,
-                          Held& held);
-  absl::Status TakePushed(const grpc::ByteBuffer& response, const Chunk& chunk,
-                          const v1::PushHeader& header, v1::PushResult& result,
-                          Held& held);
+  // kAborted: the values were gone before they could be copied.
+  absl::Status TakePulled(const grpc::ByteBuffer& response, int server,
+                          size_t chunk);
+  absl::Status TakePushed(const grpc::ByteBuffer& response, int server,
+                          size_t chunk, const v1::PushHeader& header,
+                          v1::PushResult& result);
+  // Both bring the values of a chunk: from the wire, or from where a server has
+  // them.
   void Store(const TensorPayload& payload, const Chunk& chunk);
+  absl::Status Copy(const Places& places, int server, const Chunk& chunk);
   // The values that pushes for the step's attempt brought are those of `step`;
   // what other attempts brought is of no use.
   void SettleHeld(int64_t step, int64_t attempt);
@@ -100,8 +129,12 @@ class ParameterClient final : public StepClient {
   void DropPush();
 
   const Options options_;
+  const Plan plan_;
   ParameterMemory& memory_;
-  const std::vector<std::vector<Chunk>> chunks_;
+  std::vector<std::vector<Chunk>> chunks_;  // by server
+  // By server; null: it shares nothing.
+  std::vector<std::unique_ptr<SharingServer>> sharing_;
+  bool opened_ = false;  // OpenSharedMemory() is done
   // As chunks_. Each belongs to its call while there is one.
   std::vector<std::vector<Held>> held_;
   ReadyChunks ready_;

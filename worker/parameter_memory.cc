@@ -25,7 +25,8 @@ ParameterMemory::Block ParameterMemory::Allocate(size_t size) {
   return Block{std::unique_ptr<std::byte[], Block::Free>(memory)};
 }
 
-ParameterMemory::ParameterMemory(const std::vector<VariableSpec>& variables) {
+ParameterMemory::ParameterMemory(const std::vector<VariableSpec>& variables,
+                                 Gradients gradients) {
   size_t total = 0;
   for (const VariableSpec& variable : variables) {
     const size_t size =
@@ -34,7 +35,16 @@ ParameterMemory::ParameterMemory(const std::vector<VariableSpec>& variables) {
     total += RoundUp(size);
   }
   values_ = Allocate(total);
-  gradients_ = Allocate(total);
+  if (gradients == Gradients::kShared) {
+    auto shared = SharedMemory::Create("lockstep-gradients", total);
+    if (shared.ok()) shared_ = *std::move(shared);
+  }
+  if (shared_ != nullptr) {
+    gradients_ = shared_->bytes();
+  } else {
+    private_ = Allocate(total);
+    gradients_ = private_.At({0, total});
+  }
 }
 
 }  // namespace lockstep

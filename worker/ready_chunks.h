@@ -23,7 +23,7 @@ class ReadyChunks {
     bool operator==(const Id&) const = default;
   };
 
-  // `chunks` by server, as MakeChunks() returns them.
+  // `chunks` by server, as MakeChunks() returns them, perhaps not cut alike.
   explicit ReadyChunks(const std::vector<std::vector<Chunk>>& chunks);
 
   // A new pass begins: nothing is ready.

@@ -1,9 +1,7 @@
 #include "worker/sync_client.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/log.h"
@@ -16,49 +14,9 @@ constexpr char kAnnounce[] = "/lockstep.v1.SyncService/Announce";
 constexpr char kTakeToken[] = "/lockstep.v1.SyncService/TakeToken";
 
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
-constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
-constexpr absl::Duration kLongestPause = absl::Seconds(1);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 }  // namespace
-
-std::shared_ptr<SyncClient::Call> SyncClient::Start(
-    const std::string& method, const grpc::ByteBuffer& request) {
-  auto call = std::make_shared<Call>();
-  channel_.Call(method, request, kCallDeadline,
-                [call](absl::Status status, grpc::ByteBuffer answer) {
-                  call->status = std::move(status);
-                  call->answer = std::move(answer);
-                  call->done.Notify();
-                });
-  return call;
-}
-
-absl::Status SyncClient::CallUntilAnswered(
-    const std::string& method, const google::protobuf::MessageLite& request,
-    google::protobuf::MessageLite& response, std::shared_ptr<Call> first) {
-  const grpc::ByteBuffer bytes = EncodeMessage(request);
-  absl::Time reported = absl::Now();
-  absl::Duration pause = kRetryPause;
-  std::shared_ptr<Call> call = std::move(first);
-  while (!cancelled_) {
-    if (call == nullptr) call = Start(method, bytes);
-    call->done.WaitForNotification();
-    const absl::Status result = call->status;
-    if (result.ok()) return DecodeMessage(call->answer, response);
-    call = nullptr;
-    if (!absl::IsUnavailable(result) && !absl::IsDeadlineExceeded(result)) {
-      return cancelled_ ? absl::CancelledError("the job ended") : result;
-    }
-    if (absl::Now() - reported > kReportEvery) {
-      reported = absl::Now();
-      spdlog::info("waits for ps 0: {}", std::string(result.message()));
-    }
-    absl::SleepFor(pause);
-    pause = std::min(2 * pause, kLongestPause);
-  }
-  return absl::CancelledError("the job ended");
-}
 
 absl::StatusOr<Announcement> SyncClient::Announce(const PassId& pass) {
   v1::AnnounceRequest request;
@@ -67,7 +25,8 @@ absl::StatusOr<Announcement> SyncClient::Announce(const PassId& pass) {
   request.set_pass(pass.number);
   request.set_slot(pass.slot);
   v1::AnnounceResponse response;
-  LOCKSTEP_RETURN_IF_ERROR(CallUntilAnswered(kAnnounce, request, response));
+  LOCKSTEP_RETURN_IF_ERROR(
+      calls_.CallUntilAnswered(kAnnounce, request, response));
   Announcement announcement;
   announcement.attempt = response.attempt();
   if (response.decision() == v1::SELECTED) {
@@ -91,15 +50,16 @@ v1::TakeTokenRequest SyncClient::TokenRequest(const PassId& pass,
 
 void SyncClient::SendTakeToken(const PassId& pass, int64_t attempt) {
   EndWatch();
-  early_wait_ = {pass, attempt,
-                 Start(kTakeToken, EncodeMessage(TokenRequest(pass, attempt)))};
+  early_wait_ = {
+      pass, attempt,
+      calls_.Start(kTakeToken, EncodeMessage(TokenRequest(pass, attempt)))};
 }
 
 absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
                                             int64_t attempt) {
   EndWatch();
   const v1::TakeTokenRequest request = TokenRequest(pass, attempt);
-  std::shared_ptr<Call> call;
+  std::shared_ptr<SmallCalls::Call> call;
   if (early_wait_.has_value() && early_wait_->pass == pass &&
       early_wait_->attempt == attempt) {
     call = std::move(early_wait_->call);
@@ -109,8 +69,8 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
   absl::Time reported = began;
   while (true) {
     v1::TakeTokenResponse response;
-    LOCKSTEP_RETURN_IF_ERROR(
-        CallUntilAnswered(kTakeToken, request, response, std::move(call)));
+    LOCKSTEP_RETURN_IF_ERROR(calls_.CallUntilAnswered(
+        kTakeToken, request, response, std::move(call)));
     call = nullptr;
     switch (response.outcome()) {
       case v1::TOKEN:

@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/notification.h"
 #include "common/wire_codec.h"
 #include "lockstep/v1/sync.pb.h"
 #include "worker/server_channel.h"
+#include "worker/small_calls.h"
 #include "worker/step_client.h"
 
 namespace lockstep {
@@ -24,7 +24,9 @@ namespace lockstep {
 class SyncClient {
  public:
   SyncClient(ServerChannel& channel, const Sender& self)
-      : channel_(channel), self_(self) {}
+      : channel_(channel),
+        self_(self),
+        calls_(channel, /*server=*/0, cancelled_) {}
 
   // As StepClient has them. They wait for the answer through any number of
   // retries.
@@ -44,17 +46,11 @@ class SyncClient {
   void Cancel() { cancelled_ = true; }
 
  private:
-  // One call, on its way or answered.
-  struct Call {
-    absl::Notification done;
-    absl::Status status;
-    grpc::ByteBuffer answer;
-  };
   // A wait for the token after a pass, sent before its gradient.
   struct EarlyWait {
     PassId pass;
     int64_t attempt = 0;
-    std::shared_ptr<Call> call;
+    std::shared_ptr<SmallCalls::Call> call;
   };
   // Outlives this object where its last answer does.
   struct StepWatch {
@@ -68,19 +64,13 @@ class SyncClient {
   void EndWatch();
 
   v1::TakeTokenRequest TokenRequest(const PassId& pass, int64_t attempt) const;
-  std::shared_ptr<Call> Start(const std::string& method,
-                              const grpc::ByteBuffer& request);
-  // Calls an RPC until it answers. The first call may be on its way already.
-  absl::Status CallUntilAnswered(const std::string& method,
-                                 const google::protobuf::MessageLite& request,
-                                 google::protobuf::MessageLite& response,
-                                 std::shared_ptr<Call> first = nullptr);
 
   ServerChannel& channel_;
   const Sender self_;
+  std::atomic<bool> cancelled_ = false;
+  SmallCalls calls_;
   std::optional<EarlyWait> early_wait_;
   std::shared_ptr<StepWatch> watch_;
-  std::atomic<bool> cancelled_ = false;
 };
 
 }  // namespace lockstep

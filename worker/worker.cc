@@ -37,17 +37,19 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<ComputeBackend> backend,
       MakeBackend(options.device, {options.compute_threads}));
-  return std::unique_ptr<Worker>(new Worker(cluster, std::move(servers),
-                                            std::move(chief),
-                                            std::move(backend), clock));
+  return std::unique_ptr<Worker>(
+      new Worker(cluster, std::move(servers), std::move(chief),
+                 std::move(backend), options.shared_memory, clock));
 }
 
 Worker::Worker(const Cluster& cluster, std::vector<std::string> servers,
                ChiefClient::Options chief,
-               std::unique_ptr<ComputeBackend> backend, const Clock& clock)
+               std::unique_ptr<ComputeBackend> backend, bool shared_memory,
+               const Clock& clock)
     : task_(cluster.self()),
       servers_(std::move(servers)),
       backend_(std::move(backend)),
+      shared_memory_(shared_memory),
       meter_(clock),
       chief_([&] {
         chief.progress = [this] { return meter_.Get(); };
@@ -119,7 +121,9 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   int64_t step = 0;
   LOCKSTEP_ASSIGN_OR_RETURN(
       Plan plan, chief_.WaitForPlan(static_cast<int>(servers_.size()), step));
-  ParameterMemory memory(plan.variables);
+  ParameterMemory memory(plan.variables,
+                         shared_memory_ ? ParameterMemory::Gradients::kShared
+                                        : ParameterMemory::Gradients::kPrivate);
   ParameterClient client({servers_,
                           {membership.job_id, task_, membership.incarnation},
                           job.max_part_bytes,

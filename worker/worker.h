@@ -30,6 +30,7 @@ class Worker {
     std::string device = "auto";  // backend of worker/compute
     int compute_threads = 1;      // of the CPU backend; 0: one per core
     std::string expected_job;     // job name to insist on; empty: any
+    bool shared_memory = true;    // with servers of this host
   };
 
   //   kInvalidArgument     no such backend
@@ -52,7 +53,7 @@ class Worker {
  private:
   Worker(const Cluster& cluster, std::vector<std::string> servers,
          ChiefClient::Options chief, std::unique_ptr<ComputeBackend> backend,
-         const Clock& clock);
+         bool shared_memory, const Clock& clock);
 
   // One membership, from registration to whatever ends it.
   absl::Status RunOnce();
@@ -65,6 +66,7 @@ class Worker {
   const TaskId task_;
   const std::vector<std::string> servers_;
   const std::unique_ptr<ComputeBackend> backend_;
+  const bool shared_memory_;
   ProgressMeter meter_;
   ChiefClient chief_;
   std::optional<Dataset> data_;

@@ -102,6 +102,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   parser.app().add_option("--job_name", flags.worker.expected_job,
                           "Refuse a chief that runs a job of another name.");
+  lockstep::AddSharedMemoryFlag(parser, flags.worker.shared_memory);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
   return lockstep::Main(flags);
 }

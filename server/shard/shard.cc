@@ -39,6 +39,14 @@ std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
       std::max(job.replicas_to_aggregate, job.total_num_replicas)});
 }
 
+std::vector<size_t> PartSizes(const ShardState& state) {
+  std::vector<size_t> sizes;
+  for (int part = 0; part < state.num_parts(); ++part) {
+    sizes.push_back(state.part_size(part));
+  }
+  return sizes;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(
@@ -53,7 +61,8 @@ Shard::Shard(const ShardState::Options& options,
     : job_(options.job),
       state_(std::move(state)),
       engine_(MakeEngine(job_, *state_)),
-      gate_(options.task_index == 0 ? MakeGate(job_) : nullptr) {}
+      gate_(options.task_index == 0 ? MakeGate(job_) : nullptr),
+      shared_gradients_(PartSizes(*state_)) {}
 
 absl::Status Shard::CheckWorker(const TaskId& task, int slot) const {
   if (task.type != TaskType::kWorker || task.index >= job_.total_num_replicas) {

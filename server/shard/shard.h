@@ -13,6 +13,7 @@
 #include "common/cluster/task_id.h"
 #include "common/mutex.h"
 #include "server/shard/shard_state.h"
+#include "server/shard/shared_gradients.h"
 #include "server/step/shard_engine.h"
 #include "server/step/step_gate.h"
 
@@ -33,6 +34,8 @@ class Shard {
   const JobConfig& job() const { return job_; }
   ShardState& state() { return *state_; }
   ShardEngine& engine() { return *engine_; }
+  SharedGradients& shared_gradients() { return shared_gradients_; }
+  const SharedGradients& shared_gradients() const { return shared_gradients_; }
   // Null unless this is ps task 0.
   StepGate* gate() { return gate_.get(); }
 
@@ -110,6 +113,7 @@ class Shard {
   const std::unique_ptr<ShardState> state_;
   std::unique_ptr<ShardEngine> engine_;
   std::unique_ptr<StepGate> gate_;
+  SharedGradients shared_gradients_;
 
   std::atomic<int64_t> granted_until_ = 0;
 

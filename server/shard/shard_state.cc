@@ -33,6 +33,20 @@ AllFiniteKernel KernelFor(DType dtype, GradientType type) {
   return dtype == DType::kFloat64 ? AllFiniteDouble : AllFiniteFloat;
 }
 
+absl::StatusOr<std::unique_ptr<WriteCounters>> MakeCounters(
+    const ShardState::Options& options, const VariableStore* store) {
+  if (!options.shared_memory) {
+    return absl::UnavailableError("this server has --shared_memory=off");
+  }
+  if (store == nullptr) {
+    return absl::UnavailableError("this server has no variables");
+  }
+  if (store->in_place()) {
+    return absl::UnavailableError("compatible mode updates in place");
+  }
+  return WriteCounters::Create(2 * static_cast<int>(options.parts.size()));
+}
+
 // Units: `element` counts bytes.
 bool AllFinite(AllFiniteKernel kernel, size_t element, GradientReader reader,
                size_t elements) {
@@ -76,7 +90,8 @@ ShardState::ShardState(const Options& options,
       loans_(LoanBook::Create(2 * static_cast<int>(options.parts.size()),
                               [tell = options.part_returned](int buffer) {
                                 if (tell) tell(buffer / 2);
-                              })) {}
+                              })),
+      counters_(MakeCounters(options, store_.get())) {}
 
 size_t ShardState::part_size(int part) const {
   return parts_[part].count * ElementSize(parts_[part].dtype);
@@ -110,6 +125,7 @@ absl::Status ShardState::Update(int part, int64_t step,
   ApplyInput input;
   {
     MutexLock lock(record_mutex_);
+    if (counters_.ok()) (*counters_)->Begin(NextBuffer(part));
     input = store_->Update(part);
     input.learning_rate = LearningRate(job_.learning_rate, step) *
                           store_->record().learning_rate_scale;
@@ -134,7 +150,23 @@ bool ShardState::ClaimNext(int part) {
 
 LentBytes ShardState::LendNext(int part) {
   MutexLock lock(record_mutex_);
-  return {store_->Next(part, 0), loans_->Lend(NextBuffer(part), store_)};
+  return Lend(NextBuffer(part), store_->Next(part, 0));
+}
+
+LentBytes ShardState::Lend(int buffer,
+                           absl::Span<const std::byte> value) const {
+  LentBytes lent{value, loans_->Lend(buffer, store_)};
+  if (counters_.ok()) {
+    lent.place = {store_->OffsetOf(value), buffer, (*counters_)->Count(buffer)};
+  }
+  return lent;
+}
+
+absl::StatusOr<ShardState::Shared> ShardState::Share() const {
+  if (!counters_.ok()) {
+    return absl::FailedPreconditionError(counters_.status().message());
+  }
+  return Shared{store_->Share(), (*counters_)->file()};
 }
 
 LentBytes ShardState::LendCommitted(int part, int64_t& step) const {
@@ -149,8 +181,7 @@ LentBytes ShardState::LendCommitted(int part, int64_t& step) const {
   }
   MutexLock lock(record_mutex_);
   step = store_->committed_step();
-  return {store_->Committed(part, 0),
-          loans_->Lend(CommittedBuffer(part), store_)};
+  return Lend(CommittedBuffer(part), store_->Committed(part, 0));
 }
 
 absl::Status ShardState::CheckFinite(int part,

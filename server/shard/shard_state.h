@@ -12,6 +12,8 @@
 #include "absl/types/span.h"
 #include "common/job/job_config.h"
 #include "common/mutex.h"
+#include "common/shared_memory.h"
+#include "common/write_counters.h"
 #include "server/optimizer/optimizer.h"
 #include "server/shard/loan_book.h"
 #include "server/state/variable_store.h"
@@ -24,7 +26,8 @@ namespace lockstep {
 // held while its tensors are read or written, and one for the step record.
 //
 // Values of committed and of prepared steps are lent in place, where there are
-// two buffers of each.
+// two buffers of each. Processes of the same host may copy them out by
+// themselves; counters of writes tell them whether they were too slow.
 //
 // Threads: safe to share. Locks are taken in this order: part, then record.
 // Units:   sizes count bytes; tensor 0 is a value, tensor k its k-th slot.
@@ -38,6 +41,7 @@ class ShardState final : public PartUpdater {
     std::string state_dir;
     std::vector<VariableSpec> variables;  // of the whole model
     std::vector<PartSpec> parts;          // of this server; may be none
+    bool shared_memory = true;            // let workers read values in place
     // As LoanBook::OnReturned, with the part.
     std::function<void(int part)> part_returned;
   };
@@ -84,6 +88,15 @@ class ShardState final : public PartUpdater {
   LentBytes LendCommitted(int part, int64_t& step) const
       ABSL_LOCKS_EXCLUDED(record_mutex_);
 
+  // What a process of this host needs to copy out what LentBytes::place says.
+  struct Shared {
+    SharedFile values;
+    SharedFile counters;
+  };
+  //   kFailedPrecondition  updates are made in place, there is no part, or
+  //                        sharing is turned off or not possible; says which
+  absl::StatusOr<Shared> Share() const;
+
   // Of a committed tensor of a part. Returns the step it is of.
   //
   //   kInvalidArgument  unknown part or tensor, or `out` of another length
@@ -109,7 +122,8 @@ class ShardState final : public PartUpdater {
  private:
   ShardState(const Options& options, std::shared_ptr<VariableStore> store);
 
-  // Which of LoanBook's buffers is the part's next or committed one.
+  LentBytes Lend(int buffer, absl::Span<const std::byte> value) const;
+  // Which of the buffers of values is the part's next or committed one.
   int NextBuffer(int part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(record_mutex_);
   int CommittedBuffer(int part) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(record_mutex_);
@@ -123,7 +137,9 @@ class ShardState final : public PartUpdater {
   mutable Mutex record_mutex_;
   // Null when the server has no part. Tensors are guarded by part_mutexes_.
   const std::shared_ptr<VariableStore> store_;
-  const std::shared_ptr<LoanBook> loans_;  // of values: buffers 2p and 2p + 1
+  // The buffers of values of part p are 2p and 2p + 1.
+  const std::shared_ptr<LoanBook> loans_;
+  const absl::StatusOr<std::unique_ptr<WriteCounters>> counters_;
 };
 
 }  // namespace lockstep

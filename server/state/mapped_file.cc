@@ -97,6 +97,12 @@ absl::Status MappedFile::Publish() {
   return absl::OkStatus();
 }
 
+SharedFile MappedFile::Share(size_t proof_size) const {
+  return {
+      getpid(), fd_, bytes_.size(),
+      std::string(reinterpret_cast<const char*>(bytes_.data()), proof_size)};
+}
+
 absl::Status MappedFile::Lock() {
   if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
   if (errno != EWOULDBLOCK) return PosixError(errno, "lock", path_);

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/shared_memory.h"
 
 namespace lockstep {
 
@@ -57,6 +58,10 @@ class MappedFile {
   absl::Status Publish();
 
   absl::Span<std::byte> bytes() const { return bytes_; }
+
+  // For processes that shall read the file while this one has it open. The
+  // proof are its first `proof_size` bytes, which must not change.
+  SharedFile Share(size_t proof_size) const;
 
  private:
   MappedFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}

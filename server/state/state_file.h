@@ -60,6 +60,8 @@ class StateFile {
   // The whole file; a StateLayout says what is where.
   absl::Span<std::byte> bytes() const { return file_->bytes(); }
   const std::string& path() const { return path_; }
+  // For processes that shall read it too; the header is the proof.
+  SharedFile Share() const { return file_->Share(StateHeader::kSize); }
 
   // The newest step record.
   const StepRecord& record() const { return record_; }

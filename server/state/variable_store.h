@@ -92,6 +92,13 @@ class VariableStore {
   // Where the next step's value or slot goes; in place, the committed one.
   absl::Span<std::byte> Next(size_t part, size_t tensor);
 
+  // For processes of this host that read values in place, and where one of
+  // the two above is in that file.
+  SharedFile Share() const { return file_->Share(); }
+  uint64_t OffsetOf(absl::Span<const std::byte> tensor) const {
+    return tensor.data() - file_->bytes().data();
+  }
+
   // An update of the part with everything filled in but the learning rate
   // (record().learning_rate_scale included), gradients and divisor.
   ApplyInput Update(size_t part);

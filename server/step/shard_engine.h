@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/shared_memory.h"
 #include "server/optimizer/gradient_slices.h"
 #include "server/step/step_gate.h"
 
@@ -25,6 +26,9 @@ struct PartGradient {
 struct LentBytes {
   absl::Span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
+  // Where others on this host find it; of no meaning unless the state's memory
+  // is shared. Nobody waits for them: the owner need not live that long.
+  SharedPlace place = {};
 };
 
 // What became of one part of a push.

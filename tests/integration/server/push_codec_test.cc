@@ -181,5 +181,23 @@ TEST_F(PushCodecTest, ValuesFollowTheHeaderInOrderAndAreLetGoOnceSent) {
   EXPECT_EQ(large.use_count(), 1);
 }
 
+TEST_F(PushCodecTest, SharedValuesAreNamedAndNotKept) {
+  auto owner = std::make_shared<std::string>("value");
+  PushAnswer answer;
+  answer.values = {{{}, owner, {4096, 1, 7}}, {{}, owner, {8192, 3, 9}}};
+
+  const grpc::ByteBuffer buffer =
+      EncodePushAnswer(std::move(answer), /*shared=*/true);
+  v1::PushResponse response;
+  ASSERT_OK(DecodeMessage(buffer, response));
+
+  EXPECT_EQ(owner.use_count(), 1);
+  EXPECT_EQ(response.payload(), "");
+  ASSERT_EQ(response.header().values_size(), 2);
+  EXPECT_EQ(response.header().values(0).offset(), 4096u);
+  EXPECT_EQ(response.header().values(1).counter(), 3u);
+  EXPECT_EQ(response.header().values(1).writes(), 9u);
+}
+
 }  // namespace
 }  // namespace lockstep::testing

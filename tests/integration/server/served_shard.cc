@@ -52,8 +52,7 @@ ServedShard::ServedShard(int task_index, SyncMode mode)
       "127.0.0.1:0", {&parameter_service_, &sync_service_, &control_service_});
   EXPECT_OK(server);
   server_ = *std::move(server);
-  address_ = absl::StrCat("127.0.0.1:", server_->port());
-  channel_ = MakeChannel(address_);
+  channel_ = MakeChannel(address());
   parameter_stub_ = v1::ParameterService::NewStub(channel_);
   sync_stub_ = v1::SyncService::NewStub(channel_);
   control_stub_ = v1::ShardControlService::NewStub(channel_);
@@ -64,6 +63,10 @@ ServedShard::~ServedShard() {
   parameter_service_.CancelAll(gone);
   sync_service_.CancelAll(gone);
   control_service_.CancelAll(gone);
+}
+
+std::string ServedShard::address() const {
+  return absl::StrCat("127.0.0.1:", server_->port());
 }
 
 void ServedShard::Create() {
@@ -211,6 +214,10 @@ void ServedShard::Step(int64_t step, float gradient) {
   ASSERT_EQ(announced->decision(), v1::SELECTED);
   ASSERT_OK(Call(parameters(), &v1::ParameterService::Stub::Push,
                  PushRequest(step, announced->attempt(), gradient)));
+  FinishStep(step);
+}
+
+void ServedShard::FinishStep(int64_t step) {
   auto taken = Call(control(), &v1::ShardControlService::Stub::TakeAndApply,
                     TakeRequest(step));
   ASSERT_OK(taken);

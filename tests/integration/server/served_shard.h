@@ -37,8 +37,8 @@ class ServedShard {
   void Open();
 
   ShardHost& host() { return host_; }
-  const std::string& address() const { return address_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  std::string address() const;
   v1::ParameterService::Stub& parameters() { return *parameter_stub_; }
   v1::SyncService::Stub& sync() { return *sync_stub_; }
   v1::ShardControlService::Stub& control() { return *control_stub_; }
@@ -68,6 +68,8 @@ class ServedShard {
 
   // One whole step by worker 0.
   void Step(int64_t step, float gradient);
+  // The chief's half of it: waits for the gradients, and commits.
+  void FinishStep(int64_t step);
 
  private:
   const SyncMode mode_;
@@ -77,7 +79,6 @@ class ServedShard {
   SyncService sync_service_;
   ShardControlService control_service_;
   std::unique_ptr<GrpcServer> server_;
-  std::string address_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::ParameterService::Stub> parameter_stub_;
   std::unique_ptr<v1::SyncService::Stub> sync_stub_;

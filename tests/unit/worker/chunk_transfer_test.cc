@@ -6,6 +6,8 @@
 #include <numeric>
 #include <set>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -67,6 +69,29 @@ TEST(ChunkTransferTest, NeverMoreThanTheWindowInFlight) {
   EXPECT_THAT(status, IsOk());
   EXPECT_EQ(threads.size(), 50u);
   EXPECT_LE(most, 2);
+}
+
+TEST(ChunkTransferTest, ServerWithoutAWindowGetsAllCallsAtOnce) {
+  ChunkTransfer::Options options = Fast(2);
+  options.without_window = {false, true};
+  std::vector<int> started(3);
+  std::vector<ChunkTransfer::Report> reports;
+  ChunkTransfer transfer(options, {{}, {}, {}},
+                         [&](int server, size_t, ChunkTransfer::Report done) {
+                           ++started[server];
+                           reports.push_back(std::move(done));
+                         });
+
+  for (size_t chunk = 0; chunk < 10; ++chunk) {
+    for (int server = 0; server < 3; ++server) transfer.Add(server, chunk);
+  }
+
+  EXPECT_EQ(started, (std::vector<int>{2, 10, 2}));
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const ChunkTransfer::Report report = reports[i];
+    report(absl::OkStatus());
+  }
+  EXPECT_THAT(transfer.Run(), IsOk());
 }
 
 TEST(ChunkTransferTest, UnavailableServerIsAskedAgain) {

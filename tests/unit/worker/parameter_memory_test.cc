@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
 
 namespace lockstep {
 namespace {
@@ -40,6 +41,35 @@ TEST(ParameterMemoryTest, VariablesDoNotOverlap) {
     for (std::byte b : memory.value(i)) EXPECT_EQ(int(b), int(i) + 1);
     for (std::byte b : memory.gradient(i)) EXPECT_EQ(int(b), int(i) + 11);
   }
+}
+
+TEST(ParameterMemoryTest, SharedGradientsAreWhereTheOffsetsSay) {
+  const ParameterMemory memory(kVariables, ParameterMemory::Gradients::kShared);
+  ASSERT_NE(memory.shared_gradients(), nullptr);
+  auto peer = PeerMemory::Open(memory.shared_gradients()->file(),
+                               PeerMemory::Require::kSealed);
+  ASSERT_OK(peer);
+
+  for (size_t i = 0; i < kVariables.size(); ++i) {
+    std::memset(memory.gradient(i).data(), static_cast<int>(i) + 1,
+                memory.gradient(i).size());
+  }
+
+  for (size_t i = 0; i < kVariables.size(); ++i) {
+    const size_t size = memory.gradient(i).size();
+    ASSERT_TRUE((*peer)->Holds(memory.shared_offset(i), size));
+    EXPECT_EQ(std::memcmp((*peer)->bytes().data() + memory.shared_offset(i),
+                          memory.gradient(i).data(), size),
+              0);
+  }
+}
+
+TEST(ParameterMemoryTest, PrivateGradientsAreNotShared) {
+  const ParameterMemory memory(kVariables,
+                               ParameterMemory::Gradients::kPrivate);
+
+  EXPECT_EQ(memory.shared_gradients(), nullptr);
+  EXPECT_EQ(memory.gradient(1).size(), 32u);
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#include "server/shard/shared_gradients.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+
+absl::Status SharedGradients::CheckOffsets(
+    const PeerMemory& memory, const std::vector<uint64_t>& offsets) const {
+  if (offsets.size() != part_sizes_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("offsets: ", offsets.size(), " given for ",
+                     part_sizes_.size(), " parts"));
+  }
+  for (size_t part = 0; part < offsets.size(); ++part) {
+    if (memory.Holds(offsets[part], part_sizes_[part])) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "offsets[", part, "] is ", offsets[part], "; the part has ",
+        part_sizes_[part], " bytes, the memory ", memory.bytes().size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SharedGradients::Add(int worker, uint64_t incarnation,
+                                  std::shared_ptr<const PeerMemory> memory,
+                                  std::vector<uint64_t> offsets) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOffsets(*memory, offsets));
+  MutexLock lock(mutex_);
+  Entry& entry = workers_[worker];
+  if (entry.incarnation > incarnation) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", worker, " with incarnation ", incarnation,
+                     " has been replaced by ", entry.incarnation));
+  }
+  entry = {incarnation, std::move(memory), std::move(offsets)};
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<PartGradient>> SharedGradients::Find(
+    int worker, uint64_t incarnation, int first_part, int num_parts) const {
+  MutexLock lock(mutex_);
+  auto found = workers_.find(worker);
+  if (found == workers_.end() || found->second.incarnation != incarnation) {
+    return absl::NotFoundError(
+        absl::StrCat("worker ", worker, " with incarnation ", incarnation,
+                     " shares no memory with this server"));
+  }
+  const Entry& entry = found->second;
+  std::vector<PartGradient> gradients;
+  for (int part = first_part; part < first_part + num_parts; ++part) {
+    const std::byte* bytes = entry.memory->bytes().data() + entry.offsets[part];
+    gradients.push_back({{{bytes, part_sizes_[part]}}, entry.memory});
+  }
+  return gradients;
+}
+
+void SharedGradients::Remove(int worker, uint64_t incarnation) {
+  MutexLock lock(mutex_);
+  auto found = workers_.find(worker);
+  if (found == workers_.end() || found->second.incarnation > incarnation) {
+    return;
+  }
+  workers_.erase(found);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,73 @@
+#ifndef LOCKSTEP_SERVER_SHARD_SHARED_GRADIENTS_H_
+#define LOCKSTEP_SERVER_SHARD_SHARED_GRADIENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/mutex.h"
+#include "common/shared_memory.h"
+#include "server/step/shard_engine.h"
+
+namespace lockstep {
+
+// SharedGradients is the gradient memory of those workers that run on this
+// host: their pushes carry no bytes.
+//
+// A worker changes its gradients when all its pushes have been answered, not
+// before. One that does spoils its own gradient, and nothing else.
+//
+// Threads: safe to share. Gradients that were handed out stay readable,
+//          whatever becomes of the worker.
+class SharedGradients {
+ public:
+  // `part_sizes` count bytes, of each part of this server.
+  explicit SharedGradients(std::vector<size_t> part_sizes)
+      : part_sizes_(std::move(part_sizes)) {}
+
+  // From now on the gradient of part p lies in `memory` at offsets[p]. What an
+  // older incarnation of the worker shared is let go.
+  //
+  //   kInvalidArgument     not one offset per part, or a part that is not all
+  //                        in the memory
+  //   kFailedPrecondition  a newer incarnation has shared its memory
+  absl::Status Add(int worker, uint64_t incarnation,
+                   std::shared_ptr<const PeerMemory> memory,
+                   std::vector<uint64_t> offsets) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The gradients of existing parts.
+  //
+  //   kNotFound  the worker shares no memory with this process
+  absl::StatusOr<std::vector<PartGradient>> Find(int worker,
+                                                 uint64_t incarnation,
+                                                 int first_part,
+                                                 int num_parts) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Lets go what this incarnation of the worker, or an older one, shared.
+  void Remove(int worker, uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Entry {
+    uint64_t incarnation = 0;
+    std::shared_ptr<const PeerMemory> memory;
+    std::vector<uint64_t> offsets;
+  };
+
+  absl::Status CheckOffsets(const PeerMemory& memory,
+                            const std::vector<uint64_t>& offsets) const;
+
+  const std::vector<size_t> part_sizes_;
+
+  mutable Mutex mutex_;
+  std::map<int, Entry> workers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_SHARD_SHARED_GRADIENTS_H_

@@ -1,0 +1,59 @@
+#include "worker/small_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "common/grpc_tensor_codec.h"
+#include "common/log.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Seconds(1);
+constexpr absl::Duration kReportEvery = absl::Seconds(5);
+
+}  // namespace
+
+std::shared_ptr<SmallCalls::Call> SmallCalls::Start(
+    const std::string& method, const grpc::ByteBuffer& request) {
+  auto call = std::make_shared<Call>();
+  channel_.Call(method, request, kCallDeadline,
+                [call](absl::Status status, grpc::ByteBuffer answer) {
+                  call->status = std::move(status);
+                  call->answer = std::move(answer);
+                  call->done.Notify();
+                });
+  return call;
+}
+
+absl::Status SmallCalls::CallUntilAnswered(
+    const std::string& method, const google::protobuf::MessageLite& request,
+    google::protobuf::MessageLite& response, std::shared_ptr<Call> first) {
+  const grpc::ByteBuffer bytes = EncodeMessage(request);
+  absl::Time reported = absl::Now();
+  absl::Duration pause = kRetryPause;
+  std::shared_ptr<Call> call = std::move(first);
+  while (!cancelled_) {
+    if (call == nullptr) call = Start(method, bytes);
+    call->done.WaitForNotification();
+    const absl::Status result = call->status;
+    if (result.ok()) return DecodeMessage(call->answer, response);
+    call = nullptr;
+    if (!absl::IsUnavailable(result) && !absl::IsDeadlineExceeded(result)) {
+      return cancelled_ ? absl::CancelledError("the job ended") : result;
+    }
+    if (absl::Now() - reported > kReportEvery) {
+      reported = absl::Now();
+      spdlog::info("waits for ps {}: {}", server_,
+                   std::string(result.message()));
+    }
+    absl::SleepFor(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+  return absl::CancelledError("the job ended");
+}
+
+}  // namespace lockstep
