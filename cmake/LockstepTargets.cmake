@@ -78,6 +78,11 @@ function(lockstep_add_test name)
   target_link_libraries(${name} PRIVATE
     ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   _lockstep_configure(${name})
+  # Most tests take longer to optimise than to run; those that compute much are
+  # in the other tiers.
+  if(ARG_LABELS MATCHES "unit|integration|e2e")
+    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-O0>)
+  endif()
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -54,6 +55,9 @@ class SyncClient {
   };
   // Outlives this object where its last answer does.
   struct StepWatch {
+    StepWatch(ServerChannel& to, grpc::ByteBuffer what)
+        : channel(to), request(std::move(what)) {}
+
     ServerChannel& channel;
     const grpc::ByteBuffer request;
     std::atomic<bool> ended = false;

@@ -112,6 +112,10 @@ absl::Status CheckModel(const ModelConfig& model) {
     return absl::InvalidArgumentError(
         "model.kind is empty; name a model, such as \"mlp\"");
   }
+  if (!IsUtf8(model.kind)) {
+    return absl::InvalidArgumentError(
+        "model.kind is no UTF-8; name a model, such as \"mlp\"");
+  }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckUnits("model.hidden_units", model.hidden_units));
   LOCKSTEP_RETURN_IF_ERROR(

@@ -82,7 +82,9 @@ class UpdatedModel {
       slices.push_back({gradient.bytes().data() + offset, size});
     }
     std::vector<GradientSlices> gradients;
-    for (const ByteSlice& slice : slices) gradients.push_back({&slice, 1});
+    for (const ByteSlice& slice : slices) {
+      gradients.push_back({absl::MakeConstSpan(&slice, 1)});
+    }
     ApplyInput input;
     input.learning_rate = 0.01;
     input.powers = InitialAdamPowers(optimizer_.config());

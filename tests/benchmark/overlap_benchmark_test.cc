@@ -75,6 +75,7 @@ TEST(OverlapScheduleTest, ReportComparesWithTheSlowerOfBoth) {
   EXPECT_DOUBLE_EQ(even.at("serial_ratio"), 2);
   EXPECT_DOUBLE_EQ(even.at("shortest_ratio"), 1.5);
   EXPECT_DOUBLE_EQ(heavy.at("ratio"), 1.2);
+  EXPECT_DOUBLE_EQ(heavy.at("fastest_ratio"), 1.2);
   EXPECT_DOUBLE_EQ(heavy.at("compute_ms"), 30);
   EXPECT_DOUBLE_EQ(heavy.at("transfer_ms"), 10);
 }

@@ -157,6 +157,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BadCase{[](JobConfig& job) { job.model.kind.clear(); },
                 "model.kind is empty"},
+        BadCase{[](JobConfig& job) { job.model.kind = "\xC7nn"; },
+                "model.kind is no UTF-8"},
         BadCase{[](JobConfig& job) {
                   job.model.hidden_units = {8, 0};
                 },

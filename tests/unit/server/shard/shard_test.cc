@@ -1,11 +1,13 @@
 #include "server/shard/shard.h"
 
 #include <atomic>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/event_queue.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -189,6 +191,8 @@ TEST_F(ShardTest, PullOfUnknownPartsIsRefused) {
 }
 
 TEST_F(ShardTest, PullNeverMixesSteps) {
+  EventQueue<int> returned;  // parts that updates wait for
+  options_.part_returned = [&](int part) { returned.Push(part); };
   auto shard = CreateActive();
   std::atomic<bool> done = false;
   std::thread puller([&] {
@@ -199,7 +203,16 @@ TEST_F(ShardTest, PullNeverMixesSteps) {
     }
   });
 
-  for (int64_t step = 0; step < 200; ++step) MakeStep(*shard, step);
+  for (int64_t step = 0; step < 200; ++step) {
+    ASSERT_OK(shard->engine().Take(1, step));
+    PushBoth(*shard, step, 1, 1);
+    while (!shard->engine().CheckCommit(step + 1, 1).ok()) {
+      const std::optional<int> part = returned.PopFor(absl::Seconds(10));
+      ASSERT_TRUE(part.has_value()) << "the reader's part never came back";
+      shard->engine().PartReturned(*part);
+    }
+    ASSERT_OK(shard->engine().Commit(step + 1, 1));
+  }
   done = true;
   puller.join();
 }
