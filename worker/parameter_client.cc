@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/shared_memory_codec.h"
 #include "common/status_macros.h"
-#include "worker/small_calls.h"
+#include "worker/call_client.h"
 
 namespace lockstep {
 namespace {
@@ -139,7 +139,7 @@ absl::StatusOr<SharedValues> ParameterClient::OpenSharedMemoryOf(int server) {
     }
   }
   v1::OpenSharedMemoryResponse response;
-  SmallCalls calls(*channels_[server], server, cancelled_);
+  CallClient calls(*channels_[server], server, cancelled_);
   LOCKSTEP_RETURN_IF_ERROR(calls.CallUntilAnswered(kOpen, request, response));
   return SharedValues::Open(FromProto(response.values()),
                             FromProto(response.counters()));

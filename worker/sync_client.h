@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "common/wire_codec.h"
 #include "lockstep/v1/sync.pb.h"
+#include "worker/call_client.h"
 #include "worker/server_channel.h"
-#include "worker/small_calls.h"
 #include "worker/step_client.h"
 
 namespace lockstep {
@@ -51,7 +51,7 @@ class SyncClient {
   struct EarlyWait {
     PassId pass;
     int64_t attempt = 0;
-    std::shared_ptr<SmallCalls::Call> call;
+    std::shared_ptr<CallClient::Call> call;
   };
   // Outlives this object where its last answer does.
   struct StepWatch {
@@ -72,7 +72,7 @@ class SyncClient {
   ServerChannel& channel_;
   const Sender self_;
   std::atomic<bool> cancelled_ = false;
-  SmallCalls calls_;
+  CallClient calls_;
   std::optional<EarlyWait> early_wait_;
   std::shared_ptr<StepWatch> watch_;
 };

@@ -1,4 +1,4 @@
-#include "worker/small_calls.h"
+#include "worker/call_client.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +17,7 @@ constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 }  // namespace
 
-std::shared_ptr<SmallCalls::Call> SmallCalls::Start(
+std::shared_ptr<CallClient::Call> CallClient::Start(
     const std::string& method, const grpc::ByteBuffer& request) {
   auto call = std::make_shared<Call>();
   channel_.Call(method, request, kCallDeadline,
@@ -29,7 +29,7 @@ std::shared_ptr<SmallCalls::Call> SmallCalls::Start(
   return call;
 }
 
-absl::Status SmallCalls::CallUntilAnswered(
+absl::Status CallClient::CallUntilAnswered(
     const std::string& method, const google::protobuf::MessageLite& request,
     google::protobuf::MessageLite& response, std::shared_ptr<Call> first) {
   const grpc::ByteBuffer bytes = EncodeMessage(request);

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_SMALL_CALLS_H_
-#define LOCKSTEP_WORKER_SMALL_CALLS_H_
+#ifndef LOCKSTEP_WORKER_CALL_CLIENT_H_
+#define LOCKSTEP_WORKER_CALL_CLIENT_H_
 
 #include <atomic>
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace lockstep {
 
-// SmallCalls makes calls without tensors to one server, and repeats those that
+// CallClient makes calls without tensors to one server, and repeats those that
 // fail for a passing reason.
 //
 // Threads: one thread calls.
 // Borrows: the channel, until calls in flight have ended, and the flag.
-class SmallCalls {
+class CallClient {
  public:
   // One call, on its way or answered.
   struct Call {
@@ -28,7 +28,7 @@ class SmallCalls {
 
   // `server` is the index of the ps task; `cancelled` becomes true, in any
   // thread, before the channel is cancelled.
-  SmallCalls(ServerChannel& channel, int server,
+  CallClient(ServerChannel& channel, int server,
              const std::atomic<bool>& cancelled)
       : channel_(channel), server_(server), cancelled_(cancelled) {}
 
@@ -54,4 +54,4 @@ class SmallCalls {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_WORKER_SMALL_CALLS_H_
+#endif  // LOCKSTEP_WORKER_CALL_CLIENT_H_
