@@ -128,7 +128,9 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
   return {{"chief", {1, {ProgramPath("chief"), {"--job", places.job_file}}}},
           {"ps",
            {candidate.servers,
-            {ProgramPath("ps_server"), {"--state_dir", places.state_dir}}}},
+            {ProgramPath("ps_server"),
+             {"--state_dir", places.state_dir, "--shared_memory",
+              candidate.shared_memory ? "auto" : "off"}}}},
           {"worker", {candidate.workers, std::move(worker)}}};
 }
 
@@ -187,6 +189,7 @@ std::string Describe(const Candidate& candidate) {
   if (candidate.servers > 1) {
     absl::StrAppend(&text, ", ", candidate.servers, " servers");
   }
+  if (candidate.shared_memory) absl::StrAppend(&text, ", shared memory");
   if (!candidate.job_text.empty()) {
     absl::StrAppend(&text, ", ", candidate.job_text);
   }

@@ -25,13 +25,14 @@ struct Candidate {
   bool huge_page_heap = false;  // glibc's heap in huge pages, in all processes
 
   // Of lockstep.
-  int aggregate = 0;         // A; 0: all workers. Fewer compute equal gradients
-  bool compatible = false;   // mode
-  int initial_tokens = -1;   // compatible mode; -1: the default
-  std::string job_text;      // further lines of the job file
-  int64_t compute_ms = 0;    // what a gradient takes to compute
-  double slow_factor = 1;    // by how much longer for the last worker
-  bool last_absent = false;  // the last worker is never started
+  int aggregate = 0;        // A; 0: all workers. Fewer compute equal gradients
+  bool compatible = false;  // mode
+  int initial_tokens = -1;  // compatible mode; -1: the default
+  std::string job_text;     // further lines of the job file
+  bool shared_memory = false;  // between workers and servers
+  int64_t compute_ms = 0;      // what a gradient takes to compute
+  double slow_factor = 1;      // by how much longer for the last worker
+  bool last_absent = false;    // the last worker is never started
 
   bool operator==(const Candidate&) const = default;
 };

@@ -37,6 +37,7 @@ void AddCandidate(const Measured& measured, Json& line) {
     line["replicas_to_aggregate"] = candidate.aggregate;
   }
   if (!candidate.job_text.empty()) line["job"] = candidate.job_text;
+  if (candidate.shared_memory) line["shared_memory"] = true;
 }
 
 void AddTimes(const Measured& measured, const Measured* tcp, Json& line) {
