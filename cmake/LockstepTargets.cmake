@@ -34,6 +34,10 @@ function(_lockstep_configure target)
       -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE -fsanitize=${LOCKSTEP_SANITIZE})
   endif()
+endfunction()
+
+# Lets a fuzzer see which branches of the target its inputs reach.
+function(_lockstep_trace_branches target)
   if(LOCKSTEP_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
@@ -50,6 +54,7 @@ function(lockstep_add_library name)
     target_sources(${target} PUBLIC FILE_SET HEADERS
                    BASE_DIRS ${LOCKSTEP_ROOT} FILES ${ARG_HDRS})
     _lockstep_configure(${target})
+    _lockstep_trace_branches(${target})
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE ${ARG_DEPS})
@@ -78,10 +83,10 @@ function(lockstep_add_test name)
   target_link_libraries(${name} PRIVATE
     ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   _lockstep_configure(${name})
-  # Most tests take longer to optimise than to run; those that compute much are
-  # in the other tiers.
+  # Most tests take longer to optimise than to run, above all where sanitizers
+  # check each access; those that compute much are in the other tiers.
   if(ARG_LABELS MATCHES "unit|integration|e2e")
-    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-O0>)
+    target_compile_options(${name} PRIVATE -O0)
   endif()
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
@@ -112,6 +117,7 @@ function(lockstep_add_fuzz_target name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   _lockstep_configure(${name})
+  _lockstep_trace_branches(${name})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set(scratch ${PROJECT_BINARY_DIR}/fuzz/${name})
   file(MAKE_DIRECTORY ${scratch})
