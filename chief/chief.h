@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/checkpoint_policy.h"
+#include "chief/chief_metrics.h"
 #include "chief/coordinator_service.h"
 #include "chief/job_board.h"
 #include "chief/membership_table.h"
@@ -34,7 +35,7 @@ namespace lockstep {
 // events. What can be decided without talking is in SyncLoop,
 // MembershipTable, JobBoard and CheckpointPolicy.
 //
-// Threads: service() and RequestStop() may be used from any thread.
+// Threads: service(), Metrics() and RequestStop() may be used from any thread.
 class Chief {
  public:
   // Checks that the job fits the cluster, and fills in the replicas.
@@ -49,6 +50,11 @@ class Chief {
 
   // To be served while Run() runs.
   CoordinatorService& service() { return *service_; }
+
+  // As ChiefMetrics() has them, of now.
+  std::vector<Metric> Metrics() const {
+    return ChiefMetrics(board_.Get(clock_.Now()), members_.Members());
+  }
 
   // Ends the job after the step at hand, with a checkpoint.
   void RequestStop(const std::string& reason);

@@ -24,6 +24,9 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
   absl::StatusOr<std::unique_ptr<GrpcServer>> server =
       GrpcServer::Start(*address, {&(*chief)->service()});
   if (!server.ok()) return Refuse(server.status());
+  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
+      ServeMetrics(flags, [&] { return (*chief)->Metrics(); });
+  if (!metrics.ok()) return Refuse(metrics.status());
   signals.SetHandler(
       [&](const std::string& reason) { (*chief)->RequestStop(reason); });
   const absl::Status status = (*chief)->Run();

@@ -12,6 +12,7 @@
 #include "common/cluster/tf_config_loader.h"
 #include "common/job/job_config_codec.h"
 #include "common/log.h"
+#include "common/process_metrics.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -26,6 +27,10 @@ void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
                   "Least severe lines to log: trace, debug, info, warning or "
                   "error.")
       ->capture_default_str();
+  parser.app().add_option(
+      "--metrics_address", flags.metrics_address,
+      "Serve metrics for Prometheus at http://HOST:PORT/metrics, given as "
+      "HOST:PORT; port 0 takes a free one and says which in the log.");
   parser.app().add_flag("--exit_with_parent", flags.exit_with_parent,
                         "End when the process that started this one ends.");
 }
@@ -85,6 +90,27 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
     spdlog::warn("{}", warning);
   }
   return cluster;
+}
+
+absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
+    const CommonFlags& flags, MetricsServer::Source source) {
+  if (flags.metrics_address.empty()) return nullptr;
+  auto all = [source = std::move(source)] {
+    std::vector<Metric> metrics = source();
+    for (Metric& metric : ProcessMetrics()) {
+      metrics.push_back(std::move(metric));
+    }
+    return metrics;
+  };
+  absl::StatusOr<std::unique_ptr<MetricsServer>> server =
+      MetricsServer::Start(flags.metrics_address, std::move(all));
+  if (!server.ok()) {
+    return absl::Status(
+        server.status().code(),
+        absl::StrCat("--metrics_address: ", server.status().message()));
+  }
+  spdlog::info("metrics on port {}", (*server)->port());
+  return server;
 }
 
 int Refuse(const absl::Status& status) {

@@ -2,6 +2,7 @@
 #define LOCKSTEP_COMMON_MAIN_SUPPORT_H_
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "common/cluster/task_id.h"
 #include "common/flags/flag_parser.h"
 #include "common/job/job_config.h"
+#include "common/metrics_server.h"
 #include "common/mutex.h"
 #include "common/process.h"
 
@@ -22,6 +24,7 @@ namespace lockstep {
 struct CommonFlags {
   std::string tf_config;  // file; empty: the environment variable TF_CONFIG
   std::string log_level = "info";
+  std::string metrics_address;  // host:port; empty: no metrics are served
   bool exit_with_parent = false;
 };
 void AddCommonFlags(FlagParser& parser, CommonFlags& flags);
@@ -49,6 +52,11 @@ absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags);
 absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
                                      const std::vector<TaskType>& allowed,
                                      const std::string& program);
+
+// Serves what `source` says, and what the process uses, at --metrics_address;
+// null without that flag. Errors as MetricsServer::Start().
+absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
+    const CommonFlags& flags, MetricsServer::Source source);
 
 // Prints why the process cannot start; returns the exit code for that.
 int Refuse(const absl::Status& status);

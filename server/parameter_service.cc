@@ -56,6 +56,7 @@ void ParameterService::Finish(std::vector<PushAnswer> answers) {
     if (!call.has_value()) continue;
     const absl::Status status = answer.status;
     if (status.ok()) {
+      tally_.Count(answer);
       *call->response = EncodePushAnswer(std::move(answer), call->shared);
     }
     call->reactor->Finish(ToGrpcStatus(status));

@@ -8,6 +8,7 @@
 #include "common/grpc_tensor_codec.h"
 #include "lockstep/v1/parameter.grpc.pb.h"
 #include "server/pending_calls_service.h"
+#include "server/push_tally.h"
 #include "server/shard_host.h"
 
 namespace lockstep {
@@ -47,6 +48,8 @@ class ParameterService final
   // Answers pushes that are decided.
   void Finish(std::vector<PushAnswer> answers);
 
+  const PushTally& tally() const { return tally_; }
+
   // Ends the pushes that wait, because this process ends.
   void CancelAll(const absl::Status& why);
 
@@ -62,6 +65,7 @@ class ParameterService final
   const Clock& clock_;
   Ready ready_;
   PendingCalls<grpc::ByteBuffer> pushes_;
+  PushTally tally_;
 };
 
 }  // namespace lockstep

@@ -103,6 +103,25 @@ absl::Status PsServer::Run() {
   return end;
 }
 
+std::vector<Metric> PsServer::Metrics() const {
+  std::vector<Metric> metrics = parameters_.tally().Metrics();
+  absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
+  if (!shard.ok()) return metrics;
+  const int parts = (*shard)->state().num_parts();
+  double bytes = 0;
+  for (int part = 0; part < parts; ++part) {
+    bytes += static_cast<double>((*shard)->PartSize(part));
+  }
+  const auto gauge = [&](const char* name, const char* help, double value) {
+    metrics.push_back({name, help, Metric::Kind::kGauge, value});
+  };
+  gauge("lockstep_server_step", "Step that is committed here.",
+        static_cast<double>((*shard)->engine().step()));
+  gauge("lockstep_server_parts", "Parts of variables held.", parts);
+  gauge("lockstep_server_value_bytes", "Of those, without slots.", bytes);
+  return metrics;
+}
+
 void PsServer::RequestStop(const std::string& reason) {
   chief_.AskToStop(reason);
   stop_ = true;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,6 +14,7 @@
 #include "common/cluster/cluster.h"
 #include "common/event_queue.h"
 #include "common/grpc_server.h"
+#include "common/metrics.h"
 #include "server/parameter_service.h"
 #include "server/shard_control_service.h"
 #include "server/shard_host.h"
@@ -22,7 +24,7 @@ namespace lockstep {
 
 // PsServer is one ps task, from registration to the end of the job.
 //
-// Threads: RequestStop() may be called from any thread.
+// Threads: RequestStop() and Metrics() may be called from any thread.
 class PsServer {
  public:
   struct Options {
@@ -45,6 +47,9 @@ class PsServer {
   //   kCancelled  the job was stopped
   //   others      as ChiefClient::end() and Register()
   absl::Status Run();
+
+  // Where the shard is, and what was pushed to it.
+  std::vector<Metric> Metrics() const;
 
   // Tells the chief that this server has to go, so that it stops the job with
   // a checkpoint; Run() returns when that has happened, or after a while.

@@ -19,6 +19,9 @@ int Main(const CommonFlags& flags, const PsServer::Options& options) {
   absl::StatusOr<std::unique_ptr<PsServer>> ps =
       PsServer::Start(*cluster, options, Clock::Real());
   if (!ps.ok()) return Refuse(ps.status());
+  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
+      ServeMetrics(flags, [&] { return (*ps)->Metrics(); });
+  if (!metrics.ok()) return Refuse(metrics.status());
   signals.SetHandler(
       [&](const std::string& reason) { (*ps)->RequestStop(reason); });
   const absl::Status status = (*ps)->Run();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,7 +19,7 @@ namespace lockstep {
 // HostedChief is the chief in the process of worker 0, where the cluster has no
 // chief task: it listens on that worker's address.
 //
-// Threads: RequestStop() may be called from any thread.
+// Threads: RequestStop() and Metrics() may be called from any thread.
 class HostedChief {
  public:
   // Errors as Chief::Make() and GrpcServer::Start().
@@ -28,6 +29,8 @@ class HostedChief {
   ~HostedChief();
 
   void RequestStop(const std::string& reason) { chief_->RequestStop(reason); }
+
+  std::vector<Metric> Metrics() const { return chief_->Metrics(); }
 
   // Waits until the job has ended; returns how, as Chief::Run().
   absl::Status Wait();

@@ -23,7 +23,7 @@ namespace lockstep {
 // Worker is one worker task, from registration to the end of the job. When the
 // chief takes it for dead by mistake it joins again.
 //
-// Threads: RequestStop() may be called from any thread.
+// Threads: RequestStop() and progress() may be called from any thread.
 class Worker {
  public:
   struct Options {
@@ -46,6 +46,9 @@ class Worker {
   //   others      the job failed, the chief is gone, or this worker cannot
   //               take part
   absl::Status Run();
+
+  // What the worker has done so far.
+  Progress progress() const { return meter_.Get(); }
 
   // Leaves the job at once, in good order.
   void RequestStop(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -4,6 +4,7 @@
 
 #include "common/grpc_server.h"
 #include "common/main_support.h"
+#include "common/progress_metrics.h"
 #include "worker/evaluator.h"
 #include "worker/hosted_chief.h"
 #include "worker/worker.h"
@@ -23,6 +24,9 @@ int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
       cluster, {flags.worker.device, flags.worker.compute_threads,
                 flags.worker.expected_job});
   if (!evaluator.ok()) return Refuse(evaluator.status());
+  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
+      ServeMetrics(flags.common, [] { return std::vector<Metric>(); });
+  if (!metrics.ok()) return Refuse(metrics.status());
   signals.SetHandler(
       [&](const std::string& reason) { (*evaluator)->RequestStop(reason); });
   const absl::Status status = (*evaluator)->Run();
@@ -51,6 +55,13 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   absl::StatusOr<std::unique_ptr<Worker>> worker =
       Worker::Make(cluster, flags.worker, Clock::Real());
   if (!worker.ok()) return Refuse(worker.status());
+  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
+      ServeMetrics(flags.common, [&] {
+        return chief != nullptr
+                   ? chief->Metrics()
+                   : ProgressMetrics({{{}, (*worker)->progress()}});
+      });
+  if (!metrics.ok()) return Refuse(metrics.status());
   signals.SetHandler([&](const std::string& reason) {
     // The chief's stop reaches this worker as it does all others.
     if (chief != nullptr) {

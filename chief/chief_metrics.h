@@ -1,0 +1,21 @@
+#ifndef LOCKSTEP_CHIEF_CHIEF_METRICS_H_
+#define LOCKSTEP_CHIEF_CHIEF_METRICS_H_
+
+#include <vector>
+
+#include "chief/job_board.h"
+#include "chief/membership_table.h"
+#include "common/metrics.h"
+
+namespace lockstep {
+
+// What a chief shows to Prometheus: how the job stands and, by task, who lives
+// and what the workers reported last. Figures of workers are since the newest
+// incarnation began.
+std::vector<Metric> ChiefMetrics(
+    const JobBoard::View& job,
+    const std::vector<MembershipTable::Member>& members);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_CHIEF_METRICS_H_
