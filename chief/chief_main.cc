@@ -38,7 +38,7 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
-  lockstep::TuneAllocator();
+  lockstep::TuneProcess();
   lockstep::CommonFlags flags;
   lockstep::JobFlags job_flags;
   lockstep::FlagParser parser(

@@ -3,14 +3,18 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
 #include <utility>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 
 namespace lockstep {
@@ -19,6 +23,9 @@ namespace {
 constexpr int kGibibyte = 1 << 30;
 constexpr int kTopPadBytes = 16 << 20;
 constexpr unsigned char kEnd = 0;  // no signal has this number
+
+constexpr uintptr_t kHugePage = 2 << 20;
+constexpr size_t kHugeHeap = 256 << 20;  // address space; used as needed
 
 // Where the handler writes; signal handlers have no argument to carry it.
 std::atomic<int> handler_fd = -1;
@@ -31,15 +38,28 @@ void ReportSignal(int signal) {
   errno = saved_errno;
 }
 
+// Grows the heap's address range at once, so that one advice covers it.
+void UseHugePagesForHeap() {
+  void* const block = malloc(kHugeHeap);
+  if (block == nullptr) return;
+  const uintptr_t first = (reinterpret_cast<uintptr_t>(block) + kHugePage - 1) /
+                          kHugePage * kHugePage;
+  madvise(reinterpret_cast<void*>(first), kHugeHeap - kHugePage, MADV_HUGEPAGE);
+  free(block);
+}
+
 }  // namespace
 
-void TuneAllocator() {
+void TuneProcess() {
   mallopt(M_MMAP_THRESHOLD, kGibibyte);
   mallopt(M_TRIM_THRESHOLD, kGibibyte);
   mallopt(M_TOP_PAD, kTopPadBytes);
   // An arena of a thread is handed back whenever it is empty, whatever the
   // thresholds say; the main one is not.
   mallopt(M_ARENA_MAX, 1);
+  UseHugePagesForHeap();
+  // Debian's Abseil looks for deadlocks at each lock that gRPC takes.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
 absl::Status ExitWithParent() {

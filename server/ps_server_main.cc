@@ -33,7 +33,7 @@ int Main(const CommonFlags& flags, const PsServer::Options& options) {
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
-  lockstep::TuneAllocator();
+  lockstep::TuneProcess();
   lockstep::CommonFlags flags;
   lockstep::PsServer::Options options;
   options.state_dir = absl::StrCat("/dev/shm/lockstep-", geteuid());

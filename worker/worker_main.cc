@@ -91,7 +91,7 @@ int Main(const Flags& flags) {
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
-  lockstep::TuneAllocator();
+  lockstep::TuneProcess();
   lockstep::Flags flags;
   lockstep::FlagParser parser(
       "worker",

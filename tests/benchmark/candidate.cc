@@ -210,9 +210,6 @@ absl::StatusOr<RunRecord> RunOnce(const Candidate& candidate) {
   ProcessCluster::Options options;
   options.log_directory = scratch.path();
   options.jobs = Jobs(candidate, places);
-  if (candidate.huge_page_heap) {
-    options.environment["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1";
-  }
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<ProcessCluster> cluster,
                             ProcessCluster::Create(std::move(options)));
   LOCKSTEP_RETURN_IF_ERROR(StartTasks(candidate, *cluster));

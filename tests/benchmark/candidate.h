@@ -20,9 +20,8 @@ struct Candidate {
   int64_t bytes = 0;            // of a model that has a size
   int workers = 2;              // 1 to 64; N
   int servers = 1;
-  int64_t warmup = 0;           // steps before the measured ones
-  int64_t steps = 0;            // measured steps of a round
-  bool huge_page_heap = false;  // glibc's heap in huge pages, in all processes
+  int64_t warmup = 0;  // steps before the measured ones
+  int64_t steps = 0;   // measured steps of a round
 
   // Of lockstep.
   int aggregate = 0;        // A; 0: all workers. Fewer compute equal gradients

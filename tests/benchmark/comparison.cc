@@ -28,7 +28,6 @@ Candidate Plain(const std::string& system, const Candidate& lockstep) {
   plain.workers = lockstep.workers;
   plain.warmup = lockstep.warmup;
   plain.steps = lockstep.steps;
-  plain.huge_page_heap = lockstep.huge_page_heap;
   return plain;
 }
 

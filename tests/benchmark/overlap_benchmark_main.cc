@@ -147,7 +147,7 @@ int Main(Flags& flags) {
 }  // namespace lockstep::benchmark
 
 int main(int argc, char** argv) {
-  lockstep::TuneAllocator();
+  lockstep::TuneProcess();
   lockstep::benchmark::Flags flags;
   lockstep::FlagParser parser(
       "overlap_benchmark",

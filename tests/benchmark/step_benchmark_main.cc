@@ -75,8 +75,6 @@ void AddRunFlags(CLI::App& app, Flags& flags) {
                  "Steps of a round that are measured of the model scalar.")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_flag("--huge_page_heap", base.huge_page_heap,
-               "Let glibc ask for huge pages, in all processes.");
   app.add_option("--warmup", base.warmup,
                  "Steps before the measured ones, in each round.")
       ->check(CLI::Range(0, 1000000))
@@ -216,12 +214,12 @@ int Main(Flags& flags) {
   if (flags.role.role.empty()) {
     base.bytes = static_cast<int64_t>(flags.megabytes * (1 << 20)) / 4 * 4;
     if (flags.compare.empty()) flags.compare = DefaultComparisons();
-    TuneAllocator();
+    TuneProcess();
     status = Measure(flags);
   } else {
     flags.role.warmup = base.warmup;
     flags.role.steps = base.steps;
-    if (!flags.role.default_allocator) TuneAllocator();
+    if (!flags.role.default_allocator) TuneProcess();
     status = RunRole(flags.role);
   }
   return status.ok() ? kExitDone : Refuse(status);

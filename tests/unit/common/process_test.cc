@@ -46,8 +46,8 @@ TEST(ProcessTest, LaterIncarnationIsNotSmaller) {
   EXPECT_GT(first, uint64_t{1'600'000'000'000'000});  // microseconds
 }
 
-TEST(ProcessTest, TunedAllocatorStillAllocates) {
-  TuneAllocator();
+TEST(ProcessTest, TunedProcessStillAllocates) {
+  TuneProcess();
 
   std::vector<char> large(size_t{64} << 20, 'x');
 
