@@ -210,4 +210,15 @@ grpc::Slice UnownedSlice(const void* data, size_t size) {
   return grpc::Slice(data, size, grpc::Slice::STATIC_SLICE);
 }
 
+std::string CopyBytes(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  std::string bytes;
+  bytes.reserve(buffer.Length());
+  if (!buffer.Dump(&slices).ok()) return bytes;
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return bytes;
+}
+
 }  // namespace lockstep

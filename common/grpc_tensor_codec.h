@@ -2,6 +2,7 @@
 #define LOCKSTEP_COMMON_GRPC_TENSOR_CODEC_H_
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -48,6 +49,9 @@ grpc::ByteBuffer EncodeMessage(const google::protobuf::MessageLite& message);
 //   kInvalidArgument  not such a message
 absl::Status DecodeMessage(const grpc::ByteBuffer& buffer,
                            google::protobuf::MessageLite& message);
+
+// A small message's bytes, in one piece.
+std::string CopyBytes(const grpc::ByteBuffer& buffer);
 
 // FilledSlice is a slice with memory of its own, to be filled before it is
 // sent.

@@ -15,23 +15,23 @@ namespace lockstep {
 grpc::ServerUnaryReactor* ParameterService::Push(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  return ServeUnary(context, request, response,
+                    [this](const grpc::ByteBuffer& message, Respond respond) {
+                      ServePush(message, std::move(respond));
+                    });
+}
+
+void ParameterService::ServePush(const grpc::ByteBuffer& request,
+                                 Respond respond) {
   v1::PushHeader header;
   TensorPayload payload;
-  absl::Status status = DecodeTensorMessage(*request, header, payload);
-  if (!status.ok()) {
-    reactor->Finish(ToGrpcStatus(status));
-    return reactor;
-  }
+  absl::Status status = DecodeTensorMessage(request, header, payload);
+  if (!status.ok()) return respond(status, {});
   const uint64_t ticket =
-      pushes_.Add({reactor, response, header.shared()}, clock_.Now());
+      pushes_.Add({std::move(respond), header.shared()}, clock_.Now());
   status = HandlePush(header, payload, ticket);
-  if (!status.ok()) {
-    if (auto call = pushes_.Take(ticket)) {
-      call->reactor->Finish(ToGrpcStatus(status));
-    }
-  }
-  return reactor;
+  if (status.ok()) return;
+  if (auto call = pushes_.Take(ticket)) call->respond(status, {});
 }
 
 absl::Status ParameterService::HandlePush(const v1::PushHeader& header,
@@ -55,28 +55,36 @@ void ParameterService::Finish(std::vector<PushAnswer> answers) {
     auto call = pushes_.Take(answer.ticket);
     if (!call.has_value()) continue;
     const absl::Status status = answer.status;
+    grpc::ByteBuffer response;
     if (status.ok()) {
       tally_.Count(answer);
-      *call->response = EncodePushAnswer(std::move(answer), call->shared);
+      response = EncodePushAnswer(std::move(answer), call->shared);
     }
-    call->reactor->Finish(ToGrpcStatus(status));
+    call->respond(status, std::move(response));
   }
 }
 
 void ParameterService::CancelAll(const absl::Status& why) {
   for (uint64_t ticket : pushes_.OlderThan(absl::InfiniteFuture())) {
-    if (auto call = pushes_.Take(ticket)) {
-      call->reactor->Finish(ToGrpcStatus(why));
-    }
+    if (auto call = pushes_.Take(ticket)) call->respond(why, {});
   }
 }
 
 grpc::ServerUnaryReactor* ParameterService::Pull(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(HandlePull(*request, *response)));
-  return reactor;
+  return ServeUnary(
+      context, request, response,
+      [this](const grpc::ByteBuffer& message, const Respond& respond) {
+        ServePull(message, respond);
+      });
+}
+
+void ParameterService::ServePull(const grpc::ByteBuffer& request,
+                                 const Respond& respond) {
+  grpc::ByteBuffer response;
+  const absl::Status status = HandlePull(request, response);
+  respond(status, std::move(response));
 }
 
 absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
@@ -109,17 +117,27 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
 }
 
 grpc::ServerUnaryReactor* ParameterService::OpenSharedMemory(
-    grpc::CallbackServerContext* context,
-    const v1::OpenSharedMemoryRequest* request,
-    v1::OpenSharedMemoryResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(HandleOpen(*request, *response)));
-  return reactor;
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return ServeUnary(
+      context, request, response,
+      [this](const grpc::ByteBuffer& message, const Respond& respond) {
+        ServeOpen(message, respond);
+      });
 }
 
-absl::Status ParameterService::HandleOpen(
-    const v1::OpenSharedMemoryRequest& request,
-    v1::OpenSharedMemoryResponse& response) {
+void ParameterService::ServeOpen(const grpc::ByteBuffer& request,
+                                 const Respond& respond) {
+  v1::OpenSharedMemoryRequest message;
+  const absl::Status decoded = DecodeMessage(request, message);
+  if (!decoded.ok()) return respond(decoded, {});
+  const auto response = HandleOpen(message);
+  respond(response.status(),
+          response.ok() ? EncodeMessage(*response) : grpc::ByteBuffer());
+}
+
+absl::StatusOr<v1::OpenSharedMemoryResponse> ParameterService::HandleOpen(
+    const v1::OpenSharedMemoryRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
@@ -132,9 +150,10 @@ absl::Status ParameterService::HandleOpen(
   LOCKSTEP_RETURN_IF_ERROR(shard->shared_gradients().Add(
       sender.task.index, sender.incarnation, std::move(memory),
       {request.offsets().begin(), request.offsets().end()}));
+  v1::OpenSharedMemoryResponse response;
   *response.mutable_values() = ToProto(shared.values);
   *response.mutable_counters() = ToProto(shared.counters);
-  return absl::OkStatus();
+  return response;
 }
 
 }  // namespace lockstep

@@ -4,11 +4,13 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/grpc_tensor_codec.h"
 #include "lockstep/v1/parameter.grpc.pb.h"
 #include "server/pending_calls_service.h"
 #include "server/push_tally.h"
+#include "server/respond_service.h"
 #include "server/shard_host.h"
 
 namespace lockstep {
@@ -22,7 +24,7 @@ namespace lockstep {
 class ParameterService final
     : public v1::ParameterService::WithRawCallbackMethod_Push<
           v1::ParameterService::WithRawCallbackMethod_Pull<
-              v1::ParameterService::WithCallbackMethod_OpenSharedMemory<
+              v1::ParameterService::WithRawCallbackMethod_OpenSharedMemory<
                   v1::ParameterService::Service>>> {
  public:
   using Ready = std::function<void(Shard&, ShardAnswers)>;
@@ -41,9 +43,13 @@ class ParameterService final
                                  const grpc::ByteBuffer* request,
                                  grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* OpenSharedMemory(
-      grpc::CallbackServerContext* context,
-      const v1::OpenSharedMemoryRequest* request,
-      v1::OpenSharedMemoryResponse* response) override;
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+      grpc::ByteBuffer* response) override;
+
+  // The same, however the calls travel.
+  void ServePush(const grpc::ByteBuffer& request, Respond respond);
+  void ServePull(const grpc::ByteBuffer& request, const Respond& respond);
+  void ServeOpen(const grpc::ByteBuffer& request, const Respond& respond);
 
   // Answers pushes that are decided.
   void Finish(std::vector<PushAnswer> answers);
@@ -58,13 +64,17 @@ class ParameterService final
                           const TensorPayload& payload, uint64_t ticket);
   absl::Status HandlePull(const grpc::ByteBuffer& request,
                           grpc::ByteBuffer& response);
-  absl::Status HandleOpen(const v1::OpenSharedMemoryRequest& request,
-                          v1::OpenSharedMemoryResponse& response);
+  absl::StatusOr<v1::OpenSharedMemoryResponse> HandleOpen(
+      const v1::OpenSharedMemoryRequest& request);
 
   ShardHost& host_;
   const Clock& clock_;
   Ready ready_;
-  PendingCalls<grpc::ByteBuffer> pushes_;
+  struct PendingPush {
+    Respond respond;
+    bool shared = false;  // the answer says where the tensors are
+  };
+  PendingCalls<PendingPush> pushes_;
   PushTally tally_;
 };
 

@@ -4,31 +4,25 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "common/mutex.h"
-#include "grpcpp/support/server_callback.h"
 
 namespace lockstep {
 
-// PendingCalls holds the unary calls of one RPC that wait for something. No
-// thread waits with them: a call is a ticket, and whoever takes the ticket
-// finishes the call, once.
+// PendingCalls holds the calls of one RPC that wait for something, each with
+// whatever is needed to end it. No thread waits with them: a call is a ticket,
+// and whoever takes the ticket ends the call, once.
 //
 // Threads: safe to share.
-template <typename Response>
+template <typename Call>
 class PendingCalls {
  public:
-  struct Call {
-    grpc::ServerUnaryReactor* reactor = nullptr;
-    Response* response = nullptr;
-    bool shared = false;  // the answer says where the tensors are
-  };
-
   uint64_t Add(Call call, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
-    calls_.emplace(++last_ticket_, Entry{call, now});
+    calls_.emplace(++last_ticket_, Entry{std::move(call), now});
     return last_ticket_;
   }
 
@@ -37,7 +31,7 @@ class PendingCalls {
     MutexLock lock(mutex_);
     auto found = calls_.find(ticket);
     if (found == calls_.end()) return std::nullopt;
-    const Call call = found->second.call;
+    Call call = std::move(found->second.call);
     calls_.erase(found);
     return call;
   }

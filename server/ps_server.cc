@@ -30,8 +30,8 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
       new PsServer(options, cluster.self().index, DrawIncarnation(),
                    std::move(chief), clock));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      ps->server_, GrpcServer::Start(
-                       address, {&ps->parameters_, &ps->sync_, &ps->control_}));
+      ps->server_, GrpcServer::Start(address, {&ps->parameters_, &ps->sync_,
+                                               &ps->control_, &ps->streams_}));
   return ps;
 }
 
@@ -43,6 +43,7 @@ PsServer::PsServer(const Options& options, int task_index, uint64_t incarnation,
       parameters_(host_, clock),
       sync_(host_, clock),
       control_(host_, parameters_, sync_, clock),
+      streams_(StreamedMethods(parameters_, sync_)),
       chief_(std::move(chief)),
       ticks_([this] { Tick(); }),
       returns_([this] { UpdateReturnedParts(); }) {}

@@ -15,6 +15,7 @@
 #include "common/event_queue.h"
 #include "common/grpc_server.h"
 #include "common/metrics.h"
+#include "server/call_stream_service.h"
 #include "server/parameter_service.h"
 #include "server/shard_control_service.h"
 #include "server/shard_host.h"
@@ -70,6 +71,7 @@ class PsServer {
   ParameterService parameters_;
   SyncService sync_;
   ShardControlService control_;
+  CallStreamService streams_;
   std::unique_ptr<GrpcServer> server_;
   ChiefClient chief_;
   std::atomic<bool> stop_ = false;

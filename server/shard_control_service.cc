@@ -200,16 +200,22 @@ absl::Status ShardControlService::HandleTake(
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(request.chief()));
   shard->Grant(request.commit_until());
-  const int64_t step = shard->engine().step();
-  if (shard->gate() != nullptr && step > request.step() &&
-      step <= request.commit_until()) {
-    FinishTakes({{ticket, true, 0, absl::OkStatus()}}, step);
-    return absl::OkStatus();
+  while (true) {
+    const int64_t step = shard->engine().step();
+    if (shard->gate() != nullptr && step > request.step() &&
+        step <= request.commit_until()) {
+      FinishTakes({{ticket, true, 0, absl::OkStatus()}}, step);
+      return absl::OkStatus();
+    }
+    absl::StatusOr<ShardAnswers> answers =
+        shard->engine().Take(ticket, request.step());
+    if (answers.ok()) {
+      Finish(*shard, *std::move(answers));
+      return absl::OkStatus();
+    }
+    // Unless a push has had a granted step committed meanwhile.
+    if (shard->engine().step() == step) return answers.status();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
-                            shard->engine().Take(ticket, request.step()));
-  Finish(*shard, std::move(answers));
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<StepGate::Answer>> ShardControlService::CommitStep(

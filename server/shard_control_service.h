@@ -124,7 +124,11 @@ class ShardControlService final : public shard_control_internal::Base {
   ParameterService& parameters_;
   SyncService& sync_;
   const Clock& clock_;
-  PendingCalls<v1::TakeAndApplyResponse> takes_;
+  struct PendingTake {
+    grpc::ServerUnaryReactor* reactor = nullptr;
+    v1::TakeAndApplyResponse* response = nullptr;
+  };
+  PendingCalls<PendingTake> takes_;
 };
 
 }  // namespace lockstep

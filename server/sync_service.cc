@@ -1,7 +1,7 @@
 #include "server/sync_service.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/grpc_status.h"
+#include "common/grpc_tensor_codec.h"
 #include "common/status_macros.h"
 #include "common/wire_codec.h"
 
@@ -10,7 +10,8 @@ namespace {
 
 constexpr absl::Duration kLongestWait = absl::Seconds(3);
 
-void Fill(const StepGate::Answer& answer, v1::TakeTokenResponse& response) {
+grpc::ByteBuffer Encode(const StepGate::Answer& answer) {
+  v1::TakeTokenResponse response;
   response.set_step(answer.step);
   response.set_slot(answer.slot);
   response.set_attempt(answer.attempt);
@@ -29,6 +30,7 @@ void Fill(const StepGate::Answer& answer, v1::TakeTokenResponse& response) {
       response.set_outcome(v1::TOKEN_WAIT);
       break;
   }
+  return EncodeMessage(response);
 }
 
 }  // namespace
@@ -47,8 +49,8 @@ absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
   return shard;
 }
 
-absl::Status SyncService::HandleAnnounce(const v1::AnnounceRequest& request,
-                                         v1::AnnounceResponse& response) {
+absl::StatusOr<v1::AnnounceResponse> SyncService::HandleAnnounce(
+    const v1::AnnounceRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             Admit(request.identity(), request.slot()));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -56,6 +58,7 @@ absl::Status SyncService::HandleAnnounce(const v1::AnnounceRequest& request,
       shard->gate()->Announce(
           {request.identity().task_index(), request.identity().incarnation(),
            request.local_step(), request.pass(), request.slot()}));
+  v1::AnnounceResponse response;
   response.set_attempt(announced.attempt);
   response.set_global_step(announced.global_step);
   switch (announced.decision) {
@@ -69,29 +72,47 @@ absl::Status SyncService::HandleAnnounce(const v1::AnnounceRequest& request,
       response.set_decision(v1::TOO_LATE);
       break;
   }
-  return absl::OkStatus();
+  return response;
 }
 
 grpc::ServerUnaryReactor* SyncService::Announce(
-    grpc::CallbackServerContext* context, const v1::AnnounceRequest* request,
-    v1::AnnounceResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(HandleAnnounce(*request, *response)));
-  return reactor;
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return ServeUnary(
+      context, request, response,
+      [this](const grpc::ByteBuffer& message, const Respond& respond) {
+        ServeAnnounce(message, respond);
+      });
+}
+
+void SyncService::ServeAnnounce(const grpc::ByteBuffer& request,
+                                const Respond& respond) {
+  v1::AnnounceRequest message;
+  const absl::Status decoded = DecodeMessage(request, message);
+  if (!decoded.ok()) return respond(decoded, {});
+  const absl::StatusOr<v1::AnnounceResponse> response = HandleAnnounce(message);
+  respond(response.status(),
+          response.ok() ? EncodeMessage(*response) : grpc::ByteBuffer());
 }
 
 grpc::ServerUnaryReactor* SyncService::TakeToken(
-    grpc::CallbackServerContext* context, const v1::TakeTokenRequest* request,
-    v1::TakeTokenResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const uint64_t ticket = waits_.Add({reactor, response}, clock_.Now());
-  const absl::Status status = HandleTakeToken(*request, ticket);
-  if (!status.ok()) {
-    if (auto call = waits_.Take(ticket)) {
-      call->reactor->Finish(ToGrpcStatus(status));
-    }
-  }
-  return reactor;
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return ServeUnary(context, request, response,
+                    [this](const grpc::ByteBuffer& message, Respond respond) {
+                      ServeTakeToken(message, std::move(respond));
+                    });
+}
+
+void SyncService::ServeTakeToken(const grpc::ByteBuffer& request,
+                                 Respond respond) {
+  v1::TakeTokenRequest message;
+  absl::Status status = DecodeMessage(request, message);
+  if (!status.ok()) return respond(status, {});
+  const uint64_t ticket = waits_.Add(std::move(respond), clock_.Now());
+  status = HandleTakeToken(message, ticket);
+  if (status.ok()) return;
+  if (auto call = waits_.Take(ticket)) (*call)(status, {});
 }
 
 absl::Status SyncService::HandleTakeToken(const v1::TakeTokenRequest& request,
@@ -114,9 +135,7 @@ absl::Status SyncService::HandleTakeToken(const v1::TakeTokenRequest& request,
 void SyncService::Finish(const std::vector<StepGate::Answer>& answers) {
   for (const StepGate::Answer& answer : answers) {
     auto call = waits_.Take(answer.ticket);
-    if (!call.has_value()) continue;
-    Fill(answer, *call->response);
-    call->reactor->Finish(grpc::Status::OK);
+    if (call.has_value()) (*call)(absl::OkStatus(), Encode(answer));
   }
 }
 
@@ -127,16 +146,14 @@ void SyncService::AnswerOld(absl::Time now) {
     if (auto shard = host_.shard(); shard.ok() && (*shard)->gate()) {
       (*shard)->gate()->Cancel(ticket);
     }
-    call->response->set_outcome(v1::TOKEN_WAIT);
-    call->reactor->Finish(grpc::Status::OK);
+    (*call)(absl::OkStatus(),
+            Encode({.outcome = StepGate::Outcome::kCancelled}));
   }
 }
 
 void SyncService::CancelAll(const absl::Status& why) {
   for (uint64_t ticket : waits_.OlderThan(absl::InfiniteFuture())) {
-    if (auto call = waits_.Take(ticket)) {
-      call->reactor->Finish(ToGrpcStatus(why));
-    }
+    if (auto call = waits_.Take(ticket)) (*call)(why, {});
   }
 }
 

@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "lockstep/v1/sync.grpc.pb.h"
 #include "server/pending_calls_service.h"
+#include "server/respond_service.h"
 #include "server/shard_host.h"
 
 namespace lockstep {
@@ -15,17 +17,24 @@ namespace lockstep {
 //
 // Threads: safe to share; gRPC calls it from its own threads, and none waits.
 // Borrows: the host and the clock, which must outlive the gRPC server.
-class SyncService final : public v1::SyncService::CallbackService {
+class SyncService final
+    : public v1::SyncService::WithRawCallbackMethod_Announce<
+          v1::SyncService::WithRawCallbackMethod_TakeToken<
+              v1::SyncService::Service>> {
  public:
   SyncService(ShardHost& host, const Clock& clock)
       : host_(host), clock_(clock) {}
 
   grpc::ServerUnaryReactor* Announce(grpc::CallbackServerContext* context,
-                                     const v1::AnnounceRequest* request,
-                                     v1::AnnounceResponse* response) override;
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* TakeToken(grpc::CallbackServerContext* context,
-                                      const v1::TakeTokenRequest* request,
-                                      v1::TakeTokenResponse* response) override;
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
+
+  // The same, however the calls travel.
+  void ServeAnnounce(const grpc::ByteBuffer& request, const Respond& respond);
+  void ServeTakeToken(const grpc::ByteBuffer& request, Respond respond);
 
   // Answers waits that have ended.
   void Finish(const std::vector<StepGate::Answer>& answers);
@@ -40,14 +49,14 @@ class SyncService final : public v1::SyncService::CallbackService {
  private:
   absl::StatusOr<std::shared_ptr<Shard>> Admit(const v1::Identity& identity,
                                                int slot);
-  absl::Status HandleAnnounce(const v1::AnnounceRequest& request,
-                              v1::AnnounceResponse& response);
+  absl::StatusOr<v1::AnnounceResponse> HandleAnnounce(
+      const v1::AnnounceRequest& request);
   absl::Status HandleTakeToken(const v1::TakeTokenRequest& request,
                                uint64_t ticket);
 
   ShardHost& host_;
   const Clock& clock_;
-  PendingCalls<v1::TakeTokenResponse> waits_;
+  PendingCalls<Respond> waits_;
 };
 
 }  // namespace lockstep

@@ -20,7 +20,7 @@ constexpr absl::Duration kReportEvery = absl::Seconds(5);
 std::shared_ptr<CallClient::Call> CallClient::Start(
     const std::string& method, const grpc::ByteBuffer& request) {
   auto call = std::make_shared<Call>();
-  channel_.Call(method, request, kCallDeadline,
+  channel_.Call(ServerChannel::Size::kSmall, method, request, kCallDeadline,
                 [call](absl::Status status, grpc::ByteBuffer answer) {
                   call->status = std::move(status);
                   call->answer = std::move(answer);

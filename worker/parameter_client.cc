@@ -27,9 +27,17 @@ constexpr int kWindow = 4;
 // enough for all threads of a server.
 constexpr size_t kSharedCalls = 16;
 constexpr size_t kLargestSharedChunk = size_t{4} << 20;
+// What travels over an open stream, among calls without tensors.
+constexpr size_t kSmallChunk = size_t{64} << 10;
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
+
+// There are few small ones: a server's chunks are large, but for the last.
+ServerChannel::Size SizeOf(const Chunk& chunk) {
+  return chunk.size <= kSmallChunk ? ServerChannel::Size::kSmall
+                                   : ServerChannel::Size::kLarge;
+}
 
 void CountOutcomes(const v1::PushResult& result, PushCounts& counts) {
   for (int outcome : result.outcomes()) {
@@ -254,7 +262,7 @@ void ParameterClient::StartPull(int server, size_t index, int64_t step,
   request.set_step(step);
   request.set_shared(shared);
   channels_[server]->Call(
-      kPull, EncodeMessage(request), kCallDeadline,
+      SizeOf(chunk), kPull, EncodeMessage(request), kCallDeadline,
       [this, server, index, step, report = std::move(report)](
           absl::Status status, grpc::ByteBuffer response) {
         if (status.ok()) status = TakePulled(response, server, index);
@@ -348,7 +356,8 @@ void ParameterClient::StartPush(
     payload = Payload(chunk);
   }
   channels_[server]->Call(
-      kPush, EncodeTensorMessage(of_chunk, payload), kCallDeadline,
+      SizeOf(chunk), kPush, EncodeTensorMessage(of_chunk, payload),
+      kCallDeadline,
       [this, server, index, &header, count = std::move(count),
        report = std::move(report)](absl::Status status,
                                    grpc::ByteBuffer response) {
@@ -413,12 +422,15 @@ void ParameterClient::BeginPush(const PassId& pass, int64_t attempt) {
 
 absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
                                                  int64_t attempt) {
-  if (attempt > 0) sync_.SendTakeToken(pass, attempt);
-  if (push_ == nullptr || push_->pass != pass || push_->attempt != attempt) {
-    BeginPush(pass, attempt);
-  }
-  for (const ReadyChunks::Id& id : ready_.MarkRest()) {
-    push_->transfer->Add(id.server, id.chunk);
+  {
+    const ServerChannel::Together together(*channels_[0]);
+    if (attempt > 0) sync_.SendTakeToken(pass, attempt);
+    if (push_ == nullptr || push_->pass != pass || push_->attempt != attempt) {
+      BeginPush(pass, attempt);
+    }
+    for (const ReadyChunks::Id& id : ready_.MarkRest()) {
+      push_->transfer->Add(id.server, id.chunk);
+    }
   }
   const absl::Status status = Finish(*push_->transfer);
   const std::unique_ptr<ActivePush> push = std::move(push_);

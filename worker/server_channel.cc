@@ -8,6 +8,11 @@
 #include "grpcpp/support/stub_options.h"
 
 namespace lockstep {
+namespace {
+
+constexpr absl::Duration kWatchEvery = absl::Seconds(1);
+
+}  // namespace
 
 struct ServerChannel::InFlight {
   grpc::ClientContext context;
@@ -18,20 +23,34 @@ struct ServerChannel::InFlight {
 
 ServerChannel::ServerChannel(const std::string& address, int connections) {
   for (int i = 0; i < connections; ++i) {
-    stubs_.push_back(
-        std::make_unique<grpc::GenericStub>(MakeChannel(address, i)));
+    const std::shared_ptr<grpc::Channel> channel = MakeChannel(address, i);
+    stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
+    if (i == 0) stream_stub_ = v1::CallStreamService::NewStub(channel);
   }
 }
 
 ServerChannel::~ServerChannel() {
   Cancel();
+  if (watch_.joinable()) watch_.join();
   MutexLock lock(mutex_);
-  while (!in_flight_.empty()) idle_.Wait(mutex_);
+  while (!in_flight_.empty() || !streams_.empty()) idle_.Wait(mutex_);
 }
 
-void ServerChannel::Call(const std::string& method,
+void ServerChannel::Call(Size size, const std::string& method,
                          const grpc::ByteBuffer& request,
                          absl::Duration deadline, Callback callback) {
+  const std::shared_ptr<CallStreamClient> stream =
+      size == Size::kSmall ? Stream() : nullptr;
+  if (stream != nullptr &&
+      stream->Call(method, request, absl::Now() + deadline, callback)) {
+    return;
+  }
+  CallAlone(method, request, deadline, std::move(callback));
+}
+
+void ServerChannel::CallAlone(const std::string& method,
+                              const grpc::ByteBuffer& request,
+                              absl::Duration deadline, Callback callback) {
   auto owned = std::make_unique<InFlight>();
   InFlight* call = owned.get();
   call->context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
@@ -60,9 +79,44 @@ void ServerChannel::Done(InFlight* call, const grpc::Status& status) {
   idle_.SignalAll();
 }
 
+std::shared_ptr<CallStreamClient> ServerChannel::Stream() {
+  MutexLock lock(mutex_);
+  if (cancelled_ || !has_streams_) return nullptr;
+  if (stream_open_) return streams_.back();
+  streams_.push_back(std::make_shared<CallStreamClient>());
+  const std::shared_ptr<CallStreamClient> stream = streams_.back();
+  stream_open_ = true;
+  stream->Open(*stream_stub_,
+               [this, ended = stream.get()](const absl::Status& status) {
+                 StreamEnded(ended, status);
+               });
+  if (!watch_.joinable()) watch_ = std::thread([this] { WatchStreams(); });
+  return stream;
+}
+
+void ServerChannel::StreamEnded(CallStreamClient* stream,
+                                const absl::Status& status) {
+  MutexLock lock(mutex_);
+  if (absl::IsUnimplemented(status)) has_streams_ = false;
+  if (streams_.back().get() == stream) stream_open_ = false;
+  std::erase_if(streams_,
+                [stream](const auto& one) { return one.get() == stream; });
+  idle_.SignalAll();
+}
+
+void ServerChannel::WatchStreams() {
+  MutexLock lock(mutex_);
+  while (!cancelled_) {
+    idle_.WaitFor(mutex_, absl::ToChronoMilliseconds(kWatchEvery));
+    for (const auto& stream : streams_) stream->CheckDeadlines(absl::Now());
+  }
+}
+
 void ServerChannel::Cancel() {
   MutexLock lock(mutex_);
   cancelled_ = true;
+  for (const auto& stream : streams_) stream->Cancel();
+  idle_.SignalAll();
   for (const auto& [call, owned] : in_flight_) call->context.TryCancel();
 }
 

@@ -1,11 +1,13 @@
 #ifndef LOCKSTEP_WORKER_SERVER_CHANNEL_H_
 #define LOCKSTEP_WORKER_SERVER_CHANNEL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,11 +17,13 @@
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "worker/call_stream_client.h"
 
 namespace lockstep {
 
-// ServerChannel sends raw messages to one server, over a few connections in
-// turn, and can end all calls in flight at once.
+// ServerChannel sends raw messages to one server, and can end all calls in
+// flight at once. Large ones are calls of their own, over a few connections in
+// turn; small ones share an open stream.
 //
 // Threads: safe to share; callbacks run in gRPC's threads, never inside Call().
 class ServerChannel {
@@ -32,9 +36,29 @@ class ServerChannel {
 
   // `method` is a full name, "/lockstep.v1.ParameterService/Push". What the
   // request refers to must stay until the callback has run.
-  void Call(const std::string& method, const grpc::ByteBuffer& request,
-            absl::Duration deadline, Callback callback)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  //
+  // A small call has few bytes in its request and its response; the server
+  // serves its method on streams, if it has any.
+  enum class Size { kSmall, kLarge };
+  void Call(Size size, const std::string& method,
+            const grpc::ByteBuffer& request, absl::Duration deadline,
+            Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Small calls that the thread makes while one is in scope travel together.
+  class Together {
+   public:
+    explicit Together(ServerChannel& channel) : stream_(channel.Stream()) {
+      if (stream_ != nullptr) stream_->Hold();
+    }
+    ~Together() {
+      if (stream_ != nullptr) stream_->Release();
+    }
+    Together(const Together&) = delete;
+    Together& operator=(const Together&) = delete;
+
+   private:
+    const std::shared_ptr<CallStreamClient> stream_;
+  };
 
   // Ends calls in flight and all later ones with kCancelled.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -42,10 +66,20 @@ class ServerChannel {
  private:
   struct InFlight;
 
+  void CallAlone(const std::string& method, const grpc::ByteBuffer& request,
+                 absl::Duration deadline, Callback callback)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Done(InFlight* call, const grpc::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // The open stream; null where the server has none, or all is cancelled.
+  std::shared_ptr<CallStreamClient> Stream() ABSL_LOCKS_EXCLUDED(mutex_);
+  void StreamEnded(CallStreamClient* stream, const absl::Status& status)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Breaks streams that leave a call without an answer for too long.
+  void WatchStreams() ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
+  std::unique_ptr<v1::CallStreamService::Stub> stream_stub_;
 
   Mutex mutex_;
   CondVar idle_;
@@ -53,6 +87,12 @@ class ServerChannel {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<InFlight*, std::unique_ptr<InFlight>> in_flight_
       ABSL_GUARDED_BY(mutex_);
+  bool has_streams_ ABSL_GUARDED_BY(mutex_) = true;  // the server
+  // The newest one is in use, those before have broken.
+  std::vector<std::shared_ptr<CallStreamClient>> streams_
+      ABSL_GUARDED_BY(mutex_);
+  bool stream_open_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread watch_;
 };
 
 }  // namespace lockstep

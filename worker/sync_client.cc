@@ -103,7 +103,7 @@ void SyncClient::Watch(const PassId& pass) {
 // A call that fails is not repeated: the pass is computed to its end then.
 void SyncClient::AskAboutStep(const std::shared_ptr<StepWatch>& watch) {
   watch->channel.Call(
-      kTakeToken, watch->request, kCallDeadline,
+      ServerChannel::Size::kSmall, kTakeToken, watch->request, kCallDeadline,
       [watch](const absl::Status& status, const grpc::ByteBuffer& answer) {
         v1::TakeTokenResponse response;
         if (!status.ok() || !DecodeMessage(answer, response).ok()) return;

@@ -46,10 +46,12 @@ ServedShard::ServedShard(int task_index, SyncMode mode)
       host_({task_index, /*incarnation=*/1, directory_.path()}),
       parameter_service_(host_, Clock::Real()),
       sync_service_(host_, Clock::Real()),
+      stream_service_(StreamedMethods(parameter_service_, sync_service_)),
       control_service_(host_, parameter_service_, sync_service_,
                        Clock::Real()) {
-  auto server = GrpcServer::Start(
-      "127.0.0.1:0", {&parameter_service_, &sync_service_, &control_service_});
+  auto server =
+      GrpcServer::Start("127.0.0.1:0", {&parameter_service_, &sync_service_,
+                                        &control_service_, &stream_service_});
   EXPECT_OK(server);
   server_ = *std::move(server);
   channel_ = MakeChannel(address());

@@ -12,6 +12,7 @@
 #include "lockstep/v1/parameter.grpc.pb.h"
 #include "lockstep/v1/shard_control.grpc.pb.h"
 #include "lockstep/v1/sync.grpc.pb.h"
+#include "server/call_stream_service.h"
 #include "server/parameter_service.h"
 #include "server/shard_control_service.h"
 #include "server/shard_host.h"
@@ -77,6 +78,7 @@ class ServedShard {
   ShardHost host_;
   ParameterService parameter_service_;
   SyncService sync_service_;
+  CallStreamService stream_service_;
   ShardControlService control_service_;
   std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;

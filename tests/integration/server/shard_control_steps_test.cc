@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -168,6 +170,26 @@ TEST_F(GrantedStepsTest, NewChiefEndsWhatTheOldOneGranted) {
   auto taken = take.get();
   ASSERT_OK(taken);
   EXPECT_EQ(taken->committed_step(), 0);
+}
+
+// The chief's takes meet commits at every instant.
+TEST_F(GrantedStepsTest, TakeThatTheServerHasOvertakenIsAnswered) {
+  constexpr int64_t kSteps = 300;
+  shard_.Open();
+  std::atomic<bool> failed = false;
+  std::thread chief([&] {
+    for (int64_t step = 0; step < kSteps && !failed;) {
+      auto taken = Take(step, kSteps);
+      failed = !taken.ok();
+      EXPECT_OK(taken);
+      if (!failed) step = std::max(step, taken->committed_step());
+    }
+  });
+  while (!(*shard_.host().shard())->MayCommit(kSteps)) {
+    std::this_thread::yield();
+  }
+  for (int64_t step = 0; step < kSteps && !failed; ++step) Push(step);
+  chief.join();
 }
 
 TEST_F(ShardControlStepsTest, CommitOfCompatibleModeNeedsEveryPart) {

@@ -1,0 +1,122 @@
+#include "worker/call_stream_client.h"
+
+#include <utility>
+
+#include "common/grpc_status.h"
+#include "common/grpc_tensor_codec.h"
+
+namespace lockstep {
+void CallStreamClient::Open(v1::CallStreamService::Stub& stub, OnEnd on_end) {
+  on_end_ = std::move(on_end);
+  stub.async()->Calls(&context_, this);
+  AddHold();  // for the writes that Call() starts
+  StartRead(&incoming_);
+  StartCall();
+}
+
+bool CallStreamClient::Call(const std::string& method,
+                            const grpc::ByteBuffer& request,
+                            absl::Time deadline, Callback callback) {
+  MutexLock lock(mutex_);
+  if (broken_) return false;
+  v1::StreamedCall& call = *calls_.add_calls();
+  call.set_id(++last_id_);
+  call.set_method(method);
+  call.set_request(CopyBytes(request));
+  waiting_.emplace(last_id_, Waiting{deadline, std::move(callback)});
+  WriteNext();
+  return true;
+}
+
+void CallStreamClient::Hold() {
+  MutexLock lock(mutex_);
+  ++holds_;
+}
+
+void CallStreamClient::Release() {
+  MutexLock lock(mutex_);
+  --holds_;
+  WriteNext();
+}
+
+void CallStreamClient::WriteNext() {
+  if (writing_ || broken_ || holds_ > 0 || calls_.calls_size() == 0) return;
+  written_.Clear();
+  written_.Swap(&calls_);
+  writing_ = true;
+  StartWrite(&written_);
+}
+
+void CallStreamClient::OnWriteDone(bool /*ok*/) {
+  MutexLock lock(mutex_);
+  writing_ = false;
+  WriteNext();  // after a failure the read fails, too
+}
+
+void CallStreamClient::OnReadDone(bool ok) {
+  if (!ok) {
+    MutexLock lock(mutex_);
+    if (!std::exchange(broken_, true)) RemoveHold();
+    return;
+  }
+  v1::StreamedAnswers batch;
+  batch.Swap(&incoming_);
+  StartRead(&incoming_);
+  for (v1::StreamedAnswer& answer : *batch.mutable_answers()) Answered(answer);
+}
+
+void CallStreamClient::Answered(v1::StreamedAnswer& answer) {
+  Callback callback;
+  {
+    MutexLock lock(mutex_);
+    const auto found = waiting_.find(answer.id());
+    if (found == waiting_.end()) return;
+    callback = std::move(found->second.callback);
+    waiting_.erase(found);
+  }
+  const grpc::Slice response(answer.response());
+  callback(FromGrpcStatus(grpc::Status(
+               static_cast<grpc::StatusCode>(answer.code()), answer.message())),
+           grpc::ByteBuffer(&response, 1));
+}
+
+absl::Status CallStreamClient::WhyBroken(const grpc::Status& status) {
+  if (cancelled_) return absl::CancelledError("the job ended");
+  if (overdue_) {
+    return absl::DeadlineExceededError("no answer within the deadline");
+  }
+  if (status.ok()) return absl::UnavailableError("the server ended the stream");
+  return FromGrpcStatus(status);
+}
+
+void CallStreamClient::OnDone(const grpc::Status& status) {
+  std::map<uint64_t, Waiting> failed;
+  absl::Status why;
+  {
+    MutexLock lock(mutex_);
+    broken_ = true;
+    failed.swap(waiting_);
+    why = WhyBroken(status);
+  }
+  // What the server says of the stream, it does not say of the calls.
+  const bool passing = absl::IsCancelled(why) || absl::IsDeadlineExceeded(why);
+  for (auto& [id, call] : failed) {
+    call.callback(passing ? why : absl::UnavailableError(why.message()), {});
+  }
+  const OnEnd on_end = std::move(on_end_);  // may end this object
+  on_end(why);
+}
+
+void CallStreamClient::CheckDeadlines(absl::Time now) {
+  MutexLock lock(mutex_);
+  for (const auto& [id, call] : waiting_) overdue_ |= call.deadline < now;
+  if (overdue_) context_.TryCancel();
+}
+
+void CallStreamClient::Cancel() {
+  MutexLock lock(mutex_);
+  cancelled_ = true;
+  context_.TryCancel();
+}
+
+}  // namespace lockstep
