@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/fault_points.h"
 #include "common/grpc_status.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/shared_memory_codec.h"
@@ -16,6 +17,7 @@ grpc::ServerUnaryReactor* ParameterService::Push(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  PassFaultPoint(FaultPoint::kPsPushReceived);
   v1::PushHeader header;
   TensorPayload payload;
   absl::Status status = DecodeTensorMessage(*request, header, payload);
@@ -59,6 +61,7 @@ void ParameterService::Finish(std::vector<PushAnswer> answers) {
       tally_.Count(answer);
       *call->response = EncodePushAnswer(std::move(answer), call->shared);
     }
+    PassFaultPoint(FaultPoint::kPsPushAnswering);
     call->reactor->Finish(ToGrpcStatus(status));
   }
 }
@@ -75,7 +78,10 @@ grpc::ServerUnaryReactor* ParameterService::Pull(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(HandlePull(*request, *response)));
+  PassFaultPoint(FaultPoint::kPsPullReceived);
+  const absl::Status status = HandlePull(*request, *response);
+  PassFaultPoint(FaultPoint::kPsPullAnswering);
+  reactor->Finish(ToGrpcStatus(status));
   return reactor;
 }
 
@@ -113,7 +119,10 @@ grpc::ServerUnaryReactor* ParameterService::OpenSharedMemory(
     const v1::OpenSharedMemoryRequest* request,
     v1::OpenSharedMemoryResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(HandleOpen(*request, *response)));
+  PassFaultPoint(FaultPoint::kPsShareReceived);
+  const absl::Status status = HandleOpen(*request, *response);
+  PassFaultPoint(FaultPoint::kPsShareAnswering);
+  reactor->Finish(ToGrpcStatus(status));
   return reactor;
 }
 

@@ -1,6 +1,7 @@
 #include "server/sync_service.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/fault_points.h"
 #include "common/grpc_status.h"
 #include "common/status_macros.h"
 #include "common/wire_codec.h"
@@ -15,6 +16,7 @@ void Fill(const StepGate::Answer& answer, v1::TakeTokenResponse& response) {
   response.set_slot(answer.slot);
   response.set_attempt(answer.attempt);
   response.set_selected_attempt(answer.selected_attempt);
+  response.set_not_needed(answer.not_needed);
   switch (answer.outcome) {
     case StepGate::Outcome::kToken:
       response.set_outcome(v1::TOKEN);
@@ -76,7 +78,10 @@ grpc::ServerUnaryReactor* SyncService::Announce(
     grpc::CallbackServerContext* context, const v1::AnnounceRequest* request,
     v1::AnnounceResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(HandleAnnounce(*request, *response)));
+  PassFaultPoint(FaultPoint::kPsAnnounceReceived);
+  const absl::Status status = HandleAnnounce(*request, *response);
+  PassFaultPoint(FaultPoint::kPsAnnounceAnswering);
+  reactor->Finish(ToGrpcStatus(status));
   return reactor;
 }
 
@@ -84,6 +89,7 @@ grpc::ServerUnaryReactor* SyncService::TakeToken(
     grpc::CallbackServerContext* context, const v1::TakeTokenRequest* request,
     v1::TakeTokenResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  PassFaultPoint(FaultPoint::kPsTokenReceived);
   const uint64_t ticket = waits_.Add({reactor, response}, clock_.Now());
   const absl::Status status = HandleTakeToken(*request, ticket);
   if (!status.ok()) {
@@ -116,6 +122,7 @@ void SyncService::Finish(const std::vector<StepGate::Answer>& answers) {
     auto call = waits_.Take(answer.ticket);
     if (!call.has_value()) continue;
     Fill(answer, *call->response);
+    PassFaultPoint(FaultPoint::kPsTokenAnswering);
     call->reactor->Finish(grpc::Status::OK);
   }
 }
