@@ -65,6 +65,7 @@ absl::Status FillReplicas(JobConfig& job, int num_workers) {
         num_workers, " workers; make them equal, or leave the field out"));
   }
   if (job.initial_tokens < 0) job.initial_tokens = job.replicas_to_aggregate;
+  if (job.stall_timeout == absl::ZeroDuration()) job.stall_timeout = job.lease;
   return ValidateJobConfig(job);
 }
 
@@ -95,7 +96,9 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
       members_(MembersOf(cluster), job_.lease),
       servers_(servers, self),
       store_(job_.checkpoint.directory),
-      retries_(servers_.size()) {
+      retries_(servers_.size()),
+      burials_(cluster.num_workers()),
+      stalls_(servers_.size(), job_.replicas_to_aggregate) {
   service_ = std::make_unique<CoordinatorService>(
       CoordinatorService::Options{
           self_.job_id, job_, cluster.num_workers(), cluster.has_evaluator(),
@@ -263,6 +266,7 @@ absl::Status Chief::NextStep() {
   step_began_ = clock_.Now();
   server_waits_.assign(servers_.size(), "its update");
   announced_.clear();
+  stalls_.Begin();
   Ask(loop_->Begin());
   return absl::OkStatus();
 }
@@ -284,7 +288,7 @@ void Chief::Ask(const SyncLoop::Actions& actions) {
   const int64_t step = loop_->step();
   for (int server : actions.takes) {
     servers_.server(server).TakeAndApply(
-        step, granted_until_,
+        step, granted_until_, stalls_.attempt(),
         [this, server, step](absl::Status status,
                              const v1::TakeAndApplyResponse& response) {
           events_.Push(TakeDone{server, step, std::move(status), response});
@@ -312,19 +316,14 @@ absl::Status Chief::OnTake(const TakeDone& done) {
   if (done.step != loop_->step()) return absl::OkStatus();
   if (!done.status.ok()) return OnTakeFailed(done);
   retries_.Answered(done.server);
+  Hear(done);
   if (done.response.committed_step() > done.step) {
     loop_->OnCommittedByServer(done.response.committed_step());
     return Stepped();
   }
   if (done.response.prepared()) {
-    server_waits_[done.server].clear();
     Ask(loop_->OnPrepared(done.server, done.step, done.response.attempt()));
     return absl::OkStatus();
-  }
-  server_waits_[done.server] = done.response.waits_for();
-  if (done.server == 0) {
-    announced_.assign(done.response.announced_workers().begin(),
-                      done.response.announced_workers().end());
   }
   Ask(loop_->OnTakeAgain(done.server, done.step));
   return absl::OkStatus();
@@ -382,6 +381,7 @@ absl::Status Chief::Tick() {
   for (const MembershipTable::Dead& dead : members_.TakeDead(clock_.Now())) {
     LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
   }
+  ReplaceStalled();
   ReportWaits();
   return CheckMaxWait();
 }
@@ -400,12 +400,17 @@ absl::Status Chief::Bury(const MembershipTable::Dead& dead) {
         "the last checkpoint"));
   }
   if (dead.task.type == TaskType::kWorker) {
+    const int worker = dead.task.index;
+    if (burials_.Pauses(worker, clock_.Now())) return absl::OkStatus();
     absl::StatusOr<ShardControlClient::Expired> expired =
-        servers_.ExpireWorker(dead.task.index, dead.incarnation, dead.reason);
+        servers_.ExpireWorker(worker, dead.incarnation, dead.reason);
     if (!expired.ok()) {
+      burials_.Failed(worker, clock_.Now());
       spdlog::warn("{}: {}; trying again", name, expired.status().message());
       return absl::OkStatus();
     }
+    burials_.Answered(worker);
+    HearOfAttempt(expired->step, expired->attempt);
     spdlog::warn(
         "{} is gone ({}); it held {}{}{}", name, dead.reason,
         expired->held_announcement ? "an announcement" : "",
@@ -432,7 +437,7 @@ std::string Chief::MissingWorkers() const {
     if (member.task.type != TaskType::kWorker) continue;
     const bool announced = std::find(announced_.begin(), announced_.end(),
                                      member.task.index) != announced_.end();
-    if (announced) continue;
+    if (announced && !stalls_.IsMissed(member.task.index)) continue;
     std::string text = member.task.ToString();
     if (member.state == MembershipTable::State::kMissing) {
       absl::StrAppend(&text, " (never started)");

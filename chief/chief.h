@@ -18,6 +18,7 @@
 #include "chief/membership_table.h"
 #include "chief/retry_schedule.h"
 #include "chief/shard_group_client.h"
+#include "chief/stall_watch.h"
 #include "chief/sync_loop.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/clock.h"
@@ -115,6 +116,12 @@ class Chief {
   // What has to be done every now and then: leases, waits, limits.
   absl::Status Tick();
   absl::Status Bury(const MembershipTable::Dead& dead);
+  // Hears from a take how far its server is.
+  void Hear(const TakeDone& done);
+  // `attempt` of `step` has begun on ps task 0.
+  void HearOfAttempt(int64_t step, int64_t attempt);
+  // Has a worker that holds up the step replaced, if there is another.
+  void ReplaceStalled();
   absl::Status CheckMaxWait();
   void ReportWaits();
   std::string MissingWorkers() const;
@@ -148,6 +155,7 @@ class Chief {
   StateMap map_;
   std::optional<SyncLoop> loop_;
   RetrySchedule retries_;
+  RetrySchedule burials_;  // by worker
   // What ps task 0 could not be asked; nothing while a take is at hand.
   std::optional<SyncLoop::CommitAction> commit_again_;
   std::optional<CheckpointPolicy> policy_;
@@ -159,6 +167,8 @@ class Chief {
   absl::Time last_report_ = absl::InfinitePast();
   std::vector<std::string> server_waits_;  // by server; empty: prepared
   std::vector<int> announced_;
+  StallWatch stalls_;
+  absl::Time replace_again_ = absl::InfinitePast();
   std::thread checkpoint_thread_;
   bool checkpoint_running_ = false;
   int64_t saved_step_ = -1;

@@ -159,6 +159,11 @@ absl::Status CoordinatorService::HandleReportEvaluation(
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
                                               nullptr, clock_.Now()));
+  if (sender.task.type != TaskType::kEvaluator) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(sender.task.ToString(),
+                     " scores no checkpoints; only the evaluator does"));
+  }
   const double accuracy = request.accuracy();
   if (!(accuracy >= 0 && accuracy <= 1)) {
     return absl::InvalidArgumentError(
@@ -194,7 +199,7 @@ void CoordinatorService::FillMembers(absl::Time now,
     }
     if (member.task.type != TaskType::kWorker) continue;
     *status.mutable_progress() = ToProto(member.progress);
-    if (member.progress.passes > 0 && std::isfinite(member.progress.loss)) {
+    if (member.progress.examples > 0 && std::isfinite(member.progress.loss)) {
       loss += member.progress.loss;
       ++losses;
     }

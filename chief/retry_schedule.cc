@@ -14,6 +14,11 @@ void RetrySchedule::Failed(int server, absl::Time now) {
 
 void RetrySchedule::Answered(int server) { servers_[server] = Server(); }
 
+bool RetrySchedule::Pauses(int server, absl::Time now) const {
+  const absl::Time due = servers_[server].due;
+  return due != absl::InfiniteFuture() && now < due;
+}
+
 std::vector<int> RetrySchedule::TakeDue(absl::Time now) {
   std::vector<int> due;
   for (size_t i = 0; i < servers_.size(); ++i) {

@@ -24,6 +24,9 @@ class RetrySchedule {
   // `server` answered, so that its next failure counts as the first.
   void Answered(int server);
 
+  // Whether `server` has failed and is not to be asked yet.
+  bool Pauses(int server, absl::Time now) const;
+
   // Returns the servers to ask now, and takes them off the schedule.
   std::vector<int> TakeDue(absl::Time now);
 

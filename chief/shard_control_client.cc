@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "chief/retry_schedule.h"
+#include "common/fault_points.h"
 #include "common/grpc_channel.h"
 #include "common/grpc_status.h"
 #include "common/grpc_tensor_codec.h"
@@ -172,17 +173,21 @@ absl::Status ShardControlClient::Activate(int64_t global_step,
 }
 
 void ShardControlClient::TakeAndApply(int64_t step, int64_t commit_until,
-                                      TakeCallback callback) {
+                                      int64_t attempt, TakeCallback callback) {
   auto owned = std::make_unique<
       StepCall<v1::TakeAndApplyRequest, v1::TakeAndApplyResponse>>();
   *owned->request.mutable_chief() = Chief();
   owned->request.set_step(step);
   owned->request.set_commit_until(commit_until);
+  owned->request.set_attempt(attempt);
   owned->callback = std::move(callback);
   auto* call = Keep(std::move(owned));
-  stub_->async()->TakeAndApply(
-      &call->context, &call->request, &call->response,
-      [this, call](const grpc::Status& status) { Done(call, status); });
+  PassFaultPoint(FaultPoint::kChiefTakeSend);
+  stub_->async()->TakeAndApply(&call->context, &call->request, &call->response,
+                               [this, call](const grpc::Status& status) {
+                                 PassFaultPoint(FaultPoint::kChiefTakeAnswered);
+                                 Done(call, status);
+                               });
 }
 
 void ShardControlClient::Commit(int64_t step, int64_t attempt,
@@ -194,9 +199,12 @@ void ShardControlClient::Commit(int64_t step, int64_t attempt,
   owned->request.set_attempt(attempt);
   owned->callback = std::move(callback);
   auto* call = Keep(std::move(owned));
-  stub_->async()->Commit(
-      &call->context, &call->request, &call->response,
-      [this, call](const grpc::Status& status) { Done(call, status); });
+  PassFaultPoint(FaultPoint::kChiefCommitSend);
+  stub_->async()->Commit(&call->context, &call->request, &call->response,
+                         [this, call](const grpc::Status& status) {
+                           PassFaultPoint(FaultPoint::kChiefCommitAnswered);
+                           Done(call, status);
+                         });
 }
 
 absl::Status ShardControlClient::CommitAndWait(int64_t step, int64_t attempt) {
@@ -223,10 +231,32 @@ absl::StatusOr<ShardControlClient::Expired> ShardControlClient::ExpireWorker(
   request.set_reason(reason);
   request.set_step(step);
   request.set_attempt(attempt);
+  PassFaultPoint(FaultPoint::kChiefExpireSend);
   LOCKSTEP_RETURN_IF_ERROR(
       FromGrpcStatus(stub_->ExpireWorker(&context, request, &response)));
+  PassFaultPoint(FaultPoint::kChiefExpireAnswered);
   return Expired{response.held_announcement(), response.held_token(),
                  response.step(), response.attempt()};
+}
+
+absl::StatusOr<ShardControlClient::Replaced> ShardControlClient::ReplaceMember(
+    int worker, int64_t step, int64_t attempt, const std::string& reason) {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::ReplaceMemberRequest request;
+  v1::ReplaceMemberResponse response;
+  *request.mutable_chief() = Chief();
+  request.set_worker(worker);
+  request.set_step(step);
+  request.set_attempt(attempt);
+  request.set_reason(reason);
+  PassFaultPoint(FaultPoint::kChiefReplaceSend);
+  LOCKSTEP_RETURN_IF_ERROR(
+      FromGrpcStatus(stub_->ReplaceMember(&context, request, &response)));
+  PassFaultPoint(FaultPoint::kChiefReplaceAnswered);
+  Replaced replaced{std::nullopt, response.step(), response.attempt()};
+  if (response.replaced()) replaced.by = response.by();
+  return replaced;
 }
 
 absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {

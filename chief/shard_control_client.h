@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,11 @@ class ShardControlClient final : public ShardAccess {
     int64_t step = 0;
     int64_t attempt = 0;
   };
+  struct Replaced {
+    std::optional<int> by;  // the worker that has the place
+    int64_t step = 0;
+    int64_t attempt = 0;
+  };
   using TakeCallback =
       std::function<void(absl::Status, const v1::TakeAndApplyResponse&)>;
   using CommitCallback =
@@ -63,9 +69,9 @@ class ShardControlClient final : public ShardAccess {
                           absl::Span<const char> bytes) override;
   absl::Status Activate(int64_t global_step, const std::vector<float>& scalars);
 
-  // `commit_until`: as in TakeAndApplyRequest.
-  void TakeAndApply(int64_t step, int64_t commit_until, TakeCallback callback)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // `commit_until` and `attempt`: as in TakeAndApplyRequest.
+  void TakeAndApply(int64_t step, int64_t commit_until, int64_t attempt,
+                    TakeCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
   void Commit(int64_t step, int64_t attempt, CommitCallback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CommitAndWait(int64_t step, int64_t attempt);
@@ -74,6 +80,11 @@ class ShardControlClient final : public ShardAccess {
   absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
                                        const std::string& reason, int64_t step,
                                        int64_t attempt);
+
+  // `attempt`: of ps task 0, the one that is held up; of others, its answer.
+  absl::StatusOr<Replaced> ReplaceMember(int worker, int64_t step,
+                                         int64_t attempt,
+                                         const std::string& reason);
 
   absl::StatusOr<ShardSnapshot> BeginSnapshot();
   absl::Status ReadSnapshot(int first_part, int num_parts, int tensor,

@@ -96,6 +96,21 @@ absl::StatusOr<ShardControlClient::Expired> ShardGroupClient::ExpireWorker(
   return expired;
 }
 
+absl::StatusOr<ShardControlClient::Replaced> ShardGroupClient::ReplaceMember(
+    int worker, int64_t step, int64_t attempt, const std::string& reason) {
+  absl::StatusOr<ShardControlClient::Replaced> replaced =
+      clients_[0]->ReplaceMember(worker, step, attempt, reason);
+  if (!replaced.ok()) return Named(0, replaced.status());
+  for (int i = 1; i < size() && replaced->by.has_value(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(Named(
+        i,
+        clients_[i]
+            ->ReplaceMember(worker, replaced->step, replaced->attempt, reason)
+            .status()));
+  }
+  return replaced;
+}
+
 std::vector<ShardAccess*> ShardGroupClient::Access() {
   std::vector<ShardAccess*> access;
   for (auto& client : clients_) access.push_back(client.get());

@@ -52,6 +52,11 @@ class ShardGroupClient {
   absl::StatusOr<ShardControlClient::Expired> ExpireWorker(
       int worker, uint64_t incarnation, const std::string& reason);
 
+  // Has a worker that holds up `attempt` of the step after `step` replaced
+  // everywhere, if another one waits. Returns what ps task 0 said.
+  absl::StatusOr<ShardControlClient::Replaced> ReplaceMember(
+      int worker, int64_t step, int64_t attempt, const std::string& reason);
+
   std::vector<ShardAccess*> Access();
 
  private:

@@ -49,6 +49,17 @@ SyncLoop::Actions SyncLoop::Decide() {
   return actions;
 }
 
+SyncLoop::Actions SyncLoop::OnAttempt(int64_t attempt) {
+  Actions actions;
+  if (phase_ != Phase::kTaking) return actions;
+  for (size_t server = 0; server < prepared_.size(); ++server) {
+    if (prepared_[server].value_or(attempt) >= attempt) continue;
+    prepared_[server] = std::nullopt;
+    actions.takes.push_back(static_cast<int>(server));
+  }
+  return actions;
+}
+
 void SyncLoop::OnCommitted(int64_t step) {
   if (phase_ != Phase::kCommitting || step != step_ + 1) return;
   step_ = step;

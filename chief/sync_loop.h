@@ -40,6 +40,10 @@ class SyncLoop {
   // A take ended without an answer that counts: ask again.
   Actions OnTakeAgain(int server, int64_t step);
 
+  // `attempt` of the step at hand has begun: what servers have for older ones
+  // is of no use.
+  Actions OnAttempt(int64_t attempt);
+
   // ps task 0 has committed: `step` is the global step, and the loop is
   // between steps.
   void OnCommitted(int64_t step);

@@ -7,17 +7,36 @@
 
 namespace lockstep {
 
+namespace {
+
+// The upper two bytes are the bfloat16.
+inline uint32_t Rounded(uint32_t bits) {
+  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  const uint32_t quiet = bits | 0x00400000u;
+  const uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return is_nan ? quiet : nearest;
+}
+
+}  // namespace
+
 LOCKSTEP_CLONES void RoundToBFloat16(size_t count, const std::byte* floats,
                                      std::byte* rounded) {
   LOCKSTEP_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
     uint32_t bits = 0;
     std::memcpy(&bits, floats + i * sizeof(bits), sizeof(bits));
-    const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
-    const uint32_t quiet = bits | 0x00400000u;
-    const uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
-    const auto half = static_cast<uint16_t>((is_nan ? quiet : nearest) >> 16);
+    const auto half = static_cast<uint16_t>(Rounded(bits) >> 16);
     std::memcpy(rounded + i * sizeof(half), &half, sizeof(half));
+  }
+}
+
+LOCKSTEP_CLONES void RoundToBFloat16InPlace(size_t count, std::byte* floats) {
+  LOCKSTEP_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, floats + i * sizeof(bits), sizeof(bits));
+    const uint32_t rounded = Rounded(bits) & 0xffff0000u;
+    std::memcpy(floats + i * sizeof(rounded), &rounded, sizeof(rounded));
   }
 }
 

@@ -16,6 +16,9 @@ inline constexpr size_t kBFloat16Size = 2;  // bytes
 // every NaN a quiet one. Both ends are at any address and do not overlap.
 void RoundToBFloat16(size_t count, const std::byte* floats, std::byte* rounded);
 
+// The same, with each float32 overwritten by what its bfloat16 stands for.
+void RoundToBFloat16InPlace(size_t count, std::byte* floats);
+
 // Exact. `packed`, `count` bfloat16, is at any address and does not overlap
 // `floats`.
 void ExpandBFloat16(size_t count, const std::byte* packed, float* floats);

@@ -13,6 +13,27 @@
 #include "grpcpp/server_builder.h"
 
 namespace lockstep {
+namespace {
+
+// A client that has stopped or is cut off holds what it is being sent: values
+// in memory that the update after next has to write to. Whoever does not answer
+// a ping, or take what it is sent, loses its connection within the sum of the
+// two, about a lease; one that lives makes a new one.
+constexpr absl::Duration kPingEvery = absl::Seconds(1);
+constexpr absl::Duration kPingTimeout = absl::Seconds(2);
+
+void SetKeepalive(grpc::ServerBuilder& builder) {
+  const auto set = [&](const char* argument, absl::Duration value) {
+    builder.AddChannelArgument(
+        argument, static_cast<int>(absl::ToInt64Milliseconds(value)));
+  };
+  set(GRPC_ARG_KEEPALIVE_TIME_MS, kPingEvery);
+  set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeout);
+  // However long nothing else is sent.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const std::string& address, const std::vector<grpc::Service*>& services) {
@@ -26,6 +47,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   // A second process on the same port must fail, not share it.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  SetKeepalive(builder);
   builder.SetMaxReceiveMessageSize(-1);
   builder.SetMaxSendMessageSize(-1);
   for (grpc::Service* service : services) builder.RegisterService(service);

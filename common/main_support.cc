@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/cluster/tf_config_loader.h"
+#include "common/fault_points.h"
 #include "common/job/job_config_codec.h"
 #include "common/log.h"
 #include "common/process_metrics.h"
@@ -86,6 +87,7 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
   LOCKSTEP_ASSIGN_OR_RETURN(Cluster cluster, Cluster::Make(config));
   LOCKSTEP_RETURN_IF_ERROR(RequireTaskType(cluster, allowed, program));
   LOCKSTEP_RETURN_IF_ERROR(InitLog(cluster.self().ToString(), flags.log_level));
+  LOCKSTEP_RETURN_IF_ERROR(ArmFaultFromEnvironment());
   for (const std::string& warning : cluster.warnings()) {
     spdlog::warn("{}", warning);
   }

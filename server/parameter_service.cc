@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/fault_points.h"
 #include "common/grpc_status.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/shared_memory_codec.h"
@@ -23,6 +24,7 @@ grpc::ServerUnaryReactor* ParameterService::Push(
 
 void ParameterService::ServePush(const grpc::ByteBuffer& request,
                                  Respond respond) {
+  PassFaultPoint(FaultPoint::kPsPushReceived);
   v1::PushHeader header;
   TensorPayload payload;
   absl::Status status = DecodeTensorMessage(request, header, payload);
@@ -60,6 +62,7 @@ void ParameterService::Finish(std::vector<PushAnswer> answers) {
       tally_.Count(answer);
       response = EncodePushAnswer(std::move(answer), call->shared);
     }
+    PassFaultPoint(FaultPoint::kPsPushAnswering);
     call->respond(status, std::move(response));
   }
 }
@@ -82,8 +85,10 @@ grpc::ServerUnaryReactor* ParameterService::Pull(
 
 void ParameterService::ServePull(const grpc::ByteBuffer& request,
                                  const Respond& respond) {
+  PassFaultPoint(FaultPoint::kPsPullReceived);
   grpc::ByteBuffer response;
   const absl::Status status = HandlePull(request, response);
+  PassFaultPoint(FaultPoint::kPsPullAnswering);
   respond(status, std::move(response));
 }
 
@@ -128,10 +133,12 @@ grpc::ServerUnaryReactor* ParameterService::OpenSharedMemory(
 
 void ParameterService::ServeOpen(const grpc::ByteBuffer& request,
                                  const Respond& respond) {
+  PassFaultPoint(FaultPoint::kPsShareReceived);
   v1::OpenSharedMemoryRequest message;
   const absl::Status decoded = DecodeMessage(request, message);
   if (!decoded.ok()) return respond(decoded, {});
   const auto response = HandleOpen(message);
+  PassFaultPoint(FaultPoint::kPsShareAnswering);
   respond(response.status(),
           response.ok() ? EncodeMessage(*response) : grpc::ByteBuffer());
 }

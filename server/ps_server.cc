@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/process.h"
 #include "common/status_macros.h"
+#include "server/state/state_file.h"
 
 namespace lockstep {
 namespace {
@@ -38,6 +39,7 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
 PsServer::PsServer(const Options& options, int task_index, uint64_t incarnation,
                    ChiefClient::Options chief, const Clock& clock)
     : clock_(clock),
+      own_state_dir_(options.own_state_dir ? options.state_dir : ""),
       host_({task_index, incarnation, options.state_dir, options.shared_memory,
              [this](int part) { returned_parts_.Push(part); }}),
       parameters_(host_, clock),
@@ -100,6 +102,7 @@ absl::Status PsServer::Run() {
   if (absl::Status removed = host_.RemoveState(); !removed.ok()) {
     spdlog::warn("the state file stays: {}", std::string(removed.message()));
   }
+  if (!own_state_dir_.empty()) StateFile::RemoveIfEmpty(own_state_dir_);
   chief_.Leave(end.ok() ? "done" : std::string(end.message()));
   return end;
 }

@@ -30,8 +30,9 @@ class PsServer {
  public:
   struct Options {
     std::string state_dir;
-    std::string expected_job;   // job name to insist on; empty: any
-    bool shared_memory = true;  // with workers of this host
+    bool own_state_dir = false;  // it is to go when nothing is left in it
+    std::string expected_job;    // job name to insist on; empty: any
+    bool shared_memory = true;   // with workers of this host
   };
 
   // Listens on the task's address.
@@ -66,6 +67,7 @@ class PsServer {
   void UpdateReturnedParts();
 
   const Clock& clock_;
+  const std::string own_state_dir_;  // empty: it is somebody else's
   EventQueue<int> returned_parts_;
   ShardHost host_;
   ParameterService parameters_;

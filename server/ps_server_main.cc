@@ -36,7 +36,9 @@ int main(int argc, char** argv) {
   lockstep::TuneProcess();
   lockstep::CommonFlags flags;
   lockstep::PsServer::Options options;
-  options.state_dir = absl::StrCat("/dev/shm/lockstep-", geteuid());
+  const std::string own_directory =
+      absl::StrCat("/dev/shm/lockstep-", geteuid());
+  options.state_dir = own_directory;
   lockstep::FlagParser parser(
       "ps_server",
       "Holds a share of a job's variables, sums the gradients that workers "
@@ -46,11 +48,12 @@ int main(int argc, char** argv) {
       .add_option("--state_dir", options.state_dir,
                   "Directory on a memory file system for the file that holds "
                   "this server's variables; made if missing, private to this "
-                  "user.")
+                  "user. The default one goes when it is empty.")
       ->capture_default_str();
   parser.app().add_option("--job_name", options.expected_job,
                           "Refuse a chief that runs a job of another name.");
   lockstep::AddSharedMemoryFlag(parser, options.shared_memory);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
+  options.own_state_dir = options.state_dir == own_directory;
   return lockstep::Main(flags, options);
 }

@@ -1,8 +1,10 @@
 #include "server/shard_control_service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/fault_points.h"
 #include "common/grpc_status.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/job/job_config_codec.h"
@@ -52,15 +54,30 @@ absl::StatusOr<std::vector<PartSpec>> ToParts(
   return parts;
 }
 
-// Workers of the step at hand, for reports. Where all are members from the
-// start, what tells them apart is who has pushed.
-std::vector<int> SetSoFar(Shard& shard) {
+void AddMembers(const std::vector<int>& workers,
+                v1::TakeAndApplyResponse& response) {
+  for (int worker : workers) response.add_announced_workers(worker);
+}
+
+// Fills in how far the step at hand is. Where all are members from the start,
+// what tells them apart is who has pushed.
+void FillProgress(Shard& shard, v1::TakeAndApplyResponse& response) {
   const JobConfig& job = shard.job();
-  if (shard.gate() == nullptr) return {};
-  return job.mode == SyncMode::kStrict &&
-                 job.total_num_replicas == job.replicas_to_aggregate
-             ? shard.engine().Contributors()
-             : shard.gate()->Members();
+  response.set_waits_for(shard.engine().WaitsFor());
+  const ShardEngine::Arrivals arrivals = shard.engine().arrivals();
+  response.set_attempt(arrivals.attempt);
+  response.set_open_parts(arrivals.open_parts);
+  std::vector<int> pushed_all;
+  for (const auto& [worker, parts] : arrivals.parts) {
+    v1::PushedParts& pushed = *response.add_pushed();
+    pushed.set_worker(worker);
+    pushed.set_parts(parts);
+    if (parts == arrivals.open_parts) pushed_all.push_back(worker);
+  }
+  if (shard.gate() == nullptr) return;
+  const bool all_members = job.mode == SyncMode::kStrict &&
+                           job.total_num_replicas == job.replicas_to_aggregate;
+  AddMembers(all_members ? pushed_all : shard.gate()->Members(), response);
 }
 
 }  // namespace
@@ -184,6 +201,7 @@ grpc::ServerUnaryReactor* ShardControlService::TakeAndApply(
     grpc::CallbackServerContext* context,
     const v1::TakeAndApplyRequest* request,
     v1::TakeAndApplyResponse* response) {
+  PassFaultPoint(FaultPoint::kPsTakeReceived);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const uint64_t ticket = takes_.Add({reactor, response}, clock_.Now());
   const absl::Status status = HandleTake(*request, ticket);
@@ -204,9 +222,11 @@ absl::Status ShardControlService::HandleTake(
     const int64_t step = shard->engine().step();
     if (shard->gate() != nullptr && step > request.step() &&
         step <= request.commit_until()) {
-      FinishTakes({{ticket, true, 0, absl::OkStatus()}}, step);
+      FinishTakes(*shard, {{ticket, true, 0, absl::OkStatus()}}, step);
       return absl::OkStatus();
     }
+    Finish(*shard,
+           shard->engine().StartAttempt(request.step(), request.attempt()));
     absl::StatusOr<ShardAnswers> answers =
         shard->engine().Take(ticket, request.step());
     if (answers.ok()) {
@@ -226,6 +246,7 @@ absl::StatusOr<std::vector<StepGate::Answer>> ShardControlService::CommitStep(
   // tokens go out after the values have been committed.
   if (shard.gate() != nullptr) {
     LOCKSTEP_ASSIGN_OR_RETURN(tokens, shard.gate()->Commit(step, attempt));
+    PassFaultPoint(FaultPoint::kPsCommitHalfDone);
   }
   LOCKSTEP_RETURN_IF_ERROR(shard.engine().Commit(step, attempt).status());
   return tokens;
@@ -249,7 +270,10 @@ absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
 grpc::ServerUnaryReactor* ShardControlService::Commit(
     grpc::CallbackServerContext* context, const v1::CommitRequest* request,
     v1::CommitResponse* response) {
-  return Answer(context, HandleCommit(*request, *response));
+  PassFaultPoint(FaultPoint::kPsCommitReceived);
+  const absl::Status status = HandleCommit(*request, *response);
+  PassFaultPoint(FaultPoint::kPsCommitAnswering);
+  return Answer(context, status);
 }
 
 absl::Status ShardControlService::HandleExpireWorker(
@@ -283,7 +307,45 @@ grpc::ServerUnaryReactor* ShardControlService::ExpireWorker(
     grpc::CallbackServerContext* context,
     const v1::ExpireWorkerRequest* request,
     v1::ExpireWorkerResponse* response) {
-  return Answer(context, HandleExpireWorker(*request, *response));
+  PassFaultPoint(FaultPoint::kPsExpireReceived);
+  const absl::Status status = HandleExpireWorker(*request, *response);
+  PassFaultPoint(FaultPoint::kPsExpireAnswering);
+  return Answer(context, status);
+}
+
+absl::Status ShardControlService::HandleReplaceMember(
+    const v1::ReplaceMemberRequest& request,
+    v1::ReplaceMemberResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            CheckedShard(request.chief()));
+  if (shard->gate() == nullptr) {
+    Finish(*shard,
+           shard->engine().StartAttempt(request.step(), request.attempt()));
+    return absl::OkStatus();
+  }
+  const StepGate::Replaced replaced = shard->gate()->Replace(
+      request.worker(), request.step(), request.attempt());
+  response.set_replaced(replaced.by >= 0);
+  response.set_by(std::max(replaced.by, 0));
+  response.set_step(replaced.step);
+  response.set_attempt(replaced.attempt);
+  if (replaced.by < 0) return absl::OkStatus();
+  spdlog::info("worker {} is replaced by worker {} ({}); step {}, attempt {}",
+               request.worker(), replaced.by, request.reason(), replaced.step,
+               replaced.attempt);
+  Finish(*shard, shard->engine().StartAttempt(replaced.step, replaced.attempt));
+  sync_.Finish(replaced.answers);
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::ReplaceMember(
+    grpc::CallbackServerContext* context,
+    const v1::ReplaceMemberRequest* request,
+    v1::ReplaceMemberResponse* response) {
+  PassFaultPoint(FaultPoint::kPsReplaceReceived);
+  const absl::Status status = HandleReplaceMember(*request, *response);
+  PassFaultPoint(FaultPoint::kPsReplaceAnswering);
+  return Answer(context, status);
 }
 
 absl::Status ShardControlService::HandleBeginSnapshot(
@@ -373,10 +435,11 @@ void ShardControlService::Finish(Shard& shard, ShardAnswers answers) {
   }
   parameters_.Finish(std::move(answers.pushes));
   sync_.Finish(tokens);
-  FinishTakes(answers.takes, committed_step);
+  FinishTakes(shard, answers.takes, committed_step);
 }
 
-void ShardControlService::FinishTakes(const std::vector<TakeAnswer>& answers,
+void ShardControlService::FinishTakes(Shard& shard,
+                                      const std::vector<TakeAnswer>& answers,
                                       int64_t committed_step) {
   for (const TakeAnswer& answer : answers) {
     auto call = takes_.Take(answer.ticket);
@@ -384,6 +447,10 @@ void ShardControlService::FinishTakes(const std::vector<TakeAnswer>& answers,
     call->response->set_prepared(answer.prepared);
     call->response->set_attempt(answer.attempt);
     call->response->set_committed_step(committed_step);
+    if (shard.gate() != nullptr && committed_step == 0) {
+      AddMembers(shard.gate()->Members(), *call->response);
+    }
+    PassFaultPoint(FaultPoint::kPsTakeAnswering);
     call->reactor->Finish(ToGrpcStatus(answer.status));
   }
 }
@@ -394,11 +461,9 @@ void ShardControlService::AnswerOld(absl::Time now) {
     if (!call.has_value()) continue;
     if (auto shard = host_.shard(); shard.ok()) {
       (*shard)->engine().CancelTake(ticket);
-      call->response->set_waits_for((*shard)->engine().WaitsFor());
-      for (int worker : SetSoFar(**shard)) {
-        call->response->add_announced_workers(worker);
-      }
+      FillProgress(**shard, *call->response);
     }
+    PassFaultPoint(FaultPoint::kPsTakeAnswering);
     call->reactor->Finish(grpc::Status::OK);
   }
 }

@@ -22,11 +22,12 @@ using Base = S::WithCallbackMethod_TakeEpoch<
     S::WithCallbackMethod_CreateShard<S::WithRawCallbackMethod_WriteParts<
         S::WithCallbackMethod_Activate<S::WithCallbackMethod_TakeAndApply<
             S::WithCallbackMethod_Commit<S::WithCallbackMethod_ExpireWorker<
-                S::WithCallbackMethod_BeginSnapshot<
-                    S::WithRawCallbackMethod_ReadSnapshot<
-                        S::WithCallbackMethod_EndSnapshot<
-                            S::WithCallbackMethod_CloseTokens<
-                                S::Service>>>>>>>>>>>;
+                S::WithCallbackMethod_ReplaceMember<
+                    S::WithCallbackMethod_BeginSnapshot<
+                        S::WithRawCallbackMethod_ReadSnapshot<
+                            S::WithCallbackMethod_EndSnapshot<
+                                S::WithCallbackMethod_CloseTokens<
+                                    S::Service>>>>>>>>>>>>;
 }  // namespace shard_control_internal
 
 // ShardControlService puts the chief's side of a shard on the wire.
@@ -63,6 +64,10 @@ class ShardControlService final : public shard_control_internal::Base {
       grpc::CallbackServerContext* context,
       const v1::ExpireWorkerRequest* request,
       v1::ExpireWorkerResponse* response) override;
+  grpc::ServerUnaryReactor* ReplaceMember(
+      grpc::CallbackServerContext* context,
+      const v1::ReplaceMemberRequest* request,
+      v1::ReplaceMemberResponse* response) override;
   grpc::ServerUnaryReactor* BeginSnapshot(
       grpc::CallbackServerContext* context,
       const v1::BeginSnapshotRequest* request,
@@ -107,6 +112,8 @@ class ShardControlService final : public shard_control_internal::Base {
                             v1::CommitResponse& response);
   absl::Status HandleExpireWorker(const v1::ExpireWorkerRequest& request,
                                   v1::ExpireWorkerResponse& response);
+  absl::Status HandleReplaceMember(const v1::ReplaceMemberRequest& request,
+                                   v1::ReplaceMemberResponse& response);
   absl::Status HandleBeginSnapshot(const v1::BeginSnapshotRequest& request,
                                    v1::BeginSnapshotResponse& response);
   absl::Status HandleReadSnapshot(const grpc::ByteBuffer& request,
@@ -118,8 +125,9 @@ class ShardControlService final : public shard_control_internal::Base {
   absl::StatusOr<std::vector<StepGate::Answer>> CommitStep(Shard& shard,
                                                            int64_t step,
                                                            int64_t attempt);
-  void FinishTakes(const std::vector<TakeAnswer>& answers,
+  void FinishTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
                    int64_t committed_step);
+
   ShardHost& host_;
   ParameterService& parameters_;
   SyncService& sync_;

@@ -1,6 +1,7 @@
 #include "server/sync_service.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/fault_points.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/status_macros.h"
 #include "common/wire_codec.h"
@@ -16,6 +17,7 @@ grpc::ByteBuffer Encode(const StepGate::Answer& answer) {
   response.set_slot(answer.slot);
   response.set_attempt(answer.attempt);
   response.set_selected_attempt(answer.selected_attempt);
+  response.set_not_needed(answer.not_needed);
   switch (answer.outcome) {
     case StepGate::Outcome::kToken:
       response.set_outcome(v1::TOKEN);
@@ -87,10 +89,12 @@ grpc::ServerUnaryReactor* SyncService::Announce(
 
 void SyncService::ServeAnnounce(const grpc::ByteBuffer& request,
                                 const Respond& respond) {
+  PassFaultPoint(FaultPoint::kPsAnnounceReceived);
   v1::AnnounceRequest message;
   const absl::Status decoded = DecodeMessage(request, message);
   if (!decoded.ok()) return respond(decoded, {});
   const absl::StatusOr<v1::AnnounceResponse> response = HandleAnnounce(message);
+  PassFaultPoint(FaultPoint::kPsAnnounceAnswering);
   respond(response.status(),
           response.ok() ? EncodeMessage(*response) : grpc::ByteBuffer());
 }
@@ -106,6 +110,7 @@ grpc::ServerUnaryReactor* SyncService::TakeToken(
 
 void SyncService::ServeTakeToken(const grpc::ByteBuffer& request,
                                  Respond respond) {
+  PassFaultPoint(FaultPoint::kPsTokenReceived);
   v1::TakeTokenRequest message;
   absl::Status status = DecodeMessage(request, message);
   if (!status.ok()) return respond(status, {});
@@ -135,7 +140,9 @@ absl::Status SyncService::HandleTakeToken(const v1::TakeTokenRequest& request,
 void SyncService::Finish(const std::vector<StepGate::Answer>& answers) {
   for (const StepGate::Answer& answer : answers) {
     auto call = waits_.Take(answer.ticket);
-    if (call.has_value()) (*call)(absl::OkStatus(), Encode(answer));
+    if (!call.has_value()) continue;
+    PassFaultPoint(FaultPoint::kPsTokenAnswering);
+    (*call)(absl::OkStatus(), Encode(answer));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/bfloat16.h"
+#include "common/fault_points.h"
 #include "common/log.h"
 #include "common/shared_memory_codec.h"
 #include "common/status_macros.h"
@@ -90,7 +91,10 @@ ParameterClient::ParameterClient(const Options& options, const Plan& plan,
       ready_(chunks_),
       channels_(Connect(options.servers)),
       sync_(*channels_[0], options.self) {
-  for (const auto& chunks : chunks_) held_.emplace_back(chunks.size());
+  for (const auto& chunks : chunks_) {
+    held_.emplace_back(chunks.size());
+    rounded_.emplace_back(chunks.size());
+  }
 }
 
 ParameterClient::~ParameterClient() {
@@ -134,6 +138,7 @@ void ParameterClient::CutForSharing(int server) {
       MakeChunks(plan_, static_cast<int>(chunks_.size()),
                  std::max<size_t>(target, options_.max_part_bytes))[server];
   held_[server].assign(chunks_[server].size(), Held());
+  rounded_[server].assign(chunks_[server].size(), 0);
   ready_ = ReadyChunks(chunks_);
 }
 
@@ -148,7 +153,9 @@ absl::StatusOr<SharedValues> ParameterClient::OpenSharedMemoryOf(int server) {
   }
   v1::OpenSharedMemoryResponse response;
   CallClient calls(*channels_[server], server, cancelled_);
+  PassFaultPoint(FaultPoint::kWorkerShareSend);
   LOCKSTEP_RETURN_IF_ERROR(calls.CallUntilAnswered(kOpen, request, response));
+  PassFaultPoint(FaultPoint::kWorkerShareAnswered);
   return SharedValues::Open(FromProto(response.values()),
                             FromProto(response.counters()));
 }
@@ -261,10 +268,12 @@ void ParameterClient::StartPull(int server, size_t index, int64_t step,
   request.mutable_parts()->set_num_parts(chunk.num_parts);
   request.set_step(step);
   request.set_shared(shared);
+  PassFaultPoint(FaultPoint::kWorkerPullSend);
   channels_[server]->Call(
       SizeOf(chunk), kPull, EncodeMessage(request), kCallDeadline,
       [this, server, index, step, report = std::move(report)](
           absl::Status status, grpc::ByteBuffer response) {
+        PassFaultPoint(FaultPoint::kWorkerPullAnswered);
         if (status.ok()) status = TakePulled(response, server, index);
         if (absl::IsAborted(status)) {
           // Two steps went by meanwhile. What is sent is there to stay.
@@ -340,6 +349,17 @@ std::vector<grpc::Slice> ParameterClient::Payload(const Chunk& chunk) const {
   return payload;
 }
 
+void ParameterClient::RoundInPlace(int server, size_t index, int64_t pass) {
+  if (options_.gradient_type != GradientType::kBFloat16) return;
+  if (std::exchange(rounded_[server][index], pass) == pass) return;
+  for (const MemoryRange& range : chunks_[server][index].ranges) {
+    if (plan_.variables[range.variable].dtype != DType::kFloat32) continue;
+    RoundToBFloat16InPlace(
+        range.size / sizeof(float),
+        memory_.gradient(range.variable).data() + range.offset);
+  }
+}
+
 void ParameterClient::StartPush(
     int server, size_t index, const v1::PushHeader& header,
     std::function<void(const v1::PushResult&)> count,
@@ -350,17 +370,20 @@ void ParameterClient::StartPush(
   of_chunk.mutable_parts()->set_num_parts(chunk.num_parts);
   std::vector<grpc::Slice> payload;
   if (Shares(server)) {
+    RoundInPlace(server, index, header.pass());
     of_chunk.set_shared(true);
     of_chunk.set_gradient_type(v1::VARIABLE);
   } else {
     payload = Payload(chunk);
   }
+  PassFaultPoint(FaultPoint::kWorkerPushSend);
   channels_[server]->Call(
       SizeOf(chunk), kPush, EncodeTensorMessage(of_chunk, payload),
       kCallDeadline,
       [this, server, index, &header, count = std::move(count),
        report = std::move(report)](absl::Status status,
                                    grpc::ByteBuffer response) {
+        PassFaultPoint(FaultPoint::kWorkerPushAnswered);
         v1::PushResult result;
         if (status.ok()) {
           status = TakePushed(response, server, index, header, result);

@@ -35,7 +35,7 @@ namespace lockstep {
 // for; as bfloat16, from slices that are made one chunk at a time, when it is
 // its turn, and go once it is sent. With servers that can, gradients and values
 // move through shared memory, as the variables' elements, and calls only say
-// where; all else is the same.
+// where; all else is the same, that gradients are rounded to bfloat16 too.
 //
 // Threads:  one thread calls; Cancel() may come from any other.
 // Borrows:  the memory.
@@ -107,6 +107,9 @@ class ParameterClient final : public StepClient {
   ChunkLists Missing(std::optional<int64_t> step) const;
   // What a push of the chunk carries.
   std::vector<grpc::Slice> Payload(const Chunk& chunk) const;
+  // Makes gradients that a server reads in place what it would have got over
+  // the wire. Once a pass: another call may have the server read them already.
+  void RoundInPlace(int server, size_t chunk, int64_t pass);
   void StartPull(int server, size_t chunk, int64_t step, bool shared,
                  ChunkTransfer::Report report);
   void StartPush(int server, size_t chunk, const v1::PushHeader& header,
@@ -137,6 +140,8 @@ class ParameterClient final : public StepClient {
   bool opened_ = false;  // OpenSharedMemory() is done
   // As chunks_. Each belongs to its call while there is one.
   std::vector<std::vector<Held>> held_;
+  // As held_: the pass whose gradients have been rounded in place.
+  std::vector<std::vector<int64_t>> rounded_;
   ReadyChunks ready_;
   std::atomic<bool> cancelled_ = false;
   std::vector<std::unique_ptr<ServerChannel>> channels_;

@@ -25,6 +25,12 @@ void ProgressMeter::Computed(int64_t local_step, double loss,
   progress_.examples += examples;
 }
 
+void ProgressMeter::Dropped() {
+  MutexLock lock(mutex_);
+  ++progress_.passes;
+  ++progress_.stale;
+}
+
 void ProgressMeter::Accepted() {
   MutexLock lock(mutex_);
   ++progress_.accepted;

@@ -45,6 +45,9 @@ struct Token {
   int64_t attempt = 0;
   // Of kToken: the attempt to push for, without having announced; 0: announce.
   int64_t selected_attempt = 0;
+  // The step of the pass before went on without its gradient, whatever became
+  // of a push.
+  bool not_needed = false;
 };
 
 // StepClient is what the training loop asks of the servers. Calls wait for the

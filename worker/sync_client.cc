@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "common/fault_points.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/log.h"
 #include "common/status_macros.h"
@@ -25,8 +26,10 @@ absl::StatusOr<Announcement> SyncClient::Announce(const PassId& pass) {
   request.set_pass(pass.number);
   request.set_slot(pass.slot);
   v1::AnnounceResponse response;
+  PassFaultPoint(FaultPoint::kWorkerAnnounceSend);
   LOCKSTEP_RETURN_IF_ERROR(
       calls_.CallUntilAnswered(kAnnounce, request, response));
+  PassFaultPoint(FaultPoint::kWorkerAnnounceAnswered);
   Announcement announcement;
   announcement.attempt = response.attempt();
   if (response.decision() == v1::SELECTED) {
@@ -50,6 +53,7 @@ v1::TakeTokenRequest SyncClient::TokenRequest(const PassId& pass,
 
 void SyncClient::SendTakeToken(const PassId& pass, int64_t attempt) {
   EndWatch();
+  PassFaultPoint(FaultPoint::kWorkerTokenSend);
   early_wait_ = {
       pass, attempt,
       calls_.Start(kTakeToken, EncodeMessage(TokenRequest(pass, attempt)))};
@@ -69,17 +73,24 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
   absl::Time reported = began;
   while (true) {
     v1::TakeTokenResponse response;
+    if (call == nullptr) PassFaultPoint(FaultPoint::kWorkerTokenSend);
     LOCKSTEP_RETURN_IF_ERROR(calls_.CallUntilAnswered(
         kTakeToken, request, response, std::move(call)));
+    PassFaultPoint(FaultPoint::kWorkerTokenAnswered);
     call = nullptr;
     switch (response.outcome()) {
       case v1::TOKEN:
-        return Token{Token::Kind::kToken, response.step(), response.slot(),
-                     response.attempt(), response.selected_attempt()};
+        return Token{Token::Kind::kToken,
+                     response.step(),
+                     response.slot(),
+                     response.attempt(),
+                     response.selected_attempt(),
+                     response.not_needed()};
       case v1::TOKEN_REDO:
         return Token{Token::Kind::kRedo, 0, 0, response.attempt()};
       case v1::TOKEN_FINISHED:
-        return Token{Token::Kind::kFinished};
+        return Token{.kind = Token::Kind::kFinished,
+                     .not_needed = response.not_needed()};
       default:
         break;
     }
@@ -102,9 +113,11 @@ void SyncClient::Watch(const PassId& pass) {
 
 // A call that fails is not repeated: the pass is computed to its end then.
 void SyncClient::AskAboutStep(const std::shared_ptr<StepWatch>& watch) {
+  PassFaultPoint(FaultPoint::kWorkerWatchSend);
   watch->channel.Call(
       ServerChannel::Size::kSmall, kTakeToken, watch->request, kCallDeadline,
       [watch](const absl::Status& status, const grpc::ByteBuffer& answer) {
+        PassFaultPoint(FaultPoint::kWorkerWatchAnswered);
         v1::TakeTokenResponse response;
         if (!status.ok() || !DecodeMessage(answer, response).ok()) return;
         if (response.outcome() == v1::TOKEN ||

@@ -1,6 +1,7 @@
 #include "worker/training_loop.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/shares.h"
 #include "common/status_macros.h"
 #include "worker/strict_pass.h"
 
@@ -15,10 +16,8 @@ absl::Status TrainingLoop::Run() {
 }
 
 int64_t TrainingLoop::BatchOf(const PassId& pass) const {
-  const int a = options_.replicas_to_aggregate;
-  const int n = options_.total_num_replicas;
-  if (n >= a) return pass.step;
-  const int shares = a / n + (options_.worker < a % n ? 1 : 0);
+  const int shares = SharesOf(options_.worker, options_.replicas_to_aggregate,
+                              options_.total_num_replicas);
   return pass.step * shares + pass.slot;
 }
 
@@ -65,7 +64,7 @@ absl::StatusOr<Token> TrainingLoop::RunPass(const Token& token) {
        .watch = options_.total_num_replicas > options_.replicas_to_aggregate});
   const absl::Status computed = Compute(BatchOf(pass_), pass.Hooks());
   if (absl::IsAborted(computed) && pass.dropped()) {
-    meter_.Stale();
+    meter_.Dropped();
     return NextToken(0);
   }
   LOCKSTEP_RETURN_IF_ERROR(pass.status());
@@ -86,7 +85,7 @@ absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
     if (token.kind != Token::Kind::kRedo) break;
     attempt = token.attempt;
   }
-  if (counted) {
+  if (counted && !token.not_needed) {
     meter_.Accepted();
   } else {
     meter_.Stale();

@@ -296,8 +296,10 @@ absl::Status CheckTimes(const JobConfig& job) {
                  absl::StrCat("above 2 times heartbeat_interval, which is ",
                               absl::FormatDuration(job.heartbeat_interval)));
   }
-  return CheckDuration("max_wait", job.max_wait, absl::Milliseconds(1),
-                       absl::Hours(24 * 365));
+  LOCKSTEP_RETURN_IF_ERROR(CheckDuration(
+      "max_wait", job.max_wait, absl::Milliseconds(1), absl::Hours(24 * 365)));
+  return CheckDuration("stall_timeout", job.stall_timeout, absl::ZeroDuration(),
+                       absl::Hours(24));
 }
 
 }  // namespace

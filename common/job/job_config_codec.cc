@@ -234,8 +234,10 @@ absl::Status ReadTimes(const v1::JobConfig& proto, JobConfig& job) {
                    proto.heartbeat_interval(), job.heartbeat_interval));
   LOCKSTEP_RETURN_IF_ERROR(
       SetIfPresent("lease", proto.has_lease(), proto.lease(), job.lease));
-  return SetIfPresent("max_wait", proto.has_max_wait(), proto.max_wait(),
-                      job.max_wait);
+  LOCKSTEP_RETURN_IF_ERROR(SetIfPresent("max_wait", proto.has_max_wait(),
+                                        proto.max_wait(), job.max_wait));
+  return SetIfPresent("stall_timeout", proto.has_stall_timeout(),
+                      proto.stall_timeout(), job.stall_timeout);
 }
 
 void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
@@ -266,6 +268,7 @@ v1::JobConfig ToProto(const JobConfig& job) {
   *proto.mutable_heartbeat_interval() = DurationToProto(job.heartbeat_interval);
   *proto.mutable_lease() = DurationToProto(job.lease);
   *proto.mutable_max_wait() = DurationToProto(job.max_wait);
+  *proto.mutable_stall_timeout() = DurationToProto(job.stall_timeout);
   return proto;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/shares.h"
 #include "common/status_macros.h"
 #include "server/step/compatible_shard.h"
 #include "server/step/step_selection.h"

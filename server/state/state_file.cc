@@ -39,6 +39,20 @@ absl::Status MakeDirectory(const std::string& directory) {
       errno, absl::StrCat("cannot make --state_dir ", directory));
 }
 
+// Another process may remove the directory as soon as it is there.
+constexpr int kTries = 5;
+
+absl::StatusOr<std::unique_ptr<MappedFile>> CreateIn(
+    const std::string& directory, const std::string& path, uint64_t size) {
+  absl::StatusOr<std::unique_ptr<MappedFile>> file;
+  for (int tries = 0; tries < kTries; ++tries) {
+    LOCKSTEP_RETURN_IF_ERROR(MakeDirectory(directory));
+    file = MappedFile::Create(path, size);
+    if (!absl::IsNotFound(file.status())) break;
+  }
+  return file;
+}
+
 absl::Status Unlink(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot remove ", path));
@@ -66,10 +80,9 @@ absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Create(
     const std::string& directory, const StateHeader& header,
     const StepRecord& record) {
   LOCKSTEP_RETURN_IF_ERROR(CheckHeader(header));
-  LOCKSTEP_RETURN_IF_ERROR(MakeDirectory(directory));
   const std::string path = Path(directory, header);
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> mapped,
-                            MappedFile::Create(path, header.file_size));
+                            CreateIn(directory, path, header.file_size));
   MappedFile& file = *mapped;
   std::unique_ptr<StateFile> state(new StateFile(path, std::move(mapped)));
   EncodeStateHeader(header, state->bytes());
@@ -104,6 +117,10 @@ absl::Status StateFile::Discard(const std::string& directory,
                                 const StateHeader& header) {
   LOCKSTEP_RETURN_IF_ERROR(CheckHeader(header));
   return Unlink(Path(directory, header));
+}
+
+void StateFile::RemoveIfEmpty(const std::string& directory) {
+  rmdir(directory.c_str());
 }
 
 void StateFile::WriteRecord(const StepRecord& record) {

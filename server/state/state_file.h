@@ -54,6 +54,10 @@ class StateFile {
   static absl::Status Discard(const std::string& directory,
                               const StateHeader& header);
 
+  // Deletes a directory in which nothing is left; in any other case there is
+  // nothing to be done about it.
+  static void RemoveIfEmpty(const std::string& directory);
+
   StateFile(const StateFile&) = delete;
   StateFile& operator=(const StateFile&) = delete;
 

@@ -2,6 +2,7 @@
 #define LOCKSTEP_SERVER_STEP_SHARD_ENGINE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -93,6 +94,7 @@ class ShardEngine {
   //                        length or of a type that the part or the mode does
   //                        not take, a non-finite one where that is refused
   //   kFailedPrecondition  a step that this server cannot be at yet
+  //   kUnavailable         an attempt that StartAttempt() has not told of yet
   //   and the failure of an update in the attempt at hand
   virtual absl::StatusOr<ShardAnswers> AddPush(uint64_t ticket, Push push) = 0;
 
@@ -126,9 +128,13 @@ class ShardEngine {
   // Nobody reads any more what PartUpdater::ClaimNext() refused.
   virtual ShardAnswers PartReturned(int part) = 0;
 
-  // Workers whose gradients are in for every part that is still open, where
-  // the mode knows: for reports.
-  virtual std::vector<int> Contributors() const { return {}; }
+  // Which gradients of the step at hand are in, where the mode knows.
+  struct Arrivals {
+    int64_t attempt = 0;
+    int open_parts = 0;        // those that lack gradients
+    std::map<int, int> parts;  // by worker: the open parts that have one of it
+  };
+  virtual Arrivals arrivals() const { return {}; }
 
   virtual int64_t step() const = 0;
 

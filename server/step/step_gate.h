@@ -19,14 +19,6 @@ struct Pass {
   int slot = 0;      // 0 unless strict mode and N < A
 };
 
-// Shares of a step that `worker` computes in strict mode: 1 unless N < A.
-inline int SharesOf(int worker, int replicas_to_aggregate,
-                    int total_num_replicas) {
-  const int a = replicas_to_aggregate;
-  const int n = total_num_replicas;
-  return n >= a ? 1 : a / n + (worker < a % n ? 1 : 0);
-}
-
 // StepGate says which passes count for a step and who may begin the next one.
 // It lives on ps task 0; there is one implementation for each mode.
 //
@@ -54,12 +46,22 @@ class StepGate {
     int64_t attempt = 0;
     // Of kToken, strict mode: the worker is in the set of `step` already.
     int64_t selected_attempt = 0;
+    // Strict mode: the pass was announced, and its step went on without it.
+    bool not_needed = false;
   };
 
   // What a dead worker held, and what became ready.
   struct Expired {
     bool held_announcement = false;
     bool held_token = false;
+    int64_t step = 0;     // the step at hand
+    int64_t attempt = 0;  // and its attempt from now on
+    std::vector<Answer> answers;
+  };
+
+  // What became of a member that holds up its step.
+  struct Replaced {
+    int by = -1;          // the worker that has its place; -1: nothing changed
     int64_t step = 0;     // the step at hand
     int64_t attempt = 0;  // and its attempt from now on
     std::vector<Answer> answers;
@@ -112,6 +114,12 @@ class StepGate {
 
   // Takes out what incarnations of `worker` up to `incarnation` hold.
   virtual Expired Expire(int worker, uint64_t incarnation) = 0;
+
+  // Strict mode: takes `worker` out of the set of the step after `step`, for
+  // the first that has announced, was not needed and waits with its gradient,
+  // if there is one. It goes behind all that have announced. Does nothing where
+  // `attempt` is not the one at hand.
+  virtual Replaced Replace(int worker, int64_t step, int64_t attempt) = 0;
 
   // Ends the step at hand: `step` becomes the global step, and tokens are out.
   //

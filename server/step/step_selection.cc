@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/shares.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -68,10 +69,19 @@ bool StepSelection::NoteNewest(const Pass& pass, bool waits) {
   return newest == now;
 }
 
+size_t StepSelection::NumMembers() const {
+  return std::min<size_t>(announced_.size(), options_.replicas_to_aggregate);
+}
+
+bool StepSelection::IsReady(const Pass& pass) const {
+  return std::any_of(waiters_.begin(), waiters_.end(),
+                     [&](const Waiter& waiter) {
+                       return !waiter.computing && SamePass(waiter.pass, pass);
+                     });
+}
+
 bool StepSelection::IsMember(const Pass& pass) const {
-  const size_t members =
-      std::min<size_t>(announced_.size(), options_.replicas_to_aggregate);
-  return std::any_of(announced_.begin(), announced_.begin() + members,
+  return std::any_of(announced_.begin(), announced_.begin() + NumMembers(),
                      [&](const Pass& p) { return SamePass(p, pass); });
 }
 
@@ -112,6 +122,9 @@ void StepSelection::Select(const Pass& ended) {
 
 bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) {
   answer = Answer{waiter.ticket};
+  const auto passed_over = not_needed_.find(waiter.pass.worker);
+  answer.not_needed = passed_over != not_needed_.end() &&
+                      passed_over->second == waiter.pass.local_step;
   if (finished_) {
     answer.outcome = Outcome::kFinished;
     return true;
@@ -205,10 +218,8 @@ bool StepSelection::DropAnnouncements(int worker, uint64_t incarnation) {
   const auto dead = [&](const Pass& pass) {
     return pass.worker == worker && pass.incarnation <= incarnation;
   };
-  const size_t members =
-      std::min<size_t>(announced_.size(), options_.replicas_to_aggregate);
   const bool was_member =
-      std::any_of(announced_.begin(), announced_.begin() + members, dead);
+      std::any_of(announced_.begin(), announced_.begin() + NumMembers(), dead);
   std::erase_if(announced_, dead);
   return was_member;
 }
@@ -245,6 +256,27 @@ StepSelection::Expired StepSelection::Expire(int worker, uint64_t incarnation) {
   return expired;
 }
 
+StepSelection::Replaced StepSelection::Replace(int worker, int64_t step,
+                                               int64_t attempt) {
+  MutexLock lock(mutex_);
+  Replaced replaced{-1, global_step_, attempt_, {}};
+  if (step != global_step_ || attempt != attempt_) return replaced;
+  const auto members_end = announced_.begin() + NumMembers();
+  const auto member =
+      std::find_if(announced_.begin(), members_end,
+                   [&](const Pass& p) { return p.worker == worker; });
+  auto substitute = members_end;
+  while (substitute != announced_.end() && !IsReady(*substitute)) ++substitute;
+  if (member == members_end || substitute == announced_.end()) return replaced;
+  replaced.by = substitute->worker;
+  std::iter_swap(member, substitute);
+  std::rotate(substitute, substitute + 1, announced_.end());
+  StartAttempt();
+  replaced.attempt = attempt_;
+  replaced.answers = AnswerWaiters();
+  return replaced;
+}
+
 absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Commit(
     int64_t step, int64_t attempt) {
   MutexLock lock(mutex_);
@@ -260,6 +292,9 @@ absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Commit(
         absl::StrCat("commit of attempt ", attempt, " of step ", step,
                      " while attempt ", attempt_, " has ", announced_.size(),
                      " of ", options_.replicas_to_aggregate, " gradients"));
+  }
+  for (size_t i = NumMembers(); i < announced_.size(); ++i) {
+    not_needed_[announced_[i].worker] = global_step_;
   }
   global_step_ = step;
   committed_attempt_ = attempt;
@@ -282,11 +317,8 @@ int64_t StepSelection::global_step() const {
 std::vector<int> StepSelection::Members() const {
   MutexLock lock(mutex_);
   std::vector<int> members;
-  for (const Pass& pass : announced_) {
-    if (members.size() == static_cast<size_t>(options_.replicas_to_aggregate)) {
-      break;
-    }
-    members.push_back(pass.worker);
+  for (size_t i = 0; i < NumMembers(); ++i) {
+    members.push_back(announced_[i].worker);
   }
   std::sort(members.begin(), members.end());
   return members;

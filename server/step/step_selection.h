@@ -17,12 +17,13 @@ namespace lockstep {
 // gradients that counts for a step.
 //
 // A step's set is the first `replicas_to_aggregate` announcements. A member
-// that dies is replaced by the next that announced, and the step starts a new
+// that dies is replaced by the next that announced, one that lives but holds up
+// the step by the next that waits with its gradient. The step then starts a new
 // attempt:
 //
 //   announced -> member -> (commit) -> next step
-//       |           `-> (member died) -> attempt + 1: members push again
-//       `-> not needed, until a member dies
+//       |           `-> (died, replaced) -> attempt + 1: members push again
+//       `-> not needed, until a member goes
 //
 // Where N = A everybody is needed, so a token makes its worker a member of the
 // step and nobody has to announce.
@@ -54,6 +55,8 @@ class StepSelection final : public StepGate {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Cancel(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
   Expired Expire(int worker, uint64_t incarnation) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  Replaced Replace(int worker, int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::vector<Answer>> Commit(int64_t step,
                                              int64_t attempt) override
@@ -90,6 +93,10 @@ class StepSelection final : public StepGate {
   // Notes what the worker does; false if it has gone further since.
   bool NoteNewest(const Pass& pass, bool waits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // How many of announced_ are the set so far.
+  size_t NumMembers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the worker's gradient of the pass is ready, so that it waits.
+  bool IsReady(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsMember(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Files a wait in place of the worker's older one.
   absl::StatusOr<std::vector<Answer>> File(const Waiter& waiter)
@@ -127,6 +134,8 @@ class StepSelection final : public StepGate {
   std::vector<Pass> announced_ ABSL_GUARDED_BY(mutex_);
   std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
   std::map<int, Newest> newest_ ABSL_GUARDED_BY(mutex_);
+  // By worker: its newest step that was announced and went on without it.
+  std::map<int, int64_t> not_needed_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

@@ -7,6 +7,14 @@
 #include "common/status_macros.h"
 
 namespace lockstep {
+namespace {
+
+// Pushes that wait for one worker's gradient of a part: the first one, and the
+// one that repeats it because its answer was lost.
+constexpr size_t kWaiters = 2;
+
+}  // namespace
+
 StrictShard::StrictShard(const Options& options, PartUpdater& updater)
     : options_(options), updater_(updater), parts_(updater.num_parts()) {}
 
@@ -54,6 +62,12 @@ absl::StatusOr<std::optional<PushOutcome>> StrictShard::Judge(
                      "is at step ", step_));
   }
   if (push.attempt < attempt_) return PushOutcome::kSuperseded;
+  if (push.attempt > attempt_) {
+    return absl::UnavailableError(
+        absl::StrCat("attempt ", push.attempt, " of step ", step + 1,
+                     " has not begun here; this server is at ", attempt_,
+                     ", and hears of others from the chief; retry"));
+  }
   return std::nullopt;
 }
 
@@ -70,14 +84,13 @@ absl::StatusOr<ShardAnswers> StrictShard::AddPush(uint64_t ticket, Push push) {
            step_, absl::OkStatus()});
       return answers;
     }
-    if (push.attempt > attempt_) Supersede(push.attempt, answers);
     if (!failure_.ok()) return failure_;
     auto pending = std::make_shared<Pending>();
     pending->ticket = ticket;
     pending->first_part = push.first_part;
     pending->return_values = push.return_values && !has_shares();
     pending->outcomes.resize(push.gradients.size(), PushOutcome::kDuplicate);
-    Collect(pending, push, work);
+    Collect(pending, push, work, answers);
     if (pending->undecided == 0) AnswerPush(*pending, answers);
   }
   answers.Append(Run(std::move(work)));
@@ -85,7 +98,7 @@ absl::StatusOr<ShardAnswers> StrictShard::AddPush(uint64_t ticket, Push push) {
 }
 
 void StrictShard::Collect(const std::shared_ptr<Pending>& pending, Push& push,
-                          std::vector<Work>& work) {
+                          std::vector<Work>& work, ShardAnswers& answers) {
   const Contributor who(push.pass.worker, push.pass.slot);
   for (size_t i = 0; i < push.gradients.size(); ++i) {
     const int index = push.first_part + static_cast<int>(i);
@@ -103,11 +116,24 @@ void StrictShard::Collect(const std::shared_ptr<Pending>& pending, Push& push,
       if (inserted) MakeWork(index, work);
       continue;
     }
-    // A repeated push waits beside the first one, whose answer was lost.
-    contribution.waiters.emplace_back(pending, static_cast<int>(i));
-    ++pending->undecided;
+    AddWaiter(contribution, pending, static_cast<int>(i), answers);
     if (inserted) MakeWork(index, work);
   }
+}
+
+void StrictShard::AddWaiter(Contribution& contribution,
+                            const std::shared_ptr<Pending>& pending, int i,
+                            ShardAnswers& answers) {
+  auto& waiters = contribution.waiters;
+  if (waiters.size() >= kWaiters) {
+    const std::shared_ptr<Pending> oldest = std::move(waiters.front().first);
+    waiters.erase(waiters.begin());
+    oldest->status.Update(
+        absl::AbortedError("the same gradients have been pushed again"));
+    if (--oldest->undecided == 0) AnswerPush(*oldest, answers);
+  }
+  waiters.emplace_back(pending, i);
+  ++pending->undecided;
 }
 
 void StrictShard::MakeWork(int index, std::vector<Work>& work) {
@@ -331,21 +357,20 @@ int64_t StrictShard::step() const {
   return step_;
 }
 
-std::vector<int> StrictShard::Contributors() const {
+ShardEngine::Arrivals StrictShard::arrivals() const {
   MutexLock lock(mutex_);
-  std::map<int, int> parts_of;
-  int open = 0;
+  Arrivals arrivals;
+  arrivals.attempt = attempt_;
   for (const Part& part : parts_) {
     if (part.updated || part.updating) continue;
-    ++open;
-    for (const auto& [who, contribution] : part.collected)
-      ++parts_of[who.first];
+    ++arrivals.open_parts;
+    int last = -1;
+    for (const auto& [who, contribution] : part.collected) {
+      if (who.first != last) ++arrivals.parts[who.first];
+      last = who.first;
+    }
   }
-  std::vector<int> workers;
-  for (const auto& [worker, parts] : parts_of) {
-    if (parts == open) workers.push_back(worker);
-  }
-  return workers;
+  return arrivals;
 }
 
 std::string StrictShard::WaitsFor() const {
@@ -356,6 +381,10 @@ std::string StrictShard::WaitsFor() const {
     if (part.updated || part.updating) continue;
     ++open;
     fewest = std::min(fewest, part.collected.size());
+  }
+  if (open == 0 && !blocked_.empty()) {
+    return absl::StrCat("readers of older values of ", blocked_.size(),
+                        " parts");
   }
   if (open == 0) return "";
   return absl::StrCat(options_.replicas_to_aggregate - fewest, " of ",

@@ -21,10 +21,14 @@ namespace lockstep {
 // It need not know the set: only chosen passes push, so a part is complete
 // with `replicas_to_aggregate` gradients of one attempt. A push waits for its
 // parts, which bounds what a server holds to what workers have in flight.
-// Where N < A it does not: a worker needs the answer to begin its next share.
+// Whoever repeats a push has given up calls before: of those that wait for a
+// worker's part only the newest two are kept. Where N < A it does not: a worker
+// needs the answer to begin its next share.
 //
 // A newer attempt drops everything that an older one collected. Values of the
-// committed step stay as they are until Commit().
+// committed step stay as they are until Commit(). Attempts are the chief's to
+// begin: a push for one that it has not told of waits outside, so that no
+// worker can shut out the others.
 //
 // A push may ask for the values that it led to. They are lent, not copied, and
 // a later update of the part waits until nobody reads them any more.
@@ -59,7 +63,7 @@ class StrictShard final : public ShardEngine {
   ShardAnswers PartReturned(int part) override ABSL_LOCKS_EXCLUDED(mutex_);
   ShardAnswers StartAttempt(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  std::vector<int> Contributors() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  Arrivals arrivals() const override ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t step() const override ABSL_LOCKS_EXCLUDED(mutex_);
   std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -100,7 +104,12 @@ class StrictShard final : public ShardEngine {
   absl::StatusOr<std::optional<PushOutcome>> Judge(const Push& push)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Collect(const std::shared_ptr<Pending>& pending, Push& push,
-               std::vector<Work>& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+               std::vector<Work>& work, ShardAnswers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Files a push for the outcome of its part `i`.
+  void AddWaiter(Contribution& contribution,
+                 const std::shared_ptr<Pending>& pending, int i,
+                 ShardAnswers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeWork(int part, std::vector<Work>& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the work is to be done now. It is dropped if its attempt is over,

@@ -86,6 +86,26 @@ TEST(SharedMemoryE2eTest, SameBitsAsOverTheWire) {
   ExpectSameBits(shared->checkpoints(), sent->checkpoints(), kSteps);
 }
 
+// Workers cut and order their chunks differently then.
+TEST(SharedMemoryE2eTest, SomeWorkersShareAndOthersSendWithTheSameBits) {
+  for (const char* type : {"VARIABLE", "BFLOAT16"}) {
+    std::vector<std::string> set = ToTheEnd();
+    set.push_back(absl::StrCat("gradient_wire_type=", type));
+    auto sent = TrainingJob::Make(
+        {.workers = 3, .set = set, .more_args = {"--shared_memory=off"}});
+    auto mixed = TrainingJob::Make({.workers = 3, .set = set});
+    mixed->cluster().AddArgument("worker", 1, "--shared_memory=off");
+
+    ASSERT_THAT(sent->Run(), IsOk());
+    ASSERT_THAT(mixed->Run(), IsOk());
+
+    ExpectShares(*mixed, 0);
+    EXPECT_THAT(mixed->cluster().ReadLog("worker", 1),
+                IsOkAndHolds(Not(HasSubstr("shares memory with"))));
+    ExpectSameBits(sent->checkpoints(), mixed->checkpoints(), kSteps);
+  }
+}
+
 TEST(SharedMemoryE2eTest, BackupsShareToo) {
   auto job = TrainingJob::Make(
       {.workers = 3, .set = {"replicas_to_aggregate=2", "train_steps=100"}});

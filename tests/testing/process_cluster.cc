@@ -54,6 +54,22 @@ absl::StatusOr<std::unique_ptr<ProcessCluster>> ProcessCluster::Create(
   return cluster;
 }
 
+void ProcessCluster::SetEnvironment(const std::string& job, int index,
+                                    const std::string& name,
+                                    const std::string& value) {
+  tasks_.at({job, index}).environment[name] = value;
+}
+
+void ProcessCluster::UnsetEnvironment(const std::string& job, int index,
+                                      const std::string& name) {
+  tasks_.at({job, index}).environment.erase(name);
+}
+
+void ProcessCluster::AddArgument(const std::string& job, int index,
+                                 const std::string& argument) {
+  tasks_.at({job, index}).more_args.push_back(argument);
+}
+
 absl::Status ProcessCluster::Start(const std::string& job, int index) {
   const auto found = tasks_.find({job, index});
   if (found == tasks_.end()) return NoSuchTask(job, index);
@@ -66,7 +82,12 @@ absl::Status ProcessCluster::Start(const std::string& job, int index) {
   ChildProcess::Options options;
   options.program = program.path;
   options.args = program.args;
+  options.args.insert(options.args.end(), task.more_args.begin(),
+                      task.more_args.end());
   options.environment = options_.environment;
+  for (const auto& [name, value] : task.environment) {
+    options.environment[name] = value;
+  }
   options.environment["TF_CONFIG"] = *TfConfig(job, index);
   options.log_path =
       absl::StrCat(options_.log_directory, "/", job, "-", index, ".log");

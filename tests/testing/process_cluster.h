@@ -53,6 +53,15 @@ class ProcessCluster {
   static absl::StatusOr<std::unique_ptr<ProcessCluster>> Create(
       Options options);
 
+  // Changes what a task is given when it starts the next time: an environment
+  // variable of its own, or one more argument.
+  void SetEnvironment(const std::string& job, int index,
+                      const std::string& name, const std::string& value);
+  void UnsetEnvironment(const std::string& job, int index,
+                        const std::string& name);
+  void AddArgument(const std::string& job, int index,
+                   const std::string& argument);
+
   // Starts a task that is not running; errors are ChildProcess::Start's.
   //
   //   kFailedPrecondition  it runs
@@ -107,6 +116,8 @@ class ProcessCluster {
   struct Task {
     PortReservation port;
     std::unique_ptr<ChildProcess> process;  // null until started
+    std::map<std::string, std::string> environment = {};
+    std::vector<std::string> more_args = {};
   };
   using TaskName = std::pair<std::string, int>;
 

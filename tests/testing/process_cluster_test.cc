@@ -16,6 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr absl::Duration kLong = absl::Seconds(20);
@@ -167,6 +168,22 @@ TEST(ProcessClusterOptionsTest, ClusterWithoutTasksIsRefused) {
   options.jobs["ps"].tasks = 0;
   EXPECT_THAT(ProcessCluster::Create(options),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("ps")));
+}
+
+TEST_F(ProcessClusterTest, TaskCanHaveAnEnvironmentAndArgumentsOfItsOwn) {
+  std::unique_ptr<ProcessCluster> cluster = Cluster("echo $GREETING $0");
+  cluster->SetEnvironment("ps", 1, "GREETING", "good bye");
+  cluster->AddArgument("ps", 1, "argument");
+  ASSERT_OK(cluster->StartAll());
+  ASSERT_OK(cluster->WaitAllSucceed(kLong));
+
+  EXPECT_EQ(*cluster->ReadLog("ps", 1), "good bye argument\n");
+  EXPECT_THAT(*cluster->ReadLog("ps", 0),
+              AllOf(HasSubstr("hello"), Not(HasSubstr("argument"))));
+  cluster->UnsetEnvironment("ps", 1, "GREETING");
+  ASSERT_OK(cluster->Start("ps", 1));
+  ASSERT_OK(cluster->WaitAllSucceed(kLong));
+  EXPECT_EQ(*cluster->ReadLog("ps", 1), "hello argument\n");
 }
 
 }  // namespace

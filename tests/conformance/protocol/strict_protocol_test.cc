@@ -24,9 +24,11 @@ std::string NameOf(
 class StrictProtocolTest
     : public ::testing::TestWithParam<StrictSimulation::Options> {};
 
-TEST_P(StrictProtocolTest, PromisesHoldWhateverIsRepeatedDelayedOrKilled) {
+TEST_P(StrictProtocolTest,
+       PromisesHoldWhateverIsRepeatedDelayedReplacedOrKilled) {
   int64_t deaths = 0;
   int64_t redone = 0;
+  int64_t replaced = 0;
   for (uint32_t seed = 1; seed <= kSchedules; ++seed) {
     StrictSimulation simulation(GetParam(), seed);
 
@@ -35,6 +37,7 @@ TEST_P(StrictProtocolTest, PromisesHoldWhateverIsRepeatedDelayedOrKilled) {
     ASSERT_THAT(simulation.broken(), IsEmpty()) << "seed " << seed;
     deaths += simulation.deaths();
     redone += simulation.redone_attempts();
+    replaced += simulation.replaced();
   }
   // The runs were no walk in the park.
   EXPECT_GT(deaths, kSchedules / 2);
@@ -42,6 +45,8 @@ TEST_P(StrictProtocolTest, PromisesHoldWhateverIsRepeatedDelayedOrKilled) {
   if (n > 1 && n >= GetParam().replicas_to_aggregate) {
     EXPECT_GT(redone, kSchedules / 10);
   }
+  if (n > GetParam().replicas_to_aggregate)
+    EXPECT_GT(replaced, kSchedules / 20);
 }
 
 TEST_P(StrictProtocolTest, EveryStepTakesOneAttemptWhereNothingGoesWrong) {

@@ -38,6 +38,7 @@ void StrictSimulation::Run() {
   Ask(loop_.Begin());
   for (int i = 0; i < options_.total_num_replicas; ++i) SendWait(i);
   while (RunOne()) {
+    if (chaos() && Chance(1)) ReplaceSomebody();
     if (!chaos() || !Chance(1)) continue;
     Kill(static_cast<int>(Random(options_.total_num_replicas)));
   }
@@ -140,6 +141,7 @@ void StrictSimulation::OnAnswer(const Caller& caller,
       SendPushes(caller.worker);
       return;
     case StepGate::Outcome::kToken:
+      worker->counted = worker->counted && !answer.not_needed;
       EndPass(*worker);
       worker->pass.local_step = answer.step;
       worker->pass.slot = answer.slot;
@@ -225,19 +227,27 @@ void StrictSimulation::SendPushes(int index) {
       worker.open_items.insert(caller.item);
       const Push push =
           PushOf(worker.pass, worker.attempt, part, 1, worker.gradient);
-      Send([this, caller, server, push](bool heard) {
-        if (!Admits(server, caller)) return;
-        const uint64_t ticket = ++tickets_;
-        if (heard) pushes_[ticket] = caller;
-        const auto answers = servers_[server].shard.AddPush(ticket, push);
-        if (answers.ok()) {
-          Finish(*answers);
-        } else {
-          OnRefused(caller, answers.status());
-        }
-      });
+      SendPush(caller, server, push);
     }
   }
+}
+
+void StrictSimulation::SendPush(const Caller& caller, int server,
+                                const Push& push) {
+  Send([this, caller, server, push](bool heard) {
+    if (!Admits(server, caller)) return;
+    const uint64_t ticket = ++tickets_;
+    if (heard) pushes_[ticket] = caller;
+    const auto answers = servers_[server].shard.AddPush(ticket, push);
+    if (answers.ok()) {
+      Finish(*answers);
+    } else if (!absl::IsUnavailable(answers.status())) {
+      OnRefused(caller, answers.status());
+    } else if (heard && Find(caller) != nullptr) {
+      // The chief has yet to tell of the attempt.
+      Post([=, this] { SendPush(caller, server, push); });
+    }
+  });
 }
 
 void StrictSimulation::OnPushed(const Caller& caller, PushOutcome outcome) {

@@ -21,7 +21,8 @@ namespace lockstep {
 // StrictSimulation runs the cores of strict mode, those of several servers and
 // of the chief, with simulated workers, in one thread. What they say to each
 // other is delivered in random order; while there is chaos, requests are
-// repeated, delayed and answered to nobody, and workers die and come again.
+// repeated, delayed and answered to nobody, workers die and come again, and
+// members that are slow are replaced.
 //
 // Every gradient has a number, so that the values of a committed step tell
 // what they were made from. All that breaks a promise is noted in broken().
@@ -45,6 +46,7 @@ class StrictSimulation {
   // What happened, so that a test can tell that something did.
   int64_t deaths() const { return deaths_; }
   int64_t redone_attempts() const { return redone_attempts_; }
+  int64_t replaced() const { return replaced_; }
 
  private:
   // A request is performed by the server, for a caller that hears the answer
@@ -108,6 +110,7 @@ class StrictSimulation {
   void SendAnnounce(int worker);
   void OnAnnounced(const Caller& caller, const StepGate::Announced& announced);
   void SendPushes(int worker);
+  void SendPush(const Caller& caller, int server, const Push& push);
   void OnPushed(const Caller& caller, PushOutcome outcome);
   void EndPass(Worker& worker);
 
@@ -126,6 +129,8 @@ class StrictSimulation {
   void PerformCommit(const SyncLoop::CommitAction& commit, uint64_t call);
   void OnCommitted(uint64_t call, const SyncLoop::CommitAction& commit);
   void Kill(int worker);
+  void ReplaceSomebody();
+  void TellOfAttempt(size_t server, int64_t step, int64_t attempt);
   void Bury(int worker, uint64_t incarnation);
   void BuryOn(size_t server, int worker, uint64_t incarnation, int64_t step,
               int64_t attempt);
@@ -154,6 +159,7 @@ class StrictSimulation {
   std::vector<std::pair<int64_t, float>> claims_;  // what workers say counted
   int64_t deaths_ = 0;
   int64_t redone_attempts_ = 0;
+  int64_t replaced_ = 0;
   std::vector<std::string> broken_;
 };
 

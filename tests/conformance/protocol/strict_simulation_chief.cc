@@ -169,6 +169,24 @@ void StrictSimulation::Kill(int index) {
   });
 }
 
+void StrictSimulation::ReplaceSomebody() {
+  const auto worker = static_cast<int>(Random(options_.total_num_replicas));
+  const int64_t attempt = 1 + Random(3);
+  const StepGate::Replaced replaced =
+      gate_.Replace(worker, gate_.global_step(), attempt);
+  if (replaced.by < 0) return;
+  ++replaced_;
+  FinishWaits(replaced.answers);
+  TellOfAttempt(0, replaced.step, replaced.attempt);
+}
+
+void StrictSimulation::TellOfAttempt(size_t server, int64_t step,
+                                     int64_t attempt) {
+  if (server == servers_.size()) return;
+  Finish(servers_[server].shard.StartAttempt(step, attempt));
+  Post([=, this] { TellOfAttempt(server + 1, step, attempt); });
+}
+
 void StrictSimulation::Bury(int worker, uint64_t incarnation) {
   servers_[0].expired[worker] = incarnation;
   const StepGate::Expired expired = gate_.Expire(worker, incarnation);

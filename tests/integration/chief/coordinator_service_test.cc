@@ -365,6 +365,12 @@ TEST_F(CoordinatorServiceTest, ScoreMustBeAFraction) {
               StatusIs(kInvalid));
   EXPECT_FALSE(board_.Get(clock_.Now()).evaluation.has_value());
 
+  ASSERT_OK(Register(Registration(Worker(1))));
+  v1::ReportEvaluationRequest of_a_worker;
+  *of_a_worker.mutable_identity() = Worker(1);
+  of_a_worker.set_accuracy(1);
+  EXPECT_THAT(Call(*stub_, &Stub::ReportEvaluation, of_a_worker),
+              StatusIs(kInvalid, HasSubstr("only the evaluator")));
   EXPECT_OK(Evaluate(0.75));
   EXPECT_EQ(board_.Get(clock_.Now()).evaluation->accuracy, 0.75);
 }

@@ -105,7 +105,7 @@ class ShardControlClientTest : public ::testing::Test {
   void Ask(ShardControlClient& client) {
     for (int i = 0; i < kCalls; ++i) {
       if (i % 2 == 0) {
-        client.TakeAndApply(i, 0,
+        client.TakeAndApply(i, 0, 0,
                             [this](const absl::Status& status, const auto&) {
                               outcome_.Record(status);
                             });
@@ -161,7 +161,7 @@ TEST_F(ShardControlClientTest, DestructionWaitsForTheCallbackThatIsRunning) {
   auto client = Client();
   absl::Notification entered;
   std::atomic<bool> left = false;
-  client->TakeAndApply(0, 0, [&](const absl::Status&, const auto&) {
+  client->TakeAndApply(0, 0, 0, [&](const absl::Status&, const auto&) {
     entered.Notify();
     absl::SleepFor(absl::Milliseconds(100));
     left = true;
@@ -210,7 +210,7 @@ TEST_F(ShardControlClientTest, ShutdownMayBeRepeated) {
 
 TEST_F(ShardControlClientTest, CallbackMayCallAgainDuringShutdown) {
   auto client = Client();
-  client->TakeAndApply(0, 0, [&](const absl::Status& status, const auto&) {
+  client->TakeAndApply(0, 0, 0, [&](const absl::Status& status, const auto&) {
     outcome_.Record(status);
     client->Commit(1, 1, [&](const absl::Status& again, const auto&) {
       outcome_.Record(again);

@@ -79,6 +79,7 @@ std::vector<ChiefCall> ChiefCalls() {
           CallOf("EndSnapshot", &Stub::EndSnapshot),
           CallOf("ExpireWorker", &Stub::ExpireWorker, ExpireRequest()),
           CallOf("ReadSnapshot", &Stub::ReadSnapshot),
+          CallOf("ReplaceMember", &Stub::ReplaceMember),
           CallOf("TakeAndApply", &Stub::TakeAndApply),
           {"WriteParts", write}};
 }
@@ -139,8 +140,8 @@ TEST_F(ShardControlServiceTest, BytesThatAreNoMessageAreRefused) {
 
   for (const char* method :
        {"TakeEpoch", "CreateShard", "WriteParts", "Activate", "TakeAndApply",
-        "Commit", "ExpireWorker", "BeginSnapshot", "ReadSnapshot",
-        "EndSnapshot", "CloseTokens"}) {
+        "Commit", "ExpireWorker", "ReplaceMember", "BeginSnapshot",
+        "ReadSnapshot", "EndSnapshot", "CloseTokens"}) {
     const std::string path =
         std::string("/lockstep.v1.ShardControlService/") + method;
     const absl::Status garbage =

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/bfloat16.h"
 #include "common/grpc_server.h"
 #include "common/shared_memory_codec.h"
 #include "common/write_counters.h"
@@ -48,6 +49,7 @@ struct Client {
     auto* b = reinterpret_cast<double*>(memory.gradient(1).data());
     for (int i = 0; i < 8; ++i) w[i] = 0.1f * i - 0.03f * step;
     for (int i = 0; i < 2; ++i) b[i] = 0.7 * i + 0.01 * step;
+    if (rounded) RoundToBFloat16InPlace(8, memory.gradient(0).data());
   }
   std::string Values() const {
     std::string bytes;
@@ -58,6 +60,7 @@ struct Client {
     return bytes;
   }
 
+  bool rounded = false;  // are the gradients of "w" that Compute() makes
   ParameterMemory memory;
   ParameterClient client;
 };
@@ -145,7 +148,7 @@ TEST(ParameterClientSharingTest, GradientsAreReadAsTheyBecomeReady) {
 }
 
 // On the wire, "b" of float64 would be refused.
-TEST(ParameterClientSharingTest, SharedGradientsAreNotRounded) {
+TEST(ParameterClientSharingTest, SharedGradientsAreRoundedAsOthersAre) {
   ServedShard sharing;
   ServedShard sending;
   sharing.Open();
@@ -153,6 +156,7 @@ TEST(ParameterClientSharingTest, SharedGradientsAreNotRounded) {
   Client shared(sharing.address(), 0, Gradients::kShared,
                 GradientType::kBFloat16);
   Client sent(sending.address(), 0, Gradients::kPrivate);
+  sent.rounded = true;
 
   EXPECT_EQ(Train(sharing, shared), Train(sending, sent));
 }

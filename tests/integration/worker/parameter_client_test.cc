@@ -163,6 +163,7 @@ TEST_F(ParameterClientTest, PushForANewerAttemptSendsEverythingAgain) {
   client_->BeginPush(pass, Announce(pass));
   client_->GradientReady(1);
   ASSERT_TRUE(ServerWaitsForParts(2));
+  (*shard_.host().shard())->engine().StartAttempt(0, 2);
 
   const auto counts = client_->Push(pass, 2);
 

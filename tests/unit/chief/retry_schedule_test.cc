@@ -85,5 +85,18 @@ TEST(RetryScheduleTest, ServersDueTogetherComeTogether) {
   EXPECT_THAT(schedule.TakeDue(absl::InfiniteFuture()), ElementsAre(0, 1, 2));
 }
 
+TEST(RetryScheduleTest, PauseLastsFromAFailureUntilTheServerIsDueOrAnswers) {
+  RetrySchedule schedule(2);
+  EXPECT_FALSE(schedule.Pauses(0, kNow));
+
+  schedule.Failed(0, kNow);
+
+  EXPECT_TRUE(schedule.Pauses(0, kNow));
+  EXPECT_FALSE(schedule.Pauses(1, kNow));
+  EXPECT_FALSE(schedule.Pauses(0, kNow + RetrySchedule::kFirstPause));
+  schedule.Answered(0);
+  EXPECT_FALSE(schedule.Pauses(0, kNow));
+}
+
 }  // namespace
 }  // namespace lockstep

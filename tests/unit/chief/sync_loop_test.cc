@@ -156,5 +156,18 @@ TEST(OneServerSyncLoopTest, StepAfterStep) {
   EXPECT_EQ(loop.step(), 10);
 }
 
+TEST_F(SyncLoopTest, NewAttemptAsksThoseAgainThatArePreparedForAnOlderOne) {
+  loop_.OnPrepared(0, 4, 1);
+  loop_.OnPrepared(2, 4, 2);
+
+  EXPECT_THAT(loop_.OnAttempt(2), Takes(Only(0)));
+
+  EXPECT_THAT(loop_.OnAttempt(2), AsksNothing());
+  EXPECT_THAT(loop_.Unprepared(), ElementsAre(0, 1));
+  loop_.OnPrepared(1, 4, 2);
+  EXPECT_THAT(loop_.OnPrepared(0, 4, 2), Commits(5, 2));
+  EXPECT_THAT(loop_.OnAttempt(3), AsksNothing());  // the commit is on its way
+}
+
 }  // namespace
 }  // namespace lockstep

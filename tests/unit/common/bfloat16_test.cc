@@ -143,5 +143,19 @@ TEST(BFloat16Test, AnyCountIsConvertedAndNothingBeyond) {
   }
 }
 
+TEST(BFloat16Test, RoundedInPlaceIsWhatComesOverTheWire) {
+  std::vector<uint32_t> floats;
+  for (uint32_t bits = 0; bits < kAll; ++bits) {
+    floats.push_back(bits << 16 | (bits * 40503u & 0xffffu));
+  }
+  const std::vector<float> sent = Expand(Round(floats));
+  std::vector<std::byte> memory(4 * kAll + 1);
+  std::memcpy(memory.data() + 1, floats.data(), 4 * kAll);
+
+  RoundToBFloat16InPlace(kAll, memory.data() + 1);
+
+  EXPECT_EQ(std::memcmp(memory.data() + 1, sent.data(), 4 * kAll), 0);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -36,14 +36,15 @@ TEST(ProgressMeterTest, CountsPassesAndWhatBecameOfThem) {
   meter.Computed(4, 0.25, 100);
   meter.Stale();
   meter.Duplicates(2);
+  meter.Dropped();
 
   const Progress progress = meter.Get();
-  EXPECT_EQ(progress.passes, 2);
+  EXPECT_EQ(progress.passes, 3);
   EXPECT_EQ(progress.local_step, 4);
   EXPECT_EQ(progress.loss, 0.25);
   EXPECT_EQ(progress.examples, 200);
   EXPECT_EQ(progress.accepted, 1);
-  EXPECT_EQ(progress.stale, 1);
+  EXPECT_EQ(progress.stale, 2);
   EXPECT_EQ(progress.duplicate, 2);
 }
 

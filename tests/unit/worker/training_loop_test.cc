@@ -185,6 +185,18 @@ TEST_F(TrainingLoopTest, BackupThatIsPromotedPushesAfterAll) {
   EXPECT_EQ(meter_.Get().accepted, 1);
 }
 
+TEST_F(TrainingLoopTest, PassThatWasReplacedAfterItsPushIsStale) {
+  client_.tokens.answers = {
+      TokenFor(2), Token{.kind = Token::Kind::kFinished, .not_needed = true}};
+  client_.announcements.answers = {Announcement{Decision::kSelected, 1}};
+  client_.pushes.answers = {PushCounts{3, 0, 0, 0}};
+
+  EXPECT_THAT(Run(kStrict), IsOk());
+
+  EXPECT_EQ(meter_.Get().accepted, 0);
+  EXPECT_EQ(meter_.Get().stale, 1);
+}
+
 TEST_F(TrainingLoopTest, StepThatIsOverWhenPulledIsNotComputed) {
   client_.tokens.answers = {TokenFor(2), kFinished};
   client_.pulled = 3;

@@ -43,6 +43,7 @@ constexpr char kWholeJob[] = R"(
   heartbeat_interval { nanos: 250000000 }
   lease { seconds: 1 }
   max_wait { seconds: 30 }
+  stall_timeout { seconds: 3 }
   gradient_wire_type: VARIABLE
 )";
 
@@ -67,6 +68,7 @@ TEST(JobConfigCodecTest, WholeJobFileIsRead) {
   EXPECT_EQ(job->heartbeat_interval, absl::Milliseconds(250));
   EXPECT_EQ(job->lease, absl::Seconds(1));
   EXPECT_EQ(job->max_wait, absl::Seconds(30));
+  EXPECT_EQ(job->stall_timeout, absl::Seconds(3));
   EXPECT_OK(ValidateJobConfig(*job));
 }
 
@@ -117,6 +119,7 @@ TEST(JobConfigCodecTest, AbsentFieldsTakeTheDefaults) {
   EXPECT_EQ(job->learning_rate.base, 0.01);
   EXPECT_EQ(job->model.kernel_size, 3);
   EXPECT_EQ(job->lease, absl::Seconds(2));
+  EXPECT_EQ(job->stall_timeout, absl::ZeroDuration());
 }
 
 TEST(JobConfigCodecTest, MessageGivesTheJobBack) {

@@ -309,7 +309,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{[](JobConfig& job) { job.max_wait = absl::ZeroDuration(); },
                 "max_wait is 0, but must be from 1ms"},
         BadCase{[](JobConfig& job) { job.max_wait = -absl::Seconds(1); },
-                "max_wait is -1s"}));
+                "max_wait is -1s"},
+        BadCase{[](JobConfig& job) { job.stall_timeout = -absl::Seconds(1); },
+                "stall_timeout is -1s, but must be from 0 to 24h"},
+        BadCase{[](JobConfig& job) { job.stall_timeout = absl::Hours(25); },
+                "stall_timeout is 25h"}));
 
 struct TokensCase {
   int replicas_to_aggregate;

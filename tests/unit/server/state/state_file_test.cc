@@ -211,5 +211,23 @@ TEST_F(StateFileTest, DiscardTakesWhateverIsThere) {
   EXPECT_OK(StateFile::Create(directory_, kHeader, RecordAt(0)));
 }
 
+TEST_F(StateFileTest, DirectoryGoesOnceNothingIsLeftInIt) {
+  const std::string& directory = directory_;
+  StateHeader other = kHeader;
+  ++other.task_index;
+  auto one = StateFile::Create(directory, kHeader, RecordAt(0));
+  auto another = StateFile::Create(directory, other, RecordAt(0));
+  ASSERT_OK(one);
+  ASSERT_OK(another);
+
+  ASSERT_OK((*one)->Remove());
+  StateFile::RemoveIfEmpty(directory);
+  EXPECT_TRUE(std::filesystem::exists(directory));
+  ASSERT_OK((*another)->Remove());
+  StateFile::RemoveIfEmpty(directory);
+  EXPECT_FALSE(std::filesystem::exists(directory));
+  StateFile::RemoveIfEmpty(directory);  // does no harm
+}
+
 }  // namespace
 }  // namespace lockstep

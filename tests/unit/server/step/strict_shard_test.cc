@@ -203,14 +203,18 @@ TEST_F(StrictShardTest, NewAttemptDropsWhatWasCollectedAndUpdated) {
               ElementsAre(ValueFor(1, 2), ValueFor(2, 2)));
 }
 
-TEST_F(StrictShardTest, PushOfANewerAttemptBeginsIt) {
+TEST_F(StrictShardTest, PushOfAnAttemptThatTheChiefHasNotBegunShutsOutNobody) {
   Add(AllParts(0), 1);
 
-  EXPECT_THAT(Add(AllParts(1, 2), 2).pushes,
-              ElementsAre(PushIs(1, All(2, kSuperseded))));
+  for (const int64_t attempt :
+       {int64_t{2}, std::numeric_limits<int64_t>::max()}) {
+    EXPECT_THAT(shard_.AddPush(2, AllParts(1, attempt)),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("has not begun here")));
+  }
 
-  EXPECT_THAT(Add(AllParts(2, 2), 3).pushes, SizeIs(2));
-  EXPECT_THAT(Take(9).takes, ElementsAre(TakeIs(9, 2)));
+  EXPECT_THAT(Add(AllParts(2), 3).pushes, SizeIs(2));
+  EXPECT_THAT(Take(9).takes, ElementsAre(TakeIs(9, 1)));
 }
 
 TEST_F(StrictShardTest, StartingAnAttemptAgainOrAnOlderOneChangesNothing) {

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -83,7 +84,8 @@ TEST_F(StrictShardValuesTest, RepeatedPushIsAnsweredWithTheValuesAgain) {
 
 TEST_F(StrictShardValuesTest, PushThatDoesNotCountBringsNoValues) {
   Add(0);
-  const ShardAnswers superseded = Add(1, 2);
+  const ShardAnswers superseded = shard_.StartAttempt(0, 2);
+  Add(1, 2);
   Add(0, 2);
   ASSERT_OK(shard_.Commit(1, 2));
   const ShardAnswers stale = Add(0);
@@ -108,14 +110,8 @@ TEST_F(StrictShardValuesTest, WorkerWithSeveralSharesGetsNoValues) {
   EXPECT_THAT(answers->pushes[0].values, IsEmpty());
 }
 
-TEST_F(StrictShardValuesTest, ContributorsAreThoseWhoseGradientsAreIn) {
-  EXPECT_THAT(shard_.Contributors(), IsEmpty());
-  Add(1);
-
-  EXPECT_THAT(shard_.Contributors(), ElementsAre(1));
-}
-
 TEST_F(StrictShardValuesTest, LastGradientSaysThatTheStepIsPrepared) {
+  shard_.StartAttempt(0, 2);
   EXPECT_FALSE(Add(0, 2).prepared.has_value());
   const ShardAnswers answers = Add(1, 2);
 
@@ -149,6 +145,7 @@ TEST_F(StrictShardValuesTest, BlockedUpdateOfAnAttemptThatIsOverIsNotMade) {
   ShardAnswers lent = Add(1);
   ASSERT_OK(shard_.Commit(1, 1));
   for (int64_t attempt : {1, 2}) {
+    shard_.StartAttempt(1, attempt);
     for (int worker : {0, 1}) Add(worker, attempt, 1);
   }
 
@@ -165,7 +162,9 @@ TEST_F(StrictShardValuesTest, RedoneStepWaitsForReadersOfTheOldAttempt) {
   Add(0);
   ShardAnswers lent = Add(1);
 
+  shard_.StartAttempt(0, 2);
   for (int worker : {0, 1}) EXPECT_THAT(Add(worker, 2).pushes, IsEmpty());
+  EXPECT_THAT(shard_.WaitsFor(), HasSubstr("readers of older values of 2"));
   EXPECT_THAT(updater_.updates(), SizeIs(kParts));
   EXPECT_THAT(ValuesFor(lent, 0), Each(ValueFor(0, 1) + ValueFor(1, 1)));
   lent.pushes.clear();

@@ -208,5 +208,13 @@ TEST_F(TokenGateTest, WaitsAreReportedWithWorkerAndBeginning) {
   EXPECT_THAT(workers, ElementsAre(2, 1));
 }
 
+TEST_F(TokenGateTest, NobodyIsReplaced) {
+  const StepGate::Replaced replaced = gate_.Replace(0, 0, 0);
+
+  EXPECT_EQ(replaced.by, -1);
+  EXPECT_EQ(replaced.step, gate_.global_step());
+  EXPECT_THAT(replaced.answers, IsEmpty());
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -1,0 +1,146 @@
+#ifndef LOCKSTEP_TESTS_CONFORMANCE_PROTOCOL_VIEW_SIMULATION_H_
+#define LOCKSTEP_TESTS_CONFORMANCE_PROTOCOL_VIEW_SIMULATION_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "server/shard/shard.h"
+#include "tests/testing/temp_dir.h"
+#include "worker/shared_values.h"
+
+namespace lockstep {
+
+// ViewSimulation runs a real Shard, its state in a file and its gate included,
+// with simulated workers in one thread, in random order. Workers pull, push,
+// repeat pushes, die and are replaced; whoever reads keeps what it was lent, at
+// times for long, or lets go of it at once.
+//
+// A model of the values, which counts by quarters and so exactly, tells what
+// each of them must see. All that differs is noted in broken().
+class ViewSimulation {
+ public:
+  struct Options {
+    int replicas_to_aggregate = 2;
+    int total_num_replicas = 2;
+    int64_t steps = 8;       // then training ends
+    int chaos_events = 400;  // after so many nobody dies, nobody is slow
+  };
+
+  ViewSimulation(const Options& options, uint32_t seed);
+
+  // Until the last step is committed.
+  void Run();
+
+  const std::vector<std::string>& broken() const { return broken_; }
+
+  // What happened, so that a test can tell that something did.
+  int64_t blocked_updates() const { return blocked_updates_; }
+  int64_t redone_attempts() const { return redone_attempts_; }
+  int64_t overtaken_copies() const { return overtaken_copies_; }
+
+ private:
+  using Values = std::vector<float>;
+  // What somebody was lent, and what it must be as long as it is kept.
+  struct View {
+    LentBytes lent;
+    Values expected;
+  };
+  // What a worker holds of a part.
+  struct Held {
+    int64_t step = -1;
+    int64_t attempt = 0;  // of the push that brought it; 0: of a committed step
+    Values values;
+  };
+  // What somebody copies by itself, perhaps too late.
+  struct LateCopy {
+    SharedPlace place;
+    Values expected;
+  };
+  enum class Phase { kWait, kWaiting, kPull, kAnnounce, kPush, kAnswers };
+  struct Worker {
+    uint64_t incarnation = 1;
+    Phase phase = Phase::kWait;
+    uint64_t ticket = 0;  // of its wait
+    Pass pass{0, 1, -1, 0, 0};
+    int64_t attempt = 0;
+    std::vector<int> to_push;
+    int unanswered = 0;
+    std::vector<Held> memory;
+  };
+  struct PushCall {
+    int worker = 0;
+    Pass pass;
+    int64_t attempt = 0;
+    int first_part = 0;
+  };
+
+  void Break(const std::string& what) { broken_.push_back(what); }
+  int64_t Random(int64_t below) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(below));
+  }
+  bool Chance(int percent) { return Random(100) < percent; }
+  bool chaos() const { return events_ < options_.chaos_events; }
+  int num_parts() const { return shard_->state().num_parts(); }
+
+  void Open();
+  void RunOne();
+  void Disturb();
+  void Act(int worker);
+  void Wait(int worker);
+  void Pull(int worker);
+  void Announce(int worker);
+  void BeginPush(int worker);
+  void Push(int worker);
+  void Read();
+  void Kill(int worker);
+  void Replace(int worker);
+  void Commit();
+
+  void HandleGate(const std::vector<StepGate::Answer>& answers);
+  void TakeToken(int worker, const StepGate::Answer& answer);
+  void HandleShard(ShardAnswers answers);
+  void HandlePush(PushAnswer answer);
+
+  // What a gradient is, and what a step makes of those of `workers`.
+  float Gradient(int worker, int64_t step, int part, size_t element) const;
+  Values Updated(int64_t step, int part, const std::set<int>& workers) const;
+  // Looks at what was lent now, and keeps it for a while or not.
+  void See(LentBytes lent, const Values& expected, const std::string& who);
+  void CheckViews();
+  // Copies from shared memory; false if the place has been written to since.
+  bool Copy(const SharedPlace& place, const Values& expected);
+
+  const Options options_;
+  std::mt19937 random_;
+  const testing::TempDir directory_;
+  std::deque<int> returned_parts_;
+  std::unique_ptr<Shard> shard_;
+  std::unique_ptr<SharedValues> shared_;
+  std::vector<Worker> workers_;
+  std::vector<View> views_;
+  std::deque<LateCopy> late_copies_;
+
+  int64_t events_ = 0;
+  uint64_t tickets_ = 0;
+  std::map<uint64_t, PushCall> pushes_;
+  std::deque<ShardAnswers::Prepared> prepared_;
+  std::map<int64_t, std::vector<Values>> model_;  // by step, by part
+  // By step, attempt and part: whose gradients are in.
+  std::map<std::tuple<int64_t, int64_t, int>, std::set<int>> pushed_;
+
+  int64_t blocked_updates_ = 0;
+  int64_t redone_attempts_ = 0;
+  int64_t overtaken_copies_ = 0;
+  std::vector<std::string> broken_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_TESTS_CONFORMANCE_PROTOCOL_VIEW_SIMULATION_H_

@@ -1,0 +1,136 @@
+// What workers and readers see of a shard, against a model.
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/shard/shard.h"
+#include "tests/conformance/protocol/view_simulation.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/server/shard/shard_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::IsEmpty;
+
+constexpr uint32_t kSchedules = 250;  // of each kind of job
+
+class ViewTest : public ::testing::TestWithParam<ViewSimulation::Options> {};
+
+TEST_P(ViewTest, EverybodySeesWholeStepsThatNobodyWritesTo) {
+  int64_t blocked = 0;
+  int64_t redone = 0;
+  int64_t overtaken = 0;
+  for (uint32_t seed = 1; seed <= kSchedules; ++seed) {
+    ViewSimulation simulation(GetParam(), seed);
+
+    simulation.Run();
+
+    ASSERT_THAT(simulation.broken(), IsEmpty()) << "seed " << seed;
+    blocked += simulation.blocked_updates();
+    redone += simulation.redone_attempts();
+    overtaken += simulation.overtaken_copies();
+  }
+  // Somebody was in the way of an update, or too late, and steps were made
+  // twice.
+  EXPECT_GT(blocked, kSchedules);
+  EXPECT_GT(overtaken, kSchedules / 10);
+  if (GetParam().total_num_replicas > 1) EXPECT_GT(redone, kSchedules / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Jobs, ViewTest,
+                         ::testing::Values(ViewSimulation::Options{1, 1},
+                                           ViewSimulation::Options{2, 2},
+                                           ViewSimulation::Options{2, 3},
+                                           ViewSimulation::Options{2, 5}),
+                         [](const auto& info) {
+                           return absl::StrCat(info.param.replicas_to_aggregate,
+                                               "of",
+                                               info.param.total_num_replicas);
+                         });
+
+// Readers in threads of their own, while steps are made: every element of a
+// value tells its step.
+class ViewThreadsTest : public ShardFixture {
+ protected:
+  static constexpr int64_t kSteps = 300;
+  static constexpr int kReaders = 3;
+
+  // Every element loses a half in a step.
+  static double ValueAt(int64_t step, double initial) {
+    return initial - 0.5 * static_cast<double>(step);
+  }
+  static bool IsAllOf(const Shard::Values& values) {
+    for (size_t part = 0; part < values.parts.size(); ++part) {
+      const absl::Span<const std::byte> bytes = values.parts[part].bytes;
+      if (part < 2) {
+        for (float value : FromBytes<float>(bytes)) {
+          if (value != ValueAt(values.step, 1)) return false;
+        }
+      } else {
+        for (double value : FromBytes<double>(bytes)) {
+          if (value != ValueAt(values.step, 2)) return false;
+        }
+      }
+    }
+    return true;
+  }
+  void ReadUntilDone() {
+    while (!done_) {
+      const auto values = shard_->Pull(0, kParts, -1);
+      if (!values.ok() || !IsAllOf(*values)) ++wrong_;
+      std::this_thread::yield();
+      if (values.ok() && !IsAllOf(*values)) ++wrong_;  // while it is lent
+      ++reads_;
+    }
+  }
+  void MakeStep(int64_t step) {
+    for (int worker : {0, 1}) {
+      Push push;
+      push.pass = {worker, 1, step, step + 1, 0};
+      push.attempt = 1;
+      push.gradients = Gradients(1);
+      ASSERT_OK(shard_->engine().AddPush(++tickets_, std::move(push)));
+    }
+    // A reader that let go before the update asked has nothing to tell.
+    while (!shard_->engine().CheckCommit(step + 1, 1).ok()) {
+      for (int part = 0; part < kParts; ++part) {
+        shard_->engine().PartReturned(part);
+      }
+      std::this_thread::yield();
+    }
+    ASSERT_OK(shard_->engine().Commit(step + 1, 1));
+  }
+
+  std::unique_ptr<Shard> shard_ = Shard::Create(options_).value();
+  std::atomic<bool> done_ = false;
+  std::atomic<int64_t> reads_ = 0;
+  std::atomic<int64_t> wrong_ = 0;
+  uint64_t tickets_ = 0;
+};
+
+TEST_F(ViewThreadsTest, ReadersSeeOneWholeStepAsLongAsTheyKeepIt) {
+  ASSERT_OK(shard_->Activate(0, {}));
+  std::vector<std::thread> readers;
+  for (int i = 0; i < kReaders; ++i) {
+    readers.emplace_back([this] { ReadUntilDone(); });
+  }
+
+  for (int64_t step = 0; step < kSteps; ++step) MakeStep(step);
+  while (reads_ < kReaders) std::this_thread::yield();
+  done_ = true;
+  for (std::thread& reader : readers) reader.join();
+
+  EXPECT_EQ(wrong_, 0);
+  EXPECT_EQ(shard_->engine().step(), kSteps);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+// A worker that is in the set of a step and stands still, though it lives.
+
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int64_t kSteps = 150;
+
+// Nobody is taken for dead here.
+std::vector<std::string> Stalling(const std::string& timeout) {
+  return {"replicas_to_aggregate=2", "lease=1h",
+          absl::StrCat("stall_timeout=", timeout),
+          absl::StrCat("train_steps=", kSteps)};
+}
+
+// Expects each task but the stalled worker to end with code 0.
+void ExpectOthersSucceed(TrainingJob& job, int stalled_worker) {
+  for (const auto& [name, index] : job.Tasks()) {
+    if (name == "worker" && index == stalled_worker) continue;
+    EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
+                IsOkAndHolds(TaskExit{}))
+        << name << " " << index;
+  }
+}
+
+// Its heartbeats go on while its push does not get to the servers.
+class StallTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(StallTest, BackupTakesThePlaceOfAMemberWhoseDataPathIsBlocked) {
+  auto job = TrainingJob::Make({.workers = 3, .set = Stalling("1s")});
+  job->cluster().SetEnvironment("worker", 1, "LOCKSTEP_FAULT", GetParam());
+
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectOthersSucceed(*job, 1);
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("worker 1 holds up step")));
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(Not(HasSubstr("worker 1 is gone"))));
+  EXPECT_THAT(job->cluster().Kill("worker", 1), IsOk());
+}
+
+// With one of its chunks in, and with none.
+INSTANTIATE_TEST_SUITE_P(Points, StallTest,
+                         ::testing::Values("worker.push.send:40:stall",
+                                           "worker.announce.answered:5:stall"),
+                         [](const auto& info) {
+                           return absl::StrCat("Point", info.index);
+                         });
+
+TEST(StallEndTest, WorkerThatStandsStillForAWhileGoesOnAfterwards) {
+  auto job = TrainingJob::Make({.workers = 3, .set = Stalling("1s")});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
+
+  ASSERT_THAT(job->cluster().Signal("worker", 0, SIGSTOP), IsOk());
+  ASSERT_THAT(job->WaitForStep(60), IsOk());
+  ASSERT_THAT(job->cluster().Signal("worker", 0, SIGCONT), IsOk());
+
+  EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+}
+
+TEST(StallEndTest, WithoutABackupTheChiefSaysWhoItWaitsFor) {
+  auto job = TrainingJob::Make({.workers = 2, .set = Stalling("1s")});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
+
+  ASSERT_THAT(job->cluster().Signal("worker", 1, SIGSTOP), IsOk());
+
+  EXPECT_THAT(job->cluster().WaitForLog("chief", 0, "1 of 2 gradients",
+                                        absl::Seconds(60)),
+              IsOk());
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("parts; worker 1 (")));
+  ASSERT_THAT(job->cluster().Signal("worker", 1, SIGCONT), IsOk());
+  EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(Not(HasSubstr("has its place"))));
+}
+
+}  // namespace
+}  // namespace lockstep::testing
