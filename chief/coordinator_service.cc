@@ -141,6 +141,7 @@ absl::Status CoordinatorService::HandleHeartbeat(
   response.set_state(static_cast<v1::JobState>(view.state));
   response.set_reason(view.reason);
   response.set_global_step(view.global_step);
+  response.set_model_wanted(board_.variables().empty());
   return absl::OkStatus();
 }
 
@@ -224,6 +225,12 @@ void CoordinatorService::HandleGetStatus(
     evaluation.set_loss(view.evaluation->loss);
     evaluation.set_accuracy(view.evaluation->accuracy);
   }
+  v1::LossStatus& losses = *response.mutable_losses();
+  losses.set_recoveries(view.losses.recoveries);
+  losses.set_steps_redone(view.losses.steps_redone);
+  losses.set_steps_repeated(view.losses.steps_repeated);
+  *losses.mutable_stood_still() = ToProto(view.losses.stood_still);
+  response.set_checkpoint_trouble(view.checkpoint_trouble);
   for (const JobBoard::Wait& wait : view.waits) {
     v1::WaitStatus& status = *response.add_waits();
     status.set_owner(wait.owner);

@@ -22,7 +22,20 @@ absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
         task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
   }
   Entry& entry = found->second;
+  if (entry.predecessor) BuryPredecessor(entry, "replaced");
+  return RegisterLocked(entry, incarnation, now);
+}
+
+void MembershipTable::BuryPredecessor(Entry& entry, const std::string& reason) {
+  entry.predecessor = false;
+  entry.given_up = true;
+  entry.unburied.push_back({entry.member.task, 0, reason});
+}
+
+absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
+                                             absl::Time now) {
   Member& member = entry.member;
+  const TaskId& task = member.task;
   const bool over =
       member.state == State::kDead || member.state == State::kLeft;
   if (incarnation < member.incarnation ||
@@ -82,6 +95,18 @@ absl::Status MembershipTable::Heartbeat(const TaskId& task,
                                         const Progress* progress,
                                         absl::Time now) {
   MutexLock lock(mutex_);
+  auto found = entries_.find(task);
+  if (found != entries_.end() && incarnation >= found->second.newest &&
+      incarnation > found->second.member.incarnation) {
+    Entry& entry = found->second;
+    if (entry.given_up && entry.member.state == State::kMissing) {
+      return absl::AbortedError(absl::StrCat(
+          task.ToString(), " was silent for too long after this chief started; "
+          "register with a new incarnation"));
+    }
+    entry.predecessor = false;
+    LOCKSTEP_RETURN_IF_ERROR(RegisterLocked(entry, incarnation, now));
+  }
   LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
   Member& member = entries_[task].member;
   member.last_heartbeat = now;
@@ -120,6 +145,41 @@ std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
     dead.insert(dead.end(), entry.unburied.begin(), entry.unburied.end());
   }
   return dead;
+}
+
+void MembershipTable::ExpectPredecessors() {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    entry.predecessor = task.type == TaskType::kWorker &&
+                        entry.member.state == State::kMissing;
+  }
+}
+
+void MembershipTable::GiveUpPredecessors() {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    if (entry.predecessor) {
+      BuryPredecessor(entry, "silent since this chief started");
+    }
+  }
+}
+
+void MembershipTable::RenewAll(absl::Time now) {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    if (entry.member.state == State::kAlive) entry.member.last_heartbeat = now;
+  }
+}
+
+void MembershipTable::ExpireAll(TaskType type, const std::string& reason,
+                                absl::Time now) {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    if (task.type != type || entry.member.state != State::kAlive) continue;
+    entry.member.state = State::kDead;
+    entry.member.since = now;
+    entry.unburied.push_back({task, entry.member.incarnation, reason});
+  }
 }
 
 void MembershipTable::Buried(const TaskId& task, uint64_t incarnation) {

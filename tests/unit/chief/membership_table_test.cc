@@ -78,11 +78,90 @@ TEST_F(MembershipTableTest, StrangersAreRefused) {
   EXPECT_EQ(StateOf(kStranger), State::kMissing);
 }
 
-TEST_F(MembershipTableTest, HeartbeatOfSomeoneNotRegisteredIsRefused) {
-  EXPECT_THAT(Heartbeat(kWorker0, 1),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+TEST_F(MembershipTableTest, HeartbeatWithoutAnIncarnationIsRefused) {
   EXPECT_THAT(Heartbeat(kWorker0, 0),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(StateOf(kWorker0), State::kMissing);
+}
+
+TEST_F(MembershipTableTest, MemberOfTheChiefBeforeIsTakenOver) {
+  EXPECT_OK(Heartbeat(kWorker0, 5));
+  EXPECT_OK(Heartbeat(kPs0, 7));
+
+  EXPECT_EQ(StateOf(kWorker0), State::kAlive);
+  EXPECT_EQ(table_.Get(kWorker0).incarnation, 5u);
+  EXPECT_EQ(StateOf(kPs0), State::kAlive);
+  EXPECT_THAT(table_.TakeDead(now_), IsEmpty());
+  EXPECT_THAT(Heartbeat(kWorker0, 4),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(MembershipTableTest, SuccessorOfATakenOverZombieReplacesIt) {
+  ASSERT_OK(Heartbeat(kWorker0, 5));
+
+  EXPECT_THAT(Heartbeat(kWorker0, 6),
+              StatusIs(absl::StatusCode::kUnavailable));
+  BuryAll();
+
+  EXPECT_OK(Heartbeat(kWorker0, 6));
+  EXPECT_THAT(Heartbeat(kWorker0, 5),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(MembershipTableTest, UnknownPredecessorIsBuriedFirst) {
+  ASSERT_OK(Heartbeat(kWorker0, 5));
+  table_.ExpectPredecessors();
+
+  EXPECT_THAT(Register(kWorker1, 9),
+              StatusIs(absl::StatusCode::kUnavailable));
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].task, kWorker1);
+  EXPECT_EQ(dead[0].incarnation, 0u);
+  BuryAll();
+
+  EXPECT_OK(Register(kWorker1, 9));
+  EXPECT_OK(Register(kPs0, 3));  // has no predecessor to clean up
+}
+
+TEST_F(MembershipTableTest, SilentMemberOfTheChiefBeforeIsGivenUp) {
+  table_.ExpectPredecessors();
+  ASSERT_OK(Heartbeat(kWorker0, 5));
+
+  table_.GiveUpPredecessors();
+  table_.GiveUpPredecessors();
+
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].task, kWorker1);
+  BuryAll();
+  EXPECT_THAT(Heartbeat(kWorker1, 5), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_OK(Register(kWorker1, 6));
+  EXPECT_OK(Heartbeat(kWorker1, 6));
+}
+
+TEST_F(MembershipTableTest, NobodyDiesOfTheChiefsOwnSleep) {
+  ASSERT_OK(Register(kWorker0, 1));
+  now_ += 10 * kLease;
+
+  table_.RenewAll(now_);
+
+  EXPECT_THAT(table_.TakeDead(now_ + kLease), IsEmpty());
+  EXPECT_THAT(table_.TakeDead(now_ + 2 * kLease), SizeIs(1));
+}
+
+TEST_F(MembershipTableTest, ExpiredMembersMayComeBackOnceBuried) {
+  ASSERT_OK(Register(kPs0, 1));
+  ASSERT_OK(Register(kWorker0, 1));
+
+  table_.ExpireAll(TaskType::kWorker, "the job went back", now_);
+
+  EXPECT_EQ(StateOf(kPs0), State::kAlive);
+  EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Register(kWorker0, 2),
+              StatusIs(absl::StatusCode::kUnavailable));
+  BuryAll();
+  EXPECT_OK(Register(kWorker0, 2));
 }
 
 TEST_F(MembershipTableTest, HeartbeatsRenewTheLease) {
