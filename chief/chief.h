@@ -102,7 +102,8 @@ class Chief {
   void WaitForLeaves();
 
   // A server has been away: brings all of them to one step again, however long
-  // that takes within max_wait, counted from `began`. Between, all stands still.
+  // that takes within max_wait, counted from `began`. Between, all stands
+  // still.
   absl::Status Recover();
   absl::Status BringTogether(absl::Time began);
   absl::Status WaitForServers(absl::Time began);

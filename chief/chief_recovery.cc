@@ -41,8 +41,8 @@ absl::Status Chief::WaitForMembers() {
     }
     if (missing.empty()) return absl::OkStatus();
     const absl::Time now = clock_.Now();
-    if (now - began > kAfterTheEnd && LatestStep().value_or(-1) >=
-                                          job_.train_steps) {
+    if (now - began > kAfterTheEnd &&
+        LatestStep().value_or(-1) >= job_.train_steps) {
       finished_before_ = true;
       return absl::OkStatus();
     }
@@ -89,9 +89,10 @@ absl::Status Chief::Recover() {
   const absl::Duration stood_still = clock_.Now() - began;
   losses_.recoveries += 1;
   losses_.stood_still += stood_still;
-  spdlog::warn("the job goes on from step {} (it was at {}), epoch {}; it "
-               "stood still for {}",
-               loop_->step(), step, servers_.epoch(), Rounded(stood_still));
+  spdlog::warn(
+      "the job goes on from step {} (it was at {}), epoch {}; it "
+      "stood still for {}",
+      loop_->step(), step, servers_.epoch(), Rounded(stood_still));
   board_.SetLosses(losses_);
   board_.SetWaits({});
   board_.Stepped(loop_->step(), clock_.Now());
@@ -221,8 +222,7 @@ absl::Status Chief::StartFrom(const RecoveryPlan& plan) {
                        clock_.Now());
     opening.attempt = FirstAttempt(servers_.epoch());
     LOCKSTEP_RETURN_IF_ERROR(
-        servers_
-            .Create(job_, map_.plan, ShardControlClient::State::kDiscard)
+        servers_.Create(job_, map_.plan, ShardControlClient::State::kDiscard)
             .status());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::optional<CheckpointReader> checkpoint,

@@ -70,12 +70,12 @@ void Chief::ReportWaits() {
 
 void Chief::ReportLosses() const {
   if (losses_.recoveries == 0 && losses_.steps_redone == 0) return;
-  spdlog::info("in all: servers were away {} times, {} steps were redone, {} "
-               "committed steps repeated; the job stood still for {}",
-               losses_.recoveries, losses_.steps_redone,
-               losses_.steps_repeated,
-               absl::FormatDuration(
-                   absl::Trunc(losses_.stood_still, absl::Milliseconds(10))));
+  spdlog::info(
+      "in all: servers were away {} times, {} steps were redone, {} "
+      "committed steps repeated; the job stood still for {}",
+      losses_.recoveries, losses_.steps_redone, losses_.steps_repeated,
+      absl::FormatDuration(
+          absl::Trunc(losses_.stood_still, absl::Milliseconds(10))));
 }
 
 absl::Status Chief::CheckMaxWait() {

@@ -100,9 +100,10 @@ absl::Status MembershipTable::Heartbeat(const TaskId& task,
       incarnation > found->second.member.incarnation) {
     Entry& entry = found->second;
     if (entry.given_up && entry.member.state == State::kMissing) {
-      return absl::AbortedError(absl::StrCat(
-          task.ToString(), " was silent for too long after this chief started; "
-          "register with a new incarnation"));
+      return absl::AbortedError(
+          absl::StrCat(task.ToString(),
+                       " was silent for too long after this chief started; "
+                       "register with a new incarnation"));
     }
     entry.predecessor = false;
     LOCKSTEP_RETURN_IF_ERROR(RegisterLocked(entry, incarnation, now));
@@ -150,8 +151,8 @@ std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
 void MembershipTable::ExpectPredecessors() {
   MutexLock lock(mutex_);
   for (auto& [task, entry] : entries_) {
-    entry.predecessor = task.type == TaskType::kWorker &&
-                        entry.member.state == State::kMissing;
+    entry.predecessor =
+        task.type == TaskType::kWorker && entry.member.state == State::kMissing;
   }
 }
 

@@ -115,7 +115,7 @@ class MembershipTable {
  private:
   struct Entry {
     Member member;
-    uint64_t newest = 0;  // that wanted to register
+    uint64_t newest = 0;       // that wanted to register
     bool predecessor = false;  // one that was never heard of is to be buried
     bool given_up = false;     // nobody is taken over by a heartbeat any more
     std::vector<Dead> unburied;

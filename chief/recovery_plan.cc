@@ -50,9 +50,9 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
   plan.action = RecoveryPlan::Action::kResume;
   plan.step = step;
   plan.repeated_steps = 0;
-  plan.redo = std::any_of(
-      reports.begin(), reports.end(),
-      [](const ServerReport& report) { return !report.active; });
+  plan.redo =
+      std::any_of(reports.begin(), reports.end(),
+                  [](const ServerReport& report) { return !report.active; });
   return plan;
 }
 

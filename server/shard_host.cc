@@ -99,13 +99,12 @@ ShardState::Options ShardHost::StateOptions(
 
 absl::Status ShardHost::CheckSame(const ShardState::Options& options) const {
   const JobConfig& job = shard_->job();
-  const bool same = shard_->state().parts() == options.parts &&
-                    variables_ == options.variables &&
-                    job.mode == options.job.mode &&
-                    job.optimizer.kind == options.job.optimizer.kind &&
-                    job.replicas_to_aggregate ==
-                        options.job.replicas_to_aggregate &&
-                    job.total_num_replicas == options.job.total_num_replicas;
+  const bool same =
+      shard_->state().parts() == options.parts &&
+      variables_ == options.variables && job.mode == options.job.mode &&
+      job.optimizer.kind == options.job.optimizer.kind &&
+      job.replicas_to_aggregate == options.job.replicas_to_aggregate &&
+      job.total_num_replicas == options.job.total_num_replicas;
   if (same) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "ps ", options_.task_index,
@@ -136,9 +135,9 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
   const uint64_t found = (*shard)->state().record().epoch;
   if (found > epoch_) {
     epoch_ = found;
-    return absl::UnavailableError(absl::StrCat(
-        "ps ", options_.task_index, " has found state of epoch ", found,
-        ": take a newer one, and create the shard again"));
+    return absl::UnavailableError(
+        absl::StrCat("ps ", options_.task_index, " has found state of epoch ",
+                     found, ": take a newer one, and create the shard again"));
   }
   LOCKSTEP_RETURN_IF_ERROR((*shard)->state().SetEpoch(epoch_));
   shard_ = *std::move(shard);

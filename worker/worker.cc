@@ -13,9 +13,7 @@
 #include "worker/training_loop.h"
 
 namespace lockstep {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
                                                      const Options& options,

@@ -44,6 +44,11 @@ absl::StatusOr<std::unique_ptr<WriteCounters>> MakeCounters(
   if (store->in_place()) {
     return absl::UnavailableError("compatible mode updates in place");
   }
+  if (options.job.total_num_replicas < options.job.replicas_to_aggregate) {
+    return absl::UnavailableError(
+        "a worker's next share of a step would overwrite the gradients of the "
+        "one before, which a server still reads");
+  }
   return WriteCounters::Create(2 * static_cast<int>(options.parts.size()));
 }
 

@@ -41,21 +41,24 @@ void ExpectAllEnd(TrainingJob& job, const std::string& killed, int index,
 }
 
 TEST(PeerDeathTest, AllEndAndNameTheServerThatWasKilled) {
-  auto job = TrainingJob::Make(
-      {.workers = 2, .evaluator = true, .set = {"lease=4s", kMaxWait, kForever}});
+  auto job = TrainingJob::Make({.workers = 2,
+                                .evaluator = true,
+                                .set = {"lease=4s", kMaxWait, kForever}});
 
   ExpectAllEnd(*job, "ps", 1, "(8s) for ps 1 (gone)");
 }
 
 TEST(PeerDeathTest, AllEndAndNameTheFirstServerToo) {
-  auto job = TrainingJob::Make({.workers = 2, .set = {"lease=4s", kMaxWait, kForever}});
+  auto job = TrainingJob::Make(
+      {.workers = 2, .set = {"lease=4s", kMaxWait, kForever}});
 
   ExpectAllEnd(*job, "ps", 0, "(8s) for ps 0 (gone)");
 }
 
 TEST(PeerDeathTest, AllEndAndNameTheChiefThatWasKilled) {
-  auto job = TrainingJob::Make(
-      {.workers = 2, .evaluator = true, .set = {"lease=4s", kMaxWait, kForever}});
+  auto job = TrainingJob::Make({.workers = 2,
+                                .evaluator = true,
+                                .set = {"lease=4s", kMaxWait, kForever}});
 
   ExpectAllEnd(*job, "chief", 0, "the chief at ");
 }

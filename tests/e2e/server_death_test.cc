@@ -61,11 +61,10 @@ TEST_F(ServerDeathTest, KilledServersGoOnFromTheStepTheyWereAt) {
   }
 
   ExpectSameEnd(*job);
-  EXPECT_THAT(ChiefLog(*job),
-              AllOf(HasSubstr("everybody waits for ps 1"),
-                    HasSubstr("the job goes on from step"),
-                    HasSubstr("servers were away 6 times"),
-                    HasSubstr(" 0 committed steps repeated")));
+  EXPECT_THAT(ChiefLog(*job), AllOf(HasSubstr("everybody waits for ps 1"),
+                                    HasSubstr("the job goes on from step"),
+                                    HasSubstr("servers were away 6 times"),
+                                    HasSubstr(" 0 committed steps repeated")));
 }
 
 TEST_F(ServerDeathTest, AllServersAtOnce) {
@@ -102,9 +101,9 @@ TEST_F(ServerDeathTest, WithoutItsStateAllGoBackToTheLastCheckpoint) {
   set.push_back("checkpoint.every_steps=30");
   auto job = TrainingJob::Make({.set = set});
   ASSERT_THAT(job->StartAll(), IsOk());
-  ASSERT_THAT(job->cluster().WaitForLog("chief", 0, "checkpoint of step",
-                                        kPatience),
-              IsOk());
+  ASSERT_THAT(
+      job->cluster().WaitForLog("chief", 0, "checkpoint of step", kPatience),
+      IsOk());
   ASSERT_THAT(job->WaitForStep(50), IsOk());
 
   ASSERT_THAT(job->cluster().Kill("ps", 1), IsOk());

@@ -134,6 +134,35 @@ class CoordinatorServiceTest : public ::testing::Test {
   std::unique_ptr<Stub> stub_;
 };
 
+TEST_F(CoordinatorServiceTest, ChiefThatIsStartedAgainTakesMembersOver) {
+  const auto answer = Heartbeat(Worker(5));
+
+  ASSERT_OK(answer);
+  EXPECT_TRUE(answer->model_wanted());
+  EXPECT_EQ(members_.Get({TaskType::kWorker, 0}).incarnation, 5u);
+  ASSERT_OK(Describe(Worker(5), {"w", {2}, DType::kFloat32, {}}));
+  const auto next = Heartbeat(Worker(5));
+  ASSERT_OK(next);
+  EXPECT_FALSE(next->model_wanted());
+}
+
+TEST_F(CoordinatorServiceTest, StatusTellsWhatDeathsHaveCost) {
+  board_.SetLosses({.recoveries = 2,
+                    .steps_redone = 3,
+                    .steps_repeated = 4,
+                    .stood_still = absl::Seconds(5)});
+  board_.CheckpointFailed("the volume is full");
+
+  const auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
+
+  ASSERT_OK(status);
+  EXPECT_EQ(status->losses().recoveries(), 2);
+  EXPECT_EQ(status->losses().steps_redone(), 3);
+  EXPECT_EQ(status->losses().steps_repeated(), 4);
+  EXPECT_EQ(status->losses().stood_still().seconds(), 5);
+  EXPECT_EQ(status->checkpoint_trouble(), "the volume is full");
+}
+
 TEST_F(CoordinatorServiceTest, MemberLearnsTheJob) {
   auto joined = Register(Registration(Task(TaskType::kWorker, 1, 1, "")));
 

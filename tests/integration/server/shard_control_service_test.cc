@@ -128,9 +128,9 @@ TEST_F(ShardControlServiceTest, WithoutAShardThereIsNothingToBeDone) {
 
   for (const ChiefCall& rpc : ChiefCalls()) {
     if (rpc.name == "CreateShard") continue;
-    EXPECT_THAT(rpc.call(shard_, shard_.Chief()),
-                StatusIs(absl::StatusCode::kUnavailable,
-                         HasSubstr("no shard yet")))
+    EXPECT_THAT(
+        rpc.call(shard_, shard_.Chief()),
+        StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no shard yet")))
         << rpc.name;
   }
 }

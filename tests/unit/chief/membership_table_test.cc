@@ -99,8 +99,7 @@ TEST_F(MembershipTableTest, MemberOfTheChiefBeforeIsTakenOver) {
 TEST_F(MembershipTableTest, SuccessorOfATakenOverZombieReplacesIt) {
   ASSERT_OK(Heartbeat(kWorker0, 5));
 
-  EXPECT_THAT(Heartbeat(kWorker0, 6),
-              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Heartbeat(kWorker0, 6), StatusIs(absl::StatusCode::kUnavailable));
   BuryAll();
 
   EXPECT_OK(Heartbeat(kWorker0, 6));
@@ -112,8 +111,7 @@ TEST_F(MembershipTableTest, UnknownPredecessorIsBuriedFirst) {
   ASSERT_OK(Heartbeat(kWorker0, 5));
   table_.ExpectPredecessors();
 
-  EXPECT_THAT(Register(kWorker1, 9),
-              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Register(kWorker1, 9), StatusIs(absl::StatusCode::kUnavailable));
   const auto dead = table_.TakeDead(now_);
   ASSERT_THAT(dead, SizeIs(1));
   EXPECT_EQ(dead[0].task, kWorker1);
@@ -158,8 +156,7 @@ TEST_F(MembershipTableTest, ExpiredMembersMayComeBackOnceBuried) {
 
   EXPECT_EQ(StateOf(kPs0), State::kAlive);
   EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(Register(kWorker0, 2),
-              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Register(kWorker0, 2), StatusIs(absl::StatusCode::kUnavailable));
   BuryAll();
   EXPECT_OK(Register(kWorker0, 2));
 }

@@ -93,19 +93,17 @@ TEST_F(ShardHostTest, OlderChiefIsFencedOff) {
   EXPECT_THAT(host_.CheckChief("job", 3),
               StatusIs(absl::StatusCode::kAborted,
                        HasSubstr("a newer chief has epoch 4")));
-  EXPECT_THAT(host_.CheckChief("job", 0),
-              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(host_.CheckChief("job", 0), StatusIs(absl::StatusCode::kAborted));
   EXPECT_OK(host_.CheckChief("job", 4));
 }
 
 TEST_F(ShardHostTest, ChiefWithoutAnEpochIsNoChief) {
-  EXPECT_THAT(host_.CheckChief("job", 0),
-              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(host_.CheckChief("job", 0), StatusIs(absl::StatusCode::kAborted));
 }
 
 TEST_F(ShardHostTest, WorkersAreAdmittedOnceTheShardIsOpen) {
-  const auto closed = StatusIs(absl::StatusCode::kUnavailable,
-                               HasSubstr("has no values yet"));
+  const auto closed =
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("has no values yet"));
   EXPECT_THAT(host_.shard(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(host_.Admit("job", kWorker1, 1), closed);
   ASSERT_OK(Create());
@@ -181,8 +179,7 @@ TEST_F(ShardHostTest, SuccessorOfAKilledProcessGoesOnFromItsState) {
 
   host_.SetJobId("job");
 
-  EXPECT_THAT(host_.CheckChief("job", 5),
-              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(host_.CheckChief("job", 5), StatusIs(absl::StatusCode::kAborted));
   EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(7));
   const auto shard = Create();
   ASSERT_OK(shard);
@@ -196,8 +193,8 @@ TEST_F(ShardHostTest, StateOfANewerChiefAsksForANewerEpoch) {
   ASSERT_OK(host_.CheckChief("job", 3));
   ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
 
-  EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kUnavailable,
-                                 HasSubstr("epoch 6")));
+  EXPECT_THAT(Create(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("epoch 6")));
 
   EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(7));
   EXPECT_OK(Create());

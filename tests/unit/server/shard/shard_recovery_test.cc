@@ -14,8 +14,8 @@ namespace {
 
 using ::lockstep::testing::RedoFor;
 using ::lockstep::testing::StatusIs;
-using ::testing::ElementsAre;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 const absl::Time kNow = absl::FromUnixSeconds(1000);
