@@ -94,10 +94,10 @@ absl::StatusOr<int64_t> Chief::LatestStep() const {
 }
 
 absl::Status Chief::SaveLastCheckpoint() {
-  step_began_ = clock_.Now();
+  const absl::Time began = step_began_ = clock_.Now();
   while (true) {
     const absl::Status saved = TrySaveLastCheckpoint();
-    if (!Passing(saved)) return saved;
+    if (!Passing(saved) || clock_.Now() - began > job_.max_wait) return saved;
     spdlog::warn("the end waits: {}", std::string(saved.message()));
     LOCKSTEP_RETURN_IF_ERROR(Recover());
   }

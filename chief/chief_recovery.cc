@@ -23,6 +23,9 @@ constexpr absl::Duration kReportEvery = absl::Seconds(10);
 // those that ended with the job do not come.
 constexpr absl::Duration kAfterTheEnd = absl::Seconds(10);
 
+// How long members need to find a chief that has been started again.
+constexpr absl::Duration kTakeOver = absl::Seconds(2);
+
 std::string Rounded(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(10)));
 }
@@ -215,8 +218,11 @@ absl::Status Chief::StartFrom(const RecoveryPlan& plan) {
   if (plan.action == RecoveryPlan::Action::kGoBack) {
     spdlog::error("{}: all servers go back to {}; {} steps are repeated",
                   plan.reason, Describe(plan.step), plan.repeated_steps);
-    // Whoever was a member before this chief came has said so after a lease.
-    absl::SleepFor(started_ + job_.lease - clock_.Now());
+    // Whoever was a member before this chief came has said so by then.
+    if (!loop_.has_value()) {
+      absl::SleepFor(started_ + kTakeOver + job_.heartbeat_interval -
+                     clock_.Now());
+    }
     members_.ExpireAll(TaskType::kWorker,
                        absl::StrCat("the job went back to step ", plan.step),
                        clock_.Now());

@@ -73,6 +73,10 @@ absl::Status MembershipTable::CheckMember(const TaskId& task,
         task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
   }
   const Member& member = found->second.member;
+  if (member.state == State::kMissing) {
+    return absl::UnavailableError(
+        absl::StrCat(task.ToString(), " is no member yet; retry"));
+  }
   const bool dead = member.state == State::kDead;
   if (dead && member.incarnation == incarnation &&
       found->second.newest == incarnation) {
@@ -80,8 +84,7 @@ absl::Status MembershipTable::CheckMember(const TaskId& task,
         absl::StrCat(task.ToString(), " with incarnation ", incarnation,
                      " was taken for dead; register with a new incarnation"));
   }
-  if (dead || member.incarnation != incarnation ||
-      member.state == State::kMissing) {
+  if (dead || member.incarnation != incarnation) {
     return absl::FailedPreconditionError(
         absl::StrCat(task.ToString(), " with incarnation ", incarnation,
                      " is not a member (the newest is ", found->second.newest,
@@ -90,24 +93,30 @@ absl::Status MembershipTable::CheckMember(const TaskId& task,
   return absl::OkStatus();
 }
 
+absl::Status MembershipTable::TakeOver(const TaskId& task, uint64_t incarnation,
+                                       absl::Time now) {
+  MutexLock lock(mutex_);
+  auto found = entries_.find(task);
+  if (found == entries_.end()) return absl::OkStatus();
+  Entry& entry = found->second;
+  if (incarnation < entry.newest || incarnation <= entry.member.incarnation) {
+    return absl::OkStatus();
+  }
+  if (entry.given_up && entry.member.state == State::kMissing) {
+    return absl::AbortedError(
+        absl::StrCat(task.ToString(),
+                     " was silent for too long after this chief started; "
+                     "register with a new incarnation"));
+  }
+  entry.predecessor = false;
+  return RegisterLocked(entry, incarnation, now);
+}
+
 absl::Status MembershipTable::Heartbeat(const TaskId& task,
                                         uint64_t incarnation,
                                         const Progress* progress,
                                         absl::Time now) {
   MutexLock lock(mutex_);
-  auto found = entries_.find(task);
-  if (found != entries_.end() && incarnation >= found->second.newest &&
-      incarnation > found->second.member.incarnation) {
-    Entry& entry = found->second;
-    if (entry.given_up && entry.member.state == State::kMissing) {
-      return absl::AbortedError(
-          absl::StrCat(task.ToString(),
-                       " was silent for too long after this chief started; "
-                       "register with a new incarnation"));
-    }
-    entry.predecessor = false;
-    LOCKSTEP_RETURN_IF_ERROR(RegisterLocked(entry, incarnation, now));
-  }
   LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
   Member& member = entries_[task].member;
   member.last_heartbeat = now;

@@ -68,15 +68,23 @@ class MembershipTable {
   absl::Status Register(const TaskId& task, uint64_t incarnation,
                         absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Renews a lease, or takes over a member of the chief before, as Register()
-  // does. `progress` may be null.
+  // Makes the sender of a heartbeat the member for its task, as Register()
+  // does, if a chief before this one knew it: nobody, or only an older
+  // incarnation, is a member. Otherwise nothing changes.
+  //
+  //   kAborted  it has been given up; register with a new incarnation
+  //   and what Register() says
+  absl::Status TakeOver(const TaskId& task, uint64_t incarnation,
+                        absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Renews a lease. `progress` may be null.
   //
   //   kNotFound            the cluster has no such task
   //   kAborted             its lease had ended; register with a new
   //                        incarnation
   //   kFailedPrecondition  not the member: replaced, even by one that cannot
   //                        join yet
-  //   kUnavailable         as Register()
+  //   kUnavailable         nobody is, and it has not been taken over yet: retry
   absl::Status Heartbeat(const TaskId& task, uint64_t incarnation,
                          const Progress* progress, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -319,6 +319,7 @@ void ChiefClient::DescribeAgain() {
 bool ChiefClient::Beat() {
   v1::HeartbeatRequest request;
   *request.mutable_identity() = Identity();
+  request.set_protocol_version(kProtocolVersion);
   if (options_.progress)
     *request.mutable_progress() = ToProto(options_.progress());
   grpc::ClientContext context;

@@ -1,6 +1,8 @@
-// Anything may be killed at any instant: the job ends by itself, with the bits
-// of one that nobody disturbed. LOCKSTEP_STORM_KILLS and LOCKSTEP_STORM_SEED
-// set how many kills there are and which.
+// Anything may be killed, or hang for a while, at any instant: the job ends by
+// itself, with the bits of one that nobody disturbed. LOCKSTEP_STORM_KILLS and
+// LOCKSTEP_STORM_SEED set how many kills there are and which.
+
+#include <signal.h>
 
 #include <cstdlib>
 #include <iostream>
@@ -86,9 +88,17 @@ class Storm {
   void Pause(int milliseconds) {
     absl::SleepFor(absl::Milliseconds(Random(milliseconds)));
   }
+  // For longer than a lease, perhaps.
+  void Hang(const std::string& name, int index) {
+    if (!job_.cluster().Signal(name, index, SIGSTOP).ok()) return;
+    Pause(3000);
+    EXPECT_THAT(job_.cluster().Signal(name, index, SIGCONT), IsOk());
+    Pause(1000);
+  }
   void KillOne() {
     const auto tasks = job_.Tasks();
     const auto& [name, index] = tasks[Random(static_cast<int>(tasks.size()))];
+    if (Random(6) == 0) Hang(name, index);
     if (!job_.cluster().Kill(name, index).ok()) return;
     ++kills_;
     Pause(300);

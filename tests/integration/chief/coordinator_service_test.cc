@@ -87,9 +87,10 @@ class CoordinatorServiceTest : public ::testing::Test {
     return Call(*stub_, &Stub::Register, request);
   }
   absl::StatusOr<v1::HeartbeatResponse> Heartbeat(
-      const v1::Identity& identity) {
+      const v1::Identity& identity, int version = kProtocolVersion) {
     v1::HeartbeatRequest request;
     *request.mutable_identity() = identity;
+    request.set_protocol_version(version);
     return Call(*stub_, &Stub::Heartbeat, request);
   }
   absl::Status Describe(const v1::Identity& identity,
@@ -191,7 +192,9 @@ TEST_F(CoordinatorServiceTest, OtherVersionOrJobIsRefused) {
               StatusIs(kPrecondition, HasSubstr("protocol version")));
   EXPECT_THAT(Register(job), StatusIs(kPrecondition, HasSubstr("\"other\"")));
   EXPECT_THAT(Register(id), StatusIs(kPrecondition, HasSubstr("job-0")));
-  EXPECT_THAT(Heartbeat(Worker(1)), StatusIs(kPrecondition));
+  EXPECT_THAT(Heartbeat(Worker(1), kProtocolVersion + 1),
+              StatusIs(kPrecondition, HasSubstr("protocol version")));
+  EXPECT_EQ(members_.Get({TaskType::kWorker, 0}).incarnation, 0u);
 }
 
 TEST_F(CoordinatorServiceTest, TaskThatIsNotInTheClusterIsRefused) {

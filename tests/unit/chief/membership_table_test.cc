@@ -33,6 +33,9 @@ class MembershipTableTest : public ::testing::Test {
   absl::Status Heartbeat(const TaskId& task, uint64_t incarnation) {
     return table_.Heartbeat(task, incarnation, nullptr, now_);
   }
+  absl::Status TakeOver(const TaskId& task, uint64_t incarnation) {
+    return table_.TakeOver(task, incarnation, now_);
+  }
   State StateOf(const TaskId& task) const { return table_.Get(task).state; }
   // Takes the dead out and says that they are cleaned up.
   void BuryAll() {
@@ -78,37 +81,50 @@ TEST_F(MembershipTableTest, StrangersAreRefused) {
   EXPECT_EQ(StateOf(kStranger), State::kMissing);
 }
 
-TEST_F(MembershipTableTest, HeartbeatWithoutAnIncarnationIsRefused) {
-  EXPECT_THAT(Heartbeat(kWorker0, 0),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+TEST_F(MembershipTableTest, HeartbeatOfSomeoneNotRegisteredHasToWait) {
+  const auto wait = StatusIs(absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Heartbeat(kWorker0, 1), wait);
+  EXPECT_THAT(Heartbeat(kWorker0, 0), wait);
+  EXPECT_OK(TakeOver(kWorker0, 0));
   EXPECT_EQ(StateOf(kWorker0), State::kMissing);
 }
 
 TEST_F(MembershipTableTest, MemberOfTheChiefBeforeIsTakenOver) {
-  EXPECT_OK(Heartbeat(kWorker0, 5));
-  EXPECT_OK(Heartbeat(kPs0, 7));
+  EXPECT_OK(TakeOver(kWorker0, 5));
+  EXPECT_OK(TakeOver(kPs0, 7));
 
-  EXPECT_EQ(StateOf(kWorker0), State::kAlive);
-  EXPECT_EQ(table_.Get(kWorker0).incarnation, 5u);
+  EXPECT_OK(Heartbeat(kWorker0, 5));
   EXPECT_EQ(StateOf(kPs0), State::kAlive);
   EXPECT_THAT(table_.TakeDead(now_), IsEmpty());
+  EXPECT_OK(TakeOver(kWorker0, 4));
   EXPECT_THAT(Heartbeat(kWorker0, 4),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST_F(MembershipTableTest, SuccessorOfATakenOverZombieReplacesIt) {
-  ASSERT_OK(Heartbeat(kWorker0, 5));
+  ASSERT_OK(TakeOver(kWorker0, 5));
 
-  EXPECT_THAT(Heartbeat(kWorker0, 6), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(TakeOver(kWorker0, 6), StatusIs(absl::StatusCode::kUnavailable));
   BuryAll();
 
+  EXPECT_OK(TakeOver(kWorker0, 6));
   EXPECT_OK(Heartbeat(kWorker0, 6));
   EXPECT_THAT(Heartbeat(kWorker0, 5),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+TEST_F(MembershipTableTest, DeadMemberIsNotTakenOver) {
+  ASSERT_OK(Register(kWorker0, 5));
+  now_ += 2 * kLease;
+  BuryAll();
+
+  EXPECT_OK(TakeOver(kWorker0, 5));
+
+  EXPECT_THAT(Heartbeat(kWorker0, 5), StatusIs(absl::StatusCode::kAborted));
+}
+
 TEST_F(MembershipTableTest, UnknownPredecessorIsBuriedFirst) {
-  ASSERT_OK(Heartbeat(kWorker0, 5));
+  ASSERT_OK(TakeOver(kWorker0, 5));
   table_.ExpectPredecessors();
 
   EXPECT_THAT(Register(kWorker1, 9), StatusIs(absl::StatusCode::kUnavailable));
@@ -124,7 +140,7 @@ TEST_F(MembershipTableTest, UnknownPredecessorIsBuriedFirst) {
 
 TEST_F(MembershipTableTest, SilentMemberOfTheChiefBeforeIsGivenUp) {
   table_.ExpectPredecessors();
-  ASSERT_OK(Heartbeat(kWorker0, 5));
+  ASSERT_OK(TakeOver(kWorker0, 5));
 
   table_.GiveUpPredecessors();
   table_.GiveUpPredecessors();
@@ -133,8 +149,9 @@ TEST_F(MembershipTableTest, SilentMemberOfTheChiefBeforeIsGivenUp) {
   ASSERT_THAT(dead, SizeIs(1));
   EXPECT_EQ(dead[0].task, kWorker1);
   BuryAll();
-  EXPECT_THAT(Heartbeat(kWorker1, 5), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(TakeOver(kWorker1, 5), StatusIs(absl::StatusCode::kAborted));
   EXPECT_OK(Register(kWorker1, 6));
+  EXPECT_OK(TakeOver(kWorker1, 6));
   EXPECT_OK(Heartbeat(kWorker1, 6));
 }
 
