@@ -23,4 +23,6 @@ void CheckpointPolicy::Saved(int64_t step, absl::Time now) {
   last_time_ = now;
 }
 
+void CheckpointPolicy::Failed(absl::Time now) { last_time_ = now; }
+
 }  // namespace lockstep

@@ -18,6 +18,9 @@ class CheckpointPolicy {
 
   bool Due(int64_t step, absl::Time now) const;
   void Saved(int64_t step, absl::Time now);
+  // The checkpoint that was due could not be written: the next one is due as if
+  // it had been, by step or by time.
+  void Failed(absl::Time now);
 
   // The first step after `step` at which one is due whatever the time.
   int64_t NextDueStep(int64_t step) const;

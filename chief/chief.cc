@@ -3,11 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
-#include "chief/placement.h"
 #include "common/fingerprint.h"
 #include "common/log.h"
 #include "common/status_macros.h"
@@ -18,20 +14,6 @@ namespace {
 // Enough for a server to go on while the chief's next word is on its way.
 constexpr int64_t kGrantedSteps = 8;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-// How long something may be missing before the log says so, and how often it
-// says so again.
-constexpr absl::Duration kReportAfter = absl::Seconds(5);
-constexpr absl::Duration kReportEvery = absl::Seconds(10);
-// How long members are given to hear how the job ended, and a launcher to read
-// the last status.
-constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
-constexpr absl::Duration kLinger = absl::Milliseconds(600);
-
-// A server that lives may answer the next call.
-bool Passing(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
-
 std::vector<TaskId> MembersOf(const Cluster& cluster) {
   std::vector<TaskId> tasks = cluster.Tasks(TaskType::kPs);
   for (const TaskId& task : cluster.Tasks(TaskType::kWorker)) {
@@ -126,6 +108,8 @@ absl::Status Chief::Run() {
   absl::Status status = RunPhases();
   JoinCheckpoint();
   const std::string reason(status.message());
+  if (replaced_) return status;  // the members are another chief's
+  ReportLosses();
   if (status.ok()) {
     board_.SetState(JobState::kDone, "", clock_.Now());
     spdlog::info("done at step {}", board_.Get(clock_.Now()).global_step);
@@ -142,6 +126,10 @@ absl::Status Chief::Run() {
 
 absl::Status Chief::RunPhases() {
   LOCKSTEP_RETURN_IF_ERROR(WaitForMembers());
+  if (finished_before_) {
+    spdlog::info("a checkpoint holds the last step: the job was done before");
+    return absl::OkStatus();
+  }
   LOCKSTEP_RETURN_IF_ERROR(SetUp());
   const absl::Status trained = Train();
   if (!trained.ok() && !absl::IsCancelled(trained)) return trained;
@@ -157,73 +145,8 @@ absl::Status Chief::RunPhases() {
   return Finish();
 }
 
-absl::Status Chief::WaitForMembers() {
-  const absl::Time began = clock_.Now();
-  while (true) {
-    std::vector<std::string> missing;
-    for (const TaskId& task : members_.NotAlive(TaskType::kPs)) {
-      missing.push_back(task.ToString());
-    }
-    if (board_.variables().empty()) {
-      missing.push_back("a worker that describes the model");
-    }
-    if (missing.empty()) return absl::OkStatus();
-    const absl::Time now = clock_.Now();
-    board_.SetWaits({{"chief", absl::StrJoin(missing, ", "), began}});
-    if (now - std::max(began, last_report_) > kReportAfter) {
-      last_report_ = now;
-      spdlog::info("waiting for {} since {}", absl::StrJoin(missing, ", "),
-                   absl::FormatDuration(now - began));
-    }
-    LOCKSTEP_RETURN_IF_ERROR(StopRequested());
-    for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
-      // A worker that cannot start on this job would not do so later either.
-      if (absl::StrContains(dead.reason, kFailedPrefix)) {
-        return absl::AbortedError(
-            absl::StrCat(dead.task.ToString(), " ", dead.reason));
-      }
-      members_.Buried(dead.task, dead.incarnation);  // holds nothing yet
-    }
-    absl::SleepFor(kTick);
-  }
-}
-
-absl::Status Chief::SetUp() {
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckGradientType(board_.variables(), job_.gradient_wire_type));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      Plan plan,
-      MakePlan(board_.variables(), servers_.size(), job_.max_part_bytes));
-  LOCKSTEP_ASSIGN_OR_RETURN(uint64_t epoch, servers_.TakeEpoch());
-  board_.SetEpoch(epoch);
-  LOCKSTEP_ASSIGN_OR_RETURN(map_, servers_.Create(job_, plan));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::optional<CheckpointReader> checkpoint,
-                            OpenLatest());
-  int64_t step = 0;
-  std::vector<float> scalars;
-  if (checkpoint.has_value()) {
-    step = checkpoint->manifest().global_step;
-    LOCKSTEP_ASSIGN_OR_RETURN(scalars, servers_.Restore(*checkpoint, map_));
-    saved_step_ = step;
-    board_.Checkpointed(step);
-    spdlog::info("resumed from the checkpoint of step {} in {}", step,
-                 store_.directory());
-  }
-  LOCKSTEP_RETURN_IF_ERROR(servers_.Activate(step, scalars));
-  spdlog::info("{} variables in {} parts on {} servers, epoch {}",
-               plan.variables.size(), plan.parts.size(), servers_.size(),
-               epoch);
-  board_.SetWaits({});
-  board_.StartTraining(step, clock_.Now());
-  board_.PublishPlan(plan);
-  policy_.emplace(job_.checkpoint, step, clock_.Now());
-  loop_.emplace(servers_.size(), step);
-  return absl::OkStatus();
-}
-
 absl::Status Chief::Train() {
   LOCKSTEP_RETURN_IF_ERROR(NextStep());
-  absl::Time last_tick = clock_.Now();
   while (!(loop_->between_steps() && loop_->step() >= job_.train_steps)) {
     std::optional<Event> event =
         events_.PopFor(std::min(kTick, retries_.next() - clock_.Now()));
@@ -231,9 +154,12 @@ absl::Status Chief::Train() {
       LOCKSTEP_RETURN_IF_ERROR(Handle(*std::move(event)));
     }
     AskAgain();
-    if (clock_.Now() - last_tick >= kTick) {
-      last_tick = clock_.Now();
+    if (clock_.Now() - last_tick_ >= kTick) {
       LOCKSTEP_RETURN_IF_ERROR(Tick());
+      if (server_away_) {
+        LOCKSTEP_RETURN_IF_ERROR(Recover());
+        LOCKSTEP_RETURN_IF_ERROR(NextStep());
+      }
       if (InputEnded()) {
         spdlog::info("the input ended at step {}", loop_->step());
         return absl::OkStatus();
@@ -258,7 +184,7 @@ absl::Status Chief::NextStep() {
       spdlog::warn("step {}: no checkpoint, the one before is being written",
                    step);
     } else if (absl::Status status = StartCheckpoint(); !status.ok()) {
-      spdlog::error("step {}: no checkpoint: {}", step, status.message());
+      CheckpointFailed(step, status);
     }
   }
   if (step >= job_.train_steps) return absl::OkStatus();
@@ -286,21 +212,23 @@ void Chief::Grant() {
 
 void Chief::Ask(const SyncLoop::Actions& actions) {
   const int64_t step = loop_->step();
+  const uint64_t epoch = servers_.epoch();
   for (int server : actions.takes) {
     servers_.server(server).TakeAndApply(
         step, granted_until_, stalls_.attempt(),
-        [this, server, step](absl::Status status,
-                             const v1::TakeAndApplyResponse& response) {
-          events_.Push(TakeDone{server, step, std::move(status), response});
+        [this, epoch, server, step](absl::Status status,
+                                    const v1::TakeAndApplyResponse& response) {
+          events_.Push(
+              TakeDone{epoch, server, step, std::move(status), response});
         });
   }
   if (!actions.commit.has_value()) return;
   const SyncLoop::CommitAction commit = *actions.commit;
   servers_.server(0).Commit(
       commit.step, commit.attempt,
-      [this, commit](absl::Status status, const v1::CommitResponse&) {
+      [this, epoch, commit](absl::Status status, const v1::CommitResponse&) {
         events_.Push(
-            CommitDone{commit.step, commit.attempt, std::move(status)});
+            CommitDone{epoch, commit.step, commit.attempt, std::move(status)});
       });
 }
 
@@ -313,7 +241,9 @@ void Chief::AskAgain() {
 }
 
 absl::Status Chief::OnTake(const TakeDone& done) {
-  if (done.step != loop_->step()) return absl::OkStatus();
+  if (done.epoch != servers_.epoch() || done.step != loop_->step()) {
+    return absl::OkStatus();
+  }
   if (!done.status.ok()) return OnTakeFailed(done);
   retries_.Answered(done.server);
   Hear(done);
@@ -330,6 +260,7 @@ absl::Status Chief::OnTake(const TakeDone& done) {
 }
 
 absl::Status Chief::OnTakeFailed(const TakeDone& done) {
+  if (absl::IsAborted(done.status)) return Replaced(done.status);
   if (!Passing(done.status)) {
     return absl::Status(
         done.status.code(),
@@ -342,6 +273,8 @@ absl::Status Chief::OnTakeFailed(const TakeDone& done) {
 }
 
 absl::Status Chief::OnCommit(const CommitDone& done) {
+  if (done.epoch != servers_.epoch()) return absl::OkStatus();
+  if (absl::IsAborted(done.status)) return Replaced(done.status);
   if (done.status.ok()) {
     retries_.Answered(0);
     loop_->OnCommitted(done.step);
@@ -373,12 +306,18 @@ absl::Status Chief::Stepped() {
 }
 
 absl::Status Chief::Tick() {
+  const absl::Time now = clock_.Now();
+  // If this process was stopped, the members' silence was its own.
+  if (now - std::exchange(last_tick_, now) > job_.lease / 2) {
+    members_.RenewAll(now);
+  }
+  if (now - opened_ > job_.lease) members_.GiveUpPredecessors();
   // A stop takes effect between steps; without gradients it never gets there.
   if (absl::Status stop = StopRequested();
-      !stop.ok() && clock_.Now() - step_began_ > job_.lease) {
+      !stop.ok() && now - step_began_ > job_.lease) {
     return stop;
   }
-  for (const MembershipTable::Dead& dead : members_.TakeDead(clock_.Now())) {
+  for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
     LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
   }
   ReplaceStalled();
@@ -386,113 +325,10 @@ absl::Status Chief::Tick() {
   return CheckMaxWait();
 }
 
-absl::Status Chief::Bury(const MembershipTable::Dead& dead) {
-  const std::string name = dead.task.ToString();
-  if (dead.task.type == TaskType::kPs) {
-    if (absl::StartsWith(dead.reason, "left: ")) {
-      members_.Buried(dead.task, dead.incarnation);
-      RequestStop(absl::StrCat(name, " ", dead.reason));
-      return absl::OkStatus();
-    }
-    return absl::AbortedError(absl::StrCat(
-        name, " is gone (", dead.reason,
-        ") and its variables with it; start the job again: it resumes from "
-        "the last checkpoint"));
-  }
-  if (dead.task.type == TaskType::kWorker) {
-    const int worker = dead.task.index;
-    if (burials_.Pauses(worker, clock_.Now())) return absl::OkStatus();
-    absl::StatusOr<ShardControlClient::Expired> expired =
-        servers_.ExpireWorker(worker, dead.incarnation, dead.reason);
-    if (!expired.ok()) {
-      burials_.Failed(worker, clock_.Now());
-      spdlog::warn("{}: {}; trying again", name, expired.status().message());
-      return absl::OkStatus();
-    }
-    burials_.Answered(worker);
-    HearOfAttempt(expired->step, expired->attempt);
-    spdlog::warn(
-        "{} is gone ({}); it held {}{}{}", name, dead.reason,
-        expired->held_announcement ? "an announcement" : "",
-        expired->held_token ? "a token" : "",
-        !expired->held_announcement && !expired->held_token ? "nothing" : "");
-  } else {
-    spdlog::warn("{} is gone ({})", name, dead.reason);
-  }
-  members_.Buried(dead.task, dead.incarnation);
-  if (dead.reason == absl::StrCat("left: ", kEndOfInput)) ++ended_inputs_;
-  return absl::OkStatus();
-}
-
 bool Chief::InputEnded() const {
   const int left = job_.total_num_replicas - ended_inputs_;
   return left == 0 ||
          left < std::min(job_.replicas_to_aggregate, job_.total_num_replicas);
-}
-
-std::string Chief::MissingWorkers() const {
-  std::vector<std::string> missing;  // those that are not there come first
-  std::vector<std::string> busy;
-  for (const MembershipTable::Member& member : members_.Members()) {
-    if (member.task.type != TaskType::kWorker) continue;
-    const bool announced = std::find(announced_.begin(), announced_.end(),
-                                     member.task.index) != announced_.end();
-    if (announced && !stalls_.IsMissed(member.task.index)) continue;
-    std::string text = member.task.ToString();
-    if (member.state == MembershipTable::State::kMissing) {
-      absl::StrAppend(&text, " (never started)");
-    } else if (member.state != MembershipTable::State::kAlive) {
-      absl::StrAppend(&text, " (gone)");
-    } else {
-      busy.push_back(absl::StrCat(text, " (", member.progress.activity, ")"));
-      continue;
-    }
-    missing.push_back(text);
-  }
-  missing.insert(missing.end(), busy.begin(), busy.end());
-  return absl::StrJoin(missing, ", ");
-}
-
-void Chief::ReportWaits() {
-  const absl::Time now = clock_.Now();
-  const absl::Duration age = now - step_began_;
-  if (age < absl::Seconds(1)) return;
-  std::vector<JobBoard::Wait> waits;
-  std::string text;
-  for (size_t i = 0; i < server_waits_.size(); ++i) {
-    if (server_waits_[i].empty()) continue;
-    waits.push_back({absl::StrCat("step ", loop_->step() + 1, " on ps ", i),
-                     absl::StrCat(server_waits_[i], "; ", MissingWorkers()),
-                     step_began_});
-    if (text.empty()) text = waits.back().waits_for;
-  }
-  board_.SetWaits(std::move(waits));
-  if (age < kReportAfter || now - last_report_ < kReportEvery) return;
-  last_report_ = now;
-  spdlog::warn("step {} waits since {} for {}", loop_->step() + 1,
-               absl::FormatDuration(absl::Trunc(age, absl::Milliseconds(100))),
-               text);
-}
-
-absl::Status Chief::CheckMaxWait() {
-  if (clock_.Now() - step_began_ < job_.max_wait) return absl::OkStatus();
-  return absl::DeadlineExceededError(absl::StrCat(
-      "step ", loop_->step() + 1, " waited longer than max_wait (",
-      absl::FormatDuration(job_.max_wait), ") for ", MissingWorkers()));
-}
-
-void Chief::WaitForLeaves() {
-  const absl::Time began = clock_.Now();
-  while (clock_.Now() - began < kLeaveGrace) {
-    members_.TakeDead(clock_.Now());
-    bool alive = false;
-    for (const MembershipTable::Member& member : members_.Members()) {
-      alive = alive || member.state == MembershipTable::State::kAlive;
-    }
-    if (!alive) break;
-    absl::SleepFor(kTick);
-  }
-  absl::SleepFor(kLinger);
 }
 
 }  // namespace lockstep

@@ -16,6 +16,7 @@
 #include "chief/coordinator_service.h"
 #include "chief/job_board.h"
 #include "chief/membership_table.h"
+#include "chief/recovery_plan.h"
 #include "chief/retry_schedule.h"
 #include "chief/shard_group_client.h"
 #include "chief/stall_watch.h"
@@ -68,13 +69,17 @@ class Chief {
   absl::Status Run();
 
  private:
+  // Answers of the servers are those of a later round if `epoch` is not that of
+  // the round at hand.
   struct TakeDone {
+    uint64_t epoch;
     int server;
     int64_t step;
     absl::Status status;
     v1::TakeAndApplyResponse response;
   };
   struct CommitDone {
+    uint64_t epoch;
     int64_t step;
     int64_t attempt;
     absl::Status status;
@@ -97,6 +102,31 @@ class Chief {
   absl::Status Finish();
   void WaitForLeaves();
 
+  // A server has been away: brings all of them to one step again, however long
+  // that takes within max_wait, counted from `began`. Between, all stands
+  // still.
+  absl::Status Recover();
+  absl::Status BringTogether(absl::Time began);
+  absl::Status WaitForServers(absl::Time began);
+  // One round: draws an epoch, asks the servers what they have, decides, and
+  // opens them. A round that fails may be repeated.
+  //
+  //   kUnavailable, kDeadlineExceeded  a server is away, again
+  //   kAborted                         there is a newer chief
+  absl::Status Admit();
+  absl::Status Resume(const RecoveryPlan& plan);
+  // What a chief before this one has left: workers that it knew.
+  absl::Status SucceedChief(int64_t step);
+  absl::Status StartFrom(const RecoveryPlan& plan);
+  std::string Describe(int64_t step) const;
+  absl::Status OpenServers(ShardControlClient::Opening opening);
+  // What a newer chief's fence means for this one.
+  absl::Status Replaced(const absl::Status& status);
+  // A server that lives may answer the next call.
+  static bool Passing(const absl::Status& status) {
+    return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  }
+
   absl::Status Handle(Event event);
   absl::Status OnTake(const TakeDone& done);
   absl::Status OnTakeFailed(const TakeDone& done);
@@ -115,6 +145,7 @@ class Chief {
 
   // What has to be done every now and then: leases, waits, limits.
   absl::Status Tick();
+  // Notes what a member's end means.
   absl::Status Bury(const MembershipTable::Dead& dead);
   // Hears from a take how far its server is.
   void Hear(const TakeDone& done);
@@ -122,19 +153,27 @@ class Chief {
   void HearOfAttempt(int64_t step, int64_t attempt);
   // Has a worker that holds up the step replaced, if there is another.
   void ReplaceStalled();
+  absl::Status BuryWorker(const MembershipTable::Dead& dead);
   absl::Status CheckMaxWait();
   void ReportWaits();
+  void ReportLosses() const;
   std::string MissingWorkers() const;
   // Too few workers have data left for another step.
   bool InputEnded() const;
 
   // Writes a checkpoint of the step at hand in the background.
   absl::Status StartCheckpoint();
+  // Training goes on without it, until the next one is due.
+  void CheckpointFailed(int64_t step, const absl::Status& status);
   // Waits for the one that is being written.
   void JoinCheckpoint();
+  // Repeats TrySaveLastCheckpoint() with every server that comes back.
   absl::Status SaveLastCheckpoint();
+  absl::Status TrySaveLastCheckpoint();
   Manifest MakeManifest(int64_t step) const;
   absl::StatusOr<std::optional<CheckpointReader>> OpenLatest();
+  // Of the newest complete checkpoint; -1: there is none.
+  absl::StatusOr<int64_t> LatestStep() const;
   absl::Status StopRequested() const;
 
   const JobConfig job_;
@@ -152,6 +191,13 @@ class Chief {
   std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(stop_mutex_);
 
   // Of the thread that runs Run().
+  const absl::Time started_ = clock_.Now();
+  absl::Time opened_ = absl::InfiniteFuture();  // for the first time
+  absl::Time last_tick_ = clock_.Now();
+  bool server_away_ = false;      // so Recover() has to be called
+  bool replaced_ = false;         // by a newer chief
+  bool finished_before_ = false;  // the job was done before this chief started
+  JobBoard::Losses losses_;
   StateMap map_;
   std::optional<SyncLoop> loop_;
   RetrySchedule retries_;

@@ -66,8 +66,7 @@ absl::Status Chief::StartCheckpoint() {
 void Chief::OnCheckpoint(const CheckpointDone& done) {
   checkpoint_running_ = false;
   if (!done.status.ok()) {
-    spdlog::error("the checkpoint of step {} failed, the one before stays: {}",
-                  done.step, done.status.message());
+    CheckpointFailed(done.step, done.status);
     return;
   }
   saved_step_ = done.step;
@@ -76,11 +75,35 @@ void Chief::OnCheckpoint(const CheckpointDone& done) {
   spdlog::info("checkpoint of step {} in {}", done.step, store_.directory());
 }
 
+void Chief::CheckpointFailed(int64_t step, const absl::Status& status) {
+  const std::string why(status.message());
+  spdlog::error("the checkpoint of step {} failed, the one before stays: {}",
+                step, why);
+  policy_->Failed(clock_.Now());
+  board_.CheckpointFailed(absl::StrCat("step ", step, ": ", why));
+}
+
 void Chief::JoinCheckpoint() {
   if (checkpoint_thread_.joinable()) checkpoint_thread_.join();
 }
 
+absl::StatusOr<int64_t> Chief::LatestStep() const {
+  if (store_.directory().empty()) return -1;
+  LOCKSTEP_ASSIGN_OR_RETURN(const LatestCheckpoint latest, store_.Latest());
+  return latest.manifest.has_value() ? latest.manifest->global_step : -1;
+}
+
 absl::Status Chief::SaveLastCheckpoint() {
+  const absl::Time began = step_began_ = clock_.Now();
+  while (true) {
+    const absl::Status saved = TrySaveLastCheckpoint();
+    if (!Passing(saved) || clock_.Now() - began > job_.max_wait) return saved;
+    spdlog::warn("the end waits: {}", std::string(saved.message()));
+    LOCKSTEP_RETURN_IF_ERROR(Recover());
+  }
+}
+
+absl::Status Chief::TrySaveLastCheckpoint() {
   const int64_t step = loop_->step();
   LOCKSTEP_RETURN_IF_ERROR(servers_.server(0).CloseTokens());
   if (store_.directory().empty()) return absl::OkStatus();

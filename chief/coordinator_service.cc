@@ -36,6 +36,14 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
   return reactor;
 }
 
+absl::Status OtherVersion(const Sender& sender, int protocol,
+                          const std::string& program) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(sender.task.ToString(), " speaks protocol version ",
+                   protocol, " (program ", program, "); this chief speaks ",
+                   kProtocolVersion, "; install the same version everywhere"));
+}
+
 }  // namespace
 
 CoordinatorService::CoordinatorService(Options options,
@@ -61,11 +69,8 @@ absl::Status CoordinatorService::HandleRegister(
     const v1::RegisterRequest& request, v1::RegisterResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
   if (request.protocol_version() != kProtocolVersion) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        sender.task.ToString(), " speaks protocol version ",
-        request.protocol_version(), " (program ", request.program_version(),
-        "); this chief speaks ", kProtocolVersion,
-        "; install the same version everywhere"));
+    return OtherVersion(sender, request.protocol_version(),
+                        request.program_version());
   }
   if (!request.expected_job().empty() &&
       request.expected_job() != options_.job.name) {
@@ -134,6 +139,12 @@ absl::Status CoordinatorService::HandleHeartbeat(
     const v1::HeartbeatRequest& request, v1::HeartbeatResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
   const Progress progress = FromProto(request.progress());
+  if (request.protocol_version() == kProtocolVersion) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        members_.TakeOver(sender.task, sender.incarnation, clock_.Now()));
+  } else if (members_.Get(sender.task).incarnation == 0) {
+    return OtherVersion(sender, request.protocol_version(), "");
+  }
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(
       sender.task, sender.incarnation,
       request.has_progress() ? &progress : nullptr, clock_.Now()));
@@ -141,6 +152,7 @@ absl::Status CoordinatorService::HandleHeartbeat(
   response.set_state(static_cast<v1::JobState>(view.state));
   response.set_reason(view.reason);
   response.set_global_step(view.global_step);
+  response.set_model_wanted(board_.variables().empty());
   return absl::OkStatus();
 }
 
@@ -229,6 +241,12 @@ void CoordinatorService::HandleGetStatus(
     evaluation.set_loss(view.evaluation->loss);
     evaluation.set_accuracy(view.evaluation->accuracy);
   }
+  v1::LossStatus& losses = *response.mutable_losses();
+  losses.set_recoveries(view.losses.recoveries);
+  losses.set_steps_redone(view.losses.steps_redone);
+  losses.set_steps_repeated(view.losses.steps_repeated);
+  *losses.mutable_stood_still() = ToProto(view.losses.stood_still);
+  response.set_checkpoint_trouble(view.checkpoint_trouble);
   for (const JobBoard::Wait& wait : view.waits) {
     v1::WaitStatus& status = *response.add_waits();
     status.set_owner(wait.owner);

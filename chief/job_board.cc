@@ -88,6 +88,17 @@ void JobBoard::Stepped(int64_t global_step, absl::Time now) {
 void JobBoard::Checkpointed(int64_t step) {
   MutexLock lock(mutex_);
   view_.last_checkpoint_step = step;
+  view_.checkpoint_trouble.clear();
+}
+
+void JobBoard::CheckpointFailed(const std::string& why) {
+  MutexLock lock(mutex_);
+  view_.checkpoint_trouble = why;
+}
+
+void JobBoard::SetLosses(const Losses& losses) {
+  MutexLock lock(mutex_);
+  view_.losses = losses;
 }
 
 void JobBoard::SetWaits(std::vector<Wait> waits) {

@@ -44,6 +44,13 @@ class JobBoard {
     std::string waits_for;
     absl::Time since;
   };
+  // What deaths have cost, so far.
+  struct Losses {
+    int64_t recoveries = 0;      // times that a server was away
+    int64_t steps_redone = 0;    // steps that began anew before their commit
+    int64_t steps_repeated = 0;  // committed ones that were lost
+    absl::Duration stood_still;  // for servers that were away
+  };
   struct View {
     JobState state = JobState::kStarting;
     std::string reason;
@@ -54,6 +61,8 @@ class JobBoard {
     double steps_per_second = 0;  // over the last seconds
     std::optional<Evaluation> evaluation;
     std::vector<Wait> waits;
+    Losses losses;
+    std::string checkpoint_trouble;  // empty: the newest attempt went well
   };
 
   // Notes what a worker says the model is. All must say the same.
@@ -72,7 +81,11 @@ class JobBoard {
   void StartTraining(int64_t global_step, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Stepped(int64_t global_step, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the trouble with checkpoints.
   void Checkpointed(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Why the newest attempt to write a checkpoint has failed.
+  void CheckpointFailed(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetLosses(const Losses& losses) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetWaits(std::vector<Wait> waits) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Training time ends here. The states done, failed and stopped are final:

@@ -22,7 +22,20 @@ absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
         task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
   }
   Entry& entry = found->second;
+  if (entry.predecessor) BuryPredecessor(entry, "replaced");
+  return RegisterLocked(entry, incarnation, now);
+}
+
+void MembershipTable::BuryPredecessor(Entry& entry, const std::string& reason) {
+  entry.predecessor = false;
+  entry.given_up = true;
+  entry.unburied.push_back({entry.member.task, 0, reason});
+}
+
+absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
+                                             absl::Time now) {
   Member& member = entry.member;
+  const TaskId& task = member.task;
   const bool over =
       member.state == State::kDead || member.state == State::kLeft;
   if (incarnation < member.incarnation ||
@@ -60,6 +73,10 @@ absl::Status MembershipTable::CheckMember(const TaskId& task,
         task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
   }
   const Member& member = found->second.member;
+  if (member.state == State::kMissing) {
+    return absl::UnavailableError(
+        absl::StrCat(task.ToString(), " is no member yet; retry"));
+  }
   const bool dead = member.state == State::kDead;
   if (dead && member.incarnation == incarnation &&
       found->second.newest == incarnation) {
@@ -67,14 +84,32 @@ absl::Status MembershipTable::CheckMember(const TaskId& task,
         absl::StrCat(task.ToString(), " with incarnation ", incarnation,
                      " was taken for dead; register with a new incarnation"));
   }
-  if (dead || member.incarnation != incarnation ||
-      member.state == State::kMissing) {
+  if (dead || member.incarnation != incarnation) {
     return absl::FailedPreconditionError(
         absl::StrCat(task.ToString(), " with incarnation ", incarnation,
                      " is not a member (the newest is ", found->second.newest,
                      "); register with a new incarnation"));
   }
   return absl::OkStatus();
+}
+
+absl::Status MembershipTable::TakeOver(const TaskId& task, uint64_t incarnation,
+                                       absl::Time now) {
+  MutexLock lock(mutex_);
+  auto found = entries_.find(task);
+  if (found == entries_.end()) return absl::OkStatus();
+  Entry& entry = found->second;
+  if (incarnation < entry.newest || incarnation <= entry.member.incarnation) {
+    return absl::OkStatus();
+  }
+  if (entry.given_up && entry.member.state == State::kMissing) {
+    return absl::AbortedError(
+        absl::StrCat(task.ToString(),
+                     " was silent for too long after this chief started; "
+                     "register with a new incarnation"));
+  }
+  entry.predecessor = false;
+  return RegisterLocked(entry, incarnation, now);
 }
 
 absl::Status MembershipTable::Heartbeat(const TaskId& task,
@@ -120,6 +155,41 @@ std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
     dead.insert(dead.end(), entry.unburied.begin(), entry.unburied.end());
   }
   return dead;
+}
+
+void MembershipTable::ExpectPredecessors() {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    entry.predecessor =
+        task.type == TaskType::kWorker && entry.member.state == State::kMissing;
+  }
+}
+
+void MembershipTable::GiveUpPredecessors() {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    if (entry.predecessor) {
+      BuryPredecessor(entry, "silent since this chief started");
+    }
+  }
+}
+
+void MembershipTable::RenewAll(absl::Time now) {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    if (entry.member.state == State::kAlive) entry.member.last_heartbeat = now;
+  }
+}
+
+void MembershipTable::ExpireAll(TaskType type, const std::string& reason,
+                                absl::Time now) {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    if (task.type != type || entry.member.state != State::kAlive) continue;
+    entry.member.state = State::kDead;
+    entry.member.since = now;
+    entry.unburied.push_back({task, entry.member.incarnation, reason});
+  }
 }
 
 void MembershipTable::Buried(const TaskId& task, uint64_t incarnation) {

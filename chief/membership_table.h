@@ -28,6 +28,11 @@ namespace lockstep {
 // A dead incarnation of a worker must be cleaned up on the servers before its
 // successor may join: TakeDead() hands it out, Buried() says it is done.
 //
+// A chief that is started again knows nobody. Members of the chief before are
+// taken over with their next heartbeat; of those that are silent, and of those
+// who come anew, there may be a predecessor to be cleaned up, which has
+// incarnation 0 then: see ExpectPredecessors().
+//
 // Threads: safe to share.
 // Errors:  a call that fails has changed nothing.
 class MembershipTable {
@@ -63,13 +68,23 @@ class MembershipTable {
   absl::Status Register(const TaskId& task, uint64_t incarnation,
                         absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Makes the sender of a heartbeat the member for its task, as Register()
+  // does, if a chief before this one knew it: nobody, or only an older
+  // incarnation, is a member. Otherwise nothing changes.
+  //
+  //   kAborted  it has been given up; register with a new incarnation
+  //   and what Register() says
+  absl::Status TakeOver(const TaskId& task, uint64_t incarnation,
+                        absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Renews a lease. `progress` may be null.
   //
   //   kNotFound            the cluster has no such task
   //   kAborted             its lease had ended; register with a new
   //                        incarnation
-  //   kFailedPrecondition  not the member: never registered, or replaced, even
-  //                        by one that cannot join yet
+  //   kFailedPrecondition  not the member: replaced, even by one that cannot
+  //                        join yet
+  //   kUnavailable         nobody is, and it has not been taken over yet: retry
   absl::Status Heartbeat(const TaskId& task, uint64_t incarnation,
                          const Progress* progress, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -85,6 +100,20 @@ class MembershipTable {
   void Buried(const TaskId& task, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // From now on a worker that registers for the first time has a predecessor
+  // that this table has never heard of.
+  void ExpectPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Workers of which nothing has been heard since are dead, and must register
+  // anew if they are not.
+  void GiveUpPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // All who live have just been heard: it was this process that was away.
+  void RenewAll(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Declares all members of a type dead; they may register anew.
+  void ExpireAll(TaskType type, const std::string& reason, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   std::vector<Member> Members() const ABSL_LOCKS_EXCLUDED(mutex_);
   Member Get(const TaskId& task) const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -94,10 +123,17 @@ class MembershipTable {
  private:
   struct Entry {
     Member member;
-    uint64_t newest = 0;  // that wanted to register
+    uint64_t newest = 0;       // that wanted to register
+    bool predecessor = false;  // one that was never heard of is to be buried
+    bool given_up = false;     // nobody is taken over by a heartbeat any more
     std::vector<Dead> unburied;
   };
 
+  absl::Status RegisterLocked(Entry& entry, uint64_t incarnation,
+                              absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BuryPredecessor(Entry& entry, const std::string& reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckMember(const TaskId& task, uint64_t incarnation) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

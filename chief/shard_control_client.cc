@@ -25,6 +25,9 @@ namespace {
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 // A server that is being created clears memory for all its variables.
 constexpr absl::Duration kSetupDeadline = absl::Seconds(60);
+// How long a setup call waits for a server to come up. One that takes longer
+// has to register with the chief first, which cannot wait for it here.
+constexpr absl::Duration kPatience = absl::Seconds(1);
 
 void Prepare(grpc::ClientContext& context, absl::Duration deadline) {
   context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
@@ -35,13 +38,13 @@ void Prepare(grpc::ClientContext& context, absl::Duration deadline) {
 absl::Status CallUntilUp(
     absl::Duration limit,
     const std::function<grpc::Status(grpc::ClientContext*)>& call) {
-  const absl::Time deadline = absl::Now() + limit;
+  const absl::Time began = absl::Now();
   absl::Duration pause = RetrySchedule::kFirstPause;
   while (true) {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(deadline));
+    Prepare(context, limit);
     const absl::Status status = FromGrpcStatus(call(&context));
-    if (!absl::IsUnavailable(status) || absl::Now() + pause >= deadline) {
+    if (!absl::IsUnavailable(status) || absl::Now() - began >= kPatience) {
       return status;
     }
     absl::SleepFor(pause);
@@ -101,10 +104,12 @@ v1::ChiefIdentity ShardControlClient::Chief() const {
   return identity;
 }
 
-absl::StatusOr<uint64_t> ShardControlClient::TakeEpoch() {
+absl::StatusOr<uint64_t> ShardControlClient::TakeEpoch(uint64_t newer_than) {
   v1::TakeEpochRequest request;
   v1::TakeEpochResponse response;
   *request.mutable_chief() = Chief();
+  request.mutable_chief()->set_epoch(0);
+  request.set_newer_than(newer_than);
   LOCKSTEP_RETURN_IF_ERROR(
       CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
         return stub_->TakeEpoch(context, request, &response);
@@ -113,8 +118,8 @@ absl::StatusOr<uint64_t> ShardControlClient::TakeEpoch() {
 }
 
 absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
-    const JobConfig& job, const Plan& plan,
-    absl::Span<const PlannedPart> parts) {
+    const JobConfig& job, const Plan& plan, absl::Span<const PlannedPart> parts,
+    State state) {
   v1::CreateShardRequest request;
   v1::CreateShardResponse response;
   *request.mutable_chief() = Chief();
@@ -123,12 +128,15 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
     *request.add_variables() = ToProto(variable);
   }
   for (const PlannedPart& part : parts) *request.add_parts() = ToProto(part);
+  request.set_discard(state == State::kDiscard);
   LOCKSTEP_RETURN_IF_ERROR(
       CallUntilUp(kSetupDeadline, [&](grpc::ClientContext* context) {
         return stub_->CreateShard(context, request, &response);
       }));
   return Created{{response.slots().begin(), response.slots().end()},
-                 {response.scalars().begin(), response.scalars().end()}};
+                 {response.scalars().begin(), response.scalars().end()},
+                 {!parts.empty(), response.active(), response.committed_step(),
+                  response.prepared_step()}};
 }
 
 absl::Status ShardControlClient::CallRaw(const std::string& method,
@@ -160,13 +168,19 @@ absl::Status ShardControlClient::WriteParts(int first_part, int num_parts,
                  response);
 }
 
-absl::Status ShardControlClient::Activate(int64_t global_step,
-                                          const std::vector<float>& scalars) {
+absl::Status ShardControlClient::Activate(const Opening& opening) {
   v1::ActivateRequest request;
   v1::ActivateResponse response;
   *request.mutable_chief() = Chief();
-  request.set_global_step(global_step);
-  request.mutable_scalars()->Assign(scalars.begin(), scalars.end());
+  request.set_global_step(opening.global_step);
+  request.mutable_scalars()->Assign(opening.scalars.begin(),
+                                    opening.scalars.end());
+  request.set_attempt(opening.attempt);
+  for (const auto& [worker, incarnation] : opening.expired) {
+    v1::ExpiredWorker& expired = *request.add_expired();
+    expired.set_worker(worker);
+    expired.set_incarnation(incarnation);
+  }
   return CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
     return stub_->Activate(context, request, &response);
   });
@@ -236,7 +250,7 @@ absl::StatusOr<ShardControlClient::Expired> ShardControlClient::ExpireWorker(
       FromGrpcStatus(stub_->ExpireWorker(&context, request, &response)));
   PassFaultPoint(FaultPoint::kChiefExpireAnswered);
   return Expired{response.held_announcement(), response.held_token(),
-                 response.step(), response.attempt()};
+                 response.step(), response.attempt(), response.incarnation()};
 }
 
 absl::StatusOr<ShardControlClient::Replaced> ShardControlClient::ReplaceMember(

@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "chief/recovery_plan.h"
 #include "chief/shard_access.h"
 #include "common/job/job_config.h"
 #include "common/mutex.h"
@@ -25,8 +27,8 @@ namespace lockstep {
 
 // ShardControlClient steers one server in the name of the chief.
 //
-// Setup calls (TakeEpoch, CreateShard, Activate) wait for a server that is not
-// up yet, until their deadline. They and the others may be repeated.
+// Setup calls (TakeEpoch, CreateShard, Activate) wait a moment for a server
+// that is not up yet. They and the others may be repeated.
 // The calls of a step return at once and report through a callback, once each;
 // they end within `kCallDeadline` whatever happens, and before the client does.
 //
@@ -39,12 +41,14 @@ class ShardControlClient final : public ShardAccess {
   struct Created {
     std::vector<std::string> slots;    // names after the variable's
     std::vector<std::string> scalars;  // names, of the optimizer
+    ServerReport report;
   };
   struct Expired {
     bool held_announcement = false;
     bool held_token = false;
     int64_t step = 0;
     int64_t attempt = 0;
+    uint64_t incarnation = 0;
   };
   struct Replaced {
     std::optional<int> by;  // the worker that has the place
@@ -59,15 +63,26 @@ class ShardControlClient final : public ShardAccess {
   ShardControlClient(const std::string& address, const Sender& chief);
   ~ShardControlClient() override;  // shuts down first
 
-  absl::StatusOr<uint64_t> TakeEpoch();
+  absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than);
+  // Of all later calls; not while ShardAccess is in use.
   void set_epoch(uint64_t epoch) { epoch_ = epoch; }
 
+  // Whether the server goes on from state that it has.
+  enum class State { kKeep, kDiscard };
   // `parts` are this server's, by index.
   absl::StatusOr<Created> CreateShard(const JobConfig& job, const Plan& plan,
-                                      absl::Span<const PlannedPart> parts);
+                                      absl::Span<const PlannedPart> parts,
+                                      State state);
   absl::Status WriteParts(int first_part, int num_parts, int tensor,
                           absl::Span<const char> bytes) override;
-  absl::Status Activate(int64_t global_step, const std::vector<float>& scalars);
+  // As in ActivateRequest.
+  struct Opening {
+    int64_t global_step = 0;
+    std::vector<float> scalars;
+    int64_t attempt = 0;
+    std::vector<std::pair<int, uint64_t>> expired;  // worker, incarnation
+  };
+  absl::Status Activate(const Opening& opening);
 
   // `commit_until` and `attempt`: as in TakeAndApplyRequest.
   void TakeAndApply(int64_t step, int64_t commit_until, int64_t attempt,
@@ -76,7 +91,8 @@ class ShardControlClient final : public ShardAccess {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CommitAndWait(int64_t step, int64_t attempt);
 
-  // `step` and `attempt` are what ps task 0 answered; 0 when asking it.
+  // `step` and `attempt` are what ps task 0 answered; 0 when asking it, as is
+  // the incarnation of a worker whose last one is not known.
   absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
                                        const std::string& reason, int64_t step,
                                        int64_t attempt);
@@ -121,7 +137,7 @@ class ShardControlClient final : public ShardAccess {
   const Sender chief_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::ShardControlService::Stub> stub_;
-  uint64_t epoch_ = 0;  // set once, before any thread shares the client
+  uint64_t epoch_ = 0;
 
   Mutex mutex_;
   CondVar idle_;

@@ -24,25 +24,31 @@ ShardGroupClient::ShardGroupClient(const std::vector<std::string>& addresses,
 }
 
 absl::StatusOr<uint64_t> ShardGroupClient::TakeEpoch() {
-  absl::StatusOr<uint64_t> epoch = clients_[0]->TakeEpoch();
-  if (!epoch.ok()) return Named(0, epoch.status());
-  for (auto& client : clients_) client->set_epoch(*epoch);
-  return epoch;
+  uint64_t newest = epoch_;
+  for (int i = size() - 1; i >= 0; --i) {
+    absl::StatusOr<uint64_t> epoch = clients_[i]->TakeEpoch(newest);
+    if (!epoch.ok()) return Named(i, epoch.status());
+    newest = *epoch;
+  }
+  epoch_ = newest;
+  for (auto& client : clients_) client->set_epoch(newest);
+  return newest;
 }
 
-absl::StatusOr<StateMap> ShardGroupClient::Create(const JobConfig& job,
-                                                  const Plan& plan) {
+absl::StatusOr<ShardGroupClient::Found> ShardGroupClient::Create(
+    const JobConfig& job, const Plan& plan, ShardControlClient::State state) {
   std::vector<std::vector<PlannedPart>> parts(clients_.size());
   for (const PlannedPart& part : plan.parts) parts[part.server].push_back(part);
-  StateMap map{plan, {}, {}};
+  Found found{{plan, {}, {}}, {}};
   for (int i = 0; i < size(); ++i) {
     absl::StatusOr<ShardControlClient::Created> created =
-        clients_[i]->CreateShard(job, plan, parts[i]);
+        clients_[i]->CreateShard(job, plan, parts[i], state);
     if (!created.ok()) return Named(i, created.status());
-    map.slots = std::move(created->slots);
-    map.scalars = std::move(created->scalars);
+    found.map.slots = std::move(created->slots);
+    found.map.scalars = std::move(created->scalars);
+    found.reports.push_back(created->report);
   }
-  return map;
+  return found;
 }
 
 absl::StatusOr<std::vector<float>> ShardGroupClient::Restore(
@@ -50,11 +56,10 @@ absl::StatusOr<std::vector<float>> ShardGroupClient::Restore(
   return RestoreCheckpoint(checkpoint, map, Access());
 }
 
-absl::Status ShardGroupClient::Activate(int64_t global_step,
-                                        const std::vector<float>& scalars) {
+absl::Status ShardGroupClient::Activate(
+    const ShardControlClient::Opening& opening) {
   for (int i = size() - 1; i >= 0; --i) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        Named(i, clients_[i]->Activate(global_step, scalars)));
+    LOCKSTEP_RETURN_IF_ERROR(Named(i, clients_[i]->Activate(opening)));
   }
   return absl::OkStatus();
 }
@@ -89,8 +94,8 @@ absl::StatusOr<ShardControlClient::Expired> ShardGroupClient::ExpireWorker(
   if (!expired.ok()) return Named(0, expired.status());
   for (int i = 1; i < size(); ++i) {
     absl::StatusOr<ShardControlClient::Expired> other =
-        clients_[i]->ExpireWorker(worker, incarnation, reason, expired->step,
-                                  expired->attempt);
+        clients_[i]->ExpireWorker(worker, expired->incarnation, reason,
+                                  expired->step, expired->attempt);
     if (!other.ok()) return Named(i, other.status());
   }
   return expired;

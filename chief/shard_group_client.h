@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/checkpoint_transfer.h"
+#include "chief/recovery_plan.h"
 #include "chief/shard_control_client.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/job/job_config.h"
@@ -29,17 +30,27 @@ class ShardGroupClient {
   int size() const { return static_cast<int>(clients_.size()); }
   ShardControlClient& server(int index) { return *clients_[index]; }
 
-  // Draws an epoch from ps task 0, which shuts out any chief before.
+  // Draws an epoch from all servers, ps task 0 last, which shuts out any chief
+  // before, and whatever this one has asked before.
   absl::StatusOr<uint64_t> TakeEpoch();
+  // The one that was drawn last.
+  uint64_t epoch() const { return epoch_; }
 
-  // Creates every part with its initial value.
-  absl::StatusOr<StateMap> Create(const JobConfig& job, const Plan& plan);
+  // What there is on the servers.
+  struct Found {
+    StateMap map;
+    std::vector<ServerReport> reports;  // by server
+  };
+  // Finds the state that each server has, or creates its parts with their
+  // initial values. kDiscard: creates them anyway.
+  absl::StatusOr<Found> Create(const JobConfig& job, const Plan& plan,
+                               ShardControlClient::State state);
 
   absl::StatusOr<std::vector<float>> Restore(const CheckpointReader& checkpoint,
                                              const StateMap& map);
 
   // Opens the servers, ps task 0 last: no token before all are open.
-  absl::Status Activate(int64_t global_step, const std::vector<float>& scalars);
+  absl::Status Activate(const ShardControlClient::Opening& opening);
 
   // Copies the state of `step`, which ps task 0 has committed, aside on all
   // servers. `attempt` is the one that was committed.
@@ -48,7 +59,7 @@ class ShardGroupClient {
   void EndSnapshot();
 
   // Takes a dead worker out of the step at hand everywhere. Returns what ps
-  // task 0 said.
+  // task 0 said. Incarnation 0: as in ExpireWorkerRequest.
   absl::StatusOr<ShardControlClient::Expired> ExpireWorker(
       int worker, uint64_t incarnation, const std::string& reason);
 
@@ -60,6 +71,7 @@ class ShardGroupClient {
   std::vector<ShardAccess*> Access();
 
  private:
+  uint64_t epoch_ = 0;
   std::vector<std::unique_ptr<ShardControlClient>> clients_;
 };
 

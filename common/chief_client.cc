@@ -21,6 +21,7 @@ constexpr absl::Duration kCallDeadline = absl::Seconds(2);
 constexpr absl::Duration kRegisterDeadline = absl::Seconds(1);
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
+constexpr absl::Duration kSilenceUnit = absl::Milliseconds(100);
 
 void Prepare(grpc::ClientContext& context,
              absl::Duration deadline = kCallDeadline) {
@@ -103,6 +104,7 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
   }
   spdlog::info("registered with the chief at {}, job {}", options_.address,
                membership.job_id);
+  max_wait_ = membership.job.max_wait;
   heartbeats_ =
       std::thread([this, interval = membership.job.heartbeat_interval] {
         Heartbeats(interval);
@@ -123,6 +125,10 @@ absl::Status ChiefClient::DescribeModel(
     v1::DescribeModelResponse response;
     const absl::Status status =
         FromGrpcStatus(stub_->DescribeModel(&context, request, &response));
+    if (status.ok()) {
+      MutexLock lock(mutex_);
+      model_ = variables;
+    }
     if (!Transient(status)) return status;
     Pause(kRetryPause);
   }
@@ -273,9 +279,47 @@ void ChiefClient::End(const absl::Status& status, bool lease_lost) {
   if (on_end) on_end();
 }
 
-bool ChiefClient::Beat(absl::Time& last_answer) {
+bool ChiefClient::OnSilence() {
+  const absl::Time now = absl::Now();
+  const std::string silence =
+      absl::FormatDuration(absl::Trunc(now - last_answer_, kSilenceUnit));
+  if (now - last_answer_ >= max_wait_) {
+    End(absl::UnavailableError(absl::StrCat("the chief at ", options_.address,
+                                            " is gone: no answer for ",
+                                            silence)));
+    return true;
+  }
+  if (now - last_answer_ > kCallDeadline && now - said_ > kReportEvery) {
+    said_ = now;
+    spdlog::warn("the chief at {} has been silent for {}; waiting",
+                 options_.address, silence);
+  }
+  return false;
+}
+
+void ChiefClient::DescribeAgain() {
+  v1::DescribeModelRequest request;
+  *request.mutable_identity() = Identity();
+  {
+    MutexLock lock(mutex_);
+    for (const VariableSpec& variable : model_) {
+      *request.add_variables() = ToProto(variable);
+    }
+  }
+  if (request.variables().empty()) return;
+  grpc::ClientContext context;
+  Prepare(context);
+  v1::DescribeModelResponse response;
+  // If it fails, the answer to the next heartbeat will ask again.
+  const grpc::Status status =
+      stub_->DescribeModel(&context, request, &response);
+  if (!status.ok()) spdlog::warn("{}", status.error_message());
+}
+
+bool ChiefClient::Beat() {
   v1::HeartbeatRequest request;
   *request.mutable_identity() = Identity();
+  request.set_protocol_version(kProtocolVersion);
   if (options_.progress)
     *request.mutable_progress() = ToProto(options_.progress());
   grpc::ClientContext context;
@@ -283,19 +327,13 @@ bool ChiefClient::Beat(absl::Time& last_answer) {
   v1::HeartbeatResponse response;
   const absl::Status status =
       FromGrpcStatus(stub_->Heartbeat(&context, request, &response));
-  if (Transient(status)) {
-    const absl::Duration silence = absl::Now() - last_answer;
-    if (silence < options_.chief_timeout) return false;
-    End(absl::UnavailableError(absl::StrCat(
-        "the chief at ", options_.address, " is gone: no answer for ",
-        absl::FormatDuration(absl::Trunc(silence, absl::Milliseconds(100))))));
-    return true;
-  }
+  if (Transient(status)) return OnSilence();
   if (!status.ok()) {
     End(absl::UnavailableError(status.message()), absl::IsAborted(status));
     return true;
   }
-  last_answer = absl::Now();
+  last_answer_ = absl::Now();
+  if (response.model_wanted()) DescribeAgain();
   switch (response.state()) {
     case v1::JOB_DONE:
       End(absl::OkStatus());
@@ -312,13 +350,13 @@ bool ChiefClient::Beat(absl::Time& last_answer) {
 }
 
 void ChiefClient::Heartbeats(absl::Duration interval) {
-  absl::Time last_answer = absl::Now();
+  last_answer_ = absl::Now();
   while (true) {
     {
       MutexLock lock(mutex_);
       if (heartbeats_stop_) return;
     }
-    if (Beat(last_answer)) return;
+    if (Beat()) return;
     const absl::Time deadline = absl::Now() + interval;
     MutexLock lock(mutex_);
     while (!heartbeats_stop_) {

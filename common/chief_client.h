@@ -27,6 +27,9 @@ namespace lockstep {
 //   made -> Register() -> heartbeats -> ended (the job's end, or loss of the
 //                                       chief or of the membership)
 //
+// A chief that is silent is waited for, for as long as the job's max_wait: one
+// that has been started again takes this process over with its next heartbeat.
+//
 // Threads: safe to share, but for Register(), which one thread calls at a time.
 class ChiefClient {
  public:
@@ -35,8 +38,6 @@ class ChiefClient {
     TaskId task;
     std::string own_address;   // where this process serves
     std::string expected_job;  // job name to insist on; empty: any
-    // Silence after which the chief is taken for dead.
-    absl::Duration chief_timeout = absl::Seconds(10);
     // What a worker reports; may be empty.
     std::function<Progress()> progress;
   };
@@ -104,7 +105,11 @@ class ChiefClient {
   absl::Status TryRegister(v1::RegisterResponse& response);
   void Heartbeats(absl::Duration interval);
   // One heartbeat; returns true when the process must end.
-  bool Beat(absl::Time& last_answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Beat() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The chief has not answered; true when it has been silent for too long.
+  bool OnSilence() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Describes the model to a chief that does not know it.
+  void DescribeAgain() ABSL_LOCKS_EXCLUDED(mutex_);
   void End(const absl::Status& status, bool lease_lost = false)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Sleeps unless Stop() comes first.
@@ -115,6 +120,10 @@ class ChiefClient {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::CoordinatorService::Stub> stub_;
   std::thread heartbeats_;
+  // Of the thread with the heartbeats, once there is one.
+  absl::Duration max_wait_;
+  absl::Time last_answer_;
+  absl::Time said_;  // that the chief is silent
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -125,6 +134,7 @@ class ChiefClient {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool lease_lost_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
+  std::vector<VariableSpec> model_ ABSL_GUARDED_BY(mutex_);  // as described
   std::function<void()> on_end_ ABSL_GUARDED_BY(mutex_);
 };
 

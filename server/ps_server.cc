@@ -87,19 +87,24 @@ void PsServer::UpdateReturnedParts() {
 }
 
 absl::Status PsServer::Run() {
-  absl::StatusOr<ChiefClient::Membership> membership = chief_.Register();
-  if (!membership.ok()) return membership.status();
-  host_.SetJobId(membership->job_id);
-  while (!stop_ && !chief_.WaitForEnd(absl::Hours(1))) {
+  while (true) {
+    LOCKSTEP_RETURN_IF_ERROR(Join());
+    while (!stop_ && !chief_.WaitForEnd(absl::Hours(1))) {
+    }
+    if (stop_ || !chief_.lease_lost()) break;
+    spdlog::warn("taken for dead ({}); joining again",
+                 std::string(chief_.end().message()));
   }
   if (stop_ && !chief_.ended()) {
     const absl::Time deadline = clock_.Now() + kStopGrace;
     while (!chief_.ended() && clock_.Now() < deadline) absl::SleepFor(kTick);
   }
-  const bool ended = chief_.ended();
   const absl::Status end =
-      ended ? chief_.end() : absl::CancelledError("asked to stop");
-  if (absl::Status removed = host_.RemoveState(); !removed.ok()) {
+      chief_.ended() ? chief_.end() : absl::CancelledError("asked to stop");
+  // What the job's end is not, another process of this task goes on from.
+  if (absl::IsUnavailable(end)) {
+    spdlog::warn("the state file stays, for a successor");
+  } else if (absl::Status removed = host_.RemoveState(); !removed.ok()) {
     spdlog::warn("the state file stays: {}", std::string(removed.message()));
   }
   if (!own_state_dir_.empty()) StateFile::RemoveIfEmpty(own_state_dir_);
@@ -124,6 +129,13 @@ std::vector<Metric> PsServer::Metrics() const {
   gauge("lockstep_server_parts", "Parts of variables held.", parts);
   gauge("lockstep_server_value_bytes", "Of those, without slots.", bytes);
   return metrics;
+}
+
+absl::Status PsServer::Join() {
+  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,
+                            chief_.Register());
+  host_.SetJobId(membership.job_id);
+  return absl::OkStatus();
 }
 
 void PsServer::RequestStop(const std::string& reason) {

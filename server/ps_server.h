@@ -23,7 +23,8 @@
 
 namespace lockstep {
 
-// PsServer is one ps task, from registration to the end of the job.
+// PsServer is one ps task, from registration to the end of the job. When the
+// chief takes it for dead by mistake it joins again, with all that it holds.
 //
 // Threads: RequestStop() and Metrics() may be called from any thread.
 class PsServer {
@@ -60,6 +61,8 @@ class PsServer {
  private:
   PsServer(const Options& options, int task_index, uint64_t incarnation,
            ChiefClient::Options chief, const Clock& clock);
+  // Registers with the chief.
+  absl::Status Join();
   // Answers what has waited for long, now and then.
   void Tick();
   // Makes the updates that waited for readers of the memory they write to.

@@ -107,7 +107,9 @@ grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
     v1::TakeEpochResponse* response) {
   absl::StatusOr<Sender> sender = FromProto(request->chief().identity());
   if (!sender.ok()) return Answer(context, sender.status());
-  absl::StatusOr<uint64_t> epoch = host_.TakeEpoch(sender->job_id);
+  MutexLock lock(epoch_mutex_);
+  absl::StatusOr<uint64_t> epoch =
+      host_.TakeEpoch(sender->job_id, request->newer_than());
   if (!epoch.ok()) return Answer(context, epoch.status());
   response->set_epoch(*epoch);
   return Answer(context, absl::OkStatus());
@@ -126,16 +128,29 @@ absl::Status ShardControlService::HandleCreateShard(
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PartSpec> parts,
                             ToParts(request, variables));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            host_.Create(job, variables, parts));
+  if (request.discard()) {
+    CancelWaits(absl::UnavailableError("the job goes back to a checkpoint"));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<Shard> shard,
+      host_.Create(job, variables, parts,
+                   request.discard() ? ShardHost::Keep::kNothing
+                                     : ShardHost::Keep::kState));
+  const Shard::Report report = shard->GetReport();
+  response.set_active(report.active);
+  response.set_committed_step(report.committed_step);
+  response.set_prepared_step(report.prepared_step);
   for (const std::string& slot : shard->state().SlotNames()) {
     response.add_slots(slot);
   }
   for (const std::string& scalar : shard->state().ScalarNames()) {
     response.add_scalars(scalar);
   }
-  spdlog::info("holds {} parts of {} variables", parts.size(),
-               variables.size());
+  spdlog::info("holds {} parts of {} variables{}", parts.size(),
+               variables.size(),
+               report.committed_step < 0
+                   ? std::string()
+                   : absl::StrCat(", of step ", report.committed_step));
   return absl::OkStatus();
 }
 
@@ -183,11 +198,16 @@ absl::Status ShardControlService::HandleActivate(
     const v1::ActivateRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(request.chief()));
+  for (const v1::ExpiredWorker& expired : request.expired()) {
+    host_.ExpireWorker(expired.worker(), expired.incarnation());
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
-      std::vector<StepGate::Answer> answers,
+      Shard::Activated activated,
       shard->Activate(request.global_step(),
-                      {request.scalars().begin(), request.scalars().end()}));
-  sync_.Finish(answers);
+                      {request.scalars().begin(), request.scalars().end()},
+                      request.attempt()));
+  Finish(*shard, std::move(activated.answers));
+  sync_.Finish(activated.tokens);
   return absl::OkStatus();
 }
 
@@ -215,9 +235,12 @@ grpc::ServerUnaryReactor* ShardControlService::TakeAndApply(
 
 absl::Status ShardControlService::HandleTake(
     const v1::TakeAndApplyRequest& request, uint64_t ticket) {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            CheckedShard(request.chief()));
-  shard->Grant(request.commit_until());
+  std::shared_ptr<Shard> shard;
+  {
+    MutexLock lock(epoch_mutex_);
+    LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(request.chief()));
+    shard->Grant(request.commit_until());
+  }
   while (true) {
     const int64_t step = shard->engine().step();
     if (shard->gate() != nullptr && step > request.step() &&
@@ -254,15 +277,18 @@ absl::StatusOr<std::vector<StepGate::Answer>> ShardControlService::CommitStep(
 
 absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
                                                v1::CommitResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            CheckedShard(request.chief()));
-  std::vector<int> members;
-  if (shard->gate() != nullptr) members = shard->gate()->Members();
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      std::vector<StepGate::Answer> tokens,
-      CommitStep(*shard, request.step(), request.attempt()));
+  std::vector<StepGate::Answer> tokens;
+  std::shared_ptr<Shard> shard;
+  {
+    MutexLock lock(epoch_mutex_);
+    LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(request.chief()));
+    if (shard->gate() != nullptr) {
+      for (int worker : shard->gate()->Members()) response.add_workers(worker);
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        tokens, CommitStep(*shard, request.step(), request.attempt()));
+  }
   sync_.Finish(tokens);
-  for (int worker : members) response.add_workers(worker);
   response.set_global_step(shard->engine().step());
   return absl::OkStatus();
 }
@@ -281,12 +307,17 @@ absl::Status ShardControlService::HandleExpireWorker(
     v1::ExpireWorkerResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(request.chief()));
-  host_.ExpireWorker(request.worker(), request.incarnation());
+  uint64_t incarnation = request.incarnation();
+  if (incarnation == 0 && shard->gate() != nullptr) {
+    incarnation = shard->gate()->NewestIncarnation(request.worker());
+  }
+  host_.ExpireWorker(request.worker(), incarnation);
+  response.set_incarnation(incarnation);
   int64_t step = request.step();
   int64_t attempt = request.attempt();
   if (shard->gate() != nullptr) {
     const StepGate::Expired expired =
-        shard->gate()->Expire(request.worker(), request.incarnation());
+        shard->gate()->Expire(request.worker(), incarnation);
     step = expired.step;
     attempt = expired.attempt;
     response.set_held_announcement(expired.held_announcement);
@@ -423,14 +454,16 @@ grpc::ServerUnaryReactor* ShardControlService::CloseTokens(
 void ShardControlService::Finish(Shard& shard, ShardAnswers answers) {
   int64_t committed_step = 0;
   std::vector<StepGate::Answer> tokens;
-  if (answers.prepared.has_value() &&
-      shard.MayCommit(answers.prepared->step + 1)) {
-    auto committed = CommitStep(shard, answers.prepared->step + 1,
-                                answers.prepared->attempt);
-    // Otherwise the chief's own commit will show what is wrong.
-    if (committed.ok()) {
-      tokens = *std::move(committed);
-      committed_step = answers.prepared->step + 1;
+  if (answers.prepared.has_value()) {
+    const int64_t step = answers.prepared->step + 1;
+    MutexLock lock(epoch_mutex_);
+    if (shard.MayCommit(step)) {
+      auto committed = CommitStep(shard, step, answers.prepared->attempt);
+      // Otherwise the chief's own commit will show what is wrong.
+      if (committed.ok()) {
+        tokens = *std::move(committed);
+        committed_step = step;
+      }
     }
   }
   parameters_.Finish(std::move(answers.pushes));
@@ -466,6 +499,12 @@ void ShardControlService::AnswerOld(absl::Time now) {
     PassFaultPoint(FaultPoint::kPsTakeAnswering);
     call->reactor->Finish(grpc::Status::OK);
   }
+}
+
+void ShardControlService::CancelWaits(const absl::Status& why) {
+  parameters_.CancelAll(why);
+  sync_.CancelAll(why);
+  CancelAll(why);
 }
 
 void ShardControlService::CancelAll(const absl::Status& why) {

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "common/clock.h"
+#include "common/mutex.h"
 #include "lockstep/v1/shard_control.grpc.pb.h"
 #include "server/parameter_service.h"
 #include "server/pending_calls_service.h"
@@ -124,10 +125,16 @@ class ShardControlService final : public shard_control_internal::Base {
   // send.
   absl::StatusOr<std::vector<StepGate::Answer>> CommitStep(Shard& shard,
                                                            int64_t step,
-                                                           int64_t attempt);
+                                                           int64_t attempt)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(epoch_mutex_);
+  // Of workers, too.
+  void CancelWaits(const absl::Status& why);
   void FinishTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
                    int64_t committed_step);
 
+  // A step is committed, or a chief's word comes to nothing because a newer one
+  // has drawn its epoch: one before the other.
+  Mutex epoch_mutex_;
   ShardHost& host_;
   ParameterService& parameters_;
   SyncService& sync_;

@@ -11,6 +11,17 @@ namespace lockstep {
 void ShardHost::SetJobId(const std::string& job_id) {
   MutexLock lock(mutex_);
   job_id_ = job_id;
+  if (shard_ != nullptr) return;
+  const absl::StatusOr<StepRecord> left =
+      StateFile::Peek(options_.state_dir, FileHeader());
+  if (left.ok()) epoch_ = std::max(epoch_, left->epoch);
+}
+
+StateHeader ShardHost::FileHeader() const {
+  StateHeader header;
+  header.job_id = job_id_;
+  header.task_index = options_.task_index;
+  return header;
 }
 
 absl::Status ShardHost::CheckJob(const std::string& job_id) const {
@@ -25,19 +36,27 @@ absl::Status ShardHost::CheckJob(const std::string& job_id) const {
       " belongs to \"", job_id_, "\"; check the addresses in TF_CONFIG"));
 }
 
-absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id) {
+absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id,
+                                              uint64_t newer_than) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
   if (shard_ != nullptr) shard_->Grant(0);  // it was the old chief's word
-  return ++epoch_;
+  epoch_ = std::max(epoch_, newer_than) + 1;
+  if (shard_ != nullptr) {
+    LOCKSTEP_RETURN_IF_ERROR(shard_->state().SetEpoch(epoch_));
+  }
+  return epoch_;
 }
 
 absl::Status ShardHost::CheckChief(const std::string& job_id, uint64_t epoch) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
   if (epoch < epoch_ || epoch == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
+    return absl::AbortedError(absl::StrCat(
         "epoch ", epoch, " is over; a newer chief has epoch ", epoch_));
+  }
+  if (epoch > epoch_ && shard_ != nullptr) {
+    LOCKSTEP_RETURN_IF_ERROR(shard_->state().SetEpoch(epoch));
   }
   epoch_ = epoch;
   return absl::OkStatus();
@@ -55,23 +74,16 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
                      " was taken for dead; register again"));
   }
   if (shard_ == nullptr || !shard_->active()) {
-    return absl::FailedPreconditionError(
+    return absl::UnavailableError(
         absl::StrCat("ps ", options_.task_index,
-                     " has no values yet; ask the chief for the plan first"));
+                     " has no values yet: its chief has to open it; retry"));
   }
   return shard_;
 }
 
-absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
+ShardState::Options ShardHost::StateOptions(
     const JobConfig& job, const std::vector<VariableSpec>& variables,
-    const std::vector<PartSpec>& parts) {
-  MutexLock lock(mutex_);
-  if (shard_ != nullptr) {
-    if (shard_->state().parts() == parts && !shard_->active()) return shard_;
-    return absl::FailedPreconditionError(
-        absl::StrCat("ps ", options_.task_index,
-                     " has a shard already; restart it to start the job anew"));
-  }
+    const std::vector<PartSpec>& parts) const {
   ShardState::Options options;
   options.job = job;
   options.job_id = job_id_;
@@ -82,17 +94,61 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
   options.parts = parts;
   options.shared_memory = options_.shared_memory;
   options.part_returned = options_.part_returned;
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Shard> shard,
-                            Shard::Create(options));
-  LOCKSTEP_RETURN_IF_ERROR(shard->state().SetEpoch(epoch_));
-  shard_ = std::move(shard);
+  return options;
+}
+
+absl::Status ShardHost::CheckSame(const ShardState::Options& options) const {
+  const JobConfig& job = shard_->job();
+  const bool same =
+      shard_->state().parts() == options.parts &&
+      variables_ == options.variables && job.mode == options.job.mode &&
+      job.optimizer.kind == options.job.optimizer.kind &&
+      job.replicas_to_aggregate == options.job.replicas_to_aggregate &&
+      job.total_num_replicas == options.job.total_num_replicas;
+  if (same) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "ps ", options_.task_index,
+      " has a shard of another layout, mode or number of replicas; give the "
+      "chief the job file that the job was started with, or restart all"));
+}
+
+absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
+    const JobConfig& job, const std::vector<VariableSpec>& variables,
+    const std::vector<PartSpec>& parts, Keep keep) {
+  MutexLock lock(mutex_);
+  const ShardState::Options options = StateOptions(job, variables, parts);
+  absl::StatusOr<std::unique_ptr<Shard>> shard =
+      absl::NotFoundError("nothing is kept");
+  if (keep == Keep::kState) {
+    if (shard_ != nullptr) {
+      LOCKSTEP_RETURN_IF_ERROR(CheckSame(options));
+      return shard_;
+    }
+    shard = Shard::Open(options);
+  } else {
+    shard_ = nullptr;  // there may be no room for two
+  }
+  if (absl::IsNotFound(shard.status()) || absl::IsDataLoss(shard.status())) {
+    shard = Shard::Create(options);
+  }
+  LOCKSTEP_RETURN_IF_ERROR(shard.status());
+  const uint64_t found = (*shard)->state().record().epoch;
+  if (found > epoch_) {
+    epoch_ = found;
+    return absl::UnavailableError(
+        absl::StrCat("ps ", options_.task_index, " has found state of epoch ",
+                     found, ": take a newer one, and create the shard again"));
+  }
+  LOCKSTEP_RETURN_IF_ERROR((*shard)->state().SetEpoch(epoch_));
+  shard_ = *std::move(shard);
+  variables_ = variables;
   return shard_;
 }
 
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::shard() const {
   MutexLock lock(mutex_);
   if (shard_ != nullptr) return shard_;
-  return absl::FailedPreconditionError(absl::StrCat(
+  return absl::UnavailableError(absl::StrCat(
       "ps ", options_.task_index, " has no shard yet; create it first"));
 }
 
@@ -105,7 +161,8 @@ void ShardHost::ExpireWorker(int worker, uint64_t incarnation) {
 
 absl::Status ShardHost::RemoveState() {
   MutexLock lock(mutex_);
-  return shard_ == nullptr ? absl::OkStatus() : shard_->state().Remove();
+  if (job_id_.empty()) return absl::OkStatus();
+  return StateFile::Discard(options_.state_dir, FileHeader());
 }
 
 }  // namespace lockstep

@@ -37,40 +37,51 @@ class ShardHost {
   int task_index() const { return options_.task_index; }
 
   // The job that the chief gave at registration. Empty until then: nobody is
-  // served.
+  // served. Finds out which chief was obeyed last, if an earlier process of
+  // this task has left its state.
   void SetJobId(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // A new epoch, larger than any before.
+  // A new epoch, larger than any before and than `newer_than`.
   //
   //   kUnavailable         no job yet; so do the calls below
   //   kFailedPrecondition  another job
-  absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id)
+  absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id,
+                                     uint64_t newer_than = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Admits a chief.
   //
-  //   kFailedPrecondition  another job, or an older epoch
+  //   kFailedPrecondition  another job
+  //   kAborted             an older epoch
   absl::Status CheckChief(const std::string& job_id, uint64_t epoch)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Admits a worker, or whoever reads, and returns the open shard.
   //
-  //   kFailedPrecondition  another job, no shard yet, or an incarnation that
-  //                        has been expired
+  //   kUnavailable         no shard, or one that the chief has not opened yet
+  //   kFailedPrecondition  another job, or an incarnation that has been expired
   absl::StatusOr<std::shared_ptr<Shard>> Admit(const std::string& job_id,
                                                const TaskId& task,
                                                uint64_t incarnation) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Creates the shard. Again with as many parts of the same job: no change.
+  // What is already there of the job's state.
+  enum class Keep {
+    kState,    // is gone on from, in memory or as a killed process left it
+    kNothing,  // is discarded, even if it is in use
+  };
+  // Makes the shard, or finds it. State that cannot be read counts as none.
   //
-  //   kFailedPrecondition  there is another one
-  //   and the errors of Shard::Create()
+  //   kFailedPrecondition  what is there is of another job, layout or version
+  //   kUnavailable         it has obeyed a chief of a newer epoch, or another
+  //                        process uses it
+  //   and the errors of Shard::Create(): with kNothing there is no shard then
   absl::StatusOr<std::shared_ptr<Shard>> Create(
       const JobConfig& job, const std::vector<VariableSpec>& variables,
-      const std::vector<PartSpec>& parts) ABSL_LOCKS_EXCLUDED(mutex_);
+      const std::vector<PartSpec>& parts, Keep keep = Keep::kState)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
-  //   kFailedPrecondition  not created yet
+  //   kUnavailable  not created yet
   absl::StatusOr<std::shared_ptr<Shard>> shard() const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -79,10 +90,18 @@ class ShardHost {
   void ExpireWorker(int worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Deletes the state file, if there is one.
+  // Deletes the state file, if there is one, be it an earlier process's.
   absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  StateHeader FileHeader() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ShardState::Options StateOptions(const JobConfig& job,
+                                   const std::vector<VariableSpec>& variables,
+                                   const std::vector<PartSpec>& parts) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the shard that there is fits the description.
+  absl::Status CheckSame(const ShardState::Options& options) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckJob(const std::string& job_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -92,6 +111,7 @@ class ShardHost {
   std::string job_id_ ABSL_GUARDED_BY(mutex_);
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
+  std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);  // of shard_
   std::map<int, uint64_t> expired_ ABSL_GUARDED_BY(mutex_);
 };
 

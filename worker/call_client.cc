@@ -12,7 +12,7 @@ namespace {
 
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
-constexpr absl::Duration kLongestPause = absl::Seconds(1);
+constexpr absl::Duration kLongestPause = absl::Milliseconds(300);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr absl::Duration kLongestPause = absl::Seconds(1);
+constexpr absl::Duration kLongestPause = absl::Milliseconds(300);
 
 bool Passing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);

@@ -27,7 +27,7 @@ class ChunkTransfer {
     int window = 4;  // calls in flight per server
     // By server, if given: those where all calls go at once.
     std::vector<bool> without_window;
-    // After the first failure; doubled after each further one, up to a second.
+    // After the first failure; doubled after each further one, up to 0.3 s.
     absl::Duration retry_pause = absl::Milliseconds(100);
     // Called before a pause, at the first failure and every few seconds.
     std::function<void(int server, const absl::Status& status)> on_retry;

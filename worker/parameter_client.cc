@@ -109,12 +109,14 @@ void ParameterClient::Cancel() {
 }
 
 absl::Status ParameterClient::OpenSharedMemory() {
-  if (opened_ || push_ != nullptr || memory_.shared_gradients() == nullptr) {
+  if (push_ != nullptr || memory_.shared_gradients() == nullptr) {
     return absl::OkStatus();
   }
   const int num_servers = static_cast<int>(options_.servers.size());
   for (int server = 0; server < num_servers; ++server) {
-    if (chunks_[server].empty()) continue;
+    const bool anew = sharing_[server] != nullptr && !sharing_[server]->open;
+    if (chunks_[server].empty() || (opened_ && !anew)) continue;
+    sharing_[server].reset();
     absl::StatusOr<SharedValues> values = OpenSharedMemoryOf(server);
     if (cancelled_) return absl::CancelledError("the job ended");
     if (!values.ok()) {
@@ -124,7 +126,7 @@ absl::Status ParameterClient::OpenSharedMemory() {
     }
     spdlog::info("shares memory with ps {}", server);
     sharing_[server] = std::make_unique<SharingServer>(*std::move(values));
-    CutForSharing(server);
+    if (!anew) CutForSharing(server);
   }
   opened_ = true;
   return absl::OkStatus();

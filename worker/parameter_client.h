@@ -87,8 +87,8 @@ class ParameterClient final : public StepClient {
     std::atomic<bool> open = true;
   };
 
-  // Finds out which servers share memory. Before the first pull, when no push
-  // is under way.
+  // Finds out which servers share memory, and of those that did whether they
+  // do so again, having started anew. Before a pull, when no push is under way.
   absl::Status OpenSharedMemory();
   absl::StatusOr<SharedValues> OpenSharedMemoryOf(int server);
   // Cuts anew what a sharing server's calls carry.

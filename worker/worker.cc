@@ -13,12 +13,7 @@
 #include "worker/training_loop.h"
 
 namespace lockstep {
-namespace {
-
-// How long a worker whose loop has ended waits to hear from the chief why.
-constexpr absl::Duration kVerdictGrace = absl::Seconds(30);
-
-}  // namespace
+namespace {}  // namespace
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
                                                      const Options& options,
@@ -92,6 +87,7 @@ absl::Status Worker::Run() {
 absl::Status Worker::RunOnce() {
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,
                             chief_.Register());
+  max_wait_ = membership.job.max_wait;
   const absl::Status status = Judge(Train(membership));
   if (!chief_.lease_lost()) {
     std::string reason = absl::StrCat(kFailedPrefix, status.message());
@@ -156,7 +152,7 @@ absl::Status Worker::Judge(const absl::Status& loop) {
     // over the verdict comes with the last checkpoint and its score.
     meter_.Begin("waits for the end of the job", true);
     const absl::Duration grace =
-        loop.ok() ? absl::InfiniteDuration() : kVerdictGrace;
+        loop.ok() ? absl::InfiniteDuration() : max_wait_;
     if (chief_.WaitForEnd(grace)) return chief_.end();
     MutexLock lock(mutex_);
     if (stop_reason_.has_value()) return absl::CancelledError(*stop_reason_);

@@ -73,6 +73,8 @@ class Worker {
   ProgressMeter meter_;
   ChiefClient chief_;
   std::optional<Dataset> data_;
+  // How long a worker whose loop has ended waits to hear from the chief why.
+  absl::Duration max_wait_;
 
   Mutex mutex_;
   std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(mutex_);

@@ -57,6 +57,13 @@ absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(
   return std::unique_ptr<Shard>(new Shard(options, std::move(state)));
 }
 
+absl::StatusOr<std::unique_ptr<Shard>> Shard::Open(
+    const ShardState::Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<ShardState> state,
+                            ShardState::Open(options));
+  return std::unique_ptr<Shard>(new Shard(options, std::move(state)));
+}
+
 Shard::Shard(const ShardState::Options& options,
              std::unique_ptr<ShardState> state)
     : job_(options.job),
@@ -81,29 +88,78 @@ absl::Status Shard::CheckWorker(const TaskId& task, int slot) const {
                    " shares of a step, from 0"));
 }
 
-absl::StatusOr<std::vector<StepGate::Answer>> Shard::Activate(
-    int64_t global_step, const std::vector<float>& scalars) {
+bool Shard::CanCommitNext() const {
+  return engine_->CheckCommit(engine_->step() + 1, state_->record().attempt)
+      .ok();
+}
+
+Shard::Report Shard::GetReport() const {
   MutexLock lock(mutex_);
-  if (activated_at_ == global_step) return std::vector<StepGate::Answer>();
-  if (activated_at_.has_value()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("Activate at step ", global_step,
-                     " on a server that was opened at ", *activated_at_));
+  Report report;
+  report.active = active_;
+  if (active_) {
+    report.committed_step = engine_->step();
+    if (CanCommitNext()) report.prepared_step = report.committed_step + 1;
+  } else {
+    const StepRecord record = state_->record();
+    report.committed_step = record.committed_step;
+    report.prepared_step = record.prepared_step;
   }
-  if (global_step < 0) {
+  return report;
+}
+
+absl::Status Shard::OpenAt(int64_t global_step,
+                           const std::vector<float>& scalars) {
+  if (state_->record().committed_step == StepRecord::kNone) {
+    return state_->Activate(global_step, scalars);
+  }
+  return state_->Resume(global_step);
+}
+
+absl::Status Shard::MoveTo(int64_t global_step) {
+  // On ps task 0 a commit is more than this, and comes from the chief.
+  if (gate_ == nullptr && engine_->step() + 1 == global_step) {
+    engine_->LearnCommitted(global_step);
+    if (engine_->step() != global_step && CanCommitNext()) {
+      return engine_->Commit(global_step, state_->record().attempt).status();
+    }
+  }
+  if (engine_->step() == global_step) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("Activate at step ", global_step,
+                   " on a server that is open at step ", engine_->step()));
+}
+
+absl::StatusOr<Shard::Activated> Shard::Activate(
+    int64_t global_step, const std::vector<float>& scalars, int64_t attempt) {
+  if (global_step < 0 || attempt < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("global_step is ", global_step, "; it must be >= 0"));
+        absl::StrCat("global_step is ", global_step, ", attempt ", attempt,
+                     "; both must be >= 0"));
   }
-  LOCKSTEP_RETURN_IF_ERROR(state_->Activate(global_step, scalars));
-  activated_at_ = global_step;
-  engine_->Activate(global_step);
-  if (gate_ == nullptr) return std::vector<StepGate::Answer>();
-  return gate_->Activate(global_step);
+  MutexLock lock(mutex_);
+  Activated activated;
+  if (active_) {
+    LOCKSTEP_RETURN_IF_ERROR(MoveTo(global_step));
+  } else {
+    LOCKSTEP_RETURN_IF_ERROR(OpenAt(global_step, scalars));
+    engine_->Activate(global_step);
+    if (gate_ != nullptr) activated.tokens = gate_->Activate(global_step);
+    active_ = true;
+  }
+  if (attempt == 0) return activated;
+  activated.answers = engine_->StartAttempt(global_step, attempt);
+  if (gate_ != nullptr) {
+    for (const StepGate::Answer& answer : gate_->Redo(attempt)) {
+      activated.tokens.push_back(answer);
+    }
+  }
+  return activated;
 }
 
 bool Shard::active() const {
   MutexLock lock(mutex_);
-  return activated_at_.has_value();
+  return active_;
 }
 
 absl::StatusOr<size_t> Shard::SizeOf(int first_part, int num_parts) const {

@@ -23,12 +23,20 @@ namespace lockstep {
 // that moves them from step to step, on ps task 0 the gate, and the copy that
 // a checkpoint is made from.
 //
-//   created -> Activate() -> open for workers -> Remove()
+//   created, or reopened -> Activate() -> open for workers -> Remove()
+//                              ^----------------'
+//
+// A reopened one has the state that a killed process left, but no gradient of
+// the step at hand: the chief says which step to go on from. It says so to a
+// shard that is open, too, when it or another server has been away.
 //
 // Threads: safe to share.
 class Shard {
  public:
   static absl::StatusOr<std::unique_ptr<Shard>> Create(
+      const ShardState::Options& options);
+  // Errors: those of ShardState::Open().
+  static absl::StatusOr<std::unique_ptr<Shard>> Open(
       const ShardState::Options& options);
 
   const JobConfig& job() const { return job_; }
@@ -44,13 +52,29 @@ class Shard {
   //   kInvalidArgument  another task, or a slot that is not the worker's
   absl::Status CheckWorker(const TaskId& task, int slot) const;
 
-  // Opens the shard; on ps task 0 initial tokens are out. Repeating it with
-  // the same step changes nothing.
+  // What a chief has to know to open the shard.
+  struct Report {
+    bool active = false;          // open, with all that it collected
+    int64_t committed_step = -1;  // -1: never open, nothing to go on from
+    int64_t prepared_step = -1;   // -1, or the step that can be committed
+  };
+  Report GetReport() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What Activate() made ready.
+  struct Activated {
+    ShardAnswers answers;
+    std::vector<StepGate::Answer> tokens;
+  };
+  // Opens the shard, with state or without; on ps task 0 initial tokens are
+  // out. A shard that has prepared `global_step` commits it. `attempt`: the
+  // step at hand begins anew with that one; 0: as it stands. `scalars` count
+  // where nothing was committed before. Repeating it changes nothing.
   //
-  //   kInvalidArgument     wrong scalars or a negative step
-  //   kFailedPrecondition  open at another step
-  absl::StatusOr<std::vector<StepGate::Answer>> Activate(
-      int64_t global_step, const std::vector<float>& scalars)
+  //   kInvalidArgument     wrong scalars, or a negative step or attempt
+  //   kFailedPrecondition  neither committed nor prepared `global_step`
+  absl::StatusOr<Activated> Activate(int64_t global_step,
+                                     const std::vector<float>& scalars,
+                                     int64_t attempt = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool active() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -109,6 +133,11 @@ class Shard {
 
   Shard(const ShardState::Options& options, std::unique_ptr<ShardState> state);
 
+  // Makes the state and the engine stand at `global_step`.
+  absl::Status OpenAt(int64_t global_step, const std::vector<float>& scalars);
+  absl::Status MoveTo(int64_t global_step);
+  bool CanCommitNext() const;
+
   const JobConfig job_;
   const std::unique_ptr<ShardState> state_;
   std::unique_ptr<ShardEngine> engine_;
@@ -118,7 +147,7 @@ class Shard {
   std::atomic<int64_t> granted_until_ = 0;
 
   mutable Mutex mutex_;
-  std::optional<int64_t> activated_at_ ABSL_GUARDED_BY(mutex_);
+  bool active_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const Snapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -44,6 +44,11 @@ absl::StatusOr<std::unique_ptr<WriteCounters>> MakeCounters(
   if (store->in_place()) {
     return absl::UnavailableError("compatible mode updates in place");
   }
+  if (options.job.total_num_replicas < options.job.replicas_to_aggregate) {
+    return absl::UnavailableError(
+        "a worker's next share of a step would overwrite the gradients of the "
+        "one before, which a server still reads");
+  }
   return WriteCounters::Create(2 * static_cast<int>(options.parts.size()));
 }
 
@@ -75,6 +80,19 @@ absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Create(
       store->Remove().IgnoreError();
       return status;
     }
+  }
+  return std::unique_ptr<ShardState>(new ShardState(options, std::move(store)));
+}
+
+absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Open(
+    const Options& options) {
+  if (options.parts.empty()) {
+    return absl::NotFoundError("a server without parts leaves no state");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<VariableStore> store,
+                            VariableStore::Open(StoreOptions(options)));
+  if (!store->is_active()) {
+    LOCKSTEP_RETURN_IF_ERROR(store->Initialize(options.job.seed));
   }
   return std::unique_ptr<ShardState>(new ShardState(options, std::move(store)));
 }
@@ -229,6 +247,19 @@ absl::Status ShardState::Activate(int64_t step,
   }
   MutexLock lock(record_mutex_);
   return store_ == nullptr ? absl::OkStatus() : store_->Activate(step, powers);
+}
+
+absl::Status ShardState::Resume(int64_t step) {
+  MutexLock lock(record_mutex_);
+  if (store_ == nullptr) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(store_->Commit(step));
+  store_->DropPrepared();
+  return absl::OkStatus();
+}
+
+StepRecord ShardState::record() const {
+  MutexLock lock(record_mutex_);
+  return store_ == nullptr ? StepRecord() : store_->record();
 }
 
 absl::StatusOr<int64_t> ShardState::Read(int part, int tensor,

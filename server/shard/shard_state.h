@@ -55,6 +55,14 @@ class ShardState final : public PartUpdater {
   static absl::StatusOr<std::unique_ptr<ShardState>> Create(
       const Options& options);
 
+  // Maps the state that an earlier process of this task left. One that was
+  // never opened has its initial values.
+  //
+  //   kNotFound  there is none, or the server has no part
+  //   and what else VariableStore::Open() says
+  static absl::StatusOr<std::unique_ptr<ShardState>> Open(
+      const Options& options);
+
   int num_parts() const override { return static_cast<int>(parts_.size()); }
   size_t part_size(int part) const override;
   absl::StatusOr<size_t> GradientSize(int part,
@@ -82,6 +90,15 @@ class ShardState final : public PartUpdater {
   //   kFailedPrecondition  open at another step
   absl::Status Activate(int64_t step, const std::vector<float>& scalars)
       ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // Goes on from what Open() found: with `step`, committed or prepared. What
+  // else was prepared is dropped.
+  //
+  //   kFailedPrecondition  `step` is neither
+  absl::Status Resume(int64_t step) ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // The newest step record; where the server has no part, one of nothing.
+  StepRecord record() const ABSL_LOCKS_EXCLUDED(record_mutex_);
 
   // The committed value of an existing part and the step it is of; a copy
   // where updates are made in place.

@@ -18,17 +18,23 @@ constexpr uint64_t kTensorsOffset = 4096;
 static_assert(StateHeader::kSize <= kRecordOffset);
 static_assert(kRecordOffset + StepRecordSlots::kSize <= kTensorsOffset);
 
-absl::Status CheckHeader(const StateHeader& header) {
+// What the path is made of.
+absl::Status CheckName(const StateHeader& header) {
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobId(header.job_id));
+  if (header.task_index >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "state file of task ", header.task_index, ": it must be at least 0"));
+}
+
+absl::Status CheckHeader(const StateHeader& header) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckName(header));
   constexpr uint64_t kMaxSize = std::numeric_limits<int64_t>::max();
-  if (header.task_index >= 0 && header.file_size >= kTensorsOffset &&
-      header.file_size <= kMaxSize) {
+  if (header.file_size >= kTensorsOffset && header.file_size <= kMaxSize) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "state file of task ", header.task_index, " and ", header.file_size,
-      " bytes: the task must be at least 0, the size ", kTensorsOffset, " to ",
-      kMaxSize));
+  return absl::InvalidArgumentError(
+      absl::StrCat("state file of ", header.file_size, " bytes: it must have ",
+                   kTensorsOffset, " to ", kMaxSize));
 }
 
 absl::Status MakeDirectory(const std::string& directory) {
@@ -113,9 +119,28 @@ absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Open(
   return state;
 }
 
+absl::StatusOr<StepRecord> StateFile::Peek(const std::string& directory,
+                                           const StateHeader& header) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckName(header));
+  const std::string path = Path(directory, header);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> mapped,
+                            MappedFile::Open(path, kTensorsOffset));
+  const StateFile state(path, std::move(mapped));
+  absl::StatusOr<StateHeader> found = DecodeStateHeader(state.bytes());
+  if (!found.ok()) return Annotate(found.status(), path);
+  StateHeader expected = *found;
+  expected.job_id = header.job_id;
+  expected.task_index = header.task_index;
+  absl::Status same = CheckStateHeader(*found, expected);
+  if (!same.ok()) return Annotate(same, path);
+  absl::StatusOr<StepRecord> record = state.slots_.Read();
+  if (!record.ok()) return Annotate(record.status(), path);
+  return record;
+}
+
 absl::Status StateFile::Discard(const std::string& directory,
                                 const StateHeader& header) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckHeader(header));
+  LOCKSTEP_RETURN_IF_ERROR(CheckName(header));
   return Unlink(Path(directory, header));
 }
 

@@ -46,6 +46,13 @@ class StateFile {
   static absl::StatusOr<std::unique_ptr<StateFile>> Open(
       const std::string& directory, const StateHeader& header);
 
+  // Returns the newest record of the file that an earlier process of this task
+  // made, whatever its layout. Maps nothing for longer than that takes.
+  //
+  // Errors: those of Open(); layout and size of `header` are not looked at.
+  static absl::StatusOr<StepRecord> Peek(const std::string& directory,
+                                         const StateHeader& header);
+
   // Deletes the file that Open() would look for, whatever is in it. It is no
   // error if there is none.
   //

@@ -87,6 +87,12 @@ class StepGate {
   //                        known, or an older one has not been expired yet
   virtual absl::StatusOr<Announced> Announce(const Pass& pass) = 0;
 
+  // Begins the step at hand anew, as `attempt`, unless that is no newer one:
+  // what servers had collected is lost. Members are told to push again. A gate
+  // that has come up in the midst of the step takes everybody for announced
+  // who waits after a pass of it.
+  virtual std::vector<Answer> Redo(int64_t attempt) = 0;
+
   // Files a wait for the pass after `pass`, which was pushed for `attempt` (0:
   // not pushed). Returns what became ready, perhaps this very wait. An older
   // wait of the same worker is answered kCancelled, whichever came first.
@@ -133,6 +139,9 @@ class StepGate {
   virtual std::vector<Answer> Finish() = 0;
 
   virtual int64_t global_step() const = 0;
+
+  // Of the worker, as far as this gate has heard of it; 0: not at all.
+  virtual uint64_t NewestIncarnation(int worker) const = 0;
 
   // Workers of the set so far, ascending, a worker once per share; empty where
   // sets are not chosen by announcement.

@@ -31,6 +31,14 @@ std::vector<StepGate::Answer> StepSelection::Activate(int64_t global_step) {
   return AnswerWaiters();
 }
 
+std::vector<StepGate::Answer> StepSelection::Redo(int64_t attempt) {
+  MutexLock lock(mutex_);
+  if (attempt <= attempt_) return {};
+  redone_step_ = global_step_;
+  StartAttempt(attempt);
+  return AnswerWaiters();
+}
+
 absl::Status StepSelection::Check(const Pass& pass) const {
   if (pass.worker < 0 || pass.worker >= options_.total_num_replicas) {
     return absl::InvalidArgumentError(
@@ -141,6 +149,7 @@ bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) {
     return true;
   }
   if (waiter.computing) return false;
+  if (redone_step_ == global_step_) Recall(pass);
   if (IsMember(pass) && waiter.attempt < attempt_) {
     answer.outcome = Outcome::kRedo;
     answer.attempt = attempt_;
@@ -150,6 +159,15 @@ bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) {
   answer.step = global_step_;
   answer.slot = FirstMissingSlot(pass);
   return answer.slot < Quota(pass.worker);
+}
+
+void StepSelection::Recall(const Pass& pass) {
+  // Shares of a step are computed once more instead.
+  if (has_shares() || pass.local_step != global_step_) return;
+  const bool known =
+      std::any_of(announced_.begin(), announced_.end(),
+                  [&](const Pass& p) { return SamePass(p, pass); });
+  if (!known) announced_.push_back(pass);
 }
 
 int StepSelection::FirstMissingSlot(const Pass& pass) const {
@@ -224,8 +242,8 @@ bool StepSelection::DropAnnouncements(int worker, uint64_t incarnation) {
   return was_member;
 }
 
-void StepSelection::StartAttempt() {
-  ++attempt_;
+void StepSelection::StartAttempt(int64_t attempt) {
+  attempt_ = attempt;
   // Workers with several shares hold only the last one's gradient, so they
   // begin the step anew.
   if (has_shares()) announced_.clear();
@@ -235,7 +253,7 @@ StepSelection::Expired StepSelection::Expire(int worker, uint64_t incarnation) {
   MutexLock lock(mutex_);
   Expired expired;
   expired.held_announcement = DropAnnouncements(worker, incarnation);
-  if (expired.held_announcement) StartAttempt();
+  if (expired.held_announcement) StartAttempt(attempt_ + 1);
   Newest& newest = newest_[worker];
   newest = std::max(newest, Newest{incarnation + 1, 0, false});
   for (const Waiter& waiter : waiters_) {
@@ -271,7 +289,7 @@ StepSelection::Replaced StepSelection::Replace(int worker, int64_t step,
   replaced.by = substitute->worker;
   std::iter_swap(member, substitute);
   std::rotate(substitute, substitute + 1, announced_.end());
-  StartAttempt();
+  StartAttempt(attempt_ + 1);
   replaced.attempt = attempt_;
   replaced.answers = AnswerWaiters();
   return replaced;
@@ -312,6 +330,12 @@ std::vector<StepSelection::Answer> StepSelection::Finish() {
 int64_t StepSelection::global_step() const {
   MutexLock lock(mutex_);
   return global_step_;
+}
+
+uint64_t StepSelection::NewestIncarnation(int worker) const {
+  MutexLock lock(mutex_);
+  auto newest = newest_.find(worker);
+  return newest == newest_.end() ? 0 : newest->second.incarnation;
 }
 
 std::vector<int> StepSelection::Members() const {

@@ -44,6 +44,8 @@ class StepSelection final : public StepGate {
 
   std::vector<Answer> Activate(int64_t global_step) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Answer> Redo(int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Announced> Announce(const Pass& pass) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket, const Pass& pass,
@@ -63,6 +65,8 @@ class StepSelection final : public StepGate {
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Answer> Finish() override ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t global_step() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t NewestIncarnation(int worker) const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<int> Members() const override ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Waiting> WaitingWorkers() const override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -110,7 +114,9 @@ class StepSelection final : public StepGate {
   std::vector<Answer> AnswerWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the worker's next pass a member of the step at hand.
   void Select(const Pass& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void StartAttempt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes what was announced before this gate came up.
+  void Recall(const Pass& pass) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartAttempt(int64_t attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool DropAnnouncements(int worker, uint64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -128,6 +134,8 @@ class StepSelection final : public StepGate {
   int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
   int64_t committed_attempt_ ABSL_GUARDED_BY(mutex_) = 0;  // of global_step_
+  // The step that was begun anew last; announcements of it may be lost.
+  int64_t redone_step_ ABSL_GUARDED_BY(mutex_) = -1;
   bool active_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   // In order of arrival; the first A are the members.

@@ -1,5 +1,7 @@
 #include "server/step/token_gate.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 
@@ -109,6 +111,16 @@ std::vector<StepGate::Answer> TokenGate::Finish() {
 int64_t TokenGate::global_step() const {
   MutexLock lock(mutex_);
   return global_step_;
+}
+
+uint64_t TokenGate::NewestIncarnation(int worker) const {
+  uint64_t newest = 0;
+  for (const TokenQueue::Lease& lease : queue_.GetState().leases) {
+    if (lease.taker.worker == worker) {
+      newest = std::max(newest, lease.taker.incarnation);
+    }
+  }
+  return newest;
 }
 
 std::vector<StepGate::Waiting> TokenGate::WaitingWorkers() const {

@@ -32,6 +32,8 @@ class TokenGate final : public StepGate {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Announced> Announce(const Pass& pass) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gradients that were taken for a step are not given twice.
+  std::vector<Answer> Redo(int64_t /*attempt*/) override { return {}; }
   absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket, const Pass& pass,
                                            int64_t attempt,
                                            absl::Time now) override;
@@ -48,6 +50,7 @@ class TokenGate final : public StepGate {
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Answer> Finish() override;
   int64_t global_step() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t NewestIncarnation(int worker) const override;
   std::vector<int> Members() const override { return {}; }
   std::vector<Waiting> WaitingWorkers() const override;
 

@@ -100,7 +100,6 @@ absl::StatusOr<ChiefClient::Options> ChiefOptions(const Cluster& cluster,
   LOCKSTEP_ASSIGN_OR_RETURN(options.own_address,
                             cluster.Address(cluster.self()));
   options.task = cluster.self();
-  options.chief_timeout = absl::Minutes(1);
   options.progress = [&meter] { return meter.Get(); };
   return options;
 }

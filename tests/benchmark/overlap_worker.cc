@@ -84,7 +84,6 @@ absl::Status RunOverlapWorker(const Cluster& cluster,
   LOCKSTEP_ASSIGN_OR_RETURN(chief_options.own_address,
                             cluster.Address(cluster.self()));
   chief_options.task = cluster.self();
-  chief_options.chief_timeout = absl::Minutes(1);
   chief_options.progress = [&meter] { return meter.Get(); };
   ChiefClient chief(std::move(chief_options));
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,

@@ -135,11 +135,25 @@ TEST(SharedMemoryE2eTest, WorkerThatIsKilledLeavesNothingBehind) {
   EXPECT_THAT(SharedMemoryFiles(), IsEmpty());
 }
 
+TEST(SharedMemoryE2eTest, SharesOfAWorkerAreAllCountedWithItAndWithout) {
+  std::vector<std::string> set = ToTheEnd();
+  set.push_back("replicas_to_aggregate=4");
+  auto with = TrainingJob::Make({.set = set});
+  auto without =
+      TrainingJob::Make({.set = set, .more_args = {"--shared_memory=off"}});
+
+  ASSERT_THAT(with->Run(), IsOk());
+  ASSERT_THAT(without->Run(), IsOk());
+
+  ExpectSameBits(with->checkpoints(), without->checkpoints(), kSteps);
+}
+
 // A server's state is there for its successor; nothing else is left.
 TEST(SharedMemoryE2eTest, ServerThatIsKilledLeavesNothingButItsState) {
   const MemoryDirectory state;
-  auto job = TrainingJob::Make({.set = {"lease=4s", "train_steps=1000000"},
-                                .state_directory = state.path()});
+  auto job = TrainingJob::Make(
+      {.set = {"lease=4s", "max_wait=8s", "train_steps=1000000"},
+       .state_directory = state.path()});
   ASSERT_THAT(job->StartAll(), IsOk());
   ASSERT_THAT(job->WaitForStep(5), IsOk());
 

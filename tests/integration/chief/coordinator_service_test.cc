@@ -87,9 +87,10 @@ class CoordinatorServiceTest : public ::testing::Test {
     return Call(*stub_, &Stub::Register, request);
   }
   absl::StatusOr<v1::HeartbeatResponse> Heartbeat(
-      const v1::Identity& identity) {
+      const v1::Identity& identity, int version = kProtocolVersion) {
     v1::HeartbeatRequest request;
     *request.mutable_identity() = identity;
+    request.set_protocol_version(version);
     return Call(*stub_, &Stub::Heartbeat, request);
   }
   absl::Status Describe(const v1::Identity& identity,
@@ -134,6 +135,35 @@ class CoordinatorServiceTest : public ::testing::Test {
   std::unique_ptr<Stub> stub_;
 };
 
+TEST_F(CoordinatorServiceTest, ChiefThatIsStartedAgainTakesMembersOver) {
+  const auto answer = Heartbeat(Worker(5));
+
+  ASSERT_OK(answer);
+  EXPECT_TRUE(answer->model_wanted());
+  EXPECT_EQ(members_.Get({TaskType::kWorker, 0}).incarnation, 5u);
+  ASSERT_OK(Describe(Worker(5), {"w", {2}, DType::kFloat32, {}}));
+  const auto next = Heartbeat(Worker(5));
+  ASSERT_OK(next);
+  EXPECT_FALSE(next->model_wanted());
+}
+
+TEST_F(CoordinatorServiceTest, StatusTellsWhatDeathsHaveCost) {
+  board_.SetLosses({.recoveries = 2,
+                    .steps_redone = 3,
+                    .steps_repeated = 4,
+                    .stood_still = absl::Seconds(5)});
+  board_.CheckpointFailed("the volume is full");
+
+  const auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
+
+  ASSERT_OK(status);
+  EXPECT_EQ(status->losses().recoveries(), 2);
+  EXPECT_EQ(status->losses().steps_redone(), 3);
+  EXPECT_EQ(status->losses().steps_repeated(), 4);
+  EXPECT_EQ(status->losses().stood_still().seconds(), 5);
+  EXPECT_EQ(status->checkpoint_trouble(), "the volume is full");
+}
+
 TEST_F(CoordinatorServiceTest, MemberLearnsTheJob) {
   auto joined = Register(Registration(Task(TaskType::kWorker, 1, 1, "")));
 
@@ -162,7 +192,9 @@ TEST_F(CoordinatorServiceTest, OtherVersionOrJobIsRefused) {
               StatusIs(kPrecondition, HasSubstr("protocol version")));
   EXPECT_THAT(Register(job), StatusIs(kPrecondition, HasSubstr("\"other\"")));
   EXPECT_THAT(Register(id), StatusIs(kPrecondition, HasSubstr("job-0")));
-  EXPECT_THAT(Heartbeat(Worker(1)), StatusIs(kPrecondition));
+  EXPECT_THAT(Heartbeat(Worker(1), kProtocolVersion + 1),
+              StatusIs(kPrecondition, HasSubstr("protocol version")));
+  EXPECT_EQ(members_.Get({TaskType::kWorker, 0}).incarnation, 0u);
 }
 
 TEST_F(CoordinatorServiceTest, TaskThatIsNotInTheClusterIsRefused) {

@@ -123,7 +123,7 @@ class ShardControlClientTest : public ::testing::Test {
 };
 
 TEST_F(ShardControlClientTest, SetupWaitsForAServerThatIsNotUpYet) {
-  EXPECT_THAT(Client()->TakeEpoch(), IsOkAndHolds(7u));
+  EXPECT_THAT(Client()->TakeEpoch(0), IsOkAndHolds(7u));
 }
 
 TEST_F(ShardControlClientTest, DestructionEndsParkedCallsPromptly) {

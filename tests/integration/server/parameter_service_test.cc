@@ -125,9 +125,9 @@ TEST_F(ParameterServiceTest, NobodyIsServedBeforeThereAreValues) {
   shard_.Create();
 
   EXPECT_THAT(Pull(ServedShard::PullRequest(-1)),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+              StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(Push(ServedShard::PushRequest(0, 1, 1)),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+              StatusIs(absl::StatusCode::kUnavailable));
 }
 
 TEST_F(ParameterServiceTest, ExpiredIncarnationIsRefused) {

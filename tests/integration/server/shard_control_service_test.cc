@@ -102,9 +102,9 @@ TEST_P(ChiefCallTest, IsRefusedUnlessItIsOfTheNewestChiefOfTheJob) {
   const auto call = GetParam().call;
 
   EXPECT_THAT(call(shard_, replaced),
-              StatusIs(kPrecondition, HasSubstr("epoch")));
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("epoch")));
   EXPECT_THAT(call(shard_, no_epoch),
-              StatusIs(kPrecondition, HasSubstr("epoch")));
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("epoch")));
   EXPECT_THAT(call(shard_, other_job),
               StatusIs(kPrecondition, HasSubstr("\"other\"")));
   EXPECT_THAT(call(shard_, nobody), StatusIs(kInvalid));
@@ -129,8 +129,9 @@ TEST_F(ShardControlServiceTest, WithoutAShardThereIsNothingToBeDone) {
 
   for (const ChiefCall& rpc : ChiefCalls()) {
     if (rpc.name == "CreateShard") continue;
-    EXPECT_THAT(rpc.call(shard_, shard_.Chief()),
-                StatusIs(kPrecondition, HasSubstr("no shard yet")))
+    EXPECT_THAT(
+        rpc.call(shard_, shard_.Chief()),
+        StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no shard yet")))
         << rpc.name;
   }
 }

@@ -187,9 +187,9 @@ TEST_F(SyncServiceTest, NobodyIsServedBeforeTheStepsBegin) {
   shard_.Create();
 
   EXPECT_THAT(Announce(ServedShard::AnnounceRequest(0, 0)),
-              StatusIs(kPrecondition));
+              StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(TakeToken(ServedShard::TokenRequest(0, -1)),
-              StatusIs(kPrecondition));
+              StatusIs(absl::StatusCode::kUnavailable));
 }
 
 TEST_F(SyncServiceTest, ExpiredIncarnationIsRefusedAndItsSuccessorServed) {

@@ -45,6 +45,18 @@ TEST(CheckpointPolicyTest, WhicheverComesFirst) {
   EXPECT_FALSE(policy.Due(3, kStart + absl::Seconds(1)));
 }
 
+TEST(CheckpointPolicyTest, FailedCheckpointIsTriedAgainWhenTheNextIsDue) {
+  CheckpointPolicy by_time(Config(0, absl::Seconds(60)), 0, kStart);
+  by_time.Failed(kStart + absl::Seconds(61));
+  EXPECT_FALSE(by_time.Due(7, kStart + absl::Seconds(62)));
+  EXPECT_TRUE(by_time.Due(8, kStart + absl::Seconds(121)));
+
+  CheckpointPolicy by_steps(Config(10, absl::ZeroDuration()), 0, kStart);
+  by_steps.Failed(kStart);
+  EXPECT_FALSE(by_steps.Due(11, kStart));
+  EXPECT_TRUE(by_steps.Due(20, kStart));
+}
+
 TEST(CheckpointPolicyTest, StepIsSavedOnce) {
   CheckpointPolicy policy(Config(10, absl::Seconds(60)), 0, kStart);
   policy.Saved(10, kStart);

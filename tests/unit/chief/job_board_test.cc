@@ -42,6 +42,28 @@ TEST(JobBoardTest, ModelWithoutVariablesIsRefused) {
   EXPECT_OK(board.Describe(Model()));
 }
 
+TEST(JobBoardTest, CheckpointTroubleLastsUntilOneIsWritten) {
+  JobBoard board;
+  board.Checkpointed(10);
+
+  board.CheckpointFailed("step 20: the volume is full");
+  EXPECT_EQ(board.Get(kStart).checkpoint_trouble,
+            "step 20: the volume is full");
+  EXPECT_EQ(board.Get(kStart).last_checkpoint_step, 10);
+
+  board.Checkpointed(30);
+  EXPECT_EQ(board.Get(kStart).checkpoint_trouble, "");
+}
+
+TEST(JobBoardTest, LossesAreTheLatest) {
+  JobBoard board;
+
+  board.SetLosses({.recoveries = 2, .stood_still = absl::Seconds(3)});
+
+  EXPECT_EQ(board.Get(kStart).losses.recoveries, 2);
+  EXPECT_EQ(board.Get(kStart).losses.stood_still, absl::Seconds(3));
+}
+
 TEST(JobBoardTest, DifferenceIsNamedOnBothSides) {
   JobBoard board;
   ASSERT_OK(board.Describe(Model()));

@@ -33,6 +33,9 @@ class MembershipTableTest : public ::testing::Test {
   absl::Status Heartbeat(const TaskId& task, uint64_t incarnation) {
     return table_.Heartbeat(task, incarnation, nullptr, now_);
   }
+  absl::Status TakeOver(const TaskId& task, uint64_t incarnation) {
+    return table_.TakeOver(task, incarnation, now_);
+  }
   State StateOf(const TaskId& task) const { return table_.Get(task).state; }
   // Takes the dead out and says that they are cleaned up.
   void BuryAll() {
@@ -78,11 +81,101 @@ TEST_F(MembershipTableTest, StrangersAreRefused) {
   EXPECT_EQ(StateOf(kStranger), State::kMissing);
 }
 
-TEST_F(MembershipTableTest, HeartbeatOfSomeoneNotRegisteredIsRefused) {
-  EXPECT_THAT(Heartbeat(kWorker0, 1),
+TEST_F(MembershipTableTest, HeartbeatOfSomeoneNotRegisteredHasToWait) {
+  const auto wait = StatusIs(absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Heartbeat(kWorker0, 1), wait);
+  EXPECT_THAT(Heartbeat(kWorker0, 0), wait);
+  EXPECT_OK(TakeOver(kWorker0, 0));
+  EXPECT_EQ(StateOf(kWorker0), State::kMissing);
+}
+
+TEST_F(MembershipTableTest, MemberOfTheChiefBeforeIsTakenOver) {
+  EXPECT_OK(TakeOver(kWorker0, 5));
+  EXPECT_OK(TakeOver(kPs0, 7));
+
+  EXPECT_OK(Heartbeat(kWorker0, 5));
+  EXPECT_EQ(StateOf(kPs0), State::kAlive);
+  EXPECT_THAT(table_.TakeDead(now_), IsEmpty());
+  EXPECT_OK(TakeOver(kWorker0, 4));
+  EXPECT_THAT(Heartbeat(kWorker0, 4),
               StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(Heartbeat(kWorker0, 0),
+}
+
+TEST_F(MembershipTableTest, SuccessorOfATakenOverZombieReplacesIt) {
+  ASSERT_OK(TakeOver(kWorker0, 5));
+
+  EXPECT_THAT(TakeOver(kWorker0, 6), StatusIs(absl::StatusCode::kUnavailable));
+  BuryAll();
+
+  EXPECT_OK(TakeOver(kWorker0, 6));
+  EXPECT_OK(Heartbeat(kWorker0, 6));
+  EXPECT_THAT(Heartbeat(kWorker0, 5),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(MembershipTableTest, DeadMemberIsNotTakenOver) {
+  ASSERT_OK(Register(kWorker0, 5));
+  now_ += 2 * kLease;
+  BuryAll();
+
+  EXPECT_OK(TakeOver(kWorker0, 5));
+
+  EXPECT_THAT(Heartbeat(kWorker0, 5), StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(MembershipTableTest, UnknownPredecessorIsBuriedFirst) {
+  ASSERT_OK(TakeOver(kWorker0, 5));
+  table_.ExpectPredecessors();
+
+  EXPECT_THAT(Register(kWorker1, 9), StatusIs(absl::StatusCode::kUnavailable));
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].task, kWorker1);
+  EXPECT_EQ(dead[0].incarnation, 0u);
+  BuryAll();
+
+  EXPECT_OK(Register(kWorker1, 9));
+  EXPECT_OK(Register(kPs0, 3));  // has no predecessor to clean up
+}
+
+TEST_F(MembershipTableTest, SilentMemberOfTheChiefBeforeIsGivenUp) {
+  table_.ExpectPredecessors();
+  ASSERT_OK(TakeOver(kWorker0, 5));
+
+  table_.GiveUpPredecessors();
+  table_.GiveUpPredecessors();
+
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].task, kWorker1);
+  BuryAll();
+  EXPECT_THAT(TakeOver(kWorker1, 5), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_OK(Register(kWorker1, 6));
+  EXPECT_OK(TakeOver(kWorker1, 6));
+  EXPECT_OK(Heartbeat(kWorker1, 6));
+}
+
+TEST_F(MembershipTableTest, NobodyDiesOfTheChiefsOwnSleep) {
+  ASSERT_OK(Register(kWorker0, 1));
+  now_ += 10 * kLease;
+
+  table_.RenewAll(now_);
+
+  EXPECT_THAT(table_.TakeDead(now_ + kLease), IsEmpty());
+  EXPECT_THAT(table_.TakeDead(now_ + 2 * kLease), SizeIs(1));
+}
+
+TEST_F(MembershipTableTest, ExpiredMembersMayComeBackOnceBuried) {
+  ASSERT_OK(Register(kPs0, 1));
+  ASSERT_OK(Register(kWorker0, 1));
+
+  table_.ExpireAll(TaskType::kWorker, "the job went back", now_);
+
+  EXPECT_EQ(StateOf(kPs0), State::kAlive);
+  EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Register(kWorker0, 2), StatusIs(absl::StatusCode::kUnavailable));
+  BuryAll();
+  EXPECT_OK(Register(kWorker0, 2));
 }
 
 TEST_F(MembershipTableTest, HeartbeatsRenewTheLease) {

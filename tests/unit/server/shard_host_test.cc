@@ -34,6 +34,17 @@ class ShardHostTest : public ::testing::Test {
     ASSERT_OK(shard);
     ASSERT_OK((*shard)->Activate(0, {}));
   }
+  // As a process does that is killed under a chief of `epoch`.
+  void LeaveState(uint64_t epoch) {
+    ShardHost killed(
+        {.task_index = 2, .incarnation = 4, .state_dir = temp_dir_.path()});
+    killed.SetJobId("job");
+    ASSERT_OK(killed.CheckChief("job", epoch - 1));
+    const auto shard = killed.Create(job_, variables_, parts_);
+    ASSERT_OK(shard);
+    ASSERT_OK((*shard)->Activate(0, {}));
+    ASSERT_OK(killed.CheckChief("job", epoch));
+  }
   bool HasFile() const { return !std::filesystem::is_empty(temp_dir_.path()); }
 
   const testing::TempDir temp_dir_;
@@ -70,6 +81,8 @@ TEST_F(ShardHostTest, EveryEpochIsLargerThanAnyBefore) {
   ASSERT_OK(host_.CheckChief("job", 9));
 
   EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(10));
+  EXPECT_THAT(host_.TakeEpoch("job", /*newer_than=*/3), IsOkAndHolds(11));
+  EXPECT_THAT(host_.TakeEpoch("job", /*newer_than=*/20), IsOkAndHolds(21));
 }
 
 TEST_F(ShardHostTest, OlderChiefIsFencedOff) {
@@ -78,22 +91,20 @@ TEST_F(ShardHostTest, OlderChiefIsFencedOff) {
   EXPECT_OK(host_.CheckChief("job", 4));
 
   EXPECT_THAT(host_.CheckChief("job", 3),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
+              StatusIs(absl::StatusCode::kAborted,
                        HasSubstr("a newer chief has epoch 4")));
-  EXPECT_THAT(host_.CheckChief("job", 0),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(host_.CheckChief("job", 0), StatusIs(absl::StatusCode::kAborted));
   EXPECT_OK(host_.CheckChief("job", 4));
 }
 
 TEST_F(ShardHostTest, ChiefWithoutAnEpochIsNoChief) {
-  EXPECT_THAT(host_.CheckChief("job", 0),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(host_.CheckChief("job", 0), StatusIs(absl::StatusCode::kAborted));
 }
 
 TEST_F(ShardHostTest, WorkersAreAdmittedOnceTheShardIsOpen) {
-  const auto closed = StatusIs(absl::StatusCode::kFailedPrecondition,
-                               HasSubstr("has no values yet"));
-  EXPECT_THAT(host_.shard(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  const auto closed =
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("has no values yet"));
+  EXPECT_THAT(host_.shard(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(host_.Admit("job", kWorker1, 1), closed);
   ASSERT_OK(Create());
   EXPECT_OK(host_.shard());
@@ -126,22 +137,95 @@ TEST_F(ShardHostTest, RepeatedCreateGivesTheSameShard) {
   EXPECT_THAT(Create(), IsOkAndHolds(*first));
 }
 
-TEST_F(ShardHostTest, ShardIsNotReplaced) {
-  ASSERT_OK(Create());
+TEST_F(ShardHostTest, ShardOfAnotherLayoutIsRefused) {
+  const auto shard = Create();
+  ASSERT_OK(shard);
   const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
-                                HasSubstr("has a shard already"));
+                                HasSubstr("of another layout"));
 
   parts_[0].count = 2;
   EXPECT_THAT(Create(), refused);
   parts_[0].count = 4;
-  ASSERT_OK((*host_.shard())->Activate(0, {}));
+  variables_[0].name = "v";
   EXPECT_THAT(Create(), refused);
+  variables_[0].name = "w";
+  job_.replicas_to_aggregate = 1;
+  EXPECT_THAT(Create(), refused);
+  job_.replicas_to_aggregate = 2;
+
+  EXPECT_THAT(Create(), IsOkAndHolds(*shard));
+}
+
+TEST_F(ShardHostTest, OpenShardIsFoundAgain) {
+  ASSERT_NO_FATAL_FAILURE(CreateActive());
+
+  EXPECT_THAT(Create(), IsOkAndHolds(*host_.shard()));
+  EXPECT_TRUE((*host_.shard())->active());
+}
+
+TEST_F(ShardHostTest, StateIsGivenUpOnlyWhenToldSo) {
+  ASSERT_NO_FATAL_FAILURE(CreateActive());
+
+  const auto shard =
+      host_.Create(job_, variables_, parts_, ShardHost::Keep::kNothing);
+
+  ASSERT_OK(shard);
+  EXPECT_FALSE((*shard)->active());
+  EXPECT_EQ((*shard)->GetReport().committed_step, -1);
+}
+
+TEST_F(ShardHostTest, SuccessorOfAKilledProcessGoesOnFromItsState) {
+  ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
+
+  host_.SetJobId("job");
+
+  EXPECT_THAT(host_.CheckChief("job", 5), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(7));
+  const auto shard = Create();
+  ASSERT_OK(shard);
+  EXPECT_FALSE((*shard)->active());
+  EXPECT_EQ((*shard)->GetReport().committed_step, 0);
+  EXPECT_THAT(host_.Admit("job", kWorker1, 1),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(ShardHostTest, StateOfANewerChiefAsksForANewerEpoch) {
+  ASSERT_OK(host_.CheckChief("job", 3));
+  ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
+
+  EXPECT_THAT(Create(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("epoch 6")));
+
+  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(7));
+  EXPECT_OK(Create());
+}
+
+TEST_F(ShardHostTest, ForeignStateIsRefusedAndStays) {
+  ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
+  host_.SetJobId("job");
+  parts_[0].count = 2;
+
+  EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 HasSubstr("layout")));
+
+  EXPECT_TRUE(HasFile());
+  parts_[0].count = 4;
+  EXPECT_OK(Create());
+}
+
+TEST_F(ShardHostTest, SuccessorRemovesWhatAKilledProcessHasLeft) {
+  ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
+  EXPECT_TRUE(HasFile());
+
+  EXPECT_OK(host_.RemoveState());
+
+  EXPECT_FALSE(HasFile());
 }
 
 TEST_F(ShardHostTest, FailedCreateLeavesRoomForAnother) {
   parts_[0].count = 100;
   EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(host_.shard(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(host_.shard(), StatusIs(absl::StatusCode::kUnavailable));
 
   parts_[0].count = 4;
   EXPECT_OK(Create());

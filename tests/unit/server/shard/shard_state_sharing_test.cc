@@ -111,6 +111,14 @@ TEST_F(ShardStateSharingTest, NothingIsSharedWhereValuesChangeInPlace) {
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("compatible")));
 }
 
+TEST_F(ShardStateSharingTest, NothingIsSharedWhereAWorkerHasSeveralShares) {
+  options_.job.total_num_replicas = 1;
+
+  EXPECT_THAT(CreateActive()->Share().status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("next share of a step")));
+}
+
 TEST_F(ShardStateSharingTest, NothingIsSharedWhereThatIsTurnedOff) {
   options_.shared_memory = false;
 

@@ -26,6 +26,10 @@ using ::testing::SizeIs;
 
 const absl::Time kNow = absl::FromUnixSeconds(1000);
 
+MATCHER_P(OpensWithTokens, tokens, "is open, with tokens") {
+  return arg.ok() && arg->tokens.size() == static_cast<size_t>(tokens);
+}
+
 class ShardTest : public ShardFixture {
  protected:
   std::unique_ptr<Shard> Create() {
@@ -117,7 +121,7 @@ TEST_F(ShardTest, NothingIsServedBeforeItIsOpened) {
   EXPECT_THAT(shard->BeginSnapshot(),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 
-  EXPECT_THAT(shard->Activate(0, {}), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(shard->Activate(0, {}), OpensWithTokens(0));
   EXPECT_TRUE(shard->active());
   EXPECT_THAT(Pull(*shard, 0), IsOkAndHolds(0));
 }
@@ -128,10 +132,10 @@ TEST_F(ShardTest, OpeningItAnswersThoseWhoWait) {
 
   const auto answers = shard->Activate(12, {});
 
-  ASSERT_THAT(answers, IsOkAndHolds(SizeIs(1)));
-  EXPECT_EQ((*answers)[0].step, 12);
+  ASSERT_THAT(answers, OpensWithTokens(1));
+  EXPECT_EQ(answers->tokens[0].step, 12);
   EXPECT_EQ(shard->engine().step(), 12);
-  EXPECT_THAT(shard->Activate(12, {}), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(shard->Activate(12, {}), OpensWithTokens(0));
 }
 
 TEST_F(ShardTest, OpeningItElsewhereIsRefused) {
@@ -145,7 +149,7 @@ TEST_F(ShardTest, OpeningItElsewhereIsRefused) {
 
   EXPECT_THAT(shard->Activate(4, {}),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("opened at 3")));
+                       HasSubstr("open at step 3")));
 
   EXPECT_EQ(shard->engine().step(), 3);
 }
@@ -240,7 +244,7 @@ TEST_F(ShardTest, CompatibleTokensComeWithTheCommit) {
     ASSERT_OK(shard->gate()->Wait(worker, {worker, 1, 0, 1, 0}, 0, kNow));
   }
 
-  EXPECT_THAT(shard->Activate(0, {}), IsOkAndHolds(SizeIs(1)));
+  EXPECT_THAT(shard->Activate(0, {}), OpensWithTokens(1));
   MakeStep(*shard, 0);
   EXPECT_THAT(shard->gate()->Commit(1, 0), IsOkAndHolds(SizeIs(1)));
 }

@@ -15,6 +15,7 @@
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -181,10 +182,14 @@ TEST_F(StateFileTest, HeaderOutOfRangeIsRefused) {
     const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(StateFile::Create(directory_, header, RecordAt(0)), refused);
     EXPECT_THAT(OpenStatus(header), refused);
-    EXPECT_THAT(StateFile::Discard(directory_, header), refused);
   };
-  expect_refused({"../../etc/x", 0, 1, 50000});
-  expect_refused({"job", -1, 1, 50000});
+  for (const StateHeader& header :
+       {StateHeader{"../../etc/x", 0, 1, 50000}, {"job", -1, 1, 50000}}) {
+    expect_refused(header);
+    const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(StateFile::Discard(directory_, header), refused);
+    EXPECT_THAT(StateFile::Peek(directory_, header), refused);
+  }
   expect_refused({"job", 0, 1, 4095});
   expect_refused({"job", 0, 1, uint64_t{1} << 63});
 }
@@ -199,6 +204,23 @@ TEST_F(StateFileTest, RemoveLeavesTheMemory) {
   EXPECT_FALSE(std::filesystem::exists(path_));
   (*file)->bytes().back() = std::byte{1};
   EXPECT_EQ((*file)->record(), RecordAt(7));
+}
+
+TEST_F(StateFileTest, PeekReadsTheRecordWhateverTheLayout) {
+  Make();
+  StateHeader other_layout = kHeader;
+  other_layout.layout_hash += 1;
+  other_layout.file_size = 0;
+
+  EXPECT_THAT(StateFile::Peek(directory_, other_layout),
+              IsOkAndHolds(RecordAt(7)));
+
+  Damage(0);
+  EXPECT_THAT(StateFile::Peek(directory_, other_layout),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path_)));
+  EXPECT_OK(StateFile::Discard(directory_, other_layout));
+  EXPECT_THAT(StateFile::Peek(directory_, other_layout),
+              StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(StateFileTest, DiscardTakesWhateverIsThere) {

@@ -1,0 +1,326 @@
+// The part of Chief that brings all servers to one committed step: when it
+// starts, and when a server has been away.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "chief/chief.h"
+#include "chief/placement.h"
+#include "common/log.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+constexpr absl::Duration kReportAfter = absl::Seconds(5);
+constexpr absl::Duration kReportEvery = absl::Seconds(10);
+// How long a chief that finds a checkpoint of the last step waits for members:
+// those that ended with the job do not come.
+constexpr absl::Duration kAfterTheEnd = absl::Seconds(10);
+
+// How long members need to find a chief that has been started again.
+constexpr absl::Duration kTakeOver = absl::Seconds(2);
+
+std::string Rounded(absl::Duration duration) {
+  return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(10)));
+}
+
+}  // namespace
+
+absl::Status Chief::WaitForMembers() {
+  const absl::Time began = clock_.Now();
+  while (true) {
+    std::vector<std::string> missing;
+    for (const TaskId& task : members_.NotAlive(TaskType::kPs)) {
+      missing.push_back(task.ToString());
+    }
+    if (board_.variables().empty()) {
+      missing.push_back("a worker that describes the model");
+    }
+    if (missing.empty()) return absl::OkStatus();
+    const absl::Time now = clock_.Now();
+    if (now - began > kAfterTheEnd &&
+        LatestStep().value_or(-1) >= job_.train_steps) {
+      finished_before_ = true;
+      return absl::OkStatus();
+    }
+    board_.SetWaits({{"chief", absl::StrJoin(missing, ", "), began}});
+    if (now - std::max(began, last_report_) > kReportAfter) {
+      last_report_ = now;
+      spdlog::info("waiting for {} since {}", absl::StrJoin(missing, ", "),
+                   absl::FormatDuration(now - began));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(StopRequested());
+    for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
+      // A worker that cannot start on this job would not do so later either.
+      if (absl::StrContains(dead.reason, kFailedPrefix)) {
+        return absl::AbortedError(
+            absl::StrCat(dead.task.ToString(), " ", dead.reason));
+      }
+      members_.Buried(dead.task, dead.incarnation);  // holds nothing yet
+    }
+    absl::SleepFor(kTick);
+  }
+}
+
+absl::Status Chief::SetUp() {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckGradientType(board_.variables(), job_.gradient_wire_type));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      map_.plan,
+      MakePlan(board_.variables(), servers_.size(), job_.max_part_bytes));
+  LOCKSTEP_RETURN_IF_ERROR(BringTogether(clock_.Now()));
+  spdlog::info("{} variables in {} parts on {} servers, epoch {}",
+               map_.plan.variables.size(), map_.plan.parts.size(),
+               servers_.size(), servers_.epoch());
+  board_.SetWaits({});
+  opened_ = clock_.Now();
+  board_.StartTraining(loop_->step(), clock_.Now());
+  board_.PublishPlan(map_.plan);
+  return absl::OkStatus();
+}
+
+absl::Status Chief::Recover() {
+  const absl::Time began = step_began_;
+  const int64_t step = loop_->step();
+  LOCKSTEP_RETURN_IF_ERROR(BringTogether(clock_.Now()));
+  const absl::Duration stood_still = clock_.Now() - began;
+  losses_.recoveries += 1;
+  losses_.stood_still += stood_still;
+  spdlog::warn(
+      "the job goes on from step {} (it was at {}), epoch {}; it "
+      "stood still for {}",
+      loop_->step(), step, servers_.epoch(), Rounded(stood_still));
+  board_.SetLosses(losses_);
+  board_.SetWaits({});
+  board_.Stepped(loop_->step(), clock_.Now());
+  return absl::OkStatus();
+}
+
+absl::Status Chief::BringTogether(absl::Time began) {
+  JoinCheckpoint();
+  server_away_ = false;
+  while (true) {
+    LOCKSTEP_RETURN_IF_ERROR(WaitForServers(began));
+    const absl::Status admitted = Admit();
+    if (admitted.ok()) return absl::OkStatus();
+    if (absl::IsAborted(admitted)) return Replaced(admitted);
+    if (!Passing(admitted)) return admitted;
+    spdlog::warn("the servers are not together yet: {}",
+                 std::string(admitted.message()));
+    absl::SleepFor(kTick);
+  }
+}
+
+absl::Status Chief::Replaced(const absl::Status& status) {
+  replaced_ = true;
+  return absl::UnavailableError(
+      absl::StrCat("a newer chief has taken over: ", status.message()));
+}
+
+absl::Status Chief::WaitForServers(absl::Time began) {
+  std::string said;
+  while (true) {
+    const absl::Time now = clock_.Now();
+    for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
+      // Workers have to wait: their servers are not together.
+      if (dead.task.type != TaskType::kWorker) {
+        LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
+      }
+    }
+    server_away_ = false;
+    std::vector<std::string> away;
+    for (const TaskId& task : members_.NotAlive(TaskType::kPs)) {
+      away.push_back(absl::StrCat(task.ToString(), " (gone)"));
+    }
+    if (away.empty() && now - began < job_.max_wait) return absl::OkStatus();
+    const std::string whom =
+        away.empty() ? "the servers" : absl::StrJoin(away, ", ");
+    if (now - began >= job_.max_wait) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("everybody waited longer than max_wait (",
+                       absl::FormatDuration(job_.max_wait), ") for ", whom));
+    }
+    if (absl::Status stop = StopRequested();
+        !stop.ok() && now - began > job_.lease) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(stop.message(), ", while ", whom, " is away"));
+    }
+    board_.SetWaits({{"everybody", whom, began}});
+    if (whom != said || now - last_report_ > kReportEvery) {
+      said = whom;
+      last_report_ = now;
+      spdlog::warn("everybody waits for {} since {}", whom,
+                   Rounded(now - began));
+    }
+    absl::SleepFor(kTick);
+  }
+}
+
+absl::Status Chief::Admit() {
+  LOCKSTEP_ASSIGN_OR_RETURN(uint64_t epoch, servers_.TakeEpoch());
+  board_.SetEpoch(epoch);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ShardGroupClient::Found found,
+      servers_.Create(job_, map_.plan, ShardControlClient::State::kKeep));
+  map_ = std::move(found.map);
+  const absl::StatusOr<int64_t> latest = LatestStep();
+  const RecoveryPlan plan = MakeRecoveryPlan(
+      found.reports, job_.mode == SyncMode::kCompatible, latest.value_or(-1));
+  if (plan.action == RecoveryPlan::Action::kResume) {
+    if (!loop_.has_value()) saved_step_ = latest.value_or(-1);
+    return Resume(plan);
+  }
+  LOCKSTEP_RETURN_IF_ERROR(latest.status());
+  return StartFrom(plan);
+}
+
+absl::Status Chief::Resume(const RecoveryPlan& plan) {
+  ShardControlClient::Opening opening;
+  opening.global_step = plan.step;
+  opening.attempt = plan.redo ? FirstAttempt(servers_.epoch()) : 0;
+  LOCKSTEP_RETURN_IF_ERROR(OpenServers(std::move(opening)));
+  if (!policy_.has_value()) {
+    LOCKSTEP_RETURN_IF_ERROR(SucceedChief(plan.step));
+    policy_.emplace(job_.checkpoint, saved_step_, clock_.Now());
+  }
+  if (plan.redo) ++losses_.steps_redone;
+  loop_.emplace(servers_.size(), plan.step);
+  return absl::OkStatus();
+}
+
+absl::Status Chief::SucceedChief(int64_t step) {
+  spdlog::warn("the servers hold step {} of this job: it goes on from there",
+               step);
+  if (saved_step_ >= 0) board_.Checkpointed(saved_step_);
+  members_.ExpectPredecessors();
+  for (const MembershipTable::Member& member : members_.Members()) {
+    if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
+      continue;
+    }
+    LOCKSTEP_RETURN_IF_ERROR(
+        servers_
+            .ExpireWorker(member.task.index, member.incarnation - 1,
+                          "replaced before this chief started")
+            .status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Chief::StartFrom(const RecoveryPlan& plan) {
+  ShardControlClient::Opening opening;
+  opening.global_step = plan.step;
+  if (plan.action == RecoveryPlan::Action::kGoBack) {
+    spdlog::error("{}: all servers go back to {}; {} steps are repeated",
+                  plan.reason, Describe(plan.step), plan.repeated_steps);
+    // Whoever was a member before this chief came has said so by then.
+    if (!loop_.has_value()) {
+      absl::SleepFor(started_ + kTakeOver + job_.heartbeat_interval -
+                     clock_.Now());
+    }
+    members_.ExpireAll(TaskType::kWorker,
+                       absl::StrCat("the job went back to step ", plan.step),
+                       clock_.Now());
+    opening.attempt = FirstAttempt(servers_.epoch());
+    LOCKSTEP_RETURN_IF_ERROR(
+        servers_.Create(job_, map_.plan, ShardControlClient::State::kDiscard)
+            .status());
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(std::optional<CheckpointReader> checkpoint,
+                            OpenLatest());
+  saved_step_ = -1;
+  if (checkpoint.has_value()) {
+    saved_step_ = checkpoint->manifest().global_step;
+    opening.global_step = saved_step_;
+    LOCKSTEP_ASSIGN_OR_RETURN(opening.scalars,
+                              servers_.Restore(*checkpoint, map_));
+    board_.Checkpointed(saved_step_);
+    spdlog::info("resumed from the checkpoint of step {} in {}", saved_step_,
+                 store_.directory());
+  }
+  const int64_t step = opening.global_step;
+  LOCKSTEP_RETURN_IF_ERROR(OpenServers(std::move(opening)));
+  losses_.steps_repeated += plan.repeated_steps;
+  policy_.emplace(job_.checkpoint, step, clock_.Now());
+  loop_.emplace(servers_.size(), step);
+  return absl::OkStatus();
+}
+
+std::string Chief::Describe(int64_t step) const {
+  if (LatestStep().value_or(-1) == step) {
+    return absl::StrCat("the checkpoint of step ", step);
+  }
+  return "their initial values, since there is no checkpoint";
+}
+
+absl::Status Chief::OpenServers(ShardControlClient::Opening opening) {
+  for (const MembershipTable::Member& member : members_.Members()) {
+    if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
+      continue;
+    }
+    const bool alive = member.state == MembershipTable::State::kAlive;
+    opening.expired.emplace_back(member.task.index,
+                                 member.incarnation - (alive ? 1 : 0));
+  }
+  const absl::Status opened = servers_.Activate(opening);
+  if (absl::IsFailedPrecondition(opened)) {
+    // It has been killed, or has committed, since it was asked.
+    return absl::UnavailableError(opened.message());
+  }
+  LOCKSTEP_RETURN_IF_ERROR(opened);
+  retries_ = RetrySchedule(servers_.size());
+  commit_again_.reset();
+  granted_until_ = opening.global_step;
+  committed_attempt_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status Chief::Bury(const MembershipTable::Dead& dead) {
+  const std::string name = dead.task.ToString();
+  if (dead.task.type == TaskType::kWorker) return BuryWorker(dead);
+  members_.Buried(dead.task, dead.incarnation);
+  if (dead.task.type != TaskType::kPs) {
+    spdlog::warn("{} is gone ({})", name, dead.reason);
+  } else if (absl::StartsWith(dead.reason, "left: ")) {
+    RequestStop(absl::StrCat(name, " ", dead.reason));
+  } else {
+    spdlog::warn("{} is gone ({}); it holds its share of step {}", name,
+                 dead.reason, loop_.has_value() ? loop_->step() : 0);
+    server_away_ = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Chief::BuryWorker(const MembershipTable::Dead& dead) {
+  const std::string name = dead.task.ToString();
+  const int worker = dead.task.index;
+  if (burials_.Pauses(worker, clock_.Now())) return absl::OkStatus();
+  absl::StatusOr<ShardControlClient::Expired> expired =
+      servers_.ExpireWorker(worker, dead.incarnation, dead.reason);
+  if (!expired.ok()) {
+    burials_.Failed(worker, clock_.Now());
+    spdlog::warn("{}: {}; trying again", name, expired.status().message());
+    return absl::OkStatus();
+  }
+  burials_.Answered(worker);
+  HearOfAttempt(expired->step, expired->attempt);
+  spdlog::warn(
+      "{} is gone ({}); it held {}{}{}", name, dead.reason,
+      expired->held_announcement ? "an announcement" : "",
+      expired->held_token ? "a token" : "",
+      !expired->held_announcement && !expired->held_token ? "nothing" : "");
+  if (expired->held_announcement) {
+    ++losses_.steps_redone;
+    board_.SetLosses(losses_);
+  }
+  members_.Buried(dead.task, dead.incarnation);
+  if (dead.reason == absl::StrCat("left: ", kEndOfInput)) ++ended_inputs_;
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

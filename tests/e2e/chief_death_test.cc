@@ -1,0 +1,139 @@
+// A chief that is killed and started again, and processes that hang.
+
+#include <signal.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int64_t kSteps = 400;
+
+std::vector<std::string> Steps() {
+  return {absl::StrCat("train_steps=", kSteps)};
+}
+
+class ChiefDeathTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    undisturbed_ = TrainingJob::Make({.set = Steps()});
+    ASSERT_THAT(undisturbed_->Run(), IsOk());
+  }
+  static void TearDownTestSuite() { undisturbed_.reset(); }
+
+  static void ExpectSameEnd(TrainingJob& job) {
+    ASSERT_THAT(job.cluster().WaitAllSucceed(kPatience), IsOk());
+    ExpectSameBits(undisturbed_->checkpoints(), job.checkpoints(), kSteps);
+    EXPECT_THAT(job.StateFiles(), IsEmpty());
+  }
+
+  static std::unique_ptr<TrainingJob> undisturbed_;
+};
+std::unique_ptr<TrainingJob> ChiefDeathTest::undisturbed_;
+
+TEST_F(ChiefDeathTest, SuccessorGoesOnWithTheServersStep) {
+  auto job = TrainingJob::Make({.set = Steps()});
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  for (int kill = 0; kill < 4; ++kill) {
+    ASSERT_THAT(job->WaitForStep(20 + 80 * kill), IsOk());
+    ASSERT_THAT(job->cluster().Kill("chief", 0), IsOk());
+    ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
+    ASSERT_THAT(job->cluster().WaitForLog("chief", 0, "it goes on from there",
+                                          kPatience),
+                IsOk());
+  }
+
+  ExpectSameEnd(*job);
+  // Nobody had to join again.
+  for (int worker : {0, 1}) {
+    EXPECT_THAT(job->cluster().ReadLog("worker", worker),
+                IsOkAndHolds(Not(HasSubstr("joining again"))));
+  }
+}
+
+TEST_F(ChiefDeathTest, EverybodyAtOnce) {
+  auto job = TrainingJob::Make({.set = Steps()});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(100), IsOk());
+
+  for (const auto& [name, index] : job->Tasks()) {
+    ASSERT_THAT(job->cluster().Kill(name, index), IsOk());
+  }
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectSameEnd(*job);
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("it goes on from there")));
+}
+
+TEST_F(ChiefDeathTest, WorkerThatHostsTheChief) {
+  auto job = TrainingJob::Make({.chief = false, .set = Steps()});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  for (int kill = 0; kill < 2; ++kill) {
+    ASSERT_THAT(job->WaitForStep(20 + 80 * kill), IsOk());
+    ASSERT_THAT(job->cluster().Kill("worker", 0), IsOk());
+    ASSERT_THAT(job->cluster().Start("worker", 0), IsOk());
+  }
+
+  ExpectSameEnd(*job);
+}
+
+TEST_F(ChiefDeathTest, WorkerThatDiesWithTheChiefIsReplacedByABackup) {
+  std::vector<std::string> set = Steps();
+  set.push_back("replicas_to_aggregate=2");
+  set.push_back("lease=2s");
+  auto job = TrainingJob::Make({.workers = 3, .set = set});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(20), IsOk());
+
+  ASSERT_THAT(job->cluster().Kill("chief", 0), IsOk());
+  ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
+  ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
+
+  for (const auto& [name, index] : job->Tasks()) {
+    if (name == "worker" && index == 1) continue;
+    EXPECT_THAT(job->cluster().Wait(name, index, kPatience),
+                IsOkAndHolds(TaskExit{}))
+        << name << " " << index;
+  }
+}
+
+TEST_F(ChiefDeathTest, ProcessesThatHangAndGoOnLoseNothing) {
+  std::vector<std::string> set = Steps();
+  set.push_back("lease=1s");
+  for (const std::string name : {"ps", "chief", "worker"}) {
+    auto job = TrainingJob::Make({.set = set});
+    ASSERT_THAT(job->StartAll(), IsOk());
+    ASSERT_THAT(job->WaitForStep(20), IsOk());
+
+    ASSERT_THAT(job->cluster().Signal(name, 0, SIGSTOP), IsOk());
+    absl::SleepFor(absl::Seconds(4));  // four leases
+    ASSERT_THAT(job->cluster().Signal(name, 0, SIGCONT), IsOk());
+
+    ExpectSameEnd(*job);
+  }
+}
+
+TEST_F(ChiefDeathTest, ChiefThatComesBackAfterTheEndLearnsSo) {
+  auto job = TrainingJob::Make({.set = Steps()});
+  ASSERT_THAT(job->Run(), IsOk());
+
+  ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
+
+  EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("the job was done before")));
+}
+
+}  // namespace
+}  // namespace lockstep::testing

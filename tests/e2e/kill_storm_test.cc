@@ -1,0 +1,144 @@
+// Anything may be killed, or hang for a while, at any instant: the job ends by
+// itself, with the bits of one that nobody disturbed. LOCKSTEP_STORM_KILLS and
+// LOCKSTEP_STORM_SEED set how many kills there are and which.
+
+#include <signal.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+constexpr int64_t kStepsPerKill = 40;
+constexpr absl::Duration kPoll = absl::Milliseconds(20);
+constexpr int kRestartMe = 128;  // and above
+
+int FromEnvironment(const char* name, int otherwise) {
+  int value = 0;
+  const char* text = std::getenv(name);
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+class Storm {
+ public:
+  Storm(TrainingJob& job, uint32_t seed) : job_(job), random_(seed) {}
+
+  // Kills somebody; one time in three somebody else very soon after.
+  void Strike() {
+    Pause(300);
+    KillOne();
+    if (Random(3) > 0) return;
+    Pause(500);
+    KillOne();
+  }
+
+  int kills() const { return kills_; }
+
+  // Starts again whoever has ended and wants to be. True when all are done.
+  bool Supervise() {
+    bool all_done = true;
+    for (const auto& [name, index] : job_.Tasks()) {
+      const absl::StatusOr<ChildProcess*> process =
+          job_.cluster().Process(name, index);
+      EXPECT_THAT(process, IsOk());
+      const std::optional<TaskExit> end = (*process)->Poll();
+      if (end.has_value() && end->ok()) continue;
+      all_done = false;
+      if (!end.has_value()) continue;
+      EXPECT_TRUE(end->signal != 0 || end->code >= kRestartMe)
+          << name << " " << index << " " << end->ToString() << "\n"
+          << (*process)->LastWords();
+      EXPECT_THAT(job_.cluster().Start(name, index), IsOk());
+    }
+    return all_done;
+  }
+
+  // Waits, as a supervisor does, until `step` is committed or all are done.
+  absl::Status SuperviseUntil(int64_t step) {
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (!::testing::Test::HasFailure()) {
+      if (Supervise()) return absl::OkStatus();
+      const absl::StatusOr<JobStatus> status = job_.GetStatus();
+      if (status.ok() && status->step >= step) return absl::OkStatus();
+      if (absl::Now() > deadline) {
+        return absl::DeadlineExceededError(
+            absl::StrCat("step ", step, " was not reached; ",
+                         status.ok() ? absl::StrCat("at ", status->step)
+                                     : status.status().ToString()));
+      }
+      absl::SleepFor(kPoll);
+    }
+    return absl::AbortedError("somebody gave up");
+  }
+
+ private:
+  int Random(int below) {
+    return std::uniform_int_distribution<int>(0, below - 1)(random_);
+  }
+  void Pause(int milliseconds) {
+    absl::SleepFor(absl::Milliseconds(Random(milliseconds)));
+  }
+  // For longer than a lease, perhaps.
+  void Hang(const std::string& name, int index) {
+    if (!job_.cluster().Signal(name, index, SIGSTOP).ok()) return;
+    Pause(3000);
+    EXPECT_THAT(job_.cluster().Signal(name, index, SIGCONT), IsOk());
+    Pause(1000);
+  }
+  void KillOne() {
+    const auto tasks = job_.Tasks();
+    const auto& [name, index] = tasks[Random(static_cast<int>(tasks.size()))];
+    if (Random(6) == 0) Hang(name, index);
+    if (!job_.cluster().Kill(name, index).ok()) return;
+    ++kills_;
+    Pause(300);
+    EXPECT_THAT(job_.cluster().Start(name, index), IsOk());
+  }
+
+  TrainingJob& job_;
+  std::mt19937 random_;
+  int kills_ = 0;
+};
+
+TEST(KillStormTest, EndsByItselfWithTheSameBits) {
+  const int kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 30);
+  const int seed = FromEnvironment("LOCKSTEP_STORM_SEED", 1);
+  std::cout << kills << " kills, seed " << seed << std::endl;
+  const int64_t steps = kStepsPerKill * (kills + 2);
+  const TrainingJob::Options options = {
+      .workers = 3,
+      .set = {absl::StrCat("train_steps=", steps), "lease=2s",
+              "checkpoint.every_steps=100"}};
+  auto undisturbed = TrainingJob::Make(options);
+  ASSERT_THAT(undisturbed->Run(), IsOk());
+  auto job = TrainingJob::Make(options);
+  Storm storm(*job, static_cast<uint32_t>(seed));
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  while (storm.kills() < kills) {
+    ASSERT_THAT(storm.SuperviseUntil(kStepsPerKill * storm.kills()), IsOk());
+    storm.Strike();
+  }
+  ASSERT_THAT(storm.SuperviseUntil(steps), IsOk());
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (!storm.Supervise() && !HasFailure() && absl::Now() < deadline) {
+    absl::SleepFor(kPoll);
+  }
+
+  EXPECT_THAT(job->cluster().WaitAllSucceed(absl::Seconds(1)), IsOk());
+  ExpectSameBits(undisturbed->checkpoints(), job->checkpoints(), steps);
+  EXPECT_THAT(job->StateFiles(), ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace lockstep::testing
