@@ -259,7 +259,7 @@ TEST_F(TrainingLoopTest, PassOfAStepThatIsOverIsDroppedAtTheNextLayer) {
                   "push 7 attempt 1", "token after 7 attempt 1"));
   EXPECT_EQ(meter_.Get().stale, 1);
   EXPECT_EQ(meter_.Get().accepted, 1);
-  EXPECT_EQ(meter_.Get().passes, 1);
+  EXPECT_EQ(meter_.Get().passes, 2);
 }
 
 TEST_F(TrainingLoopTest, PassesAreDroppedInARowWithoutAnAnnouncement) {
@@ -271,7 +271,7 @@ TEST_F(TrainingLoopTest, PassesAreDroppedInARowWithoutAnAnnouncement) {
 
   EXPECT_THAT(source_.batches, ElementsAre(1, 2, 3));
   EXPECT_EQ(meter_.Get().stale, 3);
-  EXPECT_EQ(meter_.Get().passes, 0);
+  EXPECT_EQ(meter_.Get().passes, 3);
 }
 
 TEST_F(TrainingLoopTest, FailedAnnouncementEndsTheLoopWithItsError) {
