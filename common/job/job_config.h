@@ -36,13 +36,31 @@ struct DataConfig {
 
 // The update rule that servers apply, with TensorFlow's defaults.
 struct OptimizerConfig {
-  enum class Kind : int { kGradientDescent = 0, kMomentum = 1, kAdam = 2 };
+  enum class Kind : int {
+    kGradientDescent = 0,
+    kMomentum = 1,
+    kAdam = 2,
+    kAdagrad = 3,
+    kRmsProp = 4,
+    kAdadelta = 5,
+    kFtrl = 6,
+    kLazyAdam = 7,  // Adam that leaves rows without a gradient alone
+  };
   Kind kind = Kind::kGradientDescent;
-  double momentum = 0.9;      // Momentum, in [0, 1)
+  double momentum = 0.9;      // Momentum, RMSProp (default 0): in [0, 1)
   bool use_nesterov = false;  // Momentum
   double beta1 = 0.9;         // Adam, in [0, 1)
   double beta2 = 0.999;       // Adam, in [0, 1)
-  double epsilon = 1e-8;      // Adam, > 0
+  double epsilon = 1e-8;      // Adam, Adadelta, RMSProp (default 1e-10): > 0
+  double decay = 0.9;         // RMSProp, in [0, 1)
+  bool centered = false;      // RMSProp
+  double rho = 0.95;          // Adadelta, in [0, 1)
+  double initial_accumulator_value = 0.1;  // Adagrad: > 0; Ftrl: >= 0
+  double learning_rate_power = -0.5;       // Ftrl, <= 0
+  double l1 = 0;                           // Ftrl, >= 0
+  double l2 = 0;                           // Ftrl, >= 0
+  double l2_shrinkage = 0;                 // Ftrl, >= 0
+  double beta = 0;                         // Ftrl, >= 0
 };
 
 // The learning rate as a function of the global step. Warm-up multiplies

@@ -24,10 +24,10 @@ std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job,
                              job.refuse_non_finite},
         state);
   }
-  std::vector<DType> dtypes;
-  for (const PartSpec& part : state.parts()) dtypes.push_back(part.dtype);
+  std::vector<CompatiblePart> parts;
+  for (const PartSpec& part : state.parts()) parts.push_back({part.dtype});
   return std::make_unique<CompatibleShard>(job.replicas_to_aggregate,
-                                           std::move(dtypes), state);
+                                           std::move(parts), state);
 }
 
 std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {

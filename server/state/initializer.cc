@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/fingerprint.h"
+#include "common/float16.h"
 
 namespace lockstep {
 namespace {
@@ -43,13 +44,33 @@ class CounterRandom {
   const uint64_t key_;
 };
 
+template <typename T>
+T Rounded(double value) {
+  return static_cast<T>(value);
+}
+template <>
+Float16 Rounded<Float16>(double value) {
+  return ToFloat16(value);
+}
+
+// The neighbour of `value`, which is above `low`, towards `low`.
+template <typename T>
+T Below(T value, double low) {
+  return std::nextafter(value, static_cast<T>(low));
+}
+Float16 Below(Float16 value, double low) {
+  const float end = ToFloat(value);
+  if (end == 0) return Float16{low < 0 ? uint16_t{0x8001} : uint16_t{0}};
+  const int step = end > 0 ? -1 : 1;
+  return Float16{static_cast<uint16_t>(value.bits + step)};
+}
+
 // Rounding to T may reach the upper end, which is not part of the range.
 template <typename T>
 T UniformIn(double low, double high, double fraction) {
-  const T value = static_cast<T>(low + (high - low) * fraction);
-  const T end = static_cast<T>(high);
-  return value < end || low >= high ? value
-                                    : std::nextafter(end, static_cast<T>(low));
+  const T value = Rounded<T>(low + (high - low) * fraction);
+  const T end = Rounded<T>(high);
+  return value < end || low >= high ? value : Below(end, low);
 }
 
 template <typename T>
@@ -65,17 +86,17 @@ class ElementSource {
   T operator()(int64_t index) const {
     switch (init_.kind) {
       case Initializer::Kind::kConstant:
-        return static_cast<T>(init_.a);
+        return Rounded<T>(init_.a);
       case Initializer::Kind::kUniform:
         return UniformIn<T>(init_.a, init_.b, random_.Uniform(index, 0));
       case Initializer::Kind::kNormal:
-        return static_cast<T>(init_.a + init_.b * random_.Normal(index));
+        return Rounded<T>(init_.a + init_.b * random_.Normal(index));
       case Initializer::Kind::kGlorotUniform:
         return UniformIn<T>(-limit_, limit_, random_.Uniform(index, 0));
       case Initializer::Kind::kHeNormal:
-        return static_cast<T>(deviation_ * random_.Normal(index));
+        return Rounded<T>(deviation_ * random_.Normal(index));
     }
-    return 0;
+    return Rounded<T>(0);
   }
 
  private:
@@ -139,11 +160,11 @@ absl::Status FillInitialValues(const VariableSpec& spec, uint64_t seed,
       Fill<double>(spec, seed, offset, values);
       return absl::OkStatus();
     case DType::kFloat16:
-      break;
+      Fill<Float16>(spec, seed, offset, values);
+      return absl::OkStatus();
   }
-  return absl::UnimplementedError(absl::StrCat(
-      "variable ", spec.name, ": dtype ", std::string(DTypeName(spec.dtype)),
-      " has no initial values; use float32 or float64"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("variable ", spec.name, " has an unknown dtype"));
 }
 
 }  // namespace lockstep

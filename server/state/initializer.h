@@ -28,8 +28,7 @@ Fans ComputeFans(const std::vector<int64_t>& shape);
 // `values` starts at a multiple of the element size.
 //
 //   kInvalidArgument  `values` is misaligned or no whole number of elements,
-//                     or the range leaves the variable
-//   kUnimplemented    float16
+//                     or the range leaves the variable; unknown dtype
 absl::Status FillInitialValues(const VariableSpec& spec, uint64_t seed,
                                int64_t offset, absl::Span<std::byte> values);
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "common/float16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -172,13 +173,19 @@ TEST(InitializerTest, MisalignedOrTornMemoryIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST(InitializerTest, Float16IsNotThereYet) {
-  VariableSpec spec = Spec(Kind::kUniform, 0, 1);
+TEST(InitializerTest, Float16IsTheSameRoundedAndStaysBelowTheEnd) {
+  VariableSpec spec = Spec(Kind::kUniform, -1, 1, {100, 500});
   spec.dtype = DType::kFloat16;
-  std::vector<float> values(4);
+  std::vector<Float16> halves(50000);
+  ASSERT_OK(FillInitialValues(spec, 1, 0, Bytes(halves)));
+  spec.dtype = DType::kFloat64;
+  std::vector<double> doubles(50000);
+  ASSERT_OK(FillInitialValues(spec, 1, 0, Bytes(doubles)));
 
-  EXPECT_THAT(FillInitialValues(spec, 1, 0, Bytes(values)),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("float16")));
+  for (size_t i = 0; i < halves.size(); ++i) {
+    ASSERT_NEAR(ToFloat(halves[i]), doubles[i], 0x1p-11) << i;
+    ASSERT_LT(ToFloat(halves[i]), 1) << i;
+  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "server/sync/gradient_accumulator.h"
-#include "tests/conformance/golden/accumulator_replay.h"
-#include "tests/conformance/golden/replay.h"
+#include "tests/golden/accumulator_replay.h"
+#include "tests/golden/replay.h"
 
 namespace lockstep::golden {
 namespace {
@@ -20,21 +20,21 @@ struct DenseFormat {
   }
 
   static void Compare(DType dtype, const Json& recorded,
-                      const DenseGradient& actual) {
+                      const DenseGradient& actual, Report& report) {
     const Tensor expected = ReadTensor(dtype, recorded);
-    EXPECT_EQ(actual.dtype, dtype);
-    EXPECT_EQ(actual.shape, expected.shape);
-    EXPECT_EQ(Difference(dtype, expected.values, actual.values), "");
+    report.Expect("result's shape", expected.shape, actual.shape);
+    report.ExpectSame("result", dtype, expected.values, actual.values,
+                      Zeros::kDiffer);
   }
 };
 
 }  // namespace
 
-void ReplayDenseAccumulator(const Json& scenario) {
+void ReplayDenseAccumulator(const Json& scenario, Report& report) {
   const DenseSum::Options options{ReadDType(scenario), ReadShape(scenario),
                                   ReadReduction(scenario)};
-  AccumulatorReplay<GradientAccumulator, DenseFormat>(options).Run(
-      scenario.at("ops"));
+  AccumulatorReplay<GradientAccumulator, DenseFormat>(options, report)
+      .Run(scenario.at("ops"));
 }
 
 }  // namespace lockstep::golden
