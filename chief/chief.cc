@@ -196,7 +196,8 @@ absl::Status Chief::SetUp() {
       CheckGradientType(board_.variables(), job_.gradient_wire_type));
   LOCKSTEP_ASSIGN_OR_RETURN(
       Plan plan,
-      MakePlan(board_.variables(), servers_.size(), job_.max_part_bytes));
+      MakePlan(board_.variables(), servers_.size(), job_.max_part_bytes,
+               job_.placement, job_.partitioner));
   LOCKSTEP_ASSIGN_OR_RETURN(uint64_t epoch, servers_.TakeEpoch());
   board_.SetEpoch(epoch);
   LOCKSTEP_ASSIGN_OR_RETURN(map_, servers_.Create(job_, plan));

@@ -63,6 +63,46 @@ struct OptimizerConfig {
   double beta = 0;                         // Ftrl, >= 0
 };
 
+// What the momentum and epsilon of a kind are where nobody says.
+double DefaultMomentum(OptimizerConfig::Kind kind);
+double DefaultEpsilon(OptimizerConfig::Kind kind);
+
+// Limits gradients on each worker, before they are sent.
+struct ClippingConfig {
+  enum class Kind : int {
+    kNone = 0,
+    kGlobalNorm = 1,
+    kNorm = 2,
+    kValue = 3,
+  };
+  Kind kind = Kind::kNone;
+  double limit = 0;  // > 0 unless kNone
+};
+
+// Which server holds a part.
+struct PlacementConfig {
+  enum class Strategy : int { kGreedy = 0, kRoundRobin = 1, kNameHash = 2 };
+  Strategy strategy = Strategy::kGreedy;
+  uint64_t seed = 0;  // kNameHash
+};
+
+// How variables are cut into parts, along their first axis but for
+// kMaxPartBytes, which cuts anywhere.
+struct PartitionerConfig {
+  enum class Kind : int {
+    kMaxPartBytes = 0,
+    kFixedSize = 1,
+    kAxisSize = 2,
+    kMinMax = 3,
+  };
+  Kind kind = Kind::kMaxPartBytes;
+  int64_t num_shards = 0;             // kFixedSize, > 0
+  int64_t max_shard_bytes = 0;        // kAxisSize, > 0
+  int64_t max_shards = 0;             // kAxisSize; 0: no limit
+  int64_t max_partitions = 0;         // kMinMax, > 0
+  int64_t min_slice_bytes = 1 << 18;  // kMinMax, > 0
+};
+
 // The learning rate as a function of the global step. Warm-up multiplies
 // whatever the schedule gives by step / warmup_steps while step < warmup_steps.
 struct LearningRateConfig {
@@ -114,6 +154,9 @@ struct JobConfig {
   DataConfig data;
   OptimizerConfig optimizer;
   LearningRateConfig learning_rate;
+  ClippingConfig clipping;
+  PlacementConfig placement;
+  PartitionerConfig partitioner;
   CheckpointConfig checkpoint;
 
   absl::Duration heartbeat_interval = absl::Milliseconds(500);

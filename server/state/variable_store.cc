@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -184,10 +185,14 @@ absl::Status VariableStore::Initialize(uint64_t seed) {
   LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("initialise"));
   const int buffer = static_cast<int>(record().current_buffer);
   const std::vector<SlotSpec> slots = Slots(optimizer_);
+  std::optional<InitialValues> values;  // of the variable of the part before
   for (size_t i = 0; i < num_parts(); ++i) {
-    const VariableSpec& variable = variables_[part(i).variable];
-    LOCKSTEP_RETURN_IF_ERROR(FillInitialValues(variable, seed, part(i).offset,
-                                               Tensor(i, 0, buffer)));
+    if (i == 0 || part(i).variable != part(i - 1).variable) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          values, InitialValues::Make(variables_[part(i).variable], seed));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(
+        values->Fill(part(i).offset, Tensor(i, 0, buffer)));
     for (size_t tensor = 1; tensor < num_tensors(); ++tensor) {
       FillElements(part(i).dtype, slots[tensor - 1].initial_value,
                    Tensor(i, tensor, buffer));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -116,6 +117,9 @@ class OptimizerReplay {
     if (!any) {
       return absl::InvalidArgumentError("no variable has a gradient");
     }
+    if (state.global_step == std::numeric_limits<int64_t>::max()) {
+      throw BadTrace("there is no step after this global_step");
+    }
     ++state.global_step;
     state.powers = NextAdamPowers(settings_.config, state.powers);
     return status;
@@ -136,10 +140,10 @@ class OptimizerReplay {
     const Json& gradients = step.at("gradients");
     for (size_t v = 0; v < before.variables.size(); ++v) {
       const Distance distance = DistanceOf(gradients[v], before.variables[v]);
-      CompareTensor(absl::StrCat("variable ", v),
-                    recorded.at("variables").at(v),
-                    before.variables[v].value.values,
-                    after.variables[v].value.values, distance.variable, {});
+      CompareTensor(
+          absl::StrCat("variable ", v), recorded.at("variables").at(v),
+          before.variables[v].value.values, after.variables[v].value.values,
+          distance.variable, NewTerms(before.variables[v], after.variables[v]));
       if (!before.has_slots[v]) continue;
       CompareSlots(v, recorded.at("slots").at(v), after.variables[v], distance,
                    before.variables[v]);
@@ -174,6 +178,22 @@ class OptimizerReplay {
                     before && key == "linear" ? CancellingTerms(*before, after)
                                               : std::vector<double>{});
     }
+  }
+
+  // What RMSProp adds to its momentum, where the reciprocal square root comes
+  // in: of a large term that the momentum cancels, what is left and what the
+  // variable moves by are small.
+  std::vector<double> NewTerms(const VariableState& before,
+                               const VariableState& after) const {
+    if (settings_.config.kind != OptimizerConfig::Kind::kRmsProp) return {};
+    const DType dtype = settings_.dtype;
+    const std::vector<double> q = ToDoubles(dtype, before.slots.back());
+    const std::vector<double> new_q = ToDoubles(dtype, after.slots.back());
+    std::vector<double> terms;
+    for (size_t i = 0; i < q.size(); ++i) {
+      terms.push_back(std::fabs(new_q[i] - q[i] * settings_.config.momentum));
+    }
+    return terms;
   }
 
   // The larger of (P(n)/rate) w and (P(n')/rate) w of Ftrl's linear slot.

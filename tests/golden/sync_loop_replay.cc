@@ -51,6 +51,7 @@ class SyncLoopReplay {
   SyncLoopReplay(const Json& scenario, const JobConfig& job, Report& report)
       : scenario_(scenario), report_(report) {
     ReadVariables();
+    if (parts_.empty()) throw BadTrace("no variable has a gradient");
     shard_ = std::make_unique<CompatibleShard>(job.replicas_to_aggregate,
                                                parts_, *updater_);
     const int tokens = job.initial_tokens == -1 ? job.replicas_to_aggregate

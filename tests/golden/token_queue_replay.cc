@@ -64,6 +64,7 @@ void RunOne(TokenQueue& queue, const std::string& kind, const Json& op,
     CompareCompleted(op.at("completed"), queue.Cancel(ReadInt(op.at("id"))),
                      report);
   } else if (kind == "size") {
+    report.Expect("status", op.at("status"), "OK");
     CompareCompleted(op.at("completed"), {}, report);
   } else {
     throw BadTrace(absl::StrCat("unknown operation \"", kind, "\""));

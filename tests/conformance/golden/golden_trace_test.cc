@@ -109,6 +109,7 @@ void Damage(const Json& scenario, Json& place) {
       place[key] = value;
     }
   }
+  if (!place.is_structured()) return;
   size_t visited = 0;
   for (Json& child : place) {
     if (place.is_array() && ++visited > 2) break;
@@ -143,7 +144,9 @@ TEST_P(DamagedTraceTest, EveryScenarioIsCompared) {
                                  GetParam() + ".jsonl");
   ASSERT_OK(scenarios);
   for (const Scenario& scenario : *scenarios) {
-    Json changed = Json::parse(std::string("null"));
+    // What a failed step leaves behind is not compared.
+    const Json steps = scenario.json.value("steps", Json::array());
+    if (!steps.empty() && steps.back().at("status") != "OK") continue;
     std::string text = scenario.json.dump();
     const size_t status = text.rfind(R"("status":"OK")");
     const size_t count = text.rfind(R"("global_step":)");
@@ -154,8 +157,7 @@ TEST_P(DamagedTraceTest, EveryScenarioIsCompared) {
     } else {
       continue;
     }
-    changed = Json::parse(text);
-    const auto outcome = ReplayScenario(changed);
+    const auto outcome = ReplayScenario(Json::parse(text));
     if (!outcome.ok() || !outcome->skipped.empty()) continue;
     EXPECT_FALSE(outcome->differences.empty()) << scenario.line;
   }
