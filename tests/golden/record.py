@@ -29,7 +29,8 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 v1 = tf.compat.v1
-SETTLE_SECONDS = 0.03  # until everything that an operation releases is back
+SETTLE_SECONDS = 0.03  # between two looks at who still waits
+SETTLE_LOOKS = 3  # with the same result, then everything is at rest
 DTYPES = ["float32", "float32", "float64", "float16"]
 
 STATUS = {
@@ -120,14 +121,27 @@ class Waiter(threading.Thread):
 class Waiting:
     """The requests of a scenario that can wait, by id."""
 
-    def __init__(self, key, write):
+    def __init__(self, key, write, probe):
         self.key = key
         self.write = write
+        self.probe = probe
         self.waiters = {}
+
+    def settle(self):
+        """Waits until everything that an operation releases has come back.
+
+        Each look takes as long as a call in a thread of its own, so that a
+        loaded machine is given more time.
+        """
+        looks = []
+        while len(looks) < SETTLE_LOOKS or len(set(looks[-SETTLE_LOOKS:])) > 1:
+            Waiter(self.probe).join()
+            time.sleep(SETTLE_SECONDS)
+            looks.append(sum(w.is_alive() for w in self.waiters.values()))
 
     def begin(self, call):
         self.waiters[len(self.waiters) + 1] = Waiter(call)
-        time.sleep(SETTLE_SECONDS)
+        self.settle()
         return len(self.waiters)
 
     def answer(self, identity):
@@ -138,7 +152,7 @@ class Waiting:
         return waiter.outcome(self.key, self.write)
 
     def completed(self):
-        time.sleep(SETTLE_SECONDS)
+        self.settle()
         done = []
         for identity, waiter in sorted(self.waiters.items()):
             if waiter.is_alive() or waiter.reported:
@@ -187,10 +201,10 @@ def record_accumulator(rng, kind, dtype):
                 "values": tensor(value[1]),
                 "dense_shape": [int(d) for d in value[2]]}
 
-    waiting = Waiting("result", write)
     ops = []
     at = 0
     with session(graph) as run:
+        waiting = Waiting("result", write, lambda: run.run(count))
         for _ in range(rng.randint(6, 14)):
             op = {"op": rng.choice(["apply"] * 6 + ["take"] * 3 +
                                    ["set_global_step"])}
@@ -254,9 +268,9 @@ def record_token_queue(rng, kind, dtype):
         close = {flag: queue.close(cancel_pending_enqueues=flag)
                  for flag in (False, True)}
         size = queue.size()
-    waiting = Waiting("value", int)
     ops = []
     with session(graph) as run:
+        waiting = Waiting("value", int, lambda: run.run(size))
         for _ in range(rng.randint(6, 16)):
             op = {"op": rng.choice(["enqueue"] * 3 + ["enqueue_many"] +
                                    ["dequeue"] * 5 + ["size", "close"])}
