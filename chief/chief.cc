@@ -64,12 +64,9 @@ absl::Status FillReplicas(JobConfig& job, int num_workers) {
         "total_num_replicas is ", job.total_num_replicas, "; the cluster has ",
         num_workers, " workers; make them equal, or leave the field out"));
   }
-  // Fewer than none is none, but for -1, TensorFlow's default.
   if (job.initial_tokens == -1) job.initial_tokens = job.replicas_to_aggregate;
   if (job.stall_timeout == absl::ZeroDuration()) job.stall_timeout = job.lease;
-  const absl::Status status = ValidateJobConfig(job);
-  job.initial_tokens = std::max(0, job.initial_tokens);
-  return status;
+  return ValidateJobConfig(job);
 }
 
 }  // namespace

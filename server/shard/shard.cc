@@ -36,7 +36,7 @@ std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
         job.replicas_to_aggregate, job.total_num_replicas});
   }
   return std::make_unique<TokenGate>(TokenGate::Options{
-      job.initial_tokens,
+      std::max(0, job.initial_tokens),  // fewer than none is none
       std::max(job.replicas_to_aggregate, job.total_num_replicas)});
 }
 
