@@ -46,7 +46,7 @@ absl::Status FillReplicas(JobConfig& job, int num_workers) {
         "total_num_replicas is ", job.total_num_replicas, "; the cluster has ",
         num_workers, " workers; make them equal, or leave the field out"));
   }
-  if (job.initial_tokens < 0) job.initial_tokens = job.replicas_to_aggregate;
+  if (job.initial_tokens == -1) job.initial_tokens = job.replicas_to_aggregate;
   if (job.stall_timeout == absl::ZeroDuration()) job.stall_timeout = job.lease;
   return ValidateJobConfig(job);
 }

@@ -73,7 +73,8 @@ absl::Status Chief::SetUp() {
       CheckGradientType(board_.variables(), job_.gradient_wire_type));
   LOCKSTEP_ASSIGN_OR_RETURN(
       map_.plan,
-      MakePlan(board_.variables(), servers_.size(), job_.max_part_bytes));
+      MakePlan(board_.variables(), servers_.size(), job_.max_part_bytes,
+               job_.placement, job_.partitioner));
   LOCKSTEP_RETURN_IF_ERROR(BringTogether(clock_.Now()));
   spdlog::info("{} variables in {} parts on {} servers, epoch {}",
                map_.plan.variables.size(), map_.plan.parts.size(),

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "chief/partitioner.h"
+#include "chief/placement_strategy.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -14,6 +16,7 @@ namespace {
 constexpr int64_t kMaxElements = int64_t{1} << 56;
 // A plan is held and sent whole by everybody.
 constexpr int64_t kMaxParts = int64_t{1} << 22;
+constexpr int64_t kMaxPartBytes = int64_t{1} << 30;
 
 // Takes the elements of the variable off `room`.
 absl::Status CheckVariable(const VariableSpec& variable,
@@ -44,8 +47,8 @@ absl::Status CheckVariable(const VariableSpec& variable,
   return absl::OkStatus();
 }
 
-absl::Status CheckParts(int64_t parts, const VariableSpec& variable,
-                        int64_t max_part_bytes) {
+absl::Status CheckNumParts(int64_t parts, const VariableSpec& variable,
+                           int64_t max_part_bytes) {
   if (parts <= kMaxParts) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "max_part_bytes is ", max_part_bytes, ", which cuts the model into ",
@@ -53,10 +56,106 @@ absl::Status CheckParts(int64_t parts, const VariableSpec& variable,
       "there are at most ", kMaxParts));
 }
 
+// Elements of the parts of a variable, in order.
+using PartSizes = std::vector<int64_t>;
+
+absl::StatusOr<PartSizes> CutByBytes(const VariableSpec& variable,
+                                     int64_t max_part_bytes,
+                                     int64_t parts_before) {
+  const auto size = static_cast<int64_t>(ElementSize(variable.dtype));
+  const int64_t limit = max_part_bytes / size;
+  if (limit < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "max_part_bytes is ", max_part_bytes, "; it must be at least the ",
+        size, " bytes of an element of \"", variable.name, "\""));
+  }
+  const int64_t elements = NumElements(variable.shape);
+  LOCKSTEP_RETURN_IF_ERROR(CheckNumParts(
+      parts_before + (elements - 1) / limit + 1, variable, max_part_bytes));
+  PartSizes sizes;
+  for (int64_t offset = 0; offset < elements; offset += limit) {
+    sizes.push_back(std::min(limit, elements - offset));
+  }
+  return sizes;
+}
+
+absl::StatusOr<Partition> PartitionOf(const VariableSpec& variable,
+                                      const PartitionerConfig& config) {
+  const PartitionInput input{variable.shape,
+                             static_cast<int64_t>(ElementSize(variable.dtype))};
+  switch (config.kind) {
+    case PartitionerConfig::Kind::kFixedSize:
+      return FixedSizePartition(input, config.num_shards);
+    case PartitionerConfig::Kind::kAxisSize:
+      return AxisSizePartition(input, config.max_shard_bytes,
+                               config.max_shards);
+    case PartitionerConfig::Kind::kMinMax:
+      return MinMaxPartition(input, config.max_partitions,
+                             config.min_slice_bytes);
+    case PartitionerConfig::Kind::kMaxPartBytes:
+      break;
+  }
+  return absl::InvalidArgumentError("partitioner.kind has no rule for rows");
+}
+
+absl::StatusOr<PartSizes> CutByRows(const VariableSpec& variable,
+                                    const PartitionerConfig& config,
+                                    int64_t parts_before) {
+  const int64_t elements = NumElements(variable.shape);
+  if (variable.shape.empty()) return PartSizes{elements};
+  LOCKSTEP_ASSIGN_OR_RETURN(Partition partition, PartitionOf(variable, config));
+  if (partition[0] > kMaxParts - parts_before) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "partitioner: variable \"", variable.name, "\" is cut into ",
+        partition[0], " parts; a model may have at most ", kMaxParts));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<SlicePart> parts,
+                            CutVariable(variable.shape, partition));
+  const int64_t width = elements / variable.shape[0];
+  PartSizes sizes;
+  for (const SlicePart& part : parts) sizes.push_back(part.length[0] * width);
+  const auto bytes =
+      sizes[0] * static_cast<int64_t>(ElementSize(variable.dtype));
+  if (bytes <= kMaxPartBytes) return sizes;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "partitioner: a part of variable \"", variable.name, "\" has ", bytes,
+      " bytes; cut it into more parts, of at most ", kMaxPartBytes));
+}
+
+// Chooses servers as the job says.
+class ServerChooser {
+ public:
+  ServerChooser(const PlacementConfig& config, int num_servers)
+      : config_(config),
+        num_servers_(num_servers),
+        greedy_(num_servers),
+        round_robin_(num_servers) {}
+
+  absl::StatusOr<int> Next(const std::string& name, int64_t bytes) {
+    switch (config_.strategy) {
+      case PlacementConfig::Strategy::kRoundRobin:
+        return round_robin_.Next();
+      case PlacementConfig::Strategy::kNameHash:
+        return ServerByName(name, config_.seed, num_servers_);
+      case PlacementConfig::Strategy::kGreedy:
+        break;
+    }
+    return greedy_.Next(bytes);
+  }
+
+ private:
+  const PlacementConfig config_;
+  const int num_servers_;
+  GreedyByLoad greedy_;
+  RoundRobin round_robin_;
+};
+
 }  // namespace
 
 absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
-                              int num_servers, int64_t max_part_bytes) {
+                              int num_servers, int64_t max_part_bytes,
+                              const PlacementConfig& placement,
+                              const PartitionerConfig& partitioner) {
   if (variables.empty()) {
     return absl::InvalidArgumentError("the model has no variables");
   }
@@ -66,28 +165,29 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
   std::set<std::string> names;
   int64_t room = kMaxElements;
   Plan plan{variables, {}};
-  std::vector<int64_t> load(num_servers, 0);
+  ServerChooser chooser(placement, num_servers);
   std::vector<int> next_index(num_servers, 0);
   for (size_t v = 0; v < variables.size(); ++v) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckVariable(variables[v], names, room));
-    const auto size = static_cast<int64_t>(ElementSize(variables[v].dtype));
-    const int64_t limit = max_part_bytes / size;
-    if (limit < 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "max_part_bytes is ", max_part_bytes, "; it must be at least the ",
-          size, " bytes of an element of \"", variables[v].name, "\""));
-    }
-    const int64_t elements = NumElements(variables[v].shape);
-    const int64_t parts =
-        static_cast<int64_t>(plan.parts.size()) + (elements - 1) / limit + 1;
-    LOCKSTEP_RETURN_IF_ERROR(CheckParts(parts, variables[v], max_part_bytes));
-    for (int64_t offset = 0; offset < elements; offset += limit) {
-      const int64_t count = std::min(limit, elements - offset);
-      const int server = static_cast<int>(
-          std::min_element(load.begin(), load.end()) - load.begin());
-      load[server] += count * size;
-      plan.parts.push_back(
-          {static_cast<int>(v), offset, count, server, next_index[server]++});
+    const VariableSpec& variable = variables[v];
+    LOCKSTEP_RETURN_IF_ERROR(CheckVariable(variable, names, room));
+    const auto before = static_cast<int64_t>(plan.parts.size());
+    const bool by_bytes =
+        partitioner.kind == PartitionerConfig::Kind::kMaxPartBytes;
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        PartSizes sizes, by_bytes ? CutByBytes(variable, max_part_bytes, before)
+                                  : CutByRows(variable, partitioner, before));
+    int64_t offset = 0;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const int64_t bytes =
+          sizes[i] * static_cast<int64_t>(ElementSize(variable.dtype));
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          int server,
+          chooser.Next(
+              sizes.size() == 1 ? variable.name : PartName(variable.name, i),
+              bytes));
+      plan.parts.push_back({static_cast<int>(v), offset, sizes[i], server,
+                            next_index[server]++});
+      offset += sizes[i];
     }
   }
   return plan;

@@ -7,20 +7,28 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/dtype.h"
+#include "common/job/job_config.h"
 #include "common/plan.h"
 
 namespace lockstep {
 
-// Cuts variables into parts of at most `max_part_bytes` and spreads them over
-// `num_servers`, each part to the server that has the fewest bytes so far, the
-// lowest index among equals (TensorFlow's greedy strategy by bytes, per part).
+// Cuts variables into parts and spreads these over `num_servers`.
+//
+// Unless the partitioner says something else, parts have at most
+// `max_part_bytes`. The other partitioners are TensorFlow's, along the first
+// axis; a scalar is one part. Each part is placed by itself: to the server that
+// has the fewest bytes so far, the lowest index among equals (TensorFlow's
+// greedy strategy by bytes), or as `placement` says. What goes by name goes by
+// "w/part_0" where a variable has several parts.
 //
 //   kInvalidArgument  no server, no variable, two of one name, an empty name,
 //                     an unknown dtype, a dimension below 1, more than 2^56
-//                     elements or 2^22 parts in all, or a part limit smaller
-//                     than an element
+//                     elements or 2^22 parts in all, a part limit smaller
+//                     than an element, or a part of more than 2^30 bytes
 absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
-                              int num_servers, int64_t max_part_bytes);
+                              int num_servers, int64_t max_part_bytes,
+                              const PlacementConfig& placement = {},
+                              const PartitionerConfig& partitioner = {});
 
 // Whether gradients of all variables can be written as the job says.
 //

@@ -2,14 +2,15 @@
 #define LOCKSTEP_COMMON_FLOAT16_H_
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 // Float16 is an IEEE half in memory: 1 sign, 5 exponent and 10 fraction bits.
 // Arithmetic on it is float32 arithmetic whose result is rounded once more,
 // which for one + - * or / gives the correctly rounded half.
 //
-// Both conversions do no floating-point arithmetic, so that they mean the same
-// where subnormal numbers are flushed to zero.
+// Conversions from and to float do no floating-point arithmetic, so that they
+// mean the same where subnormal numbers are flushed to zero.
 namespace lockstep {
 
 struct Float16 {
@@ -62,6 +63,42 @@ inline Float16 ToFloat16(float value) {
   }
   return Float16{static_cast<uint16_t>(sign | half)};
 }
+
+// Rounds once: the float32 between is rounded to odd, so that nothing of
+// `value` is lost on the way.
+inline Float16 ToFloat16(double value) {
+  const auto nearest = static_cast<float>(value);
+  if (static_cast<double>(nearest) == value || !std::isfinite(nearest)) {
+    return ToFloat16(nearest);
+  }
+  auto bits = std::bit_cast<uint32_t>(nearest);
+  const bool too_small =
+      std::fabs(static_cast<double>(nearest)) < std::fabs(value);
+  if ((bits & 1u) == 0) bits += too_small ? 1u : ~0u;
+  return ToFloat16(std::bit_cast<float>(bits));
+}
+
+inline Float16 operator-(Float16 a) {
+  return Float16{static_cast<uint16_t>(a.bits ^ 0x8000u)};
+}
+inline Float16 operator+(Float16 a, Float16 b) {
+  return ToFloat16(ToFloat(a) + ToFloat(b));
+}
+inline Float16 operator-(Float16 a, Float16 b) {
+  return ToFloat16(ToFloat(a) - ToFloat(b));
+}
+inline Float16 operator*(Float16 a, Float16 b) {
+  return ToFloat16(ToFloat(a) * ToFloat(b));
+}
+inline Float16 operator/(Float16 a, Float16 b) {
+  return ToFloat16(ToFloat(a) / ToFloat(b));
+}
+// By value: 0 is -0, and a NaN is equal to nothing.
+inline bool operator==(Float16 a, Float16 b) {
+  return ToFloat(a) == ToFloat(b);
+}
+inline bool operator<(Float16 a, Float16 b) { return ToFloat(a) < ToFloat(b); }
+inline bool operator>(Float16 a, Float16 b) { return ToFloat(a) > ToFloat(b); }
 
 }  // namespace lockstep
 

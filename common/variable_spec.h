@@ -14,11 +14,16 @@ namespace lockstep {
 // depend on how the variable is cut or placed.
 struct Initializer {
   enum class Kind : int {
-    kConstant = 0,       // every element is `a`
-    kUniform = 1,        // uniform in [a, b)
-    kNormal = 2,         // mean `a`, standard deviation `b`
-    kGlorotUniform = 3,  // uniform within sqrt(6 / (fan_in + fan_out))
-    kHeNormal = 4,       // normal, standard deviation sqrt(2 / fan_in)
+    kConstant = 0,         // every element is `a`
+    kUniform = 1,          // uniform in [a, b)
+    kNormal = 2,           // mean `a`, standard deviation `b`
+    kGlorotUniform = 3,    // uniform within sqrt(6 / (fan_in + fan_out))
+    kHeNormal = 4,         // normal, standard deviation sqrt(2 / fan_in)
+    kTruncatedNormal = 5,  // as kNormal, but within 2 deviations of the mean
+    kGlorotNormal = 6,     // within 2 deviations, which are in the end
+                           // sqrt(2 / (fan_in + fan_out))
+    kHeUniform = 7,        // uniform within sqrt(6 / fan_in)
+    kOrthogonal = 8,       // an orthogonal matrix times `a`, of rank 2 or more
   };
   Kind kind = Kind::kConstant;
   double a = 0;

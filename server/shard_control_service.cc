@@ -27,7 +27,7 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
 // What the job file may leave to the cluster, the chief has filled in.
 absl::Status CheckFilledIn(const JobConfig& job) {
   if (job.replicas_to_aggregate > 0 && job.total_num_replicas > 0 &&
-      (job.mode == SyncMode::kStrict || job.initial_tokens >= 0)) {
+      (job.mode == SyncMode::kStrict || job.initial_tokens != -1)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(

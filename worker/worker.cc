@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/log.h"
 #include "common/status_macros.h"
+#include "worker/clipped_gradient_source.h"
 #include "worker/compute/registry.h"
 #include "worker/data/batch_loader.h"
 #include "worker/data/batch_schedule.h"
@@ -128,12 +129,19 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   ModelGradientSource source(*model, input, *backend_,
                              MakeBatchSource(std::move(schedule), *data_),
                              memory);
+  std::vector<absl::Span<std::byte>> gradients;
+  for (size_t v = 0; v < plan.variables.size(); ++v) {
+    gradients.push_back(memory.gradient(v));
+  }
+  // A model's variables are of one type.
+  ClippedGradientSource clipped(job.clipping, plan.variables.at(0).dtype,
+                                std::move(gradients), source);
   chief_.set_on_end([&client] { client.Cancel(); });
   SetClient(&client);
   const absl::Status status =
       TrainingLoop({job.mode, job.replicas_to_aggregate, job.total_num_replicas,
                     task_.index, step},
-                   client, source, meter_)
+                   client, clipped, meter_)
           .Run();
   SetClient(nullptr);
   chief_.set_on_end(nullptr);

@@ -141,16 +141,93 @@ absl::Status CheckData(const DataConfig& data) {
   return CheckInt("data.epochs", data.epochs, 0);
 }
 
+absl::Status CheckAtLeastZero(absl::string_view field, double value) {
+  return CheckReal(field, value, value >= 0, "a finite number of 0 or more");
+}
+
+absl::Status CheckAccumulator(const OptimizerConfig& optimizer) {
+  constexpr absl::string_view kField = "optimizer.initial_accumulator_value";
+  const double value = optimizer.initial_accumulator_value;
+  return optimizer.kind == OptimizerConfig::Kind::kAdagrad
+             ? CheckPositive(kField, value)
+             : CheckAtLeastZero(kField, value);
+}
+
+absl::Status CheckFtrl(const OptimizerConfig& optimizer) {
+  const double power = optimizer.learning_rate_power;
+  LOCKSTEP_RETURN_IF_ERROR(CheckReal("optimizer.learning_rate_power", power,
+                                     power <= 0,
+                                     "a finite number of 0 or less"));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAtLeastZero("optimizer.l1", optimizer.l1));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAtLeastZero("optimizer.l2", optimizer.l2));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckAtLeastZero("optimizer.l2_shrinkage", optimizer.l2_shrinkage));
+  return CheckAtLeastZero("optimizer.beta", optimizer.beta);
+}
+
 absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
   const int kind = static_cast<int>(optimizer.kind);
-  if (kind < 0 || kind > static_cast<int>(OptimizerConfig::Kind::kAdam)) {
-    return Wrong("optimizer.kind", kind, "GRADIENT_DESCENT, MOMENTUM or ADAM");
+  if (kind < 0 || kind > static_cast<int>(OptimizerConfig::Kind::kLazyAdam)) {
+    return Wrong("optimizer.kind", kind,
+                 "GRADIENT_DESCENT, MOMENTUM, ADAM, ADAGRAD, RMSPROP, "
+                 "ADADELTA, FTRL or LAZY_ADAM");
   }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckBelowOne("optimizer.momentum", optimizer.momentum));
   LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.beta1", optimizer.beta1));
   LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.beta2", optimizer.beta2));
-  return CheckPositive("optimizer.epsilon", optimizer.epsilon);
+  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.decay", optimizer.decay));
+  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.rho", optimizer.rho));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckPositive("optimizer.epsilon", optimizer.epsilon));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAccumulator(optimizer));
+  return CheckFtrl(optimizer);
+}
+
+absl::Status CheckClipping(const ClippingConfig& clipping) {
+  const int kind = static_cast<int>(clipping.kind);
+  if (kind < 0 || kind > static_cast<int>(ClippingConfig::Kind::kValue)) {
+    return Wrong("clipping.kind", kind, "GLOBAL_NORM, NORM or VALUE");
+  }
+  if (clipping.kind == ClippingConfig::Kind::kNone) {
+    return clipping.limit == 0
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError(
+                     "clipping.limit is set, but clipping.kind is not; set "
+                     "both or neither");
+  }
+  return CheckPositive("clipping.limit", clipping.limit);
+}
+
+absl::Status CheckPlacement(const PlacementConfig& placement) {
+  const int strategy = static_cast<int>(placement.strategy);
+  if (strategy >= 0 &&
+      strategy <= static_cast<int>(PlacementConfig::Strategy::kNameHash)) {
+    return absl::OkStatus();
+  }
+  return Wrong("placement.strategy", strategy,
+               "GREEDY, ROUND_ROBIN or NAME_HASH");
+}
+
+absl::Status CheckPartitioner(const PartitionerConfig& partitioner) {
+  using Kind = PartitionerConfig::Kind;
+  switch (partitioner.kind) {
+    case Kind::kMaxPartBytes:
+      return absl::OkStatus();
+    case Kind::kFixedSize:
+      return CheckInt("partitioner.num_shards", partitioner.num_shards, 1);
+    case Kind::kAxisSize:
+      LOCKSTEP_RETURN_IF_ERROR(CheckInt("partitioner.max_shard_bytes",
+                                        partitioner.max_shard_bytes, 1));
+      return CheckInt("partitioner.max_shards", partitioner.max_shards, 0);
+    case Kind::kMinMax:
+      LOCKSTEP_RETURN_IF_ERROR(CheckInt("partitioner.max_partitions",
+                                        partitioner.max_partitions, 1));
+      return CheckInt("partitioner.min_slice_bytes",
+                      partitioner.min_slice_bytes, 1);
+  }
+  return Wrong("partitioner.kind", static_cast<int>(partitioner.kind),
+               "MAX_PART_BYTES, FIXED_SIZE, AXIS_SIZE or MIN_MAX");
 }
 
 absl::Status CheckPiecewise(const LearningRateConfig& rate) {
@@ -304,6 +381,14 @@ absl::Status CheckTimes(const JobConfig& job) {
 
 }  // namespace
 
+double DefaultMomentum(OptimizerConfig::Kind kind) {
+  return kind == OptimizerConfig::Kind::kRmsProp ? 0 : 0.9;
+}
+
+double DefaultEpsilon(OptimizerConfig::Kind kind) {
+  return kind == OptimizerConfig::Kind::kRmsProp ? 1e-10 : 1e-8;
+}
+
 absl::Status ValidateJobConfig(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckName(job.name));
   // In messages 0 stands for the default.
@@ -314,6 +399,9 @@ absl::Status ValidateJobConfig(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckData(job.data));
   LOCKSTEP_RETURN_IF_ERROR(CheckOptimizer(job.optimizer));
   LOCKSTEP_RETURN_IF_ERROR(CheckLearningRate(job.learning_rate));
+  LOCKSTEP_RETURN_IF_ERROR(CheckClipping(job.clipping));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPlacement(job.placement));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPartitioner(job.partitioner));
   LOCKSTEP_RETURN_IF_ERROR(CheckCheckpoint(job.checkpoint));
   return CheckTimes(job);
 }

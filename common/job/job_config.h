@@ -36,13 +36,71 @@ struct DataConfig {
 
 // The update rule that servers apply, with TensorFlow's defaults.
 struct OptimizerConfig {
-  enum class Kind : int { kGradientDescent = 0, kMomentum = 1, kAdam = 2 };
+  enum class Kind : int {
+    kGradientDescent = 0,
+    kMomentum = 1,
+    kAdam = 2,
+    kAdagrad = 3,
+    kRmsProp = 4,
+    kAdadelta = 5,
+    kFtrl = 6,
+    kLazyAdam = 7,  // Adam that leaves rows without a gradient alone
+  };
   Kind kind = Kind::kGradientDescent;
-  double momentum = 0.9;      // Momentum, in [0, 1)
+  double momentum = 0.9;      // Momentum, RMSProp (default 0): in [0, 1)
   bool use_nesterov = false;  // Momentum
   double beta1 = 0.9;         // Adam, in [0, 1)
   double beta2 = 0.999;       // Adam, in [0, 1)
-  double epsilon = 1e-8;      // Adam, > 0
+  double epsilon = 1e-8;      // Adam, Adadelta, RMSProp (default 1e-10): > 0
+  double decay = 0.9;         // RMSProp, in [0, 1)
+  bool centered = false;      // RMSProp
+  double rho = 0.95;          // Adadelta, in [0, 1)
+  double initial_accumulator_value = 0.1;  // Adagrad: > 0; Ftrl: >= 0
+  double learning_rate_power = -0.5;       // Ftrl, <= 0
+  double l1 = 0;                           // Ftrl, >= 0
+  double l2 = 0;                           // Ftrl, >= 0
+  double l2_shrinkage = 0;                 // Ftrl, >= 0
+  double beta = 0;                         // Ftrl, >= 0
+};
+
+// What the momentum and epsilon of a kind are where nobody says.
+double DefaultMomentum(OptimizerConfig::Kind kind);
+double DefaultEpsilon(OptimizerConfig::Kind kind);
+
+// Limits gradients on each worker, before they are sent.
+struct ClippingConfig {
+  enum class Kind : int {
+    kNone = 0,
+    kGlobalNorm = 1,
+    kNorm = 2,
+    kValue = 3,
+  };
+  Kind kind = Kind::kNone;
+  double limit = 0;  // > 0 unless kNone
+};
+
+// Which server holds a part.
+struct PlacementConfig {
+  enum class Strategy : int { kGreedy = 0, kRoundRobin = 1, kNameHash = 2 };
+  Strategy strategy = Strategy::kGreedy;
+  uint64_t seed = 0;  // kNameHash
+};
+
+// How variables are cut into parts, along their first axis but for
+// kMaxPartBytes, which cuts anywhere.
+struct PartitionerConfig {
+  enum class Kind : int {
+    kMaxPartBytes = 0,
+    kFixedSize = 1,
+    kAxisSize = 2,
+    kMinMax = 3,
+  };
+  Kind kind = Kind::kMaxPartBytes;
+  int64_t num_shards = 0;             // kFixedSize, > 0
+  int64_t max_shard_bytes = 0;        // kAxisSize, > 0
+  int64_t max_shards = 0;             // kAxisSize; 0: no limit
+  int64_t max_partitions = 0;         // kMinMax, > 0
+  int64_t min_slice_bytes = 1 << 18;  // kMinMax, > 0
 };
 
 // The learning rate as a function of the global step. Warm-up multiplies
@@ -96,6 +154,9 @@ struct JobConfig {
   DataConfig data;
   OptimizerConfig optimizer;
   LearningRateConfig learning_rate;
+  ClippingConfig clipping;
+  PlacementConfig placement;
+  PartitionerConfig partitioner;
   CheckpointConfig checkpoint;
 
   absl::Duration heartbeat_interval = absl::Milliseconds(500);

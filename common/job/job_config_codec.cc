@@ -11,13 +11,13 @@
 #include "common/job/duration_codec.h"
 #include "common/job/job_override_codec.h"
 #include "common/job/job_text_codec.h"
+#include "common/job/training_config_codec.h"
 #include "common/status_macros.h"
 #include "common/wire_codec.h"
 
 namespace lockstep {
 namespace {
 
-using Kind = OptimizerConfig::Kind;
 using Schedule = LearningRateConfig::Schedule;
 
 absl::Status NoMeaning(absl::string_view field, int value) {
@@ -38,32 +38,6 @@ absl::StatusOr<SyncMode> FromProto(v1::SyncMode mode) {
       return SyncMode::kCompatible;
     default:
       return NoMeaning("mode", mode);
-  }
-}
-
-v1::OptimizerConfig::Kind ToProto(Kind kind) {
-  switch (kind) {
-    case Kind::kMomentum:
-      return v1::OptimizerConfig::MOMENTUM;
-    case Kind::kAdam:
-      return v1::OptimizerConfig::ADAM;
-    case Kind::kGradientDescent:
-      break;
-  }
-  return v1::OptimizerConfig::GRADIENT_DESCENT;
-}
-
-absl::StatusOr<Kind> FromProto(v1::OptimizerConfig::Kind kind) {
-  switch (kind) {
-    case v1::OptimizerConfig::KIND_UNSPECIFIED:
-    case v1::OptimizerConfig::GRADIENT_DESCENT:
-      return Kind::kGradientDescent;
-    case v1::OptimizerConfig::MOMENTUM:
-      return Kind::kMomentum;
-    case v1::OptimizerConfig::ADAM:
-      return Kind::kAdam;
-    default:
-      return NoMeaning("optimizer.kind", kind);
   }
 }
 
@@ -143,27 +117,6 @@ void ReadData(const v1::DataConfig& proto, DataConfig& data) {
   data.test_images = proto.test_images();
   data.test_labels = proto.test_labels();
   data.epochs = proto.epochs();
-}
-
-void WriteOptimizer(const OptimizerConfig& optimizer,
-                    v1::OptimizerConfig& proto) {
-  proto.set_kind(ToProto(optimizer.kind));
-  proto.set_momentum(optimizer.momentum);
-  proto.set_use_nesterov(optimizer.use_nesterov);
-  proto.set_beta1(optimizer.beta1);
-  proto.set_beta2(optimizer.beta2);
-  proto.set_epsilon(optimizer.epsilon);
-}
-
-absl::Status ReadOptimizer(const v1::OptimizerConfig& proto,
-                           OptimizerConfig& optimizer) {
-  LOCKSTEP_ASSIGN_OR_RETURN(optimizer.kind, FromProto(proto.kind()));
-  optimizer.use_nesterov = proto.use_nesterov();
-  if (proto.has_momentum()) optimizer.momentum = proto.momentum();
-  if (proto.has_beta1()) optimizer.beta1 = proto.beta1();
-  if (proto.has_beta2()) optimizer.beta2 = proto.beta2();
-  if (proto.has_epsilon()) optimizer.epsilon = proto.epsilon();
-  return absl::OkStatus();
 }
 
 void WriteSchedule(const LearningRateConfig& rate,
@@ -262,7 +215,10 @@ v1::JobConfig ToProto(const JobConfig& job) {
   WriteCounts(job, proto);
   WriteModel(job.model, *proto.mutable_model());
   WriteData(job.data, *proto.mutable_data());
-  WriteOptimizer(job.optimizer, *proto.mutable_optimizer());
+  *proto.mutable_optimizer() = ToProto(job.optimizer);
+  *proto.mutable_clipping() = ToProto(job.clipping);
+  *proto.mutable_placement() = ToProto(job.placement);
+  *proto.mutable_partitioner() = ToProto(job.partitioner);
   WriteSchedule(job.learning_rate, *proto.mutable_learning_rate_schedule());
   WriteCheckpoint(job.checkpoint, *proto.mutable_checkpoint());
   *proto.mutable_heartbeat_interval() = DurationToProto(job.heartbeat_interval);
@@ -281,7 +237,10 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
       FromProto("gradient_wire_type", proto.gradient_wire_type()));
   ReadModel(proto.model(), job.model);
   ReadData(proto.data(), job.data);
-  LOCKSTEP_RETURN_IF_ERROR(ReadOptimizer(proto.optimizer(), job.optimizer));
+  LOCKSTEP_ASSIGN_OR_RETURN(job.optimizer, FromProto(proto.optimizer()));
+  LOCKSTEP_ASSIGN_OR_RETURN(job.clipping, FromProto(proto.clipping()));
+  LOCKSTEP_ASSIGN_OR_RETURN(job.placement, FromProto(proto.placement()));
+  LOCKSTEP_ASSIGN_OR_RETURN(job.partitioner, FromProto(proto.partitioner()));
   LOCKSTEP_RETURN_IF_ERROR(
       ReadSchedule(proto.learning_rate_schedule(), job.learning_rate));
   LOCKSTEP_RETURN_IF_ERROR(ReadCheckpoint(proto.checkpoint(), job.checkpoint));

@@ -5,13 +5,18 @@
 
 namespace lockstep {
 
+bool HasAdamPowers(const OptimizerConfig& config) {
+  return config.kind == OptimizerConfig::Kind::kAdam ||
+         config.kind == OptimizerConfig::Kind::kLazyAdam;
+}
+
 AdamPowers InitialAdamPowers(const OptimizerConfig& config) {
-  if (config.kind != OptimizerConfig::Kind::kAdam) return {};
+  if (!HasAdamPowers(config)) return {};
   return {static_cast<float>(config.beta1), static_cast<float>(config.beta2)};
 }
 
 AdamPowers NextAdamPowers(const OptimizerConfig& config, AdamPowers powers) {
-  if (config.kind != OptimizerConfig::Kind::kAdam) return {};
+  if (!HasAdamPowers(config)) return {};
   const AdamPowers first = InitialAdamPowers(config);
   ScopedFlushDenormals flush;
   return {Product(powers.beta1_power, first.beta1_power),

@@ -15,6 +15,9 @@ struct AdamPowers {
   bool operator==(const AdamPowers&) const = default;
 };
 
+// Whether the optimizer has them: Adam and LazyAdam.
+bool HasAdamPowers(const OptimizerConfig& config);
+
 // The powers of the first step: beta1 and beta2 themselves.
 AdamPowers InitialAdamPowers(const OptimizerConfig& config);
 

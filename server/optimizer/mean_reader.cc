@@ -12,6 +12,12 @@ std::byte* Bytes(std::array<T, kBlockElements>& block) {
   return reinterpret_cast<std::byte*>(block.data());
 }
 
+template <typename T>
+bool IsOne(T value) {
+  return value == T{1};
+}
+bool IsOne(Float16 value) { return ToFloat(value) == 1; }
+
 }  // namespace
 
 template <typename T>
@@ -25,7 +31,7 @@ MeanReader<T>::MeanReader(absl::Span<const GradientSlices> gradients, T divisor)
 template <typename T>
 const std::byte* MeanReader<T>::Next(size_t count) {
   const std::byte* sum = Sum(count);
-  if (divisor_ == T{1}) return sum;
+  if (IsOne(divisor_)) return sum;
   DivideKernel(count, sum, divisor_, sum_.data());
   return Bytes(sum_);
 }
@@ -56,5 +62,6 @@ const std::byte* MeanReader<T>::Sum(size_t count) {
 
 template class MeanReader<float>;
 template class MeanReader<double>;
+template class MeanReader<Float16>;
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "common/bfloat16.h"
 #include "common/dtype.h"
+#include "common/float16.h"
 #include "server/optimizer/gradient_slices.h"
 
 namespace lockstep {
@@ -18,8 +19,8 @@ inline constexpr size_t kBlockElements = 1024;
 
 // MeanReader yields the mean of several gradients block by block: the first
 // plus the second, plus the third, and so on, then one division, each
-// rounded once. T is float or double; gradients of bfloat16 are for float
-// alone and become floats, block by block, as they are summed.
+// rounded once. T is float, double or Float16; gradients of bfloat16 are for
+// float alone and become floats, block by block, as they are summed.
 //
 // Threads: one reader belongs to one thread.
 // Borrows: the slices and their bytes.
@@ -57,6 +58,7 @@ class MeanReader {
 
 extern template class MeanReader<float>;
 extern template class MeanReader<double>;
+extern template class MeanReader<Float16>;
 
 }  // namespace lockstep
 

@@ -6,7 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/denormals.h"
+#include "common/float16.h"
 #include "common/status_macros.h"
+#include "server/optimizer/adaptive_kernels.h"
+#include "server/optimizer/hyperparameters.h"
 #include "server/optimizer/mean_reader.h"
 #include "server/optimizer/update_kernels.h"
 
@@ -93,39 +96,38 @@ UpdateBlock<T> MakeBlock(const ApplyInput& input, size_t first, size_t count) {
   return block;
 }
 
-// What one step needs besides the memory.
 template <typename T>
-struct Coefficients {
-  float learning_rate;
-  float momentum;
-  AdamCoefficients<T> adam;
-};
-
-template <typename T>
-Coefficients<T> MakeCoefficients(const OptimizerConfig& config,
-                                 const ApplyInput& input) {
-  const auto rate = static_cast<float>(input.learning_rate);
-  return {
-      rate, static_cast<float>(config.momentum),
-      MakeAdamCoefficients<T>(
-          {rate, static_cast<float>(config.beta1),
-           static_cast<float>(config.beta2), static_cast<float>(config.epsilon),
-           input.powers.beta1_power, input.powers.beta2_power})};
-}
-
-template <typename T>
-void ApplyBlock(const OptimizerConfig& config, const Coefficients<T>& c,
-                const UpdateBlock<T>& block) {
+void ApplyBlock(const OptimizerConfig& config, const Hyperparameters& hyper,
+                const AdamCoefficients<T>& adam, const UpdateBlock<T>& block) {
   switch (config.kind) {
     case OptimizerConfig::Kind::kGradientDescent:
-      return GradientDescentKernel(block, c.learning_rate);
+      return GradientDescentKernel(block, hyper.learning_rate);
     case OptimizerConfig::Kind::kMomentum:
       return config.use_nesterov
-                 ? NesterovKernel(block, c.learning_rate, c.momentum)
-                 : MomentumKernel(block, c.learning_rate, c.momentum);
+                 ? NesterovKernel(block, hyper.learning_rate, hyper.momentum)
+                 : MomentumKernel(block, hyper.learning_rate, hyper.momentum);
     case OptimizerConfig::Kind::kAdam:
-      return AdamKernel(block, c.adam);
+    case OptimizerConfig::Kind::kLazyAdam:
+      return AdamKernel(block, adam);
+    case OptimizerConfig::Kind::kAdagrad:
+      return AdagradKernel(block, hyper.learning_rate);
+    case OptimizerConfig::Kind::kRmsProp:
+      return RmsPropKernel(block, hyper.rms_prop);
+    case OptimizerConfig::Kind::kAdadelta:
+      return AdadeltaKernel(block, hyper.adadelta);
+    case OptimizerConfig::Kind::kFtrl:
+      return FtrlKernel(block, hyper.ftrl);
   }
+}
+
+// Small counts, exactly.
+template <typename T>
+T FromCount(int64_t count) {
+  return static_cast<T>(count);
+}
+template <>
+Float16 FromCount<Float16>(int64_t count) {
+  return ToFloat16(static_cast<float>(count));
 }
 
 }  // namespace
@@ -150,27 +152,31 @@ absl::Status Optimizer::Check(const ApplyInput& input) const {
 template <typename T>
 void Optimizer::ApplyBlocks(const ApplyInput& input) const {
   ScopedFlushDenormals flush;
-  const Coefficients<T> coefficients = MakeCoefficients<T>(config_, input);
-  MeanReader<T> mean(input.gradients, static_cast<T>(input.divisor));
+  const Hyperparameters hyper =
+      MakeHyperparameters(config_, input.learning_rate, input.powers);
+  const auto adam = MakeAdamCoefficients<T>(hyper.adam);
+  MeanReader<T> mean(input.gradients, FromCount<T>(input.divisor));
   const size_t size = input.old_value.size() / sizeof(T);
   for (size_t first = 0; first < size; first += kBlockElements) {
     const size_t count = std::min(kBlockElements, size - first);
     UpdateBlock<T> block = MakeBlock<T>(input, first, count);
     block.gradient = mean.Next(count);
-    ApplyBlock(config_, coefficients, block);
+    ApplyBlock(config_, hyper, adam, block);
   }
 }
 
 absl::Status Optimizer::Apply(const ApplyInput& input) const {
-  if (input.dtype == DType::kFloat16) {
-    return absl::UnimplementedError(
-        "dtype float16: optimizers update float32 and float64 variables only");
-  }
   LOCKSTEP_RETURN_IF_ERROR(Check(input));
-  if (input.dtype == DType::kFloat32) {
-    ApplyBlocks<float>(input);
-  } else {
-    ApplyBlocks<double>(input);
+  switch (input.dtype) {
+    case DType::kFloat16:
+      ApplyBlocks<Float16>(input);
+      break;
+    case DType::kFloat32:
+      ApplyBlocks<float>(input);
+      break;
+    case DType::kFloat64:
+      ApplyBlocks<double>(input);
+      break;
   }
   return absl::OkStatus();
 }

@@ -27,7 +27,7 @@ namespace lockstep {
 struct ApplyInput {
   DType dtype = DType::kFloat32;
   double learning_rate = 0;  // rounded to float32 first, as all of these are
-  AdamPowers powers;         // of this step; used by Adam alone
+  AdamPowers powers;         // of this step; used by the Adams alone
 
   // Summed in this order, then divided by `divisor` (1: no division). One
   // gradient and divisor 1 is the plain update.
@@ -41,9 +41,11 @@ struct ApplyInput {
 };
 
 // Optimizer is TensorFlow's update rule of one kind with its
-// hyper-parameters, for dense gradients, bit for bit.
+// hyper-parameters, for dense gradients: bit for bit but for the reciprocal
+// square roots and powers that adaptive_kernels.h names.
 //
-// Subnormal operands and results count as zeros of their sign.
+// Subnormal operands and results count as zeros of their sign, except in
+// float16.
 //
 // Threads: safe to share; two Apply() calls must not touch the same memory.
 class Optimizer {
@@ -57,7 +59,6 @@ class Optimizer {
   //                     are no multiple of the element size, bfloat16 gradients
   //                     of float64, misaligned memory, old and new memory that
   //                     overlap in part
-  //   kUnimplemented    float16
   absl::Status Apply(const ApplyInput& input) const;
 
   const OptimizerConfig& config() const { return config_; }

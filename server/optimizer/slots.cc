@@ -1,21 +1,57 @@
 #include "server/optimizer/slots.h"
 
-namespace lockstep {
+#include <cstring>
 
-size_t NumSlots(const OptimizerConfig& config) {
-  return SlotNames(config).size();
+#include "common/float16.h"
+
+namespace lockstep {
+namespace {
+
+template <typename T>
+void FillWith(T value, absl::Span<std::byte> elements) {
+  for (size_t i = 0; i + sizeof(T) <= elements.size(); i += sizeof(T)) {
+    std::memcpy(elements.data() + i, &value, sizeof(T));
+  }
 }
 
-std::vector<std::string> SlotNames(const OptimizerConfig& config) {
+std::vector<SlotSpec> RmsPropSlots(const OptimizerConfig& config) {
+  std::vector<SlotSpec> slots = {{"rms", "RMSProp", 1}};
+  if (config.centered) slots.push_back({"mg", "RMSProp_1", 0});
+  slots.push_back({"momentum", config.centered ? "RMSProp_2" : "RMSProp_1", 0});
+  return slots;
+}
+
+}  // namespace
+
+std::vector<SlotSpec> Slots(const OptimizerConfig& config) {
   switch (config.kind) {
     case OptimizerConfig::Kind::kGradientDescent:
       return {};
     case OptimizerConfig::Kind::kMomentum:
-      return {"Momentum"};
+      return {{"momentum", "Momentum", 0}};
     case OptimizerConfig::Kind::kAdam:
-      return {"Adam", "Adam_1"};
+      return {{"m", "Adam", 0}, {"v", "Adam_1", 0}};
+    case OptimizerConfig::Kind::kLazyAdam:
+      return {{"m", "LazyAdam", 0}, {"v", "LazyAdam_1", 0}};
+    case OptimizerConfig::Kind::kAdagrad:
+      return {{"accumulator", "Adagrad", config.initial_accumulator_value}};
+    case OptimizerConfig::Kind::kRmsProp:
+      return RmsPropSlots(config);
+    case OptimizerConfig::Kind::kAdadelta:
+      return {{"accum", "Adadelta", 0}, {"accum_update", "Adadelta_1", 0}};
+    case OptimizerConfig::Kind::kFtrl:
+      return {{"accum", "Ftrl", config.initial_accumulator_value},
+              {"linear", "Ftrl_1", 0}};
   }
   return {};
+}
+
+size_t NumSlots(const OptimizerConfig& config) { return Slots(config).size(); }
+
+std::vector<std::string> SlotNames(const OptimizerConfig& config) {
+  std::vector<std::string> names;
+  for (const SlotSpec& slot : Slots(config)) names.push_back(slot.name);
+  return names;
 }
 
 std::string SlotVariableName(std::string_view variable, std::string_view slot) {
@@ -23,6 +59,17 @@ std::string SlotVariableName(std::string_view variable, std::string_view slot) {
   name += '/';
   name += slot;
   return name;
+}
+
+void FillElements(DType dtype, double value, absl::Span<std::byte> elements) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return FillWith(ToFloat16(value), elements);
+    case DType::kFloat32:
+      return FillWith(static_cast<float>(value), elements);
+    case DType::kFloat64:
+      return FillWith(value, elements);
+  }
 }
 
 }  // namespace lockstep

@@ -6,23 +6,39 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "common/dtype.h"
 #include "common/job/job_config.h"
 
 namespace lockstep {
 
 // No optimizer keeps more slots than this for a variable.
-inline constexpr size_t kMaxSlots = 2;
+inline constexpr size_t kMaxSlots = 3;
 
-// How many slots each variable has: 0, 1 (Momentum) or 2 (Adam: m, then v).
-// A slot has the shape and dtype of its variable and starts as zeros.
+// One slot of each variable. A slot has the shape and dtype of its variable.
+struct SlotSpec {
+  std::string key;   // what TensorFlow's get_slot() calls it: "accumulator"
+  std::string name;  // what is appended to the variable's name: "Adagrad"
+  double initial_value = 0;  // of every element
+
+  bool operator==(const SlotSpec&) const = default;
+};
+
+// In the order in which TensorFlow makes them, which numbers their names:
+// "Adam" (m) and "Adam_1" (v).
+std::vector<SlotSpec> Slots(const OptimizerConfig& config);
+
+// How many there are.
 size_t NumSlots(const OptimizerConfig& config);
 
-// What TensorFlow appends to the variable's name, in the order in which the
-// slots are made: "Momentum"; "Adam" (m) and "Adam_1" (v).
+// Their names.
 std::vector<std::string> SlotNames(const OptimizerConfig& config);
 
 // "w" and "Adam_1" make "w/Adam_1", the slot's name in a checkpoint.
 std::string SlotVariableName(std::string_view variable, std::string_view slot);
+
+// Sets whole elements of `dtype` to `value`, rounded to it once.
+void FillElements(DType dtype, double value, absl::Span<std::byte> elements);
 
 }  // namespace lockstep
 

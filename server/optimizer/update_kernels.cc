@@ -1,9 +1,8 @@
 #include "server/optimizer/update_kernels.h"
 
-#include <cmath>
 #include <cstdint>
-#include <cstring>
 
+#include "common/element_operations.h"
 #include "common/vector_clones.h"
 
 // No copy of a kernel fuses a multiply with an add: this file is compiled with
@@ -13,20 +12,13 @@ namespace lockstep {
 namespace {
 
 template <typename T>
-LOCKSTEP_INLINE T Load(const std::byte* bytes, size_t i) {
-  T value;
-  std::memcpy(&value, bytes + i * sizeof(T), sizeof(T));
-  return value;
-}
-
-template <typename T>
 LOCKSTEP_INLINE void GradientDescent(const UpdateBlock<T>& block, T rate) {
   const std::byte* gradient = block.gradient;
   const T* old_value = block.old_value;
   T* new_value = block.new_value;
   LOCKSTEP_INDEPENDENT
   for (size_t i = 0; i < block.count; ++i) {
-    new_value[i] = old_value[i] - Load<T>(gradient, i) * rate;
+    new_value[i] = old_value[i] - LoadElement<T>(gradient, i) * rate;
   }
 }
 
@@ -39,7 +31,7 @@ LOCKSTEP_INLINE void Momentum(const UpdateBlock<T>& block, T rate, T momentum) {
   T* new_slot = block.new_slots[0];
   LOCKSTEP_INDEPENDENT
   for (size_t i = 0; i < block.count; ++i) {
-    const T g = Load<T>(gradient, i);
+    const T g = LoadElement<T>(gradient, i);
     const T s = old_slot[i] * momentum + g;
     new_slot[i] = s;
     new_value[i] = old_value[i] -
@@ -58,12 +50,12 @@ LOCKSTEP_INLINE void Adam(const UpdateBlock<T>& block, AdamCoefficients<T> c) {
   T* new_v = block.new_slots[1];
   LOCKSTEP_INDEPENDENT
   for (size_t i = 0; i < block.count; ++i) {
-    const T g = Load<T>(gradient, i);
+    const T g = LoadElement<T>(gradient, i);
     const T m = old_m[i] + (g - old_m[i]) * c.one_minus_beta1;
     const T v = old_v[i] + (g * g - old_v[i]) * c.one_minus_beta2;
     new_m[i] = m;
     new_v[i] = v;
-    new_value[i] = old_value[i] - (m * c.alpha) / (std::sqrt(v) + c.epsilon);
+    new_value[i] = old_value[i] - (m * c.alpha) / (Root(v) + c.epsilon);
   }
 }
 
@@ -71,14 +63,16 @@ template <typename T>
 LOCKSTEP_INLINE void Add(size_t count, const std::byte* a, const std::byte* b,
                          T* sum) {
   LOCKSTEP_INDEPENDENT
-  for (size_t i = 0; i < count; ++i) sum[i] = Load<T>(a, i) + Load<T>(b, i);
+  for (size_t i = 0; i < count; ++i)
+    sum[i] = LoadElement<T>(a, i) + LoadElement<T>(b, i);
 }
 
 template <typename T>
 LOCKSTEP_INLINE void Divide(size_t count, const std::byte* a, T divisor,
                             T* quotient) {
   LOCKSTEP_INDEPENDENT
-  for (size_t i = 0; i < count; ++i) quotient[i] = Load<T>(a, i) / divisor;
+  for (size_t i = 0; i < count; ++i)
+    quotient[i] = LoadElement<T>(a, i) / divisor;
 }
 
 // NaN and the infinities have every bit of the exponent set. The loop has no
@@ -88,7 +82,7 @@ LOCKSTEP_INLINE bool NoExponentIsFull(size_t count, const std::byte* a,
                                       Bits exponent) {
   Bits found = 0;
   for (size_t i = 0; i < count; ++i) {
-    found |= (Load<Bits>(a, i) & exponent) == exponent ? 1 : 0;
+    found |= (LoadElement<Bits>(a, i) & exponent) == exponent ? 1 : 0;
   }
   return found == 0;
 }
@@ -97,20 +91,22 @@ LOCKSTEP_INLINE bool NoExponentIsFull(size_t count, const std::byte* a,
 
 template <typename T>
 AdamCoefficients<T> MakeAdamCoefficients(const AdamHyperparameters& hyper) {
-  const T one = 1;
-  const T correction = std::sqrt(one - static_cast<T>(hyper.beta2_power));
+  const T one = FromFloat<T>(1);
+  const T correction = Root(one - FromFloat<T>(hyper.beta2_power));
   AdamCoefficients<T> c;
-  c.alpha = (static_cast<T>(hyper.learning_rate) * correction) /
-            (one - static_cast<T>(hyper.beta1_power));
-  c.one_minus_beta1 = one - static_cast<T>(hyper.beta1);
-  c.one_minus_beta2 = one - static_cast<T>(hyper.beta2);
-  c.epsilon = static_cast<T>(hyper.epsilon);
+  c.alpha = (FromFloat<T>(hyper.learning_rate) * correction) /
+            (one - FromFloat<T>(hyper.beta1_power));
+  c.one_minus_beta1 = one - FromFloat<T>(hyper.beta1);
+  c.one_minus_beta2 = one - FromFloat<T>(hyper.beta2);
+  c.epsilon = FromFloat<T>(hyper.epsilon);
   return c;
 }
 
 template AdamCoefficients<float> MakeAdamCoefficients<float>(
     const AdamHyperparameters& hyper);
 template AdamCoefficients<double> MakeAdamCoefficients<double>(
+    const AdamHyperparameters& hyper);
+template AdamCoefficients<Float16> MakeAdamCoefficients<Float16>(
     const AdamHyperparameters& hyper);
 
 float Product(float a, float b) { return a * b; }
@@ -123,6 +119,10 @@ LOCKSTEP_CLONES bool AllFiniteBFloat16(size_t count, const std::byte* a) {
   return NoExponentIsFull<uint16_t>(count, a, 0x7f80);
 }
 
+LOCKSTEP_CLONES bool AllFiniteFloat16(size_t count, const std::byte* a) {
+  return NoExponentIsFull<uint16_t>(count, a, 0x7c00);
+}
+
 LOCKSTEP_CLONES bool AllFiniteDouble(size_t count, const std::byte* a) {
   return NoExponentIsFull<uint64_t>(count, a, 0x7ff0000000000000);
 }
@@ -131,15 +131,15 @@ LOCKSTEP_CLONES bool AllFiniteDouble(size_t count, const std::byte* a) {
 #define LOCKSTEP_DEFINE_KERNELS(T)                                             \
   LOCKSTEP_CLONES void GradientDescentKernel(const UpdateBlock<T>& block,      \
                                              float rate) {                     \
-    GradientDescent<T>(block, rate);                                           \
+    GradientDescent<T>(block, FromFloat<T>(rate));                             \
   }                                                                            \
   LOCKSTEP_CLONES void MomentumKernel(const UpdateBlock<T>& block, float rate, \
                                       float momentum) {                        \
-    Momentum<T, false>(block, rate, momentum);                                 \
+    Momentum<T, false>(block, FromFloat<T>(rate), FromFloat<T>(momentum));     \
   }                                                                            \
   LOCKSTEP_CLONES void NesterovKernel(const UpdateBlock<T>& block, float rate, \
                                       float momentum) {                        \
-    Momentum<T, true>(block, rate, momentum);                                  \
+    Momentum<T, true>(block, FromFloat<T>(rate), FromFloat<T>(momentum));      \
   }                                                                            \
   LOCKSTEP_CLONES void AdamKernel(const UpdateBlock<T>& block,                 \
                                   const AdamCoefficients<T>& coefficients) {   \
@@ -156,5 +156,6 @@ LOCKSTEP_CLONES bool AllFiniteDouble(size_t count, const std::byte* a) {
 
 LOCKSTEP_DEFINE_KERNELS(float)
 LOCKSTEP_DEFINE_KERNELS(double)
+LOCKSTEP_DEFINE_KERNELS(Float16)
 
 }  // namespace lockstep

@@ -3,6 +3,9 @@
 
 #include <cstddef>
 
+#include "common/float16.h"
+#include "server/optimizer/slots.h"
+
 // The arithmetic of the update rules on a few elements, in the order of
 // operations of TensorFlow's kernels: every operation rounds once. They are
 // compiled apart, so that a caller's floating-point mode holds for all they do.
@@ -20,16 +23,16 @@ struct UpdateBlock {
   const std::byte* gradient = nullptr;  // at any address
   const T* old_value = nullptr;
   T* new_value = nullptr;
-  const T* old_slots[2] = {};
-  T* new_slots[2] = {};
+  const T* old_slots[kMaxSlots] = {};
+  T* new_slots[kMaxSlots] = {};
 };
 
 template <typename T>
 struct AdamCoefficients {
-  T alpha = 0;  // the learning rate with its bias correction
-  T one_minus_beta1 = 0;
-  T one_minus_beta2 = 0;
-  T epsilon = 0;
+  T alpha = {};  // the learning rate with its bias correction
+  T one_minus_beta1 = {};
+  T one_minus_beta2 = {};
+  T epsilon = {};
 };
 
 // What AdamCoefficients are made of.
@@ -42,21 +45,26 @@ struct AdamHyperparameters {
   float beta2_power = 0;
 };
 
-// Defined for float and double.
+// Defined for float, double and Float16, as every kernel here.
 template <typename T>
 AdamCoefficients<T> MakeAdamCoefficients(const AdamHyperparameters& hyper);
 
 void GradientDescentKernel(const UpdateBlock<float>& block, float rate);
 void GradientDescentKernel(const UpdateBlock<double>& block, float rate);
+void GradientDescentKernel(const UpdateBlock<Float16>& block, float rate);
 
 // Slot 0 is the momentum.
 void MomentumKernel(const UpdateBlock<float>& block, float rate,
                     float momentum);
 void MomentumKernel(const UpdateBlock<double>& block, float rate,
                     float momentum);
+void MomentumKernel(const UpdateBlock<Float16>& block, float rate,
+                    float momentum);
 void NesterovKernel(const UpdateBlock<float>& block, float rate,
                     float momentum);
 void NesterovKernel(const UpdateBlock<double>& block, float rate,
+                    float momentum);
+void NesterovKernel(const UpdateBlock<Float16>& block, float rate,
                     float momentum);
 
 // Slot 0 is m, slot 1 is v.
@@ -64,21 +72,28 @@ void AdamKernel(const UpdateBlock<float>& block,
                 const AdamCoefficients<float>& coefficients);
 void AdamKernel(const UpdateBlock<double>& block,
                 const AdamCoefficients<double>& coefficients);
+void AdamKernel(const UpdateBlock<Float16>& block,
+                const AdamCoefficients<Float16>& coefficients);
 
 // sum[i] = a[i] + b[i]. `a` and `b` are at any address; `sum` may be `a`.
 void AddKernel(size_t count, const std::byte* a, const std::byte* b,
                float* sum);
 void AddKernel(size_t count, const std::byte* a, const std::byte* b,
                double* sum);
+void AddKernel(size_t count, const std::byte* a, const std::byte* b,
+               Float16* sum);
 
 // quotient[i] = a[i] / divisor. `quotient` may be `a`.
 void DivideKernel(size_t count, const std::byte* a, float divisor,
                   float* quotient);
 void DivideKernel(size_t count, const std::byte* a, double divisor,
                   double* quotient);
+void DivideKernel(size_t count, const std::byte* a, Float16 divisor,
+                  Float16* quotient);
 
 // False if one of `count` elements at any address is NaN or an infinity.
 bool AllFiniteBFloat16(size_t count, const std::byte* a);
+bool AllFiniteFloat16(size_t count, const std::byte* a);
 bool AllFiniteFloat(size_t count, const std::byte* a);
 bool AllFiniteDouble(size_t count, const std::byte* a);
 

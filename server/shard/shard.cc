@@ -24,10 +24,10 @@ std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job,
                              job.refuse_non_finite},
         state);
   }
-  std::vector<DType> dtypes;
-  for (const PartSpec& part : state.parts()) dtypes.push_back(part.dtype);
+  std::vector<CompatiblePart> parts;
+  for (const PartSpec& part : state.parts()) parts.push_back({part.dtype});
   return std::make_unique<CompatibleShard>(job.replicas_to_aggregate,
-                                           std::move(dtypes), state);
+                                           std::move(parts), state);
 }
 
 std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
@@ -36,7 +36,7 @@ std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
         job.replicas_to_aggregate, job.total_num_replicas});
   }
   return std::make_unique<TokenGate>(TokenGate::Options{
-      job.initial_tokens,
+      std::max(0, job.initial_tokens),  // fewer than none is none
       std::max(job.replicas_to_aggregate, job.total_num_replicas)});
 }
 

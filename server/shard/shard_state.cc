@@ -30,6 +30,7 @@ using AllFiniteKernel = bool (*)(size_t count, const std::byte* elements);
 
 AllFiniteKernel KernelFor(DType dtype, GradientType type) {
   if (type == GradientType::kBFloat16) return AllFiniteBFloat16;
+  if (dtype == DType::kFloat16) return AllFiniteFloat16;
   return dtype == DType::kFloat64 ? AllFiniteDouble : AllFiniteFloat;
 }
 
@@ -129,7 +130,7 @@ std::vector<std::string> ShardState::SlotNames() const {
 }
 
 std::vector<std::string> ShardState::ScalarNames() const {
-  if (job_.optimizer.kind != OptimizerConfig::Kind::kAdam) return {};
+  if (!HasAdamPowers(job_.optimizer)) return {};
   return {"beta1_power", "beta2_power"};
 }
 
@@ -297,7 +298,7 @@ absl::Status ShardState::Write(int part, int tensor,
 }
 
 std::vector<float> ShardState::Scalars() const {
-  if (job_.optimizer.kind != OptimizerConfig::Kind::kAdam) return {};
+  if (!HasAdamPowers(job_.optimizer)) return {};
   MutexLock lock(record_mutex_);
   if (store_ == nullptr) return {};
   const AdamPowers powers = store_->committed_powers();

@@ -2,96 +2,90 @@
 
 #include <cmath>
 #include <limits>
-#include <numbers>
+#include <optional>
 #include <string>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "common/fingerprint.h"
+#include "common/float16.h"
+#include "server/state/orthogonal_matrix.h"
 
 namespace lockstep {
 namespace {
 
-// The finalizer of SplitMix64: a bijection in which every bit of the input
-// moves about half of the output.
-uint64_t Mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
+// What the standard deviation of normal numbers becomes when those beyond two
+// of them are left out.
+constexpr double kTruncatedDeviation = 0.87962566103423978;
+
+// An orthogonal matrix is made whole by everybody who needs a part of it.
+constexpr int64_t kMaxOrthogonalElements = int64_t{1} << 22;
+
+template <typename T>
+T Rounded(double value) {
+  return static_cast<T>(value);
+}
+template <>
+Float16 Rounded<Float16>(double value) {
+  return ToFloat16(value);
 }
 
-// CounterRandom gives random numbers by index, in any order.
-class CounterRandom {
- public:
-  CounterRandom(uint64_t seed, std::string_view name)
-      : key_(Mix(Fingerprint().Add(seed).Add(name).value())) {}
-
-  // In [0, 1), of 53 random bits. Each index has two independent draws.
-  double Uniform(int64_t index, int draw) const {
-    const uint64_t counter = 2 * static_cast<uint64_t>(index) + draw + 1;
-    return static_cast<double>(Mix(key_ + counter * 0x9e3779b97f4a7c15) >> 11) *
-           0x1p-53;
-  }
-
-  // Mean 0, standard deviation 1, by the method of Box and Muller.
-  double Normal(int64_t index) const {
-    const double radius = std::sqrt(-2 * std::log(1 - Uniform(index, 0)));
-    return radius * std::cos(2 * std::numbers::pi * Uniform(index, 1));
-  }
-
- private:
-  const uint64_t key_;
-};
+// The neighbour of `value`, which is above `low`, towards `low`.
+template <typename T>
+T Below(T value, double low) {
+  return std::nextafter(value, static_cast<T>(low));
+}
+Float16 Below(Float16 value, double low) {
+  const float end = ToFloat(value);
+  if (end == 0) return Float16{low < 0 ? uint16_t{0x8001} : uint16_t{0}};
+  const int step = end > 0 ? -1 : 1;
+  return Float16{static_cast<uint16_t>(value.bits + step)};
+}
 
 // Rounding to T may reach the upper end, which is not part of the range.
 template <typename T>
 T UniformIn(double low, double high, double fraction) {
-  const T value = static_cast<T>(low + (high - low) * fraction);
-  const T end = static_cast<T>(high);
-  return value < end || low >= high ? value
-                                    : std::nextafter(end, static_cast<T>(low));
+  const T value = Rounded<T>(low + (high - low) * fraction);
+  const T end = Rounded<T>(high);
+  return value < end || low >= high ? value : Below(end, low);
 }
 
-template <typename T>
-class ElementSource {
- public:
-  ElementSource(const VariableSpec& spec, uint64_t seed)
-      : init_(spec.initializer), random_(seed, spec.name) {
-    const Fans fans = ComputeFans(spec.shape);
-    limit_ = std::sqrt(6 / (fans.in + fans.out));
-    deviation_ = std::sqrt(2 / fans.in);
+// The value of element `index`, before it is rounded. kUniform and its kin are
+// apart: they must not round up to their end.
+double NormalAt(const Initializer& init, const Fans& fans,
+                const CounterRandom& random, int64_t index) {
+  switch (init.kind) {
+    case Initializer::Kind::kNormal:
+      return init.a + init.b * random.Normal(index);
+    case Initializer::Kind::kTruncatedNormal:
+      return init.a + init.b * random.TruncatedNormal(index);
+    case Initializer::Kind::kGlorotNormal:
+      return std::sqrt(2 / (fans.in + fans.out)) / kTruncatedDeviation *
+             random.TruncatedNormal(index);
+    case Initializer::Kind::kHeNormal:
+      return std::sqrt(2 / fans.in) * random.Normal(index);
+    default:
+      return init.a;
   }
+}
 
-  T operator()(int64_t index) const {
-    switch (init_.kind) {
-      case Initializer::Kind::kConstant:
-        return static_cast<T>(init_.a);
-      case Initializer::Kind::kUniform:
-        return UniformIn<T>(init_.a, init_.b, random_.Uniform(index, 0));
-      case Initializer::Kind::kNormal:
-        return static_cast<T>(init_.a + init_.b * random_.Normal(index));
-      case Initializer::Kind::kGlorotUniform:
-        return UniformIn<T>(-limit_, limit_, random_.Uniform(index, 0));
-      case Initializer::Kind::kHeNormal:
-        return static_cast<T>(deviation_ * random_.Normal(index));
-    }
-    return 0;
-  }
-
- private:
-  const Initializer init_;
-  const CounterRandom random_;
-  double limit_ = 0;
-  double deviation_ = 0;
+struct Range {
+  double low = 0;
+  double high = 0;
 };
-
-template <typename T>
-void Fill(const VariableSpec& spec, uint64_t seed, int64_t offset,
-          absl::Span<std::byte> values) {
-  const ElementSource<T> source(spec, seed);
-  T* out = reinterpret_cast<T*>(values.data());
-  const int64_t count = static_cast<int64_t>(values.size() / sizeof(T));
-  for (int64_t i = 0; i < count; ++i) out[i] = source(offset + i);
+std::optional<Range> UniformRange(const Initializer& init, const Fans& fans) {
+  switch (init.kind) {
+    case Initializer::Kind::kUniform:
+      return Range{init.a, init.b};
+    case Initializer::Kind::kGlorotUniform: {
+      const double limit = std::sqrt(6 / (fans.in + fans.out));
+      return Range{-limit, limit};
+    }
+    case Initializer::Kind::kHeUniform: {
+      const double limit = std::sqrt(6 / fans.in);
+      return Range{-limit, limit};
+    }
+    default:
+      return std::nullopt;
+  }
 }
 
 absl::Status CheckRange(const VariableSpec& spec, int64_t offset,
@@ -128,22 +122,56 @@ Fans ComputeFans(const std::vector<int64_t>& shape) {
           last * receptive_field};
 }
 
-absl::Status FillInitialValues(const VariableSpec& spec, uint64_t seed,
-                               int64_t offset, absl::Span<std::byte> values) {
-  if (absl::Status s = CheckRange(spec, offset, values); !s.ok()) return s;
-  switch (spec.dtype) {
+absl::StatusOr<InitialValues> InitialValues::Make(const VariableSpec& spec,
+                                                  uint64_t seed) {
+  InitialValues values(spec, seed);
+  if (spec.initializer.kind != Initializer::Kind::kOrthogonal) return values;
+  const int64_t elements = NumElements(spec.shape);
+  if (spec.shape.size() < 2 || elements > kMaxOrthogonalElements) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable ", spec.name, " has shape ", ShapeString(spec.shape),
+        "; an orthogonal matrix needs a rank of 2 or more and at most ",
+        kMaxOrthogonalElements, " elements"));
+  }
+  const int64_t cols = spec.shape.back();
+  values.matrix_ = OrthogonalMatrix(values.random_, elements / cols, cols);
+  return values;
+}
+
+template <typename T>
+void InitialValues::FillAs(int64_t offset, absl::Span<std::byte> values) const {
+  const Initializer& init = spec_.initializer;
+  const Fans fans = ComputeFans(spec_.shape);
+  const std::optional<Range> range = UniformRange(init, fans);
+  T* out = reinterpret_cast<T*>(values.data());
+  const int64_t end = offset + static_cast<int64_t>(values.size() / sizeof(T));
+  for (int64_t i = offset; i < end; ++i) {
+    if (range.has_value()) {
+      *out++ = UniformIn<T>(range->low, range->high, random_.Uniform(i, 0));
+    } else if (!matrix_.empty()) {
+      *out++ = Rounded<T>(init.a * matrix_[i]);
+    } else {
+      *out++ = Rounded<T>(NormalAt(init, fans, random_, i));
+    }
+  }
+}
+
+absl::Status InitialValues::Fill(int64_t offset,
+                                 absl::Span<std::byte> values) const {
+  if (absl::Status s = CheckRange(spec_, offset, values); !s.ok()) return s;
+  switch (spec_.dtype) {
     case DType::kFloat32:
-      Fill<float>(spec, seed, offset, values);
+      FillAs<float>(offset, values);
       return absl::OkStatus();
     case DType::kFloat64:
-      Fill<double>(spec, seed, offset, values);
+      FillAs<double>(offset, values);
       return absl::OkStatus();
     case DType::kFloat16:
-      break;
+      FillAs<Float16>(offset, values);
+      return absl::OkStatus();
   }
-  return absl::UnimplementedError(absl::StrCat(
-      "variable ", spec.name, ": dtype ", std::string(DTypeName(spec.dtype)),
-      " has no initial values; use float32 or float64"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("variable ", spec_.name, " has an unknown dtype"));
 }
 
 }  // namespace lockstep

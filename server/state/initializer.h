@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/variable_spec.h"
+#include "server/state/counter_random.h"
 
 namespace lockstep {
 
@@ -21,17 +23,35 @@ struct Fans {
 };
 Fans ComputeFans(const std::vector<int64_t>& shape);
 
-// Writes the initial values of elements `offset` and following into `values`,
-// as many as it holds. Element i follows from (seed, spec.name, i) alone: the
-// bits are the same however the variable is cut.
+// InitialValues gives the initial values of one variable, any stretch of them.
+// Element i follows from (seed, spec.name, i) alone: the bits are the same
+// however the variable is cut. Only an orthogonal matrix is made whole first.
 //
-// `values` starts at a multiple of the element size.
-//
-//   kInvalidArgument  `values` is misaligned or no whole number of elements,
-//                     or the range leaves the variable
-//   kUnimplemented    float16
-absl::Status FillInitialValues(const VariableSpec& spec, uint64_t seed,
-                               int64_t offset, absl::Span<std::byte> values);
+// Threads: immutable.
+class InitialValues {
+ public:
+  //   kInvalidArgument  an orthogonal matrix of a rank below 2, or of more
+  //                     than 2^22 elements
+  static absl::StatusOr<InitialValues> Make(const VariableSpec& spec,
+                                            uint64_t seed);
+
+  // Writes elements `offset` and following into `values`, as many as it holds;
+  // it starts at a multiple of the element size.
+  //
+  //   kInvalidArgument  `values` is misaligned or no whole number of elements,
+  //                     or the range leaves the variable; unknown dtype
+  absl::Status Fill(int64_t offset, absl::Span<std::byte> values) const;
+
+ private:
+  InitialValues(const VariableSpec& spec, uint64_t seed)
+      : spec_(spec), random_(seed, spec.name) {}
+  template <typename T>
+  void FillAs(int64_t offset, absl::Span<std::byte> values) const;
+
+  VariableSpec spec_;
+  CounterRandom random_;
+  std::vector<double> matrix_;  // kOrthogonal alone
+};
 
 }  // namespace lockstep
 

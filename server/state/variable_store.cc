@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,10 +31,7 @@ absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
         variable.name, " (", std::string(DTypeName(variable.dtype)), ", ",
         elements, " elements)"));
   }
-  if (part.dtype != DType::kFloat16) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(
-      "variable ", variable.name,
-      ": dtype float16 cannot be trained yet; use float32 or float64"));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<StateLayout> MakeLayout(const VariableStore::Options& options) {
@@ -186,13 +184,18 @@ absl::Status VariableStore::WriteTensor(size_t part, size_t tensor,
 absl::Status VariableStore::Initialize(uint64_t seed) {
   LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("initialise"));
   const int buffer = static_cast<int>(record().current_buffer);
+  const std::vector<SlotSpec> slots = Slots(optimizer_);
+  std::optional<InitialValues> values;  // of the variable of the part before
   for (size_t i = 0; i < num_parts(); ++i) {
-    const VariableSpec& variable = variables_[part(i).variable];
-    LOCKSTEP_RETURN_IF_ERROR(FillInitialValues(variable, seed, part(i).offset,
-                                               Tensor(i, 0, buffer)));
+    if (i == 0 || part(i).variable != part(i - 1).variable) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          values, InitialValues::Make(variables_[part(i).variable], seed));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(
+        values->Fill(part(i).offset, Tensor(i, 0, buffer)));
     for (size_t tensor = 1; tensor < num_tensors(); ++tensor) {
-      const absl::Span<std::byte> slot = Tensor(i, tensor, buffer);
-      std::memset(slot.data(), 0, slot.size());
+      FillElements(part(i).dtype, slots[tensor - 1].initial_value,
+                   Tensor(i, tensor, buffer));
     }
   }
   return absl::OkStatus();

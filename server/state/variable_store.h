@@ -55,7 +55,6 @@ class VariableStore {
   //
   //   kInvalidArgument  a part that is no slice of its variable, or what
   //                     StateLayout and StateFile refuse
-  //   kUnimplemented    a float16 variable
   //   and what StateFile::Create() says
   static absl::StatusOr<std::unique_ptr<VariableStore>> Create(
       const Options& options);

@@ -26,28 +26,58 @@ absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
 }  // namespace
 
 CompatibleShard::CompatibleShard(int replicas_to_aggregate,
-                                 std::vector<DType> dtypes,
+                                 std::vector<CompatiblePart> parts,
                                  PartUpdater& updater)
     : replicas_to_aggregate_(replicas_to_aggregate),
-      dtypes_(std::move(dtypes)),
+      parts_(std::move(parts)),
       updater_(updater),
-      accepted_(dtypes_.size()) {
-  for (size_t part = 0; part < dtypes_.size(); ++part) {
+      accepted_(parts_.size()) {
+  for (size_t part = 0; part < parts_.size(); ++part) {
+    if (parts_[part].sparse_rows.has_value()) {
+      SparseSum::Options options;
+      options.dtype = parts_[part].dtype;
+      options.input = SparseInput::kAsSent;
+      accumulators_.push_back(std::make_unique<SparseAccumulator>(options));
+      continue;
+    }
     GradientAccumulator::Options options;
-    options.dtype = dtypes_[part];
+    options.dtype = parts_[part].dtype;
     options.shape = std::vector<int64_t>{
         static_cast<int64_t>(updater_.part_size(static_cast<int>(part)) /
-                             ElementSize(dtypes_[part]))};
+                             ElementSize(parts_[part].dtype))};
     accumulators_.push_back(std::make_unique<GradientAccumulator>(options));
   }
 }
 
 void CompatibleShard::Activate(int64_t global_step) {
-  for (auto& accumulator : accumulators_) {
-    accumulator->SetGlobalStep(global_step);
+  StopTakes();
+  for (const Accumulator& accumulator : accumulators_) {
+    std::visit([&](const auto& a) { a->SetGlobalStep(global_step); },
+               accumulator);
   }
   MutexLock lock(mutex_);
   step_ = global_step;
+  updated_parts_ = 0;
+  failure_ = absl::OkStatus();
+}
+
+void CompatibleShard::StopTakes() {
+  uint64_t id = 0;
+  {
+    MutexLock lock(mutex_);
+    take_.reset();
+    if (!taking_) return;
+    taking_ = false;
+    id = static_cast<uint64_t>(step_);
+  }
+  for (const Accumulator& accumulator : accumulators_) {
+    std::visit([id](const auto& a) { a->Cancel(id); }, accumulator);
+  }
+}
+
+int64_t CompatibleShard::num_accumulated(int part) const {
+  return std::visit([](const auto& a) { return a->num_accumulated(); },
+                    accumulators_[part]);
 }
 
 absl::Status CompatibleShard::CheckForm(const Push& push) const {
@@ -60,21 +90,62 @@ absl::Status CompatibleShard::CheckForm(const Push& push) const {
         updater_.num_parts(), " parts of this server"));
   }
   for (size_t i = 0; i < push.gradients.size(); ++i) {
-    const int part = push.first_part + static_cast<int>(i);
-    if (push.gradients[i].type != GradientType::kVariable) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("gradient of part ", part, " is ",
-                       std::string(GradientTypeName(push.gradients[i].type)),
-                       "; in compatible mode send VARIABLE"));
-    }
-    const size_t size = TotalSize(push.gradients[i].slices);
-    if (size != updater_.part_size(part)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("gradient of part ", part, " has ", size,
-                       " bytes; the part has ", updater_.part_size(part)));
-    }
+    LOCKSTEP_RETURN_IF_ERROR(CheckGradient(
+        push.first_part + static_cast<int>(i), push.gradients[i]));
   }
   return absl::OkStatus();
+}
+
+absl::Status CompatibleShard::CheckGradient(
+    int part, const PartGradient& gradient) const {
+  if (gradient.type != GradientType::kVariable) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gradient of part ", part, " is ",
+                     std::string(GradientTypeName(gradient.type)),
+                     "; in compatible mode send VARIABLE"));
+  }
+  if (gradient.rows.has_value() != parts_[part].sparse_rows.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gradient of part ", part, " is ",
+                     gradient.rows.has_value() ? "sparse" : "dense",
+                     ", but the gradients of this part are not"));
+  }
+  if (gradient.rows.has_value()) return CheckRows(part, gradient);
+  const size_t size = TotalSize(gradient.slices);
+  if (size == updater_.part_size(part)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("gradient of part ", part, " has ", size,
+                   " bytes; the part has ", updater_.part_size(part)));
+}
+
+// What rows there are is for the accumulator to judge, but for what only an
+// update would notice.
+absl::Status CompatibleShard::CheckRows(int part,
+                                        const PartGradient& gradient) const {
+  const int64_t rows = *parts_[part].sparse_rows;
+  for (const int64_t index : gradient.rows->indices) {
+    if (index >= 0 && index < rows) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("gradient of part ", part, ": index is ", index,
+                     ", must be at least 0 and less than ", rows));
+  }
+  const absl::Span<const int64_t> shape = gradient.rows->shape;
+  int64_t width = 1;
+  for (size_t i = 1; i < shape.size(); ++i) {
+    if (shape[i] < 0 || __builtin_mul_overflow(width, shape[i], &width)) {
+      width = -1;
+      break;
+    }
+  }
+  const auto elements = static_cast<int64_t>(updater_.part_size(part) /
+                                             ElementSize(parts_[part].dtype));
+  if (width >= 0 && rows > 0 && width == elements / rows) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("gradient of part ", part, " has rows of ", width,
+                   " elements; the part has ", rows, " rows of ",
+                   rows > 0 ? elements / rows : 0));
 }
 
 bool CompatibleShard::IsDuplicate(int part, const Pass& pass) {
@@ -114,29 +185,43 @@ absl::StatusOr<PushOutcome> CompatibleShard::AddPart(
   if (IsDuplicate(part, pass)) return PushOutcome::kDuplicate;
   std::vector<std::byte> scratch;
   const absl::Span<const std::byte> values = Contiguous(gradient, scratch);
-  const int64_t count =
-      static_cast<int64_t>(values.size() / ElementSize(dtypes_[part]));
-  absl::StatusOr<GradientAccumulator::Applied> applied =
-      accumulators_[part]->Apply(
-          pass.local_step,
-          {dtypes_[part], absl::MakeConstSpan(&count, 1), values});
-  if (!applied.ok() || applied->outcome == ApplyOutcome::kStale) {
-    Forget(part, pass);
-    LOCKSTEP_RETURN_IF_ERROR(applied.status());
-    return PushOutcome::kStale;
+  const DType dtype = parts_[part].dtype;
+  const auto add = [&](auto& accumulator,
+                       const auto& view) -> absl::StatusOr<PushOutcome> {
+    auto applied = accumulator.Apply(pass.local_step, view);
+    if (!applied.ok() || applied->outcome == ApplyOutcome::kStale) {
+      Forget(part, pass);
+      LOCKSTEP_RETURN_IF_ERROR(applied.status());
+      return PushOutcome::kStale;
+    }
+    Update(part, applied->completed, answers);
+    return PushOutcome::kAccepted;
+  };
+  if (gradient.rows.has_value()) {
+    return add(*std::get<1>(accumulators_[part]),
+               SparseGradientView{dtype, gradient.rows->indices, 1,
+                                  gradient.rows->shape, values, std::nullopt});
   }
-  Update(part, std::move(applied->completed), answers);
-  return PushOutcome::kAccepted;
+  const auto count = static_cast<int64_t>(values.size() / ElementSize(dtype));
+  return add(*std::get<0>(accumulators_[part]),
+             DenseGradientView{dtype, absl::MakeConstSpan(&count, 1), values});
 }
 
-void CompatibleShard::Update(
-    int part, std::vector<GradientAccumulator::Completed> completed,
-    ShardAnswers& answers) {
-  for (GradientAccumulator::Completed& take : completed) {
-    const std::vector<std::byte>& mean = take.gradient.values;
-    const PartGradient gradient{{{mean.data(), mean.size()}}, nullptr};
-    const absl::Status status =
-        updater_.Update(part, step(), absl::MakeConstSpan(&gradient, 1));
+absl::Status CompatibleShard::UpdatePart(int part, const DenseGradient& mean) {
+  const PartGradient gradient{{{mean.values.data(), mean.values.size()}},
+                              nullptr};
+  return updater_.Update(part, step(), absl::MakeConstSpan(&gradient, 1));
+}
+
+absl::Status CompatibleShard::UpdatePart(int part, const SparseGradient& mean) {
+  return updater_.UpdateSparse(part, step(), mean);
+}
+
+template <typename Completed>
+void CompatibleShard::Update(int part, const std::vector<Completed>& completed,
+                             ShardAnswers& answers) {
+  for (const Completed& take : completed) {
+    const absl::Status status = UpdatePart(part, take.gradient);
     MutexLock lock(mutex_);
     ++updated_parts_;
     failure_.Update(status);
@@ -173,14 +258,27 @@ absl::StatusOr<ShardAnswers> CompatibleShard::Take(uint64_t ticket,
     take_ = ticket;
   }
   if (!begin) return answers;
-  for (size_t part = 0; part < accumulators_.size(); ++part) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        std::vector<GradientAccumulator::Completed> completed,
-        accumulators_[part]->Take(static_cast<uint64_t>(step),
-                                  replicas_to_aggregate_));
-    Update(static_cast<int>(part), std::move(completed), answers);
+  for (int part = 0; part < static_cast<int>(parts_.size()); ++part) {
+    if (!parts_[part].sparse_rows.has_value()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(updater_.BeginSparse(part));
+  }
+  for (int part = 0; part < static_cast<int>(parts_.size()); ++part) {
+    LOCKSTEP_RETURN_IF_ERROR(TakePart(part, step, answers));
   }
   return answers;
+}
+
+absl::Status CompatibleShard::TakePart(int part, int64_t step,
+                                       ShardAnswers& answers) {
+  return std::visit(
+      [&](const auto& accumulator) -> absl::Status {
+        LOCKSTEP_ASSIGN_OR_RETURN(auto completed,
+                                  accumulator->Take(static_cast<uint64_t>(step),
+                                                    replicas_to_aggregate_));
+        Update(part, completed, answers);
+        return absl::OkStatus();
+      },
+      accumulators_[part]);
 }
 
 void CompatibleShard::CancelTake(uint64_t ticket) {
@@ -228,10 +326,14 @@ std::string CompatibleShard::WaitsFor() const {
   int64_t fewest = replicas_to_aggregate_;
   int open = 0;
   const int64_t at = step();
-  for (const auto& accumulator : accumulators_) {
-    if (accumulator->step() > at) continue;
-    ++open;
-    fewest = std::min(fewest, accumulator->num_accumulated());
+  for (const Accumulator& accumulator : accumulators_) {
+    std::visit(
+        [&](const auto& a) {
+          if (a->step() > at) return;
+          ++open;
+          fewest = std::min(fewest, a->num_accumulated());
+        },
+        accumulator);
   }
   if (open == 0 || fewest >= replicas_to_aggregate_) return "";
   return absl::StrCat(replicas_to_aggregate_ - fewest, " of ",

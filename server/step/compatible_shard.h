@@ -6,18 +6,29 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "common/dtype.h"
 #include "common/mutex.h"
 #include "server/step/shard_engine.h"
 #include "server/sync/gradient_accumulator.h"
+#include "server/sync/sparse_accumulator.h"
 
 namespace lockstep {
+
+// What has to be known of a part.
+struct CompatiblePart {
+  DType dtype = DType::kFloat32;
+  // Rows of a part with sparse gradients; none: its gradients are dense.
+  std::optional<int64_t> sparse_rows = {};
+};
 
 // CompatibleShard is TensorFlow's way: one gradient accumulator per part, sums
 // in order of arrival, a part updated in place as soon as its own accumulator
 // is full. Workers may differ from part to part, and a worker may count twice.
+// Rows of sparse gradients are merged as they come, also where they are not
+// sorted; but an index that the part does not have is refused.
 //
 // Beyond TensorFlow, a push counts at most once per (worker, incarnation,
 // pass, part), and its sender learns what became of it.
@@ -27,11 +38,22 @@ namespace lockstep {
 // Borrows: the updater.
 class CompatibleShard final : public ShardEngine {
  public:
-  // `dtypes` has the element type of every part of the updater.
-  CompatibleShard(int replicas_to_aggregate, std::vector<DType> dtypes,
+  // `parts` are those of the updater.
+  CompatibleShard(int replicas_to_aggregate, std::vector<CompatiblePart> parts,
                   PartUpdater& updater);
 
+  // Called again, it is what a chief does that has started again: gradients
+  // that have come stay counted, parts that the step at hand has updated stay
+  // updated and will be updated again.
   void Activate(int64_t global_step) override ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The chief is gone: nobody takes before the next Activate(), and gradients
+  // gather meanwhile.
+  void StopTakes() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Gradients that a part has gathered.
+  int64_t num_accumulated(int part) const;
+
   absl::StatusOr<ShardAnswers> AddPush(uint64_t ticket, Push push) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) override
@@ -56,15 +78,24 @@ class CompatibleShard final : public ShardEngine {
     int64_t pass = 0;
   };
 
+  using Accumulator = std::variant<std::unique_ptr<GradientAccumulator>,
+                                   std::unique_ptr<SparseAccumulator>>;
+
   absl::Status CheckForm(const Push& push) const;
+  absl::Status CheckGradient(int part, const PartGradient& gradient) const;
+  absl::Status CheckRows(int part, const PartGradient& gradient) const;
   // Whether the push counted before; notes that it counts now.
   bool IsDuplicate(int part, const Pass& pass) ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget(int part, const Pass& pass) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<PushOutcome> AddPart(int part, const Pass& pass,
                                       const PartGradient& gradient,
                                       ShardAnswers& answers);
-  void Update(int part, std::vector<GradientAccumulator::Completed> completed,
+  template <typename Completed>
+  void Update(int part, const std::vector<Completed>& completed,
               ShardAnswers& answers) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status UpdatePart(int part, const DenseGradient& mean);
+  absl::Status UpdatePart(int part, const SparseGradient& mean);
+  absl::Status TakePart(int part, int64_t step, ShardAnswers& answers);
   bool all_updated() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return updated_parts_ == updater_.num_parts() && failure_.ok();
   }
@@ -73,10 +104,10 @@ class CompatibleShard final : public ShardEngine {
   absl::Status CommitLocked(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int replicas_to_aggregate_;
-  const std::vector<DType> dtypes_;
+  const std::vector<CompatiblePart> parts_;
   PartUpdater& updater_;
   // One per part; they lock themselves.
-  std::vector<std::unique_ptr<GradientAccumulator>> accumulators_;
+  std::vector<Accumulator> accumulators_;
 
   mutable Mutex mutex_;
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;

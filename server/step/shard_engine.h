@@ -13,14 +13,23 @@
 #include "common/shared_memory.h"
 #include "server/optimizer/gradient_slices.h"
 #include "server/step/step_gate.h"
+#include "server/sync/gradient.h"
 
 namespace lockstep {
+
+// Which rows of a part a gradient is of: row i of `shape` belongs at
+// indices[i].
+struct GradientRows {
+  std::vector<int64_t> indices;
+  std::vector<int64_t> shape;  // of the values; the number of rows first
+};
 
 // The bytes of one gradient of one part, with whatever keeps them alive.
 struct PartGradient {
   std::vector<ByteSlice> slices;
   std::shared_ptr<const void> owner;
   GradientType type = GradientType::kVariable;
+  std::optional<GradientRows> rows = {};  // of a sparse gradient
 };
 
 // The value of one part, which nobody writes to while `owner` lives.
@@ -173,6 +182,18 @@ class PartUpdater {
   // the mean of `gradients`, summed in the order given.
   virtual absl::Status Update(int part, int64_t step,
                               absl::Span<const PartGradient> gradients) = 0;
+
+  // Compatible mode: the same from the mean of sparse gradients.
+  //
+  //   kUnimplemented  parts of this updater have dense gradients
+  virtual absl::Status UpdateSparse(int /*part*/, int64_t /*step*/,
+                                    const SparseGradient& /*mean*/) {
+    return absl::UnimplementedError("sparse gradients cannot be applied here");
+  }
+
+  // Compatible mode: the server begins to wait for the gradients of a part
+  // with sparse gradients. What its update does without them is done now.
+  virtual absl::Status BeginSparse(int /*part*/) { return absl::OkStatus(); }
 
   //   kInvalidArgument  the gradient holds NaN or an infinity; says where
   virtual absl::Status CheckFinite(int part,

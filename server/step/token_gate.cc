@@ -46,6 +46,10 @@ std::vector<StepGate::Answer> TokenGate::Activate(int64_t global_step) {
   return Issue(options_.initial_tokens, global_step);
 }
 
+std::vector<StepGate::Answer> TokenGate::IssueInitialTokens() {
+  return Issue(options_.initial_tokens, global_step());
+}
+
 absl::StatusOr<StepGate::Announced> TokenGate::Announce(const Pass&) {
   MutexLock lock(mutex_);
   return Announced{Decision::kSelected, 0, global_step_};

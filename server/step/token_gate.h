@@ -30,6 +30,9 @@ class TokenGate final : public StepGate {
 
   std::vector<Answer> Activate(int64_t global_step) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // What TensorFlow's chief does when it has started again: the initial tokens
+  // once more, of the global step as it is now.
+  std::vector<Answer> IssueInitialTokens();
   absl::StatusOr<Announced> Announce(const Pass& pass) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Gradients that were taken for a step are not given twice.
@@ -53,6 +56,8 @@ class TokenGate final : public StepGate {
   uint64_t NewestIncarnation(int worker) const override;
   std::vector<int> Members() const override { return {}; }
   std::vector<Waiting> WaitingWorkers() const override;
+  // In the queue, front first.
+  std::vector<int64_t> tokens() const { return queue_.GetState().tokens; }
 
  private:
   std::vector<Answer> Issue(int count, int64_t step);

@@ -1,5 +1,7 @@
 // What TensorFlow's SyncReplicasOptimizer does as a whole, case by case: how
-// many gradients are wasted, whose count, and where it hangs.
+// many gradients are wasted, whose count, and where it hangs. D1 to D17 number
+// the cases that follow from its rules; those of a single accumulator, D10 to
+// D16, are in accumulator_cases_test.cc.
 
 #include <cstdint>
 #include <numeric>
@@ -24,7 +26,7 @@ CompatibleSimulation::Options Equal(int workers, int replicas_to_aggregate,
           initial_tokens};
 }
 
-TEST(CompatibleProtocolTest, AsManyInitialTokensAsGradientsWasteOnePassEach) {
+TEST(CompatibleProtocolTest, D1AsManyInitialTokensAsGradientsWasteOnePassEach) {
   CompatibleSimulation simulation(Equal(4, 4, 4));
 
   simulation.RunTo(100);
@@ -33,7 +35,7 @@ TEST(CompatibleProtocolTest, AsManyInitialTokensAsGradientsWasteOnePassEach) {
   EXPECT_THAT(simulation.drops(), Each(Drop{0, 1}));
 }
 
-TEST(CompatibleProtocolTest, NoInitialTokensWasteNothing) {
+TEST(CompatibleProtocolTest, D2NoInitialTokensWasteNothing) {
   CompatibleSimulation simulation(Equal(4, 4, 0));
 
   simulation.RunTo(100);
@@ -42,7 +44,7 @@ TEST(CompatibleProtocolTest, NoInitialTokensWasteNothing) {
   EXPECT_THAT(simulation.accepted(), ElementsAre(100, 100, 100, 100));
 }
 
-TEST(CompatibleProtocolTest, FewerWorkersThanGradientsNeedTheDifference) {
+TEST(CompatibleProtocolTest, D3FewerWorkersThanGradientsNeedTheDifference) {
   CompatibleSimulation enough(Equal(2, 4, 2));
   enough.RunTo(50);
   EXPECT_THAT(enough.drops(), IsEmpty());
@@ -59,7 +61,7 @@ TEST(CompatibleProtocolTest, FewerWorkersThanGradientsNeedTheDifference) {
   EXPECT_THAT(fewer.gate().WaitingWorkers(), SizeIs(2));
 }
 
-TEST(CompatibleProtocolTest, FastWorkerSuppliesEveryGradientGivenTheTokens) {
+TEST(CompatibleProtocolTest, D4FastWorkerSuppliesEveryGradientGivenTheTokens) {
   CompatibleSimulation with_tokens({2, {1, 60}, 2});
   with_tokens.RunTo(20);
   EXPECT_THAT(with_tokens.accepted(), ElementsAre(40, 0));
@@ -69,7 +71,7 @@ TEST(CompatibleProtocolTest, FastWorkerSuppliesEveryGradientGivenTheTokens) {
   EXPECT_THAT(without.accepted(), ElementsAre(20, 20));
 }
 
-TEST(CompatibleProtocolTest, BackupWastesAboutOneGradientAStep) {
+TEST(CompatibleProtocolTest, D5BackupWastesAboutOneGradientAStep) {
   CompatibleSimulation simulation(Equal(5, 4, 4));
 
   simulation.RunTo(100);
@@ -80,7 +82,7 @@ TEST(CompatibleProtocolTest, BackupWastesAboutOneGradientAStep) {
   EXPECT_EQ(std::accumulate(accepted.begin(), accepted.end(), int64_t{0}), 400);
 }
 
-TEST(CompatibleProtocolTest, OneWorkerAloneLosesItsSecondBatch) {
+TEST(CompatibleProtocolTest, D17OneWorkerAloneLosesItsSecondBatch) {
   CompatibleSimulation::Options options = Equal(1, 1, 1);
   options.num_parts = 1;
   options.gradient = [](int, int64_t pass, int) {
@@ -110,13 +112,13 @@ class DeadWorkerTest : public ::testing::Test {
   CompatibleSimulation simulation_{Equal(4, 4, 4)};
 };
 
-TEST_F(DeadWorkerTest, LostTokenHangsEveryoneUntilSomebodyActs) {
+TEST_F(DeadWorkerTest, D6LostTokenHangsEveryoneUntilSomebodyActs) {
   EXPECT_LT(simulation_.global_step(), 20);
   EXPECT_EQ(simulation_.shard().WaitsFor(), "1 of 4 gradients of 2 parts");
   EXPECT_THAT(simulation_.gate().WaitingWorkers(), SizeIs(3));
 }
 
-TEST_F(DeadWorkerTest, ItsRestartHeals) {
+TEST_F(DeadWorkerTest, D6ItsRestartHeals) {
   simulation_.Restart(3);
 
   simulation_.RunTo(20);
@@ -130,6 +132,29 @@ TEST_F(DeadWorkerTest, ItsExpiredLeaseHealsThoughItNeverComesBack) {
   simulation_.RunTo(20);
 
   EXPECT_EQ(simulation_.global_step(), 20);
+}
+
+// Four tokens of a step more than gradients: so many may be lost at once.
+TEST(CompatibleProtocolTest, D8WorkersThatLeaveInOneStepHangTheRest) {
+  CompatibleSimulation simulation(Equal(64, 60, 60));
+  simulation.RunTo(10);
+  for (int worker = 0; worker < 27; ++worker) simulation.Kill(worker);
+
+  simulation.RunTo(100);
+
+  EXPECT_LT(simulation.global_step(), 20);
+}
+
+TEST(CompatibleProtocolTest, D8OneLeavingPerStepHangsNobody) {
+  CompatibleSimulation simulation(Equal(64, 60, 60));
+  for (int worker = 0; worker < 27; ++worker) {
+    simulation.RunTo(10 + worker);
+    simulation.Kill(worker);
+  }
+
+  simulation.RunTo(100);
+
+  EXPECT_EQ(simulation.global_step(), 100);
 }
 
 // TensorFlow's own tests: worker w pushes 0.1 + 0.2 w and 0.9 + 0.2 w, learning

@@ -55,6 +55,55 @@ TEST(PlacementTest, NextVariableGoesToTheServerWithTheFewestBytes) {
   EXPECT_THAT(Servers(*plan), ElementsAre(0, 1, 1, 0));
 }
 
+TEST(PlacementTest, RoundRobinAsksNobodysSize) {
+  const auto plan = MakePlan(Variables({{100}, {1}, {1}, {1}}), 2, kMebibyte,
+                             {PlacementConfig::Strategy::kRoundRobin});
+
+  ASSERT_OK(plan);
+  EXPECT_THAT(Servers(*plan), ElementsAre(0, 1, 0, 1));
+}
+
+TEST(PlacementTest, PlaceByNameDependsOnNoOtherVariable) {
+  const PlacementConfig by_name{PlacementConfig::Strategy::kNameHash, 3};
+  const auto all = MakePlan(Variables({{4}, {9}, {1}}), 5, kMebibyte, by_name);
+  std::vector<VariableSpec> last = Variables({{4}, {9}, {1}});
+  last.erase(last.begin(), last.begin() + 2);
+  const auto alone = MakePlan(last, 5, kMebibyte, by_name);
+
+  ASSERT_OK(all);
+  ASSERT_OK(alone);
+  EXPECT_EQ(all->parts[2].server, alone->parts[0].server);
+}
+
+TEST(PlacementTest, PartitionersCutWholeRows) {
+  PartitionerConfig partitioner;
+  partitioner.kind = PartitionerConfig::Kind::kFixedSize;
+  partitioner.num_shards = 3;
+  const auto plan =
+      MakePlan(Variables({{13, 2}, {2, 5}, {}}), 2, kMebibyte, {}, partitioner);
+
+  ASSERT_OK(plan);
+  std::vector<int64_t> counts;
+  for (const PlannedPart& part : plan->parts) counts.push_back(part.count);
+  EXPECT_THAT(counts, ElementsAre(10, 8, 8, 5, 5, 1));
+  EXPECT_EQ(plan->parts[2].offset, 18);
+}
+
+TEST(PlacementTest, PartsThatAreTooLargeOrTooManyAreRefused) {
+  PartitionerConfig partitioner;
+  partitioner.kind = PartitionerConfig::Kind::kMinMax;
+  partitioner.max_partitions = 1;
+  EXPECT_THAT(
+      MakePlan(Variables({{1 << 20, 1 << 10}}), 1, kMebibyte, {}, partitioner),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("cut it into more parts")));
+  partitioner.max_partitions = kMax;
+  partitioner.min_slice_bytes = 1;
+  EXPECT_THAT(MakePlan(Variables({{1 << 30}}), 1, kMebibyte, {}, partitioner),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("at most 4194304")));
+}
+
 TEST(PlacementTest, BytesCountAndNotElements) {
   std::vector<VariableSpec> variables = Variables({{3}, {4}, {1}, {1}});
   variables[0].dtype = DType::kFloat64;  // 24 bytes against 16

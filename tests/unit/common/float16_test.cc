@@ -57,6 +57,31 @@ TEST(Float16Test, HalfWayBetweenTwoHalvesGoesToTheEvenOne) {
   }
 }
 
+// A double just beside the middle of two halves is a float in the middle.
+TEST(Float16Test, DoubleIsRoundedOnce) {
+  for (uint16_t bits = 1; bits < kInfinity - 1; ++bits) {
+    const double middle = (Meaning(bits) + Meaning(bits + 1)) / 2;
+    ASSERT_EQ(ToFloat16(middle).bits, bits % 2 == 0 ? bits : bits + 1);
+    ASSERT_EQ(ToFloat16(std::nextafter(middle, 0.0)).bits, bits);
+    ASSERT_EQ(ToFloat16(-std::nextafter(middle, 1e9)).bits,
+              (bits + 1) | 0x8000);
+  }
+  EXPECT_EQ(ToFloat16(1e300).bits, kInfinity);
+  EXPECT_TRUE(std::isnan(ToFloat(ToFloat16(std::nan("")))));
+}
+
+TEST(Float16Test, ArithmeticRoundsToHalf) {
+  const Float16 a = ToFloat16(2048.0f);
+  const Float16 one = ToFloat16(1.0f);
+  EXPECT_EQ(ToFloat(a + one), 2048.0f);
+  EXPECT_EQ(ToFloat(a - one), 2047.0f);
+  EXPECT_EQ(ToFloat(one / ToFloat16(3.0f)), 0.333251953125f);
+  EXPECT_EQ(ToFloat(-a * a), -kInf);
+  EXPECT_TRUE(ToFloat16(0.0f) == ToFloat16(-0.0f));
+  EXPECT_TRUE(-a < one);
+  EXPECT_TRUE(a > one);
+}
+
 TEST(Float16Test, TooLargeBecomesInfinity) {
   EXPECT_EQ(ToFloat16(65504.0f).bits, 0x7bff);
   EXPECT_EQ(ToFloat16(std::nextafter(65520.0f, 0.0f)).bits, 0x7bff);

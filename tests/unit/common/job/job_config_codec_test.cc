@@ -180,7 +180,7 @@ TEST(JobConfigCodecTest, NumbersWithoutANameAreRefused) {
   gradients.set_gradient_wire_type(static_cast<v1::GradientType>(9));
   v1::JobConfig optimizer;
   optimizer.mutable_optimizer()->set_kind(
-      static_cast<v1::OptimizerConfig::Kind>(9));
+      static_cast<v1::OptimizerConfig::Kind>(99));
   v1::JobConfig schedule;
   schedule.mutable_learning_rate_schedule()->set_kind(
       static_cast<v1::LearningRateSchedule::Kind>(-1));
@@ -190,8 +190,9 @@ TEST(JobConfigCodecTest, NumbersWithoutANameAreRefused) {
   EXPECT_THAT(
       FromProto(gradients),
       StatusIs(kInvalid, StartsWith("gradient_wire_type is the number 9")));
-  EXPECT_THAT(FromProto(optimizer),
-              StatusIs(kInvalid, StartsWith("optimizer.kind is the number 9")));
+  EXPECT_THAT(
+      FromProto(optimizer),
+      StatusIs(kInvalid, StartsWith("optimizer.kind is the number 99")));
   EXPECT_THAT(
       FromProto(schedule),
       StatusIs(kInvalid,

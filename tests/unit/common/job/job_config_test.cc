@@ -205,9 +205,9 @@ INSTANTIATE_TEST_SUITE_P(
     Optimizer, BadJobTest,
     ::testing::Values(
         BadCase{[](JobConfig& job) {
-                  job.optimizer.kind = static_cast<OptimizerConfig::Kind>(3);
+                  job.optimizer.kind = static_cast<OptimizerConfig::Kind>(8);
                 },
-                "optimizer.kind is 3, but must be GRADIENT_DESCENT, MOMENTUM"},
+                "optimizer.kind is 8, but must be GRADIENT_DESCENT, MOMENTUM"},
         BadCase{[](JobConfig& job) { job.optimizer.momentum = 1; },
                 "optimizer.momentum is 1, but must be at least 0 and below 1"},
         BadCase{[](JobConfig& job) { job.optimizer.momentum = kNan; },
@@ -219,7 +219,62 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{[](JobConfig& job) { job.optimizer.epsilon = 0; },
                 "optimizer.epsilon is 0, but must be a finite number above 0"},
         BadCase{[](JobConfig& job) { job.optimizer.epsilon = kInfinity; },
-                "optimizer.epsilon is inf"}));
+                "optimizer.epsilon is inf"},
+        BadCase{[](JobConfig& job) { job.optimizer.decay = 1; },
+                "optimizer.decay is 1, but must be at least 0 and below 1"},
+        BadCase{[](JobConfig& job) { job.optimizer.rho = -1; },
+                "optimizer.rho is -1"},
+        BadCase{[](JobConfig& job) {
+                  job.optimizer.kind = OptimizerConfig::Kind::kAdagrad;
+                  job.optimizer.initial_accumulator_value = 0;
+                },
+                "optimizer.initial_accumulator_value is 0, but must be a"},
+        BadCase{[](JobConfig& job) { job.optimizer.learning_rate_power = 0.5; },
+                "optimizer.learning_rate_power is 0.5, but must be a finite"},
+        BadCase{[](JobConfig& job) { job.optimizer.l1 = -1; },
+                "optimizer.l1 is -1, but must be a finite number of 0"},
+        BadCase{[](JobConfig& job) { job.optimizer.l2 = -1; },
+                "optimizer.l2 is -1"},
+        BadCase{[](JobConfig& job) { job.optimizer.l2_shrinkage = kNan; },
+                "optimizer.l2_shrinkage is nan"},
+        BadCase{[](JobConfig& job) { job.optimizer.beta = kInfinity; },
+                "optimizer.beta is inf"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    ClippingAndParts, BadJobTest,
+    ::testing::Values(
+        BadCase{[](JobConfig& job) { job.clipping.limit = 1; },
+                "clipping.limit is set, but clipping.kind is not"},
+        BadCase{[](JobConfig& job) {
+                  job.clipping.kind = ClippingConfig::Kind::kNorm;
+                },
+                "clipping.limit is 0, but must be a finite number above 0"},
+        BadCase{[](JobConfig& job) {
+                  job.clipping.kind = static_cast<ClippingConfig::Kind>(9);
+                },
+                "clipping.kind is 9, but must be GLOBAL_NORM"},
+        BadCase{[](JobConfig& job) {
+                  job.placement.strategy =
+                      static_cast<PlacementConfig::Strategy>(9);
+                },
+                "placement.strategy is 9, but must be GREEDY"},
+        BadCase{[](JobConfig& job) {
+                  job.partitioner.kind = PartitionerConfig::Kind::kFixedSize;
+                },
+                "partitioner.num_shards is 0, but must be 1 or more"},
+        BadCase{[](JobConfig& job) {
+                  job.partitioner.kind = PartitionerConfig::Kind::kAxisSize;
+                },
+                "partitioner.max_shard_bytes is 0"},
+        BadCase{[](JobConfig& job) {
+                  job.partitioner.kind = PartitionerConfig::Kind::kMinMax;
+                },
+                "partitioner.max_partitions is 0"},
+        BadCase{[](JobConfig& job) {
+                  job.partitioner.kind =
+                      static_cast<PartitionerConfig::Kind>(9);
+                },
+                "partitioner.kind is 9, but must be MAX_PART_BYTES"}));
 
 Change WithSchedule(Schedule schedule, Change change) {
   return [=](JobConfig& job) {

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "common/float16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -341,12 +342,22 @@ TEST_F(RefusedInputTest, PartialOverlap) {
   ExpectInvalid(input, "not overlap in part");
 }
 
-TEST_F(RefusedInputTest, Float16) {
-  ApplyInput input = part_.Input();
+TEST(OptimizerTest, Float16RoundsEveryOperation) {
+  std::vector<Float16> value = {ToFloat16(1.0f), ToFloat16(2.0f)};
+  std::vector<Float16> gradient = {ToFloat16(0.1f), ToFloat16(0.1f)};
+  const ByteSlice slice{Bytes(gradient).data(), Bytes(gradient).size()};
+  const GradientSlices slices{{&slice, 1}};
+  ApplyInput input;
   input.dtype = DType::kFloat16;
+  input.learning_rate = 3;
+  input.gradients = {&slices, 1};
+  input.old_value = input.new_value = Bytes(value);
 
-  EXPECT_THAT(Optimizer(OptimizerConfig{}).Apply(input),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("float16")));
+  ASSERT_OK(Optimizer(OptimizerConfig{}).Apply(input));
+
+  const Float16 change = gradient[0] * ToFloat16(3.0f);
+  EXPECT_EQ(value[0].bits, (ToFloat16(1.0f) - change).bits);
+  EXPECT_EQ(value[1].bits, (ToFloat16(2.0f) - change).bits);
 }
 
 }  // namespace

@@ -4,12 +4,19 @@
 #include <cstddef>
 #include <vector>
 
+#include "common/float16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep {
 namespace {
+
+absl::Status FillInitialValues(const VariableSpec& spec, uint64_t seed,
+                               int64_t offset, absl::Span<std::byte> values) {
+  const auto initial = InitialValues::Make(spec, seed);
+  return initial.ok() ? initial->Fill(offset, values) : initial.status();
+}
 
 using ::lockstep::testing::StatusIs;
 using ::testing::Each;
@@ -57,7 +64,8 @@ TEST(InitializerTest, ConstantIsTheSameEverywhere) {
 
 TEST(InitializerTest, AnyCutHasTheSameBits) {
   for (const Kind kind :
-       {Kind::kUniform, Kind::kNormal, Kind::kGlorotUniform, Kind::kHeNormal}) {
+       {Kind::kUniform, Kind::kNormal, Kind::kGlorotUniform, Kind::kHeNormal,
+        Kind::kTruncatedNormal, Kind::kGlorotNormal, Kind::kHeUniform}) {
     const VariableSpec spec = Spec(kind, -1, 1);
     const std::vector<float> whole = Fill(spec, 42, 0, 1000);
     for (const int64_t offset : {0, 1, 333, 990}) {
@@ -125,6 +133,47 @@ TEST(InitializerTest, HeNormalFollowsTheFanIn) {
   EXPECT_NEAR(moments.deviation, 0.1, 0.001);
 }
 
+TEST(InitializerTest, TruncatedNormalStaysWithinTwoDeviations) {
+  const std::vector<float> values =
+      Fill(Spec(Kind::kTruncatedNormal, 1, 0.5), 1, 0, 100000);
+
+  EXPECT_THAT(values,
+              Each(::testing::AllOf(::testing::Ge(0.0f), ::testing::Le(2.0f))));
+  EXPECT_NEAR(MomentsOf(values).mean, 1, 0.01);
+  EXPECT_NEAR(MomentsOf(values).deviation, 0.5 * 0.8796, 0.005);
+}
+
+TEST(InitializerTest, GlorotNormalAndHeUniformFollowTheirFans) {
+  EXPECT_NEAR(
+      MomentsOf(Fill(Spec(Kind::kGlorotNormal, 0, 0), 1, 0, 100000)).deviation,
+      std::sqrt(2.0 / 700), 0.001);
+  EXPECT_NEAR(
+      MomentsOf(Fill(Spec(Kind::kHeUniform, 0, 0), 1, 0, 100000)).deviation,
+      std::sqrt(2.0 / 200), 0.001);
+}
+
+TEST(InitializerTest, OrthogonalMatrixIsTheSameHoweverItIsCut) {
+  const VariableSpec spec = Spec(Kind::kOrthogonal, 2, 0, {3, 2, 4});
+  const std::vector<float> whole = Fill(spec, 1, 0, 24);
+
+  EXPECT_EQ(Fill(spec, 1, 5, 7),
+            std::vector<float>(whole.begin() + 5, whole.begin() + 12));
+  EXPECT_NE(Fill(spec, 2, 0, 24), whole);
+  double square = 0;
+  for (int row = 0; row < 6; ++row) {
+    square += static_cast<double>(whole[row * 4]) * whole[row * 4];
+  }
+  EXPECT_NEAR(square, 4, 1e-5);
+}
+
+TEST(InitializerTest, OrthogonalVectorOrTooLargeMatrixIsRefused) {
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{5}, std::vector<int64_t>{1 << 12, 1 << 11}}) {
+    EXPECT_THAT(InitialValues::Make(Spec(Kind::kOrthogonal, 1, 0, shape), 1),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("w")));
+  }
+}
+
 TEST(InitializerTest, Float64RoundsToTheFloat32Values) {
   VariableSpec spec = Spec(Kind::kNormal, 0, 1);
   const std::vector<float> singles = Fill(spec, 5, 0, 100);
@@ -172,13 +221,19 @@ TEST(InitializerTest, MisalignedOrTornMemoryIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST(InitializerTest, Float16IsNotThereYet) {
-  VariableSpec spec = Spec(Kind::kUniform, 0, 1);
+TEST(InitializerTest, Float16IsTheSameRoundedAndStaysBelowTheEnd) {
+  VariableSpec spec = Spec(Kind::kUniform, -1, 1, {100, 500});
   spec.dtype = DType::kFloat16;
-  std::vector<float> values(4);
+  std::vector<Float16> halves(50000);
+  ASSERT_OK(FillInitialValues(spec, 1, 0, Bytes(halves)));
+  spec.dtype = DType::kFloat64;
+  std::vector<double> doubles(50000);
+  ASSERT_OK(FillInitialValues(spec, 1, 0, Bytes(doubles)));
 
-  EXPECT_THAT(FillInitialValues(spec, 1, 0, Bytes(values)),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("float16")));
+  for (size_t i = 0; i < halves.size(); ++i) {
+    ASSERT_NEAR(ToFloat(halves[i]), doubles[i], 0x1p-11) << i;
+    ASSERT_LT(ToFloat(halves[i]), 1) << i;
+  }
 }
 
 }  // namespace

@@ -171,12 +171,18 @@ TEST_F(VariableStoreTest, PartsThatAreNoSlicesAreRefused) {
   }
 }
 
-TEST_F(VariableStoreTest, Float16IsNotThereYet) {
-  options_.variables[1].dtype = DType::kFloat16;
-  options_.parts[2].dtype = DType::kFloat16;
+TEST_F(VariableStoreTest, SlotsStartAtTheValueThatTheirOptimizerSays) {
+  options_.optimizer.kind = OptimizerConfig::Kind::kAdagrad;
+  options_.optimizer.initial_accumulator_value = 0.25;
+  auto store = VariableStore::Create(options_);
+  ASSERT_OK(store);
+  ASSERT_OK((*store)->Initialize(1));
 
-  EXPECT_THAT(VariableStore::Create(options_),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("b")));
+  std::vector<float> slot((*store)->part(0).count);
+  ASSERT_OK((*store)->ReadTensor(0, 1,
+                                 {reinterpret_cast<std::byte*>(slot.data()),
+                                  slot.size() * sizeof(float)}));
+  EXPECT_THAT(slot, ::testing::Each(0.25f));
 }
 
 TEST_F(VariableStoreTest, RuntimeSettingsSurviveTheProcess) {

@@ -67,8 +67,7 @@ class CompatibleShardTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{kParts};
-  CompatibleShard shard_{2, std::vector<DType>(kParts, DType::kFloat32),
-                         updater_};
+  CompatibleShard shard_{2, std::vector<CompatiblePart>(kParts), updater_};
   uint64_t ticket_ = 100;
   int64_t server_step_ = -1;
   std::vector<TakeAnswer> takes_;
@@ -332,8 +331,7 @@ TEST_F(CompatibleShardTest, FromManyThreadsEveryPushCountsOnce) {
   constexpr int kSteps = 50;
   std::atomic<int> accepted = 0;
   FakePartUpdater updater(kParts);
-  CompatibleShard shard(kWorkers, std::vector<DType>(kParts, DType::kFloat32),
-                        updater);
+  CompatibleShard shard(kWorkers, std::vector<CompatiblePart>(kParts), updater);
 
   for (int64_t step = 0; step < kSteps; ++step) {
     ASSERT_OK(shard.Take(1, step));

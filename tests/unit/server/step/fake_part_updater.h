@@ -59,7 +59,7 @@ inline Push PushOf(const Pass& pass, int64_t attempt, int first_part,
 // which gradients every update was made from, and in which order.
 //
 // Threads: safe to share, but for the hooks, which are set before use.
-class FakePartUpdater final : public PartUpdater {
+class FakePartUpdater : public PartUpdater {
  public:
   struct Update_ {
     int part = 0;

@@ -1,0 +1,167 @@
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/golden/replay.h"
+#include "tests/golden/trace.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::golden {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+std::vector<std::byte> Values(DType dtype, const std::string& data) {
+  const Json numbers = Json::parse(data);
+  return ReadTensor(dtype, {{"shape", {numbers.size()}}, {"data", numbers}})
+      .values;
+}
+
+std::string WriteFile(const std::string& name, const std::string& text) {
+  std::string path = ::testing::TempDir() + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(GoldenTraceTest, EveryBitMattersButThoseOfNotANumber) {
+  for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    const auto zero = Values(dtype, "[1.5, 0.0]");
+    EXPECT_TRUE(Same(dtype, zero, Values(dtype, "[1.5, 0.0]"), Zeros::kDiffer));
+    EXPECT_FALSE(
+        Same(dtype, zero, Values(dtype, "[1.5, -0.0]"), Zeros::kDiffer));
+    EXPECT_TRUE(Same(dtype, zero, Values(dtype, "[1.5, -0.0]"), Zeros::kEqual));
+    EXPECT_FALSE(
+        Same(dtype, zero, Values(dtype, "[1.501, 0.0]"), Zeros::kEqual));
+    EXPECT_FALSE(Same(dtype, zero, Values(dtype, "[1.5]"), Zeros::kEqual));
+    const auto special = Values(dtype, R"(["nan", "inf", "-inf"])");
+    auto other_nan = special;
+    other_nan[0] |= std::byte{1};
+    EXPECT_TRUE(Same(dtype, special, other_nan, Zeros::kDiffer));
+    EXPECT_FALSE(Same(dtype, special, Values(dtype, R"(["nan", "inf", "inf"])"),
+                      Zeros::kEqual));
+  }
+}
+
+TEST(GoldenTraceTest, SmallestNumbersAreReadExactly) {
+  EXPECT_EQ(ToDoubles(DType::kFloat32, Values(DType::kFloat32, "[1e-45]"))[0],
+            0x1p-149);
+  EXPECT_EQ(ToDoubles(DType::kFloat64, Values(DType::kFloat64, "[5e-324]"))[0],
+            0x1p-1074);
+}
+
+TEST(GoldenTraceTest, DistanceIsInUnitsInTheLastPlaceOfTheScale) {
+  const double ulp = 0x1p-23;
+  EXPECT_TRUE(Near(DType::kFloat32, {1}, {1 + 2 * ulp}, {1}, 2));
+  EXPECT_FALSE(Near(DType::kFloat32, {1}, {1 + 3 * ulp}, {1}, 2));
+  EXPECT_TRUE(Near(DType::kFloat32, {1}, {1 + 3 * ulp}, {2}, 2));
+  EXPECT_FALSE(Near(DType::kFloat32, {1}, {1 + ulp}, {1}, 0));
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_FALSE(Near(DType::kFloat32, {infinity}, {1}, {infinity}, 2));
+}
+
+TEST(GoldenTraceTest, ReadsOneScenarioPerLine) {
+  const std::string line = R"({"format":1,"file":"f","name":"n"})";
+  EXPECT_THAT(
+      ReadScenarios(WriteFile("two.jsonl", line + "\n\n" + line)).value(),
+      SizeIs(2));
+}
+
+TEST(GoldenTraceTest, WhatIsNoTraceIsRefusedWithItsLine) {
+  EXPECT_THAT(ReadScenarios(::testing::TempDir() + "no/such/file"),
+              StatusIs(absl::StatusCode::kNotFound));
+  for (const char* text : {"\n{", "\n[]", "\n{}", "\n1",
+                           "\n{\"format\":2,\"file\":\"f\",\"name\":\"n\"}",
+                           "\n{\"format\":1,\"file\":1,\"name\":\"n\"}"}) {
+    EXPECT_THAT(ReadScenarios(WriteFile("bad.jsonl", text)),
+                StatusIs(kInvalid, HasSubstr("bad.jsonl:2: ")))
+        << text;
+  }
+  EXPECT_THAT(ReadScenarios(WriteFile("empty.jsonl", "")), StatusIs(kInvalid));
+}
+
+// Takes out or changes every value of every kind of scenario, one at a time:
+// all that may come of it is an error or a difference.
+void Damage(const Json& scenario, Json& place) {
+  static const auto& kOthers =
+      *new std::vector<Json>{nullptr,
+                             -1,
+                             1e300,
+                             "x",
+                             Json::array(),
+                             Json::object(),
+                             9223372036854775807,
+                             std::vector<int>(9, 1 << 30)};
+  const Json saved = place;
+  for (const Json& other : kOthers) {
+    place = other;
+    ReplayScenario(scenario).status().IgnoreError();
+  }
+  place = saved;
+  if (place.is_object()) {
+    for (const auto& [key, value] : saved.items()) {
+      place.erase(key);
+      ReplayScenario(scenario).status().IgnoreError();
+      place[key] = value;
+    }
+  }
+  if (!place.is_structured()) return;
+  size_t visited = 0;
+  for (Json& child : place) {
+    if (place.is_array() && ++visited > 2) break;
+    Damage(scenario, child);
+  }
+}
+
+class DamagedTraceTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(DamagedTraceTest, IsAnErrorOrADifferenceAndNeverACrash) {
+  auto scenarios = ReadScenarios(std::string(LOCKSTEP_GOLDEN_DIR) + "/" +
+                                 GetParam() + ".jsonl");
+  ASSERT_OK(scenarios);
+  for (size_t i = 0; i < scenarios->size(); i += scenarios->size() / 4) {
+    Json& scenario = (*scenarios)[i].json;
+    ASSERT_OK(ReplayScenario(scenario));
+    Damage(scenario, scenario);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, DamagedTraceTest,
+                         ::testing::Values("clip", "dense_accumulator",
+                                           "moving_average", "optimizer",
+                                           "partition", "placement",
+                                           "sparse_accumulator", "sync_loop",
+                                           "token_queue"),
+                         [](const auto& info) { return info.param; });
+
+// A replay that compares nothing would pass everything.
+TEST_P(DamagedTraceTest, EveryScenarioIsCompared) {
+  auto scenarios = ReadScenarios(std::string(LOCKSTEP_GOLDEN_DIR) + "/" +
+                                 GetParam() + ".jsonl");
+  ASSERT_OK(scenarios);
+  for (const Scenario& scenario : *scenarios) {
+    // What a failed step leaves behind is not compared.
+    const Json steps = scenario.json.value("steps", Json::array());
+    if (!steps.empty() && steps.back().at("status") != "OK") continue;
+    std::string text = scenario.json.dump();
+    const size_t status = text.rfind(R"("status":"OK")");
+    const size_t count = text.rfind(R"("global_step":)");
+    if (count != std::string::npos) {
+      text.insert(count + 14, "9");
+    } else if (status != std::string::npos) {
+      text.replace(status, 13, R"("status":"UNKNOWN")");
+    } else {
+      continue;
+    }
+    const auto outcome = ReplayScenario(Json::parse(text));
+    if (!outcome.ok() || !outcome->skipped.empty()) continue;
+    EXPECT_FALSE(outcome->differences.empty()) << scenario.line;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::golden

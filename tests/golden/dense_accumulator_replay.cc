@@ -1,0 +1,40 @@
+#include "server/sync/gradient_accumulator.h"
+#include "tests/golden/accumulator_replay.h"
+#include "tests/golden/replay.h"
+
+namespace lockstep::golden {
+namespace {
+
+struct DenseFormat {
+  struct Gradient {
+    DType dtype;
+    Tensor tensor;
+  };
+
+  static Gradient Read(DType dtype, const Json& json) {
+    return {dtype, ReadTensor(dtype, json)};
+  }
+
+  static DenseGradientView Show(const Gradient& gradient) {
+    return {gradient.dtype, gradient.tensor.shape, gradient.tensor.values};
+  }
+
+  static void Compare(DType dtype, const Json& recorded,
+                      const DenseGradient& actual, Report& report) {
+    const Tensor expected = ReadTensor(dtype, recorded);
+    report.Expect("result's shape", expected.shape, actual.shape);
+    report.ExpectSame("result", dtype, expected.values, actual.values,
+                      Zeros::kDiffer);
+  }
+};
+
+}  // namespace
+
+void ReplayDenseAccumulator(const Json& scenario, Report& report) {
+  const DenseSum::Options options{ReadDType(scenario), ReadShape(scenario),
+                                  ReadReduction(scenario)};
+  AccumulatorReplay<GradientAccumulator, DenseFormat>(options, report)
+      .Run(scenario.at("ops"));
+}
+
+}  // namespace lockstep::golden

@@ -1,0 +1,29 @@
+#ifndef LOCKSTEP_TESTS_GOLDEN_OPTIMIZER_TOLERANCE_H_
+#define LOCKSTEP_TESTS_GOLDEN_OPTIMIZER_TOLERANCE_H_
+
+#include "common/dtype.h"
+#include "common/job/job_config.h"
+
+namespace lockstep::golden {
+
+// The kinds of gradient that TensorFlow's kernels treat in ways of their own.
+enum class GradientForm {
+  kDense,
+  kRows,    // sparse, rows of two values or more
+  kColumn,  // sparse, rows of one value
+};
+
+// How far TensorFlow's kernels are from single operations that round once, in
+// units in the last place. All of it comes from their vectorised reciprocal
+// square roots and powers; 0 is to be compared exactly.
+struct Distance {
+  double variable = 0;
+  double slot = 0;  // of momentum (RMSProp), accum_update, linear; others 0
+};
+
+Distance MeasuredDistance(const OptimizerConfig& config, DType dtype,
+                          GradientForm form);
+
+}  // namespace lockstep::golden
+
+#endif  // LOCKSTEP_TESTS_GOLDEN_OPTIMIZER_TOLERANCE_H_

@@ -1,0 +1,68 @@
+#include "tests/golden/replay.h"
+
+#include <exception>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep::golden {
+namespace {
+
+void ReplaySparse(const Json& scenario, Report& report) {
+  ReplaySparseAccumulator(scenario, SparseInput::kAsSent, report);
+  if (!scenario.at("canonical_input").get<bool>()) return;
+  ReplaySparseAccumulator(scenario, SparseInput::kCanonical, report);
+}
+
+struct Kind {
+  const char* name;
+  void (*replay)(const Json& scenario, Report& report);
+};
+constexpr Kind kKinds[] = {
+    {"dense_accumulator", ReplayDenseAccumulator},
+    {"sparse_accumulator", ReplaySparse},
+    {"token_queue", ReplayTokenQueue},
+    {"optimizer", ReplayOptimizer},
+    {"moving_average", ReplayMovingAverage},
+    {"clip", ReplayClip},
+    {"partition", ReplayPartition},
+    {"placement", ReplayPlacement},
+    {"sync_loop", ReplaySyncLoop},
+};
+
+// The token queue has no bound, and so nothing that waits to be added.
+std::string WhySkipped(const Json& scenario) {
+  if (scenario.at("file") != "token_queue") return "";
+  const int64_t capacity = ReadInt(scenario.at("capacity"));
+  if (capacity == -1) return "";
+  return absl::StrCat("a queue of capacity ", capacity,
+                      "; the token queue is unbounded");
+}
+
+absl::StatusOr<Outcome> Replay(const Json& scenario) {
+  const std::string file = scenario.at("file");
+  for (const Kind& kind : kKinds) {
+    if (file != kind.name) continue;
+    Outcome outcome;
+    outcome.skipped = WhySkipped(scenario);
+    if (!outcome.skipped.empty()) return outcome;
+    Report report;
+    kind.replay(scenario, report);
+    outcome.differences = report.differences();
+    return outcome;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no replay for traces of kind \"", file, "\""));
+}
+
+}  // namespace
+
+absl::StatusOr<Outcome> ReplayScenario(const Json& scenario) {
+  try {
+    return Replay(scenario);
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+}
+
+}  // namespace lockstep::golden

@@ -1,0 +1,41 @@
+#ifndef LOCKSTEP_TESTS_GOLDEN_REPLAY_H_
+#define LOCKSTEP_TESTS_GOLDEN_REPLAY_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/sync/sparse_accumulator.h"
+#include "tests/golden/report.h"
+#include "tests/golden/trace.h"
+
+// Replays scenarios through the classes of the product. Each function does the
+// operations of one kind of scenario and reports every answer that differs
+// from TensorFlow's; none knows a scenario by its name.
+namespace lockstep::golden {
+
+struct Outcome {
+  std::vector<Difference> differences;
+  std::string skipped;  // why nothing was replayed, if so
+};
+
+//   kInvalidArgument  the scenario is of no kind that there is, lacks a field,
+//                     or has one of a wrong type
+absl::StatusOr<Outcome> ReplayScenario(const Json& scenario);
+
+// These throw where a scenario is malformed; see trace.h.
+void ReplayDenseAccumulator(const Json& scenario, Report& report);
+// `input` may be kCanonical for scenarios whose "canonical_input" is true.
+void ReplaySparseAccumulator(const Json& scenario, SparseInput input,
+                             Report& report);
+void ReplayTokenQueue(const Json& scenario, Report& report);
+void ReplayOptimizer(const Json& scenario, Report& report);
+void ReplayMovingAverage(const Json& scenario, Report& report);
+void ReplayClip(const Json& scenario, Report& report);
+void ReplayPartition(const Json& scenario, Report& report);
+void ReplayPlacement(const Json& scenario, Report& report);
+void ReplaySyncLoop(const Json& scenario, Report& report);
+
+}  // namespace lockstep::golden
+
+#endif  // LOCKSTEP_TESTS_GOLDEN_REPLAY_H_

@@ -1,0 +1,61 @@
+#ifndef LOCKSTEP_TESTS_GOLDEN_REPORT_H_
+#define LOCKSTEP_TESTS_GOLDEN_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "tests/golden/trace.h"
+
+namespace lockstep::golden {
+
+// One answer that is not what TensorFlow gave.
+struct Difference {
+  std::string operation;  // where in the scenario, and what: "3 take: count"
+  std::string expected;
+  std::string got;
+};
+
+// Report collects the differences of one scenario.
+class Report {
+ public:
+  // What the answers that follow belong to.
+  void Begin(size_t index, absl::string_view operation) {
+    operation_ = absl::StrCat(index, " ", operation, ": ");
+  }
+
+  // True if there is none.
+  bool Expect(absl::string_view what, const std::string& expected,
+              const std::string& got) {
+    if (expected == got) return true;
+    Add(what, expected, got);
+    return false;
+  }
+  bool Expect(absl::string_view what, int64_t expected, int64_t got) {
+    return Expect(what, absl::StrCat(expected), absl::StrCat(got));
+  }
+  bool Expect(absl::string_view what, const std::vector<int64_t>& expected,
+              const std::vector<int64_t>& got);
+
+  // Of tensors of which every element has to be the same.
+  bool ExpectSame(absl::string_view what, DType dtype,
+                  const std::vector<std::byte>& expected,
+                  const std::vector<std::byte>& got, Zeros zeros);
+
+  void Add(absl::string_view what, std::string expected, std::string got) {
+    differences_.push_back(
+        {absl::StrCat(operation_, what), std::move(expected), std::move(got)});
+  }
+
+  const std::vector<Difference>& differences() const { return differences_; }
+
+ private:
+  std::string operation_;
+  std::vector<Difference> differences_;
+};
+
+}  // namespace lockstep::golden
+
+#endif  // LOCKSTEP_TESTS_GOLDEN_REPORT_H_

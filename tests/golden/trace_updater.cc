@@ -1,0 +1,61 @@
+#include "tests/golden/trace_updater.h"
+
+#include <utility>
+
+#include "common/status_macros.h"
+#include "server/optimizer/moving_average.h"
+
+namespace lockstep::golden {
+
+TraceUpdater::TraceUpdater(StepSettings settings,
+                           std::optional<double> average_decay,
+                           std::vector<Variable> variables,
+                           std::vector<int> part_variables)
+    : settings_(std::move(settings)),
+      average_decay_(average_decay),
+      variables_(std::move(variables)),
+      part_variables_(std::move(part_variables)) {}
+
+size_t TraceUpdater::part_size(int part) const {
+  return variables_[part_variables_[part]].state.value.values.size();
+}
+
+absl::StatusOr<size_t> TraceUpdater::GradientSize(int part,
+                                                  GradientType) const {
+  return part_size(part);
+}
+
+absl::Status TraceUpdater::Update(int part, int64_t,
+                                  absl::Span<const PartGradient> gradients) {
+  VariableState& state = StateOf(part);
+  Tensor gradient{state.value.shape, {}};
+  for (const ByteSlice& slice : gradients[0].slices) {
+    gradient.values.insert(gradient.values.end(), slice.data,
+                           slice.data + slice.size);
+  }
+  return ApplyDense(settings_, gradient, state);
+}
+
+absl::Status TraceUpdater::UpdateSparse(int part, int64_t,
+                                        const SparseGradient& mean) {
+  return ApplySparse(settings_, mean.indices, {mean.values_shape, mean.values},
+                     /*decayed=*/true, StateOf(part));
+}
+
+absl::Status TraceUpdater::BeginSparse(int part) {
+  return Decay(settings_, StateOf(part));
+}
+
+absl::Status TraceUpdater::Commit(int64_t) {
+  settings_.powers = NextAdamPowers(settings_.config, settings_.powers);
+  if (!average_decay_.has_value()) return absl::OkStatus();
+  const float factor = AverageFactor(*average_decay_, std::nullopt);
+  for (Variable& variable : variables_) {
+    LOCKSTEP_RETURN_IF_ERROR(UpdateAverage(settings_.dtype, factor,
+                                           variable.state.value.values,
+                                           absl::MakeSpan(variable.average)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep::golden

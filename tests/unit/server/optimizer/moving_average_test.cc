@@ -1,0 +1,66 @@
+#include "server/optimizer/moving_average.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+
+absl::Span<std::byte> Bytes(std::vector<float>& values) {
+  return {reinterpret_cast<std::byte*>(values.data()),
+          values.size() * sizeof(float)};
+}
+
+TEST(MovingAverageTest, FactorIsTakenInFloat32) {
+  EXPECT_EQ(AverageFactor(0.9, std::nullopt), 1.0f - 0.9f);
+  EXPECT_EQ(AverageFactorOfFunction(0.9), 0.1f);
+  EXPECT_NE(AverageFactor(0.9, std::nullopt), AverageFactorOfFunction(0.9));
+}
+
+TEST(MovingAverageTest, YoungAveragesMoveFast) {
+  EXPECT_FLOAT_EQ(AverageFactor(0.25, 1), 1 - 2.0f / 11);
+  EXPECT_EQ(AverageFactor(0.25, 1000), 0.75f);
+}
+
+TEST(MovingAverageTest, AverageGoesTowardsTheValue) {
+  std::vector<float> value = {1, 2};
+  std::vector<float> average = {10, 11};
+  ASSERT_OK(
+      UpdateAverage(DType::kFloat32, 0.75f, Bytes(value), Bytes(average)));
+  EXPECT_THAT(average, ElementsAre(3.25f, 4.25f));
+}
+
+TEST(MovingAverageTest, DebiasedAverageForgetsItsStart) {
+  std::vector<float> value = {1, 2};
+  std::vector<float> biased = {0, 0};
+  std::vector<float> step = {0};
+  std::vector<float> average = {0, 0};
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(
+        UpdateDebiasedAverage(DType::kFloat32, 0.75f, Bytes(value),
+                              {Bytes(biased), Bytes(step), Bytes(average)}));
+    EXPECT_THAT(average, ElementsAre(1, 2));
+  }
+  EXPECT_THAT(step, ElementsAre(3));
+}
+
+TEST(MovingAverageTest, LengthsThatDifferAreRefused) {
+  std::vector<float> one = {1};
+  std::vector<float> two = {1, 2};
+  EXPECT_THAT(UpdateAverage(DType::kFloat32, 0.5f, Bytes(one), Bytes(two)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(UpdateDebiasedAverage(DType::kFloat32, 0.5f, Bytes(two),
+                                    {Bytes(two), Bytes(two), Bytes(two)}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(UpdateAverage(DType::kFloat64, 0.5f, Bytes(one), Bytes(one)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace lockstep

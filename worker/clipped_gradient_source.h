@@ -1,0 +1,48 @@
+#ifndef LOCKSTEP_WORKER_CLIPPED_GRADIENT_SOURCE_H_
+#define LOCKSTEP_WORKER_CLIPPED_GRADIENT_SOURCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/dtype.h"
+#include "common/job/job_config.h"
+#include "worker/gradient_source.h"
+
+namespace lockstep {
+
+// ClippedGradientSource limits the gradients of another source before anybody
+// hears of them. The global norm needs all of them, so that nothing is sent
+// before the last one has been computed; the other ways take each by itself.
+//
+// Borrows: the source, and the memory that it writes gradients to.
+class ClippedGradientSource final : public GradientSource {
+ public:
+  // `gradients` hold elements of `dtype`, by variable.
+  ClippedGradientSource(const ClippingConfig& config, DType dtype,
+                        std::vector<absl::Span<std::byte>> gradients,
+                        GradientSource& source)
+      : config_(config),
+        dtype_(dtype),
+        gradients_(std::move(gradients)),
+        source_(source) {}
+
+  absl::StatusOr<GradientResult> Compute(int64_t index,
+                                         const PassHooks& hooks) override;
+
+ private:
+  absl::StatusOr<GradientResult> ComputeTogether(int64_t index,
+                                                 const PassHooks& hooks);
+  void Clip(size_t variable) const;
+
+  const ClippingConfig config_;
+  const DType dtype_;
+  const std::vector<absl::Span<std::byte>> gradients_;
+  GradientSource& source_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_CLIPPED_GRADIENT_SOURCE_H_
