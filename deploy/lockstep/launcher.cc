@@ -141,11 +141,10 @@ void Launcher::Reap(absl::Time now) {
 }
 
 void Launcher::NoteExit(TaskId task, TaskExit exit) {
-  view_.Note(absl::StrCat(task.ToString(), " ", exit.ToString(), "; ",
-                          supervisor_.RestartTime(task).has_value()
-                              ? "it will be started again"
-                          : supervisor_.healthy()
-                              ? "the job goes on"
+  view_.Note(absl::StrCat(
+      task.ToString(), " ", exit.ToString(), "; ",
+      supervisor_.RestartTime(task).has_value() ? "it will be started again"
+      : supervisor_.healthy()                   ? "the job goes on"
                               : "waiting for the others to leave"));
 }
 

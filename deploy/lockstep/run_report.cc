@@ -59,15 +59,16 @@ std::string BadEnds(const RunOutcome& outcome, const Logs& logs) {
 // "started again: ps 0, worker 1 (2 times)".
 std::string Restarts(const RunOutcome& outcome) {
   if (outcome.restarts.empty()) return "";
-  return absl::StrCat(
-      "started again: ",
-      absl::StrJoin(outcome.restarts, ", ",
-                    [](std::string* out, const auto& entry) {
-                      const auto& [task, times] = entry;
-                      absl::StrAppend(out, task.ToString());
-                      if (times > 1) absl::StrAppend(out, " (", times, " times)");
-                    }),
-      "\n");
+  return absl::StrCat("started again: ",
+                      absl::StrJoin(outcome.restarts, ", ",
+                                    [](std::string* out, const auto& entry) {
+                                      const auto& [task, times] = entry;
+                                      absl::StrAppend(out, task.ToString());
+                                      if (times > 1)
+                                        absl::StrAppend(out, " (", times,
+                                                        " times)");
+                                    }),
+                      "\n");
 }
 
 std::string Progress(const std::optional<JobStatus>& status) {

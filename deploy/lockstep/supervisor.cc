@@ -44,11 +44,11 @@ Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
     return {};
   }
   OnLoss(task, exit, now);
-  return GiveUp(absl::StrCat(task.ToString(), " died ", restarts_ + 1,
-                             " times within ", kWindowMinutes,
-                             " minutes, and --restarts allows ", restarts_,
-                             "; the last time it ", exit.ToString()),
-                now);
+  return GiveUp(
+      absl::StrCat(task.ToString(), " died ", restarts_ + 1, " times within ",
+                   kWindowMinutes, " minutes, and --restarts allows ",
+                   restarts_, "; the last time it ", exit.ToString()),
+      now);
 }
 
 // A chief that stops in good order has been asked to, and so have all others.
@@ -126,7 +126,7 @@ void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   }
   if (phase_ == Phase::kRunning) {
     LeaveUntil(now + kLeaveGrace);
-  } else if (phase_ == Phase::kLeaving && stop_signal_ != 0) {
+  } else if (phase_ == Phase::kLeaving && (stop_signal_ != 0 || gave_up_)) {
     LeaveUntil(std::min(deadline_, now + kOrphanGrace));
   }
 }

@@ -24,9 +24,9 @@ struct SupervisorAction {
     kStart,      // start `task` again; then OnStartFailed() if that fails
   };
   Kind kind = Kind::kSignal;
-  TaskId task{};   // of kSignal and kStart
-  int signal = 0;          // of kSignal
-  std::string reason{};    // of kAskToStop, for the logs
+  TaskId task{};         // of kSignal and kStart
+  int signal = 0;        // of kSignal
+  std::string reason{};  // of kAskToStop, for the logs
 
   bool operator==(const SupervisorAction&) const = default;
 };
@@ -47,7 +47,7 @@ struct RunOutcome {
   int exit_code = 1;     // for the launcher to leave with
   std::string reason{};  // of kFailed, beyond `bad_ends`; may be empty
   bool gave_up = false;  // `reason` says on which task
-  std::vector<BadEnd> bad_ends{};  // by time: the first is the likely cause
+  std::vector<BadEnd> bad_ends{};    // by time: the first is the likely cause
   std::map<TaskId, int> restarts{};  // of tasks that were started again
 };
 
@@ -122,7 +122,7 @@ class Supervisor {
   struct End {
     TaskId task;
     TaskExit exit;
-    int sent_signal = 0;   // the last one from us, 0 if none
+    int sent_signal = 0;     // the last one from us, 0 if none
     bool restarted = false;  // and so made up for
   };
 
@@ -148,8 +148,8 @@ class Supervisor {
   std::map<TaskId, absl::Time> due_;  // restarts, only while running
   std::map<TaskId, RestartBudget> budgets_;
   std::map<TaskId, int> restarted_;  // how often
-  std::vector<End> ends_;          // by time
-  int able_workers_ = 0;           // that have not died
+  std::vector<End> ends_;            // by time
+  int able_workers_ = 0;             // that have not died
   Phase phase_ = Phase::kRunning;
   absl::Time deadline_ = absl::InfiniteFuture();  // of `phase_`
   JobState job_state_ = JobState::kUnknown;

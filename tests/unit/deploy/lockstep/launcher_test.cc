@@ -178,11 +178,12 @@ TEST_F(LauncherTest, ATaskThatDiesRunsAgainAndItsLogGoesOn) {
 
   EXPECT_EQ(Run(), 0);
   EXPECT_EQ(Read("worker:0"), "worker:0\nworker:0\n");
-  EXPECT_THAT(Read("out"),
-              AllOf(HasSubstr("worker 0 was ended by signal 9 (Killed); it "
-                              "will be started again\nworker 0 runs again\n"),
-                    HasSubstr("started again: worker 0\n"),
-                    Not(HasSubstr("warning"))));
+  EXPECT_THAT(
+      Read("out"),
+      AllOf(HasSubstr("worker 0 was ended by signal 9 (Killed); it will be "
+                      "started again\n"),
+            HasSubstr("worker 0 runs again\n"),
+            HasSubstr("started again: worker 0\n"), Not(HasSubstr("warning"))));
 }
 
 TEST_F(LauncherTest, ARunIsGivenUpWithTheReasonWhenATaskDiesTooOften) {
@@ -196,10 +197,11 @@ TEST_F(LauncherTest, ARunIsGivenUpWithTheReasonWhenATaskDiesTooOften) {
   EXPECT_EQ(Run(), 1);
   EXPECT_THAT(
       Read("out"),
-      AllOf(HasSubstr("worker 0 ended with exit code 137; the end of"),
-            HasSubstr("  | out of memory\n"),
-            HasSubstr("worker 0 died 2 times within 10 minutes, and --restarts "
-                      "allows 1; the last time it ended with exit code 137\n")));
+      AllOf(
+          HasSubstr("worker 0 ended with exit code 137; the end of"),
+          HasSubstr("  | out of memory\n"),
+          HasSubstr("worker 0 died 2 times within 10 minutes, and --restarts "
+                    "allows 1; the last time it ended with exit code 137\n")));
 }
 
 TEST_F(LauncherTest, AProgramThatIsGoneWhenItIsNeededAgainEndsTheRun) {

@@ -10,6 +10,7 @@
 namespace lockstep {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -154,7 +155,8 @@ TEST(StatusLineTest, OtherStatesAreSpeltOut) {
 TEST(StatusLineTest, WhatIsNotKnownYetIsLeftOut) {
   const JobStatus status = {.state = JobState::kTraining, .train_steps = 100};
 
-  EXPECT_EQ(StatusLine(false).Format(status, std::nullopt, 0, 79), "step 0/100");
+  EXPECT_EQ(StatusLine(false).Format(status, std::nullopt, 0, 79),
+            "step 0/100");
 }
 
 TEST(StatusLineTest, ALossThatIsNoNumberShows) {

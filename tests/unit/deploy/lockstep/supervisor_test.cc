@@ -406,11 +406,10 @@ TEST_F(SupervisorRestartTest, WithoutAChiefAGivenUpRunIsTerminatedAtOnce) {
     supervisor_.OnTime(At(second + 5));
   }
 
-  EXPECT_THAT(
-      supervisor_.OnTaskExit(kChief, kKilled, At(20)),
-      UnorderedElementsAre(Signal(kPs, SIGTERM), Signal(kWorker0, SIGTERM),
-                           Signal(kWorker1, SIGTERM),
-                           Signal(kEvaluator, SIGTERM)));
+  EXPECT_THAT(supervisor_.OnTaskExit(kChief, kKilled, At(20)),
+              UnorderedElementsAre(
+                  Signal(kPs, SIGTERM), Signal(kWorker0, SIGTERM),
+                  Signal(kWorker1, SIGTERM), Signal(kEvaluator, SIGTERM)));
 }
 
 TEST_F(SupervisorRestartTest, TenQuietMinutesFillTheBudgetAgain) {
@@ -468,9 +467,9 @@ TEST_F(SupervisorRestartTest, ATaskThatCannotBeStartedAgainEndsTheRun) {
   supervisor_.OnTaskExit(kPs, kKilled, At(0));
   ASSERT_THAT(supervisor_.OnTime(At(1)), ElementsAre(Start(kPs)));
 
-  EXPECT_THAT(supervisor_.OnStartFailed(kPs, "no such program", At(1)),
-              ElementsAre(AskToStop(
-                  "ps 0 cannot be started again: no such program")));
+  EXPECT_THAT(
+      supervisor_.OnStartFailed(kPs, "no such program", At(1)),
+      ElementsAre(AskToStop("ps 0 cannot be started again: no such program")));
   EndAll(kStoppedCode, At(2));
 
   EXPECT_TRUE(supervisor_.finished());
