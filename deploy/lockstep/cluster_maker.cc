@@ -19,10 +19,11 @@ namespace {
 constexpr int kMaxTasks = 10'000;
 constexpr int kMaxPort = 65'535;
 
-absl::Status CheckRange(absl::string_view flag, int value, int most) {
-  if (value >= 1 && value <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, " is ", value, ", but must be from 1 to ", most));
+absl::Status CheckRange(absl::string_view flag, int value, int least,
+                        int most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag, " is ", value, ", but must be from ", least, " to ", most));
 }
 
 // Gives each task its address, host by host.
@@ -52,7 +53,7 @@ class AddressBook {
           absl::StrCat("--host_pattern is ", Excerpt(request_.host_pattern),
                        ", but may have braces only in {task} and {index}"));
     }
-    const int port = request_.port + used_[host]++;
+    const int port = request_.port == 0 ? 0 : request_.port + used_[host]++;
     if (port > kMaxPort) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--port is ", request_.port,
@@ -75,9 +76,10 @@ class AddressBook {
 }  // namespace
 
 absl::StatusOr<ClusterSpec> MakeCluster(const ClusterRequest& request) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange("--ps", request.ps, kMaxTasks));
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange("--workers", request.workers, kMaxTasks));
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange("--port", request.port, kMaxPort));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange("--ps", request.ps, 1, kMaxTasks));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange("--workers", request.workers, 1, kMaxTasks));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange("--port", request.port, 0, kMaxPort));
   AddressBook book(request);
   LOCKSTEP_RETURN_IF_ERROR(book.Add(TaskType::kChief, request.chief ? 1 : 0));
   LOCKSTEP_RETURN_IF_ERROR(book.Add(TaskType::kPs, request.ps));

@@ -15,7 +15,7 @@ struct ClusterRequest {
   bool chief = true;  // false: worker 0 hosts it
   bool evaluator = false;
   std::string host_pattern = "localhost";  // {task} and {index} are replaced
-  int port = 2222;                         // the lowest
+  int port = 2222;  // the lowest; 0: `lockstep run` chooses all
 };
 
 // The cluster with all addresses. Tasks whose hosts are the same get ports from
@@ -23,7 +23,7 @@ struct ClusterRequest {
 //
 //   kInvalidArgument  ps or workers below 1 or above 10000; a pattern that
 //                     makes no host name, or has braces around other words; a
-//                     port outside 1 to 65535; more tasks on a host than ports
+//                     port outside 0 to 65535; more tasks on a host than ports
 absl::StatusOr<ClusterSpec> MakeCluster(const ClusterRequest& request);
 
 // `json`, which is well formed, over several lines: a list or an object of

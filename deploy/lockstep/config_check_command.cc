@@ -80,7 +80,9 @@ int ConfigCheckCommand::Run(Terminal& terminal, std::ostream& err) const {
   }
   const absl::StatusOr<TfConfig> config = Load();
   absl::StatusOr<Cluster> cluster =
-      config.ok() ? Cluster::Make(*config) : config.status();
+      config.ok()
+          ? Cluster::Make(*config, {.allow_port_zero = !cluster_file_.empty()})
+          : config.status();
   if (!cluster.ok()) {
     terminal.Print(absl::StrCat("mistake: ", cluster.status().message(), "\n"));
     return kMistakeExitCode;

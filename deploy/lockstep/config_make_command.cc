@@ -64,7 +64,7 @@ ConfigMakeCommand::ConfigMakeCommand(CLI::App& parent)
       ->capture_default_str();
   app_.add_option("--port", request_.port,
                   "Port of a task that is alone on its host; of several, the "
-                  "next ones.")
+                  "next ones. 0: `lockstep run` chooses them.")
       ->capture_default_str();
   app_.add_option("--task", task_,
                   "Write the TF_CONFIG of this task, such as worker:0.");

@@ -1,27 +1,16 @@
 #include "deploy/lockstep/run_command.h"
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/flags/flag_parser.h"
 #include "deploy/lockstep/launcher.h"
+#include "deploy/lockstep/own_directory.h"
 #include "deploy/lockstep/run_setup.h"
 
 namespace lockstep {
 namespace {
-
-// Where this program itself is.
-std::string OwnDirectory() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error)
-      .parent_path()
-      .string();
-}
 
 // "2 ps, 1 chief, 3 workers", in the order of their start.
 std::string CountTasks(const LocalCluster& cluster) {

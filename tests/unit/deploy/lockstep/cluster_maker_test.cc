@@ -40,6 +40,12 @@ TEST(ClusterMakerTest, AHostSharedByIndexHasATaskOfEachJob) {
                   {{"ps", {"node0:2222"}}, {"worker", {"node0:2223"}}})));
 }
 
+TEST(ClusterMakerTest, PortZeroIsLeftToTheLauncher) {
+  EXPECT_THAT(MakeCluster({.chief = false, .port = 0}),
+              IsOkAndHolds(ClusterSpec::FromLists(
+                  {{"ps", {"localhost:0"}}, {"worker", {"localhost:0"}}})));
+}
+
 TEST(ClusterMakerTest, NonsenseIsRefusedByItsFlag) {
   EXPECT_THAT(MakeCluster({.ps = 0}),
               StatusIs(kInvalid, "--ps is 0, but must be from 1 to 10000"));

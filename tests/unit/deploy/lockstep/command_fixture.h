@@ -49,9 +49,11 @@ class CommandTest : public ::testing::Test {
 
   // The path of a new file.
   std::string Write(const std::string& name, const std::string& text) const {
-    const std::string path = directory_.Join(name);
-    std::ofstream(path) << text;
-    return path;
+    std::ofstream(Path(name)) << text;
+    return Path(name);
+  }
+  std::string Path(const std::string& name) const {
+    return name.empty() ? directory_.path() : directory_.Join(name);
   }
 
  private:
