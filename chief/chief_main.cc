@@ -5,6 +5,7 @@
 #include "chief/chief.h"
 #include "common/grpc_server.h"
 #include "common/main_support.h"
+#include "common/service_manager_client.h"
 
 namespace lockstep {
 namespace {
@@ -27,6 +28,7 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
       ServeMetrics(flags, [&] { return (*chief)->Metrics(); });
   if (!metrics.ok()) return Refuse(metrics.status());
+  const ServiceManagerClient service_manager(*address);
   signals.SetHandler(
       [&](const std::string& reason) { (*chief)->RequestStop(reason); });
   const absl::Status status = (*chief)->Run();

@@ -23,3 +23,12 @@ add_library(lockstep_cli11 INTERFACE)
 target_include_directories(lockstep_cli11 SYSTEM
                            INTERFACE ${LOCKSTEP_CLI11_INCLUDE_DIR})
 add_library(lockstep::cli11 ALIAS lockstep_cli11)
+
+find_path(LOCKSTEP_SYSTEMD_INCLUDE_DIR systemd/sd-daemon.h REQUIRED)
+find_library(LOCKSTEP_SYSTEMD_LIBRARY systemd REQUIRED)
+add_library(lockstep_libsystemd INTERFACE)
+target_include_directories(lockstep_libsystemd SYSTEM
+                           INTERFACE ${LOCKSTEP_SYSTEMD_INCLUDE_DIR})
+target_link_libraries(lockstep_libsystemd
+                      INTERFACE ${LOCKSTEP_SYSTEMD_LIBRARY})
+add_library(lockstep::libsystemd ALIAS lockstep_libsystemd)

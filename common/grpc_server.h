@@ -19,7 +19,7 @@ namespace lockstep {
 // Borrows: the services, which must outlive it.
 class GrpcServer {
  public:
-  // Listens on `address` ("host:port", port 0 takes a free one).
+  // Listens on ListenAddress(`address`) ("host:port", port 0 takes a free one).
   //
   //   kUnavailable  the port is taken, or the host is not this machine's
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(

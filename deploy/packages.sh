@@ -6,13 +6,16 @@ LOCKSTEP_BUILD_PACKAGES=(
   cmake ninja-build g++
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libabsl-dev libssl-dev zlib1g-dev libopenblas-dev
-  libspdlog-dev nlohmann-json3-dev libcli11-dev
+  libspdlog-dev nlohmann-json3-dev libcli11-dev libsystemd-dev
   pkg-config libcpp-httplib-dev libbrotli-dev
   libgtest-dev libgmock-dev libbenchmark-dev  # CMake looks for them first
 )
+LOCKSTEP_PACKAGE_PACKAGES=(dpkg-dev file help2man)  # for target lockstep_deb
 LOCKSTEP_DATA_PACKAGES=(dataset-fashion-mnist)
 LOCKSTEP_TEST_PACKAGES=(
   git ccache clang clang-format clang-tidy libclang-rt-dev llvm lld python3-venv
+  "${LOCKSTEP_PACKAGE_PACKAGES[@]}" debootstrap systemd-container
+  podman crun catatonit
 )
 
 # Says what goes on, apart from what the tools print.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/main_support.h"
+#include "common/service_manager_client.h"
 #include "server/ps_server.h"
 
 namespace lockstep {
@@ -22,6 +23,8 @@ int Main(const CommonFlags& flags, const PsServer::Options& options) {
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
       ServeMetrics(flags, [&] { return (*ps)->Metrics(); });
   if (!metrics.ok()) return Refuse(metrics.status());
+  const ServiceManagerClient service_manager(
+      cluster->Address(cluster->self()).value_or(""));
   signals.SetHandler(
       [&](const std::string& reason) { (*ps)->RequestStop(reason); });
   const absl::Status status = (*ps)->Run();

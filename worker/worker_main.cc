@@ -5,6 +5,7 @@
 #include "common/grpc_server.h"
 #include "common/main_support.h"
 #include "common/progress_metrics.h"
+#include "common/service_manager_client.h"
 #include "worker/evaluator.h"
 #include "worker/hosted_chief.h"
 #include "worker/worker.h"
@@ -27,6 +28,7 @@ int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
       ServeMetrics(flags.common, [] { return std::vector<Metric>(); });
   if (!metrics.ok()) return Refuse(metrics.status());
+  const ServiceManagerClient service_manager("");  // it serves nobody
   signals.SetHandler(
       [&](const std::string& reason) { (*evaluator)->RequestStop(reason); });
   const absl::Status status = (*evaluator)->Run();
@@ -62,6 +64,8 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
                    : ProgressMetrics({{{}, (*worker)->progress()}});
       });
   if (!metrics.ok()) return Refuse(metrics.status());
+  const ServiceManagerClient service_manager(
+      cluster.Address(cluster.self()).value_or(""));
   signals.SetHandler([&](const std::string& reason) {
     // The chief's stop reaches this worker as it does all others.
     if (chief != nullptr) {

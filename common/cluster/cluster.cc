@@ -121,7 +121,14 @@ std::vector<TaskId> Cluster::Tasks(TaskType type) const {
 }
 
 absl::StatusOr<std::string> Cluster::Address(TaskId task) const {
-  LOCKSTEP_RETURN_IF_ERROR(CheckTask(task));
+  const absl::Status found = CheckTask(task);
+  if (!found.ok() && task == chief()) {
+    return Error(
+        "cluster has neither a chief nor a worker 0, so nobody is known to "
+        "run the chief; add cluster.chief (an operator whose workers are "
+        "dynamic shows a task too little: switch that off)");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(found);
   return spec_.TaskAddress(TaskTypeName(task.type), task.index);
 }
 

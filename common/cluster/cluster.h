@@ -59,7 +59,7 @@ class Cluster {
 
   // "host:port".
   //
-  //   kInvalidArgument  the task is not seen
+  //   kInvalidArgument  the task is not seen; for the chief, says what to add
   absl::StatusOr<std::string> Address(TaskId task) const;
 
   // The task whose process runs the chief: chief 0, or worker 0 when there is

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/cluster/excerpt.h"
@@ -54,9 +55,11 @@ class Normalizer {
   absl::Status AddJob(const std::string& job, const ClusterSpec::Tasks& tasks) {
     const absl::StatusOr<TaskType> type = ParseTaskType(job);
     if (!type.ok()) {
+      const bool only_case = ParseTaskType(absl::AsciiStrToLower(job)).ok();
       Warn(absl::StrCat("cluster has the job ", Excerpt(job),
                         ", which is none of chief, worker, ps, evaluator; "
-                        "ignored"));
+                        "ignored",
+                        only_case ? "; write it in lower case" : ""));
       return absl::OkStatus();
     }
     ClusterSpec::Tasks& known = jobs_[std::string(TaskTypeName(*type))];

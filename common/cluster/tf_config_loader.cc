@@ -1,19 +1,22 @@
 #include "common/cluster/tf_config_loader.h"
 
+#include <unistd.h>
+
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/cluster/bounded_json.h"
+#include "common/cluster/cluster_environment.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
 namespace {
-
-constexpr char kVariable[] = "TF_CONFIG";
 
 // Reads one byte more than a document may have, so that the parser sees when
 // there is too much.
@@ -32,14 +35,15 @@ absl::StatusOr<std::string> ReadDocumentFile(const std::string& name) {
   return text;
 }
 
-TfConfig Unset() {
-  TfConfig config;
-  if (std::getenv("CLUSTER_SPEC") != nullptr) {
-    config.warnings.emplace_back(
-        "TF_CONFIG is not set, but CLUSTER_SPEC is, which is not read; set "
-        "TF_CONFIG");
+// The variables of this process that TfConfigOfEnvironment reads.
+Environment OwnEnvironment() {
+  Environment variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::pair<absl::string_view, absl::string_view> variable =
+        absl::StrSplit(absl::string_view(*entry), absl::MaxSplits('=', 1));
+    variables.emplace_back(variable.first, variable.second);
   }
-  return config;
+  return variables;
 }
 
 }  // namespace
@@ -50,9 +54,7 @@ absl::StatusOr<TfConfig> LoadTfConfig(const std::string& flag_file) {
                               ReadDocumentFile(flag_file));
     return ParseTfConfig(text, flag_file);
   }
-  const char* text = std::getenv(kVariable);
-  if (text == nullptr) return Unset();
-  return ParseTfConfig(text, kVariable);
+  return TfConfigOfEnvironment(OwnEnvironment());
 }
 
 }  // namespace lockstep

@@ -8,12 +8,12 @@
 
 namespace lockstep {
 
-// Reads the file `flag_file`, or the environment variable TF_CONFIG when the
-// name is empty. An unset variable is the document {}. Call it once, at start:
-// the environment is not watched.
+// Reads the file `flag_file`, or this process's environment variables when the
+// name is empty: TF_CONFIG, else what TfConfigOfEnvironment takes for it. Call
+// it once, at start: the environment is not watched.
 //
 //   kNotFound         the file cannot be opened or read
-//   kInvalidArgument  as ParseTfConfig; the variable is set and empty
+//   kInvalidArgument  as ParseTfConfig and TfConfigOfEnvironment
 absl::StatusOr<TfConfig> LoadTfConfig(const std::string& flag_file);
 
 }  // namespace lockstep

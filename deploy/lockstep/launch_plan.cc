@@ -8,19 +8,6 @@ namespace {
 
 using Args = std::vector<std::string>;
 
-const char* ProgramOf(TaskType type) {
-  switch (type) {
-    case TaskType::kPs:
-      return "ps_server";
-    case TaskType::kChief:
-      return "chief";
-    case TaskType::kWorker:
-    case TaskType::kEvaluator:
-      break;
-  }
-  return "worker";
-}
-
 // "worker-0": for file names.
 std::string FileName(TaskId task) {
   return absl::StrCat(TaskTypeName(task.type), "-", task.index);
@@ -50,6 +37,24 @@ Args ArgsOf(TaskId task, bool hosts_chief, const std::string& state_dir,
 
 }  // namespace
 
+const char* ProgramName(TaskType type) {
+  switch (type) {
+    case TaskType::kPs:
+      return "ps_server";
+    case TaskType::kChief:
+      return "chief";
+    case TaskType::kWorker:
+    case TaskType::kEvaluator:
+      break;
+  }
+  return "worker";
+}
+
+std::string ProgramCommand(TaskType type) {
+  return absl::StrCat(ProgramName(type),
+                      type == TaskType::kEvaluator ? " --evaluate" : "");
+}
+
 std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,
                                      const LaunchOptions& options) {
   std::vector<TaskLaunch> launches;
@@ -57,7 +62,7 @@ std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,
     TaskLaunch launch;
     launch.task = task;
     launch.program =
-        absl::StrCat(options.program_dir, "/", ProgramOf(task.type));
+        absl::StrCat(options.program_dir, "/", ProgramName(task.type));
     launch.tf_config = ToJson(cluster.spec, task);
     launch.log_path =
         absl::StrCat(options.log_dir, "/", FileName(task), ".log");

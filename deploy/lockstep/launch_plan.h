@@ -32,6 +32,11 @@ struct TaskLaunch {
   bool operator==(const TaskLaunch&) const = default;
 };
 
+// The program of a task, and how it is called for the task: "worker
+// --evaluate".
+const char* ProgramName(TaskType type);
+std::string ProgramCommand(TaskType type);
+
 // One launch per task, in the order of `cluster.tasks`. The job file goes to
 // the process that hosts the chief.
 std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,

@@ -42,7 +42,8 @@ Launcher::Launcher(Options options, Terminal& terminal)
       view_(terminal, Now()),
       supervisor_({.tasks = TasksOf(options_.launches),
                    .chief = options_.chief,
-                   .needed_workers = options_.needed_workers}) {}
+                   .needed_workers = options_.needed_workers,
+                   .restarts = options_.restarts}) {}
 
 int Launcher::Run() {
   if (const absl::Status started = StartAll(); !started.ok()) {
@@ -63,14 +64,31 @@ int Launcher::Run() {
 absl::Status Launcher::StartAll() {
   for (const TaskLaunch& launch : options_.launches) {
     log_starts_[launch.task] = FileSize(launch.log_path);
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        processes_[launch.task],
-        TaskProcess::Start({.program = launch.program,
-                            .args = launch.args,
-                            .environment = {{"TF_CONFIG", launch.tf_config}},
-                            .log_path = launch.log_path}));
+    LOCKSTEP_RETURN_IF_ERROR(Start(launch));
   }
   return absl::OkStatus();
+}
+
+absl::Status Launcher::Start(const TaskLaunch& launch) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<TaskProcess> process,
+      TaskProcess::Start({.program = launch.program,
+                          .args = launch.args,
+                          .environment = {{"TF_CONFIG", launch.tf_config}},
+                          .log_path = launch.log_path}));
+  processes_[launch.task] = std::move(process);
+  return absl::OkStatus();
+}
+
+void Launcher::Restart(TaskId task) {
+  for (const TaskLaunch& launch : options_.launches) {
+    if (launch.task != task) continue;
+    const absl::Status started = Start(launch);
+    if (!started.ok()) {
+      return Apply(supervisor_.OnStartFailed(task, started.message(), Now()));
+    }
+    view_.OnRestart(task);
+  }
 }
 
 void Launcher::Loop() {
@@ -114,16 +132,19 @@ void Launcher::Reap(absl::Time now) {
     const TaskId task = it->first;
     it = processes_.erase(it);
     const bool was_healthy = supervisor_.healthy();
-    Apply(supervisor_.OnTaskExit(task, *exit, now));
+    const Supervisor::Actions actions =
+        supervisor_.OnTaskExit(task, *exit, now);
     const bool in_good_order = exit->ok() || exit->code == kExitStopped;
     if (was_healthy && !in_good_order) NoteExit(task, *exit);
+    Apply(actions);
   }
 }
 
 void Launcher::NoteExit(TaskId task, TaskExit exit) {
-  view_.Note(absl::StrCat(task.ToString(), " ", exit.ToString(), "; ",
-                          supervisor_.healthy()
-                              ? "the job goes on"
+  view_.Note(absl::StrCat(
+      task.ToString(), " ", exit.ToString(), "; ",
+      supervisor_.RestartTime(task).has_value() ? "it will be started again"
+      : supervisor_.healthy()                   ? "the job goes on"
                               : "waiting for the others to leave"));
 }
 
@@ -138,8 +159,13 @@ void Launcher::Apply(const Supervisor::Actions& actions) {
   std::map<int, std::vector<std::string>> signalled;
   for (const SupervisorAction& action : actions) {
     if (action.kind == SupervisorAction::Kind::kAskToStop) {
-      view_.Note("stopping after this step; once more ends it at once");
-      poller_->AskToStop("the launcher was stopped");
+      view_.Note(absl::StrCat("stopping after this step: ", action.reason,
+                              "; Ctrl-C ends it at once"));
+      poller_->AskToStop(action.reason);
+      continue;
+    }
+    if (action.kind == SupervisorAction::Kind::kStart) {
+      Restart(action.task);
       continue;
     }
     const auto found = processes_.find(action.task);

@@ -34,6 +34,7 @@ class Launcher {
     TaskId chief{};  // the task that hosts the chief
     std::string chief_address{};
     int needed_workers = 1;
+    int restarts = 0;  // of each task; see Supervisor
   };
 
   Launcher(Options options, Terminal& terminal);
@@ -44,6 +45,8 @@ class Launcher {
 
  private:
   absl::Status StartAll();
+  absl::Status Start(const TaskLaunch& launch);
+  void Restart(TaskId task);
   void Loop();
   void WaitForEvents() const;
   void TakeSignals(absl::Time now);

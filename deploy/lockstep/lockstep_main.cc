@@ -6,8 +6,11 @@
 #include <optional>
 
 #include "common/flags/flag_parser.h"
+#include "deploy/lockstep/config_check_command.h"
+#include "deploy/lockstep/config_make_command.h"
 #include "deploy/lockstep/operator_command.h"
 #include "deploy/lockstep/run_command.h"
+#include "deploy/lockstep/task_command.h"
 #include "deploy/lockstep/terminal.h"
 
 int main(int argc, char** argv) {
@@ -18,6 +21,12 @@ int main(int argc, char** argv) {
   const lockstep::RunCommand run(flags.app());
   const lockstep::StatusCommand status(flags.app());
   const lockstep::StopCommand stop(flags.app());
+  const lockstep::TaskCommand task(flags.app());
+  CLI::App& config = *flags.app().add_subcommand(
+      "config", "Checks or writes a TF_CONFIG, which says who is where.");
+  config.require_subcommand(1);
+  const lockstep::ConfigCheckCommand config_check(config);
+  const lockstep::ConfigMakeCommand config_make(config);
   if (const std::optional<int> code =
           flags.Parse(argc, argv, std::cout, std::cerr)) {
     return *code;
@@ -26,5 +35,8 @@ int main(int argc, char** argv) {
                               getenv("TERM"));
   if (run.chosen()) return run.Run(terminal, std::cerr);
   if (status.chosen()) return status.Run(terminal, std::cerr);
+  if (task.chosen()) return task.Run(terminal, std::cerr);
+  if (config_check.chosen()) return config_check.Run(terminal, std::cerr);
+  if (config_make.chosen()) return config_make.Run(terminal, std::cerr);
   return stop.Run(terminal, std::cerr);
 }

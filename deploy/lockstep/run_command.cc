@@ -1,27 +1,16 @@
 #include "deploy/lockstep/run_command.h"
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/flags/flag_parser.h"
 #include "deploy/lockstep/launcher.h"
+#include "deploy/lockstep/own_directory.h"
 #include "deploy/lockstep/run_setup.h"
 
 namespace lockstep {
 namespace {
-
-// Where this program itself is.
-std::string OwnDirectory() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error)
-      .parent_path()
-      .string();
-}
 
 // "2 ps, 1 chief, 3 workers", in the order of their start.
 std::string CountTasks(const LocalCluster& cluster) {
@@ -77,6 +66,12 @@ RunCommand::RunCommand(CLI::App& parent)
                   "Threads that each worker computes with. Otherwise the cores "
                   "are shared out among the workers.")
       ->check(CLI::Range(1, 1024));
+  app_.add_option("--restarts", restarts_,
+                  "How often each task that dies of a signal or asks for it "
+                  "with an exit code of 128 or above is started again within "
+                  "10 minutes, before the run is given up; 0: never.")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000));
   app_.add_option("--log_level", log_level_, "How much all tasks log.")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
   app_.add_option("--program_dir", program_dir_)->group("");
@@ -100,7 +95,8 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
   Launcher launcher({.launches = setup->launches,
                      .chief = setup->cluster.chief,
                      .chief_address = setup->cluster.chief_address,
-                     .needed_workers = setup->needed_workers},
+                     .needed_workers = setup->needed_workers,
+                     .restarts = restarts_},
                     terminal);
   return launcher.Run();
 }

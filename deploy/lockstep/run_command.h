@@ -33,6 +33,7 @@ class RunCommand {
   std::string log_level_ = "info";
   std::string program_dir_;
   int compute_threads_ = 0;  // 0: share out the cores
+  int restarts_ = 3;         // of each task
 };
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "deploy/lockstep/run_report.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "deploy/lockstep/status_report.h"
 #include "deploy/lockstep/text_format.h"
 
@@ -55,6 +56,21 @@ std::string BadEnds(const RunOutcome& outcome, const Logs& logs) {
   return text;
 }
 
+// "started again: ps 0, worker 1 (2 times)".
+std::string Restarts(const RunOutcome& outcome) {
+  if (outcome.restarts.empty()) return "";
+  return absl::StrCat("started again: ",
+                      absl::StrJoin(outcome.restarts, ", ",
+                                    [](std::string* out, const auto& entry) {
+                                      const auto& [task, times] = entry;
+                                      absl::StrAppend(out, task.ToString());
+                                      if (times > 1)
+                                        absl::StrAppend(out, " (", times,
+                                                        " times)");
+                                    }),
+                      "\n");
+}
+
 std::string Progress(const std::optional<JobStatus>& status) {
   if (!status.has_value()) return "before the chief answered";
   return absl::StrCat("step ", status->step, " of ", status->train_steps, ", ",
@@ -63,6 +79,7 @@ std::string Progress(const std::optional<JobStatus>& status) {
 
 std::string Reason(const RunOutcome& outcome,
                    const std::optional<JobStatus>& status) {
+  if (outcome.gave_up) return outcome.reason;
   if (status.has_value() && !status->reason.empty()) {
     return Printable(status->reason);
   }
@@ -97,7 +114,7 @@ std::string FormatRunReport(const RunOutcome& outcome,
                             const std::optional<JobStatus>& status,
                             const std::map<TaskId, LogTail>& logs,
                             size_t width) {
-  std::string report = BadEnds(outcome, logs);
+  std::string report = absl::StrCat(BadEnds(outcome, logs), Restarts(outcome));
   if (status.has_value()) {
     absl::StrAppend(&report, FormatWorkerSummary(*status, width));
   }

@@ -20,8 +20,9 @@ struct LogTail {
 };
 
 // What a run says at its end: tasks that ended badly, the first with the end
-// of its log; how the workers did; and in the last line how it went. `status`
-// is the chief's last answer, if there was any; `logs` has each task's.
+// of its log; tasks that were started again; how the workers did; and in the
+// last line how it went. `status` is the chief's last answer, if there was any;
+// `logs` has each task's.
 //
 // Units: the table is at most `width` columns wide.
 std::string FormatRunReport(const RunOutcome& outcome,

@@ -21,6 +21,11 @@ void RunView::OnStatus(const JobStatus& status, absl::Time now) {
   answered_ = now;
 }
 
+void RunView::OnRestart(TaskId task) {
+  ++restarts_;
+  Note(absl::StrCat(task.ToString(), " runs again"));
+}
+
 void RunView::Refresh(absl::Time now) {
   if (terminal_.live()) {
     terminal_.ShowLive(LiveLine(now));
@@ -39,7 +44,7 @@ std::string RunView::LiveLine(absl::Time now) const {
   const std::string silence = SilenceText(now);
   if (!silence.empty()) return Clip(silence, columns);
   if (!status_.has_value()) return "starting";
-  return line_.Format(*status_, Remaining(), columns);
+  return line_.Format(*status_, Remaining(), restarts_, columns);
 }
 
 // Empty while the chief answers, and once it has no more to say.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/cluster/task_id.h"
 #include "deploy/lockstep/eta.h"
 #include "deploy/lockstep/job_status.h"
 #include "deploy/lockstep/plain_progress.h"
@@ -28,6 +29,9 @@ class RunView {
   // The chief has answered.
   void OnStatus(const JobStatus& status, absl::Time now);
 
+  // A task that died runs again.
+  void OnRestart(TaskId task);
+
   // Draws the live line afresh, or prints a line that is due.
   void Refresh(absl::Time now);
 
@@ -49,6 +53,7 @@ class RunView {
   Eta eta_;
   std::optional<JobStatus> status_;
   bool legend_shown_ = false;
+  int restarts_ = 0;
   absl::Time answered_;  // last, or the start
   absl::Time complained_;
 };

@@ -125,6 +125,11 @@ Segment Wait(const WaitStatus& wait) {
       kYellow};
 }
 
+Segment Restarts(int restarts) {
+  return {absl::StrCat(restarts, restarts == 1 ? " restart" : " restarts"),
+          kYellow};
+}
+
 // A run that does not step, in words.
 std::vector<Segment> StateSegments(const JobStatus& status,
                                    const std::optional<WaitStatus>& wait) {
@@ -186,16 +191,19 @@ std::string Join(const std::vector<Segment>& segments, size_t gap,
 }  // namespace
 
 std::string StatusLine::Format(const JobStatus& status,
-                               std::optional<absl::Duration> eta,
+                               std::optional<absl::Duration> eta, int restarts,
                                size_t columns) const {
   const std::optional<WaitStatus> wait = LongestWait(status);
-  if (status.state != JobState::kTraining) {
-    return Join(StateSegments(status, wait), 2, columns, colour_);
-  }
   std::vector<Segment> segments;
+  if (status.state != JobState::kTraining) {
+    segments = StateSegments(status, wait);
+    if (restarts > 0) segments.push_back(Restarts(restarts));
+    return Join(segments, 2, columns, colour_);
+  }
   size_t gap = 1;
   for (const Layout& layout : kLayouts) {
     segments = TrainingSegments(status, wait, eta, layout);
+    if (restarts > 0) segments.push_back(Restarts(restarts));
     gap = layout.labels ? 2 : 1;
     if (Columns(segments, layout) <= columns) break;
   }

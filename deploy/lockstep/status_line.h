@@ -26,9 +26,10 @@ class StatusLine {
 
   explicit StatusLine(bool colour) : colour_(colour) {}
 
-  // At most `columns` columns, without a line feed.
+  // At most `columns` columns, without a line feed. `restarts` counts the tasks
+  // that were started again; 0 does not show.
   std::string Format(const JobStatus& status, std::optional<absl::Duration> eta,
-                     size_t columns) const;
+                     int restarts, size_t columns) const;
 
  private:
   const bool colour_;

@@ -11,13 +11,18 @@ namespace lockstep {
 namespace {
 
 constexpr int kSignalBase = 128;
+constexpr int kWindowMinutes = 10;
+static_assert(RestartBudget::kWindow == absl::Minutes(kWindowMinutes));
 
 }  // namespace
 
 Supervisor::Supervisor(const Options& options)
-    : chief_(options.chief), needed_workers_(options.needed_workers) {
+    : chief_(options.chief),
+      needed_workers_(options.needed_workers),
+      restarts_(options.restarts) {
   for (const TaskId& task : options.tasks) {
     running_[task] = 0;
+    budgets_.emplace(task, RestartBudget(options.restarts));
     if (task.type == TaskType::kWorker) ++able_workers_;
   }
 }
@@ -29,6 +34,32 @@ Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
   ends_.push_back({task, exit, found->second});
   running_.erase(found);
 
+  if (!MayRestart(task, exit)) {
+    OnLoss(task, exit, now);
+    return {};
+  }
+  const std::optional<absl::Time> due = budgets_.at(task).Take(now);
+  if (due.has_value()) {
+    due_[task] = *due;
+    return {};
+  }
+  OnLoss(task, exit, now);
+  return GiveUp(
+      absl::StrCat(task.ToString(), " died ", restarts_ + 1, " times within ",
+                   kWindowMinutes, " minutes, and --restarts allows ",
+                   restarts_, "; the last time it ", exit.ToString()),
+      now);
+}
+
+// A chief that stops in good order has been asked to, and so have all others.
+bool Supervisor::MayRestart(TaskId task, TaskExit exit) const {
+  if (restarts_ <= 0 || phase_ != Phase::kRunning) return false;
+  if (exit.signal == 0 && exit.code < kSignalBase) return false;
+  if (task == chief_ && exit.code == kExitStopped) return false;
+  return task.type != TaskType::kWorker || job_state_ != JobState::kFinishing;
+}
+
+void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
   const bool died = !exit.ok() && exit.code != kExitStopped;
   if (task == chief_) {
     OnChiefExit(exit, now);
@@ -38,7 +69,51 @@ Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
   } else if (task.type == TaskType::kWorker && died) {
     OnWorkerDeath(now);
   }
-  return {};
+}
+
+// The chief saves what it can, if there is one; the others are told by it.
+Supervisor::Actions Supervisor::GiveUp(absl::string_view reason,
+                                       absl::Time now) {
+  gave_up_ = true;
+  reason_ = std::string(reason);
+  if (!running_.contains(chief_)) return Terminate(now);
+  LeaveUntil(now + kStopGrace);
+  return {{.kind = SupervisorAction::Kind::kAskToStop, .reason = reason_}};
+}
+
+Supervisor::Actions Supervisor::OnStartFailed(TaskId task,
+                                              absl::string_view reason,
+                                              absl::Time now) {
+  running_.erase(task);
+  return GiveUp(
+      absl::StrCat(task.ToString(), " cannot be started again: ", reason), now);
+}
+
+Supervisor::Actions Supervisor::Restart(absl::Time now) {
+  Actions actions;
+  for (auto it = due_.begin(); it != due_.end();) {
+    if (now < it->second) {
+      ++it;
+      continue;
+    }
+    const TaskId task = it->first;
+    it = due_.erase(it);
+    running_[task] = 0;
+    MarkRestarted(task);
+    actions.push_back({.kind = SupervisorAction::Kind::kStart, .task = task});
+  }
+  return actions;
+}
+
+void Supervisor::MarkRestarted(TaskId task) {
+  ++restarted_[task];
+  for (End& end : ends_) end.restarted = end.restarted || end.task == task;
+}
+
+std::optional<absl::Time> Supervisor::RestartTime(TaskId task) const {
+  const auto found = due_.find(task);
+  if (found == due_.end()) return std::nullopt;
+  return found->second;
 }
 
 // Without the chief the others end by themselves. When we stop the run they
@@ -51,7 +126,7 @@ void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   }
   if (phase_ == Phase::kRunning) {
     LeaveUntil(now + kLeaveGrace);
-  } else if (phase_ == Phase::kLeaving && stop_signal_ != 0) {
+  } else if (phase_ == Phase::kLeaving && (stop_signal_ != 0 || gave_up_)) {
     LeaveUntil(std::min(deadline_, now + kOrphanGrace));
   }
 }
@@ -94,7 +169,8 @@ Supervisor::Actions Supervisor::OnSignal(int signal, absl::Time now) {
   if (phase_ == Phase::kTerminating || phase_ == Phase::kKilling) return {};
   if (!running_.contains(chief_)) return Terminate(now);
   LeaveUntil(now + kStopGrace);
-  return {{.kind = SupervisorAction::Kind::kAskToStop}};
+  return {{.kind = SupervisorAction::Kind::kAskToStop,
+           .reason = "the launcher was stopped"}};
 }
 
 Supervisor::Actions Supervisor::OnStopRefused() {
@@ -103,6 +179,7 @@ Supervisor::Actions Supervisor::OnStopRefused() {
 }
 
 Supervisor::Actions Supervisor::OnTime(absl::Time now) {
+  if (phase_ == Phase::kRunning) return Restart(now);
   if (now < deadline_ || finished()) return {};
   if (phase_ == Phase::kLeaving) return Terminate(now);
   phase_ = Phase::kKilling;
@@ -113,6 +190,7 @@ Supervisor::Actions Supervisor::OnTime(absl::Time now) {
 RunOutcome Supervisor::Outcome() const {
   RunOutcome outcome;
   outcome.verdict = Verdict();
+  outcome.restarts = restarted_;
   bool lost_part = false;  // more than a worker that others made up for
   for (const End& end : ends_) {
     if (!IsBad(end, outcome.verdict)) continue;
@@ -133,6 +211,7 @@ RunOutcome Supervisor::Outcome() const {
     case RunOutcome::Verdict::kFailed:
       outcome.exit_code = 1;
       outcome.reason = reason_;
+      outcome.gave_up = gave_up_;
       break;
   }
   return outcome;
@@ -140,6 +219,7 @@ RunOutcome Supervisor::Outcome() const {
 
 RunOutcome::Verdict Supervisor::Verdict() const {
   if (stop_signal_ != 0) return RunOutcome::Verdict::kInterrupted;
+  if (gave_up_) return RunOutcome::Verdict::kFailed;
   if (fate_ == Fate::kDone) return RunOutcome::Verdict::kDone;
   if (fate_ == Fate::kStopped) return RunOutcome::Verdict::kStopped;
   return RunOutcome::Verdict::kFailed;
@@ -147,6 +227,7 @@ RunOutcome::Verdict Supervisor::Verdict() const {
 
 // A task that did as it was told did not end badly.
 bool Supervisor::IsBad(const End& end, RunOutcome::Verdict verdict) const {
+  if (end.restarted) return false;
   if (verdict == RunOutcome::Verdict::kDone) {
     return !end.exit.ok() || end.sent_signal != 0;
   }
@@ -164,11 +245,13 @@ bool Supervisor::IsBad(const End& end, RunOutcome::Verdict verdict) const {
 void Supervisor::LeaveUntil(absl::Time deadline) {
   phase_ = Phase::kLeaving;
   deadline_ = deadline;
+  due_.clear();
 }
 
 Supervisor::Actions Supervisor::Terminate(absl::Time now) {
   phase_ = Phase::kTerminating;
   deadline_ = now + kKillGrace;
+  due_.clear();
   return SignalAll(SIGTERM);
 }
 

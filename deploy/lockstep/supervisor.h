@@ -2,12 +2,15 @@
 #define LOCKSTEP_DEPLOY_LOCKSTEP_SUPERVISOR_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/cluster/task_id.h"
 #include "deploy/lockstep/job_status.h"
+#include "deploy/lockstep/restart_budget.h"
 #include "deploy/lockstep/task_exit.h"
 
 namespace lockstep {
@@ -18,10 +21,12 @@ struct SupervisorAction {
     kAskToStop,  // ask the chief to stop the job; then OnStopRefused() if it
                  // does not answer
     kSignal,     // send `signal` to the process of `task`
+    kStart,      // start `task` again; then OnStartFailed() if that fails
   };
   Kind kind = Kind::kSignal;
-  TaskId task{};   // of kSignal
-  int signal = 0;  // of kSignal
+  TaskId task{};         // of kSignal and kStart
+  int signal = 0;        // of kSignal
+  std::string reason{};  // of kAskToStop, for the logs
 
   bool operator==(const SupervisorAction&) const = default;
 };
@@ -41,7 +46,9 @@ struct RunOutcome {
   Verdict verdict = Verdict::kFailed;
   int exit_code = 1;     // for the launcher to leave with
   std::string reason{};  // of kFailed, beyond `bad_ends`; may be empty
-  std::vector<BadEnd> bad_ends{};  // by time: the first is the likely cause
+  bool gave_up = false;  // `reason` says on which task
+  std::vector<BadEnd> bad_ends{};    // by time: the first is the likely cause
+  std::map<TaskId, int> restarts{};  // of tasks that were started again
 };
 
 // Supervisor decides how long the processes of a run live. It is told what
@@ -49,9 +56,15 @@ struct RunOutcome {
 //
 //   running -> leaving -> terminating -> killing -> finished
 //
+// While it runs, a task that dies of a signal or with an exit code of 128 or
+// above is started again after a short pause, as often as its RestartBudget
+// allows; the run ends when that is used up. Not started again are a chief that
+// has stopped its job in good order, and workers once the last step is made.
+//
 // In `leaving` tasks are given time to end by themselves: kLeaveGrace when the
 // job has ended or a task has died that it cannot do without, kStopGrace when
-// we were asked to stop. Then comes SIGTERM, and kKillGrace later SIGKILL.
+// we were asked to stop or gave up. Then comes SIGTERM, and kKillGrace later
+// SIGKILL.
 //
 // Time may come from any clock that never goes back.
 class Supervisor {
@@ -67,12 +80,16 @@ class Supervisor {
     std::vector<TaskId> tasks{};  // all of them run
     TaskId chief{};               // the task that hosts the chief
     int needed_workers = 1;       // with fewer the job cannot make a step
+    int restarts = 0;  // of each task within RestartBudget::kWindow; >= 0
   };
 
   explicit Supervisor(const Options& options);
 
   // A process has ended. A task that is unknown or gone is ignored.
   Actions OnTaskExit(TaskId task, TaskExit exit, absl::Time now);
+
+  // A task cannot be started again, for the reason given.
+  Actions OnStartFailed(TaskId task, absl::string_view reason, absl::Time now);
 
   // The chief has said how the job stands.
   Actions OnJobState(JobState state, absl::Time now);
@@ -87,8 +104,11 @@ class Supervisor {
   // Time has passed; call a few times a second.
   Actions OnTime(absl::Time now);
 
-  // True when no process is left.
-  bool finished() const { return running_.empty(); }
+  // True when no process is left, nor will be started.
+  bool finished() const { return running_.empty() && due_.empty(); }
+
+  // When a task that has died starts again; nothing if it does not.
+  std::optional<absl::Time> RestartTime(TaskId task) const;
 
   // True until something has begun to end the run.
   bool healthy() const { return phase_ == Phase::kRunning; }
@@ -102,9 +122,15 @@ class Supervisor {
   struct End {
     TaskId task;
     TaskExit exit;
-    int sent_signal = 0;  // the last one from us, 0 if none
+    int sent_signal = 0;     // the last one from us, 0 if none
+    bool restarted = false;  // and so made up for
   };
 
+  bool MayRestart(TaskId task, TaskExit exit) const;
+  void OnLoss(TaskId task, TaskExit exit, absl::Time now);
+  Actions GiveUp(absl::string_view reason, absl::Time now);
+  Actions Restart(absl::Time now);
+  void MarkRestarted(TaskId task);
   void OnChiefExit(TaskExit exit, absl::Time now);
   void OnWorkerDeath(absl::Time now);
   void LeaveUntil(absl::Time deadline);
@@ -116,10 +142,14 @@ class Supervisor {
 
   const TaskId chief_;
   const int needed_workers_;
+  const int restarts_;
 
-  std::map<TaskId, int> running_;  // the last signal that we sent
-  std::vector<End> ends_;          // by time
-  int able_workers_ = 0;           // that have not died
+  std::map<TaskId, int> running_;     // the last signal that we sent
+  std::map<TaskId, absl::Time> due_;  // restarts, only while running
+  std::map<TaskId, RestartBudget> budgets_;
+  std::map<TaskId, int> restarted_;  // how often
+  std::vector<End> ends_;            // by time
+  int able_workers_ = 0;             // that have not died
   Phase phase_ = Phase::kRunning;
   absl::Time deadline_ = absl::InfiniteFuture();  // of `phase_`
   JobState job_state_ = JobState::kUnknown;
@@ -127,6 +157,7 @@ class Supervisor {
   int stop_signal_ = 0;     // the first that we got
   bool hard_stop_ = false;  // a second one came
   bool broken_ = false;     // without a task that the job needs
+  bool gave_up_ = false;    // a task was not to be started once more
   std::string reason_;
 };
 

@@ -60,15 +60,16 @@ TEST_F(TfConfigLoaderTest, EmptyVariableIsAnErrorThatNamesIt) {
               StatusIs(kInvalid, StartsWith("TF_CONFIG is empty")));
 }
 
-TEST_F(TfConfigLoaderTest, ClusterSpecAloneIsWarnedOf) {
-  setenv("CLUSTER_SPEC", "{\"secret\": 1}", 1);
+TEST_F(TfConfigLoaderTest, ClusterSpecAloneIsTakenWithAWarning) {
+  setenv("CLUSTER_SPEC", R"({"cluster": {"worker": ["w:1"]}})", 1);
 
   const absl::StatusOr<TfConfig> config = LoadTfConfig("");
 
   ASSERT_OK(config);
+  EXPECT_EQ(config->cluster.NumTasks("worker"), 1);
   EXPECT_THAT(config->warnings,
-              ElementsAre("TF_CONFIG is not set, but CLUSTER_SPEC is, which "
-                          "is not read; set TF_CONFIG"));
+              ElementsAre("TF_CONFIG is not set; CLUSTER_SPEC is taken "
+                          "instead"));
 }
 
 TEST_F(TfConfigLoaderTest, FileBeatsTheVariable) {

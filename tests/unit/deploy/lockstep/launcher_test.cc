@@ -1,6 +1,7 @@
 #include "deploy/lockstep/launcher.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -21,6 +22,7 @@ using ::lockstep::testing::TrainingResponse;
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr TaskId kChief = {TaskType::kChief, 0};
 constexpr TaskId kPs = {TaskType::kPs, 0};
@@ -163,6 +165,59 @@ TEST_F(LauncherTest, AProgramThatCannotBeRunEndsTheRun) {
   EXPECT_EQ(Run(), 1);
   EXPECT_THAT(Read("out"),
               HasSubstr("failed: /nowhere/chief: cannot be run: No such"));
+}
+
+TEST_F(LauncherTest, ATaskThatDiesRunsAgainAndItsLogGoesOn) {
+  chief_.Say(TrainingResponse());
+  options_.restarts = 1;
+  const std::string again = directory_.Join("again");
+  Add(kChief, Until(again));
+  Add(kWorker0, "echo $TF_CONFIG; [ -e " + directory_.Join("lost") +
+                    " ] && touch " + again + " && exit 0; touch " +
+                    directory_.Join("lost") + "; kill -9 $$");
+
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(Read("worker:0"), "worker:0\nworker:0\n");
+  EXPECT_THAT(
+      Read("out"),
+      AllOf(HasSubstr("worker 0 was ended by signal 9 (Killed); it will be "
+                      "started again\n"),
+            HasSubstr("worker 0 runs again\n"),
+            HasSubstr("started again: worker 0\n"), Not(HasSubstr("warning"))));
+}
+
+TEST_F(LauncherTest, ARunIsGivenUpWithTheReasonWhenATaskDiesTooOften) {
+  chief_.Say(TrainingResponse());
+  options_.restarts = 1;
+  Add(kChief, "trap 'exit 143' TERM; while :; do sleep 0.05; done");
+  Add(kWorker0, "echo out of memory; exit 137");
+  Add(kWorker1, "trap 'exit 143' TERM; while :; do sleep 0.05; done");
+  chief_.RefuseToStop();
+
+  EXPECT_EQ(Run(), 1);
+  EXPECT_THAT(
+      Read("out"),
+      AllOf(
+          HasSubstr("worker 0 ended with exit code 137; the end of"),
+          HasSubstr("  | out of memory\n"),
+          HasSubstr("worker 0 died 2 times within 10 minutes, and --restarts "
+                    "allows 1; the last time it ended with exit code 137\n")));
+}
+
+TEST_F(LauncherTest, AProgramThatIsGoneWhenItIsNeededAgainEndsTheRun) {
+  chief_.Say(TrainingResponse());
+  chief_.RefuseToStop();
+  options_.restarts = 1;
+  const std::string program = directory_.Join("program");
+  std::ofstream(program) << "#!/bin/sh\nrm " << program << "; kill -9 $$\n";
+  ASSERT_EQ(chmod(program.c_str(), 0700), 0);
+  Add(kChief, "trap 'exit 143' TERM; while :; do sleep 0.05; done");
+  Add(kPs, "");
+  options_.launches.back().program = program;
+
+  EXPECT_EQ(Run(), 1);
+  EXPECT_THAT(Read("out"),
+              HasSubstr("ps 0 cannot be started again: " + program));
 }
 
 }  // namespace

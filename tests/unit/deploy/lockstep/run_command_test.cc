@@ -142,7 +142,7 @@ TEST_F(RunCommandTest, ASecondCtrlCEndsAllAtOnce) {
   const std::vector<pid_t> pids = Pids();
 
   ASSERT_THAT(run->Signal(SIGINT), IsOk());
-  ASSERT_THAT(run->WaitForLog("once more ends it at once", kPatience), IsOk());
+  ASSERT_THAT(run->WaitForLog("Ctrl-C ends it at once", kPatience), IsOk());
   ASSERT_THAT(run->Signal(SIGINT), IsOk());
 
   EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(TaskExit{.code = 130}));

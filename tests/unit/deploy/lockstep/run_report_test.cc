@@ -93,5 +93,28 @@ TEST(RunReportTest, StopsSayHowFarTheJobCame) {
             "interrupted: step 700 of 1500, 30.1 s\n");
 }
 
+TEST(RunReportTest, RestartsAreCountedByTask) {
+  const RunOutcome outcome = {.verdict = Verdict::kDone,
+                              .exit_code = 0,
+                              .restarts = {{kPs, 1}, {kWorker1, 2}}};
+  JobStatus status = Last(JobState::kDone);
+  status.members.clear();
+
+  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), 80),
+            "started again: worker 1 (2 times), ps 0\n"
+            "done: step 700, 30.1 s\n");
+}
+
+TEST(RunReportTest, ARunThatWasGivenUpSaysWhyWhateverTheChiefSays) {
+  const RunOutcome outcome = {.reason = "worker 1 died 4 times",
+                              .gave_up = true};
+  JobStatus status = Last(JobState::kStopped);
+  status.members.clear();
+  status.reason = "stopped";
+
+  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), 80),
+            "failed: step 700 of 1500, 30.1 s; worker 1 died 4 times\n");
+}
+
 }  // namespace
 }  // namespace lockstep

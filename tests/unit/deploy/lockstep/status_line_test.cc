@@ -10,6 +10,7 @@
 namespace lockstep {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -39,7 +40,7 @@ JobStatus Training() {
 }
 
 std::string Plain(const JobStatus& status, size_t columns) {
-  return StatusLine(/*colour=*/false).Format(status, kEta, columns);
+  return StatusLine(/*colour=*/false).Format(status, kEta, 0, columns);
 }
 
 std::string WithoutColours(const std::string& line) {
@@ -95,7 +96,7 @@ TEST(StatusLineTest, NeverExceedsTheWidth) {
     status.reason = std::string(500, 'x');
     for (size_t columns = 0; columns < 200; ++columns) {
       const std::string line =
-          StatusLine(/*colour=*/true).Format(status, kEta, columns);
+          StatusLine(/*colour=*/true).Format(status, kEta, 0, columns);
       EXPECT_LE(WithoutColours(line).size(), columns) << line;
     }
   }
@@ -103,7 +104,7 @@ TEST(StatusLineTest, NeverExceedsTheWidth) {
 
 TEST(StatusLineTest, ColoursChangeNothingElse) {
   const std::string coloured =
-      StatusLine(/*colour=*/true).Format(Training(), kEta, 79);
+      StatusLine(/*colour=*/true).Format(Training(), kEta, 0, 79);
 
   EXPECT_THAT(coloured, HasSubstr("\x1b["));
   EXPECT_EQ(WithoutColours(coloured), Plain(Training(), 79));
@@ -154,7 +155,8 @@ TEST(StatusLineTest, OtherStatesAreSpeltOut) {
 TEST(StatusLineTest, WhatIsNotKnownYetIsLeftOut) {
   const JobStatus status = {.state = JobState::kTraining, .train_steps = 100};
 
-  EXPECT_EQ(StatusLine(false).Format(status, std::nullopt, 79), "step 0/100");
+  EXPECT_EQ(StatusLine(false).Format(status, std::nullopt, 0, 79),
+            "step 0/100");
 }
 
 TEST(StatusLineTest, ALossThatIsNoNumberShows) {
@@ -162,6 +164,15 @@ TEST(StatusLineTest, ALossThatIsNoNumberShows) {
   status.loss = std::nan("");
 
   EXPECT_THAT(Plain(status, 79), HasSubstr("loss nan"));
+}
+
+TEST(StatusLineTest, RestartsShowAtTheEnd) {
+  const StatusLine line(/*colour=*/false);
+
+  EXPECT_THAT(line.Format(Training(), kEta, 1, 200), EndsWith("  1 restart"));
+  EXPECT_THAT(line.Format(Training(), kEta, 2, 200), EndsWith("  2 restarts"));
+  EXPECT_EQ(line.Format({.state = JobState::kStarting}, kEta, 2, 79),
+            "starting  2 restarts");
 }
 
 }  // namespace

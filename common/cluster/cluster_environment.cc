@@ -1,0 +1,129 @@
+#include "common/cluster/cluster_environment.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "common/cluster/bounded_json.h"
+#include "common/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kTfConfig[] = "TF_CONFIG";
+constexpr char kClusterSpec[] = "CLUSTER_SPEC";
+
+// Vertex AI's machines by what they are in a job of parameter servers.
+struct Pool {
+  const char* name;
+  const char* job;
+};
+constexpr Pool kPools[] = {{"workerpool0", "chief"},
+                           {"workerpool1", "worker"},
+                           {"workerpool2", "ps"},
+                           {"workerpool3", "evaluator"}};
+
+std::vector<std::string> ValuesOf(const Environment& variables,
+                                  absl::string_view name) {
+  std::vector<std::string> values;
+  for (const auto& [key, value] : variables) {
+    if (key == name) values.push_back(value);
+  }
+  return values;
+}
+
+absl::optional<std::string> ValueOf(const Environment& variables,
+                                    absl::string_view name) {
+  std::vector<std::string> values = ValuesOf(variables, name);
+  if (values.empty()) return absl::nullopt;
+  return std::move(values.back());
+}
+
+absl::StatusOr<TfConfig> ReadTfConfig(const std::vector<std::string>& values) {
+  for (const std::string& value : values) {
+    if (value == values.front()) continue;
+    return absl::InvalidArgumentError(
+        "TF_CONFIG is set more than once, with different values; remove all "
+        "but one (some operators append theirs to what the container sets)");
+  }
+  return ParseTfConfig(values.front(), kTfConfig);
+}
+
+// Renames pools to jobs, and says so.
+void RenamePools(json& document, std::vector<std::string>& warnings) {
+  json& cluster = document["cluster"];
+  for (const Pool& pool : kPools) {
+    const auto found = cluster.find(pool.name);
+    if (found == cluster.end()) continue;
+    json tasks = std::move(*found);
+    cluster.erase(found);
+    cluster[pool.job] = std::move(tasks);
+    warnings.push_back(absl::StrCat(kClusterSpec, ": cluster.", pool.name,
+                                    " is taken for cluster.", pool.job));
+  }
+  if (!document.contains("task") || !document["task"].is_object()) return;
+  json& task = document["task"];
+  for (const Pool& pool : kPools) {
+    if (task.value("type", json()) == pool.name) task["type"] = pool.job;
+  }
+}
+
+// {"worker": [...]} with its task beside it, as one document.
+absl::StatusOr<json> WrapJobs(json jobs, const Environment& variables) {
+  const auto job_name = ValueOf(variables, "JOB_NAME");
+  const auto task_index = ValueOf(variables, "TASK_INDEX");
+  if (!job_name.has_value() || !task_index.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kClusterSpec, " has jobs alone, and ",
+        job_name.has_value() ? "TASK_INDEX" : "JOB_NAME",
+        " is not set, so this process's task is not known; set TF_CONFIG, or "
+        "JOB_NAME and TASK_INDEX"));
+  }
+  json document;
+  document["cluster"] = std::move(jobs);
+  document["task"]["type"] = *job_name;
+  document["task"]["index"] = *task_index;
+  return document;
+}
+
+absl::StatusOr<TfConfig> ReadClusterSpec(const std::string& value,
+                                         const Environment& variables) {
+  LOCKSTEP_ASSIGN_OR_RETURN(json document,
+                            ParseBoundedJson(value, kClusterSpec));
+  std::vector<std::string> warnings = {absl::StrCat(
+      kTfConfig, " is not set; ", kClusterSpec, " is taken instead")};
+  if (document.is_object() && !document.contains("cluster")) {
+    LOCKSTEP_ASSIGN_OR_RETURN(document,
+                              WrapJobs(std::move(document), variables));
+  }
+  if (document.is_object() && document["cluster"].is_object()) {
+    RenamePools(document, warnings);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      TfConfig config,
+      ParseTfConfig(
+          document.dump(-1, ' ', false, json::error_handler_t::replace),
+          kClusterSpec));
+  config.warnings.insert(config.warnings.begin(), warnings.begin(),
+                         warnings.end());
+  return config;
+}
+
+}  // namespace
+
+absl::StatusOr<TfConfig> TfConfigOfEnvironment(const Environment& variables) {
+  const std::vector<std::string> tf_configs = ValuesOf(variables, kTfConfig);
+  if (!tf_configs.empty()) return ReadTfConfig(tf_configs);
+  const auto cluster_spec = ValueOf(variables, kClusterSpec);
+  if (!cluster_spec.has_value()) return TfConfig();
+  return ReadClusterSpec(*cluster_spec, variables);
+}
+
+}  // namespace lockstep

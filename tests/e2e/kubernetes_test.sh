@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# kubernetes_test.sh SOURCE_DIR LOCKSTEP VENV: renders deploy/kubernetes with
+# `kubectl kustomize`, checks all that comes of it against the official schemas
+# with kubernetes-validate, in the virtual environment VENV, which is made where
+# it is missing, and has LOCKSTEP check what its pods will read. Exits with 77,
+# which is "skipped", where a tool cannot be had.
+set -euo pipefail
+source=$1 lockstep=$2 venv=$3
+
+skip() {
+  printf 'SKIPPED, NOTHING WAS PROVED: %s\n' "$*" >&2
+  exit 77
+}
+
+command -v kubectl >/dev/null || skip "kubectl is not installed"
+if [ ! -x "$venv/bin/kubernetes-validate" ]; then
+  { python3 -m venv "$venv" &&
+    "$venv/bin/pip" --quiet install kubernetes-validate; } ||
+    skip "kubernetes-validate cannot be installed"
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# field NAME KEY...: a value of the rendered Job NAME.
+field() {
+  "$venv/bin/python" - "$work/all.yaml" "$@" <<'PYTHON'
+import sys
+import yaml
+
+path, name, *keys = sys.argv[1:]
+for document in yaml.safe_load_all(open(path)):
+    if (document["kind"], document["metadata"]["name"]) == ("Job", name):
+        for key in keys:
+            document = document[key]
+        print(document)
+PYTHON
+}
+
+# The ConfigMap's files, as pods find them.
+extract() {
+  "$venv/bin/python" - "$work/all.yaml" "$work/fashion" <<'PYTHON'
+import os
+import sys
+import yaml
+
+os.makedirs(sys.argv[2], exist_ok=True)
+for document in yaml.safe_load_all(open(sys.argv[1])):
+    if document["kind"] == "ConfigMap":
+        for name, text in document["data"].items():
+            open(os.path.join(sys.argv[2], name), "w").write(text)
+PYTHON
+}
+
+for directory in base overlays/gpu overlays/backup-replicas; do
+  echo "== $directory"
+  kubectl kustomize "$source/deploy/kubernetes/$directory" >"$work/all.yaml"
+  "$venv/bin/kubernetes-validate" --strict "$work/all.yaml" 2>&1 |
+    tee "$work/verdict"
+  if grep -q ERROR "$work/verdict"; then exit 1; fi
+  extract
+  "$lockstep" config check --cluster "$work/fashion/cluster.json"
+  for role in chief ps worker; do
+    for ((i = 0; i < $(field "fashion-$role" spec completions); ++i)); do
+      "$lockstep" task --config_dir "$work" --show "$role" "fashion.$i"
+    done
+    ! "$lockstep" task --config_dir "$work" --show "$role" "fashion.$i" \
+      2>/dev/null || { echo "cluster.json has more than $i $role"; exit 1; }
+  done
+done
+
+echo "== examples"
+for example in "$source"/deploy/kubernetes/examples/*.yaml; do
+  "$venv/bin/python" -c '
+import sys, yaml
+for document in yaml.safe_load_all(open(sys.argv[1])):
+    assert document["apiVersion"] and document["metadata"]["name"]' "$example"
+done

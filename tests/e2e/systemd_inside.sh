@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Runs as root in a booted Debian that has the package lockstep: a job of one
+# chief, two servers, three workers and an evaluator by units. The machine
+# reboots in the middle of it; this is run before and after. See systemd_test.sh.
+set -euo pipefail
+
+job=/etc/lockstep/fashion
+units=(lockstep-ps@fashion.{0,1} lockstep-worker@fashion.{0,1,2}
+  lockstep-chief@fashion lockstep-evaluator@fashion)
+
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  systemctl list-units --all --no-pager 'lockstep*' || true
+  journalctl --no-pager -n 60 -u 'lockstep*' || true
+  exit 1
+}
+
+# until_true WHAT COMMAND...: tries the command for three minutes.
+until_true() {
+  local what=$1 deadline=$((SECONDS + 180))
+  shift
+  until "$@"; do
+    [ "$SECONDS" -lt "$deadline" ] || fail "waited in vain for: $what"
+    sleep 0.2
+  done
+}
+
+chief_log() { journalctl --no-pager -o cat -u lockstep-chief@fashion; }
+property() { systemctl show -P "$2" "$1"; }
+is() { [ "$(property "$1" "$2")" = "$3" ]; }
+step() {
+  lockstep status --cluster "$job/cluster.json" --json 2>/dev/null |
+    sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p' | head -n 1
+}
+has_step() { local now; now=$(step) && [ "${now:-0}" -ge "$1" ]; }
+
+configure() {
+  mkdir -p "$job"
+  lockstep config make --ps 2 --workers 3 --evaluator --host_pattern 127.0.0.1 \
+    >"$job/cluster.json"
+  lockstep config check --cluster "$job/cluster.json"
+  sed 's/^train_steps: .*/train_steps: 4000/; s/decay_steps: .*/decay_steps: 4000/
+    s/^batch_size: .*/batch_size: 100/; s/^name: .*/name: "fashion"/' \
+    /usr/share/doc/lockstep/examples/fashion_mnist/job.textproto \
+    >"$job/job.textproto"
+}
+
+check_sandbox() {
+  echo "-- sandbox"
+  for unit in "${units[@]}"; do
+    systemd-analyze security --threshold=30 "$unit.service" >/tmp/security ||
+      fail "$unit: $(tail -n 1 /tmp/security)"
+    echo "$unit: $(tail -n 1 /tmp/security)"
+  done
+}
+
+check_missing_configuration() {
+  echo "-- a unit without its configuration"
+  ! systemctl start lockstep-ps@nothing.0 2>/dev/null || fail "it started"
+  is lockstep-ps@nothing.0 ExecMainStatus 2 || fail "exit code is not 2"
+  is lockstep-ps@nothing.0 NRestarts 0 || fail "it was started again"
+  journalctl -u lockstep-ps@nothing.0 | grep nothing/cluster.json
+}
+
+check_state() {
+  echo "-- state outlives a killed server, not a stopped one"
+  server=lockstep-ps@fashion.0
+  state=/run/lockstep/ps-fashion.0
+  systemctl start "$server"  # ready without any peer
+  touch "$state/kept"
+  kill -KILL "$(property "$server" MainPID)"
+  until_true "a restart" is "$server" NRestarts 1
+  until_true "a server that runs" is "$server" ActiveState active
+  [ -e "$state/kept" ] || fail "the state is gone"
+  systemctl stop "$server"
+  journalctl --no-pager -o cat -u "$server" | grep 'Deactivated successfully' ||
+    fail "it did not stop in good order"
+  [ ! -e "$state" ] || fail "the state is left"
+}
+
+check_watchdog() {
+  echo "-- a server that hangs"
+  mkdir -p "/run/systemd/system/$server.service.d"
+  printf '[Service]\nWatchdogSec=4\nTimeoutAbortSec=1\n' \
+    >"/run/systemd/system/$server.service.d/watchdog.conf"
+  systemctl daemon-reload
+  systemctl start "$server"
+  sleep 6
+  is "$server" NRestarts 0 || fail "the watchdog bit a server that lives"
+  kill -STOP "$(property "$server" MainPID)"
+  until_true "the watchdog" is "$server" NRestarts 1
+  systemctl stop "$server"
+  rm -r "/run/systemd/system/$server.service.d"
+  systemctl daemon-reload
+}
+
+# The worker that is killed comes back, and the job goes on to a checkpoint.
+start_job() {
+  echo "-- a job with a worker that is killed"
+  systemctl enable "${units[@]}" lockstep.target 2>/dev/null
+  systemctl start lockstep.target
+  until_true "step 50" has_step 50
+  local worker=lockstep-worker@fashion.1
+  kill -KILL "$(property "$worker" MainPID)"
+  until_true "another worker" is "$worker" NRestarts 1
+  until_true "more steps" has_step 800
+}
+
+end_job() {
+  echo "-- the job after a reboot"
+  local unit
+  for unit in "${units[@]}"; do
+    until_true "the end of $unit" is "$unit" ActiveState inactive
+    is "$unit" Result success || fail "$unit: $(property "$unit" Result)"
+    is "$unit" ExecMainStatus 0 || fail "$unit did not end with 0"
+  done
+  chief_log | grep 'resumed from the checkpoint of step' ||
+    fail "it did not resume"
+  chief_log | grep 'done at step 4000' || fail "the job is not done"
+  chief_log | grep -E 'step 4000: test accuracy 0\.(8[6-9]|9)' ||
+    fail "the accuracy is not what it should be"
+  journalctl --no-pager LOCKSTEP_INSTANCE=fashion.1 | grep -q 'worker 1' ||
+    fail "the journal has no field LOCKSTEP_INSTANCE"
+}
+
+if [ ! -e "$job" ]; then
+  configure
+  check_sandbox
+  check_missing_configuration
+  check_state
+  check_watchdog
+  start_job
+  echo "-- reboot"
+  systemctl reboot
+  sleep infinity
+else
+  end_job
+fi
