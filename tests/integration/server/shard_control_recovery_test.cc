@@ -85,7 +85,7 @@ TEST_F(ShardControlRecoveryTest,
 
   const auto old = Push(0, 1);
   ASSERT_OK(old);
-  EXPECT_THAT(old->result().outcomes(), Each(v1::SUPERSEDED));
+  EXPECT_THAT(old->header().outcomes(), Each(v1::SUPERSEDED));
   EXPECT_THAT(Commit(1, 1), StatusIs(absl::StatusCode::kFailedPrecondition));
   ASSERT_OK(Push(0, kAttempt));
   shard_.FinishStep(0);
