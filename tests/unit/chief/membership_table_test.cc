@@ -314,7 +314,7 @@ TEST_F(MembershipTableTest, DelayedRegistrationDoesNotBringBackWhoHasLeft) {
 
 TEST_F(MembershipTableTest, LeavingNeedsMembership) {
   EXPECT_THAT(table_.Leave(kWorker0, 1, "", nullptr, now_),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+              StatusIs(absl::StatusCode::kUnavailable));
   ASSERT_OK(Register(kWorker0, 2));
   EXPECT_THAT(table_.Leave(kWorker0, 1, "", nullptr, now_),
               StatusIs(absl::StatusCode::kFailedPrecondition));
