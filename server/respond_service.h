@@ -11,6 +11,14 @@
 
 namespace lockstep {
 
+// Ends a unary call at once.
+inline grpc::ServerUnaryReactor* FinishUnary(
+    grpc::CallbackServerContext* context, const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(status));
+  return reactor;
+}
+
 // Ends one call, once, in any thread: with a response message, or with why
 // there is none.
 using Respond =

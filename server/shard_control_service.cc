@@ -15,15 +15,6 @@
 namespace lockstep {
 namespace {
 
-constexpr absl::Duration kLongestWait = absl::Seconds(1);
-
-grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
-                                 const absl::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(status));
-  return reactor;
-}
-
 // What the job file may leave to the cluster, the chief has filled in.
 absl::Status CheckFilledIn(const JobConfig& job) {
   if (job.replicas_to_aggregate > 0 && job.total_num_replicas > 0 &&
@@ -54,32 +45,6 @@ absl::StatusOr<std::vector<PartSpec>> ToParts(
   return parts;
 }
 
-void AddMembers(const std::vector<int>& workers,
-                v1::TakeAndApplyResponse& response) {
-  for (int worker : workers) response.add_announced_workers(worker);
-}
-
-// Fills in how far the step at hand is. Where all are members from the start,
-// what tells them apart is who has pushed.
-void FillProgress(Shard& shard, v1::TakeAndApplyResponse& response) {
-  const JobConfig& job = shard.job();
-  response.set_waits_for(shard.engine().WaitsFor());
-  const ShardEngine::Arrivals arrivals = shard.engine().arrivals();
-  response.set_attempt(arrivals.attempt);
-  response.set_open_parts(arrivals.open_parts);
-  std::vector<int> pushed_all;
-  for (const auto& [worker, parts] : arrivals.parts) {
-    v1::PushedParts& pushed = *response.add_pushed();
-    pushed.set_worker(worker);
-    pushed.set_parts(parts);
-    if (parts == arrivals.open_parts) pushed_all.push_back(worker);
-  }
-  if (shard.gate() == nullptr) return;
-  const bool all_members = job.mode == SyncMode::kStrict &&
-                           job.total_num_replicas == job.replicas_to_aggregate;
-  AddMembers(all_members ? pushed_all : shard.gate()->Members(), response);
-}
-
 }  // namespace
 
 ShardControlService::ShardControlService(ShardHost& host,
@@ -106,13 +71,13 @@ grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
     grpc::CallbackServerContext* context, const v1::TakeEpochRequest* request,
     v1::TakeEpochResponse* response) {
   absl::StatusOr<Sender> sender = FromProto(request->chief().identity());
-  if (!sender.ok()) return Answer(context, sender.status());
+  if (!sender.ok()) return FinishUnary(context, sender.status());
   MutexLock lock(epoch_mutex_);
   absl::StatusOr<uint64_t> epoch =
       host_.TakeEpoch(sender->job_id, request->newer_than());
-  if (!epoch.ok()) return Answer(context, epoch.status());
+  if (!epoch.ok()) return FinishUnary(context, epoch.status());
   response->set_epoch(*epoch);
-  return Answer(context, absl::OkStatus());
+  return FinishUnary(context, absl::OkStatus());
 }
 
 absl::Status ShardControlService::HandleCreateShard(
@@ -157,7 +122,7 @@ absl::Status ShardControlService::HandleCreateShard(
 grpc::ServerUnaryReactor* ShardControlService::CreateShard(
     grpc::CallbackServerContext* context, const v1::CreateShardRequest* request,
     v1::CreateShardResponse* response) {
-  return Answer(context, HandleCreateShard(*request, *response));
+  return FinishUnary(context, HandleCreateShard(*request, *response));
 }
 
 absl::Status ShardControlService::HandleWriteParts(
@@ -191,7 +156,7 @@ absl::Status ShardControlService::HandleWriteParts(
 grpc::ServerUnaryReactor* ShardControlService::WriteParts(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  return Answer(context, HandleWriteParts(*request, *response));
+  return FinishUnary(context, HandleWriteParts(*request, *response));
 }
 
 absl::Status ShardControlService::HandleActivate(
@@ -214,92 +179,7 @@ absl::Status ShardControlService::HandleActivate(
 grpc::ServerUnaryReactor* ShardControlService::Activate(
     grpc::CallbackServerContext* context, const v1::ActivateRequest* request,
     v1::ActivateResponse*) {
-  return Answer(context, HandleActivate(*request));
-}
-
-grpc::ServerUnaryReactor* ShardControlService::TakeAndApply(
-    grpc::CallbackServerContext* context,
-    const v1::TakeAndApplyRequest* request,
-    v1::TakeAndApplyResponse* response) {
-  PassFaultPoint(FaultPoint::kPsTakeReceived);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const uint64_t ticket = takes_.Add({reactor, response}, clock_.Now());
-  const absl::Status status = HandleTake(*request, ticket);
-  if (!status.ok()) {
-    if (auto call = takes_.Take(ticket)) {
-      call->reactor->Finish(ToGrpcStatus(status));
-    }
-  }
-  return reactor;
-}
-
-absl::Status ShardControlService::HandleTake(
-    const v1::TakeAndApplyRequest& request, uint64_t ticket) {
-  std::shared_ptr<Shard> shard;
-  {
-    MutexLock lock(epoch_mutex_);
-    LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(request.chief()));
-    shard->Grant(request.commit_until());
-  }
-  while (true) {
-    const int64_t step = shard->engine().step();
-    if (shard->gate() != nullptr && step > request.step() &&
-        step <= request.commit_until()) {
-      FinishTakes(*shard, {{ticket, true, 0, absl::OkStatus()}}, step);
-      return absl::OkStatus();
-    }
-    Finish(*shard,
-           shard->engine().StartAttempt(request.step(), request.attempt()));
-    absl::StatusOr<ShardAnswers> answers =
-        shard->engine().Take(ticket, request.step());
-    if (answers.ok()) {
-      Finish(*shard, *std::move(answers));
-      return absl::OkStatus();
-    }
-    // Unless a push has had a granted step committed meanwhile.
-    if (shard->engine().step() == step) return answers.status();
-  }
-}
-
-absl::StatusOr<std::vector<StepGate::Answer>> ShardControlService::CommitStep(
-    Shard& shard, int64_t step, int64_t attempt) {
-  LOCKSTEP_RETURN_IF_ERROR(shard.engine().CheckCommit(step, attempt));
-  std::vector<StepGate::Answer> tokens;
-  // The gate refuses an attempt that has been given up, so it goes first; its
-  // tokens go out after the values have been committed.
-  if (shard.gate() != nullptr) {
-    LOCKSTEP_ASSIGN_OR_RETURN(tokens, shard.gate()->Commit(step, attempt));
-    PassFaultPoint(FaultPoint::kPsCommitHalfDone);
-  }
-  LOCKSTEP_RETURN_IF_ERROR(shard.engine().Commit(step, attempt).status());
-  return tokens;
-}
-
-absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
-                                               v1::CommitResponse& response) {
-  std::vector<StepGate::Answer> tokens;
-  std::shared_ptr<Shard> shard;
-  {
-    MutexLock lock(epoch_mutex_);
-    LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(request.chief()));
-    if (shard->gate() != nullptr) {
-      for (int worker : shard->gate()->Members()) response.add_workers(worker);
-    }
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        tokens, CommitStep(*shard, request.step(), request.attempt()));
-  }
-  sync_.Finish(tokens);
-  response.set_global_step(shard->engine().step());
-  return absl::OkStatus();
-}
-
-grpc::ServerUnaryReactor* ShardControlService::Commit(
-    grpc::CallbackServerContext* context, const v1::CommitRequest* request,
-    v1::CommitResponse* response) {
-  PassFaultPoint(FaultPoint::kPsCommitReceived);
-  const absl::Status status = HandleCommit(*request, *response);
-  PassFaultPoint(FaultPoint::kPsCommitAnswering);
-  return Answer(context, status);
+  return FinishUnary(context, HandleActivate(*request));
 }
 
 absl::Status ShardControlService::HandleExpireWorker(
@@ -341,7 +221,7 @@ grpc::ServerUnaryReactor* ShardControlService::ExpireWorker(
   PassFaultPoint(FaultPoint::kPsExpireReceived);
   const absl::Status status = HandleExpireWorker(*request, *response);
   PassFaultPoint(FaultPoint::kPsExpireAnswering);
-  return Answer(context, status);
+  return FinishUnary(context, status);
 }
 
 absl::Status ShardControlService::HandleReplaceMember(
@@ -376,7 +256,7 @@ grpc::ServerUnaryReactor* ShardControlService::ReplaceMember(
   PassFaultPoint(FaultPoint::kPsReplaceReceived);
   const absl::Status status = HandleReplaceMember(*request, *response);
   PassFaultPoint(FaultPoint::kPsReplaceAnswering);
-  return Answer(context, status);
+  return FinishUnary(context, status);
 }
 
 absl::Status ShardControlService::HandleBeginSnapshot(
@@ -395,7 +275,7 @@ grpc::ServerUnaryReactor* ShardControlService::BeginSnapshot(
     grpc::CallbackServerContext* context,
     const v1::BeginSnapshotRequest* request,
     v1::BeginSnapshotResponse* response) {
-  return Answer(context, HandleBeginSnapshot(*request, *response));
+  return FinishUnary(context, HandleBeginSnapshot(*request, *response));
 }
 
 absl::Status ShardControlService::HandleReadSnapshot(
@@ -421,16 +301,16 @@ absl::Status ShardControlService::HandleReadSnapshot(
 grpc::ServerUnaryReactor* ShardControlService::ReadSnapshot(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  return Answer(context, HandleReadSnapshot(*request, *response));
+  return FinishUnary(context, HandleReadSnapshot(*request, *response));
 }
 
 grpc::ServerUnaryReactor* ShardControlService::EndSnapshot(
     grpc::CallbackServerContext* context, const v1::EndSnapshotRequest* request,
     v1::EndSnapshotResponse*) {
   absl::StatusOr<std::shared_ptr<Shard>> shard = CheckedShard(request->chief());
-  if (!shard.ok()) return Answer(context, shard.status());
+  if (!shard.ok()) return FinishUnary(context, shard.status());
   (*shard)->EndSnapshot();
-  return Answer(context, absl::OkStatus());
+  return FinishUnary(context, absl::OkStatus());
 }
 
 absl::Status ShardControlService::HandleCloseTokens(
@@ -448,57 +328,7 @@ absl::Status ShardControlService::HandleCloseTokens(
 grpc::ServerUnaryReactor* ShardControlService::CloseTokens(
     grpc::CallbackServerContext* context, const v1::CloseTokensRequest* request,
     v1::CloseTokensResponse*) {
-  return Answer(context, HandleCloseTokens(*request));
-}
-
-void ShardControlService::Finish(Shard& shard, ShardAnswers answers) {
-  int64_t committed_step = 0;
-  std::vector<StepGate::Answer> tokens;
-  if (answers.prepared.has_value()) {
-    const int64_t step = answers.prepared->step + 1;
-    MutexLock lock(epoch_mutex_);
-    if (shard.MayCommit(step)) {
-      auto committed = CommitStep(shard, step, answers.prepared->attempt);
-      // Otherwise the chief's own commit will show what is wrong.
-      if (committed.ok()) {
-        tokens = *std::move(committed);
-        committed_step = step;
-      }
-    }
-  }
-  parameters_.Finish(std::move(answers.pushes));
-  sync_.Finish(tokens);
-  FinishTakes(shard, answers.takes, committed_step);
-}
-
-void ShardControlService::FinishTakes(Shard& shard,
-                                      const std::vector<TakeAnswer>& answers,
-                                      int64_t committed_step) {
-  for (const TakeAnswer& answer : answers) {
-    auto call = takes_.Take(answer.ticket);
-    if (!call.has_value()) continue;
-    call->response->set_prepared(answer.prepared);
-    call->response->set_attempt(answer.attempt);
-    call->response->set_committed_step(committed_step);
-    if (shard.gate() != nullptr && committed_step == 0) {
-      AddMembers(shard.gate()->Members(), *call->response);
-    }
-    PassFaultPoint(FaultPoint::kPsTakeAnswering);
-    call->reactor->Finish(ToGrpcStatus(answer.status));
-  }
-}
-
-void ShardControlService::AnswerOld(absl::Time now) {
-  for (uint64_t ticket : takes_.OlderThan(now - kLongestWait)) {
-    auto call = takes_.Take(ticket);
-    if (!call.has_value()) continue;
-    if (auto shard = host_.shard(); shard.ok()) {
-      (*shard)->engine().CancelTake(ticket);
-      FillProgress(**shard, *call->response);
-    }
-    PassFaultPoint(FaultPoint::kPsTakeAnswering);
-    call->reactor->Finish(grpc::Status::OK);
-  }
+  return FinishUnary(context, HandleCloseTokens(*request));
 }
 
 void ShardControlService::CancelWaits(const absl::Status& why) {

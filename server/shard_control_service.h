@@ -10,6 +10,7 @@
 #include "lockstep/v1/shard_control.grpc.pb.h"
 #include "server/parameter_service.h"
 #include "server/pending_calls_service.h"
+#include "server/respond_service.h"
 #include "server/shard_host.h"
 #include "server/sync_service.h"
 
