@@ -17,11 +17,12 @@
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH LOCKSTEP_ROOT)
 
 add_custom_target(lockstep_programs)
-foreach(tier unit conformance integration e2e fuzz)
+foreach(tier unit conformance integration e2e bench fuzz)
   add_custom_target(lockstep_tests_${tier})
 endforeach()
 add_dependencies(lockstep_tests_integration lockstep_programs)
 add_dependencies(lockstep_tests_e2e lockstep_programs)
+add_dependencies(lockstep_tests_bench lockstep_programs)
 
 function(_lockstep_configure target)
   target_compile_options(${target} PRIVATE

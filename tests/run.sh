@@ -3,8 +3,9 @@
 # missing first.
 #
 #   tests/run.sh           everything that CI runs: release, asan and tsan
-#   tests/run.sh TIER      one of unit, conformance, integration, e2e, lint (all
-#                          as release), or fuzz
+#   tests/run.sh TIER      one of unit, integration, fuzz (with address and
+#                          undefined behaviour sanitizers), conformance, e2e,
+#                          lint (as release)
 #   tests/run.sh BUILD     one of release, asan, tsan
 #
 # Environment:
@@ -97,7 +98,10 @@ test_stage() {
       "$log" 2>/dev/null)
 }
 
-release() { stage release release all release; }
+# Unit and integration tests run with the sanitizers alone.
+release() {
+  stage release release "$(tier_targets conformance e2e bench)" release
+}
 
 asan() {
   stage asan asan "$(tier_targets unit conformance integration e2e fuzz)" \
@@ -134,8 +138,8 @@ main() {
   case ${1:-everything} in
     everything) release && asan && tsan ;;
     release | asan | tsan) "$1" ;;
-    unit | conformance | integration | e2e | lint) tier "$1" release ;;
-    fuzz) tier fuzz asan ;;
+    conformance | e2e | lint) tier "$1" release ;;
+    unit | integration | fuzz) tier "$1" asan ;;
     *)
       sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
       exit 2

@@ -42,7 +42,7 @@ TEST(FaultPointsTest, EveryPointIsInTheTableOnceAndAtItsNumber) {
     EXPECT_TRUE(names.insert(kFaultPoints[i].name).second)
         << kFaultPoints[i].name;
     EXPECT_THAT(
-        kFaultPoints[i].name,
+        std::string(kFaultPoints[i].name),
         AnyOf(StartsWith("worker."), StartsWith("ps."), StartsWith("chief.")));
   }
 }
