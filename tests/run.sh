@@ -11,6 +11,8 @@
 # Environment:
 #   LOCKSTEP_JOBS          compilers and tests at a time; default: the cores
 #   LOCKSTEP_FUZZ_SECONDS  for each fuzz target; default 5
+#   LOCKSTEP_SYSTEM_TESTS  yes: also boot Debian trees with the package, and
+#                          train in pods: 5 minutes, as root; default no
 #   LOCKSTEP_ASAN_E2E      end-to-end tests under asan: all, light (default;
 #                          without those labelled e2e-heavy) or none
 set -euo pipefail
@@ -50,6 +52,24 @@ run() {
   wait $!
 }
 
+# build_ahead PRESET TARGETS: builds in the background what a later stage needs,
+# while tests run that mostly wait. Without our mark: it is no leftover of theirs.
+build_ahead() {
+  # shellcheck disable=SC2016,SC2086  # for the inner shell; targets are words
+  env -u LOCKSTEP_TEST_RUN setsid nice -n 19 bash -c '
+    preset=$1 jobs=$2 && shift 2
+    cmake --preset "$preset" --log-level=WARNING &&
+      cmake --build --preset "$preset" -j "$jobs" --target "$@" -- --quiet
+    ' ahead "$1" "$jobs" $2 >"$logs/$1.ahead" 2>&1 &
+  ahead=$!
+}
+
+# The stage that needs it says what is wrong, if something is.
+join_ahead() {
+  [ -z "$ahead" ] || wait "$ahead" || true
+  ahead=''
+}
+
 row() { rows+=("$(printf '%-12s %6s s   %s' "$@")"); }
 
 # stage NAME PRESET TARGETS TEST_PRESET CTEST_ARGUMENT...: builds TARGETS of a
@@ -58,6 +78,7 @@ stage() {
   local name=$1 preset=$2 targets=$3 started=$SECONDS
   shift 3
   say "$name: building, if nothing is built 3 to 10 minutes on 2 cores"
+  join_ahead
   # shellcheck disable=SC2086  # targets are words
   if ! { run cmake --preset "$preset" --log-level=WARNING \
            -DLOCKSTEP_FUZZ_SECONDS="$fuzz_seconds" >"$logs/$name.configure" &&
@@ -68,6 +89,8 @@ stage() {
     row "$name" $((SECONDS - started)) "BUILD FAILED"
     return 1
   fi
+  [ -z "$next" ] || "$next"
+  next=''
   say "$name: testing"
   test_stage "$name" "$started" "$@"
 }
@@ -100,11 +123,16 @@ test_stage() {
 
 # Unit and integration tests run with the sanitizers alone.
 release() {
-  stage release release "$(tier_targets conformance e2e bench)" release
+  stage release release "$(tier_targets conformance e2e bench)" \
+    "$release_tests"
 }
 
+asan_targets() { tier_targets unit conformance integration e2e fuzz; }
+
+asan_ahead() { build_ahead asan "$(asan_targets)"; }
+
 asan() {
-  stage asan asan "$(tier_targets unit conformance integration e2e fuzz)" \
+  stage asan asan "$(asan_targets)" \
     "asan-e2e-${LOCKSTEP_ASAN_E2E:-light}"
 }
 
@@ -119,9 +147,9 @@ tier_targets() { printf 'lockstep_tests_%s ' "$@"; }
 
 # tier NAME PRESET
 tier() {
-  local targets='' test_preset=$2
+  local targets='' test_preset=asan-e2e-all
   [ "$1" = lint ] || targets=$(tier_targets "$1")
-  [ "$2" = release ] || test_preset=asan-e2e-all
+  [ "$2" != release ] || test_preset=$release_tests
   stage "$1" "$2" "$targets" "$test_preset" --label-regex "^$1$"
 }
 
@@ -136,7 +164,10 @@ summary() {
 
 main() {
   case ${1:-everything} in
-    everything) release && asan && tsan ;;
+    everything)
+      next=asan_ahead
+      release && asan && tsan
+      ;;
     release | asan | tsan) "$1" ;;
     conformance | e2e | lint) tier "$1" release ;;
     unit | integration | fuzz) tier "$1" asan ;;
@@ -147,12 +178,19 @@ main() {
   esac
 }
 
-trap 'end_leftovers "this run" >&2' EXIT
+end_all() {
+  end_leftovers "this run" >&2
+  [ -z "$ahead" ] || kill -TERM -- "-$ahead" 2>/dev/null || true
+}
+
+trap end_all EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-wrapper=() quiet=--quiet
+wrapper=() quiet=--quiet ahead='' next=''
+release_tests=release
+[ "${LOCKSTEP_SYSTEM_TESTS:-no}" != yes ] || release_tests=release-system
 [ ! -t 1 ] || quiet=
 need_packages "${LOCKSTEP_BUILD_PACKAGES[@]}" "${LOCKSTEP_DATA_PACKAGES[@]}" \
   "${LOCKSTEP_TEST_PACKAGES[@]}"

@@ -56,7 +56,7 @@ TEST_P(StallTest, BackupTakesThePlaceOfAMemberWhoseDataPathIsBlocked) {
 // With one of its chunks in, and with none.
 INSTANTIATE_TEST_SUITE_P(Points, StallTest,
                          ::testing::Values("worker.push.send:40:stall",
-                                           "worker.announce.answered:5:stall"),
+                                           "worker.push.send:1:stall"),
                          [](const auto& info) {
                            return absl::StrCat("Point", info.index);
                          });
