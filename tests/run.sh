@@ -58,6 +58,8 @@ build_ahead() {
   # shellcheck disable=SC2016,SC2086  # for the inner shell; targets are words
   env -u LOCKSTEP_TEST_RUN setsid nice -n 19 bash -c '
     preset=$1 jobs=$2 && shift 2
+    # Where sessions share the processors, nice counts only inside of each.
+    echo 19 2>/dev/null >/proc/self/autogroup
     cmake --preset "$preset" --log-level=WARNING &&
       cmake --build --preset "$preset" -j "$jobs" --target "$@" -- --quiet
     ' ahead "$1" "$jobs" $2 >"$logs/$1.ahead" 2>&1 &
