@@ -11,10 +11,9 @@
 namespace lockstep {
 namespace {
 
-void Prepare(grpc::ClientContext& context, absl::Duration timeout,
-             CoordinatorClient::IfAbsent if_absent) {
+void Prepare(grpc::ClientContext& context, absl::Duration timeout) {
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
-  context.set_wait_for_ready(if_absent == CoordinatorClient::IfAbsent::kWait);
+  context.set_wait_for_ready(true);
 }
 
 absl::Status Explain(const grpc::Status& status, const std::string& address,
@@ -42,10 +41,9 @@ CoordinatorClient::CoordinatorClient(const std::string& address)
 
 CoordinatorClient::~CoordinatorClient() = default;
 
-absl::StatusOr<JobStatus> CoordinatorClient::GetStatus(absl::Duration timeout,
-                                                       IfAbsent if_absent) {
+absl::StatusOr<JobStatus> CoordinatorClient::GetStatus(absl::Duration timeout) {
   grpc::ClientContext context;
-  Prepare(context, timeout, if_absent);
+  Prepare(context, timeout);
   v1::GetStatusResponse response;
   const grpc::Status status =
       stub_->service->GetStatus(&context, v1::GetStatusRequest(), &response);
@@ -54,10 +52,9 @@ absl::StatusOr<JobStatus> CoordinatorClient::GetStatus(absl::Duration timeout,
 }
 
 absl::Status CoordinatorClient::Stop(const std::string& reason,
-                                     absl::Duration timeout,
-                                     IfAbsent if_absent) {
+                                     absl::Duration timeout) {
   grpc::ClientContext context;
-  Prepare(context, timeout, if_absent);
+  Prepare(context, timeout);
   v1::StopRequest request;
   request.set_reason(reason);
   v1::StopResponse response;

@@ -17,21 +17,19 @@ namespace lockstep {
 // Errors:  messages start with the chief's address.
 class CoordinatorClient {
  public:
-  // What a call does while nobody listens at the address.
-  enum class IfAbsent { kFail, kWait };
-
   explicit CoordinatorClient(const std::string& address);
   ~CoordinatorClient();
 
-  //   kUnavailable       nobody listens there
+  // Both calls wait while nobody listens at the address. Without a call that
+  // waits no thread of this process would carry on the making of a connection.
+  //
   //   kDeadlineExceeded  no answer within `timeout`
+  //   kUnavailable       the connection broke
   //   and what the chief answers
-  absl::StatusOr<JobStatus> GetStatus(absl::Duration timeout,
-                                      IfAbsent if_absent);
+  absl::StatusOr<JobStatus> GetStatus(absl::Duration timeout);
 
   // Asks the job to stop after the current step. Fails as GetStatus does.
-  absl::Status Stop(const std::string& reason, absl::Duration timeout,
-                    IfAbsent if_absent);
+  absl::Status Stop(const std::string& reason, absl::Duration timeout);
 
  private:
   struct Stub;  // keeps gRPC out of this header, and so out of its users

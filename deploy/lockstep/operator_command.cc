@@ -80,8 +80,7 @@ int StatusCommand::Run(Terminal& terminal, std::ostream& err) const {
     return Refuse(app_, address.status(), kUsageExitCode, err);
   }
   const absl::StatusOr<JobStatus> status =
-      CoordinatorClient(*address).GetStatus(kTimeout,
-                                            CoordinatorClient::IfAbsent::kWait);
+      CoordinatorClient(*address).GetStatus(kTimeout);
   if (!status.ok()) return Refuse(app_, status.status(), kNoAnswer, err);
   terminal.Print(json_ ? FormatStatusJson(*status) + "\n"
                        : FormatStatusReport(*status, terminal.Columns()));
@@ -102,8 +101,8 @@ int StopCommand::Run(Terminal& terminal, std::ostream& err) const {
   if (!address.ok()) {
     return Refuse(app_, address.status(), kUsageExitCode, err);
   }
-  const absl::Status stopped = CoordinatorClient(*address).Stop(
-      reason_, kTimeout, CoordinatorClient::IfAbsent::kWait);
+  const absl::Status stopped =
+      CoordinatorClient(*address).Stop(reason_, kTimeout);
   if (!stopped.ok()) return Refuse(app_, stopped, kNoAnswer, err);
   terminal.Print(absl::StrCat("the chief at ", *address,
                               " stops the job after this step\n"));

@@ -54,8 +54,7 @@ void StatusPoller::Run() {
 }
 
 void StatusPoller::Poll() {
-  absl::StatusOr<JobStatus> status =
-      client_.GetStatus(options_.timeout, CoordinatorClient::IfAbsent::kFail);
+  absl::StatusOr<JobStatus> status = client_.GetStatus(options_.timeout);
   if (!status.ok()) return;  // not up yet, or gone: the last answer stands
   {
     MutexLock lock(mutex_);
@@ -65,8 +64,7 @@ void StatusPoller::Poll() {
 }
 
 void StatusPoller::SendStop(const std::string& reason) {
-  const absl::Status status = client_.Stop(reason, options_.timeout,
-                                           CoordinatorClient::IfAbsent::kFail);
+  const absl::Status status = client_.Stop(reason, options_.timeout);
   if (status.ok()) return;
   {
     MutexLock lock(mutex_);

@@ -131,7 +131,7 @@ absl::Status TrainingJob::Run() {
 }
 
 absl::StatusOr<JobStatus> TrainingJob::GetStatus() const {
-  return chief_->GetStatus(kCallTimeout, CoordinatorClient::IfAbsent::kWait);
+  return chief_->GetStatus(kCallTimeout);
 }
 
 absl::Status TrainingJob::WaitForStep(int64_t step) const {

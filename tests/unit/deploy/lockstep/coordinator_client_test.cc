@@ -1,5 +1,8 @@
 #include "deploy/lockstep/coordinator_client.h"
 
+#include <memory>
+#include <string>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -14,7 +17,6 @@ using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::TrainingResponse;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using IfAbsent = CoordinatorClient::IfAbsent;
 
 constexpr absl::Duration kPatience = absl::Seconds(20);
 constexpr char kNobody[] = "127.0.0.1:1";
@@ -24,7 +26,7 @@ TEST(CoordinatorClientTest, GetsTheStatus) {
   chief.Say(TrainingResponse());
 
   const absl::StatusOr<JobStatus> status =
-      CoordinatorClient(chief.address()).GetStatus(kPatience, IfAbsent::kWait);
+      CoordinatorClient(chief.address()).GetStatus(kPatience);
 
   ASSERT_THAT(status, IsOk());
   EXPECT_EQ(status->step, 7);
@@ -33,8 +35,7 @@ TEST(CoordinatorClientTest, GetsTheStatus) {
 TEST(CoordinatorClientTest, StopsWithAReason) {
   FakeCoordinator chief;
 
-  EXPECT_THAT(CoordinatorClient(chief.address())
-                  .Stop("lunch", kPatience, IfAbsent::kWait),
+  EXPECT_THAT(CoordinatorClient(chief.address()).Stop("lunch", kPatience),
               IsOk());
 
   EXPECT_EQ(chief.stop_reason(), "lunch");
@@ -45,23 +46,30 @@ TEST(CoordinatorClientTest, WhatTheChiefRefusesComesWithItsAddress) {
   chief.RefuseToStop();
 
   EXPECT_THAT(
-      CoordinatorClient(chief.address())
-          .Stop("lunch", kPatience, IfAbsent::kWait),
+      CoordinatorClient(chief.address()).Stop("lunch", kPatience),
       StatusIs(absl::StatusCode::kInternal,
                AllOf(HasSubstr(chief.address()), HasSubstr("not today"))));
 }
 
-TEST(CoordinatorClientTest, AnAbsentChiefIsWaitedForOnRequest) {
-  EXPECT_THAT(CoordinatorClient(kNobody).GetStatus(absl::Milliseconds(300),
-                                                   IfAbsent::kWait),
+TEST(CoordinatorClientTest, AnAbsentChiefIsWaitedForAWhile) {
+  EXPECT_THAT(CoordinatorClient(kNobody).GetStatus(absl::Milliseconds(300)),
               StatusIs(absl::StatusCode::kDeadlineExceeded,
                        HasSubstr("no chief answers at 127.0.0.1:1 within "
                                  "300ms")));
 }
 
-TEST(CoordinatorClientTest, AnAbsentChiefIsKnownAtOnceOtherwise) {
-  EXPECT_THAT(CoordinatorClient(kNobody).GetStatus(kPatience, IfAbsent::kFail),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(kNobody)));
+TEST(CoordinatorClientTest, AChiefThatComesLaterIsFound) {
+  auto chief = std::make_unique<FakeCoordinator>();
+  const std::string address = chief->address();
+  chief.reset();
+  CoordinatorClient client(address);
+  ASSERT_THAT(client.GetStatus(absl::Milliseconds(50)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+
+  FakeCoordinator successor(address);
+  successor.Say(TrainingResponse());
+
+  EXPECT_THAT(client.GetStatus(kPatience), IsOk());
 }
 
 }  // namespace

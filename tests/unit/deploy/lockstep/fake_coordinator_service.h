@@ -19,8 +19,8 @@ namespace lockstep::testing {
 // Threads: safe to share.
 class FakeCoordinator final : public v1::CoordinatorService::Service {
  public:
-  FakeCoordinator() {
-    auto server = GrpcServer::Start("127.0.0.1:0", {this});
+  explicit FakeCoordinator(const std::string& address = "127.0.0.1:0") {
+    auto server = GrpcServer::Start(address, {this});
     EXPECT_TRUE(server.ok()) << server.status();
     if (server.ok()) server_ = *std::move(server);
   }

@@ -74,7 +74,8 @@ TEST(StatusPollerTest, ARefusedStopIsNews) {
 }
 
 TEST(StatusPollerTest, AnAbsentChiefRefusesToStop) {
-  StatusPoller poller("127.0.0.1:1", kOptions);
+  StatusPoller poller("127.0.0.1:1", {.interval = absl::Milliseconds(10),
+                                      .timeout = absl::Milliseconds(10)});
 
   poller.AskToStop("enough");
 
