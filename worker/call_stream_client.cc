@@ -6,6 +6,7 @@
 #include "common/grpc_tensor_codec.h"
 
 namespace lockstep {
+
 void CallStreamClient::Open(v1::CallStreamService::Stub& stub, OnEnd on_end) {
   on_end_ = std::move(on_end);
   stub.async()->Calls(&context_, this);
