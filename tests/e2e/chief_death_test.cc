@@ -2,43 +2,20 @@
 
 #include <signal.h>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"
+#include "tests/e2e/undisturbed_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr int64_t kSteps = 400;
-
-std::vector<std::string> Steps() {
-  return {absl::StrCat("train_steps=", kSteps)};
-}
-
-class ChiefDeathTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    undisturbed_ = TrainingJob::Make({.set = Steps()});
-    ASSERT_THAT(undisturbed_->Run(), IsOk());
-  }
-  static void TearDownTestSuite() { undisturbed_.reset(); }
-
-  static void ExpectSameEnd(TrainingJob& job) {
-    ASSERT_THAT(job.cluster().WaitAllSucceed(kPatience), IsOk());
-    ExpectSameBits(undisturbed_->checkpoints(), job.checkpoints(), kSteps);
-    EXPECT_THAT(job.StateFiles(), IsEmpty());
-  }
-
-  static std::unique_ptr<TrainingJob> undisturbed_;
-};
-std::unique_ptr<TrainingJob> ChiefDeathTest::undisturbed_;
+using ChiefDeathTest = UndisturbedFixture;
 
 TEST_F(ChiefDeathTest, SuccessorGoesOnWithTheServersStep) {
   auto job = TrainingJob::Make({.set = Steps()});

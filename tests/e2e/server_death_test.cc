@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"
+#include "tests/e2e/undisturbed_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::testing {
@@ -13,14 +14,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
-// Enough to kill somebody meanwhile, more than once.
-constexpr int64_t kSteps = 400;
-
-std::vector<std::string> Steps() {
-  return {absl::StrCat("train_steps=", kSteps)};
-}
 
 void Restart(TrainingJob& job, const std::string& name, int index) {
   ASSERT_THAT(job.cluster().Kill(name, index), IsOk());
@@ -31,25 +24,7 @@ std::string ChiefLog(TrainingJob& job) {
   return job.cluster().ReadLog("chief", 0).value_or("");
 }
 
-// What a run that nobody disturbed has learnt.
-class ServerDeathTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    undisturbed_ = TrainingJob::Make({.set = Steps()});
-    ASSERT_THAT(undisturbed_->Run(), IsOk());
-  }
-  static void TearDownTestSuite() { undisturbed_.reset(); }
-
-  // Expects the job to end in good order, with the same bits.
-  static void ExpectSameEnd(TrainingJob& job) {
-    ASSERT_THAT(job.cluster().WaitAllSucceed(kPatience), IsOk());
-    ExpectSameBits(undisturbed_->checkpoints(), job.checkpoints(), kSteps);
-    EXPECT_THAT(job.StateFiles(), IsEmpty());
-  }
-
-  static std::unique_ptr<TrainingJob> undisturbed_;
-};
-std::unique_ptr<TrainingJob> ServerDeathTest::undisturbed_;
+using ServerDeathTest = UndisturbedFixture;
 
 TEST_F(ServerDeathTest, KilledServersGoOnFromTheStepTheyWereAt) {
   auto job = TrainingJob::Make({.set = Steps()});
