@@ -102,9 +102,6 @@ function(lockstep_add_test name)
       add_dependencies(lockstep_tests_${label} ${name})
     endif()
   endforeach()
-  if("e2e" IN_LIST ARG_LABELS)  # a cluster of its own, with deadlines
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
-  endif()
 endfunction()
 
 # Each fuzz target runs for LOCKSTEP_FUZZ_SECONDS over a copy of its corpus, so

@@ -9,7 +9,8 @@
 #   tests/run.sh BUILD     one of release, asan, tsan
 #
 # Environment:
-#   LOCKSTEP_JOBS          compilers and tests at a time; default: the cores
+#   LOCKSTEP_JOBS          compilers and tests at a time, and half of the
+#                          clusters of end-to-end tests; default: the cores
 #   LOCKSTEP_FUZZ_SECONDS  for each fuzz target; default 5
 #   LOCKSTEP_SYSTEM_TESTS  yes: also boot Debian trees with the package, and
 #                          train in pods: 5 minutes, as root; default no
@@ -102,7 +103,7 @@ test_stage() {
   local name=$1 started=$2 log=$logs/$1.ctest result left summary
   shift 2
   rm -f "$log"
-  run "${wrapper[@]}" ctest -j "$jobs" --output-log "$log" --preset "$@" &&
+  run "${wrapper[@]}" ctest -j "$at_once" --output-log "$log" --preset "$@" &&
     result=0 || result=$?
   summary=$(grep -E '^[0-9]+% tests passed' "$log" || true)
   left=$(end_leftovers "$name")
@@ -123,8 +124,10 @@ test_stage() {
       "$log" 2>/dev/null)
 }
 
-# Unit and integration tests run with the sanitizers alone.
+# Unit and integration tests run with the sanitizers alone. What is left are
+# clusters of processes that mostly wait.
 release() {
+  local at_once=$((2 * jobs))
   stage release release "$(tier_targets conformance e2e bench)" \
     "$release_tests"
 }
@@ -151,7 +154,10 @@ tier_targets() { printf 'lockstep_tests_%s ' "$@"; }
 tier() {
   local targets='' test_preset=asan-e2e-all
   [ "$1" = lint ] || targets=$(tier_targets "$1")
-  [ "$2" != release ] || test_preset=$release_tests
+  if [ "$2" = release ]; then
+    local at_once=$((2 * jobs))
+    test_preset=$release_tests
+  fi
   stage "$1" "$2" "$targets" "$test_preset" --label-regex "^$1$"
 }
 
@@ -190,7 +196,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-wrapper=() quiet=--quiet ahead='' next=''
+at_once=$jobs wrapper=() quiet=--quiet ahead='' next=''
 release_tests=release
 [ "${LOCKSTEP_SYSTEM_TESTS:-no}" != yes ] || release_tests=release-system
 [ ! -t 1 ] || quiet=
