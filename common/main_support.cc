@@ -47,17 +47,24 @@ void AddJobFlags(FlagParser& parser, JobFlags& flags) {
       "repeated.");
 }
 
-void AddSharedMemoryFlag(FlagParser& parser, bool& shared_memory) {
+void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
   parser.app()
       .add_option_function<std::string>(
           "--shared_memory",
-          [&shared_memory](const std::string& value) {
-            shared_memory = value == "auto";
+          [&flags](const std::string& value) {
+            flags.shared_memory = value == "auto";
           },
           "auto: move tensors through memory between workers and servers of "
           "one host and user, where that can be; off: always over the wire.")
       ->check(CLI::IsMember({"auto", "off"}))
       ->default_str("auto");
+  parser.app()
+      .add_option("--pollers", flags.pollers,
+                  "Threads that serve the network, of those that gRPC has: "
+                  "half of the processors, from 2 to 16. 0: one where it has "
+                  "2, else all.")
+      ->check(CLI::Range(0, 16))
+      ->capture_default_str();
 }
 
 absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {

@@ -36,8 +36,12 @@ struct JobFlags {
 };
 void AddJobFlags(FlagParser& parser, JobFlags& flags);
 
-// --shared_memory=auto|off, of the processes that move tensors.
-void AddSharedMemoryFlag(FlagParser& parser, bool& shared_memory);
+// Of the processes that move tensors.
+struct TransferFlags {
+  bool shared_memory = true;  // where worker and server are of one host
+  int pollers = 0;            // as PollerLimit takes it
+};
+void AddTransferFlags(FlagParser& parser, TransferFlags& flags);
 
 // Reads the job file and applies the overrides.
 //

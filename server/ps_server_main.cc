@@ -6,17 +6,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/main_support.h"
+#include "common/poller_limit_client.h"
 #include "common/service_manager_client.h"
 #include "server/ps_server.h"
 
 namespace lockstep {
 namespace {
 
-int Main(const CommonFlags& flags, const PsServer::Options& options) {
+int Main(const CommonFlags& flags, const TransferFlags& transfer,
+         PsServer::Options options) {
   SignalGate signals;
   absl::StatusOr<Cluster> cluster =
       StartProcess(flags, {TaskType::kPs}, "ps_server");
   if (!cluster.ok()) return Refuse(cluster.status());
+  const PollerLimit pollers(transfer.pollers);
+  options.shared_memory = transfer.shared_memory;
   absl::StatusOr<std::unique_ptr<PsServer>> ps =
       PsServer::Start(*cluster, options, Clock::Real());
   if (!ps.ok()) return Refuse(ps.status());
@@ -38,6 +42,7 @@ int Main(const CommonFlags& flags, const PsServer::Options& options) {
 int main(int argc, char** argv) {
   lockstep::TuneProcess();
   lockstep::CommonFlags flags;
+  lockstep::TransferFlags transfer;
   lockstep::PsServer::Options options;
   const std::string own_directory =
       absl::StrCat("/dev/shm/lockstep-", geteuid());
@@ -55,8 +60,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   parser.app().add_option("--job_name", options.expected_job,
                           "Refuse a chief that runs a job of another name.");
-  lockstep::AddSharedMemoryFlag(parser, options.shared_memory);
+  lockstep::AddTransferFlags(parser, transfer);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
   options.own_state_dir = options.state_dir == own_directory;
-  return lockstep::Main(flags, options);
+  return lockstep::Main(flags, transfer, options);
 }

@@ -4,6 +4,7 @@
 
 #include "common/grpc_server.h"
 #include "common/main_support.h"
+#include "common/poller_limit_client.h"
 #include "common/progress_metrics.h"
 #include "common/service_manager_client.h"
 #include "worker/evaluator.h"
@@ -16,6 +17,7 @@ namespace {
 struct Flags {
   CommonFlags common;
   JobFlags job;
+  TransferFlags transfer;
   Worker::Options worker;
   bool evaluate = false;
 };
@@ -37,6 +39,7 @@ int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
 }
 
 int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
+  const PollerLimit pollers(flags.transfer.pollers);
   std::unique_ptr<HostedChief> chief;
   std::unique_ptr<GrpcServer> server;
   if (cluster.IsChief()) {
@@ -117,7 +120,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   parser.app().add_option("--job_name", flags.worker.expected_job,
                           "Refuse a chief that runs a job of another name.");
-  lockstep::AddSharedMemoryFlag(parser, flags.worker.shared_memory);
+  lockstep::AddTransferFlags(parser, flags.transfer);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
+  flags.worker.shared_memory = flags.transfer.shared_memory;
   return lockstep::Main(flags);
 }

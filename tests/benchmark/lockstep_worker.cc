@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "common/chief_client.h"
 #include "common/clock.h"
+#include "common/poller_limit_client.h"
 #include "common/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/step_samples.h"
@@ -154,6 +155,7 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
 
 absl::Status RunLockstepWorker(const Cluster& cluster,
                                const RoleOptions& options) {
+  const PollerLimit pollers(0);
   ProgressMeter meter(Clock::Real());
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Options chief_options,
                             ChiefOptions(cluster, meter));

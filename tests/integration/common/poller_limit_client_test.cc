@@ -1,0 +1,85 @@
+#include "common/poller_limit_client.h"
+
+#include <deque>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "absl/synchronization/barrier.h"
+#include "absl/synchronization/blocking_counter.h"
+#include "common/grpc_channel.h"
+#include "common/mutex.h"
+#include "gmock/gmock.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::SizeIs;
+
+// Runs `body` at the ends of `count` calls, all under way at once, and waits
+// for all of them.
+void AtEnds(int count, const std::function<void()>& body) {
+  struct Call {
+    grpc::Slice slice{"x"};
+    grpc::ClientContext context;
+    grpc::ByteBuffer request{&slice, 1};
+    grpc::ByteBuffer response;
+  };
+  grpc::GenericStub stub(MakeChannel("localhost:0"));
+  std::deque<Call> calls;
+  absl::BlockingCounter ended(count);
+  for (int i = 0; i < count; ++i) {
+    Call& call = calls.emplace_back();
+    call.context.TryCancel();
+    stub.UnaryCall(&call.context, "/lockstep/Test", grpc::StubOptions(),
+                   &call.request, &call.response, [&](const grpc::Status&) {
+                     body();
+                     ended.DecrementCount();
+                   });
+  }
+  ended.Wait();
+}
+
+std::set<std::thread::id> ServingThreads(int calls) {
+  Mutex mutex;
+  std::set<std::thread::id> threads;
+  AtEnds(calls, [&] {
+    MutexLock lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  return threads;
+}
+
+TEST(PollerLimitTest, AsManyThreadsServeAsAreLeftAwake) {
+  const PollerLimit limit(1);
+
+  EXPECT_THAT(ServingThreads(200), SizeIs(1));
+}
+
+// Each call's end waits for the other's, which takes two threads.
+TEST(PollerLimitTest, NoneSleepsWhereTheLimitIsTheirNumber) {
+  const PollerLimit limit(GrpcPollers());
+  absl::Barrier* const both = new absl::Barrier(2);
+
+  AtEnds(2, [&] {
+    if (both->Block()) delete both;
+  });
+}
+
+TEST(PollerLimitTest, ThreadsServeAgainWhenTheLimitHasEnded) {
+  for (int i = 0; i < 20; ++i) {
+    const PollerLimit limit(1);
+    EXPECT_THAT(ServingThreads(10), SizeIs(1));
+  }
+  absl::Barrier* const both = new absl::Barrier(2);
+
+  AtEnds(2, [&] {
+    if (both->Block()) delete both;
+  });
+}
+
+}  // namespace
+}  // namespace lockstep
