@@ -122,7 +122,8 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
   for (const std::string& arg :
        {std::string("--compute_ms"), absl::StrCat(candidate.compute_ms),
         std::string("--slow_worker"), absl::StrCat(candidate.workers - 1),
-        std::string("--slow_factor"), absl::StrCat(candidate.slow_factor)}) {
+        std::string("--slow_factor"), absl::StrCat(candidate.slow_factor),
+        std::string("--pollers"), absl::StrCat(candidate.pollers)}) {
     worker.args.push_back(arg);
   }
   return {{"chief", {1, {ProgramPath("chief"), {"--job", places.job_file}}}},
@@ -130,7 +131,8 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
            {candidate.servers,
             {ProgramPath("ps_server"),
              {"--state_dir", places.state_dir, "--shared_memory",
-              candidate.shared_memory ? "auto" : "off"}}}},
+              candidate.shared_memory ? "auto" : "off", "--pollers",
+              absl::StrCat(candidate.pollers)}}}},
           {"worker", {candidate.workers, std::move(worker)}}};
 }
 
@@ -190,6 +192,10 @@ std::string Describe(const Candidate& candidate) {
     absl::StrAppend(&text, ", ", candidate.servers, " servers");
   }
   if (candidate.shared_memory) absl::StrAppend(&text, ", shared memory");
+  if (candidate.compatible) absl::StrAppend(&text, ", compatible");
+  if (candidate.pollers > 0) {
+    absl::StrAppend(&text, ", pollers ", candidate.pollers);
+  }
   if (!candidate.job_text.empty()) {
     absl::StrAppend(&text, ", ", candidate.job_text);
   }

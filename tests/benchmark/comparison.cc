@@ -9,6 +9,8 @@
 namespace lockstep::benchmark {
 namespace {
 
+constexpr int kAllPollers = 16;  // the most that gRPC has
+
 using Rows = std::vector<Row>;
 
 Goal AtMost(double limit) { return {limit, false}; }
@@ -165,6 +167,32 @@ Rows SharedMemory(const ComparisonOptions& options) {
                      options);
 }
 
+// What a step becomes without one thing that makes it fast.
+void AddTechnique(const std::string& what, const Candidate& without,
+                  const ComparisonOptions& options, Rows& rows) {
+  rows.push_back({"techniques", what + ": step", Metric::kStepMs, without,
+                  options.base, std::nullopt});
+  rows.push_back({"techniques", what + ": CPU time", Metric::kCpuMs, without,
+                  options.base, std::nullopt});
+}
+
+Rows Techniques(const ComparisonOptions& options) {
+  Rows rows;
+  Candidate all_poll = options.base;
+  all_poll.pollers = kAllPollers;
+  AddTechnique("all of gRPC's threads poll", all_poll, options, rows);
+  for (const int64_t chunk : {int64_t{1} << 17, int64_t{1} << 23}) {
+    Candidate cut = options.base;
+    cut.job_text = absl::StrCat("max_part_bytes: ", chunk);
+    AddTechnique(absl::StrCat("chunks of ", chunk >> 10, " KiB"), cut, options,
+                 rows);
+  }
+  Candidate on_arrival = options.base;
+  on_arrival.compatible = true;
+  AddTechnique("summed on arrival", on_arrival, options, rows);
+  return rows;
+}
+
 void AddGrowthRow(const std::string& name, const Candidate& candidate,
                   Rows& rows) {
   rows.push_back(
@@ -215,6 +243,8 @@ const std::vector<Entry>& Entries() {
       {{"memory", "what a server holds besides its state"}, Memory},
       {{"bf16", "gradients as bfloat16 on the wire"}, Bf16},
       {{"shared_memory", "workers on the server's machine"}, SharedMemory},
+      {{"techniques", "without one technique each / with all", false},
+       Techniques},
       {{"growth_workers", "1 to 8 workers, as many bytes in all", false},
        GrowthWorkers},
       {{"growth_sizes", "a hundredth to ten times the size", false},

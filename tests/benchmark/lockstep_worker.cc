@@ -155,7 +155,7 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
 
 absl::Status RunLockstepWorker(const Cluster& cluster,
                                const RoleOptions& options) {
-  const PollerLimit pollers(0);
+  const PollerLimit pollers(options.pollers);
   ProgressMeter meter(Clock::Real());
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Options chief_options,
                             ChiefOptions(cluster, meter));

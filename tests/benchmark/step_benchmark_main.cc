@@ -93,6 +93,7 @@ void AddRoleFlags(CLI::App& app, RoleOptions& role) {
   app.add_flag("--two_phase", role.two_phase)->group("");
   app.add_flag("--default_allocator", role.default_allocator)->group("");
   app.add_flag("--backups", role.backups)->group("");
+  app.add_option("--pollers", role.pollers)->group("");
   app.add_option("--compute_ms", role.compute_ms)->group("");
   app.add_option("--slow_worker", role.slow_worker)->group("");
   app.add_option("--slow_factor", role.slow_factor)->group("");
