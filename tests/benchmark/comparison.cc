@@ -181,7 +181,8 @@ Rows Techniques(const ComparisonOptions& options) {
   Candidate all_poll = options.base;
   all_poll.pollers = kAllPollers;
   AddTechnique("all of gRPC's threads poll", all_poll, options, rows);
-  for (const int64_t chunk : {int64_t{1} << 17, int64_t{1} << 23}) {
+  for (const int64_t chunk :
+       {int64_t{1} << 18, int64_t{1} << 21, int64_t{1} << 22}) {
     Candidate cut = options.base;
     cut.job_text = absl::StrCat("max_part_bytes: ", chunk);
     AddTechnique(absl::StrCat("chunks of ", chunk >> 10, " KiB"), cut, options,

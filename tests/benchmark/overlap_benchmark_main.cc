@@ -30,6 +30,7 @@ struct Flags {
   int workers = 2;
   int servers = 1;
   int64_t megabytes = 40;
+  std::string shared_memory = "off";
   std::string report;  // of the process that is a worker
 };
 
@@ -60,6 +61,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--rounds", flags.run.rounds, "How often each is measured.")
       ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--shared_memory", flags.shared_memory,
+                 "Whether workers share memory with servers: auto or off.")
+      ->check(CLI::IsMember({"auto", "off"}))
       ->capture_default_str();
   app.add_flag("--spin", flags.run.spin,
                "Compute keeps a core busy instead of sleeping.");
@@ -105,7 +110,9 @@ absl::Status RunCluster(const Flags& flags, const std::string& directory) {
       {"chief", {1, {ProgramPath("chief"), {"--job", job_file}}}},
       {"ps",
        {flags.servers,
-        {ProgramPath("ps_server"), {"--state_dir", directory + "/state"}}}},
+        {ProgramPath("ps_server"),
+         {"--state_dir", directory + "/state", "--shared_memory",
+          flags.shared_memory}}}},
       {"worker",
        {flags.workers,
         {ProgramPath("overlap_benchmark"), WorkerArgs(flags, report)}}}};
