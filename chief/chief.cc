@@ -7,6 +7,7 @@
 #include "common/fingerprint.h"
 #include "common/log.h"
 #include "common/status_macros.h"
+#include "common/stop_status.h"
 
 namespace lockstep {
 namespace {
@@ -14,6 +15,9 @@ namespace {
 // Enough for a server to go on while the chief's next word is on its way.
 constexpr int64_t kGrantedSteps = 8;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
+// Of an elastic job: so that none can be added that cannot be buried.
+constexpr int kMaxWorkers = RunSettings::kMaxWorkers;
+
 std::vector<TaskId> MembersOf(const Cluster& cluster) {
   std::vector<TaskId> tasks = cluster.Tasks(TaskType::kPs);
   for (const TaskId& task : cluster.Tasks(TaskType::kWorker)) {
@@ -30,6 +34,7 @@ std::string MakeJobId(const JobConfig& job, const Cluster& cluster) {
   Fingerprint fingerprint;
   fingerprint.Add(job.name).Add(job.seed).Add(job.model.kind);
   for (const TaskId& task : MembersOf(cluster)) {
+    if (job.elastic_workers && task.type == TaskType::kWorker) continue;
     fingerprint.Add(task.ToKey()).Add(cluster.Address(task).value_or(""));
   }
   return absl::StrCat(job.name, "-",
@@ -45,6 +50,13 @@ absl::Status FillReplicas(JobConfig& job, int num_workers) {
     return absl::InvalidArgumentError(absl::StrCat(
         "total_num_replicas is ", job.total_num_replicas, "; the cluster has ",
         num_workers, " workers; make them equal, or leave the field out"));
+  }
+  if (job.elastic_workers &&
+      (job.replicas_to_aggregate > num_workers || num_workers > kMaxWorkers)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "elastic_workers: ", job.replicas_to_aggregate, " gradients of ",
+        num_workers, " workers; there must be at most one of each worker, and ",
+        "at most ", kMaxWorkers, " workers"));
   }
   if (job.initial_tokens == -1) job.initial_tokens = job.replicas_to_aggregate;
   if (job.stall_timeout == absl::ZeroDuration()) job.stall_timeout = job.lease;
@@ -76,29 +88,36 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
       has_evaluator_(cluster.has_evaluator() && !job_.data.test_images.empty()),
       clock_(clock),
       members_(MembersOf(cluster), job_.lease),
+      desk_(job_),
       servers_(servers, self),
       store_(job_.checkpoint.directory),
+      settings_(InitialSettings(job_)),
       retries_(servers_.size()),
-      burials_(cluster.num_workers()),
+      burials_(job_.elastic_workers ? kMaxWorkers : cluster.num_workers()),
       stalls_(servers_.size(), job_.replicas_to_aggregate) {
   service_ = std::make_unique<CoordinatorService>(
-      CoordinatorService::Options{
-          self_.job_id, job_, cluster.num_workers(), cluster.has_evaluator(),
-          [this](const std::string& reason) { RequestStop(reason); }},
-      members_, board_, clock_);
+      CoordinatorService::Options{self_.job_id, job_, cluster.num_workers(),
+                                  cluster.has_evaluator(),
+                                  [this](const std::string& reason, bool hold) {
+                                    RequestStop(reason, hold);
+                                  }},
+      members_, board_, desk_, clock_);
+  board_.SetSettings(settings_);
 }
 
 Chief::~Chief() { JoinCheckpoint(); }
 
-void Chief::RequestStop(const std::string& reason) {
+void Chief::RequestStop(const std::string& reason, bool hold) {
   MutexLock lock(stop_mutex_);
-  if (!stop_reason_.has_value()) stop_reason_ = reason;
+  // A job that is to stay stopped was perhaps only to be moved before.
+  if (!stop_.has_value() || (hold && !IsHeld(*stop_))) {
+    stop_ = StoppedStatus(reason, hold);
+  }
 }
 
 absl::Status Chief::StopRequested() const {
   MutexLock lock(stop_mutex_);
-  if (!stop_reason_.has_value()) return absl::OkStatus();
-  return absl::CancelledError(*stop_reason_);
+  return stop_.value_or(absl::OkStatus());
 }
 
 absl::Status Chief::Run() {
@@ -106,6 +125,7 @@ absl::Status Chief::Run() {
                self_.job_id, job_.replicas_to_aggregate,
                job_.total_num_replicas);
   absl::Status status = RunPhases();
+  desk_.Close("the job is over");
   JoinCheckpoint();
   const std::string reason(status.message());
   if (replaced_) return status;  // the members are another chief's
@@ -114,7 +134,7 @@ absl::Status Chief::Run() {
     board_.SetState(JobState::kDone, "", clock_.Now());
     spdlog::info("done at step {}", board_.Get(clock_.Now()).global_step);
   } else if (absl::IsCancelled(status)) {
-    board_.SetState(JobState::kStopped, reason, clock_.Now());
+    board_.SetState(JobState::kStopped, reason, clock_.Now(), IsHeld(status));
     spdlog::warn("stopped: {}", reason);
   } else {
     board_.SetState(JobState::kFailed, reason, clock_.Now());
@@ -131,7 +151,9 @@ absl::Status Chief::RunPhases() {
     return absl::OkStatus();
   }
   LOCKSTEP_RETURN_IF_ERROR(SetUp());
+  desk_.Open(settings_);
   const absl::Status trained = Train();
+  desk_.Close("the job is finishing: its last checkpoint is written");
   if (!trained.ok() && !absl::IsCancelled(trained)) return trained;
   board_.SetState(JobState::kFinishing, "", clock_.Now());
   const absl::Status saved = SaveLastCheckpoint();
@@ -160,6 +182,7 @@ absl::Status Chief::Train() {
         LOCKSTEP_RETURN_IF_ERROR(Recover());
         LOCKSTEP_RETURN_IF_ERROR(NextStep());
       }
+      LOCKSTEP_RETURN_IF_ERROR(Steer());
       if (InputEnded()) {
         spdlog::info("the input ended at step {}", loop_->step());
         return absl::OkStatus();
@@ -177,17 +200,14 @@ absl::Status Chief::Handle(Event event) {
 }
 
 absl::Status Chief::NextStep() {
-  const int64_t step = loop_->step();
-  if (step > 0 && step >= granted_until_ && step < job_.train_steps &&
-      policy_->Due(step, clock_.Now())) {
-    if (checkpoint_running_) {
-      spdlog::warn("step {}: no checkpoint, the one before is being written",
-                   step);
-    } else if (absl::Status status = StartCheckpoint(); !status.ok()) {
-      CheckpointFailed(step, status);
-    }
+  if (SettingsChange() && loop_->step() < job_.train_steps) {
+    LOCKSTEP_RETURN_IF_ERROR(ApplySettings(desk_.wanted()));
   }
-  if (step >= job_.train_steps) return absl::OkStatus();
+  const int64_t step = loop_->step();
+  if (step > 0 && step >= granted_until_ && step < job_.train_steps) {
+    MaybeStartCheckpoint();
+  }
+  if (step >= job_.train_steps || settings_.paused) return absl::OkStatus();
   Grant();
   step_began_ = clock_.Now();
   server_waits_.assign(servers_.size(), "its update");
@@ -198,7 +218,8 @@ absl::Status Chief::NextStep() {
 }
 
 bool Chief::HasToPause() const {
-  return !StopRequested().ok() ||
+  return !StopRequested().ok() || SettingsChange() ||
+         (!checkpoint_running_ && desk_.checkpoint_wanted()) ||
          (!checkpoint_running_ && policy_->Due(loop_->step(), clock_.Now()));
 }
 
@@ -314,21 +335,22 @@ absl::Status Chief::Tick() {
   if (now - opened_ > job_.lease) members_.GiveUpPredecessors();
   // A stop takes effect between steps; without gradients it never gets there.
   if (absl::Status stop = StopRequested();
-      !stop.ok() && now - step_began_ > job_.lease) {
+      !stop.ok() && (settings_.paused || now - step_began_ > job_.lease)) {
     return stop;
   }
   for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
     LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
   }
+  if (settings_.paused) return StandStill();
   ReplaceStalled();
   ReportWaits();
   return CheckMaxWait();
 }
 
 bool Chief::InputEnded() const {
-  const int left = job_.total_num_replicas - ended_inputs_;
+  const int left = num_workers() - ended_inputs_;
   return left == 0 ||
-         left < std::min(job_.replicas_to_aggregate, job_.total_num_replicas);
+         left < std::min(settings_.replicas_to_aggregate, num_workers());
 }
 
 }  // namespace lockstep

@@ -20,6 +20,7 @@
 #include "chief/retry_schedule.h"
 #include "chief/shard_group_client.h"
 #include "chief/stall_watch.h"
+#include "chief/steering_desk.h"
 #include "chief/sync_loop.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/clock.h"
@@ -58,13 +59,15 @@ class Chief {
     return ChiefMetrics(board_.Get(clock_.Now()), members_.Members());
   }
 
-  // Ends the job after the step at hand, with a checkpoint.
-  void RequestStop(const std::string& reason);
+  // Ends the job after the step at hand, with a checkpoint. With `hold` its
+  // processes ask not to be started again.
+  void RequestStop(const std::string& reason, bool hold = false);
 
   // Runs the job to its end, and until all members have left.
   //
   //   kOk         the job is done
-  //   kCancelled  it was stopped; a checkpoint holds its last step
+  //   kCancelled  it was stopped, as StoppedStatus() says; a checkpoint holds
+  //               its last step
   //   others      it failed, and every member has been told why
   absl::Status Run();
 
@@ -143,6 +146,20 @@ class Chief {
   bool HasToPause() const;
   void Grant();
 
+  // Brings about what operators want, at a step boundary: in strict mode the
+  // step at hand begins anew, in compatible mode it is ended first.
+  absl::Status Steer();
+  absl::Status ApplySettings(const RunSettings& wanted);
+  bool SettingsChange() const { return !(desk_.wanted() == settings_); }
+  // Whether what a server has summed counts no more, since it has been told
+  // other settings than those that are in effect.
+  bool SumsOtherwise(absl::Span<const ServerReport> reports) const;
+  // Between steps, of a job that is paused.
+  absl::Status StandStill();
+  int num_workers() const;
+  // Of the checkpoint of a job that had been changed.
+  void RestoreSettings(const Manifest& manifest);
+
   // What has to be done every now and then: leases, waits, limits.
   absl::Status Tick();
   // Notes what a member's end means.
@@ -163,6 +180,8 @@ class Chief {
 
   // Writes a checkpoint of the step at hand in the background.
   absl::Status StartCheckpoint();
+  // The same, if one is due or wanted and none is being written.
+  void MaybeStartCheckpoint();
   // Training goes on without it, until the next one is due.
   void CheckpointFailed(int64_t step, const absl::Status& status);
   // Waits for the one that is being written.
@@ -182,13 +201,14 @@ class Chief {
   const Clock& clock_;
   MembershipTable members_;
   JobBoard board_;
+  SteeringDesk desk_;
   std::unique_ptr<CoordinatorService> service_;
   EventQueue<Event> events_;
   ShardGroupClient servers_;  // its calls report to events_ until it ends
   const CheckpointStore store_;
 
   mutable Mutex stop_mutex_;
-  std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(stop_mutex_);
+  std::optional<absl::Status> stop_ ABSL_GUARDED_BY(stop_mutex_);
 
   // Of the thread that runs Run().
   const absl::Time started_ = clock_.Now();
@@ -198,6 +218,7 @@ class Chief {
   bool replaced_ = false;         // by a newer chief
   bool finished_before_ = false;  // the job was done before this chief started
   JobBoard::Losses losses_;
+  RunSettings settings_;  // in effect, or about to be
   StateMap map_;
   std::optional<SyncLoop> loop_;
   RetrySchedule retries_;

@@ -38,7 +38,12 @@ Manifest Chief::MakeManifest(int64_t step) const {
   manifest.global_step = step;
   manifest.seed = job_.seed;
   manifest.mode = job_.mode == SyncMode::kStrict ? "strict" : "compatible";
-  manifest.num_workers = job_.total_num_replicas;
+  manifest.num_workers = num_workers();
+  if (settings_.revision > 0) {
+    manifest.settings["learning_rate_scale"] = settings_.learning_rate_scale;
+    manifest.settings["replicas_to_aggregate"] =
+        settings_.replicas_to_aggregate;
+  }
   manifest.saved_at_unix_ms = absl::ToUnixMillis(clock_.Now());
   return manifest;
 }
@@ -61,6 +66,25 @@ absl::Status Chief::StartCheckpoint() {
     events_.Push(CheckpointDone{step, status});
   });
   return absl::OkStatus();
+}
+
+void Chief::MaybeStartCheckpoint() {
+  const int64_t step = loop_->step();
+  const bool wanted = desk_.checkpoint_wanted();
+  const bool due = policy_->Due(step, clock_.Now());
+  if (!wanted && !due) return;
+  if (checkpoint_running_) {
+    if (due) {
+      spdlog::warn("step {}: no checkpoint, the one before is being written",
+                   step);
+    }
+    return;
+  }
+  desk_.CheckpointBegun();
+  if (wanted && saved_step_ == step) return;
+  if (absl::Status status = StartCheckpoint(); !status.ok()) {
+    CheckpointFailed(step, status);
+  }
 }
 
 void Chief::OnCheckpoint(const CheckpointDone& done) {

@@ -171,10 +171,18 @@ absl::Status Chief::Admit() {
       servers_.Create(job_, map_.plan, ShardControlClient::State::kKeep));
   map_ = std::move(found.map);
   const absl::StatusOr<int64_t> latest = LatestStep();
-  const RecoveryPlan plan = MakeRecoveryPlan(
+  RecoveryPlan plan = MakeRecoveryPlan(
       found.reports, job_.mode == SyncMode::kCompatible, latest.value_or(-1));
   if (plan.action == RecoveryPlan::Action::kResume) {
-    if (!loop_.has_value()) saved_step_ = latest.value_or(-1);
+    if (!loop_.has_value()) {
+      saved_step_ = latest.value_or(-1);
+      // ps task 0 has the word: on others there may be a change that the chief
+      // before has not brought to its end.
+      if (found.reports[0].settings.revision > 0) {
+        settings_ = found.reports[0].settings;
+      }
+    }
+    plan.redo = plan.redo || SumsOtherwise(found.reports);
     return Resume(plan);
   }
   LOCKSTEP_RETURN_IF_ERROR(latest.status());
@@ -236,6 +244,7 @@ absl::Status Chief::StartFrom(const RecoveryPlan& plan) {
                             OpenLatest());
   saved_step_ = -1;
   if (checkpoint.has_value()) {
+    if (!loop_.has_value()) RestoreSettings(checkpoint->manifest());
     saved_step_ = checkpoint->manifest().global_step;
     opening.global_step = saved_step_;
     LOCKSTEP_ASSIGN_OR_RETURN(opening.scalars,
@@ -268,6 +277,7 @@ absl::Status Chief::OpenServers(ShardControlClient::Opening opening) {
     opening.expired.emplace_back(member.task.index,
                                  member.incarnation - (alive ? 1 : 0));
   }
+  opening.settings = settings_;
   const absl::Status opened = servers_.Activate(opening);
   if (absl::IsFailedPrecondition(opened)) {
     // It has been killed, or has committed, since it was asked.
@@ -277,6 +287,8 @@ absl::Status Chief::OpenServers(ShardControlClient::Opening opening) {
   retries_ = RetrySchedule(servers_.size());
   commit_again_.reset();
   granted_until_ = opening.global_step;
+  stalls_.SetSize(settings_.replicas_to_aggregate);
+  board_.SetSettings(settings_);
   committed_attempt_ = 0;
   return absl::OkStatus();
 }
@@ -320,7 +332,11 @@ absl::Status Chief::BuryWorker(const MembershipTable::Dead& dead) {
     board_.SetLosses(losses_);
   }
   members_.Buried(dead.task, dead.incarnation);
-  if (dead.reason == absl::StrCat("left: ", kEndOfInput)) ++ended_inputs_;
+  if (dead.reason == absl::StrCat("left: ", kEndOfInput)) {
+    ++ended_inputs_;
+  } else if (job_.elastic_workers && absl::StartsWith(dead.reason, "left: ")) {
+    desk_.Leave(worker);
+  }
   return absl::OkStatus();
 }
 

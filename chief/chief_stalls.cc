@@ -46,7 +46,7 @@ void Chief::HearOfAttempt(int64_t step, int64_t attempt) {
 void Chief::ReplaceStalled() {
   const absl::Time now = clock_.Now();
   const bool backups = job_.mode == SyncMode::kStrict &&
-                       job_.total_num_replicas > job_.replicas_to_aggregate;
+                       num_workers() > settings_.replicas_to_aggregate;
   if (!backups || now < replace_again_) return;
   const std::optional<int> worker = stalls_.Find(now, job_.stall_timeout);
   if (!worker.has_value()) return;

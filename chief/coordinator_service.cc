@@ -48,10 +48,12 @@ absl::Status OtherVersion(const Sender& sender, int protocol,
 
 CoordinatorService::CoordinatorService(Options options,
                                        MembershipTable& members,
-                                       JobBoard& board, const Clock& clock)
+                                       JobBoard& board, SteeringDesk& desk,
+                                       const Clock& clock)
     : options_(std::move(options)),
       members_(members),
       board_(board),
+      desk_(desk),
       clock_(clock) {}
 
 absl::StatusOr<Sender> CoordinatorService::Check(
@@ -63,6 +65,37 @@ absl::StatusOr<Sender> CoordinatorService::Check(
                      "\"; this chief runs \"", options_.job_id, "\""));
   }
   return sender;
+}
+
+absl::Status CoordinatorService::CheckTakesPart(const TaskId& task) {
+  if (!options_.job.elastic_workers || task.type != TaskType::kWorker) {
+    return absl::OkStatus();
+  }
+  const std::vector<int> workers = board_.Get(clock_.Now()).settings.workers;
+  if (std::binary_search(workers.begin(), workers.end(), task.index)) {
+    return absl::OkStatus();
+  }
+  return desk_.Join(task.index);
+}
+
+// What the job is at this moment, so that whoever comes late has it right.
+void CoordinatorService::FillJob(const TaskId& task,
+                                 v1::RegisterResponse& response) const {
+  const RunSettings now = board_.Get(clock_.Now()).settings;
+  JobConfig job = options_.job;
+  response.set_num_workers(options_.num_workers);
+  response.set_data_shard(task.index);
+  if (now.replicas_to_aggregate > 0) {
+    job.replicas_to_aggregate = now.replicas_to_aggregate;
+  }
+  if (!now.workers.empty()) {
+    job.total_num_replicas = static_cast<int>(now.workers.size());
+    response.set_num_workers(job.total_num_replicas);
+    response.set_data_shard(static_cast<int>(
+        std::lower_bound(now.workers.begin(), now.workers.end(), task.index) -
+        now.workers.begin()));
+  }
+  *response.mutable_job() = ToProto(job);
 }
 
 absl::Status CoordinatorService::HandleRegister(
@@ -84,13 +117,13 @@ absl::Status CoordinatorService::HandleRegister(
         absl::StrCat("identity.job_id is \"", sender.job_id,
                      "\"; this chief runs \"", options_.job_id, "\""));
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckTakesPart(sender.task));
   LOCKSTEP_RETURN_IF_ERROR(
       members_.Register(sender.task, sender.incarnation, clock_.Now()));
   spdlog::info("{} registered, incarnation {}", sender.task.ToString(),
                sender.incarnation);
   response.set_job_id(options_.job_id);
-  response.set_num_workers(options_.num_workers);
-  *response.mutable_job() = ToProto(options_.job);
+  FillJob(sender.task, response);
   return absl::OkStatus();
 }
 
@@ -153,6 +186,9 @@ absl::Status CoordinatorService::HandleHeartbeat(
   response.set_reason(view.reason);
   response.set_global_step(view.global_step);
   response.set_model_wanted(board_.variables().empty());
+  response.set_hold(view.hold);
+  response.set_leave(sender.task.type == TaskType::kWorker &&
+                     desk_.IsToLeave(sender.task.index));
   return absl::OkStatus();
 }
 
@@ -233,8 +269,11 @@ void CoordinatorService::HandleGetStatus(
   response.set_last_checkpoint_step(view.last_checkpoint_step);
   *response.mutable_training_time() = ToProto(view.training_time);
   response.set_examples_per_second(
-      view.steps_per_second * options_.job.replicas_to_aggregate *
+      view.steps_per_second * view.settings.replicas_to_aggregate *
       static_cast<double>(options_.job.batch_size));
+  *response.mutable_settings() = ToProto(view.settings);
+  response.set_learning_rate(options_.job.learning_rate.base *
+                             view.settings.learning_rate_scale);
   if (view.evaluation.has_value()) {
     v1::EvaluationStatus& evaluation = *response.mutable_evaluation();
     evaluation.set_global_step(view.evaluation->step);
@@ -302,9 +341,49 @@ grpc::ServerUnaryReactor* CoordinatorService::GetStatus(
 grpc::ServerUnaryReactor* CoordinatorService::Stop(
     grpc::CallbackServerContext* context, const v1::StopRequest* request,
     v1::StopResponse*) {
-  options_.on_stop(request->reason().empty() ? "asked to stop"
-                                             : request->reason());
+  options_.on_stop(
+      request->reason().empty() ? "asked to stop" : request->reason(),
+      request->hold());
   return Answer(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Checkpoint(
+    grpc::CallbackServerContext* context, const v1::CheckpointRequest*,
+    v1::CheckpointResponse* response) {
+  response->set_global_step(board_.Get(clock_.Now()).global_step);
+  return Answer(context, desk_.RequestCheckpoint());
+}
+
+absl::Status CoordinatorService::HandleChangeSettings(
+    const v1::ChangeSettingsRequest& request,
+    v1::ChangeSettingsResponse& response) {
+  SettingsChange change;
+  if (request.has_replicas_to_aggregate()) {
+    change.replicas_to_aggregate = request.replicas_to_aggregate();
+  }
+  if (request.has_learning_rate()) {
+    change.learning_rate = request.learning_rate();
+  }
+  if (request.has_paused()) change.paused = request.paused();
+  if (request.has_remove_worker()) {
+    change.remove_worker = request.remove_worker();
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t revision, desk_.Change(change));
+  response.set_revision(revision);
+  if (!change.remove_worker.has_value()) return absl::OkStatus();
+  // Nobody can finish the pass of a worker that is not there.
+  const TaskId task{TaskType::kWorker, *change.remove_worker};
+  if (members_.Get(task).state != MembershipTable::State::kAlive) {
+    desk_.Leave(task.index);
+  }
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ChangeSettings(
+    grpc::CallbackServerContext* context,
+    const v1::ChangeSettingsRequest* request,
+    v1::ChangeSettingsResponse* response) {
+  return Answer(context, HandleChangeSettings(*request, *response));
 }
 
 }  // namespace lockstep

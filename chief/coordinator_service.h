@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "chief/job_board.h"
 #include "chief/membership_table.h"
+#include "chief/steering_desk.h"
 #include "common/clock.h"
 #include "common/job/job_config.h"
 #include "common/wire_codec.h"
@@ -27,12 +28,12 @@ class CoordinatorService final
     JobConfig job;  // with replicas filled in
     int num_workers = 0;
     bool has_evaluator = false;  // one that never comes is worth a line
-    // Called when an operator asks the job to stop.
-    std::function<void(const std::string& reason)> on_stop;
+    // Called when somebody asks the job to stop, and perhaps to stay stopped.
+    std::function<void(const std::string& reason, bool hold)> on_stop;
   };
 
   CoordinatorService(Options options, MembershipTable& members, JobBoard& board,
-                     const Clock& clock);
+                     SteeringDesk& desk, const Clock& clock);
 
   grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
                                      const v1::RegisterRequest* request,
@@ -60,11 +61,24 @@ class CoordinatorService final
   grpc::ServerUnaryReactor* Stop(grpc::CallbackServerContext* context,
                                  const v1::StopRequest* request,
                                  v1::StopResponse* response) override;
+  grpc::ServerUnaryReactor* Checkpoint(
+      grpc::CallbackServerContext* context,
+      const v1::CheckpointRequest* request,
+      v1::CheckpointResponse* response) override;
+  grpc::ServerUnaryReactor* ChangeSettings(
+      grpc::CallbackServerContext* context,
+      const v1::ChangeSettingsRequest* request,
+      v1::ChangeSettingsResponse* response) override;
 
  private:
   // Checks who speaks, and that it is of this job.
   absl::StatusOr<Sender> Check(const v1::Identity& identity) const;
 
+  // A worker of an elastic job that does not take part yet says so here.
+  absl::Status CheckTakesPart(const TaskId& task);
+  void FillJob(const TaskId& task, v1::RegisterResponse& response) const;
+  absl::Status HandleChangeSettings(const v1::ChangeSettingsRequest& request,
+                                    v1::ChangeSettingsResponse& response);
   absl::Status HandleRegister(const v1::RegisterRequest& request,
                               v1::RegisterResponse& response);
   absl::Status HandleDescribeModel(const v1::DescribeModelRequest& request);
@@ -81,6 +95,7 @@ class CoordinatorService final
   const Options options_;
   MembershipTable& members_;
   JobBoard& board_;
+  SteeringDesk& desk_;
   const Clock& clock_;
 };
 

@@ -96,6 +96,11 @@ void JobBoard::CheckpointFailed(const std::string& why) {
   view_.checkpoint_trouble = why;
 }
 
+void JobBoard::SetSettings(const RunSettings& settings) {
+  MutexLock lock(mutex_);
+  view_.settings = settings;
+}
+
 void JobBoard::SetLosses(const Losses& losses) {
   MutexLock lock(mutex_);
   view_.losses = losses;
@@ -107,9 +112,10 @@ void JobBoard::SetWaits(std::vector<Wait> waits) {
 }
 
 void JobBoard::SetState(JobState state, const std::string& reason,
-                        absl::Time now) {
+                        absl::Time now, bool hold) {
   MutexLock lock(mutex_);
   if (Final(view_.state)) return;
+  view_.hold = hold;
   view_.state = state;
   view_.reason = reason;
   if (started_.has_value() && !ended_.has_value()) ended_ = now;

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "common/mutex.h"
 #include "common/plan.h"
+#include "common/run_settings.h"
 
 namespace lockstep {
 
@@ -63,6 +64,8 @@ class JobBoard {
     std::vector<Wait> waits;
     Losses losses;
     std::string checkpoint_trouble;  // empty: the newest attempt went well
+    RunSettings settings;            // in effect
+    bool hold = false;  // of kStopped: nobody is to start the job again
   };
 
   // Notes what a worker says the model is. All must say the same.
@@ -85,13 +88,14 @@ class JobBoard {
   void Checkpointed(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   // Why the newest attempt to write a checkpoint has failed.
   void CheckpointFailed(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetSettings(const RunSettings& settings) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetLosses(const Losses& losses) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetWaits(std::vector<Wait> waits) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Training time ends here. The states done, failed and stopped are final:
   // later calls change nothing.
-  void SetState(JobState state, const std::string& reason, absl::Time now)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetState(JobState state, const std::string& reason, absl::Time now,
+                bool hold = false) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Keeps the score of the newest checkpoint.
   void Evaluated(const Evaluation& evaluation) ABSL_LOCKS_EXCLUDED(mutex_);

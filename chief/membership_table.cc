@@ -157,6 +157,21 @@ std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
   return dead;
 }
 
+void MembershipTable::SetWorkers(const std::vector<int>& workers) {
+  MutexLock lock(mutex_);
+  for (int worker : workers) {
+    const TaskId task{TaskType::kWorker, worker};
+    entries_[task].member.task = task;
+  }
+  std::erase_if(entries_, [&](const auto& named) {
+    const auto& [task, entry] = named;
+    return task.type == TaskType::kWorker && entry.unburied.empty() &&
+           entry.member.state != State::kAlive &&
+           std::find(workers.begin(), workers.end(), task.index) ==
+               workers.end();
+  });
+}
+
 void MembershipTable::ExpectPredecessors() {
   MutexLock lock(mutex_);
   for (auto& [task, entry] : entries_) {

@@ -100,6 +100,10 @@ class MembershipTable {
   void Buried(const TaskId& task, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Elastic jobs: these are the workers from now on. Of others those stay that
+  // live, or have to be buried.
+  void SetWorkers(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // From now on a worker that registers for the first time has a predecessor
   // that this table has never heard of.
   void ExpectPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);

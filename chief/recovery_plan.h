@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/types/span.h"
+#include "common/run_settings.h"
 
 namespace lockstep {
 
@@ -15,6 +16,7 @@ struct ServerReport {
   bool active = false;          // open, with all that workers have pushed
   int64_t committed_step = -1;  // of its state; -1: it has none
   int64_t prepared_step = -1;   // the step that it can commit; -1: none
+  RunSettings settings{};       // of its state
 };
 
 // What all servers are to do together.

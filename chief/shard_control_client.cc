@@ -133,10 +133,12 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
       CallUntilUp(kSetupDeadline, [&](grpc::ClientContext* context) {
         return stub_->CreateShard(context, request, &response);
       }));
+  LOCKSTEP_ASSIGN_OR_RETURN(RunSettings settings,
+                            FromProto(response.settings()));
   return Created{{response.slots().begin(), response.slots().end()},
                  {response.scalars().begin(), response.scalars().end()},
                  {!parts.empty(), response.active(), response.committed_step(),
-                  response.prepared_step()}};
+                  response.prepared_step(), std::move(settings)}};
 }
 
 absl::Status ShardControlClient::CallRaw(const std::string& method,
@@ -176,6 +178,7 @@ absl::Status ShardControlClient::Activate(const Opening& opening) {
   request.mutable_scalars()->Assign(opening.scalars.begin(),
                                     opening.scalars.end());
   request.set_attempt(opening.attempt);
+  *request.mutable_settings() = ToProto(opening.settings);
   for (const auto& [worker, incarnation] : opening.expired) {
     v1::ExpiredWorker& expired = *request.add_expired();
     expired.set_worker(worker);

@@ -81,6 +81,7 @@ class ShardControlClient final : public ShardAccess {
     std::vector<float> scalars;
     int64_t attempt = 0;
     std::vector<std::pair<int, uint64_t>> expired;  // worker, incarnation
+    RunSettings settings;
   };
   absl::Status Activate(const Opening& opening);
 

@@ -32,6 +32,9 @@ class StallWatch {
   StallWatch(int num_servers, int set_size)
       : set_size_(set_size), servers_(num_servers) {}
 
+  // Gradients that a step takes from now on.
+  void SetSize(int set_size) { set_size_ = set_size; }
+
   // A step begins: nothing is known.
   void Begin();
 
@@ -63,7 +66,7 @@ class StallWatch {
 
   int64_t ProgressOf(int worker) const;
 
-  const int set_size_;
+  int set_size_;
   int64_t attempt_ = 0;
   std::map<int, Member> members_;                 // of a full set
   std::vector<std::optional<Arrivals>> servers_;  // that are not prepared

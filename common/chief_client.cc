@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/process.h"
 #include "common/status_macros.h"
+#include "common/stop_status.h"
 #include "grpcpp/client_context.h"
 
 namespace lockstep {
@@ -97,6 +98,7 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
   LOCKSTEP_ASSIGN_OR_RETURN(membership.job, FromProto(response.job()));
   membership.job_id = response.job_id();
   membership.num_workers = response.num_workers();
+  membership.data_shard = response.data_shard();
   {
     MutexLock lock(mutex_);
     job_id_ = response.job_id();
@@ -334,12 +336,13 @@ bool ChiefClient::Beat() {
   }
   last_answer_ = absl::Now();
   if (response.model_wanted()) DescribeAgain();
+  if (response.leave() && options_.on_leave) options_.on_leave();
   switch (response.state()) {
     case v1::JOB_DONE:
       End(absl::OkStatus());
       return true;
     case v1::JOB_STOPPED:
-      End(absl::CancelledError(response.reason()));
+      End(StoppedStatus(response.reason(), response.hold()));
       return true;
     case v1::JOB_FAILED:
       End(absl::AbortedError(response.reason()));

@@ -40,6 +40,9 @@ class ChiefClient {
     std::string expected_job;  // job name to insist on; empty: any
     // What a worker reports; may be empty.
     std::function<Progress()> progress;
+    // Of a worker: an operator wants it to leave. Called with each heartbeat
+    // from then on, in its thread; may be empty.
+    std::function<void()> on_leave{};
   };
 
   struct Membership {
@@ -47,6 +50,7 @@ class ChiefClient {
     uint64_t incarnation = 0;
     JobConfig job;
     int num_workers = 0;
+    int data_shard = 0;  // of a worker, below num_workers
   };
 
   explicit ChiefClient(Options options);

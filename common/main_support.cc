@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/process_metrics.h"
 #include "common/status_macros.h"
+#include "common/stop_status.h"
 
 namespace lockstep {
 
@@ -135,7 +136,7 @@ int ExitCodeFor(const absl::Status& status) {
   }
   if (absl::IsCancelled(status)) {
     spdlog::warn("stopped: {}", message);
-    return kExitStopped;
+    return IsHeld(status) ? kExitHeld : kExitStopped;
   }
   spdlog::error("{}", message);
   // A peer that is gone may come back, and so may this process.

@@ -14,9 +14,10 @@ namespace lockstep {
 // not to be restarted, 128 and above ask for it.
 enum ExitCode : int {
   kExitDone = 0,
-  kExitFailed = 1,     // the job failed, or this process cannot take part
-  kExitUsage = 2,      // bad flags, files or environment
-  kExitLost = 129,     // a peer is gone or this process was replaced
+  kExitFailed = 1,  // the job failed, or this process cannot take part
+  kExitUsage = 2,   // bad flags, files or environment
+  kExitHeld = 3,    // an operator has stopped the job, or taken out the worker
+  kExitLost = 129,  // a peer is gone or this process was replaced
   kExitStopped = 143,  // stopped before the job was done, in good order
 };
 

@@ -1,6 +1,8 @@
 #include "common/wire_codec.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
@@ -161,6 +163,45 @@ google::protobuf::Duration ToProto(absl::Duration duration) {
 absl::Duration FromProto(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) +
          absl::Nanoseconds(duration.nanos());
+}
+
+absl::StatusOr<RunSettings> FromProto(const v1::RunSettings& proto) {
+  RunSettings settings;
+  settings.revision = proto.revision();
+  settings.replicas_to_aggregate = proto.replicas_to_aggregate();
+  // An absent message is that of a job without changes.
+  if (proto.learning_rate_scale() != 0) {
+    settings.learning_rate_scale = proto.learning_rate_scale();
+  }
+  settings.paused = proto.paused();
+  settings.workers = {proto.workers().begin(), proto.workers().end()};
+  const std::vector<int>& workers = settings.workers;
+  const bool ascending =
+      std::adjacent_find(workers.begin(), workers.end(),
+                         std::greater_equal<>()) == workers.end() &&
+      (workers.empty() ||
+       (workers.front() >= 0 && workers.back() < RunSettings::kMaxWorkers));
+  if (settings.revision >= 0 && settings.replicas_to_aggregate >= 0 &&
+      settings.learning_rate_scale > 0 &&
+      std::isfinite(settings.learning_rate_scale) && ascending) {
+    return settings;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "settings: revision ", settings.revision, ", replicas_to_aggregate ",
+      settings.replicas_to_aggregate, " must be >= 0, learning_rate_scale ",
+      settings.learning_rate_scale, " > 0, and the ", workers.size(),
+      " workers ascending in [0, ", RunSettings::kMaxWorkers, ")"));
+}
+
+v1::RunSettings ToProto(const RunSettings& settings) {
+  v1::RunSettings proto;
+  proto.set_revision(settings.revision);
+  proto.set_replicas_to_aggregate(settings.replicas_to_aggregate);
+  proto.set_learning_rate_scale(settings.learning_rate_scale);
+  proto.set_paused(settings.paused);
+  proto.mutable_workers()->Assign(settings.workers.begin(),
+                                  settings.workers.end());
+  return proto;
 }
 
 v1::WorkerProgress ToProto(const Progress& progress) {

@@ -11,6 +11,7 @@
 #include "common/dtype.h"
 #include "common/plan.h"
 #include "common/progress.h"
+#include "common/run_settings.h"
 #include "common/variable_spec.h"
 #include "google/protobuf/duration.pb.h"
 #include "lockstep/v1/coordinator.pb.h"
@@ -60,6 +61,11 @@ v1::GradientType ToProto(GradientType type);
 // Durations out of protobuf's range are clamped to it.
 google::protobuf::Duration ToProto(absl::Duration duration);
 absl::Duration FromProto(const google::protobuf::Duration& duration);
+
+//   kInvalidArgument  a number below 0, a scale that is not above 0, workers
+//                     that do not ascend or reach RunSettings::kMaxWorkers
+absl::StatusOr<RunSettings> FromProto(const v1::RunSettings& proto);
+v1::RunSettings ToProto(const RunSettings& settings);
 
 v1::WorkerProgress ToProto(const Progress& progress);
 Progress FromProto(const v1::WorkerProgress& progress);

@@ -105,6 +105,7 @@ absl::Status ShardControlService::HandleCreateShard(
   response.set_active(report.active);
   response.set_committed_step(report.committed_step);
   response.set_prepared_step(report.prepared_step);
+  *response.mutable_settings() = ToProto(shard->settings());
   for (const std::string& slot : shard->state().SlotNames()) {
     response.add_slots(slot);
   }
@@ -163,6 +164,8 @@ absl::Status ShardControlService::HandleActivate(
     const v1::ActivateRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(request.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(const RunSettings settings,
+                            FromProto(request.settings()));
   for (const v1::ExpiredWorker& expired : request.expired()) {
     host_.ExpireWorker(expired.worker(), expired.incarnation());
   }
@@ -170,7 +173,7 @@ absl::Status ShardControlService::HandleActivate(
       Shard::Activated activated,
       shard->Activate(request.global_step(),
                       {request.scalars().begin(), request.scalars().end()},
-                      request.attempt()));
+                      request.attempt(), settings));
   Finish(*shard, std::move(activated.answers));
   sync_.Finish(activated.tokens);
   return absl::OkStatus();

@@ -21,7 +21,6 @@ void AddMembers(const std::vector<int>& workers,
 // Fills in how far the step at hand is. Where all are members from the start,
 // what tells them apart is who has pushed.
 void FillProgress(Shard& shard, v1::TakeAndApplyResponse& response) {
-  const JobConfig& job = shard.job();
   response.set_waits_for(shard.engine().WaitsFor());
   const ShardEngine::Arrivals arrivals = shard.engine().arrivals();
   response.set_attempt(arrivals.attempt);
@@ -34,9 +33,8 @@ void FillProgress(Shard& shard, v1::TakeAndApplyResponse& response) {
     if (parts == arrivals.open_parts) pushed_all.push_back(worker);
   }
   if (shard.gate() == nullptr) return;
-  const bool all_members = job.mode == SyncMode::kStrict &&
-                           job.total_num_replicas == job.replicas_to_aggregate;
-  AddMembers(all_members ? pushed_all : shard.gate()->Members(), response);
+  AddMembers(shard.everybody_counts() ? pushed_all : shard.gate()->Members(),
+             response);
 }
 
 }  // namespace

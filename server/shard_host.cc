@@ -99,12 +99,15 @@ ShardState::Options ShardHost::StateOptions(
 
 absl::Status ShardHost::CheckSame(const ShardState::Options& options) const {
   const JobConfig& job = shard_->job();
+  // The chief may have learnt of other workers since.
+  const bool elastic = job.elastic_workers && options.job.elastic_workers;
   const bool same =
       shard_->state().parts() == options.parts &&
       variables_ == options.variables && job.mode == options.job.mode &&
       job.optimizer.kind == options.job.optimizer.kind &&
-      job.replicas_to_aggregate == options.job.replicas_to_aggregate &&
-      job.total_num_replicas == options.job.total_num_replicas;
+      (elastic ||
+       (job.replicas_to_aggregate == options.job.replicas_to_aggregate &&
+        job.total_num_replicas == options.job.total_num_replicas));
   if (same) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "ps ", options_.task_index,

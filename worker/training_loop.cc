@@ -46,6 +46,9 @@ absl::Status TrainingLoop::RunStrict() {
   pass_.step = -1;  // before any step: the first token is free
   LOCKSTEP_ASSIGN_OR_RETURN(Token token, NextToken(0));
   while (token.kind != Token::Kind::kFinished) {
+    if (options_.leaving != nullptr && *options_.leaving) {
+      return absl::CancelledError("this worker leaves");
+    }
     LOCKSTEP_ASSIGN_OR_RETURN(token, RunPass(token));
   }
   return absl::OkStatus();
@@ -61,7 +64,9 @@ absl::StatusOr<Token> TrainingLoop::RunPass(const Token& token) {
   StrictPass pass(
       client_, pass_,
       {.selected_attempt = token.selected_attempt,
-       .watch = options_.total_num_replicas > options_.replicas_to_aggregate});
+       // Where not everybody counts, nobody is selected by a token.
+       .watch = token.selected_attempt == 0 &&
+                options_.total_num_replicas >= options_.replicas_to_aggregate});
   const absl::Status computed = Compute(BatchOf(pass_), pass.Hooks());
   if (absl::IsAborted(computed) && pass.dropped()) {
     meter_.Dropped();

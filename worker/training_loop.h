@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_WORKER_TRAINING_LOOP_H_
 #define LOCKSTEP_WORKER_TRAINING_LOOP_H_
 
+#include <atomic>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -31,17 +32,19 @@ class TrainingLoop {
  public:
   struct Options {
     SyncMode mode = SyncMode::kStrict;
-    int replicas_to_aggregate = 1;  // A
+    int replicas_to_aggregate = 1;  // A, as it was when the worker joined
     int total_num_replicas = 1;     // N
     int worker = 0;
     int64_t first_step = 0;  // the global step when this worker joined
+    // Strict mode: set when the worker is to leave after the pass at hand.
+    const std::atomic<bool>* leaving = nullptr;
   };
 
   TrainingLoop(const Options& options, StepClient& client,
                GradientSource& source, ProgressMeter& meter);
 
-  // Returns kOk when training has ended, kOutOfRange at the end of input, and
-  // otherwise the errors of its parts.
+  // Returns kOk when training has ended, kOutOfRange at the end of input,
+  // kCancelled when the worker leaves, and otherwise the errors of its parts.
   absl::Status Run();
 
  private:

@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/log.h"
 #include "common/status_macros.h"
+#include "common/stop_status.h"
 #include "worker/clipped_gradient_source.h"
 #include "worker/compute/registry.h"
 #include "worker/data/batch_loader.h"
@@ -14,7 +16,13 @@
 #include "worker/training_loop.h"
 
 namespace lockstep {
-namespace {}  // namespace
+namespace {
+
+// How long a worker that is asked to leave an elastic job may take to end its
+// pass; less than a service manager waits.
+constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
                                                      const Options& options,
@@ -49,6 +57,10 @@ Worker::Worker(const Cluster& cluster, std::vector<std::string> servers,
       meter_(clock),
       chief_([&] {
         chief.progress = [this] { return meter_.Get(); };
+        chief.on_leave = [this] {
+          Leave(StoppedStatus("an operator takes this worker out of the job",
+                              /*hold=*/true));
+        };
         return std::move(chief);
       }()) {
   spdlog::info("computes on {}", backend_->name());
@@ -57,13 +69,55 @@ Worker::Worker(const Cluster& cluster, std::vector<std::string> servers,
 void Worker::SetClient(ParameterClient* client) {
   MutexLock lock(mutex_);
   client_ = client;
-  if (client_ != nullptr && stop_reason_.has_value()) client_->Cancel();
+  if (client_ != nullptr && stop_.has_value()) client_->Cancel();
+}
+
+Worker::~Worker() {
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+    changed_.SignalAll();
+  }
+  if (patience_.joinable()) patience_.join();
 }
 
 void Worker::RequestStop(const std::string& reason) {
+  const absl::Status why = StoppedStatus(reason, /*hold=*/false);
+  bool has_pass = false;
+  {
+    MutexLock lock(mutex_);
+    has_pass = elastic_ && client_ != nullptr && !leave_.has_value();
+  }
+  if (has_pass) {
+    Leave(why);
+  } else {
+    StopNow(why);
+  }
+}
+
+void Worker::Leave(const absl::Status& why) {
+  MutexLock lock(mutex_);
+  if (leave_.has_value() || ended_) return;
+  leave_ = why;
+  leaving_ = true;
+  spdlog::info("leaves after this pass: {}", std::string(why.message()));
+  patience_ = std::thread([this, why] {
+    const absl::Time deadline = absl::Now() + kLeaveGrace;
+    {
+      MutexLock waiting(mutex_);
+      while (!ended_ && absl::Now() < deadline) {
+        changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(kLeaveGrace));
+      }
+      if (ended_) return;
+    }
+    StopNow(why);
+  });
+}
+
+void Worker::StopNow(const absl::Status& why) {
   chief_.Stop();
   MutexLock lock(mutex_);
-  stop_reason_ = reason;
+  stop_ = why;
   if (client_ != nullptr) client_->Cancel();
 }
 
@@ -89,6 +143,10 @@ absl::Status Worker::RunOnce() {
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,
                             chief_.Register());
   max_wait_ = membership.job.max_wait;
+  {
+    MutexLock lock(mutex_);
+    elastic_ = membership.job.elastic_workers;
+  }
   const absl::Status status = Judge(Train(membership));
   if (!chief_.lease_lost()) {
     std::string reason = absl::StrCat(kFailedPrefix, status.message());
@@ -111,8 +169,8 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       BatchSchedule schedule,
       BatchSchedule::Create({data_->num_examples, job.batch_size,
-                             membership.num_workers, task_.index, job.seed,
-                             job.data.epochs}));
+                             membership.num_workers, membership.data_shard,
+                             job.seed, job.data.epochs}));
   LOCKSTEP_RETURN_IF_ERROR(chief_.DescribeModel(model->variables()));
   meter_.Begin("waits for the variables", true);
   int64_t step = 0;
@@ -140,7 +198,7 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   SetClient(&client);
   const absl::Status status =
       TrainingLoop({job.mode, job.replicas_to_aggregate, job.total_num_replicas,
-                    task_.index, step},
+                    task_.index, step, &leaving_},
                    client, clipped, meter_)
           .Run();
   SetClient(nullptr);
@@ -151,7 +209,10 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
 absl::Status Worker::Judge(const absl::Status& loop) {
   {
     MutexLock lock(mutex_);
-    if (stop_reason_.has_value()) return absl::CancelledError(*stop_reason_);
+    if (stop_.has_value()) return *stop_;
+    if (leave_.has_value() && absl::IsCancelled(loop) && !chief_.ended()) {
+      return *leave_;
+    }
   }
   if (absl::IsOutOfRange(loop)) return loop;
   if (loop.ok() || absl::IsCancelled(loop) ||
@@ -163,7 +224,7 @@ absl::Status Worker::Judge(const absl::Status& loop) {
         loop.ok() ? absl::InfiniteDuration() : max_wait_;
     if (chief_.WaitForEnd(grace)) return chief_.end();
     MutexLock lock(mutex_);
-    if (stop_reason_.has_value()) return absl::CancelledError(*stop_reason_);
+    if (stop_.has_value()) return *stop_;
   }
   return loop;
 }

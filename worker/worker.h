@@ -1,10 +1,12 @@
 #ifndef LOCKSTEP_WORKER_WORKER_H_
 #define LOCKSTEP_WORKER_WORKER_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -50,8 +52,11 @@ class Worker {
   // What the worker has done so far.
   Progress progress() const { return meter_.Get(); }
 
-  // Leaves the job at once, in good order.
+  // Leaves the job in good order: at once; a worker of an elastic job ends its
+  // pass first, unless that takes long or it is asked again.
   void RequestStop(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  ~Worker();
 
  private:
   Worker(const Cluster& cluster, std::vector<std::string> servers,
@@ -63,6 +68,9 @@ class Worker {
   absl::Status Train(const ChiefClient::Membership& membership);
   absl::Status LoadData(const JobConfig& job);
   void SetClient(ParameterClient* client) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `why` is what Run() will return.
+  void Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  void StopNow(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   // What the end of the loop means, once the chief has been heard.
   absl::Status Judge(const absl::Status& loop);
 
@@ -77,8 +85,14 @@ class Worker {
   absl::Duration max_wait_;
 
   Mutex mutex_;
-  std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(mutex_);
+  CondVar changed_;
+  std::optional<absl::Status> stop_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Status> leave_ ABSL_GUARDED_BY(mutex_);  // after the pass
+  bool elastic_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // this object is about to
   ParameterClient* client_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::atomic<bool> leaving_ = false;
+  std::thread patience_;  // with a pass that is to be ended
 };
 
 }  // namespace lockstep

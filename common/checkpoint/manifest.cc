@@ -93,15 +93,16 @@ absl::Status CheckFiles(const std::vector<CheckpointFile>& files) {
   return absl::OkStatus();
 }
 
-absl::Status CheckMetrics(const std::map<std::string, double>& metrics) {
+absl::Status CheckNumbers(absl::string_view field,
+                          const std::map<std::string, double>& metrics) {
   if (metrics.size() > kMaxMetrics) {
     return Refuse("metrics", absl::StrCat(metrics.size(), " entries"),
                   absl::StrCat("at most ", kMaxMetrics));
   }
   for (const auto& [name, value] : metrics) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckText("metrics key", name));
+    LOCKSTEP_RETURN_IF_ERROR(CheckText(absl::StrCat(field, " key"), name));
     if (!std::isfinite(value)) {
-      return Refuse(absl::StrCat("metrics.", name), absl::StrCat(value),
+      return Refuse(absl::StrCat(field, ".", name), absl::StrCat(value),
                     "a finite number");
     }
   }
@@ -124,7 +125,8 @@ absl::Status CheckManifest(const Manifest& manifest) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckNotNegative("saved_at_unix_ms", manifest.saved_at_unix_ms));
   LOCKSTEP_RETURN_IF_ERROR(CheckFiles(manifest.files));
-  return CheckMetrics(manifest.metrics);
+  LOCKSTEP_RETURN_IF_ERROR(CheckNumbers("metrics", manifest.metrics));
+  return CheckNumbers("settings", manifest.settings);
 }
 
 // --- JSON to fields ---
@@ -179,15 +181,16 @@ absl::Status ReadFiles(const Json& json, std::vector<CheckpointFile>& files) {
   return absl::OkStatus();
 }
 
-absl::Status ReadMetrics(const Json& json,
-                         std::map<std::string, double>& metrics) {
+absl::Status ReadNumbers(const Json& object, const char* field,
+                         std::map<std::string, double>& numbers) {
+  const Json& json = Field(object, field);
   if (json.is_null()) return absl::OkStatus();
-  if (!json.is_object()) return Refuse("metrics", Show(json), "an object");
+  if (!json.is_object()) return Refuse(field, Show(json), "an object");
   for (const auto& [name, value] : json.items()) {
     if (!value.is_number()) {
-      return Refuse(absl::StrCat("metrics.", name), Show(value), "a number");
+      return Refuse(absl::StrCat(field, ".", name), Show(value), "a number");
     }
-    metrics[name] = value.get<double>();
+    numbers[name] = value.get<double>();
   }
   return absl::OkStatus();
 }
@@ -216,7 +219,8 @@ absl::Status ReadManifest(const Json& json, Manifest& manifest) {
   LOCKSTEP_RETURN_IF_ERROR(
       Read(json, "saved_at_unix_ms", manifest.saved_at_unix_ms));
   LOCKSTEP_RETURN_IF_ERROR(ReadFiles(Field(json, "files"), manifest.files));
-  return ReadMetrics(Field(json, "metrics"), manifest.metrics);
+  LOCKSTEP_RETURN_IF_ERROR(ReadNumbers(json, "metrics", manifest.metrics));
+  return ReadNumbers(json, "settings", manifest.settings);
 }
 
 }  // namespace
@@ -238,6 +242,7 @@ absl::StatusOr<std::string> EncodeManifest(const Manifest& manifest) {
                {"saved_at_unix_ms", manifest.saved_at_unix_ms},
                {"files", std::move(files)}};
   if (!manifest.metrics.empty()) json["metrics"] = manifest.metrics;
+  if (!manifest.settings.empty()) json["settings"] = manifest.settings;
   std::string text = json.dump(/*indent=*/2) + "\n";
   if (text.size() <= kMaxManifestBytes) return text;
   return Refuse("the manifest", absl::StrCat(text.size(), " bytes"),

@@ -37,6 +37,8 @@ struct Manifest {
   int64_t saved_at_unix_ms = 0;
   std::vector<CheckpointFile> files;      // at least one, names unique
   std::map<std::string, double> metrics;  // finite; may be empty
+  // What had been changed while the job ran; finite; may be empty.
+  std::map<std::string, double> settings;
 
   bool operator==(const Manifest&) const = default;
 };

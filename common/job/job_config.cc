@@ -354,6 +354,24 @@ absl::Status CheckSync(const JobConfig& job) {
   return CheckInitialTokens(job);
 }
 
+absl::Status CheckElastic(const JobConfig& job) {
+  if (job.elastic_policy != ElasticPolicy::kFixedBackups &&
+      job.elastic_policy != ElasticPolicy::kFixedReplicasToAggregate) {
+    return Wrong("elastic_policy", static_cast<int>(job.elastic_policy),
+                 "FIXED_BACKUPS or FIXED_REPLICAS_TO_AGGREGATE");
+  }
+  if (!job.elastic_workers) return absl::OkStatus();
+  if (job.mode != SyncMode::kStrict) {
+    return Wrong("mode", "COMPATIBLE", "STRICT where elastic_workers is set");
+  }
+  if (job.data.epochs != 0) {
+    return Wrong("data.epochs", job.data.epochs,
+                 "0 where elastic_workers is set: shards change, so none of "
+                 "them ends");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSizes(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckInt("train_steps", job.train_steps, 1));
   LOCKSTEP_RETURN_IF_ERROR(
@@ -394,6 +412,7 @@ absl::Status ValidateJobConfig(const JobConfig& job) {
   // In messages 0 stands for the default.
   if (job.seed == 0) return Wrong("seed", job.seed, "1 or more");
   LOCKSTEP_RETURN_IF_ERROR(CheckSync(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckElastic(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckSizes(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(job.model));
   LOCKSTEP_RETURN_IF_ERROR(CheckData(job.data));

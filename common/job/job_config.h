@@ -132,6 +132,11 @@ struct CheckpointConfig {
   int64_t keep = 5;                             // the newest n stay, >= 1
 };
 
+// What stays when the workers of an elastic job become more or fewer: the
+// number of backups, as long as a step takes a gradient at all, or that of
+// gradients, as long as there are so many workers.
+enum class ElasticPolicy { kFixedBackups, kFixedReplicasToAggregate };
+
 // JobConfig is everything the chief is told about a job. All other processes
 // receive it from the chief when they register.
 //
@@ -147,6 +152,9 @@ struct JobConfig {
   int64_t batch_size = 0;         // > 0; examples per worker and pass
   int64_t max_part_bytes = 1 << 20;
   bool refuse_non_finite = true;  // strict mode: NaN and infinities
+  // Strict mode: workers may join and leave while the job runs.
+  bool elastic_workers = false;
+  ElasticPolicy elastic_policy = ElasticPolicy::kFixedBackups;
   // What workers send; other than kVariable in strict mode alone.
   GradientType gradient_wire_type = GradientType::kVariable;
 

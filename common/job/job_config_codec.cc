@@ -181,6 +181,24 @@ void ReadCounts(const v1::JobConfig& proto, JobConfig& job) {
   if (proto.has_learning_rate()) job.learning_rate.base = proto.learning_rate();
 }
 
+absl::Status ReadElastic(const v1::JobConfig& proto, JobConfig& job) {
+  job.elastic_workers = proto.elastic_workers();
+  switch (proto.elastic_policy()) {
+    case v1::ELASTIC_POLICY_UNSPECIFIED:
+    case v1::FIXED_BACKUPS:
+      job.elastic_policy = ElasticPolicy::kFixedBackups;
+      return absl::OkStatus();
+    case v1::FIXED_REPLICAS_TO_AGGREGATE:
+      job.elastic_policy = ElasticPolicy::kFixedReplicasToAggregate;
+      return absl::OkStatus();
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("elastic_policy is ", proto.elastic_policy(),
+                       ", but must be FIXED_BACKUPS or "
+                       "FIXED_REPLICAS_TO_AGGREGATE"));
+  }
+}
+
 absl::Status ReadTimes(const v1::JobConfig& proto, JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(
       SetIfPresent("heartbeat_interval", proto.has_heartbeat_interval(),
@@ -206,6 +224,10 @@ void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
   proto.set_refuse_non_finite(job.refuse_non_finite);
   proto.set_gradient_wire_type(ToProto(job.gradient_wire_type));
   proto.set_learning_rate(job.learning_rate.base);
+  proto.set_elastic_workers(job.elastic_workers);
+  proto.set_elastic_policy(job.elastic_policy == ElasticPolicy::kFixedBackups
+                               ? v1::FIXED_BACKUPS
+                               : v1::FIXED_REPLICAS_TO_AGGREGATE);
 }
 
 }  // namespace
@@ -231,6 +253,7 @@ v1::JobConfig ToProto(const JobConfig& job) {
 absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
   JobConfig job;
   ReadCounts(proto, job);
+  LOCKSTEP_RETURN_IF_ERROR(ReadElastic(proto, job));
   LOCKSTEP_ASSIGN_OR_RETURN(job.mode, FromProto(proto.mode()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       job.gradient_wire_type,

@@ -52,15 +52,48 @@ absl::StatusOr<JobStatus> CoordinatorClient::GetStatus(absl::Duration timeout) {
 }
 
 absl::Status CoordinatorClient::Stop(const std::string& reason,
-                                     absl::Duration timeout) {
+                                     absl::Duration timeout, bool hold) {
   grpc::ClientContext context;
   Prepare(context, timeout);
   v1::StopRequest request;
   request.set_reason(reason);
+  request.set_hold(hold);
   v1::StopResponse response;
   const grpc::Status status =
       stub_->service->Stop(&context, request, &response);
   return status.ok() ? absl::OkStatus() : Explain(status, address_, timeout);
+}
+
+absl::StatusOr<int64_t> CoordinatorClient::Checkpoint(absl::Duration timeout) {
+  grpc::ClientContext context;
+  Prepare(context, timeout);
+  v1::CheckpointResponse response;
+  const grpc::Status status =
+      stub_->service->Checkpoint(&context, v1::CheckpointRequest(), &response);
+  if (!status.ok()) return Explain(status, address_, timeout);
+  return response.global_step();
+}
+
+absl::StatusOr<int64_t> CoordinatorClient::ChangeSettings(
+    const Change& change, absl::Duration timeout) {
+  grpc::ClientContext context;
+  Prepare(context, timeout);
+  v1::ChangeSettingsRequest request;
+  if (change.replicas_to_aggregate.has_value()) {
+    request.set_replicas_to_aggregate(*change.replicas_to_aggregate);
+  }
+  if (change.learning_rate.has_value()) {
+    request.set_learning_rate(*change.learning_rate);
+  }
+  if (change.paused.has_value()) request.set_paused(*change.paused);
+  if (change.remove_worker.has_value()) {
+    request.set_remove_worker(*change.remove_worker);
+  }
+  v1::ChangeSettingsResponse response;
+  const grpc::Status status =
+      stub_->service->ChangeSettings(&context, request, &response);
+  if (!status.ok()) return Explain(status, address_, timeout);
+  return response.revision();
 }
 
 }  // namespace lockstep

@@ -1,7 +1,9 @@
 #ifndef LOCKSTEP_DEPLOY_LOCKSTEP_COORDINATOR_CLIENT_H_
 #define LOCKSTEP_DEPLOY_LOCKSTEP_COORDINATOR_CLIENT_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -20,7 +22,7 @@ class CoordinatorClient {
   explicit CoordinatorClient(const std::string& address);
   ~CoordinatorClient();
 
-  // Both calls wait while nobody listens at the address. Without a call that
+  // All calls wait while nobody listens at the address. Without a call that
   // waits no thread of this process would carry on the making of a connection.
   //
   //   kDeadlineExceeded  no answer within `timeout`
@@ -28,8 +30,26 @@ class CoordinatorClient {
   //   and what the chief answers
   absl::StatusOr<JobStatus> GetStatus(absl::Duration timeout);
 
-  // Asks the job to stop after the current step. Fails as GetStatus does.
-  absl::Status Stop(const std::string& reason, absl::Duration timeout);
+  // Asks the job to stop after the current step; with `hold` its processes ask
+  // not to be started again. Fails as GetStatus does.
+  absl::Status Stop(const std::string& reason, absl::Duration timeout,
+                    bool hold = false);
+
+  // Asks for a checkpoint. Returns a step: it will be of that or a later one.
+  // Fails as GetStatus does.
+  absl::StatusOr<int64_t> Checkpoint(absl::Duration timeout);
+
+  // What to change; absent fields stay.
+  struct Change {
+    std::optional<int> replicas_to_aggregate{};
+    std::optional<double> learning_rate{};
+    std::optional<bool> paused{};
+    std::optional<int> remove_worker{};
+  };
+  // Asks for a change. Returns the revision of the settings that will have it.
+  // Fails as GetStatus does.
+  absl::StatusOr<int64_t> ChangeSettings(const Change& change,
+                                         absl::Duration timeout);
 
  private:
   struct Stub;  // keeps gRPC out of this header, and so out of its users

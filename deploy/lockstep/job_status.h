@@ -61,6 +61,15 @@ struct WaitStatus {
   absl::Duration since{};   // age of the wait
 };
 
+// What can be changed while the job runs, as it is.
+struct Settings {
+  int64_t revision = 0;  // counts changes
+  int64_t replicas_to_aggregate = 0;
+  double learning_rate = 0;  // base of the schedule
+  bool paused = false;
+  std::vector<int> workers{};  // of an elastic job
+};
+
 // JobStatus is the chief's answer to "how does it go?". Texts come from the
 // wire: what prints them makes them printable first.
 struct JobStatus {
@@ -78,6 +87,8 @@ struct JobStatus {
   std::vector<WaitStatus> waits{};
   int64_t last_checkpoint_step = -1;  // -1: none yet
   uint64_t epoch = 0;                 // of the chief
+  std::string checkpoint_trouble{};   // empty: the newest attempt went well
+  Settings settings{};                // in effect
 };
 
 // The members that are workers, in the chief's order.

@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/cluster/host_port.h"
 #include "common/flags/flag_parser.h"
@@ -17,13 +18,6 @@ namespace lockstep {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(5);
-constexpr int kNoAnswer = 1;
-
-int Refuse(const CLI::App& app, const absl::Status& status, int code,
-           std::ostream& err) {
-  err << "lockstep " << app.get_name() << ": " << status.message() << "\n";
-  return code;
-}
 
 absl::StatusOr<std::string> CheckAddress(absl::string_view flag,
                                          absl::string_view text) {
@@ -38,7 +32,13 @@ absl::StatusOr<std::string> CheckAddress(absl::string_view flag,
 
 }  // namespace
 
-ChiefFlags::ChiefFlags(CLI::App& app) {
+int RefuseCommand(const CLI::App& app, const absl::Status& status, int code,
+                  std::ostream& err) {
+  err << "lockstep " << app.get_name() << ": " << status.message() << "\n";
+  return code;
+}
+
+void ChiefFlags::AddTo(CLI::App& app) {
   app.add_option("--chief", chief_, "Address of the chief, host:port.");
   app.add_option("--cluster", cluster_file_,
                  "JSON file with the cluster that the chief is in.");
@@ -69,29 +69,55 @@ StatusCommand::StatusCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "status",
           "Asks a running chief how its job goes, and what everyone "
-          "waits for.")),
+          "waits for. Exit code: 0 the job runs or is done, 1 no chief "
+          "answers, 4 it is paused, 5 it failed, 6 it was stopped.")),
       chief_(app_) {
-  app_.add_flag("--json", json_, "Print one JSON object.");
+  app_.add_flag("--json", json_,
+                "Print one JSON object; with --watch, one on each line.");
+  app_.add_flag("--watch", watch_,
+                "Show it again and again, until the job has ended.");
+  app_.add_option("--interval", interval_, "Seconds between, with --watch.")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+}
+
+int StatusCommand::ExitCodeOf(const JobStatus& status) {
+  if (status.state == JobState::kFailed) return 5;
+  if (status.state == JobState::kStopped) return 6;
+  return status.settings.paused && !IsFinal(status.state) ? 4 : 0;
+}
+
+void StatusCommand::Show(const JobStatus& status, Terminal& terminal) const {
+  if (json_) {
+    const int indent = watch_ ? -1 : 2;
+    terminal.Print(FormatStatusJson(status, indent) + "\n");
+    return;
+  }
+  if (watch_) terminal.Clear();
+  terminal.Print(FormatStatusReport(status, terminal.Columns()));
 }
 
 int StatusCommand::Run(Terminal& terminal, std::ostream& err) const {
   const absl::StatusOr<std::string> address = chief_.Address();
   if (!address.ok()) {
-    return Refuse(app_, address.status(), kUsageExitCode, err);
+    return RefuseCommand(app_, address.status(), kUsageExitCode, err);
   }
-  const absl::StatusOr<JobStatus> status =
-      CoordinatorClient(*address).GetStatus(kTimeout);
-  if (!status.ok()) return Refuse(app_, status.status(), kNoAnswer, err);
-  terminal.Print(json_ ? FormatStatusJson(*status) + "\n"
-                       : FormatStatusReport(*status, terminal.Columns()));
-  return 0;
+  CoordinatorClient client(*address);
+  while (true) {
+    const absl::StatusOr<JobStatus> status = client.GetStatus(kTimeout);
+    if (!status.ok())
+      return RefuseCommand(app_, status.status(), kNoAnswer, err);
+    Show(*status, terminal);
+    if (!watch_ || IsFinal(status->state)) return ExitCodeOf(*status);
+    absl::SleepFor(absl::Seconds(interval_));
+  }
 }
 
 StopCommand::StopCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "stop",
           "Asks a running chief to stop its job after the step at "
-          "hand, with a checkpoint.")),
+          "hand, with a checkpoint. Its tasks ask not to be started again.")),
       chief_(app_) {
   app_.add_option("--reason", reason_, "Why, for the logs.");
 }
@@ -99,11 +125,11 @@ StopCommand::StopCommand(CLI::App& parent)
 int StopCommand::Run(Terminal& terminal, std::ostream& err) const {
   const absl::StatusOr<std::string> address = chief_.Address();
   if (!address.ok()) {
-    return Refuse(app_, address.status(), kUsageExitCode, err);
+    return RefuseCommand(app_, address.status(), kUsageExitCode, err);
   }
   const absl::Status stopped =
-      CoordinatorClient(*address).Stop(reason_, kTimeout);
-  if (!stopped.ok()) return Refuse(app_, stopped, kNoAnswer, err);
+      CoordinatorClient(*address).Stop(reason_, kTimeout, /*hold=*/true);
+  if (!stopped.ok()) return RefuseCommand(app_, stopped, kNoAnswer, err);
   terminal.Print(absl::StrCat("the chief at ", *address,
                               " stops the job after this step\n"));
   return 0;

@@ -5,7 +5,9 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "deploy/lockstep/job_status.h"
 #include "deploy/lockstep/terminal.h"
 
 namespace lockstep {
@@ -14,7 +16,10 @@ namespace lockstep {
 // names it.
 class ChiefFlags {
  public:
-  explicit ChiefFlags(CLI::App& app);
+  ChiefFlags() = default;
+  explicit ChiefFlags(CLI::App& app) { AddTo(app); }
+  // This must stay where it is until the flags have been parsed.
+  void AddTo(CLI::App& app);
 
   //   kInvalidArgument  none or more than one flag; an address or a file that
   //                     makes no sense
@@ -33,14 +38,31 @@ class StatusCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns 0, 1 when no chief answers within five seconds, 2 for bad flags.
+  // Returns what ExitCodeOf() says, 1 when no chief answers within five
+  // seconds, 2 for bad flags. With --watch it shows the status again and again,
+  // until the job has ended or its chief is gone.
   int Run(Terminal& terminal, std::ostream& err) const;
 
+  // 0 for a job that runs or is done, 4 for one that is paused, 5 for a failed
+  // and 6 for a stopped one.
+  static int ExitCodeOf(const JobStatus& status);
+
  private:
+  void Show(const JobStatus& status, Terminal& terminal) const;
+
   CLI::App& app_;
   ChiefFlags chief_;
   bool json_ = false;
+  bool watch_ = false;
+  double interval_ = 1;  // seconds
 };
+
+// What an operator's command returns when no chief answers, or it refuses.
+inline constexpr int kNoAnswer = 1;
+
+// Says why a command fails, and returns `code`.
+int RefuseCommand(const CLI::App& app, const absl::Status& status, int code,
+                  std::ostream& err);
 
 // StopCommand is `lockstep stop`.
 class StopCommand {
@@ -49,7 +71,8 @@ class StopCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns as StatusCommand::Run does, as soon as the chief has agreed.
+  // Returns 0 as soon as the chief has agreed, 1 when it refuses or does not
+  // answer within five seconds, 2 for bad flags.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:

@@ -65,7 +65,15 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
                       .loss = response.loss(),
                       .examples_per_second = response.examples_per_second(),
                       .last_checkpoint_step = response.last_checkpoint_step(),
-                      .epoch = response.epoch()};
+                      .epoch = response.epoch(),
+                      .checkpoint_trouble = response.checkpoint_trouble()};
+  const v1::RunSettings& settings = response.settings();
+  status.settings = {
+      .revision = settings.revision(),
+      .replicas_to_aggregate = settings.replicas_to_aggregate(),
+      .learning_rate = response.learning_rate(),
+      .paused = settings.paused(),
+      .workers = {settings.workers().begin(), settings.workers().end()}};
   if (response.has_evaluation()) {
     status.evaluation = Decode(response.evaluation());
   }

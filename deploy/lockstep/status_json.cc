@@ -42,6 +42,14 @@ Json ToJson(const WaitStatus& wait) {
           {"since", Seconds(wait.since)}};
 }
 
+Json ToJson(const Settings& settings) {
+  return {{"revision", settings.revision},
+          {"replicas_to_aggregate", settings.replicas_to_aggregate},
+          {"learning_rate", settings.learning_rate},
+          {"paused", settings.paused},
+          {"workers", settings.workers}};
+}
+
 template <typename T>
 Json ToArray(const std::vector<T>& values) {
   Json array = Json::array();
@@ -51,7 +59,7 @@ Json ToArray(const std::vector<T>& values) {
 
 }  // namespace
 
-std::string FormatStatusJson(const JobStatus& status) {
+std::string FormatStatusJson(const JobStatus& status, int indent) {
   Json json = {{"job_name", status.job_name},
                {"job_id", status.job_id},
                {"state", std::string(JobStateName(status.state))},
@@ -63,12 +71,16 @@ std::string FormatStatusJson(const JobStatus& status) {
                {"examples_per_second", status.examples_per_second},
                {"last_checkpoint_step", status.last_checkpoint_step},
                {"epoch", status.epoch}};
+  json["settings"] = ToJson(status.settings);
+  if (!status.checkpoint_trouble.empty()) {
+    json["checkpoint_trouble"] = status.checkpoint_trouble;
+  }
   if (status.evaluation.has_value()) {
     json["evaluation"] = ToJson(*status.evaluation);
   }
   json["members"] = ToArray(status.members);
   json["waits"] = ToArray(status.waits);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace lockstep

@@ -39,8 +39,22 @@ std::string Figures(const JobStatus& status) {
 }
 
 std::string Checkpoint(const JobStatus& status) {
-  if (status.last_checkpoint_step < 0) return "no checkpoint yet";
-  return absl::StrCat("last checkpoint: step ", status.last_checkpoint_step);
+  std::string line = "no checkpoint yet";
+  if (status.last_checkpoint_step >= 0) {
+    line = absl::StrCat("last checkpoint: step ", status.last_checkpoint_step);
+  }
+  if (status.checkpoint_trouble.empty()) return line;
+  return absl::StrCat(line, "; the newest attempt failed: ",
+                      Printable(status.checkpoint_trouble));
+}
+
+// What an operator has changed.
+std::string Changes(const JobStatus& status) {
+  const Settings& settings = status.settings;
+  return absl::StrCat(settings.paused ? "paused; " : "",
+                      "replicas_to_aggregate ", settings.replicas_to_aggregate,
+                      ", learning_rate ", settings.learning_rate, " (revision ",
+                      settings.revision, ")");
 }
 
 std::vector<std::string> MemberRow(const MemberStatus& member) {
@@ -123,6 +137,9 @@ std::string FormatStatusReport(const JobStatus& status, size_t width) {
   for (const std::string& line :
        {Headline(status), Figures(status), Checkpoint(status)}) {
     absl::StrAppend(&out, WrapText(line, width, kIndent), "\n");
+  }
+  if (status.settings.revision > 0) {
+    absl::StrAppend(&out, WrapText(Changes(status), width, kIndent), "\n");
   }
   return absl::StrCat(out, "\n", MemberTable(status, width), "\n",
                       Waits(status, width));

@@ -14,6 +14,12 @@ constexpr int kSignalBase = 128;
 constexpr int kWindowMinutes = 10;
 static_assert(RestartBudget::kWindow == absl::Minutes(kWindowMinutes));
 
+// In good order, before the job was done.
+bool IsStopped(TaskExit exit) {
+  return exit.signal == 0 &&
+         (exit.code == kExitStopped || exit.code == kExitHeld);
+}
+
 }  // namespace
 
 Supervisor::Supervisor(const Options& options)
@@ -55,12 +61,12 @@ Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
 bool Supervisor::MayRestart(TaskId task, TaskExit exit) const {
   if (restarts_ <= 0 || phase_ != Phase::kRunning) return false;
   if (exit.signal == 0 && exit.code < kSignalBase) return false;
-  if (task == chief_ && exit.code == kExitStopped) return false;
+  if (task == chief_ && IsStopped(exit)) return false;
   return task.type != TaskType::kWorker || job_state_ != JobState::kFinishing;
 }
 
 void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
-  const bool died = !exit.ok() && exit.code != kExitStopped;
+  const bool died = !exit.ok() && !IsStopped(exit);
   if (task == chief_) {
     OnChiefExit(exit, now);
   } else if (task.type == TaskType::kPs) {
@@ -120,9 +126,9 @@ std::optional<absl::Time> Supervisor::RestartTime(TaskId task) const {
 // may not even have heard of a chief yet, and are given less time.
 void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   if (fate_ == Fate::kNone) {
-    fate_ = exit.ok()                               ? Fate::kDone
-            : exit.code == kExitStopped && !broken_ ? Fate::kStopped
-                                                    : Fate::kFailed;
+    fate_ = exit.ok()                     ? Fate::kDone
+            : IsStopped(exit) && !broken_ ? Fate::kStopped
+                                          : Fate::kFailed;
   }
   if (phase_ == Phase::kRunning) {
     LeaveUntil(now + kLeaveGrace);
@@ -236,10 +242,9 @@ bool Supervisor::IsBad(const End& end, RunOutcome::Verdict verdict) const {
     return !hard_stop_;
   }
   if (end.sent_signal != 0) {
-    return end.exit.code != kExitStopped && end.exit.signal != SIGTERM;
+    return !IsStopped(end.exit) && end.exit.signal != SIGTERM;
   }
-  return verdict == RunOutcome::Verdict::kFailed ||
-         end.exit.code != kExitStopped;
+  return verdict == RunOutcome::Verdict::kFailed || !IsStopped(end.exit);
 }
 
 void Supervisor::LeaveUntil(absl::Time deadline) {

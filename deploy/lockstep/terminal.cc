@@ -47,6 +47,10 @@ void Terminal::ShowLive(absl::string_view line) {
   shown_ = true;
 }
 
+void Terminal::Clear() {
+  if (live_) Write("\x1b[H\x1b[2J");
+}
+
 void Terminal::ClearLive() {
   if (shown_) Write(kEraseLine);
   shown_ = false;

@@ -32,6 +32,9 @@ class Terminal {
   // live().
   void ShowLive(absl::string_view line);
 
+  // Empties the window, if live().
+  void Clear();
+
   // Takes the live line away.
   void ClearLive();
 

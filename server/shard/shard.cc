@@ -37,7 +37,8 @@ std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
   }
   return std::make_unique<TokenGate>(TokenGate::Options{
       std::max(0, job.initial_tokens),  // fewer than none is none
-      std::max(job.replicas_to_aggregate, job.total_num_replicas)});
+      std::max(job.replicas_to_aggregate, job.total_num_replicas),
+      job.total_num_replicas});
 }
 
 std::vector<size_t> PartSizes(const ShardState& state) {
@@ -70,18 +71,63 @@ Shard::Shard(const ShardState::Options& options,
       state_(std::move(state)),
       engine_(MakeEngine(job_, *state_)),
       gate_(options.task_index == 0 ? MakeGate(job_) : nullptr),
-      shared_gradients_(PartSizes(*state_)) {}
+      shared_gradients_(PartSizes(*state_)),
+      settings_(state_->settings()) {}
+
+int Shard::ReplicasOf(const RunSettings& settings) const {
+  return settings.replicas_to_aggregate == 0 ? job_.replicas_to_aggregate
+                                             : settings.replicas_to_aggregate;
+}
+
+int Shard::WorkersOf(const RunSettings& settings) const {
+  return settings.workers.empty() ? job_.total_num_replicas
+                                  : static_cast<int>(settings.workers.size());
+}
+
+RunSettings Shard::settings() const {
+  MutexLock lock(mutex_);
+  return settings_;
+}
+
+bool Shard::everybody_counts() const {
+  const RunSettings now = settings();
+  return job_.mode == SyncMode::kStrict && ReplicasOf(now) == WorkersOf(now);
+}
+
+absl::Status Shard::CheckSettings(const RunSettings& settings) const {
+  const bool shares = job_.total_num_replicas < job_.replicas_to_aggregate;
+  if (job_.mode == SyncMode::kCompatible ||
+      shares == (WorkersOf(settings) < ReplicasOf(settings))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "settings: ", ReplicasOf(settings), " gradients of ", WorkersOf(settings),
+      " workers; how many shares of a step a worker has is the job file's"));
+}
+
+std::vector<StepGate::Answer> Shard::Apply(const RunSettings& settings) {
+  settings_ = settings;
+  state_->SetSettings(settings);
+  engine_->SetReplicas(ReplicasOf(settings));
+  if (gate_ == nullptr) return {};
+  return gate_->SetReplicas(ReplicasOf(settings), settings.workers);
+}
 
 absl::Status Shard::CheckWorker(const TaskId& task, int slot) const {
-  if (task.type != TaskType::kWorker || task.index >= job_.total_num_replicas) {
+  const RunSettings now = settings();
+  const bool takes_part =
+      now.workers.empty() ? task.index < job_.total_num_replicas
+                          : std::binary_search(now.workers.begin(),
+                                               now.workers.end(), task.index);
+  if (task.type != TaskType::kWorker || !takes_part) {
     return absl::InvalidArgumentError(
-        absl::StrCat(task.ToString(), " is none of the ",
-                     job_.total_num_replicas, " workers of the job"));
+        absl::StrCat(task.ToString(), " is none of the ", WorkersOf(now),
+                     " workers of the job"));
   }
-  const int shares = job_.mode == SyncMode::kCompatible
-                         ? 1
-                         : SharesOf(task.index, job_.replicas_to_aggregate,
-                                    job_.total_num_replicas);
+  const int shares =
+      job_.mode == SyncMode::kCompatible
+          ? 1
+          : SharesOf(task.index, ReplicasOf(now), WorkersOf(now));
   if (slot >= 0 && slot < shares) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("slot is ", slot, "; ", task.ToString(), " has ", shares,
@@ -131,18 +177,22 @@ absl::Status Shard::MoveTo(int64_t global_step) {
 }
 
 absl::StatusOr<Shard::Activated> Shard::Activate(
-    int64_t global_step, const std::vector<float>& scalars, int64_t attempt) {
+    int64_t global_step, const std::vector<float>& scalars, int64_t attempt,
+    const RunSettings& settings) {
   if (global_step < 0 || attempt < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("global_step is ", global_step, ", attempt ", attempt,
                      "; both must be >= 0"));
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckSettings(settings));
   MutexLock lock(mutex_);
   Activated activated;
   if (active_) {
     LOCKSTEP_RETURN_IF_ERROR(MoveTo(global_step));
+    activated.tokens = Apply(settings);
   } else {
     LOCKSTEP_RETURN_IF_ERROR(OpenAt(global_step, scalars));
+    Apply(settings);
     engine_->Activate(global_step);
     if (gate_ != nullptr) activated.tokens = gate_->Activate(global_step);
     active_ = true;

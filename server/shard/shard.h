@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "common/cluster/task_id.h"
 #include "common/mutex.h"
+#include "common/run_settings.h"
 #include "server/shard/shard_state.h"
 #include "server/shard/shared_gradients.h"
 #include "server/step/shard_engine.h"
@@ -60,6 +61,11 @@ class Shard {
   };
   Report GetReport() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // How the job runs, as the chief has said last, or as the state has it.
+  RunSettings settings() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether every worker's gradient counts in every step, strict mode.
+  bool everybody_counts() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // What Activate() made ready.
   struct Activated {
     ShardAnswers answers;
@@ -68,13 +74,17 @@ class Shard {
   // Opens the shard, with state or without; on ps task 0 initial tokens are
   // out. A shard that has prepared `global_step` commits it. `attempt`: the
   // step at hand begins anew with that one; 0: as it stands. `scalars` count
-  // where nothing was committed before. Repeating it changes nothing.
+  // where nothing was committed before. `settings` hold from here on. Repeating
+  // it changes nothing.
   //
-  //   kInvalidArgument     wrong scalars, or a negative step or attempt
+  //   kInvalidArgument     wrong scalars, a negative step or attempt, or
+  //                        settings that turn workers with one share of a step
+  //                        into such with several, or back
   //   kFailedPrecondition  neither committed nor prepared `global_step`
   absl::StatusOr<Activated> Activate(int64_t global_step,
                                      const std::vector<float>& scalars,
-                                     int64_t attempt = 0)
+                                     int64_t attempt = 0,
+                                     const RunSettings& settings = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool active() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -137,6 +147,12 @@ class Shard {
   absl::Status OpenAt(int64_t global_step, const std::vector<float>& scalars);
   absl::Status MoveTo(int64_t global_step);
   bool CanCommitNext() const;
+  absl::Status CheckSettings(const RunSettings& settings) const;
+  std::vector<StepGate::Answer> Apply(const RunSettings& settings)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A and N of the settings, or of the job where they are silent.
+  int ReplicasOf(const RunSettings& settings) const;
+  int WorkersOf(const RunSettings& settings) const;
 
   const JobConfig job_;
   const std::unique_ptr<ShardState> state_;
@@ -148,6 +164,7 @@ class Shard {
 
   mutable Mutex mutex_;
   bool active_ ABSL_GUARDED_BY(mutex_) = false;
+  RunSettings settings_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Snapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
 };
 

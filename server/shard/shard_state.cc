@@ -263,6 +263,16 @@ StepRecord ShardState::record() const {
   return store_ == nullptr ? StepRecord() : store_->record();
 }
 
+void ShardState::SetSettings(const RunSettings& settings) {
+  MutexLock lock(record_mutex_);
+  if (store_ != nullptr) store_->SetSettings(settings);
+}
+
+RunSettings ShardState::settings() const {
+  MutexLock lock(record_mutex_);
+  return store_ == nullptr ? RunSettings() : store_->settings();
+}
+
 absl::StatusOr<int64_t> ShardState::Read(int part, int tensor,
                                          absl::Span<std::byte> out) const {
   if (part < 0 || part >= num_parts() || tensor < 0 || tensor >= num_tensors_ ||

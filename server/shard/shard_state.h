@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "common/job/job_config.h"
 #include "common/mutex.h"
+#include "common/run_settings.h"
 #include "common/shared_memory.h"
 #include "common/write_counters.h"
 #include "server/optimizer/optimizer.h"
@@ -99,6 +100,11 @@ class ShardState final : public PartUpdater {
 
   // The newest step record; where the server has no part, one of nothing.
   StepRecord record() const ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // Kept in the step record, where the server has a part.
+  void SetSettings(const RunSettings& settings)
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+  RunSettings settings() const ABSL_LOCKS_EXCLUDED(record_mutex_);
 
   // The committed value of an existing part and the step it is of; a copy
   // where updates are made in place.

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_SERVER_STATE_STEP_RECORD_H_
 #define LOCKSTEP_SERVER_STATE_STEP_RECORD_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,7 +24,10 @@ struct StepRecord {
   double learning_rate_scale = 1;     // run-time change; times the schedule
   AdamPowers powers[2];               // by buffer
   uint32_t current_buffer = 0;        // 0 or 1: holds the committed step
-  uint32_t reserved = 0;
+  uint32_t paused = 0;            // run-time change; 1: no step is committed
+  int64_t settings_revision = 0;  // counts run-time changes
+  // Elastic jobs: bit i % 64 of word i / 64: worker i takes part; none: all.
+  std::array<uint64_t, 16> workers = {};
 
   bool operator==(const StepRecord&) const = default;
 };

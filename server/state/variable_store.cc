@@ -272,20 +272,33 @@ absl::Status VariableStore::SetEpoch(uint64_t epoch) {
   return absl::OkStatus();
 }
 
-absl::Status VariableStore::SetRuntimeSettings(int64_t replicas_to_aggregate,
-                                               double learning_rate_scale) {
-  if (replicas_to_aggregate < 0 || !std::isfinite(learning_rate_scale) ||
-      learning_rate_scale < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("replicas_to_aggregate ", replicas_to_aggregate,
-                     " and learning_rate_scale ", learning_rate_scale,
-                     " must be finite and at least 0"));
-  }
+void VariableStore::SetSettings(const RunSettings& settings) {
   StepRecord next = record();
-  next.replicas_to_aggregate = replicas_to_aggregate;
-  next.learning_rate_scale = learning_rate_scale;
-  file_->WriteRecord(next);
-  return absl::OkStatus();
+  next.settings_revision = settings.revision;
+  next.replicas_to_aggregate = settings.replicas_to_aggregate;
+  next.learning_rate_scale = settings.learning_rate_scale;
+  next.paused = settings.paused ? 1 : 0;
+  next.workers = {};
+  for (int worker : settings.workers) {
+    next.workers[worker / 64] |= uint64_t{1} << (worker % 64);
+  }
+  if (next != record()) file_->WriteRecord(next);
+}
+
+RunSettings VariableStore::settings() const {
+  static_assert(RunSettings::kMaxWorkers == 64 * StepRecord().workers.size());
+  const StepRecord& now = record();
+  RunSettings settings;
+  settings.revision = now.settings_revision;
+  settings.replicas_to_aggregate = static_cast<int>(now.replicas_to_aggregate);
+  settings.learning_rate_scale = now.learning_rate_scale;
+  settings.paused = now.paused != 0;
+  for (int worker = 0; worker < RunSettings::kMaxWorkers; ++worker) {
+    if ((now.workers[worker / 64] >> (worker % 64) & 1) != 0) {
+      settings.workers.push_back(worker);
+    }
+  }
+  return settings;
 }
 
 }  // namespace lockstep

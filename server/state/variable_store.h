@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/job/job_config.h"
+#include "common/run_settings.h"
 #include "common/variable_spec.h"
 #include "server/optimizer/adam_powers.h"
 #include "server/optimizer/optimizer.h"
@@ -160,11 +161,9 @@ class VariableStore {
   //   kFailedPrecondition  `epoch` is older than the one remembered
   absl::Status SetEpoch(uint64_t epoch);
 
-  // record: run-time changes. 0 replicas: as the job says.
-  //
-  //   kInvalidArgument  replicas below 0, or scale not finite or below 0
-  absl::Status SetRuntimeSettings(int64_t replicas_to_aggregate,
-                                  double learning_rate_scale);
+  // record: run-time changes, as FromProto() admits them.
+  void SetSettings(const RunSettings& settings);
+  RunSettings settings() const;
 
   // Deletes the state file: the job is done.
   absl::Status Remove() { return file_->Remove(); }

@@ -323,7 +323,8 @@ int64_t CompatibleShard::step() const {
 }
 
 std::string CompatibleShard::WaitsFor() const {
-  int64_t fewest = replicas_to_aggregate_;
+  const int64_t needed = replicas_to_aggregate_;
+  int64_t fewest = needed;
   int open = 0;
   const int64_t at = step();
   for (const Accumulator& accumulator : accumulators_) {
@@ -335,9 +336,9 @@ std::string CompatibleShard::WaitsFor() const {
         },
         accumulator);
   }
-  if (open == 0 || fewest >= replicas_to_aggregate_) return "";
-  return absl::StrCat(replicas_to_aggregate_ - fewest, " of ",
-                      replicas_to_aggregate_, " gradients of ", open, " parts");
+  if (open == 0 || fewest >= needed) return "";
+  return absl::StrCat(needed - fewest, " of ", needed, " gradients of ", open,
+                      " parts");
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_SERVER_STEP_COMPATIBLE_SHARD_H_
 #define LOCKSTEP_SERVER_STEP_COMPATIBLE_SHARD_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -66,6 +67,9 @@ class CompatibleShard final : public ShardEngine {
   // Every value is the newest one: nothing depends on the commit.
   void LearnCommitted(int64_t) override {}
   ShardAnswers StartAttempt(int64_t, int64_t) override { return {}; }
+  void SetReplicas(int replicas_to_aggregate) override {
+    replicas_to_aggregate_ = replicas_to_aggregate;
+  }
   // Nothing is lent that an update writes to.
   ShardAnswers PartReturned(int) override { return {}; }
   int64_t step() const override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -103,7 +107,7 @@ class CompatibleShard final : public ShardEngine {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CommitLocked(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const int replicas_to_aggregate_;
+  std::atomic<int> replicas_to_aggregate_;
   const std::vector<CompatiblePart> parts_;
   PartUpdater& updater_;
   // One per part; they lock themselves.

@@ -134,6 +134,10 @@ class ShardEngine {
   // step has attempts proves that it has begun, as in LearnCommitted().
   virtual ShardAnswers StartAttempt(int64_t step, int64_t attempt) = 0;
 
+  // A step takes this many gradients from now on. In strict mode a newer
+  // attempt has to follow, in compatible mode it is called between steps.
+  virtual void SetReplicas(int replicas_to_aggregate) = 0;
+
   // Nobody reads any more what PartUpdater::ClaimNext() refused.
   virtual ShardAnswers PartReturned(int part) = 0;
 

@@ -93,6 +93,11 @@ class StepGate {
   // who waits after a pass of it.
   virtual std::vector<Answer> Redo(int64_t attempt) = 0;
 
+  // A step takes this many gradients from now on, of these workers, ascending;
+  // none: of all of the job. Strict mode: Redo() has to follow.
+  virtual std::vector<Answer> SetReplicas(int replicas_to_aggregate,
+                                          const std::vector<int>& workers) = 0;
+
   // Files a wait for the pass after `pass`, which was pushed for `attempt` (0:
   // not pushed). Returns what became ready, perhaps this very wait. An older
   // wait of the same worker is answered kCancelled, whichever came first.

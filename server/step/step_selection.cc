@@ -16,11 +16,36 @@ bool SamePass(const Pass& a, const Pass& b) {
 
 }  // namespace
 
-StepSelection::StepSelection(const Options& options) : options_(options) {}
+StepSelection::StepSelection(const Options& options)
+    : options_(options), replicas_(options.replicas_to_aggregate) {}
+
+int StepSelection::QuotaLocked(int worker) const {
+  return SharesOf(worker, replicas_, num_workers());
+}
 
 int StepSelection::Quota(int worker) const {
-  return SharesOf(worker, options_.replicas_to_aggregate,
-                  options_.total_num_replicas);
+  MutexLock lock(mutex_);
+  return QuotaLocked(worker);
+}
+
+bool StepSelection::TakesPart(int worker) const {
+  if (workers_.empty()) {
+    return worker >= 0 && worker < options_.total_num_replicas;
+  }
+  return std::binary_search(workers_.begin(), workers_.end(), worker);
+}
+
+std::vector<StepGate::Answer> StepSelection::SetReplicas(
+    int replicas_to_aggregate, const std::vector<int>& workers) {
+  MutexLock lock(mutex_);
+  replicas_ = replicas_to_aggregate;
+  workers_ = workers;
+  std::vector<Pass> kept;
+  for (const Pass& pass : announced_) {
+    if (TakesPart(pass.worker)) kept.push_back(pass);
+  }
+  announced_ = std::move(kept);
+  return {};
 }
 
 std::vector<StepGate::Answer> StepSelection::Activate(int64_t global_step) {
@@ -40,15 +65,15 @@ std::vector<StepGate::Answer> StepSelection::Redo(int64_t attempt) {
 }
 
 absl::Status StepSelection::Check(const Pass& pass) const {
-  if (pass.worker < 0 || pass.worker >= options_.total_num_replicas) {
+  if (!TakesPart(pass.worker)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("worker ", pass.worker, " is none of the ",
-                     options_.total_num_replicas, " replicas of the job"));
+        absl::StrCat("worker ", pass.worker, " is none of the ", num_workers(),
+                     " replicas of the job"));
   }
-  if (pass.slot < 0 || pass.slot >= Quota(pass.worker)) {
+  if (pass.slot < 0 || pass.slot >= QuotaLocked(pass.worker)) {
     return absl::InvalidArgumentError(
         absl::StrCat("slot ", pass.slot, " of worker ", pass.worker,
-                     " is not below ", Quota(pass.worker)));
+                     " is not below ", QuotaLocked(pass.worker)));
   }
   const bool predecessor =
       std::any_of(announced_.begin(), announced_.end(), [&](const Pass& p) {
@@ -78,7 +103,7 @@ bool StepSelection::NoteNewest(const Pass& pass, bool waits) {
 }
 
 size_t StepSelection::NumMembers() const {
-  return std::min<size_t>(announced_.size(), options_.replicas_to_aggregate);
+  return std::min<size_t>(announced_.size(), replicas_);
 }
 
 bool StepSelection::IsReady(const Pass& pass) const {
@@ -158,7 +183,7 @@ bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) {
   if (!has_shares()) return false;
   answer.step = global_step_;
   answer.slot = FirstMissingSlot(pass);
-  return answer.slot < Quota(pass.worker);
+  return answer.slot < QuotaLocked(pass.worker);
 }
 
 void StepSelection::Recall(const Pass& pass) {
@@ -172,7 +197,7 @@ void StepSelection::Recall(const Pass& pass) {
 
 int StepSelection::FirstMissingSlot(const Pass& pass) const {
   Pass share = pass;
-  for (share.slot = 0; share.slot < Quota(pass.worker); ++share.slot) {
+  for (share.slot = 0; share.slot < QuotaLocked(pass.worker); ++share.slot) {
     const bool announced =
         std::any_of(announced_.begin(), announced_.end(),
                     [&](const Pass& p) { return SamePass(p, share); });
@@ -305,11 +330,10 @@ absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Commit(
                      global_step_, "; commit ", global_step_ + 1));
   }
   if (attempt != attempt_ ||
-      announced_.size() < static_cast<size_t>(options_.replicas_to_aggregate)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("commit of attempt ", attempt, " of step ", step,
-                     " while attempt ", attempt_, " has ", announced_.size(),
-                     " of ", options_.replicas_to_aggregate, " gradients"));
+      announced_.size() < static_cast<size_t>(replicas_)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "commit of attempt ", attempt, " of step ", step, " while attempt ",
+        attempt_, " has ", announced_.size(), " of ", replicas_, " gradients"));
   }
   for (size_t i = NumMembers(); i < announced_.size(); ++i) {
     not_needed_[announced_[i].worker] = global_step_;

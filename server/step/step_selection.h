@@ -46,6 +46,9 @@ class StepSelection final : public StepGate {
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Answer> Redo(int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Answer> SetReplicas(int replicas_to_aggregate,
+                                  const std::vector<int>& workers) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Announced> Announce(const Pass& pass) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket, const Pass& pass,
@@ -72,7 +75,7 @@ class StepSelection final : public StepGate {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Shares of a step that `worker` computes: 1 unless N < A.
-  int Quota(int worker) const;
+  int Quota(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Waiter {
@@ -120,17 +123,26 @@ class StepSelection final : public StepGate {
   bool DropAnnouncements(int worker, uint64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  bool everybody_counts() const {
-    return options_.total_num_replicas == options_.replicas_to_aggregate;
+  int QuotaLocked(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakesPart(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int num_workers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return workers_.empty() ? options_.total_num_replicas
+                            : static_cast<int>(workers_.size());
+  }
+  bool everybody_counts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return num_workers() == replicas_;
   }
   // Whether workers have several shares of a step.
-  bool has_shares() const {
-    return options_.total_num_replicas < options_.replicas_to_aggregate;
+  bool has_shares() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return num_workers() < replicas_;
   }
 
   const Options options_;
 
   mutable Mutex mutex_;
+  int replicas_ ABSL_GUARDED_BY(mutex_);  // A, as it is now
+  // Who takes part, ascending; empty: all of the job.
+  std::vector<int> workers_ ABSL_GUARDED_BY(mutex_);
   int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
   int64_t committed_attempt_ ABSL_GUARDED_BY(mutex_) = 0;  // of global_step_

@@ -16,7 +16,10 @@ constexpr size_t kWaiters = 2;
 }  // namespace
 
 StrictShard::StrictShard(const Options& options, PartUpdater& updater)
-    : options_(options), updater_(updater), parts_(updater.num_parts()) {}
+    : options_(options),
+      updater_(updater),
+      replicas_(options.replicas_to_aggregate),
+      parts_(updater.num_parts()) {}
 
 void StrictShard::Activate(int64_t global_step) {
   MutexLock lock(mutex_);
@@ -139,8 +142,7 @@ void StrictShard::AddWaiter(Contribution& contribution,
 void StrictShard::MakeWork(int index, std::vector<Work>& work) {
   Part& part = parts_[index];
   if (part.updating || part.updated ||
-      part.collected.size() <
-          static_cast<size_t>(options_.replicas_to_aggregate)) {
+      part.collected.size() < static_cast<size_t>(replicas_)) {
     return;
   }
   part.updating = true;
@@ -176,6 +178,11 @@ bool StrictShard::MayRun(Work& item, std::vector<Work>& work) {
   if (updater_.ClaimNext(part)) return true;
   blocked_.insert_or_assign(part, std::move(item));
   return false;
+}
+
+void StrictShard::SetReplicas(int replicas_to_aggregate) {
+  MutexLock lock(mutex_);
+  replicas_ = replicas_to_aggregate;
 }
 
 ShardAnswers StrictShard::PartReturned(int part) {
@@ -375,7 +382,7 @@ ShardEngine::Arrivals StrictShard::arrivals() const {
 
 std::string StrictShard::WaitsFor() const {
   MutexLock lock(mutex_);
-  size_t fewest = options_.replicas_to_aggregate;
+  size_t fewest = replicas_;
   int open = 0;
   for (const Part& part : parts_) {
     if (part.updated || part.updating) continue;
@@ -387,9 +394,8 @@ std::string StrictShard::WaitsFor() const {
                         " parts");
   }
   if (open == 0) return "";
-  return absl::StrCat(options_.replicas_to_aggregate - fewest, " of ",
-                      options_.replicas_to_aggregate, " gradients of ", open,
-                      " parts");
+  return absl::StrCat(replicas_ - fewest, " of ", replicas_, " gradients of ",
+                      open, " parts");
 }
 
 }  // namespace lockstep

@@ -42,7 +42,7 @@ namespace lockstep {
 class StrictShard final : public ShardEngine {
  public:
   struct Options {
-    int replicas_to_aggregate = 1;  // A, > 0
+    int replicas_to_aggregate = 1;  // A, > 0; at first
     int total_num_replicas = 1;     // N, > 0
     bool refuse_non_finite = true;
   };
@@ -60,6 +60,8 @@ class StrictShard final : public ShardEngine {
   absl::StatusOr<ShardAnswers> Commit(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   void LearnCommitted(int64_t step) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetReplicas(int replicas_to_aggregate) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   ShardAnswers PartReturned(int part) override ABSL_LOCKS_EXCLUDED(mutex_);
   ShardAnswers StartAttempt(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -134,7 +136,8 @@ class StrictShard final : public ShardEngine {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerTake(const absl::Status& status, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether workers have several shares of a step.
+  // Whether workers have several shares of a step, which no change makes or
+  // ends.
   bool has_shares() const {
     return options_.total_num_replicas < options_.replicas_to_aggregate;
   }
@@ -152,6 +155,7 @@ class StrictShard final : public ShardEngine {
   PartUpdater& updater_;
 
   mutable Mutex mutex_;
+  int replicas_ ABSL_GUARDED_BY(mutex_);  // A, as it is now
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);

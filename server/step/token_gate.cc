@@ -91,8 +91,25 @@ StepGate::Expired TokenGate::Expire(int worker, uint64_t incarnation) {
   return expired;
 }
 
+std::vector<StepGate::Answer> TokenGate::SetReplicas(
+    int replicas_to_aggregate, const std::vector<int>& workers) {
+  const int replicas = workers.empty() ? options_.total_num_replicas
+                                       : static_cast<int>(workers.size());
+  const int needed = std::max(replicas_to_aggregate, replicas);
+  int missing = 0;
+  int64_t step = 0;
+  {
+    MutexLock lock(mutex_);
+    if (active_) missing = needed - tokens_per_step_;
+    tokens_per_step_ = needed;
+    step = global_step_;
+  }
+  return missing > 0 ? Issue(missing, step) : std::vector<Answer>();
+}
+
 absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Commit(int64_t step,
                                                                 int64_t) {
+  int tokens = 0;
   {
     MutexLock lock(mutex_);
     if (step == global_step_) return std::vector<Answer>();
@@ -102,8 +119,9 @@ absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Commit(int64_t step,
                        global_step_, "; commit ", global_step_ + 1));
     }
     global_step_ = step;
+    tokens = tokens_per_step_;
   }
-  return Issue(options_.tokens_per_step, step);
+  return Issue(tokens, step);
 }
 
 std::vector<StepGate::Answer> TokenGate::Finish() {

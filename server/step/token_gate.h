@@ -22,11 +22,13 @@ namespace lockstep {
 class TokenGate final : public StepGate {
  public:
   struct Options {
-    int initial_tokens = 0;   // issued by Activate()
-    int tokens_per_step = 1;  // max(N, A), issued by each Commit()
+    int initial_tokens = 0;      // issued by Activate()
+    int tokens_per_step = 1;     // max(N, A), issued by each Commit()
+    int total_num_replicas = 1;  // N
   };
 
-  explicit TokenGate(const Options& options) : options_(options) {}
+  explicit TokenGate(const Options& options)
+      : options_(options), tokens_per_step_(options.tokens_per_step) {}
 
   std::vector<Answer> Activate(int64_t global_step) override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -37,6 +39,11 @@ class TokenGate final : public StepGate {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Gradients that were taken for a step are not given twice.
   std::vector<Answer> Redo(int64_t /*attempt*/) override { return {}; }
+  // Where a step takes more tokens than before, those that lack are issued for
+  // the global step as it is; what is too many stays with whoever has it.
+  std::vector<Answer> SetReplicas(int replicas_to_aggregate,
+                                  const std::vector<int>& workers) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket, const Pass& pass,
                                            int64_t attempt,
                                            absl::Time now) override;
@@ -68,6 +75,7 @@ class TokenGate final : public StepGate {
   mutable Mutex mutex_;
   bool active_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
+  int tokens_per_step_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

@@ -11,9 +11,9 @@ function base_of(path) { sub(/.*\//, "", path); return path }
 # their only mark: to add one is a decision, and this is where it is taken.
 function is_role(stem) {
   return stem ~ /^server\/ps_server$/ ||
-         stem ~ /^chief\/chief(_(checkpoints|recovery|reports|stalls))?$/ ||
+         stem ~ /^chief\/chief(_(checkpoints|recovery|reports|stalls|steering))?$/ ||
          stem ~ /^worker\/(worker|evaluator|hosted_chief)$/ ||
-         stem ~ /^deploy\/lockstep\/(launcher|(run|operator)_command)$/ ||
+         stem ~ /^deploy\/lockstep\/(launcher|(run|operator|steer)_command)$/ ||
          stem ~ /^deploy\/lockstep\/run_setup$/ ||
          stem ~ /^common\/main_support$/
 }

@@ -125,11 +125,16 @@ class CoordinatorServiceTest : public ::testing::Test {
                            kLease};
   JobBoard board_;
   std::optional<std::string> stopped_;
+  SteeringDesk desk_{Job()};
+  bool hold_ = false;
   CoordinatorService service_{
-      CoordinatorService::Options{
-          kJobId, Job(), /*num_workers=*/2, /*has_evaluator=*/true,
-          [this](const std::string& reason) { stopped_ = reason; }},
-      members_, board_, clock_};
+      CoordinatorService::Options{kJobId, Job(), /*num_workers=*/2,
+                                  /*has_evaluator=*/true,
+                                  [this](const std::string& reason, bool hold) {
+                                    stopped_ = reason;
+                                    hold_ = hold;
+                                  }},
+      members_, board_, desk_, clock_};
   std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Stub> stub_;
@@ -433,6 +438,62 @@ TEST_F(CoordinatorServiceTest, BytesThatAreNoMessageAreRefused) {
         << method;
   }
   EXPECT_OK(Register(Registration(Worker(1))));
+}
+
+TEST_F(CoordinatorServiceTest, AHeldJobIsSaidToBeSo) {
+  const v1::Identity worker = Worker(1);
+  ASSERT_OK(Register(Registration(worker)));
+  v1::StopRequest request;
+  request.set_hold(true);
+  ASSERT_OK(Call(*stub_, &Stub::Stop, request));
+  EXPECT_TRUE(hold_);
+
+  board_.SetState(JobState::kStopped, "lunch", clock_.Now(), /*hold=*/true);
+
+  const auto heard = Heartbeat(worker);
+  ASSERT_OK(heard);
+  EXPECT_TRUE(heard->hold());
+}
+
+TEST_F(CoordinatorServiceTest, AChangeIsNotedUnderARevision) {
+  v1::ChangeSettingsRequest request;
+  request.set_replicas_to_aggregate(1);
+  request.set_paused(true);
+  EXPECT_THAT(Call(*stub_, &Stub::ChangeSettings, request),
+              StatusIs(kPrecondition));
+  desk_.Open(InitialSettings(Job()));
+
+  const auto response = Call(*stub_, &Stub::ChangeSettings, request);
+
+  ASSERT_OK(response);
+  EXPECT_EQ(response->revision(), 1);
+  EXPECT_EQ(desk_.wanted().replicas_to_aggregate, 1);
+  EXPECT_TRUE(desk_.wanted().paused);
+}
+
+TEST_F(CoordinatorServiceTest, StatusShowsTheSettingsInEffect) {
+  board_.SetSettings({.revision = 3,
+                      .replicas_to_aggregate = 1,
+                      .learning_rate_scale = 0.5,
+                      .workers = {1}});
+
+  const auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
+
+  ASSERT_OK(status);
+  EXPECT_EQ(status->settings().revision(), 3);
+  EXPECT_EQ(status->learning_rate(), 0.5 * Job().learning_rate.base);
+}
+
+TEST_F(CoordinatorServiceTest, WhoeverRegistersLaterIsToldTheSettings) {
+  board_.SetSettings(
+      {.revision = 1, .replicas_to_aggregate = 1, .workers = {1}});
+
+  const auto response = Register(Registration(Task(TaskType::kWorker, 1, 5)));
+
+  ASSERT_OK(response);
+  EXPECT_EQ(response->job().replicas_to_aggregate(), 1);
+  EXPECT_EQ(response->num_workers(), 1);
+  EXPECT_EQ(response->data_shard(), 0);
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ Manifest Sample() {
   manifest.files = {{"model.safetensors", 1234, std::string(64, 'a')},
                     {"optimizer.safetensors", 0, std::string(64, '0')}};
   manifest.metrics = {{"accuracy", 0.9375}, {"loss", 0.1}};
+  manifest.settings = {{"learning_rate_scale", 0.5}};
   return manifest;
 }
 

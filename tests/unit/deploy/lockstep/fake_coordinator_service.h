@@ -46,6 +46,17 @@ class FakeCoordinator final : public v1::CoordinatorService::Service {
     return stop_reason_;
   }
 
+  // The newest ChangeSettings. Its revision is the next one, and in effect at
+  // once, unless `effective` is false.
+  v1::ChangeSettingsRequest change() const {
+    MutexLock lock(mutex_);
+    return change_;
+  }
+  void set_effective(bool effective) {
+    MutexLock lock(mutex_);
+    effective_ = effective;
+  }
+
   // Returns once a Stop has come.
   void WaitForStop() {
     MutexLock lock(mutex_);
@@ -59,6 +70,33 @@ class FakeCoordinator final : public v1::CoordinatorService::Service {
                          v1::GetStatusResponse* response) override {
     MutexLock lock(mutex_);
     *response = response_;
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ChangeSettings(grpc::ServerContext* /*context*/,
+                              const v1::ChangeSettingsRequest* request,
+                              v1::ChangeSettingsResponse* response) override {
+    MutexLock lock(mutex_);
+    if (request->replicas_to_aggregate() > 99) {
+      return {grpc::StatusCode::FAILED_PRECONDITION, "too many"};
+    }
+    change_ = *request;
+    v1::RunSettings& settings = *response_.mutable_settings();
+    response->set_revision(settings.revision() + 1);
+    if (!effective_) return grpc::Status::OK;
+    settings.set_revision(response->revision());
+    settings.set_paused(request->paused());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Checkpoint(grpc::ServerContext* /*context*/,
+                          const v1::CheckpointRequest* /*request*/,
+                          v1::CheckpointResponse* response) override {
+    MutexLock lock(mutex_);
+    response->set_global_step(response_.global_step());
+    if (effective_) {
+      response_.set_last_checkpoint_step(response_.global_step());
+    }
     return grpc::Status::OK;
   }
 
@@ -80,6 +118,8 @@ class FakeCoordinator final : public v1::CoordinatorService::Service {
   v1::GetStatusResponse response_ ABSL_GUARDED_BY(mutex_);
   std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
   bool refuses_ ABSL_GUARDED_BY(mutex_) = false;
+  bool effective_ ABSL_GUARDED_BY(mutex_) = true;
+  v1::ChangeSettingsRequest change_ ABSL_GUARDED_BY(mutex_);
 };
 
 // A job in the middle of training.

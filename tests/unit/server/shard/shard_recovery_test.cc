@@ -168,5 +168,27 @@ TEST_F(ShardRecoveryTest, LivingShardCompletesWhatTheJobHasCommitted) {
   EXPECT_OK(shard->engine().Commit(2, 9));
 }
 
+TEST_F(ShardRecoveryTest, SettingsHoldFromTheirAttemptOnAndOutliveTheProcess) {
+  auto shard = CreateActive();
+  PushAs(*shard, 0, 0, 1);
+  const RunSettings settings = {
+      .revision = 1, .replicas_to_aggregate = 1, .learning_rate_scale = 0.5};
+
+  ASSERT_OK(shard->Activate(0, {}, 9, settings));
+  PushAs(*shard, 1, 0, 9);
+
+  EXPECT_THAT(shard->GetReport(), Stands(true, 0, 1));
+  ASSERT_OK(shard->engine().Commit(1, 9));
+  EXPECT_EQ(FirstValue(*shard), 0.75f);
+  EXPECT_EQ(Reopen(std::move(shard))->settings(), settings);
+}
+
+TEST_F(ShardRecoveryTest, SharesOfAStepAreNoMatterOfSettings) {
+  auto shard = CreateActive();
+
+  EXPECT_THAT(shard->Activate(0, {}, 9, {.replicas_to_aggregate = 3}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 }  // namespace
 }  // namespace lockstep

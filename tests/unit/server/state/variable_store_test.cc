@@ -185,34 +185,24 @@ TEST_F(VariableStoreTest, SlotsStartAtTheValueThatTheirOptimizerSays) {
   EXPECT_THAT(slot, ::testing::Each(0.25f));
 }
 
-TEST_F(VariableStoreTest, RuntimeSettingsSurviveTheProcess) {
+TEST_F(VariableStoreTest, RunSettingsSurviveTheProcess) {
+  const RunSettings settings = {.revision = 4,
+                                .replicas_to_aggregate = 3,
+                                .learning_rate_scale = 0.5,
+                                .paused = true,
+                                .workers = {0, 2, 63, 64, 1023}};
   {
     auto store = CreateActive();
-    ASSERT_OK(store->SetRuntimeSettings(3, 0.5));
+    store->SetSettings(settings);
     ASSERT_OK(store->SetEpoch(8));
   }
   options_.incarnation = 2;
 
   auto store = Open();
 
-  EXPECT_EQ(store->record().replicas_to_aggregate, 3);
-  EXPECT_EQ(store->record().learning_rate_scale, 0.5);
+  EXPECT_EQ(store->settings(), settings);
   EXPECT_EQ(store->record().epoch, 8u);
   EXPECT_EQ(store->record().incarnation, 2u);
-}
-
-TEST_F(VariableStoreTest, RuntimeSettingsOutOfRangeAreRefused) {
-  auto store = CreateActive();
-  const StepRecord before = store->record();
-
-  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(store->SetRuntimeSettings(-1, 1), refused);
-  EXPECT_THAT(store->SetRuntimeSettings(1, -0.5), refused);
-  EXPECT_THAT(
-      store->SetRuntimeSettings(1, std::numeric_limits<double>::quiet_NaN()),
-      refused);
-
-  EXPECT_EQ(store->record(), before);
 }
 
 TEST_F(VariableStoreTest, OldChiefIsFencedOff) {

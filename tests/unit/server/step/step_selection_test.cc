@@ -458,5 +458,40 @@ TEST_F(StepSelectionTest, FinishAnswersEveryWaitNowAndLater) {
   EXPECT_THAT(gate_.Finish(), IsEmpty());
 }
 
+TEST_F(StepSelectionTest, AStepThatTakesFewerGradientsIsHelpedByThat) {
+  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  gate.Activate(0);
+  ASSERT_THAT(gate.Announce(PassOf(1)), IsOkAndHolds(SelectedFor(1)));
+  ASSERT_OK(gate.Wait(7, PassOf(1), 1, kNow));
+
+  EXPECT_THAT(gate.SetReplicas(1, {}), IsEmpty());
+  EXPECT_THAT(gate.Redo(5), ElementsAre(RedoFor(7, 5)));
+
+  EXPECT_THAT(gate.Commit(1, 5), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(StepSelectionTest, AStepThatTakesMoreGradientsWantsTheNextAnnouncement) {
+  for (int worker : {2, 0}) Announce(worker, Decision::kSelected);
+  Announce(1, Decision::kNotNeeded);
+  WaitAs(1, /*attempt=*/0);
+
+  gate_.SetReplicas(3, {});
+
+  EXPECT_THAT(gate_.Redo(4), ElementsAre(RedoFor(1, 4)));
+  EXPECT_THAT(gate_.Members(), ElementsAre(0, 1, 2));
+}
+
+TEST_F(StepSelectionTest, WorkersThatTakePartNoMoreAreRefused) {
+  Announce(1, Decision::kSelected);
+
+  gate_.SetReplicas(1, {0, 5});
+
+  EXPECT_THAT(gate_.Members(), IsEmpty());
+  EXPECT_THAT(gate_.Announce(PassOf(1)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("none of the 2 replicas")));
+  Announce(5, Decision::kSelected);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -216,5 +216,17 @@ TEST_F(TokenGateTest, NobodyIsReplaced) {
   EXPECT_THAT(replaced.answers, IsEmpty());
 }
 
+TEST_F(TokenGateTest, WhatAStepLacksOfTokensIsIssuedAtOnce) {
+  gate_.Activate(0);
+  for (int worker : {0, 1, 2}) ASSERT_OK(Wait(worker, PassOf(worker, 1)));
+
+  EXPECT_THAT(gate_.SetReplicas(4, {}),
+              ElementsAre(TokenFor(1, 0), TokenFor(2, 0)));
+  EXPECT_THAT(gate_.SetReplicas(1, {}), IsEmpty());
+
+  ASSERT_OK(gate_.Commit(1, 0));
+  EXPECT_THAT(gate_.tokens(), ElementsAre(1));
+}
+
 }  // namespace
 }  // namespace lockstep

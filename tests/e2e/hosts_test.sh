@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# hosts_test.sh PROGRAMS: one job on six hosts, each a network namespace with a
+# name. One host becomes slow, another is cut off, taken for dead, and comes
+# back; then an operator stops the job. Needs root: exits with 77, which is
+# "skipped", where namespaces cannot be made.
+set -euo pipefail
+programs=$1
+here=$(dirname "$0")
+# shellcheck source=namespaces.sh
+. "$here/namespaces.sh"
+
+hosts_or_skip
+data=/usr/share/datasets/fashion-mnist
+[ -d "$data" ] || hosts_skip "dataset-fashion-mnist is not installed"
+
+work=$(mktemp -d /tmp/lockstep-hosts-test-XXXXXX)
+trap 'hosts_end; rm -rf "$work"' EXIT
+tasks=(chief-0 ps-0 ps-1 worker-0 worker-1 worker-2)
+declare -A pids
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  tail -n 15 "$work"/*.log >&2
+  exit 1
+}
+
+# until_true WHAT COMMAND...: tries the command for two minutes.
+until_true() {
+  local what=$1 deadline=$((SECONDS + 120))
+  shift
+  until "$@"; do
+    [ "$SECONDS" -lt "$deadline" ] || fail "waited in vain for: $what"
+    sleep 0.2
+  done
+}
+
+program_of() {
+  case $1 in
+    chief-*) echo "$programs/chief --job $work/job.textproto" ;;
+    ps-*) echo "$programs/ps_server --shared_memory=off --state_dir $work/$1" ;;
+    worker-*) echo "$programs/worker --shared_memory=off --compute_threads 1" ;;
+  esac
+}
+
+start() {
+  local name=$1
+  # shellcheck disable=SC2046
+  (on_host "$name" env TF_CONFIG="$("$programs/lockstep" config make --ps 2 \
+    --workers 3 --host_pattern '{task}-{index}' --task "${name/-/:}")" \
+    $(program_of "$name")) >"$work/$name.log" 2>&1 &
+  pids[$name]=$!
+}
+
+status() { (on_host chief-0 "$programs/lockstep" status --chief "$address" --json) 2>/dev/null; }
+step() { status | sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p' | head -n 1; }
+has_step() { local now; now=$(step) && [ "${now:-0}" -ge "$1" ]; }
+worker_is_back() { [ "$(grep -c "worker 1 registered" "$work/chief-0.log")" -ge 2 ]; }
+says() { grep -q "$2" "$work/$1.log"; }
+
+cat >"$work/job.textproto" <<JOB
+name: "hosts"
+replicas_to_aggregate: 2
+train_steps: 1000000
+batch_size: 32
+learning_rate: 0.05
+model { kind: "softmax" }
+data { train_images: "$data/train-images-idx3-ubyte.gz"
+       train_labels: "$data/train-labels-idx1-ubyte.gz" }
+checkpoint { directory: "$work/checkpoints" }
+lease { seconds: 3 }
+JOB
+
+hosts_make "${tasks[@]}"
+address=$("$programs/lockstep" config make --ps 2 --workers 3 \
+  --host_pattern '{task}-{index}' | grep -o 'chief-0:[0-9]*' | head -n 1)
+for name in "${tasks[@]}"; do start "$name"; done
+until_true "steps over six hosts" has_step 20
+
+more_steps() {
+  local before
+  before=$(step)
+  until_true "more steps" has_step $((before + 50))
+}
+
+echo "-- a slow host delays nobody"
+host_slow worker-2 400kbit
+more_steps
+
+echo "-- a host that is cut off is missed only by name"
+host_fast worker-2
+host_cut worker-1
+until_true "its death" says chief-0 "worker 1 is gone"
+more_steps
+
+echo "-- and joins again when it is back"
+host_mend worker-1
+until_true "its return" says worker-1 "joining again"
+
+until_true "its word to the chief" worker_is_back
+more_steps
+
+echo "-- and all of them stop when they are told to"
+(on_host worker-0 "$programs/lockstep" stop --chief "$address")
+for name in "${tasks[@]}"; do
+  code=0
+  wait "${pids[$name]}" || code=$?
+  [ "$code" = 3 ] || fail "$name ended with $code, not with 3"
+done
+grep "stopped: lockstep stop" "$work/chief-0.log" || fail "it was not stopped"
+echo "six hosts trained together"

@@ -1,0 +1,164 @@
+// Operators change a job while it runs, and workers of an elastic one come and
+// go.
+
+#include <signal.h>
+
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/process.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr TaskExit kHeld = {.code = kExitHeld};
+constexpr TaskExit kStopped = {.code = kExitStopped};
+constexpr absl::Duration kTimeout = absl::Seconds(20);
+// Far beyond what any test waits for.
+constexpr char kForever[] = "train_steps=1000000";
+
+class SteeringTest : public ::testing::Test {
+ protected:
+  void Begin(const TrainingJob::Options& options) {
+    job_ = TrainingJob::Make(options);
+    ASSERT_THAT(job_->StartAll(), IsOk());
+    ASSERT_THAT(job_->WaitForStep(5), IsOk());
+    chief_ = std::make_unique<CoordinatorClient>(
+        job_->cluster().Address("chief", 0).value());
+  }
+
+  // Waits until the chief's status is as `so` wants it.
+  JobStatus WaitUntil(const std::function<bool(const JobStatus&)>& so) {
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (absl::Now() < deadline) {
+      const auto status = chief_->GetStatus(kTimeout);
+      if (status.ok() && so(*status)) return *status;
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+    ADD_FAILURE() << "waited in vain";
+    return {};
+  }
+
+  // Makes a change, and waits until it is in effect.
+  JobStatus Change(const CoordinatorClient::Change& change) {
+    const auto revision = chief_->ChangeSettings(change, kTimeout);
+    EXPECT_THAT(revision, IsOk());
+    return WaitUntil([&](const JobStatus& status) {
+      return status.settings.revision >= revision.value_or(0);
+    });
+  }
+
+  // More steps are made than there are.
+  void ExpectMoreSteps() {
+    EXPECT_THAT(job_->WaitForStep(chief_->GetStatus(kTimeout)->step + 5),
+                IsOk());
+  }
+
+  void ExpectEnd(const std::string& task, int index, TaskExit exit) {
+    EXPECT_THAT(job_->cluster().Wait(task, index, kPatience),
+                IsOkAndHolds(exit))
+        << task << " " << index;
+  }
+
+  std::unique_ptr<TrainingJob> job_;
+  std::unique_ptr<CoordinatorClient> chief_;
+};
+
+TEST_F(SteeringTest, ChangesHoldOnAllServersAndOutliveTheChief) {
+  Begin({.workers = 3, .set = {"replicas_to_aggregate=2", kForever}});
+  Change({.replicas_to_aggregate = 3, .learning_rate = 0.03125});
+  ExpectMoreSteps();
+  EXPECT_THAT(job_->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("replicas_to_aggregate 2 -> 3")));
+
+  ASSERT_THAT(job_->cluster().Kill("chief", 0), IsOk());
+  ASSERT_THAT(job_->cluster().Start("chief", 0), IsOk());
+
+  const JobStatus after = WaitUntil([](const JobStatus& status) {
+    return status.state == JobState::kTraining;
+  });
+  EXPECT_EQ(after.settings.replicas_to_aggregate, 3);
+  EXPECT_EQ(after.settings.learning_rate, 0.03125);
+  ExpectMoreSteps();
+
+  ASSERT_THAT(chief_->Stop("lunch", kTimeout, /*hold=*/true), IsOk());
+  for (const auto& [task, index] : job_->Tasks()) ExpectEnd(task, index, kHeld);
+}
+
+TEST_F(SteeringTest, APausedJobStandsStillAndCanBeSaved) {
+  Begin({.set = {kForever}});
+
+  const int64_t step = Change({.paused = true}).step;
+  ASSERT_THAT(chief_->Checkpoint(kTimeout), IsOk());
+  const JobStatus saved = WaitUntil([&](const JobStatus& status) {
+    return status.last_checkpoint_step >= step;
+  });
+  EXPECT_EQ(saved.step, saved.last_checkpoint_step);
+  EXPECT_EQ(chief_->GetStatus(kTimeout)->step, saved.step);
+
+  Change({.paused = false});
+  ExpectMoreSteps();
+  ASSERT_THAT(chief_->Stop("", kTimeout), IsOk());
+  for (const auto& [task, index] : job_->Tasks()) {
+    ExpectEnd(task, index, kStopped);
+  }
+}
+
+TEST_F(SteeringTest, AStepThatWaitsForADeadWorkerCanBeHelped) {
+  Begin({.set = {kForever}});
+  ASSERT_THAT(job_->cluster().Kill("worker", 1), IsOk());
+
+  EXPECT_THAT(chief_->ChangeSettings({.replicas_to_aggregate = 3}, kTimeout),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("the job has 2 workers")));
+  Change({.replicas_to_aggregate = 1});
+
+  ExpectMoreSteps();
+}
+
+TEST_F(SteeringTest, CompatibleModeChangesBetweenSteps) {
+  Begin({.workers = 3,
+         .set = {"mode=COMPATIBLE", "replicas_to_aggregate=2", kForever}});
+
+  Change({.replicas_to_aggregate = 4});
+  ExpectMoreSteps();
+  Change({.replicas_to_aggregate = 1, .learning_rate = 0.001});
+  ExpectMoreSteps();
+}
+
+TEST_F(SteeringTest, WorkersOfAnElasticJobComeAndGo) {
+  Begin({.workers = 3,
+         .set = {"elastic_workers=true", "replicas_to_aggregate=2", kForever}});
+
+  ASSERT_THAT(job_->cluster().Signal("worker", 1, SIGTERM), IsOk());
+  ExpectEnd("worker", 1, kStopped);
+  const auto left = [](const JobStatus& status) {
+    return status.settings.workers == std::vector<int>{0, 2};
+  };
+  EXPECT_EQ(WaitUntil(left).settings.replicas_to_aggregate, 1);
+  ExpectMoreSteps();
+  EXPECT_THAT(job_->cluster().ReadLog("worker", 1),
+              IsOkAndHolds(HasSubstr("leaves after this pass")));
+
+  ASSERT_THAT(job_->cluster().Start("worker", 1), IsOk());
+  const auto back = [](const JobStatus& status) {
+    return status.settings.workers == std::vector<int>{0, 1, 2};
+  };
+  EXPECT_EQ(WaitUntil(back).settings.replicas_to_aggregate, 2);
+  ExpectMoreSteps();
+
+  EXPECT_THAT(Change({.remove_worker = 0}).settings.workers, ElementsAre(1, 2));
+  ExpectEnd("worker", 0, kHeld);
+  ExpectMoreSteps();
+}
+
+}  // namespace
+}  // namespace lockstep::testing
