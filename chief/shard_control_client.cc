@@ -133,7 +133,15 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
       CallUntilUp(kSetupDeadline, [&](grpc::ClientContext* context) {
         return stub_->CreateShard(context, request, &response);
       }));
-  return Created{{response.slots().begin(), response.slots().end()},
+  std::vector<std::vector<std::string>> slots;
+  for (const v1::VariableSlots& variable : response.variables()) {
+    slots.emplace_back(variable.names().begin(), variable.names().end());
+  }
+  if (slots.size() != plan.variables.size()) {
+    return absl::InternalError(absl::StrCat(
+        "variables: ", slots.size(), " answered for ", plan.variables.size()));
+  }
+  return Created{std::move(slots),
                  {response.scalars().begin(), response.scalars().end()},
                  {!parts.empty(), response.active(), response.committed_step(),
                   response.prepared_step()}};
