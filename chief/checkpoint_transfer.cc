@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/variable_settings.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -12,20 +13,21 @@ namespace {
 constexpr char kGlobalStep[] = "global_step";
 
 // The checkpoint's name for tensor `tensor` of a variable.
-std::string TensorName(const StateMap& map, const VariableSpec& variable,
-                       size_t tensor) {
-  if (tensor == 0) return variable.name;
-  return absl::StrCat(variable.name, "/", map.slots[tensor - 1]);
+std::string TensorName(const StateMap& map, size_t variable, size_t tensor) {
+  const std::string& name = map.plan.variables[variable].name;
+  if (tensor == 0) return name;
+  return TensorNameOf(name, map.slots[variable][tensor - 1]);
 }
 
 CheckpointTensors Tensors(const StateMap& map) {
   CheckpointTensors tensors;
-  for (const VariableSpec& variable : map.plan.variables) {
+  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
+    const VariableSpec& variable = map.plan.variables[i];
     const TensorType type = ToTensorType(variable.dtype);
     tensors.model.push_back({variable.name, type, variable.shape});
-    for (size_t slot = 1; slot <= map.slots.size(); ++slot) {
+    for (size_t slot = 1; slot <= map.slots[i].size(); ++slot) {
       tensors.optimizer.push_back(
-          {TensorName(map, variable, slot), type, variable.shape});
+          {TensorName(map, i, slot), type, variable.shape});
     }
   }
   for (const std::string& scalar : map.scalars) {
@@ -42,10 +44,12 @@ absl::Status ForEachPart(const StateMap& map, Visit visit) {
   for (const PlannedPart& part : map.plan.parts) {
     const VariableSpec& variable = map.plan.variables[part.variable];
     const size_t element = ElementSize(variable.dtype);
-    for (size_t tensor = 0; tensor <= map.slots.size(); ++tensor) {
-      LOCKSTEP_RETURN_IF_ERROR(visit(
-          part, static_cast<int>(tensor), TensorName(map, variable, tensor),
-          part.offset * element, part.count * element));
+    for (size_t tensor = 0; tensor <= map.slots[part.variable].size();
+         ++tensor) {
+      LOCKSTEP_RETURN_IF_ERROR(visit(part, static_cast<int>(tensor),
+                                     TensorName(map, part.variable, tensor),
+                                     part.offset * element,
+                                     part.count * element));
     }
   }
   return absl::OkStatus();

@@ -17,8 +17,9 @@ namespace lockstep {
 // StateMap says what the state of a job consists of and where it is.
 struct StateMap {
   Plan plan;
-  std::vector<std::string> slots;    // of every variable, names after its own
-  std::vector<std::string> scalars;  // of the optimizer
+  // By variable, what is kept beside it: names after its own.
+  std::vector<std::vector<std::string>> slots;
+  std::vector<std::string> scalars;  // of the optimizers
 };
 
 // Writes the servers' snapshots, all of one step, as one checkpoint: whole

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "chief/chief.h"
 #include "chief/placement.h"
+#include "common/job/variable_settings.h"
 #include "common/log.h"
 #include "common/status_macros.h"
 
@@ -71,6 +72,7 @@ absl::Status Chief::WaitForMembers() {
 absl::Status Chief::SetUp() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckGradientType(board_.variables(), job_.gradient_wire_type));
+  LOCKSTEP_RETURN_IF_ERROR(SettingsOf(job_, board_.variables()).status());
   LOCKSTEP_ASSIGN_OR_RETURN(
       map_.plan,
       MakePlan(board_.variables(), servers_.size(), job_.max_part_bytes,

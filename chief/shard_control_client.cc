@@ -135,7 +135,15 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
       }));
   LOCKSTEP_ASSIGN_OR_RETURN(RunSettings settings,
                             FromProto(response.settings()));
-  return Created{{response.slots().begin(), response.slots().end()},
+  std::vector<std::vector<std::string>> slots;
+  for (const v1::VariableSlots& variable : response.variables()) {
+    slots.emplace_back(variable.names().begin(), variable.names().end());
+  }
+  if (slots.size() != plan.variables.size()) {
+    return absl::InternalError(absl::StrCat(
+        "variables: ", slots.size(), " answered for ", plan.variables.size()));
+  }
+  return Created{std::move(slots),
                  {response.scalars().begin(), response.scalars().end()},
                  {!parts.empty(), response.active(), response.committed_step(),
                   response.prepared_step(), std::move(settings)}};

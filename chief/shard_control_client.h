@@ -39,8 +39,9 @@ class ShardControlClient final : public ShardAccess {
  public:
   // What the state of a shard consists of beside the variables.
   struct Created {
-    std::vector<std::string> slots;    // names after the variable's
-    std::vector<std::string> scalars;  // names, of the optimizer
+    // By variable, what is kept beside it: names after the variable's.
+    std::vector<std::vector<std::string>> slots;
+    std::vector<std::string> scalars;  // names, of the optimizers
     ServerReport report;
   };
   struct Expired {

@@ -106,8 +106,9 @@ absl::Status ShardControlService::HandleCreateShard(
   response.set_committed_step(report.committed_step);
   response.set_prepared_step(report.prepared_step);
   *response.mutable_settings() = ToProto(shard->settings());
-  for (const std::string& slot : shard->state().SlotNames()) {
-    response.add_slots(slot);
+  for (const std::vector<std::string>& slots : shard->state().SlotNames()) {
+    response.add_variables()->mutable_names()->Assign(slots.begin(),
+                                                      slots.end());
   }
   for (const std::string& scalar : shard->state().ScalarNames()) {
     response.add_scalars(scalar);

@@ -97,6 +97,27 @@ ShardState::Options ShardHost::StateOptions(
   return options;
 }
 
+namespace {
+
+// Whether the state of variables consists of the same tensors.
+bool SameTensors(const JobConfig& a, const JobConfig& b) {
+  if (a.variable_optimizers.size() != b.variable_optimizers.size()) {
+    return false;
+  }
+  bool same = a.optimizer.kind == b.optimizer.kind &&
+              (a.moving_average.decay > 0) == (b.moving_average.decay > 0) &&
+              a.moving_average.variables == b.moving_average.variables;
+  for (size_t i = 0; i < a.variable_optimizers.size(); ++i) {
+    const VariableOptimizer& x = a.variable_optimizers[i];
+    const VariableOptimizer& y = b.variable_optimizers[i];
+    same = same && x.variables == y.variables &&
+           x.optimizer.kind == y.optimizer.kind;
+  }
+  return same;
+}
+
+}  // namespace
+
 absl::Status ShardHost::CheckSame(const ShardState::Options& options) const {
   const JobConfig& job = shard_->job();
   // The chief may have learnt of other workers since.
@@ -104,7 +125,7 @@ absl::Status ShardHost::CheckSame(const ShardState::Options& options) const {
   const bool same =
       shard_->state().parts() == options.parts &&
       variables_ == options.variables && job.mode == options.job.mode &&
-      job.optimizer.kind == options.job.optimizer.kind &&
+      SameTensors(job, options.job) &&
       (elastic ||
        (job.replicas_to_aggregate == options.job.replicas_to_aggregate &&
         job.total_num_replicas == options.job.total_num_replicas));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/variable_settings.h"
 #include "common/log.h"
 #include "common/status_macros.h"
 #include "worker/compute/registry.h"
@@ -47,6 +48,13 @@ absl::Status Evaluator::Prepare(const JobConfig& job) {
       data_, LoadImageDataset(job.data.test_images, job.data.test_labels));
   input_ = {data_.height, data_.width, data_.channels, data_.classes};
   LOCKSTEP_ASSIGN_OR_RETURN(model_, MakeModel(job.model, input_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
+                            SettingsOf(job, model_->variables()));
+  scored_ = model_->variables();
+  for (size_t i = 0; i < scored_.size(); ++i) {
+    if (!settings[i].averaged || !job.moving_average.evaluate) continue;
+    scored_[i].name = TensorNameOf(scored_[i].name, kMovingAverageName);
+  }
   memory_.emplace(model_->variables(), ParameterMemory::Gradients::kPrivate);
   return absl::OkStatus();
 }
@@ -100,12 +108,11 @@ absl::StatusOr<Evaluation> Evaluator::Score(
     const CheckpointReader& checkpoint) {
   const std::vector<VariableSpec>& variables = model_->variables();
   for (size_t i = 0; i < variables.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(checkpoint.CheckVariable(variables[i]));
+    LOCKSTEP_RETURN_IF_ERROR(checkpoint.CheckVariable(scored_[i]));
     const absl::Span<std::byte> value = memory_->value(i);
-    LOCKSTEP_RETURN_IF_ERROR(
-        checkpoint.Read(variables[i].name,
-                        absl::MakeSpan(reinterpret_cast<float*>(value.data()),
-                                       value.size() / sizeof(float))));
+    LOCKSTEP_RETURN_IF_ERROR(checkpoint.Read(
+        scored_[i].name, absl::MakeSpan(reinterpret_cast<float*>(value.data()),
+                                        value.size() / sizeof(float))));
   }
   const std::vector<ConstTensor> views = ValueViews(variables, *memory_);
   Evaluation total;

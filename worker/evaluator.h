@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,7 +20,8 @@
 namespace lockstep {
 
 // Evaluator is the evaluator task: it scores each new checkpoint on the test
-// set and tells the chief. It takes no part in training.
+// set and tells the chief. It takes no part in training. Of variables that have
+// moving averages it scores these, unless the job says otherwise.
 //
 // Threads: RequestStop() may be called from any thread.
 class Evaluator {
@@ -54,6 +56,7 @@ class Evaluator {
   Dataset data_;
   ModelInput input_;
   std::unique_ptr<Model> model_;
+  std::vector<VariableSpec> scored_;  // by variable: what is read for it
   std::optional<ParameterMemory> memory_;
 };
 

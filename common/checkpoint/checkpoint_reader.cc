@@ -101,18 +101,19 @@ absl::Status CheckpointReader::CheckStep() const {
 
 absl::Status CheckpointReader::CheckVariable(
     const VariableSpec& variable) const {
-  const StoredTensor* stored = model_.Find(variable.name);
-  if (stored == nullptr) {
+  const absl::StatusOr<const SafetensorsReader*> file = FileOf(variable.name);
+  if (!file.ok()) {
     return absl::NotFoundError(
         absl::StrCat(model_.path(), ": has no variable \"", variable.name,
                      "\": resume with the model that wrote the checkpoint"));
   }
+  const StoredTensor* stored = (*file)->Find(variable.name);
   const TensorType type = ToTensorType(variable.dtype);
   if (stored->type == type && stored->shape == variable.shape) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      model_.path(), ": ", DescribeTensor(*stored), " is ",
+      (*file)->path(), ": ", DescribeTensor(*stored), " is ",
       TensorTypeName(type), " ", ShapeString(variable.shape),
       " in the job: resume with the model that wrote the checkpoint"));
 }

@@ -5,18 +5,20 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/job/field_checks.h"
+#include "common/job/training_checks.h"
 #include "common/job/utf8.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMaxReplicas = 1'000'000;  // each costs a token per step
 constexpr int64_t kMaxUnits = int64_t{1} << 24;
 constexpr int64_t kMaxKernelSize = 1023;
@@ -25,44 +27,6 @@ constexpr int64_t kMinPartBytes = 8;  // one element of the widest type
 constexpr int64_t kMaxPartBytes = int64_t{1} << 30;
 constexpr size_t kMaxNameLength = 128;
 constexpr size_t kMaxPathLength = 4096;
-
-constexpr absl::string_view kBoundaries = "learning_rate_schedule.boundaries";
-constexpr absl::string_view kValues = "learning_rate_schedule.values";
-
-absl::Status Wrong(absl::string_view field, const absl::AlphaNum& value,
-                   absl::string_view allowed) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " is ", value, ", but must be ", allowed));
-}
-
-absl::Status CheckInt(absl::string_view field, int64_t value, int64_t min,
-                      int64_t max = kNoLimit) {
-  if (value >= min && value <= max) return absl::OkStatus();
-  const std::string allowed = max == kNoLimit
-                                  ? absl::StrCat(min, " or more")
-                                  : absl::StrCat("from ", min, " to ", max);
-  return Wrong(field, value, allowed);
-}
-
-// `in_range` is what `allowed` says, for a finite value.
-absl::Status CheckReal(absl::string_view field, double value, bool in_range,
-                       absl::string_view allowed) {
-  if (std::isfinite(value) && in_range) return absl::OkStatus();
-  return Wrong(field, value, allowed);
-}
-
-absl::Status CheckPositive(absl::string_view field, double value) {
-  return CheckReal(field, value, value > 0, "a finite number above 0");
-}
-
-absl::Status CheckBelowOne(absl::string_view field, double value) {
-  return CheckReal(field, value, value >= 0 && value < 1,
-                   "at least 0 and below 1");
-}
-
-std::string Element(absl::string_view field, size_t index) {
-  return absl::StrCat(field, "[", index, "]");
-}
 
 absl::Status CheckUnits(absl::string_view field,
                         const std::vector<int64_t>& units) {
@@ -139,146 +103,6 @@ absl::Status CheckData(const DataConfig& data) {
         "neither");
   }
   return CheckInt("data.epochs", data.epochs, 0);
-}
-
-absl::Status CheckAtLeastZero(absl::string_view field, double value) {
-  return CheckReal(field, value, value >= 0, "a finite number of 0 or more");
-}
-
-absl::Status CheckAccumulator(const OptimizerConfig& optimizer) {
-  constexpr absl::string_view kField = "optimizer.initial_accumulator_value";
-  const double value = optimizer.initial_accumulator_value;
-  return optimizer.kind == OptimizerConfig::Kind::kAdagrad
-             ? CheckPositive(kField, value)
-             : CheckAtLeastZero(kField, value);
-}
-
-absl::Status CheckFtrl(const OptimizerConfig& optimizer) {
-  const double power = optimizer.learning_rate_power;
-  LOCKSTEP_RETURN_IF_ERROR(CheckReal("optimizer.learning_rate_power", power,
-                                     power <= 0,
-                                     "a finite number of 0 or less"));
-  LOCKSTEP_RETURN_IF_ERROR(CheckAtLeastZero("optimizer.l1", optimizer.l1));
-  LOCKSTEP_RETURN_IF_ERROR(CheckAtLeastZero("optimizer.l2", optimizer.l2));
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckAtLeastZero("optimizer.l2_shrinkage", optimizer.l2_shrinkage));
-  return CheckAtLeastZero("optimizer.beta", optimizer.beta);
-}
-
-absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
-  const int kind = static_cast<int>(optimizer.kind);
-  if (kind < 0 || kind > static_cast<int>(OptimizerConfig::Kind::kLazyAdam)) {
-    return Wrong("optimizer.kind", kind,
-                 "GRADIENT_DESCENT, MOMENTUM, ADAM, ADAGRAD, RMSPROP, "
-                 "ADADELTA, FTRL or LAZY_ADAM");
-  }
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckBelowOne("optimizer.momentum", optimizer.momentum));
-  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.beta1", optimizer.beta1));
-  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.beta2", optimizer.beta2));
-  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.decay", optimizer.decay));
-  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.rho", optimizer.rho));
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckPositive("optimizer.epsilon", optimizer.epsilon));
-  LOCKSTEP_RETURN_IF_ERROR(CheckAccumulator(optimizer));
-  return CheckFtrl(optimizer);
-}
-
-absl::Status CheckClipping(const ClippingConfig& clipping) {
-  const int kind = static_cast<int>(clipping.kind);
-  if (kind < 0 || kind > static_cast<int>(ClippingConfig::Kind::kValue)) {
-    return Wrong("clipping.kind", kind, "GLOBAL_NORM, NORM or VALUE");
-  }
-  if (clipping.kind == ClippingConfig::Kind::kNone) {
-    return clipping.limit == 0
-               ? absl::OkStatus()
-               : absl::InvalidArgumentError(
-                     "clipping.limit is set, but clipping.kind is not; set "
-                     "both or neither");
-  }
-  return CheckPositive("clipping.limit", clipping.limit);
-}
-
-absl::Status CheckPlacement(const PlacementConfig& placement) {
-  const int strategy = static_cast<int>(placement.strategy);
-  if (strategy >= 0 &&
-      strategy <= static_cast<int>(PlacementConfig::Strategy::kNameHash)) {
-    return absl::OkStatus();
-  }
-  return Wrong("placement.strategy", strategy,
-               "GREEDY, ROUND_ROBIN or NAME_HASH");
-}
-
-absl::Status CheckPartitioner(const PartitionerConfig& partitioner) {
-  using Kind = PartitionerConfig::Kind;
-  switch (partitioner.kind) {
-    case Kind::kMaxPartBytes:
-      return absl::OkStatus();
-    case Kind::kFixedSize:
-      return CheckInt("partitioner.num_shards", partitioner.num_shards, 1);
-    case Kind::kAxisSize:
-      LOCKSTEP_RETURN_IF_ERROR(CheckInt("partitioner.max_shard_bytes",
-                                        partitioner.max_shard_bytes, 1));
-      return CheckInt("partitioner.max_shards", partitioner.max_shards, 0);
-    case Kind::kMinMax:
-      LOCKSTEP_RETURN_IF_ERROR(CheckInt("partitioner.max_partitions",
-                                        partitioner.max_partitions, 1));
-      return CheckInt("partitioner.min_slice_bytes",
-                      partitioner.min_slice_bytes, 1);
-  }
-  return Wrong("partitioner.kind", static_cast<int>(partitioner.kind),
-               "MAX_PART_BYTES, FIXED_SIZE, AXIS_SIZE or MIN_MAX");
-}
-
-absl::Status CheckPiecewise(const LearningRateConfig& rate) {
-  if (rate.values.size() != rate.boundaries.size() + 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(kValues, " has ", rate.values.size(),
-                     " elements, but must have one more than ", kBoundaries,
-                     ", which has ", rate.boundaries.size()));
-  }
-  int64_t least = 0;
-  for (size_t i = 0; i < rate.boundaries.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckInt(Element(kBoundaries, i),
-                                      rate.boundaries[i], least, kNoLimit - 1));
-    least = rate.boundaries[i] + 1;
-  }
-  for (size_t i = 0; i < rate.values.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        CheckPositive(Element(kValues, i), rate.values[i]));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckScheduleKind(const LearningRateConfig& rate) {
-  using Schedule = LearningRateConfig::Schedule;
-  switch (rate.schedule) {
-    case Schedule::kConstant:
-      return absl::OkStatus();
-    case Schedule::kExponentialDecay:
-    case Schedule::kCosineDecay:
-      return CheckInt("learning_rate_schedule.decay_steps", rate.decay_steps,
-                      1);
-    case Schedule::kPiecewiseConstant:
-      return CheckPiecewise(rate);
-  }
-  return Wrong("learning_rate_schedule.kind", static_cast<int>(rate.schedule),
-               "CONSTANT, EXPONENTIAL_DECAY, PIECEWISE_CONSTANT or "
-               "COSINE_DECAY");
-}
-
-absl::Status CheckLearningRate(const LearningRateConfig& rate) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckPositive("learning_rate", rate.base));
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckInt("learning_rate_schedule.decay_steps", rate.decay_steps, 0));
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckPositive("learning_rate_schedule.decay_rate", rate.decay_rate));
-  LOCKSTEP_RETURN_IF_ERROR(CheckReal("learning_rate_schedule.alpha", rate.alpha,
-                                     rate.alpha >= 0 && rate.alpha <= 1,
-                                     "from 0 to 1"));
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckInt("learning_rate_schedule.warmup_steps", rate.warmup_steps, 0));
-  return CheckScheduleKind(rate);
 }
 
 absl::Status CheckDuration(absl::string_view field, absl::Duration value,
@@ -407,6 +231,24 @@ double DefaultEpsilon(OptimizerConfig::Kind kind) {
   return kind == OptimizerConfig::Kind::kRmsProp ? 1e-10 : 1e-8;
 }
 
+std::vector<OptimizerConfig> OptimizersOf(const JobConfig& job) {
+  std::vector<OptimizerConfig> optimizers = {job.optimizer};
+  for (const VariableOptimizer& other : job.variable_optimizers) {
+    optimizers.push_back(other.optimizer);
+  }
+  return optimizers;
+}
+
+std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job) {
+  std::vector<LearningRateConfig> rates = {job.learning_rate};
+  for (const VariableOptimizer& other : job.variable_optimizers) {
+    LearningRateConfig rate = other.schedule.value_or(job.learning_rate);
+    rate.base = other.learning_rate.value_or(job.learning_rate.base);
+    rates.push_back(std::move(rate));
+  }
+  return rates;
+}
+
 absl::Status ValidateJobConfig(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckName(job.name));
   // In messages 0 stands for the default.
@@ -416,11 +258,7 @@ absl::Status ValidateJobConfig(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckSizes(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(job.model));
   LOCKSTEP_RETURN_IF_ERROR(CheckData(job.data));
-  LOCKSTEP_RETURN_IF_ERROR(CheckOptimizer(job.optimizer));
-  LOCKSTEP_RETURN_IF_ERROR(CheckLearningRate(job.learning_rate));
-  LOCKSTEP_RETURN_IF_ERROR(CheckClipping(job.clipping));
-  LOCKSTEP_RETURN_IF_ERROR(CheckPlacement(job.placement));
-  LOCKSTEP_RETURN_IF_ERROR(CheckPartitioner(job.partitioner));
+  LOCKSTEP_RETURN_IF_ERROR(CheckTraining(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckCheckpoint(job.checkpoint));
   return CheckTimes(job);
 }

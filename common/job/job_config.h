@@ -1,7 +1,9 @@
 #ifndef LOCKSTEP_COMMON_JOB_JOB_CONFIG_H_
 #define LOCKSTEP_COMMON_JOB_JOB_CONFIG_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -123,6 +125,39 @@ struct LearningRateConfig {
   int64_t warmup_steps = 0;
 };
 
+// An update rule of its own for the variables whose names match a pattern of
+// common/job/variable_settings.h. What is absent is as for all the others.
+struct VariableOptimizer {
+  std::string variables;
+  OptimizerConfig optimizer;
+  std::optional<double> learning_rate;
+  std::optional<LearningRateConfig> schedule;  // its `base` means nothing
+};
+
+// Moving averages of variables, kept by the servers.
+struct MovingAverageConfig {
+  double decay = 0;                    // in (0, 1); 0: no averages
+  bool count_steps = false;            // at most (1 + step) / (10 + step)
+  std::vector<std::string> variables;  // patterns; none: all variables
+  bool evaluate = true;                // what the evaluator scores
+};
+
+// What the values of variables are brought back to after each update.
+struct VariableConstraint {
+  enum class Kind : int {
+    kUnspecified = 0,
+    kNonNegative = 1,
+    kMaxNorm = 2,  // of each row
+  };
+  std::string variables;  // a pattern
+  Kind kind = Kind::kUnspecified;
+  double max_norm = 0;  // kMaxNorm, > 0
+};
+
+// An optimizer and what numbers it needs are kept by the servers for the job as
+// a whole, so that there is a limit.
+inline constexpr size_t kMaxOptimizers = 8;
+
 // When the chief writes checkpoints. Steps and seconds may both be set; the
 // end of training always writes one.
 struct CheckpointConfig {
@@ -162,6 +197,10 @@ struct JobConfig {
   DataConfig data;
   OptimizerConfig optimizer;
   LearningRateConfig learning_rate;
+  std::vector<VariableOptimizer> variable_optimizers;  // fewer than
+                                                       // kMaxOptimizers
+  MovingAverageConfig moving_average;
+  std::vector<VariableConstraint> constraints;
   ClippingConfig clipping;
   PlacementConfig placement;
   PartitionerConfig partitioner;
@@ -174,6 +213,13 @@ struct JobConfig {
   // arrives for so long is replaced. Zero: as the lease.
   absl::Duration stall_timeout = absl::ZeroDuration();
 };
+
+// All optimizers of a job; the job's own comes
+// first.
+std::vector<OptimizerConfig> OptimizersOf(const JobConfig& job);
+
+// Their learning rates.
+std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job);
 
 // Checks every field against its range.
 //

@@ -12,13 +12,12 @@
 #include "common/job/job_override_codec.h"
 #include "common/job/job_text_codec.h"
 #include "common/job/training_config_codec.h"
+#include "common/job/variable_settings_codec.h"
 #include "common/status_macros.h"
 #include "common/wire_codec.h"
 
 namespace lockstep {
 namespace {
-
-using Schedule = LearningRateConfig::Schedule;
 
 absl::Status NoMeaning(absl::string_view field, int value) {
   return absl::InvalidArgumentError(absl::StrCat(
@@ -38,36 +37,6 @@ absl::StatusOr<SyncMode> FromProto(v1::SyncMode mode) {
       return SyncMode::kCompatible;
     default:
       return NoMeaning("mode", mode);
-  }
-}
-
-v1::LearningRateSchedule::Kind ToProto(Schedule schedule) {
-  switch (schedule) {
-    case Schedule::kExponentialDecay:
-      return v1::LearningRateSchedule::EXPONENTIAL_DECAY;
-    case Schedule::kPiecewiseConstant:
-      return v1::LearningRateSchedule::PIECEWISE_CONSTANT;
-    case Schedule::kCosineDecay:
-      return v1::LearningRateSchedule::COSINE_DECAY;
-    case Schedule::kConstant:
-      break;
-  }
-  return v1::LearningRateSchedule::CONSTANT;
-}
-
-absl::StatusOr<Schedule> FromProto(v1::LearningRateSchedule::Kind kind) {
-  switch (kind) {
-    case v1::LearningRateSchedule::KIND_UNSPECIFIED:
-    case v1::LearningRateSchedule::CONSTANT:
-      return Schedule::kConstant;
-    case v1::LearningRateSchedule::EXPONENTIAL_DECAY:
-      return Schedule::kExponentialDecay;
-    case v1::LearningRateSchedule::PIECEWISE_CONSTANT:
-      return Schedule::kPiecewiseConstant;
-    case v1::LearningRateSchedule::COSINE_DECAY:
-      return Schedule::kCosineDecay;
-    default:
-      return NoMeaning("learning_rate_schedule.kind", kind);
   }
 }
 
@@ -117,36 +86,6 @@ void ReadData(const v1::DataConfig& proto, DataConfig& data) {
   data.test_images = proto.test_images();
   data.test_labels = proto.test_labels();
   data.epochs = proto.epochs();
-}
-
-void WriteSchedule(const LearningRateConfig& rate,
-                   v1::LearningRateSchedule& proto) {
-  proto.set_kind(ToProto(rate.schedule));
-  proto.set_decay_steps(rate.decay_steps);
-  proto.set_decay_rate(rate.decay_rate);
-  proto.set_staircase(rate.staircase);
-  proto.mutable_boundaries()->Add(rate.boundaries.begin(),
-                                  rate.boundaries.end());
-  proto.mutable_values()->Add(rate.values.begin(), rate.values.end());
-  proto.set_alpha(rate.alpha);
-  proto.set_warmup_steps(rate.warmup_steps);
-}
-
-// A forgotten decay_rate must not become a decay by nothing, so that it stays
-// 0, which is refused, where it matters.
-absl::Status ReadSchedule(const v1::LearningRateSchedule& proto,
-                          LearningRateConfig& rate) {
-  LOCKSTEP_ASSIGN_OR_RETURN(rate.schedule, FromProto(proto.kind()));
-  rate.decay_steps = proto.decay_steps();
-  if (rate.schedule == Schedule::kExponentialDecay || proto.decay_rate() != 0) {
-    rate.decay_rate = proto.decay_rate();
-  }
-  rate.staircase = proto.staircase();
-  rate.boundaries.assign(proto.boundaries().begin(), proto.boundaries().end());
-  rate.values.assign(proto.values().begin(), proto.values().end());
-  rate.alpha = proto.alpha();
-  rate.warmup_steps = proto.warmup_steps();
-  return absl::OkStatus();
 }
 
 void WriteCheckpoint(const CheckpointConfig& checkpoint,
@@ -238,10 +177,11 @@ v1::JobConfig ToProto(const JobConfig& job) {
   WriteModel(job.model, *proto.mutable_model());
   WriteData(job.data, *proto.mutable_data());
   *proto.mutable_optimizer() = ToProto(job.optimizer);
+  WriteVariableSettings(job, proto);
   *proto.mutable_clipping() = ToProto(job.clipping);
   *proto.mutable_placement() = ToProto(job.placement);
   *proto.mutable_partitioner() = ToProto(job.partitioner);
-  WriteSchedule(job.learning_rate, *proto.mutable_learning_rate_schedule());
+  *proto.mutable_learning_rate_schedule() = ToProto(job.learning_rate);
   WriteCheckpoint(job.checkpoint, *proto.mutable_checkpoint());
   *proto.mutable_heartbeat_interval() = DurationToProto(job.heartbeat_interval);
   *proto.mutable_lease() = DurationToProto(job.lease);
@@ -261,6 +201,7 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
   ReadModel(proto.model(), job.model);
   ReadData(proto.data(), job.data);
   LOCKSTEP_ASSIGN_OR_RETURN(job.optimizer, FromProto(proto.optimizer()));
+  LOCKSTEP_RETURN_IF_ERROR(ReadVariableSettings(proto, job));
   LOCKSTEP_ASSIGN_OR_RETURN(job.clipping, FromProto(proto.clipping()));
   LOCKSTEP_ASSIGN_OR_RETURN(job.placement, FromProto(proto.placement()));
   LOCKSTEP_ASSIGN_OR_RETURN(job.partitioner, FromProto(proto.partitioner()));

@@ -41,6 +41,10 @@ bool HasFields(const FieldDescriptor& field) {
          !field.is_repeated() && !IsDuration(field);
 }
 
+bool IsScalar(const FieldDescriptor& field) {
+  return field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
+}
+
 // What a value of the field looks like, for messages.
 std::string TypeName(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
@@ -210,6 +214,11 @@ absl::Status SetField(absl::string_view assignment, Message& message) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const FieldDescriptor* field,
         FindField(*target->GetDescriptor(), prefix, names[i]));
+    if (field->is_repeated() && !IsScalar(*field)) {
+      return Error(absl::StrCat(prefix, names[i],
+                                " is a list of fields; set it in the job "
+                                "file"));
+    }
     const bool last = i + 1 == names.size();
     if (last && HasFields(*field)) {
       return Error(absl::StrCat(

@@ -28,6 +28,15 @@ constexpr Named<Kind, v1::OptimizerConfig::Kind> kOptimizers[] = {
     {Kind::kLazyAdam, v1::OptimizerConfig::LAZY_ADAM},
 };
 
+using Schedule = LearningRateConfig::Schedule;
+using ProtoSchedule = v1::LearningRateSchedule;
+constexpr Named<Schedule, ProtoSchedule::Kind> kSchedules[] = {
+    {Schedule::kConstant, ProtoSchedule::CONSTANT},
+    {Schedule::kExponentialDecay, ProtoSchedule::EXPONENTIAL_DECAY},
+    {Schedule::kPiecewiseConstant, ProtoSchedule::PIECEWISE_CONSTANT},
+    {Schedule::kCosineDecay, ProtoSchedule::COSINE_DECAY},
+};
+
 using Clipping = ClippingConfig::Kind;
 constexpr Named<Clipping, v1::ClippingConfig::Kind> kClippings[] = {
     {Clipping::kNone, v1::ClippingConfig::KIND_UNSPECIFIED},
@@ -125,6 +134,39 @@ absl::StatusOr<OptimizerConfig> FromProto(const v1::OptimizerConfig& proto) {
   optimizer.l2_shrinkage = proto.l2_shrinkage();
   optimizer.beta = proto.beta();
   return optimizer;
+}
+
+v1::LearningRateSchedule ToProto(const LearningRateConfig& rate) {
+  v1::LearningRateSchedule proto;
+  proto.set_kind(ProtoOf(kSchedules, rate.schedule));
+  proto.set_decay_steps(rate.decay_steps);
+  proto.set_decay_rate(rate.decay_rate);
+  proto.set_staircase(rate.staircase);
+  proto.mutable_boundaries()->Add(rate.boundaries.begin(),
+                                  rate.boundaries.end());
+  proto.mutable_values()->Add(rate.values.begin(), rate.values.end());
+  proto.set_alpha(rate.alpha);
+  proto.set_warmup_steps(rate.warmup_steps);
+  return proto;
+}
+
+// A forgotten decay_rate must not become a decay by nothing, so that it stays
+// 0, which is refused, where it matters.
+absl::Status ReadSchedule(const v1::LearningRateSchedule& proto,
+                          LearningRateConfig& rate) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      rate.schedule,
+      ValueOf("learning_rate_schedule.kind", kSchedules, proto.kind()));
+  rate.decay_steps = proto.decay_steps();
+  if (rate.schedule == Schedule::kExponentialDecay || proto.decay_rate() != 0) {
+    rate.decay_rate = proto.decay_rate();
+  }
+  rate.staircase = proto.staircase();
+  rate.boundaries.assign(proto.boundaries().begin(), proto.boundaries().end());
+  rate.values.assign(proto.values().begin(), proto.values().end());
+  rate.alpha = proto.alpha();
+  rate.warmup_steps = proto.warmup_steps();
+  return absl::OkStatus();
 }
 
 v1::ClippingConfig ToProto(const ClippingConfig& clipping) {

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_COMMON_JOB_TRAINING_CONFIG_CODEC_H_
 #define LOCKSTEP_COMMON_JOB_TRAINING_CONFIG_CODEC_H_
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/job/job_config.h"
 #include "lockstep/v1/job.pb.h"
@@ -13,6 +14,7 @@ namespace lockstep {
 // A momentum and an epsilon that are the defaults of the kind are left out, so
 // that another kind set later brings its own.
 v1::OptimizerConfig ToProto(const OptimizerConfig& optimizer);
+v1::LearningRateSchedule ToProto(const LearningRateConfig& rate);
 v1::ClippingConfig ToProto(const ClippingConfig& clipping);
 v1::PlacementConfig ToProto(const PlacementConfig& placement);
 v1::PartitionerConfig ToProto(const PartitionerConfig& partitioner);
@@ -22,6 +24,10 @@ absl::StatusOr<OptimizerConfig> FromProto(const v1::OptimizerConfig& proto);
 absl::StatusOr<ClippingConfig> FromProto(const v1::ClippingConfig& proto);
 absl::StatusOr<PlacementConfig> FromProto(const v1::PlacementConfig& proto);
 absl::StatusOr<PartitionerConfig> FromProto(const v1::PartitionerConfig& proto);
+
+// Everything but the base, which the message does not have.
+absl::Status ReadSchedule(const v1::LearningRateSchedule& proto,
+                          LearningRateConfig& rate);
 
 }  // namespace lockstep
 

@@ -1,6 +1,8 @@
 #ifndef LOCKSTEP_SERVER_OPTIMIZER_ADAM_POWERS_H_
 #define LOCKSTEP_SERVER_OPTIMIZER_ADAM_POWERS_H_
 
+#include <array>
+
 #include "common/job/job_config.h"
 
 namespace lockstep {
@@ -14,6 +16,9 @@ struct AdamPowers {
 
   bool operator==(const AdamPowers&) const = default;
 };
+
+// Of every optimizer of a job, in the order of OptimizersOf().
+using AllAdamPowers = std::array<AdamPowers, kMaxOptimizers>;
 
 // Whether the optimizer has them: Adam and LazyAdam.
 bool HasAdamPowers(const OptimizerConfig& config);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "common/float16.h"
+#include "common/job/variable_settings.h"
 
 namespace lockstep {
 namespace {
@@ -46,19 +47,16 @@ std::vector<SlotSpec> Slots(const OptimizerConfig& config) {
   return {};
 }
 
+SlotSpec MovingAverageSlot() {
+  return {"average", kMovingAverageName, 0, true};
+}
+
 size_t NumSlots(const OptimizerConfig& config) { return Slots(config).size(); }
 
 std::vector<std::string> SlotNames(const OptimizerConfig& config) {
   std::vector<std::string> names;
   for (const SlotSpec& slot : Slots(config)) names.push_back(slot.name);
   return names;
-}
-
-std::string SlotVariableName(std::string_view variable, std::string_view slot) {
-  std::string name(variable);
-  name += '/';
-  name += slot;
-  return name;
 }
 
 void FillElements(DType dtype, double value, absl::Span<std::byte> elements) {

@@ -19,7 +19,8 @@ inline constexpr size_t kMaxSlots = 3;
 struct SlotSpec {
   std::string key;   // what TensorFlow's get_slot() calls it: "accumulator"
   std::string name;  // what is appended to the variable's name: "Adagrad"
-  double initial_value = 0;  // of every element
+  double initial_value = 0;      // of every element
+  bool starts_as_value = false;  // as the variable's value instead
 
   bool operator==(const SlotSpec&) const = default;
 };
@@ -28,14 +29,14 @@ struct SlotSpec {
 // "Adam" (m) and "Adam_1" (v).
 std::vector<SlotSpec> Slots(const OptimizerConfig& config);
 
+// What is kept beside a variable with a moving average, after its slots.
+SlotSpec MovingAverageSlot();
+
 // How many there are.
 size_t NumSlots(const OptimizerConfig& config);
 
 // Their names.
 std::vector<std::string> SlotNames(const OptimizerConfig& config);
-
-// "w" and "Adam_1" make "w/Adam_1", the slot's name in a checkpoint.
-std::string SlotVariableName(std::string_view variable, std::string_view slot);
 
 // Sets whole elements of `dtype` to `value`, rounded to it once.
 void FillElements(DType dtype, double value, absl::Span<std::byte> elements);

@@ -49,6 +49,26 @@ std::vector<size_t> PartSizes(const ShardState& state) {
   return sizes;
 }
 
+// Where the tensors of all parts lie in a copy, tensor after tensor; `total` is
+// the size of the copy.
+std::vector<std::vector<size_t>> TensorOffsets(const ShardState& state,
+                                               size_t& total) {
+  std::vector<std::vector<size_t>> offsets;
+  bool any = true;
+  for (int tensor = 0; any; ++tensor) {
+    any = false;
+    std::vector<size_t> starts;
+    for (int part = 0; part < state.num_parts(); ++part) {
+      starts.push_back(total);
+      if (tensor >= state.num_tensors(part)) continue;
+      any = true;
+      total += state.part_size(part);
+    }
+    if (any) offsets.push_back(std::move(starts));
+  }
+  return offsets;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(
@@ -260,12 +280,10 @@ absl::StatusOr<int64_t> Shard::BeginSnapshot() {
     return absl::FailedPreconditionError(
         "the variables have no values yet, so there is nothing to copy");
   }
+  LOCKSTEP_RETURN_IF_ERROR(state_->MoveAverages());
   auto snapshot = std::make_shared<Snapshot>();
-  for (int part = 0; part < state_->num_parts(); ++part) {
-    snapshot->offsets.push_back(snapshot->tensor_size);
-    snapshot->tensor_size += state_->part_size(part);
-  }
-  const size_t total = snapshot->tensor_size * state_->num_tensors();
+  size_t total = 0;
+  snapshot->offsets = TensorOffsets(*state_, total);
   snapshot->bytes.reset(new (std::nothrow) std::byte[total]);
   if (snapshot->bytes == nullptr) {
     return absl::ResourceExhaustedError(
@@ -273,10 +291,9 @@ absl::StatusOr<int64_t> Shard::BeginSnapshot() {
   }
   snapshot->step = engine_->step();
   snapshot->scalars = state_->Scalars();
-  for (int tensor = 0; tensor < state_->num_tensors(); ++tensor) {
-    for (int part = 0; part < state_->num_parts(); ++part) {
-      std::byte* to = snapshot->bytes.get() + tensor * snapshot->tensor_size +
-                      snapshot->offsets[part];
+  for (int part = 0; part < state_->num_parts(); ++part) {
+    for (int tensor = 0; tensor < state_->num_tensors(part); ++tensor) {
+      std::byte* to = snapshot->bytes.get() + snapshot->offsets[tensor][part];
       LOCKSTEP_ASSIGN_OR_RETURN(
           int64_t step,
           state_->Read(part, tensor, {to, state_->part_size(part)}));
@@ -307,14 +324,17 @@ absl::StatusOr<int64_t> Shard::ReadSnapshot(int first_part, int num_parts,
     return absl::FailedPreconditionError("there is no snapshot; begin one");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(size_t size, SizeOf(first_part, num_parts));
-  if (tensor < 0 || tensor >= state_->num_tensors() || out.size() != size) {
+  bool found = tensor >= 0 && out.size() == size;
+  for (int i = 0; i < num_parts; ++i) {
+    found = found && tensor < state_->num_tensors(first_part + i);
+  }
+  if (!found) {
     return absl::InvalidArgumentError(absl::StrCat(
         "no tensor ", tensor, " of ", out.size(), " bytes in parts ",
         first_part, " to ", first_part + num_parts - 1));
   }
   std::memcpy(out.data(),
-              snapshot->bytes.get() + tensor * snapshot->tensor_size +
-                  snapshot->offsets[first_part],
+              snapshot->bytes.get() + snapshot->offsets[tensor][first_part],
               size);
   return snapshot->step;
 }

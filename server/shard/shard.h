@@ -137,8 +137,8 @@ class Shard {
     int64_t step = 0;
     std::vector<float> scalars;
     std::unique_ptr<std::byte[]> bytes;
-    std::vector<size_t> offsets;  // of the parts, within a tensor
-    size_t tensor_size = 0;
+    // By tensor, then part. Parts that have no such tensor take no room.
+    std::vector<std::vector<size_t>> offsets;
   };
 
   Shard(const ShardState::Options& options, std::unique_ptr<ShardState> state);

@@ -7,13 +7,17 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "server/optimizer/learning_rate.h"
+#include "server/optimizer/moving_average.h"
+#include "server/optimizer/projection.h"
 #include "server/optimizer/slots.h"
 #include "server/optimizer/update_kernels.h"
 
 namespace lockstep {
 namespace {
 
-VariableStore::Options StoreOptions(const ShardState::Options& options) {
+VariableStore::Options StoreOptions(
+    const ShardState::Options& options,
+    const std::vector<VariableSettings>& settings) {
   VariableStore::Options store;
   store.directory = options.state_dir;
   store.job_id = options.job_id;
@@ -21,9 +25,33 @@ VariableStore::Options StoreOptions(const ShardState::Options& options) {
   store.incarnation = options.incarnation;
   store.variables = options.variables;
   store.parts = options.parts;
-  store.optimizer = options.job.optimizer;
+  store.optimizers = OptimizersOf(options.job);
+  store.settings = settings;
   store.in_place = options.job.mode == SyncMode::kCompatible;
   return store;
+}
+
+std::vector<Optimizer> MakeOptimizers(const JobConfig& job) {
+  std::vector<Optimizer> optimizers;
+  for (const OptimizerConfig& config : OptimizersOf(job)) {
+    optimizers.emplace_back(config);
+  }
+  return optimizers;
+}
+
+// What the job says of each variable, if each part can follow it.
+absl::StatusOr<std::vector<VariableSettings>> CheckedSettings(
+    const ShardState::Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<VariableSettings> settings,
+                            SettingsOf(options.job, options.variables));
+  for (const PartSpec& part : options.parts) {
+    const auto variable = static_cast<size_t>(part.variable);
+    if (variable >= settings.size()) continue;  // the store refuses it
+    LOCKSTEP_RETURN_IF_ERROR(CheckProjection(settings[variable].constraint,
+                                             options.variables[variable],
+                                             part.offset, part.count));
+  }
+  return settings;
 }
 
 using AllFiniteKernel = bool (*)(size_t count, const std::byte* elements);
@@ -71,9 +99,11 @@ bool AllFinite(AllFiniteKernel kernel, size_t element, GradientReader reader,
 
 absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Create(
     const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Settings settings, CheckedSettings(options));
   std::unique_ptr<VariableStore> store;
   if (!options.parts.empty()) {
-    const VariableStore::Options store_options = StoreOptions(options);
+    const VariableStore::Options store_options =
+        StoreOptions(options, settings);
     LOCKSTEP_RETURN_IF_ERROR(VariableStore::Discard(store_options));
     LOCKSTEP_ASSIGN_OR_RETURN(store, VariableStore::Create(store_options));
     if (absl::Status status = store->Initialize(options.job.seed);
@@ -82,7 +112,8 @@ absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Create(
       return status;
     }
   }
-  return std::unique_ptr<ShardState>(new ShardState(options, std::move(store)));
+  return std::unique_ptr<ShardState>(
+      new ShardState(options, std::move(settings), std::move(store)));
 }
 
 absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Open(
@@ -90,22 +121,29 @@ absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Open(
   if (options.parts.empty()) {
     return absl::NotFoundError("a server without parts leaves no state");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<VariableStore> store,
-                            VariableStore::Open(StoreOptions(options)));
+  LOCKSTEP_ASSIGN_OR_RETURN(Settings settings, CheckedSettings(options));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<VariableStore> store,
+      VariableStore::Open(StoreOptions(options, settings)));
   if (!store->is_active()) {
     LOCKSTEP_RETURN_IF_ERROR(store->Initialize(options.job.seed));
   }
-  return std::unique_ptr<ShardState>(new ShardState(options, std::move(store)));
+  return std::unique_ptr<ShardState>(
+      new ShardState(options, std::move(settings), std::move(store)));
 }
 
-ShardState::ShardState(const Options& options,
+ShardState::ShardState(const Options& options, Settings settings,
                        std::shared_ptr<VariableStore> store)
     : job_(options.job),
       parts_(options.parts),
-      optimizer_(options.job.optimizer),
-      num_tensors_(1 + static_cast<int>(NumSlots(options.job.optimizer))),
+      variables_(options.variables),
+      settings_(std::move(settings)),
+      optimizers_(MakeOptimizers(options.job)),
+      rates_(LearningRatesOf(options.job)),
+      slots_(SlotsByVariable(OptimizersOf(options.job), settings_)),
       part_mutexes_(std::make_unique<Mutex[]>(options.parts.size())),
       store_(std::move(store)),
+      averaged_step_(options.parts.size(), StepRecord::kNone),
       loans_(LoanBook::Create(2 * static_cast<int>(options.parts.size()),
                               [tell = options.part_returned](int buffer) {
                                 if (tell) tell(buffer / 2);
@@ -125,13 +163,60 @@ absl::StatusOr<size_t> ShardState::GradientSize(int part,
       absl::StrCat("part ", part, ": ", element.status().message()));
 }
 
-std::vector<std::string> ShardState::SlotNames() const {
-  return lockstep::SlotNames(job_.optimizer);
+std::vector<std::vector<std::string>> ShardState::SlotNames() const {
+  std::vector<std::vector<std::string>> names;
+  for (const std::vector<SlotSpec>& slots : slots_) {
+    names.emplace_back();
+    for (const SlotSpec& slot : slots) names.back().push_back(slot.name);
+  }
+  return names;
 }
 
 std::vector<std::string> ShardState::ScalarNames() const {
-  if (!HasAdamPowers(job_.optimizer)) return {};
-  return {"beta1_power", "beta2_power"};
+  std::vector<std::string> names;
+  for (const Optimizer& optimizer : optimizers_) {
+    if (!HasAdamPowers(optimizer.config())) continue;
+    const std::string suffix =
+        names.empty() ? "" : absl::StrCat("_", names.size() / 2);
+    names.push_back("beta1_power" + suffix);
+    names.push_back("beta2_power" + suffix);
+  }
+  return names;
+}
+
+absl::Status ShardState::MoveAverage(int part) {
+  const PartSpec& spec = parts_[part];
+  if (!settings_[spec.variable].averaged) return absl::OkStatus();
+  VariableStore::AverageMove move;
+  int64_t step = 0;
+  {
+    MutexLock lock(record_mutex_);
+    step = store_->committed_step();
+    if (step == store_->record().opened_step) return absl::OkStatus();
+    if (store_->in_place() && step == averaged_step_[part]) {
+      return absl::OkStatus();
+    }
+    move = store_->MoveAverage(part);
+  }
+  // What was committed meanwhile leaves these tensors alone: the part's lock is
+  // held.
+  std::optional<int64_t> updates;
+  if (job_.moving_average.count_steps) updates = step;
+  if (move.from.data() != move.to.data()) {
+    std::memcpy(move.to.data(), move.from.data(), move.to.size());
+  }
+  averaged_step_[part] = step;
+  return UpdateAverage(spec.dtype,
+                       AverageFactor(job_.moving_average.decay, updates),
+                       move.value, move.to);
+}
+
+absl::Status ShardState::MoveAverages() {
+  for (int part = 0; part < num_parts(); ++part) {
+    MutexLock part_lock(part_mutexes_[part]);
+    LOCKSTEP_RETURN_IF_ERROR(MoveAverage(part));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ShardState::Update(int part, int64_t step,
@@ -140,18 +225,24 @@ absl::Status ShardState::Update(int part, int64_t step,
   for (const PartGradient& gradient : gradients) {
     slices.push_back({gradient.slices, gradient.type});
   }
+  const PartSpec& spec = parts_[part];
+  const VariableSettings& settings = settings_[spec.variable];
   MutexLock part_lock(part_mutexes_[part]);
+  LOCKSTEP_RETURN_IF_ERROR(MoveAverage(part));
   ApplyInput input;
   {
     MutexLock lock(record_mutex_);
     if (counters_.ok()) (*counters_)->Begin(NextBuffer(part));
     input = store_->Update(part);
-    input.learning_rate = LearningRate(job_.learning_rate, step) *
+    input.learning_rate = LearningRate(rates_[settings.optimizer], step) *
                           store_->record().learning_rate_scale;
   }
   input.gradients = slices;
   input.divisor = static_cast<int64_t>(slices.size());
-  return optimizer_.Apply(input);
+  LOCKSTEP_RETURN_IF_ERROR(optimizers_[settings.optimizer].Apply(input));
+  Project(settings.constraint, spec.dtype,
+          RowElements(variables_[spec.variable]), input.new_value);
+  return absl::OkStatus();
 }
 
 int ShardState::CommittedBuffer(int part) const {
@@ -237,14 +328,18 @@ absl::Status ShardState::Commit(int64_t step) {
 
 absl::Status ShardState::Activate(int64_t step,
                                   const std::vector<float>& scalars) {
-  AdamPowers powers = InitialAdamPowers(job_.optimizer);
-  if (!scalars.empty()) {
-    if (scalars.size() != ScalarNames().size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("scalars: ", scalars.size(),
-                       " given; the optimizer has ", ScalarNames().size()));
-    }
-    powers = {scalars[0], scalars[1]};
+  const size_t count = ScalarNames().size();
+  if (!scalars.empty() && scalars.size() != count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "scalars: ", scalars.size(), " given; the optimizers have ", count));
+  }
+  AllAdamPowers powers = {};
+  size_t next = 0;
+  for (size_t i = 0; i < optimizers_.size(); ++i) {
+    powers[i] = InitialAdamPowers(optimizers_[i].config());
+    if (scalars.empty() || !HasAdamPowers(optimizers_[i].config())) continue;
+    powers[i] = {scalars[next], scalars[next + 1]};
+    next += 2;
   }
   MutexLock lock(record_mutex_);
   return store_ == nullptr ? absl::OkStatus() : store_->Activate(step, powers);
@@ -275,12 +370,11 @@ RunSettings ShardState::settings() const {
 
 absl::StatusOr<int64_t> ShardState::Read(int part, int tensor,
                                          absl::Span<std::byte> out) const {
-  if (part < 0 || part >= num_parts() || tensor < 0 || tensor >= num_tensors_ ||
-      out.size() != part_size(part)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no part ", part, " with tensor ", tensor, " of ",
-                     out.size(), " bytes; this server has ", num_parts(),
-                     " parts with ", num_tensors_, " tensors"));
+  if (part < 0 || part >= num_parts() || tensor < 0 ||
+      tensor >= num_tensors(part) || out.size() != part_size(part)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no part ", part, " with tensor ", tensor, " of ", out.size(),
+        " bytes among the ", num_parts(), " parts of this server"));
   }
   MutexLock part_lock(part_mutexes_[part]);
   absl::Span<const std::byte> source;
@@ -308,11 +402,16 @@ absl::Status ShardState::Write(int part, int tensor,
 }
 
 std::vector<float> ShardState::Scalars() const {
-  if (!HasAdamPowers(job_.optimizer)) return {};
   MutexLock lock(record_mutex_);
   if (store_ == nullptr) return {};
-  const AdamPowers powers = store_->committed_powers();
-  return {powers.beta1_power, powers.beta2_power};
+  std::vector<float> scalars;
+  for (size_t i = 0; i < optimizers_.size(); ++i) {
+    if (!HasAdamPowers(optimizers_[i].config())) continue;
+    const AdamPowers& powers = store_->committed_powers()[i];
+    scalars.push_back(powers.beta1_power);
+    scalars.push_back(powers.beta2_power);
+  }
+  return scalars;
 }
 
 absl::Status ShardState::SetEpoch(uint64_t epoch) {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/job/job_config.h"
+#include "common/job/variable_settings.h"
 #include "common/mutex.h"
 #include "common/run_settings.h"
 #include "common/shared_memory.h"
@@ -52,7 +53,8 @@ class ShardState final : public PartUpdater {
   // Creates the state file and fills it with initial values. A file that an
   // earlier process left is replaced.
   //
-  // Errors: those of VariableStore::Create().
+  // Errors: those of VariableStore::Create(), of SettingsOf() and of
+  // CheckProjection().
   static absl::StatusOr<std::unique_ptr<ShardState>> Create(
       const Options& options);
 
@@ -69,14 +71,23 @@ class ShardState final : public PartUpdater {
   absl::StatusOr<size_t> GradientSize(int part,
                                       GradientType type) const override;
   const std::vector<PartSpec>& parts() const { return parts_; }
-  int num_tensors() const { return num_tensors_; }
-  std::vector<std::string> SlotNames() const;
+  // Of an existing part: its value, and what is kept beside it.
+  int num_tensors(int part) const {
+    return 1 + static_cast<int>(slots_[parts_[part].variable].size());
+  }
+  // By variable of the model, what is kept beside it: slots, then an average.
+  std::vector<std::vector<std::string>> SlotNames() const;
+  // The optimizers' scalars. Those of a second Adam are called "beta1_power_1",
+  // and so on.
   std::vector<std::string> ScalarNames() const;
 
   bool ClaimNext(int part) override ABSL_LOCKS_EXCLUDED(record_mutex_);
   LentBytes LendNext(int part) override ABSL_LOCKS_EXCLUDED(record_mutex_);
   absl::Status Update(int part, int64_t step,
                       absl::Span<const PartGradient> gradients) override;
+  // Brings all moving averages to the committed step. Otherwise that of a part
+  // follows when the part is updated next, since until then nobody reads it.
+  absl::Status MoveAverages() ABSL_LOCKS_EXCLUDED(record_mutex_);
   absl::Status CheckFinite(int part,
                            const PartGradient& gradient) const override;
   absl::Status MarkPrepared(int64_t step, int64_t attempt) override
@@ -143,8 +154,12 @@ class ShardState final : public PartUpdater {
   absl::Status Remove() ABSL_LOCKS_EXCLUDED(record_mutex_);
 
  private:
-  ShardState(const Options& options, std::shared_ptr<VariableStore> store);
+  using Settings = std::vector<VariableSettings>;
 
+  ShardState(const Options& options, Settings settings,
+             std::shared_ptr<VariableStore> store);
+
+  absl::Status MoveAverage(int part) ABSL_LOCKS_EXCLUDED(record_mutex_);
   LentBytes Lend(int buffer, absl::Span<const std::byte> value) const;
   // Which of the buffers of values is the part's next or committed one.
   int NextBuffer(int part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(record_mutex_);
@@ -153,13 +168,19 @@ class ShardState final : public PartUpdater {
 
   const JobConfig job_;
   const std::vector<PartSpec> parts_;
-  const Optimizer optimizer_;
-  const int num_tensors_;
+  const std::vector<VariableSpec> variables_;
+  const Settings settings_;                  // by variable
+  const std::vector<Optimizer> optimizers_;  // of the job
+  const std::vector<LearningRateConfig> rates_;
+  const std::vector<std::vector<SlotSpec>> slots_;  // by variable
   const std::unique_ptr<Mutex[]> part_mutexes_;
 
   mutable Mutex record_mutex_;
   // Null when the server has no part. Tensors are guarded by part_mutexes_.
   const std::shared_ptr<VariableStore> store_;
+  // In place: the step that the average of a part is of. Each is guarded by the
+  // part's mutex.
+  std::vector<int64_t> averaged_step_;
   // The buffers of values of part p are 2p and 2p + 1.
   const std::shared_ptr<LoanBook> loans_;
   const absl::StatusOr<std::unique_ptr<WriteCounters>> counters_;

@@ -1,5 +1,6 @@
 #include "server/state/state_layout.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -45,45 +46,48 @@ absl::Status CheckPart(size_t index, const PartSpec& part) {
 }  // namespace
 
 absl::StatusOr<StateLayout> StateLayout::Make(std::vector<PartSpec> parts,
-                                              size_t num_slots,
+                                              std::vector<size_t> num_tensors,
                                               int num_buffers) {
-  if (parts.empty() || num_buffers < 1 || num_buffers > 2) {
+  if (parts.empty() || parts.size() != num_tensors.size() || num_buffers < 1 ||
+      num_buffers > 2) {
     return absl::InvalidArgumentError(
-        absl::StrCat(parts.size(), " parts and ", num_buffers,
-                     " buffers; a server needs 1 part and 1 or 2 buffers"));
+        absl::StrCat(parts.size(), " parts, ", num_tensors.size(),
+                     " numbers of tensors and ", num_buffers,
+                     " buffers; a server needs 1 part, a number for each part, "
+                     "and 1 or 2 buffers"));
   }
   StateLayout layout;
   layout.parts_ = std::move(parts);
-  layout.num_tensors_ = num_slots + 1;
+  layout.num_tensors_ = std::move(num_tensors);
   layout.num_buffers_ = num_buffers;
-  LOCKSTEP_RETURN_IF_ERROR(layout.PlaceParts());
-  LOCKSTEP_RETURN_IF_ERROR(layout.PlaceRegions());
+  for (size_t i = 0; i < layout.parts_.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckPart(i, layout.parts_[i]));
+  }
+  const size_t most =
+      *std::max_element(layout.num_tensors_.begin(), layout.num_tensors_.end());
+  for (size_t tensor = 0; tensor < most; ++tensor) {
+    LOCKSTEP_RETURN_IF_ERROR(layout.PlaceRegion(tensor));
+  }
+  if (!AddProduct(RoundUp(kHeaderSize, kRegionAlignment), layout.buffer_size_,
+                  static_cast<uint64_t>(num_buffers), layout.file_size_)) {
+    return TooLarge();
+  }
   return layout;
 }
 
-absl::Status StateLayout::PlaceParts() {
-  uint64_t end = 0;
+absl::Status StateLayout::PlaceRegion(size_t tensor) {
+  std::vector<uint64_t>& offsets = offsets_.emplace_back();
+  uint64_t end = buffer_size_;
   for (size_t i = 0; i < parts_.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckPart(i, parts_[i]));
     const uint64_t start = RoundUp(end, kPartAlignment);
-    part_offsets_.push_back(start);
+    offsets.push_back(start);
+    if (tensor >= num_tensors_[i]) continue;
     if (!AddProduct(start, static_cast<uint64_t>(parts_[i].count),
                     ElementSize(parts_[i].dtype), end)) {
       return TooLarge();
     }
   }
-  region_size_ = RoundUp(end, kRegionAlignment);
-  return absl::OkStatus();
-}
-
-absl::Status StateLayout::PlaceRegions() {
-  const uint64_t first = RoundUp(kHeaderSize, kRegionAlignment);
-  uint64_t regions = 0;
-  if (!AddProduct(0, num_tensors_, static_cast<uint64_t>(num_buffers_),
-                  regions) ||
-      !AddProduct(first, regions, region_size_, file_size_)) {
-    return TooLarge();
-  }
+  buffer_size_ = RoundUp(end, kRegionAlignment);
   return absl::OkStatus();
 }
 
@@ -94,22 +98,23 @@ uint64_t StateLayout::TensorSize(size_t part) const {
 
 uint64_t StateLayout::TensorOffset(size_t part, size_t tensor,
                                    int buffer) const {
-  const uint64_t region = static_cast<uint64_t>(buffer) * num_tensors_ + tensor;
-  return RoundUp(kHeaderSize, kRegionAlignment) + region * region_size_ +
-         part_offsets_[part];
+  return RoundUp(kHeaderSize, kRegionAlignment) +
+         static_cast<uint64_t>(buffer) * buffer_size_ + offsets_[tensor][part];
 }
 
 uint64_t LayoutHash(absl::Span<const VariableSpec> variables,
                     const StateLayout& layout) {
   Fingerprint hash;
-  hash.Add(layout.num_tensors()).Add(uint64_t(layout.num_buffers()));
+  hash.Add(uint64_t(layout.num_buffers()));
   hash.Add(uint64_t{variables.size()});
   for (const VariableSpec& variable : variables) {
     hash.Add(variable.name).Add(uint64_t{variable.shape.size()});
     for (const int64_t dim : variable.shape) hash.Add(uint64_t(dim));
     hash.Add(uint64_t(variable.dtype));
   }
-  for (const PartSpec& part : layout.parts()) {
+  for (size_t i = 0; i < layout.parts().size(); ++i) {
+    const PartSpec& part = layout.parts()[i];
+    hash.Add(uint64_t{layout.num_tensors(i)});
     hash.Add(uint64_t(part.variable)).Add(uint64_t(part.offset));
     hash.Add(uint64_t(part.count)).Add(uint64_t(part.dtype));
   }

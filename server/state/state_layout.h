@@ -25,8 +25,8 @@ struct PartSpec {
 };
 
 // StateLayout says where in a state file each tensor of each part lies. Tensor
-// 0 is the value, tensor k the k-th slot. Every tensor has one region per
-// buffer, and a part has the same place in each region:
+// 0 is the value, tensor k the k-th of what is kept beside it. Every tensor has
+// one region per buffer, for the parts that have such a tensor:
 //
 //   header | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, ..
 //
@@ -40,15 +40,19 @@ class StateLayout {
   static constexpr uint64_t kRegionAlignment = uint64_t{2} << 20;
   static constexpr uint64_t kPartAlignment = 64;
 
-  // `num_buffers` is 2, or 1 where updates happen in place.
+  // `num_tensors` says how many each part has, at least 1; `num_buffers` is 2,
+  // or 1 where updates happen in place.
   //
-  //   kInvalidArgument  no part, a part out of range, another number of
-  //                     buffers, or a file too large for 63 bits
+  //   kInvalidArgument  no part, a part out of range, as many numbers of
+  //   tensors
+  //                     as there are parts, another number of buffers, or a
+  //                     file too large for 63 bits
   static absl::StatusOr<StateLayout> Make(std::vector<PartSpec> parts,
-                                          size_t num_slots, int num_buffers);
+                                          std::vector<size_t> num_tensors,
+                                          int num_buffers);
 
   const std::vector<PartSpec>& parts() const { return parts_; }
-  size_t num_tensors() const { return num_tensors_; }  // value and slots
+  size_t num_tensors(size_t part) const { return num_tensors_[part]; }
   int num_buffers() const { return num_buffers_; }
   uint64_t file_size() const { return file_size_; }
 
@@ -58,14 +62,15 @@ class StateLayout {
 
  private:
   StateLayout() = default;
-  absl::Status PlaceParts();
-  absl::Status PlaceRegions();
+  absl::Status PlaceRegion(size_t tensor);
 
   std::vector<PartSpec> parts_;
-  size_t num_tensors_ = 1;
+  std::vector<size_t> num_tensors_;  // by part
   int num_buffers_ = 2;
-  std::vector<uint64_t> part_offsets_;  // within a region
-  uint64_t region_size_ = 0;            // a multiple of kRegionAlignment
+  // By tensor, then part: where it lies in buffer 0. Of no meaning for a part
+  // without such a tensor.
+  std::vector<std::vector<uint64_t>> offsets_;
+  uint64_t buffer_size_ = 0;  // a multiple of kRegionAlignment
   uint64_t file_size_ = 0;
 };
 

@@ -21,7 +21,7 @@ struct Slot {
   uint32_t reserved = 0;
 };
 static_assert(std::is_trivially_copyable_v<Slot> && sizeof(Slot) <= kSlotSize);
-static_assert(sizeof(StepRecord) == 216, "the layout is part of state files");
+static_assert(sizeof(StepRecord) == 320, "the layout is part of state files");
 
 uint32_t Checksum(const Slot& slot) {
   std::array<unsigned char, offsetof(Slot, checksum)> bytes;
@@ -36,6 +36,7 @@ bool IsPlausible(const StepRecord& record) {
                              record.prepared_step - 1 == record.committed_step;
   return record.current_buffer <= 1 &&
          record.committed_step >= StepRecord::kNone && record.attempt >= 0 &&
+         record.opened_step <= record.committed_step &&
          record.replicas_to_aggregate >= 0 && record.paused <= 1 &&
          record.settings_revision >= 0 &&
          std::isfinite(record.learning_rate_scale) &&

@@ -20,9 +20,12 @@ struct StepRecord {
   int64_t committed_step = kNone;  // kNone: not open yet, values may be unset
   int64_t prepared_step = kNone;   // or committed_step + 1, in the other buffer
   int64_t attempt = 0;             // of the prepared step
+  // The step whose values and all that is kept beside them were written when
+  // the state was opened, and not computed here.
+  int64_t opened_step = kNone;
   int64_t replicas_to_aggregate = 0;  // run-time change; 0: as the job says
   double learning_rate_scale = 1;     // run-time change; times the schedule
-  AdamPowers powers[2];               // by buffer
+  AllAdamPowers powers[2] = {};       // by buffer
   uint32_t current_buffer = 0;        // 0 or 1: holds the committed step
   uint32_t paused = 0;            // run-time change; 1: no step is committed
   int64_t settings_revision = 0;  // counts run-time changes

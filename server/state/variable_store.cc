@@ -35,10 +35,19 @@ absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
 }
 
 absl::StatusOr<StateLayout> MakeLayout(const VariableStore::Options& options) {
+  const std::vector<std::vector<SlotSpec>> slots =
+      SlotsByVariable(options.optimizers, options.settings);
+  if (slots.size() != options.variables.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(slots.size(), " settings for ", options.variables.size(),
+                     " variables"));
+  }
+  std::vector<size_t> num_tensors;
   for (size_t i = 0; i < options.parts.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(CheckPart(options.variables, i, options.parts[i]));
+    num_tensors.push_back(1 + slots[options.parts[i].variable].size());
   }
-  return StateLayout::Make(options.parts, NumSlots(options.optimizer),
+  return StateLayout::Make(options.parts, std::move(num_tensors),
                            options.in_place ? 1 : 2);
 }
 
@@ -50,10 +59,23 @@ StateHeader MakeHeader(const VariableStore::Options& options,
 
 }  // namespace
 
+std::vector<std::vector<SlotSpec>> SlotsByVariable(
+    const std::vector<OptimizerConfig>& optimizers,
+    const std::vector<VariableSettings>& settings) {
+  std::vector<std::vector<SlotSpec>> slots;
+  for (const VariableSettings& setting : settings) {
+    slots.push_back(Slots(optimizers[setting.optimizer]));
+    if (setting.averaged) slots.back().push_back(MovingAverageSlot());
+  }
+  return slots;
+}
+
 VariableStore::VariableStore(const Options& options, StateLayout layout,
                              std::unique_ptr<StateFile> file)
     : variables_(options.variables),
-      optimizer_(options.optimizer),
+      optimizers_(options.optimizers),
+      settings_(options.settings),
+      slots_(SlotsByVariable(optimizers_, settings_)),
       layout_(std::move(layout)),
       file_(std::move(file)) {}
 
@@ -88,8 +110,16 @@ absl::Status VariableStore::Discard(const Options& options) {
   return StateFile::Discard(options.directory, MakeHeader(options, layout));
 }
 
-AdamPowers VariableStore::committed_powers() const {
+const AllAdamPowers& VariableStore::committed_powers() const {
   return record().powers[record().current_buffer];
+}
+
+AllAdamPowers VariableStore::NextPowers() const {
+  AllAdamPowers next = {};
+  for (size_t i = 0; i < optimizers_.size(); ++i) {
+    next[i] = NextAdamPowers(optimizers_[i], committed_powers()[i]);
+  }
+  return next;
 }
 
 absl::Span<std::byte> VariableStore::Tensor(size_t part, size_t tensor,
@@ -114,19 +144,28 @@ absl::Span<std::byte> VariableStore::Next(size_t part, size_t tensor) {
 ApplyInput VariableStore::Update(size_t part) {
   ApplyInput input;
   input.dtype = this->part(part).dtype;
-  input.powers = committed_powers();
+  const int optimizer = settings_[this->part(part).variable].optimizer;
+  input.powers = committed_powers()[optimizer];
   input.old_value = Committed(part, 0);
   input.new_value = Next(part, 0);
-  for (size_t slot = 0; slot + 1 < num_tensors(); ++slot) {
+  for (size_t slot = 0; slot < NumSlots(optimizers_[optimizer]); ++slot) {
     input.old_slots[slot] = Committed(part, slot + 1);
     input.new_slots[slot] = Next(part, slot + 1);
   }
   return input;
 }
 
+VariableStore::AverageMove VariableStore::MoveAverage(size_t part) {
+  const size_t average = num_tensors(part) - 1;
+  const int current = static_cast<int>(record().current_buffer);
+  return {Tensor(part, 0, current), Tensor(part, average, NextBuffer()),
+          Tensor(part, average, current)};
+}
+
 void VariableStore::CarryOver(size_t part) {
   if (in_place()) return;
-  for (size_t tensor = 0; tensor < num_tensors(); ++tensor) {
+  const size_t averages = settings_[this->part(part).variable].averaged ? 1 : 0;
+  for (size_t tensor = 0; tensor + averages < num_tensors(part); ++tensor) {
     const absl::Span<const std::byte> from = Committed(part, tensor);
     std::memcpy(Next(part, tensor).data(), from.data(), from.size());
   }
@@ -137,9 +176,9 @@ absl::StatusOr<size_t> VariableStore::FindTensor(size_t part,
   if (part < num_parts()) {
     const std::string& variable = variables_[this->part(part).variable].name;
     if (name == variable) return 0;
-    const std::vector<std::string> slots = SlotNames(optimizer_);
+    const std::vector<SlotSpec>& slots = slots_[this->part(part).variable];
     for (size_t i = 0; i < slots.size(); ++i) {
-      if (name == SlotVariableName(variable, slots[i])) return i + 1;
+      if (name == TensorNameOf(variable, slots[i].name)) return i + 1;
     }
   }
   return absl::NotFoundError(
@@ -148,10 +187,13 @@ absl::StatusOr<size_t> VariableStore::FindTensor(size_t part,
 
 absl::Status VariableStore::CheckTensor(size_t part, size_t tensor,
                                         size_t size) const {
-  if (part >= num_parts() || tensor >= num_tensors()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("part ", part, ", tensor ", tensor, ": this server has ",
-                     num_parts(), " parts of ", num_tensors(), " tensors"));
+  if (part >= num_parts()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "part ", part, ": this server has ", num_parts(), " parts"));
+  }
+  if (tensor >= num_tensors(part)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tensor ", tensor, ": part ", part, " has ", num_tensors(part)));
   }
   if (size == layout_.TensorSize(part)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
@@ -184,7 +226,6 @@ absl::Status VariableStore::WriteTensor(size_t part, size_t tensor,
 absl::Status VariableStore::Initialize(uint64_t seed) {
   LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("initialise"));
   const int buffer = static_cast<int>(record().current_buffer);
-  const std::vector<SlotSpec> slots = Slots(optimizer_);
   std::optional<InitialValues> values;  // of the variable of the part before
   for (size_t i = 0; i < num_parts(); ++i) {
     if (i == 0 || part(i).variable != part(i - 1).variable) {
@@ -193,15 +234,20 @@ absl::Status VariableStore::Initialize(uint64_t seed) {
     }
     LOCKSTEP_RETURN_IF_ERROR(
         values->Fill(part(i).offset, Tensor(i, 0, buffer)));
-    for (size_t tensor = 1; tensor < num_tensors(); ++tensor) {
-      FillElements(part(i).dtype, slots[tensor - 1].initial_value,
-                   Tensor(i, tensor, buffer));
+    const std::vector<SlotSpec>& slots = slots_[part(i).variable];
+    for (size_t tensor = 1; tensor < num_tensors(i); ++tensor) {
+      const SlotSpec& slot = slots[tensor - 1];
+      const absl::Span<std::byte> to = Tensor(i, tensor, buffer);
+      FillElements(part(i).dtype, slot.initial_value, to);
+      if (!slot.starts_as_value) continue;
+      std::memcpy(to.data(), Tensor(i, 0, buffer).data(), to.size());
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status VariableStore::Activate(int64_t step, AdamPowers powers) {
+absl::Status VariableStore::Activate(int64_t step,
+                                     const AllAdamPowers& powers) {
   if (step < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("global step ", step, " must be at least 0"));
@@ -210,6 +256,7 @@ absl::Status VariableStore::Activate(int64_t step, AdamPowers powers) {
   LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("activate"));
   StepRecord next = record();
   next.committed_step = step;
+  next.opened_step = step;
   next.powers[next.current_buffer] = powers;
   file_->WriteRecord(next);
   return absl::OkStatus();
@@ -228,7 +275,7 @@ absl::Status VariableStore::MarkPrepared(int64_t step, int64_t attempt) {
   StepRecord next = record();
   next.prepared_step = step;
   next.attempt = attempt;
-  next.powers[NextBuffer()] = NextAdamPowers(optimizer_, committed_powers());
+  next.powers[NextBuffer()] = NextPowers();
   file_->WriteRecord(next);
   return absl::OkStatus();
 }
@@ -254,7 +301,7 @@ absl::Status VariableStore::Commit(int64_t step) {
   next.prepared_step = StepRecord::kNone;
   next.current_buffer = static_cast<uint32_t>(NextBuffer());
   if (in_place()) {
-    next.powers[0] = NextAdamPowers(optimizer_, committed_powers());
+    next.powers[0] = NextPowers();
   }
   file_->WriteRecord(next);
   return absl::OkStatus();

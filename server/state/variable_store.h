@@ -12,15 +12,22 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/job/job_config.h"
+#include "common/job/variable_settings.h"
 #include "common/run_settings.h"
 #include "common/variable_spec.h"
 #include "server/optimizer/adam_powers.h"
 #include "server/optimizer/optimizer.h"
+#include "server/optimizer/slots.h"
 #include "server/state/state_file.h"
 #include "server/state/state_layout.h"
 #include "server/state/step_record.h"
 
 namespace lockstep {
+
+// What is kept beside each variable: slots, and an average where there is one.
+std::vector<std::vector<SlotSpec>> SlotsByVariable(
+    const std::vector<OptimizerConfig>& optimizers,
+    const std::vector<VariableSettings>& settings);
 
 // VariableStore holds the parts of one server, values and slots, in a state
 // file, and moves them from one committed step to the next.
@@ -45,11 +52,12 @@ class VariableStore {
     std::string directory;  // on a memory file system
     std::string job_id;
     int task_index = 0;
-    uint64_t incarnation = 0;             // of this process
-    std::vector<VariableSpec> variables;  // of the whole model
-    std::vector<PartSpec> parts;          // of this server
-    OptimizerConfig optimizer;
-    bool in_place = false;  // one buffer: compatible mode
+    uint64_t incarnation = 0;                 // of this process
+    std::vector<VariableSpec> variables;      // of the whole model
+    std::vector<PartSpec> parts;              // of this server
+    std::vector<OptimizerConfig> optimizers;  // of the job
+    std::vector<VariableSettings> settings;   // by variable
+    bool in_place = false;                    // one buffer: compatible mode
   };
 
   // Makes the state file; nothing is committed yet.
@@ -75,15 +83,15 @@ class VariableStore {
 
   size_t num_parts() const { return layout_.parts().size(); }
   const PartSpec& part(size_t part) const { return layout_.parts()[part]; }
-  // The value and the slots of each part; tensor 0 is the value.
-  size_t num_tensors() const { return layout_.num_tensors(); }
+  // Tensor 0 of a part is its value, then come its slots, then its average.
+  size_t num_tensors(size_t part) const { return layout_.num_tensors(part); }
   bool in_place() const { return layout_.num_buffers() == 1; }
   const StepRecord& record() const { return file_->record(); }
   int64_t committed_step() const { return record().committed_step; }
   bool is_active() const { return committed_step() != StepRecord::kNone; }
 
   // Of the committed step, the ones that its update uses.
-  AdamPowers committed_powers() const;
+  const AllAdamPowers& committed_powers() const;
 
   // The committed value or slot. It is not written to before the step after
   // the next one is being prepared: a reader of it must be done by then.
@@ -102,6 +110,17 @@ class VariableStore {
   // An update of the part with everything filled in but the learning rate
   // (record().learning_rate_scale included), gradients and divisor.
   ApplyInput Update(size_t part);
+
+  // What moves the average of a part to the committed step. Where there are two
+  // buffers the average of the step before is in the other one and stays, so
+  // that this may be repeated; nothing else of the other buffer counts.
+  struct AverageMove {
+    absl::Span<const std::byte> value;
+    absl::Span<const std::byte> from;  // in place: `to` itself
+    absl::Span<std::byte> to;
+  };
+  // The part has an average, and the committed step is not the opened one.
+  AverageMove MoveAverage(size_t part);
 
   // Makes the next step's tensors of a part equal to the committed ones: for a
   // part that got no gradient.
@@ -136,7 +155,7 @@ class VariableStore {
   //
   //   kInvalidArgument     step below 0
   //   kFailedPrecondition  active already, at another step
-  absl::Status Activate(int64_t step, AdamPowers powers);
+  absl::Status Activate(int64_t step, const AllAdamPowers& powers);
 
   // record: says that the next buffers are complete for `step`, as the outcome
   // of `attempt`.
@@ -174,11 +193,14 @@ class VariableStore {
 
   absl::Span<std::byte> Tensor(size_t part, size_t tensor, int buffer) const;
   int NextBuffer() const;
+  AllAdamPowers NextPowers() const;
   absl::Status CheckTensor(size_t part, size_t tensor, size_t size) const;
   absl::Status CheckNotActive(absl::string_view action) const;
 
   const std::vector<VariableSpec> variables_;
-  const OptimizerConfig optimizer_;
+  const std::vector<OptimizerConfig> optimizers_;
+  const std::vector<VariableSettings> settings_;
+  const std::vector<std::vector<SlotSpec>> slots_;  // by variable
   const StateLayout layout_;
   const std::unique_ptr<StateFile> file_;
 };

@@ -8,20 +8,26 @@
 
 namespace lockstep {
 
-absl::StatusOr<TokenQueue::Completions> TokenQueue::Enqueue(int64_t token) {
-  return EnqueueMany(absl::MakeConstSpan(&token, 1));
+absl::StatusOr<TokenQueue::Completions> TokenQueue::Enqueue(int64_t token,
+                                                            uint64_t id) {
+  return EnqueueMany(absl::MakeConstSpan(&token, 1), id);
 }
 
 absl::StatusOr<TokenQueue::Completions> TokenQueue::EnqueueMany(
-    absl::Span<const int64_t> tokens) {
-  Completions completed;
-  if (tokens.empty()) return completed;
+    absl::Span<const int64_t> tokens, uint64_t id) {
+  if (tokens.empty()) return Completions();
   MutexLock lock(mutex_);
   if (closed_) {
     return absl::CancelledError("the token queue is closed; issue no tokens");
   }
-  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  ServeWaiting(completed);
+  return Add({id, {tokens.begin(), tokens.end()}});
+}
+
+TokenQueue::Completions TokenQueue::Add(Adding adding) {
+  Completions completed;
+  adding_.push_back(std::move(adding));
+  Serve(completed);
+  if (!adding_.empty()) adding_.back().returned = true;
   return completed;
 }
 
@@ -32,7 +38,7 @@ absl::StatusOr<TokenQueue::Completions> TokenQueue::Dequeue(uint64_t id,
   LOCKSTEP_RETURN_IF_ERROR(CheckNotDrained());
   waiting_.push_back({id, std::nullopt, now});
   Completions completed;
-  ServeWaiting(completed);
+  Serve(completed);
   return completed;
 }
 
@@ -57,7 +63,7 @@ absl::StatusOr<TokenQueue::Completions> TokenQueue::TakeToken(
   if (waiting != waiting_.end()) CancelWaiting(waiting, completed);
   members_[taker.worker] = {taker.incarnation, taker.pass, std::nullopt};
   waiting_.push_back({id, taker, now});
-  ServeWaiting(completed);
+  Serve(completed);
   return completed;
 }
 
@@ -83,22 +89,21 @@ TokenQueue::Completions TokenQueue::ReturnTokensOf(int32_t worker,
   if (lease.has_value() && !lease->settled) {
     tokens_.push_front(lease->token);
     lease.reset();
-    ServeWaiting(completed);
+    Serve(completed);
   }
   return completed;
 }
 
 absl::StatusOr<TokenQueue::Completions> TokenQueue::Close(
-    bool cancel_pending_enqueues) {
+    bool cancel_pending_enqueues, uint64_t id) {
   MutexLock lock(mutex_);
-  if (closed_ && !cancel_pending_enqueues) {
+  if (!cancel_pending_enqueues) {
+    if (!closed_) return Add({id, {}});
     return absl::CancelledError("the token queue is closed already");
   }
   closed_ = true;
   Completions completed;
-  for (const Waiting& waiting : std::exchange(waiting_, {})) {
-    completed.push_back({waiting.id, CheckNotDrained(), 0});
-  }
+  Serve(completed);
   return completed;
 }
 
@@ -106,7 +111,17 @@ TokenQueue::Completions TokenQueue::Cancel(uint64_t id) {
   MutexLock lock(mutex_);
   Completions completed;
   const auto waiting = FindWaiting(id);
-  if (waiting != waiting_.end()) CancelWaiting(waiting, completed);
+  if (waiting != waiting_.end()) {
+    CancelWaiting(waiting, completed);
+    return completed;
+  }
+  const auto adding =
+      std::find_if(adding_.begin(), adding_.end(),
+                   [id](const Adding& a) { return a.id == id; });
+  if (adding == adding_.end()) return completed;
+  completed.push_back({id, absl::CancelledError("the wait was cancelled"), 0});
+  adding_.erase(adding);
+  Serve(completed);
   return completed;
 }
 
@@ -123,6 +138,7 @@ TokenQueue::State TokenQueue::GetState() const {
   for (const auto& [worker, member] : members_) {
     if (member.lease.has_value()) state.leases.push_back(*member.lease);
   }
+  for (const Adding& adding : adding_) state.adding.push_back(adding.id);
   state.closed = closed_;
   return state;
 }
@@ -182,17 +198,62 @@ void TokenQueue::CancelWaiting(const WaitingList::const_iterator& waiting,
   waiting_.erase(waiting);
 }
 
-void TokenQueue::ServeWaiting(Completions& completed) {
-  while (!tokens_.empty() && !waiting_.empty()) {
-    const Waiting& head = waiting_.front();
-    const int64_t token = tokens_.front();
-    if (head.taker.has_value()) {
-      members_[head.taker->worker].lease = Lease{*head.taker, token, false};
-    }
-    completed.push_back({head.id, absl::OkStatus(), token});
-    tokens_.pop_front();
-    waiting_.pop_front();
+void TokenQueue::Serve(Completions& completed) {
+  bool changed = true;
+  while (changed) {
+    changed = ServeAdding(completed);
+    changed = ServeWaiting(completed) || changed;
   }
+}
+
+bool TokenQueue::HasRoom() const {
+  return capacity_ == kNoLimit ||
+         static_cast<int64_t>(tokens_.size()) < capacity_;
+}
+
+bool TokenQueue::ServeAdding(Completions& completed) {
+  bool changed = false;
+  while (!adding_.empty()) {
+    Adding& head = adding_.front();
+    const bool refused = closed_;
+    if (head.tokens.empty()) closed_ = true;
+    while (!refused && !head.tokens.empty() && HasRoom()) {
+      tokens_.push_back(head.tokens.front());
+      head.tokens.pop_front();
+      changed = true;
+    }
+    if (!refused && !head.tokens.empty()) return changed;
+    if (head.returned) {
+      completed.push_back(
+          {head.id,
+           refused ? absl::CancelledError("the token queue is closed")
+                   : absl::OkStatus(),
+           0});
+    }
+    adding_.pop_front();
+    changed = true;
+  }
+  return changed;
+}
+
+bool TokenQueue::ServeWaiting(Completions& completed) {
+  bool changed = false;
+  while (!waiting_.empty() && (closed_ || !tokens_.empty())) {
+    const Waiting& head = waiting_.front();
+    Completed ended{head.id, CheckNotDrained(), 0};
+    if (ended.status.ok()) {
+      ended.token = tokens_.front();
+      tokens_.pop_front();
+      if (head.taker.has_value()) {
+        members_[head.taker->worker].lease =
+            Lease{*head.taker, ended.token, false};
+      }
+    }
+    completed.push_back(std::move(ended));
+    waiting_.pop_front();
+    changed = true;
+  }
+  return changed;
 }
 
 }  // namespace lockstep

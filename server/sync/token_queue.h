@@ -27,13 +27,18 @@ namespace lockstep {
 //
 //   open -> closed: nothing is added any more; what is left can be taken
 //
+// A queue may have a capacity, which training does not use: what is added then
+// waits for room, in one line with plain closes.
+//
 // Threads: safe to share. Nothing waits: a request that cannot be answered yet
 //          is remembered by its id, and the call that ends it returns it.
 // Errors:  a call that fails has changed nothing.
 class TokenQueue {
  public:
-  // A request that has ended: kOk with a token, kCancelled, or kOutOfRange
-  // because the queue was closed.
+  static constexpr int64_t kNoLimit = -1;
+
+  // A request that has ended: kOk (of a dequeue: with a token), kCancelled, or
+  // kOutOfRange because the queue was closed.
   struct Completed {
     uint64_t id = 0;
     absl::Status status;
@@ -67,16 +72,23 @@ class TokenQueue {
     std::vector<int64_t> tokens;   // front first
     std::vector<Waiting> waiting;  // next to be served first
     std::vector<Lease> leases;     // by worker
+    std::vector<uint64_t> adding;  // requests that wait for room, in their line
     bool closed = false;
   };
 
-  // Adds tokens, all in one; returns the requests that they end. Adding none
-  // succeeds even on a closed queue.
+  // `capacity` limits what the queue holds: tokens > 0, or kNoLimit.
+  explicit TokenQueue(int64_t capacity = kNoLimit) : capacity_(capacity) {}
+
+  // Adds tokens in order; returns the other requests that they end. Adding none
+  // succeeds even on a closed or a full queue. Tokens for which there is no
+  // room wait under `id`, which State::adding then names: the call that makes
+  // room returns it.
   //
   //   kCancelled  the queue is closed
-  absl::StatusOr<Completions> Enqueue(int64_t token)
+  absl::StatusOr<Completions> Enqueue(int64_t token, uint64_t id = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<Completions> EnqueueMany(absl::Span<const int64_t> tokens)
+  absl::StatusOr<Completions> EnqueueMany(absl::Span<const int64_t> tokens,
+                                          uint64_t id = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Asks for a token in the name of `id`, with no lease. The result is empty
@@ -111,16 +123,17 @@ class TokenQueue {
   Completions ReturnTokensOf(int32_t worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Closes the queue. Waiting requests end with kOutOfRange. As nothing ever
-  // waits to be added here, `cancel_pending_enqueues` decides one thing only:
-  // whether closing again is allowed.
+  // Closes the queue. Who waits for a token ends with kOutOfRange. Who waits
+  // for room ends with kCancelled, or, if `cancel_pending_enqueues` is false,
+  // comes first: the closing then waits in the same line, under `id`.
   //
   //   kCancelled  closed before, and `cancel_pending_enqueues` is false
-  absl::StatusOr<Completions> Close(bool cancel_pending_enqueues)
+  absl::StatusOr<Completions> Close(bool cancel_pending_enqueues,
+                                    uint64_t id = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends a waiting request with kCancelled; no token is lost. Empty when `id`
-  // does not wait.
+  // Ends a waiting request with kCancelled, and what it held up. No token is
+  // lost but those that were never in the queue. Empty when `id` does not wait.
   Completions Cancel(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -134,6 +147,12 @@ class TokenQueue {
     std::optional<Lease> lease;  // of that pass
   };
   using WaitingList = std::deque<Waiting>;
+  // Tokens that wait for room, or a plain close behind such.
+  struct Adding {
+    uint64_t id = 0;
+    std::deque<int64_t> tokens;  // empty: a close
+    bool returned = false;       // its call: it is to be told how it ends
+  };
 
   WaitingList::iterator FindWaiting(uint64_t id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -148,12 +167,23 @@ class TokenQueue {
   void CancelWaiting(const WaitingList::const_iterator& waiting,
                      Completions& completed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ServeWaiting(Completions& completed)
+  // Files a request and does what can be done now.
+  Completions Add(Adding adding) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Does all that can be done: both lines move each other.
+  void Serve(Completions& completed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Each returns whether anything has changed.
+  bool ServeAdding(Completions& completed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ServeWaiting(Completions& completed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int64_t capacity_;
 
   mutable Mutex mutex_;
   std::deque<int64_t> tokens_ ABSL_GUARDED_BY(mutex_);
   WaitingList waiting_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Adding> adding_ ABSL_GUARDED_BY(mutex_);
   std::map<int32_t, Member> members_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

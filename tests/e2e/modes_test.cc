@@ -13,6 +13,7 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // The evaluator's words for a model that has learned.
 constexpr char kLearned[] = "step 200: accuracy (0\\.9[0-9]|1)";
@@ -58,6 +59,40 @@ TEST(ModesTest, BFloat16GradientsOfSharesTrain) {
   ExpectTrains(
       {.workers = 2,
        .set = {"gradient_wire_type=BFLOAT16", "replicas_to_aggregate=3"}});
+}
+
+// One optimizer for the hidden layer and another for the rest, averages that
+// the evaluator scores, and a constraint.
+constexpr char kSettingsOfVariables[] = R"(
+variable_optimizers {
+  variables: "hidden1/*"
+  optimizer { kind: ADAGRAD }
+  learning_rate: 0.05
+}
+moving_average { decay: 0.9 count_steps: true }
+constraints { variables: "logits/biases" kind: NON_NEGATIVE }
+)";
+
+TEST(ModesTest, VariablesWithSettingsOfTheirOwnTrain) {
+  for (const char* mode : {"STRICT", "COMPATIBLE"}) {
+    auto job = TrainingJob::Make(
+        {.evaluator = true,
+         .set = {absl::StrCat("mode=", mode), "train_steps=200"},
+         .more_job = kSettingsOfVariables});
+
+    ASSERT_THAT(job->Run(), IsOk());
+
+    EXPECT_THAT(job->cluster().ReadLog("evaluator", 0),
+                IsOkAndHolds(ContainsRegex(kLearned)));
+    const std::string slots =
+        ReadCheckpoint(job->checkpoints(), 200, "optimizer.safetensors");
+    for (const char* name :
+         {"hidden1/weights/Adagrad", "logits/weights/Momentum",
+          "hidden1/biases/ExponentialMovingAverage"}) {
+      EXPECT_THAT(slots, HasSubstr(absl::StrCat("\"", name, "\"")));
+    }
+    EXPECT_THAT(slots, Not(HasSubstr("\"hidden1/weights/Momentum\"")));
+  }
 }
 
 TEST(ModesTest, AWorkerAloneTrains) {

@@ -85,7 +85,8 @@ absl::Status TrainingJob::Prepare() {
 
 absl::Status TrainingJob::WriteJob() const {
   std::ofstream file(job_file_);
-  file << absl::Substitute(kJob, directory_.path(), options_.checkpoints);
+  file << absl::Substitute(kJob, directory_.path(), options_.checkpoints)
+       << options_.more_job;
   file.close();
   if (file) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("cannot write ", job_file_));

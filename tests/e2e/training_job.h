@@ -34,6 +34,7 @@ class TrainingJob {
     bool evaluator = false;
     int pictures = 2000;
     std::vector<std::string> set = {};        // "key=value", for --set
+    std::string more_job = {};                // at the end of the job file
     std::string checkpoints = {};             // directory; empty: of its own
     std::string state_directory = {};         // of ps; empty: of its own
     std::vector<std::string> more_args = {};  // of every task but the chief

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/variable_settings.h"
 #include "server/optimizer/hyperparameters.h"
 #include "server/optimizer/slots.h"
 #include "tests/golden/gradient_json.h"
@@ -66,8 +67,8 @@ class OptimizerReplay {
       if (recorded.at(v).empty()) continue;
       Json names = Json::object();
       for (const SlotSpec& slot : slots_) {
-        names[slot.key] = SlotVariableName(
-            variables[v].at("name").get<std::string>(), slot.name);
+        names[slot.key] =
+            TensorNameOf(variables[v].at("name").get<std::string>(), slot.name);
       }
       report_.Expect("slot_variables", recorded[v].dump(), names.dump());
     }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "chief/partitioner.h"
 #include "chief/placement_strategy.h"
+#include "common/job/variable_settings.h"
 #include "server/optimizer/adam_powers.h"
 #include "server/optimizer/slots.h"
 #include "tests/golden/device_setter.h"
@@ -111,7 +112,7 @@ class PlacementReplay {
     }
     for (const std::string& variable : variables) {
       for (const std::string& slot : SlotNames(config)) {
-        PlaceBeside(variable, SlotVariableName(variable, slot));
+        PlaceBeside(variable, TensorNameOf(variable, slot));
       }
     }
   }

@@ -16,7 +16,6 @@ namespace lockstep::golden {
 
 struct Outcome {
   std::vector<Difference> differences;
-  std::string skipped;  // why nothing was replayed, if so
 };
 
 //   kInvalidArgument  the scenario is of no kind that there is, lacks a field,

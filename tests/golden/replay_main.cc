@@ -21,7 +21,6 @@ using lockstep::golden::Scenario;
 struct Counts {
   int passed = 0;
   int failed = 0;
-  int skipped = 0;
   bool malformed = false;
 };
 
@@ -49,12 +48,6 @@ void Replay(const std::string& path, const Scenario& scenario, Counts& counts) {
     std::fprintf(stderr, "%s:%d: %s\n", path.c_str(), scenario.line,
                  std::string(outcome.status().message()).c_str());
     counts.malformed = true;
-    return;
-  }
-  if (!outcome->skipped.empty()) {
-    std::printf("%s:%d: skipped: %s\n", path.c_str(), scenario.line,
-                outcome->skipped.c_str());
-    ++counts.skipped;
     return;
   }
   for (const Difference& difference : outcome->differences) {
@@ -87,7 +80,6 @@ int main(int argc, char** argv) {
   }
   Counts counts;
   for (int i = 1; i < argc; ++i) ReplayFile(argv[i], counts);
-  if (counts.skipped > 0) std::printf("%d skipped\n", counts.skipped);
   std::printf("%d passed, %d failed\n", counts.passed, counts.failed);
   if (counts.malformed) return 2;
   return counts.failed == 0 ? 0 : 1;

@@ -11,12 +11,15 @@ namespace {
 
 using Completions = TokenQueue::Completions;
 
-void CompareCompleted(const Json& recorded, Completions actual,
-                      Report& report) {
-  std::stable_sort(actual.begin(), actual.end(), [](auto& a, auto& b) {
-    const bool a_first = absl::IsCancelled(a.status);
-    const bool b_first = absl::IsCancelled(b.status);
-    return std::pair(!a_first, a.id) < std::pair(!b_first, b.id);
+// Sorted by id; what a cancel has ended itself comes first.
+void CompareCompleted(const Json& op, Completions actual, Report& report) {
+  const Json& recorded = op.at("completed");
+  const int64_t first = op.at("op") == "cancel" ? ReadInt(op.at("id")) : -1;
+  std::sort(actual.begin(), actual.end(), [first](auto& a, auto& b) {
+    const auto rank = [first](uint64_t id) {
+      return static_cast<int64_t>(id) == first ? -1 : static_cast<int64_t>(id);
+    };
+    return rank(a.id) < rank(b.id);
   });
   if (!report.Expect("number of ended requests", recorded.size(),
                      actual.size())) {
@@ -27,45 +30,61 @@ void CompareCompleted(const Json& recorded, Completions actual,
     const bool same = report.Expect("status", recorded[i].at("status"),
                                     StatusName(actual[i].status));
     if (!same || !actual[i].status.ok()) continue;
-    report.Expect("value", ReadInt(recorded[i].at("value")), actual[i].token);
+    report.Expect("value", ReadInt(recorded[i].value("value", Json(0))),
+                  actual[i].token);
   }
 }
 
-// An operation that does not wait itself, but may end the waiting of others.
-void CompareOutcome(const Json& op, const absl::StatusOr<Completions>& actual,
-                    Report& report) {
-  report.Expect("status", op.at("status"), StatusName(actual.status()));
-  CompareCompleted(op.at("completed"), actual.value_or(Completions{}), report);
+// Adding and closing: they wait where there is a capacity.
+void CompareAdding(const TokenQueue& queue, const Json& op, uint64_t id,
+                   const absl::StatusOr<Completions>& actual, Report& report) {
+  const std::vector<uint64_t> adding = queue.GetState().adding;
+  const bool waits =
+      id != 0 && std::find(adding.begin(), adding.end(), id) != adding.end();
+  report.Expect("status", op.at("status"),
+                waits ? "PENDING" : StatusName(actual.status()));
+  CompareCompleted(op, actual.value_or(Completions{}), report);
 }
 
 void RunDequeue(TokenQueue& queue, const Json& op, Report& report) {
-  const auto completed = queue.Dequeue(ReadInt(op.at("id")), absl::UnixEpoch());
-  CompareCompleted(op.at("completed"), {}, report);
-  if (!completed.ok() || completed->empty()) {
-    report.Expect("status", op.at("status"),
-                  completed.ok() ? "PENDING" : StatusName(completed.status()));
+  const auto id = static_cast<uint64_t>(ReadInt(op.at("id")));
+  const auto answered = queue.Dequeue(id, absl::UnixEpoch());
+  Completions others = answered.value_or(Completions{});
+  const auto own = std::find_if(others.begin(), others.end(),
+                                [id](const auto& c) { return c.id == id; });
+  if (!answered.ok()) {
+    report.Expect("status", op.at("status"), StatusName(answered.status()));
+  } else if (own == others.end()) {
+    report.Expect("status", op.at("status"), "PENDING");
   } else {
-    CompareCompleted(Json::array({op}), *completed, report);
+    if (report.Expect("status", op.at("status"), StatusName(own->status)) &&
+        own->status.ok()) {
+      report.Expect("value", ReadInt(op.at("value")), own->token);
+    }
+    others.erase(own);
   }
+  CompareCompleted(op, others, report);
 }
 
 void RunOne(TokenQueue& queue, const std::string& kind, const Json& op,
             Report& report) {
+  const auto id = static_cast<uint64_t>(ReadInt(op.value("id", Json(0))));
   if (kind == "enqueue") {
-    CompareOutcome(op, queue.Enqueue(ReadInt(op.at("value"))), report);
+    CompareAdding(queue, op, id, queue.Enqueue(ReadInt(op.at("value")), id),
+                  report);
   } else if (kind == "enqueue_many") {
-    CompareOutcome(op, queue.EnqueueMany(ReadInts(op.at("values"))), report);
+    CompareAdding(queue, op, id,
+                  queue.EnqueueMany(ReadInts(op.at("values")), id), report);
   } else if (kind == "dequeue") {
     RunDequeue(queue, op, report);
   } else if (kind == "close") {
-    CompareOutcome(
-        op, queue.Close(op.at("cancel_pending_enqueues").get<bool>()), report);
+    const bool cancel = op.at("cancel_pending_enqueues").get<bool>();
+    CompareAdding(queue, op, id, queue.Close(cancel, id), report);
   } else if (kind == "cancel") {
-    CompareCompleted(op.at("completed"), queue.Cancel(ReadInt(op.at("id"))),
-                     report);
+    CompareCompleted(op, queue.Cancel(id), report);
   } else if (kind == "size") {
     report.Expect("status", op.at("status"), "OK");
-    CompareCompleted(op.at("completed"), {}, report);
+    CompareCompleted(op, {}, report);
   } else {
     throw BadTrace(absl::StrCat("unknown operation \"", kind, "\""));
   }
@@ -74,7 +93,11 @@ void RunOne(TokenQueue& queue, const std::string& kind, const Json& op,
 }  // namespace
 
 void ReplayTokenQueue(const Json& scenario, Report& report) {
-  TokenQueue queue;
+  const int64_t capacity = ReadInt(scenario.at("capacity"));
+  if (capacity != TokenQueue::kNoLimit && capacity < 1) {
+    throw BadTrace(absl::StrCat("capacity ", capacity));
+  }
+  TokenQueue queue(capacity);
   const Json& ops = scenario.at("ops");
   for (size_t i = 0; i < ops.size(); ++i) {
     const std::string kind = ops[i].at("op");

@@ -33,7 +33,7 @@ class FakeShard final : public ShardAccess {
       if (part.server != server) continue;
       const VariableSpec& variable = map.plan.variables[part.variable];
       parts_.push_back(part);
-      bytes_.emplace_back(1 + map.slots.size(),
+      bytes_.emplace_back(1 + map.slots[part.variable].size(),
                           Tensor(part.count * ElementSize(variable.dtype)));
     }
   }
@@ -111,7 +111,9 @@ class CheckpointTransferTest : public ::testing::Test {
   Cluster MakeCluster(int num_servers) const {
     const auto plan = MakePlan(variables_, num_servers, 12);
     EXPECT_OK(plan);
-    Cluster cluster{{*plan, slots_, scalars_}, {}};
+    const std::vector<std::vector<std::string>> slots(variables_.size(),
+                                                      slots_);
+    Cluster cluster{{*plan, slots, scalars_}, {}};
     for (int server = 0; server < num_servers; ++server) {
       cluster.shards.push_back(
           std::make_unique<FakeShard>(cluster.map, server));

@@ -75,10 +75,5 @@ TEST(SlotsTest, ElementsAreFilledInTheirOwnType) {
   EXPECT_EQ(bytes[7], std::byte{0x3f});
 }
 
-TEST(SlotsTest, VariableNameComesFirst) {
-  EXPECT_EQ(SlotVariableName("hidden1/weights", "Adam_1"),
-            "hidden1/weights/Adam_1");
-}
-
 }  // namespace
 }  // namespace lockstep

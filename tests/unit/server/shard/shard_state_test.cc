@@ -196,8 +196,8 @@ TEST_F(ShardStateTest, SlotsAreTensorsBesideTheValue) {
   options_.job.optimizer.kind = OptimizerConfig::Kind::kMomentum;
   options_.job.optimizer.momentum = 0.5;
   auto state = CreateActive();
-  EXPECT_EQ(state->num_tensors(), 2);
-  EXPECT_THAT(state->SlotNames(), ElementsAre("Momentum"));
+  EXPECT_EQ(state->num_tensors(0), 2);
+  EXPECT_THAT(state->SlotNames(), Each(ElementsAre("Momentum")));
   EXPECT_THAT(state->ScalarNames(), IsEmpty());
   EXPECT_THAT(Read<float>(*state, 0, 1), Each(0));
 
@@ -265,7 +265,7 @@ TEST_F(ShardStateTest, WrongScalarsOrStepAreRefused) {
   auto sgd = Create();
   EXPECT_THAT(sgd->Activate(0, {1}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("1 given; the optimizer has 0")));
+                       HasSubstr("1 given; the optimizers have 0")));
   EXPECT_THAT(sgd->Activate(-1, {}),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_OK(sgd->Activate(0, {}));

@@ -20,7 +20,9 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 PartSpec Floats(int64_t count) { return {0, 0, count, DType::kFloat32}; }
 
 StateLayout Layout(std::vector<PartSpec> parts, size_t slots, int buffers) {
-  auto layout = StateLayout::Make(std::move(parts), slots, buffers);
+  std::vector<size_t> tensors(parts.size(), slots + 1);
+  auto layout =
+      StateLayout::Make(std::move(parts), std::move(tensors), buffers);
   EXPECT_OK(layout);
   return *std::move(layout);
 }
@@ -28,7 +30,7 @@ StateLayout Layout(std::vector<PartSpec> parts, size_t slots, int buffers) {
 TEST(StateLayoutTest, RegionsFollowTheHeaderAtHugePages) {
   const StateLayout layout = Layout({Floats(10)}, 1, 2);
 
-  EXPECT_EQ(layout.num_tensors(), 2u);
+  EXPECT_EQ(layout.num_tensors(0), 2u);
   EXPECT_EQ(layout.TensorSize(0), 40u);
   EXPECT_EQ(layout.TensorOffset(0, 0, 0), 2 * kMiB);
   EXPECT_EQ(layout.TensorOffset(0, 1, 0), 4 * kMiB);
@@ -49,6 +51,18 @@ TEST(StateLayoutTest, PartsStartAtCacheLines) {
 
 TEST(StateLayoutTest, InPlaceHasNoSecondBuffer) {
   EXPECT_EQ(Layout({Floats(10)}, 2, 1).file_size(), (2 + 3 * 2) * kMiB);
+}
+
+TEST(StateLayoutTest, PartsWithoutATensorTakeNoRoomInItsRegion) {
+  const auto layout = StateLayout::Make(
+      {Floats(1 << 19), Floats(10), Floats(10)}, {1, 3, 2}, 2);
+
+  ASSERT_OK(layout);
+  EXPECT_EQ(layout->TensorOffset(1, 1, 0), 6 * kMiB);
+  EXPECT_EQ(layout->TensorOffset(2, 1, 0), 6 * kMiB + 64);
+  EXPECT_EQ(layout->TensorOffset(1, 2, 0), 8 * kMiB);
+  EXPECT_EQ(layout->TensorOffset(0, 0, 1), 10 * kMiB);
+  EXPECT_EQ(layout->file_size(), 18 * kMiB);
 }
 
 TEST(StateLayoutTest, NoTwoTensorsOverlap) {
@@ -82,16 +96,18 @@ TEST(StateLayoutTest, PartsOutOfRangeAreRefused) {
         PartSpec{0, 0, -5, DType::kFloat32},
         PartSpec{0, kMax, 1, DType::kFloat32}}) {
     EXPECT_THAT(
-        StateLayout::Make({Floats(1), part}, 1, 2),
+        StateLayout::Make({Floats(1), part}, {2, 2}, 2),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("part 1")));
   }
 }
 
 TEST(StateLayoutTest, NothingToHoldIsRefused) {
-  EXPECT_THAT(StateLayout::Make({}, 1, 2),
+  EXPECT_THAT(StateLayout::Make({}, {}, 2),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(StateLayout::Make({Floats(1)}, {2, 2}, 2),
               StatusIs(absl::StatusCode::kInvalidArgument));
   for (const int buffers : {-1, 0, 3}) {
-    EXPECT_THAT(StateLayout::Make({Floats(1)}, 1, buffers),
+    EXPECT_THAT(StateLayout::Make({Floats(1)}, {2}, buffers),
                 StatusIs(absl::StatusCode::kInvalidArgument));
   }
 }
@@ -100,13 +116,13 @@ TEST(StateLayoutTest, SizesThatOverflowAreRefused) {
   const auto is_refused =
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("fewer"));
 
-  EXPECT_THAT(StateLayout::Make({Floats(kMax)}, 0, 1), is_refused);
-  EXPECT_THAT(StateLayout::Make({Floats(kMax / 4)}, 0, 1), is_refused);
-  EXPECT_THAT(StateLayout::Make({Floats(kMax / 16)}, 2, 2), is_refused);
-  EXPECT_THAT(StateLayout::Make({Floats(kMax / 8), Floats(kMax / 8)}, 0, 1),
-              is_refused);
-  EXPECT_THAT(StateLayout::Make({Floats(1)}, size_t{1} << 62, 2), is_refused);
-  EXPECT_OK(StateLayout::Make({Floats(kMax / 32)}, 2, 2));
+  EXPECT_THAT(StateLayout::Make({Floats(kMax)}, {1}, 1), is_refused);
+  EXPECT_THAT(StateLayout::Make({Floats(kMax / 4)}, {1}, 1), is_refused);
+  EXPECT_THAT(StateLayout::Make({Floats(kMax / 16)}, {3}, 2), is_refused);
+  EXPECT_THAT(
+      StateLayout::Make({Floats(kMax / 8), Floats(kMax / 8)}, {1, 1}, 1),
+      is_refused);
+  EXPECT_OK(StateLayout::Make({Floats(kMax / 32)}, {3}, 2));
 }
 
 TEST(LayoutHashTest, EveryFieldCounts) {

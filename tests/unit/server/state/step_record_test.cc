@@ -27,8 +27,8 @@ StepRecord RecordAt(int64_t step) {
   record.attempt = 2;
   record.replicas_to_aggregate = 5;
   record.learning_rate_scale = 0.5;
-  record.powers[0] = {0.9f, 0.999f};
-  record.powers[1] = {0.81f, 0.998f};
+  record.powers[0][0] = {0.9f, 0.999f};
+  record.powers[1][7] = {0.81f, 0.998f};
   record.current_buffer = step % 2;
   return record;
 }

@@ -22,7 +22,9 @@ class VariableStoreFixture : public ::testing::Test {
     options_.directory = temp_dir_.path();
     options_.job_id = "job";
     options_.incarnation = 1;
-    options_.optimizer.kind = OptimizerConfig::Kind::kAdam;
+    options_.optimizers.resize(1);
+    options_.optimizers[0].kind = OptimizerConfig::Kind::kAdam;
+    options_.settings.resize(2);
     const Initializer uniform = {Initializer::Kind::kUniform, -1, 1};
     options_.variables = {{"w", {3, 2}, DType::kFloat32, uniform},
                           {"b", {2}, DType::kFloat64, uniform}};
@@ -45,7 +47,7 @@ class VariableStoreFixture : public ::testing::Test {
   std::unique_ptr<VariableStore> CreateActive() {
     auto store = Create();
     EXPECT_OK(store->Initialize(1));
-    EXPECT_OK(store->Activate(0, InitialAdamPowers(options_.optimizer)));
+    EXPECT_OK(store->Activate(0, {InitialAdamPowers(options_.optimizers[0])}));
     return store;
   }
 

@@ -44,7 +44,7 @@ TEST_F(VariableStoreStepTest, NextBufferIsInvisibleUntilTheCommit) {
 
 TEST_F(VariableStoreStepTest, UpdateRunsTheOptimizerFromBufferToBuffer) {
   auto store = CreateActive();
-  const Optimizer optimizer(options_.optimizer);
+  const Optimizer optimizer(options_.optimizers[0]);
   const std::vector<float> before = Floats(store->Committed(0, 0));
   const std::vector<float> gradient = {1, 1, 1};
   const ByteSlice slice = {reinterpret_cast<const std::byte*>(gradient.data()),
@@ -62,19 +62,19 @@ TEST_F(VariableStoreStepTest, UpdateRunsTheOptimizerFromBufferToBuffer) {
   for (int i = 0; i < 3; ++i) EXPECT_NEAR(after[i], before[i] - 0.25, 1e-5);
   EXPECT_NEAR(Floats(store->Committed(0, 1))[0], 0.1, 1e-6);
   EXPECT_NEAR(Floats(store->Committed(0, 2))[0], 0.001, 1e-6);
-  EXPECT_FLOAT_EQ(store->committed_powers().beta1_power, 0.81f);
+  EXPECT_FLOAT_EQ(store->committed_powers()[0].beta1_power, 0.81f);
 }
 
 TEST_F(VariableStoreStepTest, PowersStayUntilTheCommit) {
   auto store = CreateActive();
 
   ASSERT_OK(store->MarkPrepared(1, 0));
-  EXPECT_EQ(store->committed_powers(), (AdamPowers{0.9f, 0.999f}));
+  EXPECT_EQ(store->committed_powers()[0], (AdamPowers{0.9f, 0.999f}));
   ASSERT_OK(store->MarkPrepared(1, 1));  // a second attempt
 
   ASSERT_OK(store->Commit(1));
-  EXPECT_EQ(store->committed_powers(),
-            NextAdamPowers(options_.optimizer, {0.9f, 0.999f}));
+  EXPECT_EQ(store->committed_powers()[0],
+            NextAdamPowers(options_.optimizers[0], {0.9f, 0.999f}));
 }
 
 TEST_F(VariableStoreStepTest, PartWithoutGradientIsCarriedOver) {
@@ -149,8 +149,8 @@ TEST_F(VariableStoreStepTest, InPlaceHasOneBuffer) {
   ASSERT_OK(store->Commit(1));
 
   EXPECT_EQ(store->committed_step(), 1);
-  EXPECT_EQ(store->committed_powers(),
-            NextAdamPowers(options_.optimizer, {0.9f, 0.999f}));
+  EXPECT_EQ(store->committed_powers()[0],
+            NextAdamPowers(options_.optimizers[0], {0.9f, 0.999f}));
   EXPECT_THAT(Floats(store->Committed(0, 0)), ElementsAre(1, 2, 3));
 }
 
@@ -175,7 +175,7 @@ TEST_F(VariableStoreStepTest, PreparedStepIsCompletedByTheNextProcess) {
   for (int64_t step = store.committed_step() + 1;; ++step) {
     if (write(progress, "", 1) != 1) _exit(1);
     for (size_t part = 0; part < store.num_parts(); ++part) {
-      for (size_t tensor = 0; tensor < store.num_tensors(); ++tensor) {
+      for (size_t tensor = 0; tensor < store.num_tensors(part); ++tensor) {
         for (std::byte& b : store.Next(part, tensor)) {
           b = static_cast<std::byte>(step);
         }
@@ -217,7 +217,7 @@ TEST_F(VariableStoreStepTest, KilledAtAnyInstantItsCommittedStepIsWhole) {
     steps_before = store->committed_step();
     const auto mark = static_cast<std::byte>(store->committed_step());
     for (size_t part = 0; part < store->num_parts(); ++part) {
-      for (size_t tensor = 0; tensor < store->num_tensors(); ++tensor) {
+      for (size_t tensor = 0; tensor < store->num_tensors(part); ++tensor) {
         EXPECT_THAT(store->Committed(part, tensor), ::testing::Each(mark));
       }
     }

@@ -24,7 +24,7 @@ TEST_F(VariableStoreTest, NewStoreIsNotActive) {
 
   EXPECT_FALSE(store->is_active());
   EXPECT_EQ(store->num_parts(), 3u);
-  EXPECT_EQ(store->num_tensors(), 3u);
+  EXPECT_EQ(store->num_tensors(0), 3u);
   EXPECT_EQ(store->part(1).offset, 3);
 }
 
@@ -55,7 +55,7 @@ TEST_F(VariableStoreTest, InitializeClearsSlots) {
 TEST_F(VariableStoreTest, TensorsOfAllPartsAreApart) {
   auto store = Create();
   for (size_t part = 0; part < store->num_parts(); ++part) {
-    for (size_t tensor = 0; tensor < store->num_tensors(); ++tensor) {
+    for (size_t tensor = 0; tensor < store->num_tensors(part); ++tensor) {
       const auto mark = static_cast<std::byte>(1 + part * 10 + tensor);
       const size_t size = store->Committed(part, tensor).size();
       ASSERT_OK(
@@ -64,7 +64,7 @@ TEST_F(VariableStoreTest, TensorsOfAllPartsAreApart) {
   }
 
   for (size_t part = 0; part < store->num_parts(); ++part) {
-    for (size_t tensor = 0; tensor < store->num_tensors(); ++tensor) {
+    for (size_t tensor = 0; tensor < store->num_tensors(part); ++tensor) {
       EXPECT_THAT(store->Committed(part, tensor),
                   Each(static_cast<std::byte>(1 + part * 10 + tensor)));
     }
@@ -77,13 +77,13 @@ TEST_F(VariableStoreTest, RestoredTensorsSurviveTheProcess) {
     auto store = Create();
     ASSERT_OK(store->Initialize(1));
     ASSERT_OK(store->WriteTensor(2, 2, bytes));
-    ASSERT_OK(store->Activate(500, {0.5f, 0.25f}));
+    ASSERT_OK(store->Activate(500, {{{0.5f, 0.25f}}}));
   }
 
   auto store = Open();
 
   EXPECT_EQ(store->committed_step(), 500);
-  EXPECT_EQ(store->committed_powers(), (AdamPowers{0.5f, 0.25f}));
+  EXPECT_EQ(store->committed_powers()[0], (AdamPowers{0.5f, 0.25f}));
   std::vector<std::byte> read(16);
   ASSERT_OK(store->ReadTensor(2, 2, absl::MakeSpan(read)));
   EXPECT_EQ(read, bytes);
@@ -107,7 +107,7 @@ TEST_F(VariableStoreTest, ActivateMayBeRepeated) {
 
   EXPECT_OK(store->Activate(0, {}));
 
-  EXPECT_EQ(store->committed_powers(), (AdamPowers{0.9f, 0.999f}));
+  EXPECT_EQ(store->committed_powers()[0], (AdamPowers{0.9f, 0.999f}));
   EXPECT_THAT(store->Activate(3, {}),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(store->Activate(-1, {}),
@@ -172,8 +172,8 @@ TEST_F(VariableStoreTest, PartsThatAreNoSlicesAreRefused) {
 }
 
 TEST_F(VariableStoreTest, SlotsStartAtTheValueThatTheirOptimizerSays) {
-  options_.optimizer.kind = OptimizerConfig::Kind::kAdagrad;
-  options_.optimizer.initial_accumulator_value = 0.25;
+  options_.optimizers[0].kind = OptimizerConfig::Kind::kAdagrad;
+  options_.optimizers[0].initial_accumulator_value = 0.25;
   auto store = VariableStore::Create(options_);
   ASSERT_OK(store);
   ASSERT_OK((*store)->Initialize(1));

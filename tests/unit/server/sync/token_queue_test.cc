@@ -341,5 +341,57 @@ TEST_F(TokenQueueTest, NoTokenIsLostOrGivenTwice) {
   EXPECT_EQ(settled + static_cast<int>(queue_.size()), 4 * kPasses);
 }
 
+TEST(BoundedTokenQueueTest, WhatHasNoRoomWaitsInOneLine) {
+  TokenQueue queue(2);
+  const Tokens three = {1, 2, 3};
+  EXPECT_THAT(queue.EnqueueMany(three, 1).value(), IsEmpty());
+  EXPECT_THAT(queue.Enqueue(4, 2).value(), IsEmpty());
+  EXPECT_EQ(queue.size(), 2);
+  EXPECT_THAT(queue.GetState().adding, ElementsAre(1, 2));
+  EXPECT_THAT(queue.Dequeue(3, kNow).value(),
+              ElementsAre(Got(3, 1), Got(1, 0)));
+  EXPECT_THAT(queue.Dequeue(4, kNow).value(),
+              ElementsAre(Got(4, 2), Got(2, 0)));
+  EXPECT_THAT(queue.GetState().tokens, ElementsAre(3, 4));
+}
+
+TEST(BoundedTokenQueueTest, AddingNothingNeverWaits) {
+  TokenQueue queue(1);
+  EXPECT_OK(queue.Enqueue(1, 1));
+  EXPECT_OK(queue.EnqueueMany({}, 2));
+  EXPECT_THAT(queue.GetState().adding, IsEmpty());
+}
+
+TEST(BoundedTokenQueueTest, ClosingWaitsForWhatCameBeforeIt) {
+  TokenQueue queue(1);
+  EXPECT_OK(queue.Enqueue(1, 1));
+  EXPECT_OK(queue.Enqueue(2, 2));
+  EXPECT_THAT(queue.Close(false, 3).value(), IsEmpty());
+  EXPECT_OK(queue.Enqueue(3, 4));
+  EXPECT_FALSE(queue.GetState().closed);
+  EXPECT_THAT(
+      queue.Dequeue(5, kNow).value(),
+      ElementsAre(Got(5, 1), Got(2, 0), Got(3, 0), Ended(4, kCancelled)));
+  EXPECT_THAT(queue.Dequeue(6, kNow).value(), ElementsAre(Got(6, 2)));
+  EXPECT_THAT(queue.Dequeue(7, kNow), StatusIs(kOutOfRange));
+}
+
+TEST(BoundedTokenQueueTest, ClosingWithCancelEndsWhatWaitsForRoom) {
+  TokenQueue queue(1);
+  EXPECT_OK(queue.Enqueue(1, 1));
+  EXPECT_OK(queue.Enqueue(2, 2));
+  EXPECT_THAT(queue.Close(true).value(), ElementsAre(Ended(2, kCancelled)));
+  EXPECT_THAT(queue.Dequeue(3, kNow).value(), ElementsAre(Got(3, 1)));
+}
+
+TEST(BoundedTokenQueueTest, CancellingTheHeadLetsInWhatIsBehindIt) {
+  TokenQueue queue(2);
+  const Tokens three = {1, 2, 3};
+  EXPECT_OK(queue.EnqueueMany(three, 1));
+  EXPECT_OK(queue.Close(false, 2));
+  EXPECT_THAT(queue.Cancel(1), ElementsAre(Ended(1, kCancelled), Got(2, 0)));
+  EXPECT_TRUE(queue.GetState().closed);
+}
+
 }  // namespace
 }  // namespace lockstep

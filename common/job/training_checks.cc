@@ -1,0 +1,231 @@
+#include "common/job/training_checks.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/job/field_checks.h"
+#include "common/job/utf8.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::string_view kBoundaries = "learning_rate_schedule.boundaries";
+constexpr absl::string_view kValues = "learning_rate_schedule.values";
+
+absl::Status CheckAccumulator(const OptimizerConfig& optimizer) {
+  constexpr absl::string_view kField = "optimizer.initial_accumulator_value";
+  const double value = optimizer.initial_accumulator_value;
+  return optimizer.kind == OptimizerConfig::Kind::kAdagrad
+             ? CheckPositive(kField, value)
+             : CheckAtLeastZero(kField, value);
+}
+
+absl::Status CheckFtrl(const OptimizerConfig& optimizer) {
+  const double power = optimizer.learning_rate_power;
+  LOCKSTEP_RETURN_IF_ERROR(CheckReal("optimizer.learning_rate_power", power,
+                                     power <= 0,
+                                     "a finite number of 0 or less"));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAtLeastZero("optimizer.l1", optimizer.l1));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAtLeastZero("optimizer.l2", optimizer.l2));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckAtLeastZero("optimizer.l2_shrinkage", optimizer.l2_shrinkage));
+  return CheckAtLeastZero("optimizer.beta", optimizer.beta);
+}
+
+absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
+  const int kind = static_cast<int>(optimizer.kind);
+  if (kind < 0 || kind > static_cast<int>(OptimizerConfig::Kind::kLazyAdam)) {
+    return Wrong("optimizer.kind", kind,
+                 "GRADIENT_DESCENT, MOMENTUM, ADAM, ADAGRAD, RMSPROP, "
+                 "ADADELTA, FTRL or LAZY_ADAM");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckBelowOne("optimizer.momentum", optimizer.momentum));
+  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.beta1", optimizer.beta1));
+  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.beta2", optimizer.beta2));
+  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.decay", optimizer.decay));
+  LOCKSTEP_RETURN_IF_ERROR(CheckBelowOne("optimizer.rho", optimizer.rho));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckPositive("optimizer.epsilon", optimizer.epsilon));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAccumulator(optimizer));
+  return CheckFtrl(optimizer);
+}
+
+absl::Status CheckClipping(const ClippingConfig& clipping) {
+  const int kind = static_cast<int>(clipping.kind);
+  if (kind < 0 || kind > static_cast<int>(ClippingConfig::Kind::kValue)) {
+    return Wrong("clipping.kind", kind, "GLOBAL_NORM, NORM or VALUE");
+  }
+  if (clipping.kind == ClippingConfig::Kind::kNone) {
+    return clipping.limit == 0
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError(
+                     "clipping.limit is set, but clipping.kind is not; set "
+                     "both or neither");
+  }
+  return CheckPositive("clipping.limit", clipping.limit);
+}
+
+absl::Status CheckPlacement(const PlacementConfig& placement) {
+  const int strategy = static_cast<int>(placement.strategy);
+  if (strategy >= 0 &&
+      strategy <= static_cast<int>(PlacementConfig::Strategy::kNameHash)) {
+    return absl::OkStatus();
+  }
+  return Wrong("placement.strategy", strategy,
+               "GREEDY, ROUND_ROBIN or NAME_HASH");
+}
+
+absl::Status CheckPartitioner(const PartitionerConfig& partitioner) {
+  using Kind = PartitionerConfig::Kind;
+  switch (partitioner.kind) {
+    case Kind::kMaxPartBytes:
+      return absl::OkStatus();
+    case Kind::kFixedSize:
+      return CheckInt("partitioner.num_shards", partitioner.num_shards, 1);
+    case Kind::kAxisSize:
+      LOCKSTEP_RETURN_IF_ERROR(CheckInt("partitioner.max_shard_bytes",
+                                        partitioner.max_shard_bytes, 1));
+      return CheckInt("partitioner.max_shards", partitioner.max_shards, 0);
+    case Kind::kMinMax:
+      LOCKSTEP_RETURN_IF_ERROR(CheckInt("partitioner.max_partitions",
+                                        partitioner.max_partitions, 1));
+      return CheckInt("partitioner.min_slice_bytes",
+                      partitioner.min_slice_bytes, 1);
+  }
+  return Wrong("partitioner.kind", static_cast<int>(partitioner.kind),
+               "MAX_PART_BYTES, FIXED_SIZE, AXIS_SIZE or MIN_MAX");
+}
+
+absl::Status CheckPiecewise(const LearningRateConfig& rate) {
+  if (rate.values.size() != rate.boundaries.size() + 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kValues, " has ", rate.values.size(),
+                     " elements, but must have one more than ", kBoundaries,
+                     ", which has ", rate.boundaries.size()));
+  }
+  int64_t least = 0;
+  for (size_t i = 0; i < rate.boundaries.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckInt(Element(kBoundaries, i),
+                                      rate.boundaries[i], least, kNoLimit - 1));
+    least = rate.boundaries[i] + 1;
+  }
+  for (size_t i = 0; i < rate.values.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckPositive(Element(kValues, i), rate.values[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckScheduleKind(const LearningRateConfig& rate) {
+  using Schedule = LearningRateConfig::Schedule;
+  switch (rate.schedule) {
+    case Schedule::kConstant:
+      return absl::OkStatus();
+    case Schedule::kExponentialDecay:
+    case Schedule::kCosineDecay:
+      return CheckInt("learning_rate_schedule.decay_steps", rate.decay_steps,
+                      1);
+    case Schedule::kPiecewiseConstant:
+      return CheckPiecewise(rate);
+  }
+  return Wrong("learning_rate_schedule.kind", static_cast<int>(rate.schedule),
+               "CONSTANT, EXPONENTIAL_DECAY, PIECEWISE_CONSTANT or "
+               "COSINE_DECAY");
+}
+
+absl::Status CheckLearningRate(const LearningRateConfig& rate) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPositive("learning_rate", rate.base));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("learning_rate_schedule.decay_steps", rate.decay_steps, 0));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckPositive("learning_rate_schedule.decay_rate", rate.decay_rate));
+  LOCKSTEP_RETURN_IF_ERROR(CheckReal("learning_rate_schedule.alpha", rate.alpha,
+                                     rate.alpha >= 0 && rate.alpha <= 1,
+                                     "from 0 to 1"));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("learning_rate_schedule.warmup_steps", rate.warmup_steps, 0));
+  return CheckScheduleKind(rate);
+}
+
+// Whether it matches a variable is known once a worker has described them.
+absl::Status CheckPattern(absl::string_view field, const std::string& pattern) {
+  if (!pattern.empty() && IsUtf8(pattern)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " must be a shell pattern in UTF-8, such as \"wide/*\""));
+}
+
+absl::Status CheckVariableOptimizers(const JobConfig& job) {
+  const size_t count = job.variable_optimizers.size();
+  if (count >= kMaxOptimizers) {
+    return Wrong("the number of variable_optimizers", count,
+                 absl::StrCat("at most ", kMaxOptimizers - 1));
+  }
+  const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
+  for (size_t i = 0; i < count; ++i) {
+    const VariableOptimizer& other = job.variable_optimizers[i];
+    const std::string element = Element("variable_optimizers", i);
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckPattern(element + ".variables", other.variables));
+    LOCKSTEP_RETURN_IF_ERROR(Within(element, CheckOptimizer(other.optimizer)));
+    LOCKSTEP_RETURN_IF_ERROR(Within(element, CheckLearningRate(rates[i + 1])));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMovingAverage(const MovingAverageConfig& average) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckBelowOne("moving_average.decay", average.decay));
+  for (size_t i = 0; i < average.variables.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckPattern(
+        Element("moving_average.variables", i), average.variables[i]));
+  }
+  if (average.decay > 0 || average.variables.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "moving_average.decay is missing, but moving_average.variables are set; "
+      "set both or neither");
+}
+
+absl::Status CheckConstraint(const VariableConstraint& constraint) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPattern("variables", constraint.variables));
+  switch (constraint.kind) {
+    case VariableConstraint::Kind::kNonNegative:
+      if (constraint.max_norm == 0) return absl::OkStatus();
+      return Wrong("max_norm", constraint.max_norm,
+                   "absent: kind is not "
+                   "MAX_NORM");
+    case VariableConstraint::Kind::kMaxNorm:
+      return CheckPositive("max_norm", constraint.max_norm);
+    case VariableConstraint::Kind::kUnspecified:
+      break;
+  }
+  return Wrong("kind", static_cast<int>(constraint.kind),
+               "NON_NEGATIVE or MAX_NORM");
+}
+
+absl::Status CheckConstraints(const JobConfig& job) {
+  for (size_t i = 0; i < job.constraints.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        Within(Element("constraints", i), CheckConstraint(job.constraints[i])));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckTraining(const JobConfig& job) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckOptimizer(job.optimizer));
+  LOCKSTEP_RETURN_IF_ERROR(CheckLearningRate(job.learning_rate));
+  LOCKSTEP_RETURN_IF_ERROR(CheckVariableOptimizers(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckMovingAverage(job.moving_average));
+  LOCKSTEP_RETURN_IF_ERROR(CheckConstraints(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckClipping(job.clipping));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPlacement(job.placement));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPartitioner(job.partitioner));
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

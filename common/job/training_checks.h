@@ -1,0 +1,18 @@
+#ifndef LOCKSTEP_COMMON_JOB_TRAINING_CHECKS_H_
+#define LOCKSTEP_COMMON_JOB_TRAINING_CHECKS_H_
+
+#include "absl/status/status.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// Checks what a job says of how gradients become values, and where those are:
+// optimizers, learning rates, moving averages, constraints, clipping, placement
+// and partitioner.
+//
+//   kInvalidArgument  as ValidateJobConfig(), of which this is a part
+absl::Status CheckTraining(const JobConfig& job);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_JOB_TRAINING_CHECKS_H_

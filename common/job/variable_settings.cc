@@ -1,0 +1,112 @@
+#include "common/job/variable_settings.h"
+
+#include <fnmatch.h>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+bool Matches(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+// The variables that a pattern matches.
+absl::StatusOr<std::vector<size_t>> Find(
+    absl::string_view field, const std::string& pattern,
+    const std::vector<VariableSpec>& variables) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (Matches(pattern, variables[i].name)) found.push_back(i);
+  }
+  if (!found.empty()) return found;
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " is \"", pattern, "\", which matches no variable; the first of ",
+      variables.size(), " is \"",
+      variables.empty() ? "" : variables.front().name, "\""));
+}
+
+absl::Status Overlap(absl::string_view field, const std::string& variable,
+                     size_t first, size_t second) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, "[", first, "] and [", second, "] both match variable \"",
+      variable, "\"; change the patterns so that one does"));
+}
+
+absl::Status ChooseOptimizers(const JobConfig& job,
+                              const std::vector<VariableSpec>& variables,
+                              std::vector<VariableSettings>& settings) {
+  for (size_t i = 0; i < job.variable_optimizers.size(); ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const std::vector<size_t> found,
+        Find(absl::StrCat("variable_optimizers[", i, "].variables"),
+             job.variable_optimizers[i].variables, variables));
+    for (const size_t variable : found) {
+      int& chosen = settings[variable].optimizer;
+      if (chosen != 0) {
+        return Overlap("variable_optimizers", variables[variable].name,
+                       static_cast<size_t>(chosen - 1), i);
+      }
+      chosen = static_cast<int>(i) + 1;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChooseAverages(const JobConfig& job,
+                            const std::vector<VariableSpec>& variables,
+                            std::vector<VariableSettings>& settings) {
+  const MovingAverageConfig& average = job.moving_average;
+  if (average.decay == 0) return absl::OkStatus();
+  if (average.variables.empty()) {
+    for (VariableSettings& setting : settings) setting.averaged = true;
+  }
+  for (size_t i = 0; i < average.variables.size(); ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const std::vector<size_t> found,
+        Find(absl::StrCat("moving_average.variables[", i, "]"),
+             average.variables[i], variables));
+    for (const size_t variable : found) settings[variable].averaged = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChooseConstraints(const JobConfig& job,
+                               const std::vector<VariableSpec>& variables,
+                               std::vector<VariableSettings>& settings) {
+  std::vector<size_t> chosen(variables.size(), job.constraints.size());
+  for (size_t i = 0; i < job.constraints.size(); ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const std::vector<size_t> found,
+        Find(absl::StrCat("constraints[", i, "].variables"),
+             job.constraints[i].variables, variables));
+    for (const size_t variable : found) {
+      if (chosen[variable] < i) {
+        return Overlap("constraints", variables[variable].name,
+                       chosen[variable], i);
+      }
+      chosen[variable] = i;
+      settings[variable].constraint = job.constraints[i];
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
+    const JobConfig& job, const std::vector<VariableSpec>& variables) {
+  std::vector<VariableSettings> settings(variables.size());
+  LOCKSTEP_RETURN_IF_ERROR(ChooseOptimizers(job, variables, settings));
+  LOCKSTEP_RETURN_IF_ERROR(ChooseAverages(job, variables, settings));
+  LOCKSTEP_RETURN_IF_ERROR(ChooseConstraints(job, variables, settings));
+  return settings;
+}
+
+std::string TensorNameOf(absl::string_view variable, absl::string_view name) {
+  return absl::StrCat(variable, "/", name);
+}
+
+}  // namespace lockstep

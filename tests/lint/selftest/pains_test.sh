@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+source "$(dirname "$0")/lib.sh"
+check=pains
+
+# rows TEST: a table of 26 rows, the last of which names TEST.
+rows() {
+  fresh
+  local text=""
+  for i in $(seq 25); do text+="| U$i | pain | none |\n"; done
+  plant tests/conformance/README.md "$text| U26 | pain | \`$1\` |\n"
+  plant tests/unit/a_test.cc "TEST(SuiteTest, Name) {}\nTEST_F(OtherTest,\n       Long) {}\n"
+}
+
+rows SuiteTest.Name
+expect_clean "a test that exists"
+rows OtherTest.Long
+expect_clean "a test whose name is on the next line"
+rows SuiteTest.Nam
+expect_caught "a test that does not exist" "SuiteTest.Nam"
+fresh
+plant tests/conformance/README.md "| U1 | pain | none |\n"
+expect_caught "a pain without a row" "U2 has no row"
+finish

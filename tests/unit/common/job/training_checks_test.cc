@@ -1,0 +1,123 @@
+#include "common/job/training_checks.h"
+
+#include <functional>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+using Change = std::function<void(JobConfig&)>;
+using Constraint = VariableConstraint::Kind;
+
+absl::Status CheckWith(const Change& change) {
+  JobConfig job;
+  change(job);
+  return CheckTraining(job);
+}
+
+TEST(TrainingChecksTest, DefaultsAreTaken) {
+  EXPECT_OK(CheckTraining(JobConfig()));
+}
+
+TEST(TrainingChecksTest, SettingsOfVariablesInRangeAreTaken) {
+  EXPECT_OK(CheckWith([](JobConfig& job) {
+    job.variable_optimizers.resize(kMaxOptimizers - 1);
+    for (VariableOptimizer& other : job.variable_optimizers) {
+      other.variables = "deep/*";
+      other.optimizer.kind = OptimizerConfig::Kind::kAdagrad;
+      other.learning_rate = 1;
+    }
+    job.moving_average = {0.999, true, {"*"}, false};
+    job.constraints = {{"a", Constraint::kNonNegative, 0},
+                       {"b", Constraint::kMaxNorm, 2}};
+  }));
+}
+
+struct Bad {
+  std::string message;
+  Change change;
+};
+
+class BadTrainingTest : public ::testing::TestWithParam<Bad> {};
+
+TEST_P(BadTrainingTest, NamesFieldValueAndRange) {
+  EXPECT_THAT(CheckWith(GetParam().change),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(GetParam().message)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadTrainingTest,
+    ::testing::Values(
+        Bad{"the number of variable_optimizers is 8, but must be at most 7",
+            [](JobConfig& job) { job.variable_optimizers.resize(8); }},
+        Bad{"variable_optimizers[0].variables must be a shell pattern",
+            [](JobConfig& job) { job.variable_optimizers.resize(1); }},
+        Bad{"variable_optimizers[0].optimizer.beta1 is 1, but must be at least "
+            "0 and below 1",
+            [](JobConfig& job) {
+              job.variable_optimizers = {{"w", {}, {}, {}}};
+              job.variable_optimizers[0].optimizer.beta1 = 1;
+            }},
+        Bad{"variable_optimizers[0].learning_rate is -1, but must be a finite "
+            "number above 0",
+            [](JobConfig& job) {
+              job.variable_optimizers = {{"w", {}, -1, {}}};
+            }},
+        Bad{"variable_optimizers[0].learning_rate_schedule.decay_steps is 0",
+            [](JobConfig& job) {
+              job.variable_optimizers = {{"w", {}, {}, LearningRateConfig()}};
+              job.variable_optimizers[0].schedule->schedule =
+                  LearningRateConfig::Schedule::kCosineDecay;
+            }},
+        Bad{"moving_average.decay is 1, but must be at least 0 and below 1",
+            [](JobConfig& job) { job.moving_average.decay = 1; }},
+        Bad{"moving_average.decay is missing",
+            [](JobConfig& job) { job.moving_average.variables = {"w"}; }},
+        Bad{"moving_average.variables[1] must be a shell pattern",
+            [](JobConfig& job) {
+              job.moving_average = {0.5, false, {"w", ""}, true};
+            }},
+        Bad{"constraints[0].kind is 0, but must be NON_NEGATIVE or MAX_NORM",
+            [](JobConfig& job) {
+              job.constraints = {{"w", Constraint::kUnspecified, 0}};
+            }},
+        Bad{"constraints[0].max_norm is 0, but must be a finite number above 0",
+            [](JobConfig& job) {
+              job.constraints = {{"w", Constraint::kMaxNorm, 0}};
+            }},
+        Bad{"constraints[0].max_norm is 2, but must be absent",
+            [](JobConfig& job) {
+              job.constraints = {{"w", Constraint::kNonNegative, 2}};
+            }},
+        Bad{"constraints[0].variables must be a shell pattern",
+            [](JobConfig& job) {
+              job.constraints = {{"", Constraint::kNonNegative, 0}};
+            }}));
+
+TEST(TrainingChecksTest, LearningRateOfAnOptimizerIsTheJobsUnlessItHasItsOwn) {
+  JobConfig job;
+  job.learning_rate.base = 0.5;
+  job.learning_rate.warmup_steps = 3;
+  LearningRateConfig decaying;
+  decaying.warmup_steps = 9;
+  job.variable_optimizers = {{"a", {}, {}, {}}, {"b", {}, 0.25, decaying}};
+
+  const auto rates = LearningRatesOf(job);
+
+  ASSERT_EQ(rates.size(), 3u);
+  EXPECT_EQ(rates[1].base, 0.5);
+  EXPECT_EQ(rates[1].warmup_steps, 3);
+  EXPECT_EQ(rates[2].base, 0.25);
+  EXPECT_EQ(rates[2].warmup_steps, 9);
+}
+
+}  // namespace
+}  // namespace lockstep
