@@ -15,6 +15,7 @@
 #include "worker/data/dataset.h"
 #include "worker/models/model.h"
 #include "worker/parameter_memory.h"
+#include "worker/tables/table_workload.h"
 
 namespace lockstep {
 
@@ -47,13 +48,15 @@ class Evaluator {
   absl::Status Prepare(const JobConfig& job);
   // Scores the newest checkpoint if it is newer than `last`.
   absl::Status ScoreLatest(const CheckpointStore& store, int64_t& last);
-  absl::StatusOr<Evaluation> Score(const CheckpointReader& checkpoint);
+  absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint);
+  absl::StatusOr<Evaluation> ScoreImages(const CheckpointReader& checkpoint);
 
   const std::unique_ptr<ComputeBackend> backend_;
   ChiefClient chief_;
   Dataset data_;
   ModelInput input_;
   std::unique_ptr<Model> model_;
+  std::unique_ptr<TableWorkload> tables_;  // in place of model and data
   std::optional<ParameterMemory> memory_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "server/optimizer/learning_rate.h"
 #include "server/optimizer/slots.h"
 #include "server/optimizer/update_kernels.h"
+#include "server/shard/row_gradients.h"
 
 namespace lockstep {
 namespace {
@@ -103,6 +105,7 @@ ShardState::ShardState(const Options& options,
     : job_(options.job),
       parts_(options.parts),
       optimizer_(options.job.optimizer),
+      sparse_optimizer_(options.job.optimizer),
       num_tensors_(1 + static_cast<int>(NumSlots(options.job.optimizer))),
       part_mutexes_(std::make_unique<Mutex[]>(options.parts.size())),
       store_(std::move(store)),
@@ -118,6 +121,11 @@ size_t ShardState::part_size(int part) const {
 
 absl::StatusOr<size_t> ShardState::GradientSize(int part,
                                                 GradientType type) const {
+  if (parts_[part].is_table()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("part ", part, " is a table of ", parts_[part].num_rows(),
+                     " rows; its gradients and its reads name rows"));
+  }
   const absl::StatusOr<size_t> element =
       GradientElementSize(parts_[part].dtype, type);
   if (element.ok()) return parts_[part].count * *element;
@@ -136,6 +144,10 @@ std::vector<std::string> ShardState::ScalarNames() const {
 
 absl::Status ShardState::Update(int part, int64_t step,
                                 absl::Span<const PartGradient> gradients) {
+  if (parts_[part].is_table()) {
+    const SparseGradient mean = MeanOfRows(parts_[part], gradients);
+    return UpdateTable(part, step, mean);
+  }
   std::vector<GradientSlices> slices;
   for (const PartGradient& gradient : gradients) {
     slices.push_back({gradient.slices, gradient.type});
@@ -152,6 +164,102 @@ absl::Status ShardState::Update(int part, int64_t step,
   input.gradients = slices;
   input.divisor = static_cast<int64_t>(slices.size());
   return optimizer_.Apply(input);
+}
+
+SparseApplyInput ShardState::TableInput(int part, int64_t step, int64_t rows) {
+  const PartSpec& spec = parts_[part];
+  SparseApplyInput input;
+  input.dtype = spec.dtype;
+  input.powers = store_->committed_powers();
+  input.learning_rate = LearningRate(job_.learning_rate, step) *
+                        store_->record().learning_rate_scale;
+  const size_t size = rows * spec.row_width * ElementSize(spec.dtype);
+  input.value = store_->Next(part, 0).first(size);
+  for (int slot = 1; slot < num_tensors_; ++slot) {
+    input.slots[slot - 1] = store_->Next(part, slot).first(size);
+  }
+  return input;
+}
+
+absl::Status ShardState::UpdateTable(int part, int64_t step,
+                                     const SparseGradient& mean) {
+  const PartSpec& spec = parts_[part];
+  const bool logged = store_->is_logged(part);
+  MutexLock part_lock(part_mutexes_[part]);
+  SparseApplyInput input;
+  std::vector<int64_t> shape = {spec.num_rows(), spec.row_width};
+  std::vector<int64_t> indices = mean.indices;
+  {
+    MutexLock lock(record_mutex_);
+    if (logged) {
+      store_->BeginRows(part, mean.indices);
+      shape[0] = static_cast<int64_t>(indices.size());
+      std::iota(indices.begin(), indices.end(), int64_t{0});
+    } else {
+      store_->CarryOver(part);
+    }
+    input = TableInput(part, step, shape[0]);
+  }
+  input.decayed = store_->in_place();  // BeginSparse() has done that
+  input.shape = shape;
+  input.indices = indices;
+  input.values_shape = mean.values_shape;
+  input.values = mean.values;
+  if (!indices.empty() || !logged) {
+    LOCKSTEP_RETURN_IF_ERROR(sparse_optimizer_.Apply(input));
+  }
+  if (logged) store_->FinishRows(part);
+  return absl::OkStatus();
+}
+
+absl::Status ShardState::UpdateSparse(int part, int64_t step,
+                                      const SparseGradient& mean) {
+  return UpdateTable(part, step, mean);
+}
+
+absl::Status ShardState::BeginSparse(int part) {
+  MutexLock part_lock(part_mutexes_[part]);
+  MutexLock lock(record_mutex_);
+  std::vector<absl::Span<std::byte>> slots;
+  for (int slot = 1; slot < num_tensors_; ++slot) {
+    slots.push_back(store_->Next(part, slot));
+  }
+  return sparse_optimizer_.Decay(parts_[part].dtype, slots);
+}
+
+absl::Status ShardState::AdmitRows(int part, PartGradient& gradient) const {
+  if (!parts_[part].is_table()) return PartUpdater::AdmitRows(part, gradient);
+  return MakeCanonical(part, parts_[part], gradient);
+}
+
+absl::StatusOr<int64_t> ShardState::ReadRows(int part,
+                                             absl::Span<const int64_t> rows,
+                                             absl::Span<std::byte> out) const {
+  if (part < 0 || part >= num_parts() || !parts_[part].is_table()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rows of part ", part, ", which is no table"));
+  }
+  const PartSpec& spec = parts_[part];
+  LOCKSTEP_RETURN_IF_ERROR(CheckRows(part, spec, rows));
+  const size_t size = spec.row_width * ElementSize(spec.dtype);
+  if (out.size() != rows.size() * size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        rows.size(), " rows of ", size, " bytes do not fit ", out.size()));
+  }
+  MutexLock part_lock(part_mutexes_[part]);
+  const std::byte* from = nullptr;
+  int64_t step = 0;
+  {
+    MutexLock lock(record_mutex_);
+    from = store_->Committed(part, 0).data();
+    step = store_->committed_step();
+  }
+  std::byte* to = out.data();
+  for (const int64_t row : rows) {
+    std::memcpy(to, from + static_cast<size_t>(row) * size, size);
+    to += size;
+  }
+  return step;
 }
 
 int ShardState::CommittedBuffer(int part) const {
@@ -205,7 +313,10 @@ LentBytes ShardState::LendCommitted(int part, int64_t& step) const {
 
 absl::Status ShardState::CheckFinite(int part,
                                      const PartGradient& gradient) const {
-  const PartSpec& spec = parts_[part];
+  PartSpec spec = parts_[part];
+  if (spec.is_table()) {
+    spec.count = gradient.rows->shape[0] * spec.row_width;
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(size_t element,
                             GradientElementSize(spec.dtype, gradient.type));
   if (AllFinite(KernelFor(spec.dtype, gradient.type), element,
@@ -230,7 +341,13 @@ void ShardState::DropPrepared() {
   if (store_ != nullptr && !store_->in_place()) store_->DropPrepared();
 }
 
-absl::Status ShardState::Commit(int64_t step) {
+// Rows of tables are copied: nobody may read them meanwhile.
+absl::Status ShardState::Commit(int64_t step) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  std::vector<std::unique_ptr<MutexLock>> tables;
+  for (int part = 0; part < num_parts(); ++part) {
+    if (!parts_[part].is_table()) continue;
+    tables.push_back(std::make_unique<MutexLock>(part_mutexes_[part]));
+  }
   MutexLock lock(record_mutex_);
   return store_ == nullptr ? absl::OkStatus() : store_->Commit(step);
 }
@@ -286,7 +403,7 @@ absl::StatusOr<int64_t> ShardState::Read(int part, int tensor,
   return step;
 }
 
-absl::Status ShardState::Write(int part, int tensor,
+absl::Status ShardState::Write(int part, int tensor, size_t first,
                                absl::Span<const std::byte> bytes) {
   if (part < 0 || part >= num_parts()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -294,7 +411,7 @@ absl::Status ShardState::Write(int part, int tensor,
   }
   MutexLock part_lock(part_mutexes_[part]);
   MutexLock lock(record_mutex_);
-  return store_->WriteTensor(part, tensor, bytes);
+  return store_->WriteStretch(part, tensor, first, bytes);
 }
 
 std::vector<float> ShardState::Scalars() const {

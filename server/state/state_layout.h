@@ -14,12 +14,19 @@ namespace lockstep {
 
 // PartSpec is a slice of a variable, the unit of placement and update.
 //
-// Units: elements.
+// Units: elements, but for the stride.
 struct PartSpec {
   int variable = 0;    // index in the model's list of variables
   int64_t offset = 0;  // of its first element, row-major
   int64_t count = 0;   // > 0
   DType dtype = DType::kFloat32;
+  // Of tables: elements of a row, and rows of the table from one row of the
+  // part to its next.
+  int64_t row_width = 0;  // 0: no table
+  int64_t row_stride = 1;
+
+  bool is_table() const { return row_width > 0; }
+  int64_t num_rows() const { return is_table() ? count / row_width : 0; }
 
   bool operator==(const PartSpec&) const = default;
 };
@@ -28,9 +35,10 @@ struct PartSpec {
 // 0 is the value, tensor k the k-th slot. Every tensor has one region per
 // buffer, and a part has the same place in each region:
 //
-//   header | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, ..
+//   header | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, .. | logs
 //
-// Regions start at multiples of 2 MiB, parts at multiples of 64 bytes.
+// Regions start at multiples of 2 MiB, parts at multiples of 64 bytes. Where
+// there are two buffers, each table has a RowLog.
 //
 // Threads: immutable.
 // Units:   bytes.
@@ -56,15 +64,21 @@ class StateLayout {
   uint64_t TensorSize(size_t part) const;
   uint64_t TensorOffset(size_t part, size_t tensor, int buffer) const;
 
+  // Of the log of a part that is a table; 2 buffers.
+  uint64_t LogSize(size_t part) const;
+  uint64_t LogOffset(size_t part) const { return log_offsets_[part]; }
+
  private:
   StateLayout() = default;
   absl::Status PlaceParts();
   absl::Status PlaceRegions();
+  absl::Status PlaceLogs();
 
   std::vector<PartSpec> parts_;
   size_t num_tensors_ = 1;
   int num_buffers_ = 2;
   std::vector<uint64_t> part_offsets_;  // within a region
+  std::vector<uint64_t> log_offsets_;   // of no meaning where there is none
   uint64_t region_size_ = 0;            // a multiple of kRegionAlignment
   uint64_t file_size_ = 0;
 };
