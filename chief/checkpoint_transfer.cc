@@ -1,9 +1,11 @@
 #include "chief/checkpoint_transfer.h"
 
+#include <cstring>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "chief/tensor_blocks.h"
 #include "common/job/variable_settings.h"
 #include "common/status_macros.h"
 
@@ -37,20 +39,73 @@ CheckpointTensors Tensors(const StateMap& map) {
   return tensors;
 }
 
-// Calls `visit(part, tensor, name, offset, size)`, offsets and sizes in bytes
-// of the whole tensor, for everything that the servers hold.
+// What a message carries of a large part, in elements.
+constexpr int64_t kBlock = int64_t{1} << 20;
+
+// One block of a variable or of one of its slots.
+struct Portion {
+  const TensorBlock& block;
+  int tensor;
+  std::string name;
+  size_t element;  // bytes
+
+  uint64_t offset() const { return block.offset * element; }
+  size_t size() const { return block.count * element; }
+  TensorStretch StretchOf(const TensorBlock::Piece& piece) const {
+    return {piece.part, tensor, piece.first, piece.count};
+  }
+};
+
+// Calls `visit(portion)` for everything that the servers hold.
 template <typename Visit>
-absl::Status ForEachPart(const StateMap& map, Visit visit) {
-  for (const PlannedPart& part : map.plan.parts) {
-    const VariableSpec& variable = map.plan.variables[part.variable];
-    const size_t element = ElementSize(variable.dtype);
-    for (size_t tensor = 0; tensor <= map.slots[part.variable].size();
-         ++tensor) {
-      LOCKSTEP_RETURN_IF_ERROR(visit(part, static_cast<int>(tensor),
-                                     TensorName(map, part.variable, tensor),
-                                     part.offset * element,
-                                     part.count * element));
+absl::Status ForEachPortion(const StateMap& map, Visit visit) {
+  for (size_t v = 0; v < map.plan.variables.size(); ++v) {
+    const size_t element = ElementSize(map.plan.variables[v].dtype);
+    for (const TensorBlock& block :
+         CutIntoBlocks(map.plan, static_cast<int>(v), kBlock)) {
+      for (size_t tensor = 0; tensor <= map.slots[v].size(); ++tensor) {
+        LOCKSTEP_RETURN_IF_ERROR(
+            visit(Portion{block, static_cast<int>(tensor),
+                          TensorName(map, v, tensor), element}));
+      }
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadPortion(const Portion& portion,
+                         const std::vector<ShardAccess*>& servers,
+                         std::vector<char>& bytes) {
+  bytes.resize(portion.size());
+  std::vector<char> piece_bytes;
+  for (size_t i = 0; i < portion.block.pieces.size(); ++i) {
+    const TensorBlock::Piece& piece = portion.block.pieces[i];
+    piece_bytes.resize(piece.count * portion.element);
+    LOCKSTEP_RETURN_IF_ERROR(servers[piece.server]->ReadSnapshot(
+        portion.StretchOf(piece), absl::MakeSpan(piece_bytes)));
+    ForEachStretch(portion.block, i, portion.element,
+                   [&](size_t in_block, size_t in_piece, size_t size) {
+                     std::memcpy(&bytes[in_block], &piece_bytes[in_piece],
+                                 size);
+                   });
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WritePortion(const Portion& portion,
+                          const std::vector<char>& bytes,
+                          const std::vector<ShardAccess*>& servers) {
+  std::vector<char> piece_bytes;
+  for (size_t i = 0; i < portion.block.pieces.size(); ++i) {
+    const TensorBlock::Piece& piece = portion.block.pieces[i];
+    piece_bytes.resize(piece.count * portion.element);
+    ForEachStretch(portion.block, i, portion.element,
+                   [&](size_t in_block, size_t in_piece, size_t size) {
+                     std::memcpy(&piece_bytes[in_piece], &bytes[in_block],
+                                 size);
+                   });
+    LOCKSTEP_RETURN_IF_ERROR(servers[piece.server]->WriteParts(
+        portion.StretchOf(piece), piece_bytes));
   }
   return absl::OkStatus();
 }
@@ -105,16 +160,12 @@ absl::Status SaveCheckpoint(const CheckpointStore& store,
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointWriter> writer,
                             store.Begin(manifest.global_step, Tensors(map)));
   std::vector<char> bytes;
-  LOCKSTEP_RETURN_IF_ERROR(ForEachPart(
-      map,
-      [&](const PlannedPart& part, int tensor, const std::string& name,
-          uint64_t offset, size_t size) -> absl::Status {
-        bytes.resize(size);
-        LOCKSTEP_RETURN_IF_ERROR(servers[part.server]->ReadSnapshot(
-            part.index, 1, tensor, absl::MakeSpan(bytes)));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ForEachPortion(map, [&](const Portion& portion) -> absl::Status {
+        LOCKSTEP_RETURN_IF_ERROR(ReadPortion(portion, servers, bytes));
         SafetensorsWriter& file =
-            tensor == 0 ? writer->model() : writer->optimizer();
-        return file.WriteAt(name, offset, bytes);
+            portion.tensor == 0 ? writer->model() : writer->optimizer();
+        return file.WriteAt(portion.name, portion.offset(), bytes);
       }));
   for (size_t i = 0; i < map.scalars.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(writer->optimizer().WriteAt(
@@ -137,16 +188,14 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
         checkpoint.Read(map.scalars[i], absl::MakeSpan(&scalars[i], 1)));
   }
   std::vector<char> bytes;
-  LOCKSTEP_RETURN_IF_ERROR(ForEachPart(
-      map,
-      [&](const PlannedPart& part, int tensor, const std::string& name,
-          uint64_t offset, size_t size) -> absl::Status {
-        bytes.resize(size);
+  LOCKSTEP_RETURN_IF_ERROR(
+      ForEachPortion(map, [&](const Portion& portion) -> absl::Status {
+        bytes.resize(portion.size());
         LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
-                                  checkpoint.FileOf(name));
-        LOCKSTEP_RETURN_IF_ERROR(
-            file->ReadAt(name, offset, absl::MakeSpan(bytes)));
-        return servers[part.server]->WriteParts(part.index, 1, tensor, bytes);
+                                  checkpoint.FileOf(portion.name));
+        LOCKSTEP_RETURN_IF_ERROR(file->ReadAt(portion.name, portion.offset(),
+                                              absl::MakeSpan(bytes)));
+        return WritePortion(portion, bytes, servers);
       }));
   return scalars;
 }

@@ -85,7 +85,7 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
              std::vector<std::string> servers, const Clock& clock)
     : job_(std::move(job)),
       self_(self),
-      has_evaluator_(cluster.has_evaluator() && !job_.data.test_images.empty()),
+      has_evaluator_(cluster.has_evaluator() && job_.data.has_test_set()),
       clock_(clock),
       members_(MembersOf(cluster), job_.lease),
       desk_(job_),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/grpc_status.h"
 #include "common/job/job_config_codec.h"
 #include "common/log.h"
@@ -217,10 +218,20 @@ absl::Status CoordinatorService::HandleReportEvaluation(
     return absl::InvalidArgumentError(
         absl::StrCat("accuracy is ", accuracy, "; it must be in [0, 1]"));
   }
-  spdlog::info("step {}: test accuracy {:.4f}, loss {:.4f}, {} examples",
+  JobBoard::Evaluation evaluation{request.global_step(), request.loss(),
+                                  accuracy};
+  if (request.has_auc()) evaluation.auc = request.auc();
+  if (!(evaluation.auc.value_or(0) >= 0 && evaluation.auc.value_or(0) <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("auc is ", *evaluation.auc, "; it must be in [0, 1]"));
+  }
+  spdlog::info("step {}: test accuracy {:.4f}, loss {:.4f}, {} examples{}",
                request.global_step(), accuracy, request.loss(),
-               request.examples());
-  board_.Evaluated({request.global_step(), request.loss(), accuracy});
+               request.examples(),
+               evaluation.auc.has_value()
+                   ? absl::StrFormat(", AUC %.4f", *evaluation.auc)
+                   : std::string());
+  board_.Evaluated(evaluation);
   return absl::OkStatus();
 }
 
@@ -279,6 +290,9 @@ void CoordinatorService::HandleGetStatus(
     evaluation.set_global_step(view.evaluation->step);
     evaluation.set_loss(view.evaluation->loss);
     evaluation.set_accuracy(view.evaluation->accuracy);
+    if (view.evaluation->auc.has_value()) {
+      evaluation.set_auc(*view.evaluation->auc);
+    }
   }
   v1::LossStatus& losses = *response.mutable_losses();
   losses.set_recoveries(view.losses.recoveries);

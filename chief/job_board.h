@@ -38,6 +38,7 @@ class JobBoard {
     int64_t step = 0;
     double loss = 0;
     double accuracy = 0;
+    std::optional<double> auc = {};  // of two classes
   };
   // Who waits for what, and since when.
   struct Wait {

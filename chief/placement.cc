@@ -43,6 +43,10 @@ absl::Status CheckVariable(const VariableSpec& variable,
     }
     elements *= dim;
   }
+  if (variable.is_table() && variable.shape.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", variable.name, "\" is a table without rows"));
+  }
   room -= elements;
   return absl::OkStatus();
 }
@@ -56,12 +60,23 @@ absl::Status CheckNumParts(int64_t parts, const VariableSpec& variable,
       "there are at most ", kMaxParts));
 }
 
-// Elements of the parts of a variable, in order.
-using PartSizes = std::vector<int64_t>;
+// The parts of a variable, in order.
+using Slices = std::vector<VariableSlice>;
 
-absl::StatusOr<PartSizes> CutByBytes(const VariableSpec& variable,
-                                     int64_t max_part_bytes,
-                                     int64_t parts_before) {
+// Parts of these lengths, one after the other.
+Slices OneAfterTheOther(const std::vector<int64_t>& counts) {
+  Slices slices;
+  int64_t offset = 0;
+  for (const int64_t count : counts) {
+    slices.push_back({offset, count});
+    offset += count;
+  }
+  return slices;
+}
+
+absl::StatusOr<Slices> CutByBytes(const VariableSpec& variable,
+                                  int64_t max_part_bytes,
+                                  int64_t parts_before) {
   const auto size = static_cast<int64_t>(ElementSize(variable.dtype));
   const int64_t limit = max_part_bytes / size;
   if (limit < 1) {
@@ -72,11 +87,11 @@ absl::StatusOr<PartSizes> CutByBytes(const VariableSpec& variable,
   const int64_t elements = NumElements(variable.shape);
   LOCKSTEP_RETURN_IF_ERROR(CheckNumParts(
       parts_before + (elements - 1) / limit + 1, variable, max_part_bytes));
-  PartSizes sizes;
+  Slices slices;
   for (int64_t offset = 0; offset < elements; offset += limit) {
-    sizes.push_back(std::min(limit, elements - offset));
+    slices.push_back({offset, std::min(limit, elements - offset)});
   }
-  return sizes;
+  return slices;
 }
 
 absl::StatusOr<Partition> PartitionOf(const VariableSpec& variable,
@@ -98,11 +113,11 @@ absl::StatusOr<Partition> PartitionOf(const VariableSpec& variable,
   return absl::InvalidArgumentError("partitioner.kind has no rule for rows");
 }
 
-absl::StatusOr<PartSizes> CutByRows(const VariableSpec& variable,
-                                    const PartitionerConfig& config,
-                                    int64_t parts_before) {
+absl::StatusOr<Slices> CutByRows(const VariableSpec& variable,
+                                 const PartitionerConfig& config,
+                                 int64_t parts_before) {
   const int64_t elements = NumElements(variable.shape);
-  if (variable.shape.empty()) return PartSizes{elements};
+  if (variable.shape.empty()) return OneAfterTheOther({elements});
   LOCKSTEP_ASSIGN_OR_RETURN(Partition partition, PartitionOf(variable, config));
   if (partition[0] > kMaxParts - parts_before) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -112,14 +127,49 @@ absl::StatusOr<PartSizes> CutByRows(const VariableSpec& variable,
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<SlicePart> parts,
                             CutVariable(variable.shape, partition));
   const int64_t width = elements / variable.shape[0];
-  PartSizes sizes;
+  std::vector<int64_t> sizes;
   for (const SlicePart& part : parts) sizes.push_back(part.length[0] * width);
   const auto bytes =
       sizes[0] * static_cast<int64_t>(ElementSize(variable.dtype));
-  if (bytes <= kMaxPartBytes) return sizes;
+  if (bytes <= kMaxPartBytes || variable.is_table()) {
+    return OneAfterTheOther(sizes);
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "partitioner: a part of variable \"", variable.name, "\" has ", bytes,
       " bytes; cut it into more parts, of at most ", kMaxPartBytes));
+}
+
+// A step waits for a gradient of each part, of a table too, however few rows it
+// is of: as many parts as servers, unless the job says otherwise.
+absl::StatusOr<Slices> CutTable(const VariableSpec& table, int num_servers,
+                                PartitionerConfig config,
+                                int64_t parts_before) {
+  if (config.kind == PartitionerConfig::Kind::kMaxPartBytes) {
+    config.kind = PartitionerConfig::Kind::kFixedSize;
+    config.num_shards = num_servers;
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(Slices slices,
+                            CutByRows(table, config, parts_before));
+  if (table.row_cut != RowCut::kMod) return slices;
+  const int64_t width = RowWidth(table.shape);
+  for (size_t i = 0; i < slices.size(); ++i) {
+    slices[i].offset = static_cast<int64_t>(i) * width;
+    slices[i].row_stride = static_cast<int64_t>(slices.size());
+  }
+  return slices;
+}
+
+absl::StatusOr<Slices> Cut(const VariableSpec& variable, int num_servers,
+                           int64_t max_part_bytes,
+                           const PartitionerConfig& config,
+                           int64_t parts_before) {
+  if (variable.is_table()) {
+    return CutTable(variable, num_servers, config, parts_before);
+  }
+  if (config.kind == PartitionerConfig::Kind::kMaxPartBytes) {
+    return CutByBytes(variable, max_part_bytes, parts_before);
+  }
+  return CutByRows(variable, config, parts_before);
 }
 
 // Chooses servers as the job says.
@@ -171,23 +221,20 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
     const VariableSpec& variable = variables[v];
     LOCKSTEP_RETURN_IF_ERROR(CheckVariable(variable, names, room));
     const auto before = static_cast<int64_t>(plan.parts.size());
-    const bool by_bytes =
-        partitioner.kind == PartitionerConfig::Kind::kMaxPartBytes;
     LOCKSTEP_ASSIGN_OR_RETURN(
-        PartSizes sizes, by_bytes ? CutByBytes(variable, max_part_bytes, before)
-                                  : CutByRows(variable, partitioner, before));
-    int64_t offset = 0;
-    for (size_t i = 0; i < sizes.size(); ++i) {
+        const Slices slices,
+        Cut(variable, num_servers, max_part_bytes, partitioner, before));
+    for (size_t i = 0; i < slices.size(); ++i) {
       const int64_t bytes =
-          sizes[i] * static_cast<int64_t>(ElementSize(variable.dtype));
+          slices[i].count * static_cast<int64_t>(ElementSize(variable.dtype));
       LOCKSTEP_ASSIGN_OR_RETURN(
           int server,
           chooser.Next(
-              sizes.size() == 1 ? variable.name : PartName(variable.name, i),
+              slices.size() == 1 ? variable.name : PartName(variable.name, i),
               bytes));
-      plan.parts.push_back({static_cast<int>(v), offset, sizes[i], server,
-                            next_index[server]++});
-      offset += sizes[i];
+      plan.parts.push_back({static_cast<int>(v), slices[i].offset,
+                            slices[i].count, server, next_index[server]++,
+                            slices[i].row_stride});
     }
   }
   return plan;

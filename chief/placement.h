@@ -15,11 +15,12 @@ namespace lockstep {
 // Cuts variables into parts and spreads these over `num_servers`.
 //
 // Unless the partitioner says something else, parts have at most
-// `max_part_bytes`. The other partitioners are TensorFlow's, along the first
-// axis; a scalar is one part. Each part is placed by itself: to the server that
-// has the fewest bytes so far, the lowest index among equals (TensorFlow's
-// greedy strategy by bytes), or as `placement` says. What goes by name goes by
-// "w/part_0" where a variable has several parts.
+// `max_part_bytes`, and tables are cut by rows into as many parts as there are
+// servers, for which no other limit counts. The other partitioners are
+// TensorFlow's, along the first axis; a scalar is one part. Each part is placed
+// by itself: to the server that has the fewest bytes so far, the lowest index
+// among equals (TensorFlow's greedy strategy by bytes), or as `placement` says.
+// What goes by name goes by "w/part_0" where a variable has several parts.
 //
 //   kInvalidArgument  no server, no variable, two of one name, an empty name,
 //                     an unknown dtype, a dimension below 1, more than 2^56

@@ -15,20 +15,26 @@ struct ShardSnapshot {
   std::vector<float> scalars;  // of the optimizer at that step
 };
 
+// Some elements of one part of a server.
+struct TensorStretch {
+  int part = 0;    // among those of the server
+  int tensor = 0;  // 0: the value; k: the k-th slot
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
 // ShardAccess moves the state of one server's parts to and from a checkpoint.
 //
-// Units: `tensor` 0 is the value, k the k-th slot; bytes are those of
-//        consecutive parts, one after the other.
 class ShardAccess {
  public:
   virtual ~ShardAccess() = default;
 
   // Fills `bytes` from the snapshot that was begun last.
-  virtual absl::Status ReadSnapshot(int first_part, int num_parts, int tensor,
+  virtual absl::Status ReadSnapshot(const TensorStretch& stretch,
                                     absl::Span<char> bytes) = 0;
 
   // Overwrites, before the server is opened for workers.
-  virtual absl::Status WriteParts(int first_part, int num_parts, int tensor,
+  virtual absl::Status WriteParts(const TensorStretch& stretch,
                                   absl::Span<const char> bytes) = 0;
 };
 

@@ -52,6 +52,16 @@ absl::Status CallUntilUp(
   }
 }
 
+v1::TensorSelector ToProto(const TensorStretch& stretch) {
+  v1::TensorSelector selector;
+  selector.mutable_parts()->set_first_part(stretch.part);
+  selector.mutable_parts()->set_num_parts(1);
+  selector.set_tensor(stretch.tensor);
+  selector.set_first_element(stretch.first);
+  selector.set_num_elements(stretch.count);
+  return selector;
+}
+
 }  // namespace
 
 template <typename Request, typename Response>
@@ -163,14 +173,11 @@ absl::Status ShardControlClient::CallRaw(const std::string& method,
           channel_.get(), rpc, &context, request, &response));
 }
 
-absl::Status ShardControlClient::WriteParts(int first_part, int num_parts,
-                                            int tensor,
+absl::Status ShardControlClient::WriteParts(const TensorStretch& stretch,
                                             absl::Span<const char> bytes) {
   v1::WritePartsHeader header;
   *header.mutable_chief() = Chief();
-  header.mutable_selector()->mutable_parts()->set_first_part(first_part);
-  header.mutable_selector()->mutable_parts()->set_num_parts(num_parts);
-  header.mutable_selector()->set_tensor(tensor);
+  *header.mutable_selector() = ToProto(stretch);
   const grpc::Slice payload = UnownedSlice(bytes.data(), bytes.size());
   grpc::ByteBuffer response;
   return CallRaw("WriteParts",
@@ -296,14 +303,11 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
                        {response.scalars().begin(), response.scalars().end()}};
 }
 
-absl::Status ShardControlClient::ReadSnapshot(int first_part, int num_parts,
-                                              int tensor,
+absl::Status ShardControlClient::ReadSnapshot(const TensorStretch& stretch,
                                               absl::Span<char> bytes) {
   v1::ReadSnapshotRequest request;
   *request.mutable_chief() = Chief();
-  request.mutable_selector()->mutable_parts()->set_first_part(first_part);
-  request.mutable_selector()->mutable_parts()->set_num_parts(num_parts);
-  request.mutable_selector()->set_tensor(tensor);
+  *request.mutable_selector() = ToProto(stretch);
   grpc::ByteBuffer response;
   LOCKSTEP_RETURN_IF_ERROR(
       CallRaw("ReadSnapshot", EncodeMessage(request), response));

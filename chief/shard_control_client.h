@@ -74,7 +74,7 @@ class ShardControlClient final : public ShardAccess {
   absl::StatusOr<Created> CreateShard(const JobConfig& job, const Plan& plan,
                                       absl::Span<const PlannedPart> parts,
                                       State state);
-  absl::Status WriteParts(int first_part, int num_parts, int tensor,
+  absl::Status WriteParts(const TensorStretch& stretch,
                           absl::Span<const char> bytes) override;
   // As in ActivateRequest.
   struct Opening {
@@ -105,7 +105,7 @@ class ShardControlClient final : public ShardAccess {
                                          const std::string& reason);
 
   absl::StatusOr<ShardSnapshot> BeginSnapshot();
-  absl::Status ReadSnapshot(int first_part, int num_parts, int tensor,
+  absl::Status ReadSnapshot(const TensorStretch& stretch,
                             absl::Span<char> bytes) override;
   absl::Status EndSnapshot();
   absl::Status CloseTokens();

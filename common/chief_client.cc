@@ -166,13 +166,15 @@ absl::StatusOr<Plan> ChiefClient::WaitForPlan(int num_servers,
 }
 
 absl::Status ChiefClient::ReportEvaluation(int64_t step, double loss,
-                                           double accuracy, int64_t examples) {
+                                           double accuracy, int64_t examples,
+                                           std::optional<double> auc) {
   v1::ReportEvaluationRequest request;
   *request.mutable_identity() = Identity();
   request.set_global_step(step);
   request.set_loss(loss);
   request.set_accuracy(accuracy);
   request.set_examples(examples);
+  if (auc.has_value()) request.set_auc(*auc);
   while (!stopped() && !ended()) {
     grpc::ClientContext context;
     Prepare(context);

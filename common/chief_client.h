@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -74,7 +75,8 @@ class ChiefClient {
   absl::StatusOr<Plan> WaitForPlan(int num_servers, int64_t& global_step);
 
   absl::Status ReportEvaluation(int64_t step, double loss, double accuracy,
-                                int64_t examples);
+                                int64_t examples,
+                                std::optional<double> auc = std::nullopt);
 
   // Asks the chief to stop the job with a checkpoint, because this process has
   // to go and the job cannot do without it.

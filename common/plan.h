@@ -17,13 +17,16 @@ struct PlannedPart {
   int64_t count = 0;
   int server = 0;  // index of the ps task
   int index = 0;   // among the parts of that server, from 0
+  // Above 1 where a table is cut by RowCut::kMod: from one row of the part to
+  // its next, in rows of the table. `offset` is where the first row is.
+  int64_t row_stride = 1;
 
   bool operator==(const PlannedPart&) const = default;
 };
 
 // Plan says which variables a job has and where every part of them lives.
-// Parts are in order of variable, then offset; a server's indices ascend in
-// that order too.
+// Parts are in order of variable, then of their first element; a server's
+// indices ascend in that order too.
 struct Plan {
   std::vector<VariableSpec> variables;
   std::vector<PlannedPart> parts;

@@ -11,6 +11,22 @@ int64_t NumElements(const std::vector<int64_t>& shape) {
   return count;
 }
 
+int64_t RowWidth(const std::vector<int64_t>& shape) {
+  return NumElements({shape.begin() + 1, shape.end()});
+}
+
+bool IsSlice(const VariableSpec& variable, const VariableSlice& slice) {
+  const auto [offset, count, stride] = slice;
+  const int64_t elements = NumElements(variable.shape);
+  if (offset < 0 || count < 1 || stride < 1 || offset >= elements) return false;
+  if (!variable.is_table()) return stride == 1 && count <= elements - offset;
+  const int64_t width = RowWidth(variable.shape);
+  if (offset % width != 0 || count % width != 0) return false;
+  if (stride > 1 && variable.row_cut != RowCut::kMod) return false;
+  const int64_t rows_after = (elements - offset) / width - 1;
+  return count / width - 1 <= rows_after / stride;
+}
+
 std::string ShapeString(const std::vector<int64_t>& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
 }

@@ -32,6 +32,16 @@ struct Initializer {
   bool operator==(const Initializer&) const = default;
 };
 
+// RowCut says whether a variable is a table, and how its rows are spread over
+// its parts. Gradients of a table are of some of its rows, and workers read
+// only the rows that they need, so that a table may be larger than their
+// memory. Parts of other variables are cut anywhere and travel whole.
+enum class RowCut : int {
+  kNone = 0,  // no table
+  kDiv = 1,   // a part has rows that follow one another
+  kMod = 2,   // part p of n has the rows p, p + n, p + 2n, ...
+};
+
 // VariableSpec is what must be known of a variable before it exists.
 //
 // Units: shapes count elements; a scalar has the empty shape.
@@ -40,12 +50,31 @@ struct VariableSpec {
   std::vector<int64_t> shape;  // every dimension > 0, row-major
   DType dtype = DType::kFloat32;
   Initializer initializer;
+  RowCut row_cut = RowCut::kNone;  // of a rank of 1 or more, if it is a table
+
+  bool is_table() const { return row_cut != RowCut::kNone; }
 
   bool operator==(const VariableSpec&) const = default;
 };
 
 // Product of the dimensions, 1 for a scalar.
 int64_t NumElements(const std::vector<int64_t>& shape);
+
+// Elements of a row, which is what the first dimension counts; `shape` has one.
+int64_t RowWidth(const std::vector<int64_t>& shape);
+
+// A part of a variable.
+//
+// Units: offset and count are elements, the stride is as in PlannedPart.
+struct VariableSlice {
+  int64_t offset = 0;
+  int64_t count = 0;
+  int64_t row_stride = 1;
+};
+
+// Whether the variable has such a part: not empty, within it, and of a table
+// whole rows, further apart than 1 only where they are cut by RowCut::kMod.
+bool IsSlice(const VariableSpec& variable, const VariableSlice& slice);
 
 // "[3,2]", for messages.
 std::string ShapeString(const std::vector<int64_t>& shape);

@@ -76,6 +76,15 @@ absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto) {
   variable.initializer.kind = static_cast<Initializer::Kind>(kind);
   variable.initializer.a = proto.initializer_a();
   variable.initializer.b = proto.initializer_b();
+  if (!v1::RowCut_IsValid(proto.row_cut()) ||
+      (proto.row_cut() != v1::ROW_CUT_UNSPECIFIED && variable.shape.empty())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable \"", proto.name(), "\": row_cut ",
+                     static_cast<int>(proto.row_cut()), " of shape ",
+                     ShapeString(variable.shape),
+                     "; a table has rows, and is cut by DIV ", "or MOD"));
+  }
+  variable.row_cut = static_cast<RowCut>(proto.row_cut());
   return variable;
 }
 
@@ -87,6 +96,7 @@ v1::VariableDescription ToProto(const VariableSpec& variable) {
   proto.set_initializer(static_cast<int>(variable.initializer.kind));
   proto.set_initializer_a(variable.initializer.a);
   proto.set_initializer_b(variable.initializer.b);
+  proto.set_row_cut(static_cast<v1::RowCut>(variable.row_cut));
   return proto;
 }
 
@@ -97,12 +107,14 @@ v1::PartDescription ToProto(const PlannedPart& part) {
   proto.set_count(part.count);
   proto.set_server(part.server);
   proto.set_index(part.index);
+  proto.set_row_stride(part.row_stride);
   return proto;
 }
 
 PlannedPart FromProto(const v1::PartDescription& part) {
-  return {part.variable(), part.offset(), part.count(), part.server(),
-          part.index()};
+  return {part.variable(), part.offset(),
+          part.count(),    part.server(),
+          part.index(),    std::max<int64_t>(part.row_stride(), 1)};
 }
 
 absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
@@ -118,10 +130,9 @@ absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
     const PlannedPart part = FromProto(proto);
     const bool known = part.variable >= 0 && part.variable < num_variables &&
                        part.server >= 0 && part.server < num_servers;
-    if (!known || part.index != next[part.server]++ || part.offset < 0 ||
-        part.count < 1 ||
-        part.count >
-            NumElements(plan.variables[part.variable].shape) - part.offset) {
+    if (!known || part.index != next[part.server]++ ||
+        !IsSlice(plan.variables[part.variable],
+                 {part.offset, part.count, part.row_stride})) {
       return absl::InvalidArgumentError(absl::StrCat(
           "plan: part ", plan.parts.size(), " (", proto.ShortDebugString(),
           ") does not fit its variable or the ", num_servers, " servers"));

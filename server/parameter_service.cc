@@ -12,6 +12,13 @@
 #include "server/push_codec.h"
 
 namespace lockstep {
+namespace {
+
+// What a small request can make the server allocate; callers ask for parts of
+// a batch that are far smaller.
+constexpr size_t kLargestAnswer = size_t{256} << 20;
+
+}  // namespace
 
 grpc::ServerUnaryReactor* ParameterService::Push(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -100,6 +107,7 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
+  if (message.has_rows()) return HandlePullRows(message, *shard, response);
   LOCKSTEP_ASSIGN_OR_RETURN(
       Shard::Values values,
       shard->Pull(message.parts().first_part(), message.parts().num_parts(),
@@ -118,6 +126,39 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
     values.parts.clear();
   }
   response = EncodeValues(header, std::move(values.parts));
+  return absl::OkStatus();
+}
+
+absl::Status ParameterService::HandlePullRows(const v1::PullRequest& request,
+                                              Shard& shard,
+                                              grpc::ByteBuffer& response) {
+  const int part = request.parts().first_part();
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard.SizeOf(part, request.parts().num_parts()).status());
+  const PartSpec& spec = shard.parts()[part];
+  if (request.parts().num_parts() != 1 || request.shared() ||
+      !spec.is_table()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rows are of one part that is a table, and not shared; got ",
+        request.parts().num_parts(), " parts from ", part, " on"));
+  }
+  const std::vector<int64_t> rows(request.rows().ids().begin(),
+                                  request.rows().ids().end());
+  const size_t row = spec.row_width * ElementSize(spec.dtype);
+  size_t size = 0;
+  if (__builtin_mul_overflow(rows.size(), row, &size) ||
+      size > kLargestAnswer) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(rows.size(), " rows of ", row, " bytes: an answer has at ",
+                     "most ", kLargestAnswer, " bytes; ask for fewer"));
+  }
+  FilledSlice filled(size);
+  v1::PullHeader header;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      int64_t step,
+      shard.PullRows(part, rows, request.step(), {filled.memory, size}));
+  header.set_step(step);
+  response = EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
   return absl::OkStatus();
 }
 

@@ -64,6 +64,8 @@ class ParameterService final
                           const TensorPayload& payload, uint64_t ticket);
   absl::Status HandlePull(const grpc::ByteBuffer& request,
                           grpc::ByteBuffer& response);
+  static absl::Status HandlePullRows(const v1::PullRequest& request,
+                                     Shard& shard, grpc::ByteBuffer& response);
   absl::StatusOr<v1::OpenSharedMemoryResponse> HandleOpen(
       const v1::OpenSharedMemoryRequest& request);
 

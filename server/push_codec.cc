@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -40,31 +40,74 @@ grpc::Slice SliceOf(LentBytes value) {
           new Owner(std::move(value.owner))};
 }
 
-// Units: bytes, one number per part.
-absl::StatusOr<std::vector<size_t>> GradientSizes(const v1::PartRange& parts,
-                                                  GradientType type,
-                                                  const Shard& shard) {
-  LOCKSTEP_RETURN_IF_ERROR(
-      shard.SizeOf(parts.first_part(), parts.num_parts()).status());
-  std::vector<size_t> sizes;
-  for (int i = 0; i < parts.num_parts(); ++i) {
-    LOCKSTEP_ASSIGN_OR_RETURN(size_t size,
-                              shard.GradientSize(parts.first_part() + i, type));
-    sizes.push_back(size);
+// What a push says of one of its parts.
+struct GradientForm {
+  size_t size = 0;  // bytes
+  std::optional<GradientRows> rows = {};
+};
+
+absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
+                                    const Shard& shard,
+                                    const v1::RowIds* rows) {
+  const PartSpec& part = shard.parts()[index];
+  if (!part.is_table()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(size_t size, shard.GradientSize(index, type));
+    return GradientForm{size};
   }
-  return sizes;
+  if (rows == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("part ", index, " is a table of ", part.num_rows(),
+                     " rows, but header.rows has no entry for it"));
+  }
+  GradientRows named;
+  named.indices.assign(rows->ids().begin(), rows->ids().end());
+  named.shape = {rows->ids_size(), part.row_width};
+  // No overflow: an id is a byte of a message at least, a row of a table is of
+  // at most 2^56 elements.
+  size_t size = part.row_width * ElementSize(part.dtype);
+  if (__builtin_mul_overflow(size, named.indices.size(), &size)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rows of part ", index, ": ", rows->ids_size(),
+                     " are more than a message can hold"));
+  }
+  return GradientForm{size, std::move(named)};
 }
 
-// Gradients of `sizes` bytes, which add up to those of the payload.
+absl::StatusOr<std::vector<GradientForm>> FormsOf(const v1::PushHeader& header,
+                                                  GradientType type,
+                                                  const Shard& shard) {
+  const v1::PartRange& parts = header.parts();
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard.SizeOf(parts.first_part(), parts.num_parts()).status());
+  std::vector<GradientForm> forms;
+  int tables = 0;
+  for (int i = 0; i < parts.num_parts(); ++i) {
+    const int part = parts.first_part() + i;
+    const v1::RowIds* rows =
+        tables < header.rows_size() ? &header.rows(tables) : nullptr;
+    if (shard.parts()[part].is_table()) ++tables;
+    LOCKSTEP_ASSIGN_OR_RETURN(GradientForm form,
+                              FormOf(part, type, shard, rows));
+    forms.push_back(std::move(form));
+  }
+  if (tables == header.rows_size()) return forms;
+  return absl::InvalidArgumentError(
+      absl::StrCat("header.rows has ", header.rows_size(), " entries; ", tables,
+                   " of the parts are tables"));
+}
+
+// Gradients of these forms, whose bytes add up to those of the payload.
 std::vector<PartGradient> Cut(const TensorPayload& payload,
-                              const std::vector<size_t>& sizes,
+                              std::vector<GradientForm> forms,
                               GradientType type) {
   auto owner = std::make_shared<std::vector<grpc::Slice>>(payload.slices);
   std::vector<PartGradient> gradients;
   size_t index = 0;
   size_t offset = 0;
-  for (size_t left : sizes) {
-    PartGradient gradient{{}, owner, type};
+  for (GradientForm& form : forms) {
+    size_t left = form.size;
+    PartGradient gradient{{}, owner, type, std::move(form.rows)};
+    if (gradient.rows.has_value()) gradient.type = GradientType::kVariable;
     while (left > 0) {
       const grpc::Slice& slice = (*owner)[index];
       const size_t piece = std::min(left, slice.size() - offset);
@@ -88,16 +131,21 @@ absl::StatusOr<std::vector<PartGradient>> CutPayload(
   const v1::PartRange& parts = header.parts();
   LOCKSTEP_ASSIGN_OR_RETURN(GradientType type,
                             FromProto("gradient_type", header.gradient_type()));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<size_t> sizes,
-                            GradientSizes(parts, type, shard));
-  const size_t size = std::accumulate(sizes.begin(), sizes.end(), size_t{0});
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<GradientForm> forms,
+                            FormsOf(header, type, shard));
+  size_t size = 0;
+  for (const GradientForm& form : forms) {
+    // What does not fit is wrong, and no payload is as long as that.
+    if (__builtin_add_overflow(size, form.size, &size)) size = SIZE_MAX;
+    if (size == SIZE_MAX) break;
+  }
   if (payload.size != size) {
     return absl::InvalidArgumentError(absl::StrCat(
         "payload has ", payload.size, " bytes; parts ", parts.first_part(),
         " to ", parts.first_part() + parts.num_parts() - 1, " have ", size,
         " as ", std::string(GradientTypeName(type))));
   }
-  return Cut(payload, sizes, type);
+  return Cut(payload, std::move(forms), type);
 }
 
 absl::StatusOr<std::vector<PartGradient>> FindShared(
@@ -109,6 +157,11 @@ absl::StatusOr<std::vector<PartGradient>> FindShared(
   if (payload.size > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "payload has ", payload.size, " bytes in a push that is shared"));
+  }
+  for (int i = 0; i < parts.num_parts(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        shard.GradientSize(parts.first_part() + i, GradientType::kVariable)
+            .status());
   }
   return shard.shared_gradients().Find(header.identity().task_index(),
                                        header.identity().incarnation(),

@@ -39,10 +39,20 @@ absl::StatusOr<std::vector<PartSpec>> ToParts(
           "parts[", parts.size(), "] names variable ", part.variable(), " of ",
           variables.size(), " and has index ", part.index()));
     }
+    const VariableSpec& variable = variables[part.variable()];
     parts.push_back({part.variable(), part.offset(), part.count(),
-                     variables[part.variable()].dtype});
+                     variable.dtype,
+                     variable.is_table() ? RowWidth(variable.shape) : 0,
+                     std::max<int64_t>(part.row_stride(), 1)});
   }
   return parts;
+}
+
+absl::StatusOr<Shard::Stretch> FindStretch(const v1::TensorSelector& selector,
+                                           const Shard& shard) {
+  return shard.FindStretch(selector.parts().first_part(),
+                           selector.parts().num_parts(),
+                           selector.first_element(), selector.num_elements());
 }
 
 }  // namespace
@@ -134,22 +144,23 @@ absl::Status ShardControlService::HandleWriteParts(
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(request, header, payload));
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(header.chief()));
-  const v1::PartRange& range = header.selector().parts();
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      size_t size, shard->SizeOf(range.first_part(), range.num_parts()));
-  if (payload.size != size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "payload has ", payload.size, " bytes; the parts have ", size));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Stretch stretch,
+                            FindStretch(header.selector(), *shard));
+  if (payload.size != stretch.size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("payload has ", payload.size,
+                     " bytes; what is to be written has ", stretch.size));
   }
-  std::vector<std::byte> bytes(size);
+  std::vector<std::byte> bytes(stretch.size);
   payload.CopyTo(bytes.data());
-  size_t offset = 0;
-  for (int i = 0; i < range.num_parts(); ++i) {
-    const int part = range.first_part() + i;
+  absl::Span<const std::byte> left = bytes;
+  for (int i = 0; i < stretch.num_parts; ++i) {
+    const int part = stretch.first_part + i;
+    const size_t size =
+        stretch.num_parts == 1 ? stretch.size : shard->PartSize(part);
     LOCKSTEP_RETURN_IF_ERROR(shard->state().Write(
-        part, header.selector().tensor(),
-        absl::MakeConstSpan(bytes).subspan(offset, shard->PartSize(part))));
-    offset += shard->PartSize(part);
+        part, header.selector().tensor(), stretch.first, left.first(size)));
+    left.remove_prefix(size);
   }
   response = EncodeMessage(v1::WritePartsResponse());
   return absl::OkStatus();
@@ -288,15 +299,13 @@ absl::Status ShardControlService::HandleReadSnapshot(
   LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(message.chief()));
-  const v1::PartRange& range = message.selector().parts();
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      size_t size, shard->SizeOf(range.first_part(), range.num_parts()));
-  FilledSlice filled(size);
+  LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Stretch stretch,
+                            FindStretch(message.selector(), *shard));
+  FilledSlice filled(stretch.size);
   v1::ReadSnapshotHeader header;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      int64_t step,
-      shard->ReadSnapshot(range.first_part(), range.num_parts(),
-                          message.selector().tensor(), {filled.memory, size}));
+      int64_t step, shard->ReadSnapshot(stretch, message.selector().tensor(),
+                                        {filled.memory, stretch.size}));
   header.set_global_step(step);
   response = EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/plan.h"
@@ -18,12 +19,16 @@ struct MemoryRange {
   size_t size = 0;
 };
 
-// A chunk is what one message carries: consecutive parts of one server.
+// A chunk is what one message carries: consecutive parts of one server, or some
+// rows of one part that is a table.
 struct Chunk {
   int first_part = 0;
   int num_parts = 0;
   size_t size = 0;                  // bytes of all parts
   std::vector<MemoryRange> ranges;  // one per part, in order
+  // Of the chunk that is this part of a table: size and range are empty, since
+  // how many rows travel depends on the pass.
+  std::optional<PlannedPart> table = {};
 };
 
 // Packs the parts of each server into chunks of about `target_bytes`: small

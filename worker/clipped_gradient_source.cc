@@ -27,10 +27,11 @@ absl::StatusOr<GradientResult> ClippedGradientSource::ComputeTogether(
   };
   LOCKSTEP_ASSIGN_OR_RETURN(GradientResult result,
                             source_.Compute(index, collecting));
-  const std::vector<absl::Span<const std::byte>> values(gradients_.begin(),
-                                                        gradients_.end());
+  const Gradients gradients = gradients_();
+  const std::vector<absl::Span<const std::byte>> values(gradients.begin(),
+                                                        gradients.end());
   ClipByGlobalNorm(dtype_, config_.limit, GlobalNorm(dtype_, values),
-                   gradients_);
+                   gradients);
   for (const size_t variable : order) hooks.Report(variable);
   return result;
 }
@@ -38,9 +39,9 @@ absl::StatusOr<GradientResult> ClippedGradientSource::ComputeTogether(
 void ClippedGradientSource::Clip(size_t variable) const {
   switch (config_.kind) {
     case ClippingConfig::Kind::kNorm:
-      return ClipByNorm(dtype_, config_.limit, gradients_[variable]);
+      return ClipByNorm(dtype_, config_.limit, gradients_()[variable]);
     case ClippingConfig::Kind::kValue:
-      return ClipByValue(dtype_, config_.limit, gradients_[variable]);
+      return ClipByValue(dtype_, config_.limit, gradients_()[variable]);
     case ClippingConfig::Kind::kNone:
     case ClippingConfig::Kind::kGlobalNorm:
       return;

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,15 +22,21 @@ namespace lockstep {
 // Borrows: the source, and the memory that it writes gradients to.
 class ClippedGradientSource final : public GradientSource {
  public:
-  // `gradients` hold elements of `dtype`, by variable.
+  // By variable, elements of one type; of tables those of the pass's rows.
+  using Gradients = std::vector<absl::Span<std::byte>>;
+
+  // `gradients` says where they are, once a pass has been prepared.
   ClippedGradientSource(const ClippingConfig& config, DType dtype,
-                        std::vector<absl::Span<std::byte>> gradients,
+                        std::function<Gradients()> gradients,
                         GradientSource& source)
       : config_(config),
         dtype_(dtype),
         gradients_(std::move(gradients)),
         source_(source) {}
 
+  absl::Status Prepare(int64_t index) override {
+    return source_.Prepare(index);
+  }
   absl::StatusOr<GradientResult> Compute(int64_t index,
                                          const PassHooks& hooks) override;
 
@@ -39,7 +47,7 @@ class ClippedGradientSource final : public GradientSource {
 
   const ClippingConfig config_;
   const DType dtype_;
-  const std::vector<absl::Span<std::byte>> gradients_;
+  const std::function<Gradients()> gradients_;
   GradientSource& source_;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/job/variable_settings.h"
 #include "common/log.h"
 #include "common/status_macros.h"
@@ -38,10 +39,14 @@ absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::Make(
 void Evaluator::RequestStop(const std::string&) { chief_.Stop(); }
 
 absl::Status Evaluator::Prepare(const JobConfig& job) {
-  if (job.data.test_images.empty() || job.checkpoint.directory.empty()) {
+  if (!job.data.has_test_set() || job.checkpoint.directory.empty()) {
     spdlog::warn(
-        "nothing to score: the job has no data.test_images or no "
-        "checkpoint.directory");
+        "nothing to score: the job has no data.test_images or test_files, or "
+        "no checkpoint.directory");
+    return absl::OkStatus();
+  }
+  if (IsTableModel(job.model.kind)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(tables_, MakeTableWorkload(job, Purpose::kScore));
     return absl::OkStatus();
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -76,7 +81,7 @@ absl::Status Evaluator::Watch(const JobConfig& job) {
   int64_t last = -1;
   while (!chief_.WaitForEnd(kPoll)) {
     if (chief_.stopped()) return absl::CancelledError("asked to stop");
-    if (model_ == nullptr) continue;
+    if (model_ == nullptr && tables_ == nullptr) continue;
     const absl::Status status = ScoreLatest(store, last);
     if (absl::IsCancelled(status)) continue;
     // A checkpoint that was pruned meanwhile is no reason to end.
@@ -94,17 +99,28 @@ absl::Status Evaluator::ScoreLatest(const CheckpointStore& store,
   const int64_t step = latest.manifest->global_step;
   if (step <= last) return absl::OkStatus();
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader, store.Open(step));
-  LOCKSTEP_ASSIGN_OR_RETURN(Evaluation evaluation, Score(reader));
-  const double examples = static_cast<double>(evaluation.examples);
-  const double accuracy = static_cast<double>(evaluation.correct) / examples;
+  LOCKSTEP_ASSIGN_OR_RETURN(const TableScore score, Score(reader));
   LOCKSTEP_RETURN_IF_ERROR(chief_.ReportEvaluation(
-      step, evaluation.loss_sum / examples, accuracy, evaluation.examples));
-  spdlog::info("step {}: accuracy {:.4f}", step, accuracy);
+      step, score.loss, score.accuracy, score.examples, score.auc));
+  spdlog::info("step {}: accuracy {:.4f}{}", step, score.accuracy,
+               score.auc.has_value() ? absl::StrFormat(", AUC %.4f", *score.auc)
+                                     : std::string());
   last = step;
   return absl::OkStatus();
 }
 
-absl::StatusOr<Evaluation> Evaluator::Score(
+absl::StatusOr<TableScore> Evaluator::Score(
+    const CheckpointReader& checkpoint) {
+  if (tables_ != nullptr) return tables_->Score(checkpoint);
+  LOCKSTEP_ASSIGN_OR_RETURN(const Evaluation evaluation,
+                            ScoreImages(checkpoint));
+  const double examples = static_cast<double>(evaluation.examples);
+  return TableScore{evaluation.loss_sum / examples,
+                    static_cast<double>(evaluation.correct) / examples,
+                    evaluation.examples};
+}
+
+absl::StatusOr<Evaluation> Evaluator::ScoreImages(
     const CheckpointReader& checkpoint) {
   const std::vector<VariableSpec>& variables = model_->variables();
   for (size_t i = 0; i < variables.size(); ++i) {

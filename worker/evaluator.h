@@ -16,6 +16,7 @@
 #include "worker/data/dataset.h"
 #include "worker/models/model.h"
 #include "worker/parameter_memory.h"
+#include "worker/tables/table_workload.h"
 
 namespace lockstep {
 
@@ -49,7 +50,8 @@ class Evaluator {
   absl::Status Prepare(const JobConfig& job);
   // Scores the newest checkpoint if it is newer than `last`.
   absl::Status ScoreLatest(const CheckpointStore& store, int64_t& last);
-  absl::StatusOr<Evaluation> Score(const CheckpointReader& checkpoint);
+  absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint);
+  absl::StatusOr<Evaluation> ScoreImages(const CheckpointReader& checkpoint);
 
   const std::unique_ptr<ComputeBackend> backend_;
   ChiefClient chief_;
@@ -57,6 +59,7 @@ class Evaluator {
   ModelInput input_;
   std::unique_ptr<Model> model_;
   std::vector<VariableSpec> scored_;  // by variable: what is read for it
+  std::unique_ptr<TableWorkload> tables_;  // in place of model and data
   std::optional<ParameterMemory> memory_;
 };
 

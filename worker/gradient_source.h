@@ -20,6 +20,12 @@ class GradientSource {
  public:
   virtual ~GradientSource() = default;
 
+  // Chooses what Compute() of the same batch will need of the variables: the
+  // rows of tables, before they are pulled.
+  //
+  //   kOutOfRange  as in Compute()
+  virtual absl::Status Prepare(int64_t /*index*/) { return absl::OkStatus(); }
+
   //   kOutOfRange  the end of input: there is no batch `index`
   //   kAborted     the hooks said that the pass is not wanted
   virtual absl::StatusOr<GradientResult> Compute(int64_t index,

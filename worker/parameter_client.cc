@@ -12,12 +12,12 @@
 #include "common/shared_memory_codec.h"
 #include "common/status_macros.h"
 #include "worker/call_client.h"
+#include "worker/row_codec.h"
 
 namespace lockstep {
 namespace {
 
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
-constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
 constexpr char kOpen[] = "/lockstep.v1.ParameterService/OpenSharedMemory";
 
 // Two connections let both of gRPC's event threads copy at the same time; with
@@ -28,17 +28,9 @@ constexpr int kWindow = 4;
 // enough for all threads of a server.
 constexpr size_t kSharedCalls = 16;
 constexpr size_t kLargestSharedChunk = size_t{4} << 20;
-// What travels over an open stream, among calls without tensors.
-constexpr size_t kSmallChunk = size_t{64} << 10;
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
-
-// There are few small ones: a server's chunks are large, but for the last.
-ServerChannel::Size SizeOf(const Chunk& chunk) {
-  return chunk.size <= kSmallChunk ? ServerChannel::Size::kSmall
-                                   : ServerChannel::Size::kLarge;
-}
 
 void CountOutcomes(const v1::PushResult& result, PushCounts& counts) {
   for (int outcome : result.outcomes()) {
@@ -94,6 +86,7 @@ ParameterClient::ParameterClient(const Options& options, const Plan& plan,
   for (const auto& chunks : chunks_) {
     held_.emplace_back(chunks.size());
     rounded_.emplace_back(chunks.size());
+    routed_.emplace_back(chunks.size());
   }
 }
 
@@ -141,6 +134,7 @@ void ParameterClient::CutForSharing(int server) {
                  std::max<size_t>(target, options_.max_part_bytes))[server];
   held_[server].assign(chunks_[server].size(), Held());
   rounded_[server].assign(chunks_[server].size(), 0);
+  routed_[server].assign(chunks_[server].size(), {});
   ready_ = ReadyChunks(chunks_);
 }
 
@@ -183,18 +177,6 @@ absl::Status ParameterClient::Finish(ChunkTransfer& transfer) {
   return status;
 }
 
-ParameterClient::ChunkLists ParameterClient::Missing(
-    std::optional<int64_t> step) const {
-  ChunkLists missing(chunks_.size());
-  for (size_t server = 0; server < chunks_.size(); ++server) {
-    for (size_t i = 0; i < chunks_[server].size(); ++i) {
-      const Held& held = held_[server][i];
-      if (step != held.step || held.attempt != 0) missing[server].push_back(i);
-    }
-  }
-  return missing;
-}
-
 void ParameterClient::Store(const TensorPayload& payload, const Chunk& chunk) {
   size_t slice = 0;
   size_t offset = 0;
@@ -233,24 +215,6 @@ absl::Status ParameterClient::Copy(const Places& places, int server,
   return absl::OkStatus();
 }
 
-absl::Status ParameterClient::TakePulled(const grpc::ByteBuffer& response,
-                                         int server, size_t index) {
-  const Chunk& chunk = chunks_[server][index];
-  v1::PullHeader header;
-  TensorPayload payload;
-  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
-  if (header.values_size() > 0) {
-    LOCKSTEP_RETURN_IF_ERROR(Copy(header.values(), server, chunk));
-  } else if (payload.size == chunk.size) {
-    Store(payload, chunk);
-  } else {
-    return absl::InternalError(absl::StrCat(
-        "Pull answered ", payload.size, " bytes for parts of ", chunk.size));
-  }
-  held_[server][index] = {header.step(), 0};
-  return absl::OkStatus();
-}
-
 absl::Status ParameterClient::Reconsider(const absl::Status& status,
                                          int server) {
   if (!absl::IsNotFound(status) || sharing_[server] == nullptr) return status;
@@ -259,52 +223,6 @@ absl::Status ParameterClient::Reconsider(const absl::Status& status,
                  std::string(status.message()));
   }
   return absl::UnavailableError(status.message());
-}
-
-void ParameterClient::StartPull(int server, size_t index, int64_t step,
-                                bool shared, ChunkTransfer::Report report) {
-  const Chunk& chunk = chunks_[server][index];
-  v1::PullRequest request;
-  *request.mutable_identity() = ToProto(options_.self);
-  request.mutable_parts()->set_first_part(chunk.first_part);
-  request.mutable_parts()->set_num_parts(chunk.num_parts);
-  request.set_step(step);
-  request.set_shared(shared);
-  PassFaultPoint(FaultPoint::kWorkerPullSend);
-  channels_[server]->Call(
-      SizeOf(chunk), kPull, EncodeMessage(request), kCallDeadline,
-      [this, server, index, step, report = std::move(report)](
-          absl::Status status, grpc::ByteBuffer response) {
-        PassFaultPoint(FaultPoint::kWorkerPullAnswered);
-        if (status.ok()) status = TakePulled(response, server, index);
-        if (absl::IsAborted(status)) {
-          // Two steps went by meanwhile. What is sent is there to stay.
-          StartPull(server, index, step, /*shared=*/false, report);
-          return;
-        }
-        report(Reconsider(status, server));
-      });
-}
-
-absl::StatusOr<int64_t> ParameterClient::Pull(int64_t step) {
-  LOCKSTEP_RETURN_IF_ERROR(OpenSharedMemory());
-  const bool one_step = step >= 0;
-  while (true) {
-    ChunkTransfer transfer(
-        TransferOptions("pull"),
-        Missing(one_step ? std::optional(step) : std::nullopt),
-        [&](int server, size_t index, ChunkTransfer::Report report) {
-          StartPull(server, index, step, Shares(server), std::move(report));
-        });
-    LOCKSTEP_RETURN_IF_ERROR(Finish(transfer));
-    int64_t newest = step;
-    for (const auto& of_server : held_) {
-      for (const Held& held : of_server) newest = std::max(newest, held.step);
-    }
-    if (!one_step || newest == step) return newest;
-    // Training went on while this worker pulled: ask for the newer step.
-    step = newest;
-  }
 }
 
 absl::Status ParameterClient::TakePushed(const grpc::ByteBuffer& response,
@@ -371,7 +289,13 @@ void ParameterClient::StartPush(
   of_chunk.mutable_parts()->set_first_part(chunk.first_part);
   of_chunk.mutable_parts()->set_num_parts(chunk.num_parts);
   std::vector<grpc::Slice> payload;
-  if (Shares(server)) {
+  if (chunk.table.has_value()) {
+    of_chunk.set_return_values(false);
+    of_chunk.set_gradient_type(v1::VARIABLE);
+    AddRows(routed_[server][index], *of_chunk.add_rows());
+    payload.push_back(
+        RowGradients(*chunk.table, routed_[server][index], memory_));
+  } else if (Shares(server)) {
     RoundInPlace(server, index, header.pass());
     of_chunk.set_shared(true);
     of_chunk.set_gradient_type(v1::VARIABLE);
@@ -380,7 +304,7 @@ void ParameterClient::StartPush(
   }
   PassFaultPoint(FaultPoint::kWorkerPushSend);
   channels_[server]->Call(
-      SizeOf(chunk), kPush, EncodeTensorMessage(of_chunk, payload),
+      CallSize(server, index), kPush, EncodeTensorMessage(of_chunk, payload),
       kCallDeadline,
       [this, server, index, &header, count = std::move(count),
        report = std::move(report)](absl::Status status,

@@ -22,6 +22,7 @@
 #include "worker/chunk_transfer.h"
 #include "worker/parameter_memory.h"
 #include "worker/ready_chunks.h"
+#include "worker/row_route.h"
 #include "worker/server_channel.h"
 #include "worker/shared_values.h"
 #include "worker/step_client.h"
@@ -103,6 +104,14 @@ class ParameterClient final : public StepClient {
   // Says now and then why `what` has to wait.
   static ChunkTransfer::Options TransferOptions(const std::string& what);
   absl::Status Finish(ChunkTransfer& transfer);
+  // Finds out which parts have the rows that the pass has chosen of tables. No
+  // rows of an earlier pass are held from then on.
+  void RouteTables();
+  bool HasRows(size_t server, size_t chunk) const {
+    return !routed_[server][chunk].rows.empty();
+  }
+  // Large or small, as the channel has it.
+  ServerChannel::Size CallSize(int server, size_t chunk) const;
   // All chunks, or those that are not held as of a committed `step`.
   ChunkLists Missing(std::optional<int64_t> step) const;
   // What a push of the chunk carries.
@@ -142,6 +151,7 @@ class ParameterClient final : public StepClient {
   std::vector<std::vector<Held>> held_;
   // As held_: the pass whose gradients have been rounded in place.
   std::vector<std::vector<int64_t>> rounded_;
+  std::vector<std::vector<RoutedRows>> routed_;  // as held_; of tables
   ReadyChunks ready_;
   std::atomic<bool> cancelled_ = false;
   std::vector<std::unique_ptr<ServerChannel>> channels_;

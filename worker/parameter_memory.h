@@ -4,16 +4,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "common/shared_memory.h"
 #include "common/variable_spec.h"
 
 namespace lockstep {
 
+// The rows of a table that a pass uses, with their gradients.
+struct TableRows {
+  std::vector<int64_t> ids;  // in the table; ascending, each once
+  // Row after row, as `ids`; as many elements as the table's rows have.
+  std::vector<std::byte> values;
+  std::vector<std::byte> gradients;
+};
+
 // ParameterMemory is a worker's copy of all variables and the gradients that
-// it computes, allocated once.
+// it computes, allocated once. Of tables it has only the rows that the pass at
+// hand has chosen, so that a table may be larger than the memory.
 //
 // Threads: not guarded: a variable belongs to the pass until that reports it,
 //          and then to pushes and pulls until the next pass begins.
@@ -27,11 +38,30 @@ class ParameterMemory {
   explicit ParameterMemory(const std::vector<VariableSpec>& variables,
                            Gradients gradients = Gradients::kShared);
 
+  // Of a table: of the rows that were chosen.
   absl::Span<std::byte> value(size_t variable) const {
+    if (tables_[variable] != nullptr) {
+      return absl::MakeSpan(tables_[variable]->rows.values);
+    }
     return values_.At(spans_[variable]);
   }
   absl::Span<std::byte> gradient(size_t variable) const {
+    if (tables_[variable] != nullptr) {
+      return absl::MakeSpan(tables_[variable]->rows.gradients);
+    }
     return gradients_.subspan(spans_[variable].offset, spans_[variable].size);
+  }
+
+  // Chooses the rows of a table that the next pass uses: what is repeated in
+  // `ids` counts once. Values are of no meaning before they have been pulled;
+  // gradients are zeros.
+  //
+  //   kInvalidArgument  no table, or a row that it does not have
+  absl::Status ChooseRows(size_t variable, std::vector<int64_t> ids);
+
+  // Of a table.
+  const TableRows& rows(size_t variable) const {
+    return tables_[variable]->rows;
   }
 
   // Null unless the gradients can be shared.
@@ -56,8 +86,15 @@ class ParameterMemory {
     }
   };
   static Block Allocate(size_t size);
+  struct Table {
+    std::string name;
+    int64_t num_rows = 0;
+    size_t row_size = 0;  // bytes
+    TableRows rows;
+  };
 
   std::vector<Range> spans_;
+  std::vector<std::unique_ptr<Table>> tables_;  // by variable; null: no table
   Block values_;
   std::unique_ptr<SharedMemory> shared_;
   Block private_;  // in its place

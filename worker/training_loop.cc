@@ -57,6 +57,7 @@ absl::Status TrainingLoop::RunStrict() {
 absl::StatusOr<Token> TrainingLoop::RunPass(const Token& token) {
   pass_.step = token.step;
   pass_.slot = token.slot;
+  LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(BatchOf(pass_)));
   meter_.Begin(absl::StrCat("pulls step ", token.step), true);
   LOCKSTEP_ASSIGN_OR_RETURN(int64_t pulled, client_.Pull(token.step));
   if (pulled != token.step) return NextToken(0);  // too slow: the step is over
@@ -101,6 +102,7 @@ absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
 absl::Status TrainingLoop::RunCompatible() {
   pass_.step = options_.first_step;
   for (int64_t index = options_.first_step;; ++index) {
+    LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(index));
     meter_.Begin("pulls", true);
     LOCKSTEP_RETURN_IF_ERROR(client_.Pull(-1).status());
     LOCKSTEP_RETURN_IF_ERROR(Compute(index, {}));

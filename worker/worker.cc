@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/fingerprint.h"
 #include "common/log.h"
 #include "common/status_macros.h"
 #include "common/stop_status.h"
@@ -13,6 +14,7 @@
 #include "worker/data/batch_schedule.h"
 #include "worker/model_gradient_source.h"
 #include "worker/models/registry.h"
+#include "worker/tables/table_gradient_source.h"
 #include "worker/training_loop.h"
 
 namespace lockstep {
@@ -21,6 +23,10 @@ namespace {
 // How long a worker that is asked to leave an elastic job may take to end its
 // pass; less than a service manager waits.
 constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
+
+ModelInput InputOf(const Dataset& data) {
+  return {data.height, data.width, data.channels, data.classes};
+}
 
 }  // namespace
 
@@ -122,12 +128,38 @@ void Worker::StopNow(const absl::Status& why) {
 }
 
 absl::Status Worker::LoadData(const JobConfig& job) {
-  if (data_.has_value()) return absl::OkStatus();
+  if (data_.has_value() || tables_ != nullptr) return absl::OkStatus();
+  if (IsTableModel(job.model.kind)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(tables_, MakeTableWorkload(job, Purpose::kTrain));
+    spdlog::info("{} training examples", tables_->num_examples());
+    return absl::OkStatus();
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       data_, LoadImageDataset(job.data.train_images, job.data.train_labels));
   spdlog::info("{} training examples of {}x{}, {} classes", data_->num_examples,
                data_->height, data_->width, data_->classes);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Model>> Worker::MakeModelOf(
+    const JobConfig& job) {
+  if (tables_ != nullptr) return nullptr;
+  return MakeModel(job.model, InputOf(*data_));
+}
+
+std::unique_ptr<GradientSource> Worker::MakeSource(const JobConfig& job,
+                                                   Model* model,
+                                                   BatchSchedule schedule,
+                                                   ParameterMemory& memory) {
+  if (tables_ == nullptr) {
+    return std::make_unique<ModelGradientSource>(
+        *model, InputOf(*data_), *backend_,
+        MakeBatchSource(std::move(schedule), *data_), memory);
+  }
+  Fingerprint draws;
+  draws.Add(job.seed).Add(static_cast<uint64_t>(task_.index));
+  return std::make_unique<TableGradientSource>(*tables_, std::move(schedule),
+                                               draws.value(), memory);
 }
 
 absl::Status Worker::Run() {
@@ -162,16 +194,14 @@ absl::Status Worker::RunOnce() {
 absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   const JobConfig& job = membership.job;
   LOCKSTEP_RETURN_IF_ERROR(LoadData(job));
-  const ModelInput input{data_->height, data_->width, data_->channels,
-                         data_->classes};
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                            MakeModel(job.model, input));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, MakeModelOf(job));
   LOCKSTEP_ASSIGN_OR_RETURN(
       BatchSchedule schedule,
-      BatchSchedule::Create({data_->num_examples, job.batch_size,
+      BatchSchedule::Create({num_examples(), job.batch_size,
                              membership.num_workers, membership.data_shard,
                              job.seed, job.data.epochs}));
-  LOCKSTEP_RETURN_IF_ERROR(chief_.DescribeModel(model->variables()));
+  LOCKSTEP_RETURN_IF_ERROR(chief_.DescribeModel(
+      tables_ != nullptr ? tables_->variables() : model->variables()));
   meter_.Begin("waits for the variables", true);
   int64_t step = 0;
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -184,16 +214,18 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
                           job.max_part_bytes,
                           job.gradient_wire_type},
                          plan, memory);
-  ModelGradientSource source(*model, input, *backend_,
-                             MakeBatchSource(std::move(schedule), *data_),
-                             memory);
-  std::vector<absl::Span<std::byte>> gradients;
-  for (size_t v = 0; v < plan.variables.size(); ++v) {
-    gradients.push_back(memory.gradient(v));
-  }
+  const std::unique_ptr<GradientSource> source =
+      MakeSource(job, model.get(), std::move(schedule), memory);
+  const auto gradients = [&] {
+    ClippedGradientSource::Gradients spans;
+    for (size_t v = 0; v < plan.variables.size(); ++v) {
+      spans.push_back(memory.gradient(v));
+    }
+    return spans;
+  };
   // A model's variables are of one type.
   ClippedGradientSource clipped(job.clipping, plan.variables.at(0).dtype,
-                                std::move(gradients), source);
+                                gradients, *source);
   chief_.set_on_end([&client] { client.Cancel(); });
   SetClient(&client);
   const absl::Status status =

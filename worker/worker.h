@@ -16,9 +16,14 @@
 #include "common/cluster/cluster.h"
 #include "common/mutex.h"
 #include "worker/compute/compute_backend.h"
+#include "worker/data/batch_schedule.h"
 #include "worker/data/dataset.h"
+#include "worker/gradient_source.h"
+#include "worker/models/model.h"
 #include "worker/parameter_client.h"
+#include "worker/parameter_memory.h"
 #include "worker/progress_meter.h"
+#include "worker/tables/table_workload.h"
 
 namespace lockstep {
 
@@ -67,6 +72,15 @@ class Worker {
   absl::Status RunOnce();
   absl::Status Train(const ChiefClient::Membership& membership);
   absl::Status LoadData(const JobConfig& job);
+  // What the model of the job is made of, from what was loaded.
+  absl::StatusOr<std::unique_ptr<Model>> MakeModelOf(const JobConfig& job);
+  int64_t num_examples() const {
+    return tables_ != nullptr ? tables_->num_examples() : data_->num_examples;
+  }
+  // `model` is null for a model with tables.
+  std::unique_ptr<GradientSource> MakeSource(const JobConfig& job, Model* model,
+                                             BatchSchedule schedule,
+                                             ParameterMemory& memory);
   void SetClient(ParameterClient* client) ABSL_LOCKS_EXCLUDED(mutex_);
   // `why` is what Run() will return.
   void Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -81,6 +95,7 @@ class Worker {
   ProgressMeter meter_;
   ChiefClient chief_;
   std::optional<Dataset> data_;
+  std::unique_ptr<TableWorkload> tables_;  // of a model with tables
   // How long a worker whose loop has ended waits to hear from the chief why.
   absl::Duration max_wait_;
 

@@ -70,6 +70,25 @@ absl::Status CheckRequiredPath(absl::string_view field,
       absl::StrCat(field, " is missing; set it to the path of an IDX file"));
 }
 
+absl::Status CheckTables(const ModelConfig& model) {
+  constexpr int64_t kMaxRows = int64_t{1} << 40;
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("model.features", model.features, 0, kMaxRows));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("model.embedding_dim", model.embedding_dim, 0, 1 << 20));
+  LOCKSTEP_RETURN_IF_ERROR(CheckInt("model.window", model.window, 1, 1000));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("model.negatives", model.negatives, 0, 1000));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckReal("model.subsample", model.subsample,
+                model.subsample >= 0 && model.subsample <= 1, "from 0 to 1"));
+  for (size_t i = 0; i < model.vocabulary.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckInt(Element("model.vocabulary", i),
+                                      model.vocabulary[i], 1, kMaxRows));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckModel(const ModelConfig& model) {
   // Which kinds exist is for the workers' registry of models to say.
   if (model.kind.empty()) {
@@ -84,13 +103,42 @@ absl::Status CheckModel(const ModelConfig& model) {
       CheckUnits("model.hidden_units", model.hidden_units));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckUnits("model.conv_filters", model.conv_filters));
+  LOCKSTEP_RETURN_IF_ERROR(CheckTables(model));
   if (model.kernel_size % 2 == 0) {
     return Wrong("model.kernel_size", model.kernel_size, "odd");
   }
   return CheckInt("model.kernel_size", model.kernel_size, 1, kMaxKernelSize);
 }
 
+absl::Status CheckFiles(absl::string_view field,
+                        const std::vector<std::string>& paths) {
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string name = Element(field, i);
+    if (paths[i].empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(CheckPath(name, paths[i]));
+  }
+  return absl::OkStatus();
+}
+
+// Lists of files, which models with tables read.
+absl::Status CheckFileLists(const DataConfig& data) {
+  if (!data.train_images.empty() || !data.train_labels.empty() ||
+      !data.test_images.empty() || !data.test_labels.empty()) {
+    return absl::InvalidArgumentError(
+        "data.train_files and data.train_images are of different models; set "
+        "what belongs to one of them");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckFiles("data.train_files", data.train_files));
+  LOCKSTEP_RETURN_IF_ERROR(CheckFiles("data.test_files", data.test_files));
+  LOCKSTEP_RETURN_IF_ERROR(CheckInt("data.index_base", data.index_base, 0, 1));
+  LOCKSTEP_RETURN_IF_ERROR(CheckInt("data.min_count", data.min_count, 1));
+  return CheckInt("data.epochs", data.epochs, 0);
+}
+
 absl::Status CheckData(const DataConfig& data) {
+  if (!data.train_files.empty()) return CheckFileLists(data);
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRequiredPath("data.train_images", data.train_images));
   LOCKSTEP_RETURN_IF_ERROR(

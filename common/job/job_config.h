@@ -25,6 +25,16 @@ struct ModelConfig {
   std::vector<int64_t> hidden_units;  // widths of the fully connected layers
   std::vector<int64_t> conv_filters;  // cnn: output channels of each conv layer
   int64_t kernel_size = 3;            // cnn: odd, in pixels
+
+  // Models with tables; see RowCut.
+  int64_t features = 0;       // logistic_regression: rows of the table
+  int64_t embedding_dim = 0;  // skip_gram, wide_and_deep: width of a row
+  int64_t window = 5;         // skip_gram: words on either side
+  int64_t negatives = 5;      // skip_gram: drawn for each pair
+  double subsample = 1e-3;    // skip_gram: frequency from which words are left
+                              // out at times; 0: never
+  bool cut_by_div = false;    // rows that follow one another to a part
+  std::vector<int64_t> vocabulary;  // wide_and_deep: values of each column
 };
 
 // Where examples come from: pairs of IDX files, gzipped or not.
@@ -34,6 +44,16 @@ struct DataConfig {
   std::string test_images;  // empty: nothing is scored
   std::string test_labels;
   int64_t epochs = 0;  // 0: repeat for ever; n: end of input after n epochs
+
+  // In place of images and labels, for models with tables.
+  std::vector<std::string> train_files;
+  std::vector<std::string> test_files;  // none: nothing is scored
+  int64_t index_base = 1;               // LIBSVM: number of the first feature
+  int64_t min_count = 5;                // skip_gram: of a word that is kept
+
+  bool has_test_set() const {
+    return !test_images.empty() || !test_files.empty();
+  }
 };
 
 // The update rule that servers apply, with TensorFlow's defaults.

@@ -61,6 +61,14 @@ void WriteModel(const ModelConfig& model, v1::ModelConfig& proto) {
   proto.mutable_conv_filters()->Add(model.conv_filters.begin(),
                                     model.conv_filters.end());
   proto.set_kernel_size(model.kernel_size);
+  proto.set_features(model.features);
+  proto.set_embedding_dim(model.embedding_dim);
+  proto.set_window(model.window);
+  proto.set_negatives(model.negatives);
+  proto.set_subsample(model.subsample);
+  proto.set_table_cut(model.cut_by_div ? v1::BY_DIV : v1::BY_MOD);
+  proto.mutable_vocabulary()->Add(model.vocabulary.begin(),
+                                  model.vocabulary.end());
 }
 
 void ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
@@ -70,6 +78,13 @@ void ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
   model.conv_filters.assign(proto.conv_filters().begin(),
                             proto.conv_filters().end());
   if (proto.has_kernel_size()) model.kernel_size = proto.kernel_size();
+  model.features = proto.features();
+  model.embedding_dim = proto.embedding_dim();
+  SetUnlessZero(proto.window(), model.window);
+  if (proto.has_negatives()) model.negatives = proto.negatives();
+  if (proto.has_subsample()) model.subsample = proto.subsample();
+  model.cut_by_div = proto.table_cut() == v1::BY_DIV;
+  model.vocabulary.assign(proto.vocabulary().begin(), proto.vocabulary().end());
 }
 
 void WriteData(const DataConfig& data, v1::DataConfig& proto) {
@@ -78,6 +93,12 @@ void WriteData(const DataConfig& data, v1::DataConfig& proto) {
   proto.set_test_images(data.test_images);
   proto.set_test_labels(data.test_labels);
   proto.set_epochs(data.epochs);
+  proto.mutable_train_files()->Add(data.train_files.begin(),
+                                   data.train_files.end());
+  proto.mutable_test_files()->Add(data.test_files.begin(),
+                                  data.test_files.end());
+  proto.set_index_base(data.index_base);
+  proto.set_min_count(data.min_count);
 }
 
 void ReadData(const v1::DataConfig& proto, DataConfig& data) {
@@ -86,6 +107,11 @@ void ReadData(const v1::DataConfig& proto, DataConfig& data) {
   data.test_images = proto.test_images();
   data.test_labels = proto.test_labels();
   data.epochs = proto.epochs();
+  data.train_files.assign(proto.train_files().begin(),
+                          proto.train_files().end());
+  data.test_files.assign(proto.test_files().begin(), proto.test_files().end());
+  if (proto.has_index_base()) data.index_base = proto.index_base();
+  if (proto.has_min_count()) data.min_count = proto.min_count();
 }
 
 void WriteCheckpoint(const CheckpointConfig& checkpoint,

@@ -25,7 +25,11 @@ std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job,
         state);
   }
   std::vector<CompatiblePart> parts;
-  for (const PartSpec& part : state.parts()) parts.push_back({part.dtype});
+  for (const PartSpec& part : state.parts()) {
+    parts.push_back({part.dtype, part.is_table()
+                                     ? std::optional(part.num_rows())
+                                     : std::nullopt});
+  }
   return std::make_unique<CompatibleShard>(job.replicas_to_aggregate,
                                            std::move(parts), state);
 }
@@ -41,10 +45,11 @@ std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
       job.total_num_replicas});
 }
 
+// What workers share of each part: nothing of tables.
 std::vector<size_t> PartSizes(const ShardState& state) {
   std::vector<size_t> sizes;
   for (int part = 0; part < state.num_parts(); ++part) {
-    sizes.push_back(state.part_size(part));
+    sizes.push_back(state.parts()[part].is_table() ? 0 : state.part_size(part));
   }
   return sizes;
 }
@@ -246,13 +251,39 @@ absl::StatusOr<size_t> Shard::SizeOf(int first_part, int num_parts) const {
   return size;
 }
 
-absl::StatusOr<Shard::Values> Shard::Pull(int first_part, int num_parts,
-                                          int64_t step) {
+absl::StatusOr<Shard::Stretch> Shard::FindStretch(int first_part, int num_parts,
+                                                  int64_t first_element,
+                                                  int64_t num_elements) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(size_t size, SizeOf(first_part, num_parts));
+  if (first_element == 0 && num_elements == 0) {
+    return Stretch{first_part, num_parts, 0, size};
+  }
+  const PartSpec& part = state_->parts()[first_part];
+  if (num_parts != 1 || first_element < 0 || num_elements < 1 ||
+      num_elements > part.count || first_element > part.count - num_elements) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(num_elements, " elements from ", first_element, " on, of ",
+                     num_parts, " parts; name one part, part ", first_part,
+                     " has ", part.count, " elements"));
+  }
+  const size_t element = ElementSize(part.dtype);
+  return Stretch{first_part, 1, first_element * element,
+                 num_elements * element};
+}
+
+absl::StatusOr<int64_t> Shard::PullRows(int part,
+                                        absl::Span<const int64_t> rows,
+                                        int64_t step,
+                                        absl::Span<std::byte> out) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step));
+  return state_->ReadRows(part, rows, out);
+}
+
+absl::Status Shard::CheckReadable(int64_t step) {
   if (!active()) {
     return absl::FailedPreconditionError(
         "the variables have no values yet; ask the chief for the plan first");
   }
-  LOCKSTEP_RETURN_IF_ERROR(SizeOf(first_part, num_parts).status());
   if (job_.mode == SyncMode::kStrict && step > engine_->step()) {
     engine_->LearnCommitted(step);
     if (step > engine_->step()) {
@@ -260,6 +291,17 @@ absl::StatusOr<Shard::Values> Shard::Pull(int first_part, int num_parts,
           absl::StrCat("step ", step, " is not committed; this server is at ",
                        engine_->step()));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Shard::Values> Shard::Pull(int first_part, int num_parts,
+                                          int64_t step) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step));
+  LOCKSTEP_RETURN_IF_ERROR(SizeOf(first_part, num_parts).status());
+  for (int part = first_part; part < first_part + num_parts; ++part) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        state_->GradientSize(part, GradientType::kVariable).status());
   }
   while (true) {
     Values values;
@@ -312,8 +354,7 @@ std::vector<float> Shard::SnapshotScalars() const {
   return snapshot_ == nullptr ? std::vector<float>() : snapshot_->scalars;
 }
 
-absl::StatusOr<int64_t> Shard::ReadSnapshot(int first_part, int num_parts,
-                                            int tensor,
+absl::StatusOr<int64_t> Shard::ReadSnapshot(const Stretch& stretch, int tensor,
                                             absl::Span<std::byte> out) const {
   std::shared_ptr<const Snapshot> snapshot;
   {
@@ -323,19 +364,20 @@ absl::StatusOr<int64_t> Shard::ReadSnapshot(int first_part, int num_parts,
   if (snapshot == nullptr) {
     return absl::FailedPreconditionError("there is no snapshot; begin one");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(size_t size, SizeOf(first_part, num_parts));
-  bool found = tensor >= 0 && out.size() == size;
-  for (int i = 0; i < num_parts; ++i) {
-    found = found && tensor < state_->num_tensors(first_part + i);
+  bool found = tensor >= 0 && out.size() == stretch.size;
+  for (int i = 0; i < stretch.num_parts; ++i) {
+    found = found && tensor < state_->num_tensors(stretch.first_part + i);
   }
   if (!found) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no tensor ", tensor, " of ", out.size(), " bytes in parts ",
-        first_part, " to ", first_part + num_parts - 1));
+    return absl::InvalidArgumentError(
+        absl::StrCat("no tensor ", tensor, " of ", out.size(),
+                     " bytes in parts ", stretch.first_part, " to ",
+                     stretch.first_part + stretch.num_parts - 1));
   }
   std::memcpy(out.data(),
-              snapshot->bytes.get() + snapshot->offsets[tensor][first_part],
-              size);
+              snapshot->bytes.get() +
+                  snapshot->offsets[tensor][stretch.first_part] + stretch.first,
+              stretch.size);
   return snapshot->step;
 }
 

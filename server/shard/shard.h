@@ -110,6 +110,28 @@ class Shard {
   //   kInvalidArgument  unknown parts
   absl::StatusOr<size_t> SizeOf(int first_part, int num_parts) const;
 
+  // A stretch of one part, or whole consecutive parts.
+  //
+  // Units: `first` and `size` count bytes of the first part's beginning.
+  struct Stretch {
+    int first_part = 0;
+    int num_parts = 1;
+    size_t first = 0;
+    size_t size = 0;
+  };
+  // `num_elements` 0: all of the parts; else of one part.
+  //
+  //   kInvalidArgument  unknown parts, or elements that are not all in the part
+  absl::StatusOr<Stretch> FindStretch(int first_part, int num_parts,
+                                      int64_t first_element,
+                                      int64_t num_elements) const;
+
+  // Copies rows of a part that is a table, as Pull() lends values. Errors as
+  // there, and those of ShardState::ReadRows().
+  absl::StatusOr<int64_t> PullRows(int part, absl::Span<const int64_t> rows,
+                                   int64_t step, absl::Span<std::byte> out);
+
+  const std::vector<PartSpec>& parts() const { return state_->parts(); }
   // Of an existing part.
   size_t PartSize(int part) const { return state_->part_size(part); }
   // As PartUpdater::GradientSize(), of an existing part.
@@ -123,10 +145,11 @@ class Shard {
   //   kResourceExhausted   no memory for the copy
   absl::StatusOr<int64_t> BeginSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<float> SnapshotScalars() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of the copy. Errors as SizeOf(), and
+  // Of the copy.
+  //
+  //   kInvalidArgument     unknown tensor, or `out` of another length
   //   kFailedPrecondition  there is no copy
-  absl::StatusOr<int64_t> ReadSnapshot(int first_part, int num_parts,
-                                       int tensor,
+  absl::StatusOr<int64_t> ReadSnapshot(const Stretch& stretch, int tensor,
                                        absl::Span<std::byte> out) const
       ABSL_LOCKS_EXCLUDED(mutex_);
   void EndSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -143,6 +166,8 @@ class Shard {
 
   Shard(const ShardState::Options& options, std::unique_ptr<ShardState> state);
 
+  // Whether values of `step` can be read.
+  absl::Status CheckReadable(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the state and the engine stand at `global_step`.
   absl::Status OpenAt(int64_t global_step, const std::vector<float>& scalars);
   absl::Status MoveTo(int64_t global_step);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "server/optimizer/projection.h"
 #include "server/optimizer/slots.h"
 #include "server/optimizer/update_kernels.h"
+#include "server/shard/row_gradients.h"
 
 namespace lockstep {
 namespace {
@@ -31,8 +33,9 @@ VariableStore::Options StoreOptions(
   return store;
 }
 
-std::vector<Optimizer> MakeOptimizers(const JobConfig& job) {
-  std::vector<Optimizer> optimizers;
+template <typename T>
+std::vector<T> MakeAll(const JobConfig& job) {
+  std::vector<T> optimizers;
   for (const OptimizerConfig& config : OptimizersOf(job)) {
     optimizers.emplace_back(config);
   }
@@ -47,6 +50,11 @@ absl::StatusOr<std::vector<VariableSettings>> CheckedSettings(
   for (const PartSpec& part : options.parts) {
     const auto variable = static_cast<size_t>(part.variable);
     if (variable >= settings.size()) continue;  // the store refuses it
+    if (part.is_table() && settings[variable].averaged) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "moving_average.variables: ", options.variables[variable].name,
+          " is a table, and tables have no moving average; leave it out"));
+    }
     LOCKSTEP_RETURN_IF_ERROR(CheckProjection(settings[variable].constraint,
                                              options.variables[variable],
                                              part.offset, part.count));
@@ -138,7 +146,8 @@ ShardState::ShardState(const Options& options, Settings settings,
       parts_(options.parts),
       variables_(options.variables),
       settings_(std::move(settings)),
-      optimizers_(MakeOptimizers(options.job)),
+      optimizers_(MakeAll<Optimizer>(options.job)),
+      sparse_optimizers_(MakeAll<SparseOptimizer>(options.job)),
       rates_(LearningRatesOf(options.job)),
       slots_(SlotsByVariable(OptimizersOf(options.job), settings_)),
       part_mutexes_(std::make_unique<Mutex[]>(options.parts.size())),
@@ -156,6 +165,11 @@ size_t ShardState::part_size(int part) const {
 
 absl::StatusOr<size_t> ShardState::GradientSize(int part,
                                                 GradientType type) const {
+  if (parts_[part].is_table()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("part ", part, " is a table of ", parts_[part].num_rows(),
+                     " rows; its gradients and its reads name rows"));
+  }
   const absl::StatusOr<size_t> element =
       GradientElementSize(parts_[part].dtype, type);
   if (element.ok()) return parts_[part].count * *element;
@@ -221,6 +235,10 @@ absl::Status ShardState::MoveAverages() {
 
 absl::Status ShardState::Update(int part, int64_t step,
                                 absl::Span<const PartGradient> gradients) {
+  if (parts_[part].is_table()) {
+    const SparseGradient mean = MeanOfRows(parts_[part], gradients);
+    return UpdateTable(part, step, mean);
+  }
   std::vector<GradientSlices> slices;
   for (const PartGradient& gradient : gradients) {
     slices.push_back({gradient.slices, gradient.type});
@@ -243,6 +261,108 @@ absl::Status ShardState::Update(int part, int64_t step,
   Project(settings.constraint, spec.dtype,
           RowElements(variables_[spec.variable]), input.new_value);
   return absl::OkStatus();
+}
+
+SparseApplyInput ShardState::TableInput(int part, int64_t step, int64_t rows) {
+  const PartSpec& spec = parts_[part];
+  SparseApplyInput input;
+  input.dtype = spec.dtype;
+  const int optimizer = settings_[spec.variable].optimizer;
+  input.powers = store_->committed_powers()[optimizer];
+  input.learning_rate = LearningRate(rates_[optimizer], step) *
+                        store_->record().learning_rate_scale;
+  const size_t size = rows * spec.row_width * ElementSize(spec.dtype);
+  input.value = store_->Next(part, 0).first(size);
+  for (int slot = 1; slot < num_tensors(part); ++slot) {
+    input.slots[slot - 1] = store_->Next(part, slot).first(size);
+  }
+  return input;
+}
+
+absl::Status ShardState::UpdateTable(int part, int64_t step,
+                                     const SparseGradient& mean) {
+  const PartSpec& spec = parts_[part];
+  const VariableSettings& settings = settings_[spec.variable];
+  const bool logged = store_->is_logged(part);
+  MutexLock part_lock(part_mutexes_[part]);
+  SparseApplyInput input;
+  std::vector<int64_t> shape = {spec.num_rows(), spec.row_width};
+  std::vector<int64_t> indices = mean.indices;
+  {
+    MutexLock lock(record_mutex_);
+    if (logged) {
+      store_->BeginRows(part, mean.indices);
+      shape[0] = static_cast<int64_t>(indices.size());
+      std::iota(indices.begin(), indices.end(), int64_t{0});
+    } else {
+      store_->CarryOver(part);
+    }
+    input = TableInput(part, step, shape[0]);
+  }
+  input.decayed = store_->in_place();  // BeginSparse() has done that
+  input.shape = shape;
+  input.indices = indices;
+  input.values_shape = mean.values_shape;
+  input.values = mean.values;
+  if (!indices.empty() || !logged) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        sparse_optimizers_[settings.optimizer].Apply(input));
+    Project(settings.constraint, spec.dtype,
+            RowElements(variables_[spec.variable]), input.value);
+  }
+  if (logged) store_->FinishRows(part);
+  return absl::OkStatus();
+}
+
+absl::Status ShardState::UpdateSparse(int part, int64_t step,
+                                      const SparseGradient& mean) {
+  return UpdateTable(part, step, mean);
+}
+
+absl::Status ShardState::BeginSparse(int part) {
+  MutexLock part_lock(part_mutexes_[part]);
+  MutexLock lock(record_mutex_);
+  std::vector<absl::Span<std::byte>> slots;
+  for (int slot = 1; slot < num_tensors(part); ++slot) {
+    slots.push_back(store_->Next(part, slot));
+  }
+  const int optimizer = settings_[parts_[part].variable].optimizer;
+  return sparse_optimizers_[optimizer].Decay(parts_[part].dtype, slots);
+}
+
+absl::Status ShardState::AdmitRows(int part, PartGradient& gradient) const {
+  if (!parts_[part].is_table()) return PartUpdater::AdmitRows(part, gradient);
+  return MakeCanonical(part, parts_[part], gradient);
+}
+
+absl::StatusOr<int64_t> ShardState::ReadRows(int part,
+                                             absl::Span<const int64_t> rows,
+                                             absl::Span<std::byte> out) const {
+  if (part < 0 || part >= num_parts() || !parts_[part].is_table()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rows of part ", part, ", which is no table"));
+  }
+  const PartSpec& spec = parts_[part];
+  LOCKSTEP_RETURN_IF_ERROR(CheckRows(part, spec, rows));
+  const size_t size = spec.row_width * ElementSize(spec.dtype);
+  if (out.size() != rows.size() * size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        rows.size(), " rows of ", size, " bytes do not fit ", out.size()));
+  }
+  MutexLock part_lock(part_mutexes_[part]);
+  const std::byte* from = nullptr;
+  int64_t step = 0;
+  {
+    MutexLock lock(record_mutex_);
+    from = store_->Committed(part, 0).data();
+    step = store_->committed_step();
+  }
+  std::byte* to = out.data();
+  for (const int64_t row : rows) {
+    std::memcpy(to, from + static_cast<size_t>(row) * size, size);
+    to += size;
+  }
+  return step;
 }
 
 int ShardState::CommittedBuffer(int part) const {
@@ -296,7 +416,10 @@ LentBytes ShardState::LendCommitted(int part, int64_t& step) const {
 
 absl::Status ShardState::CheckFinite(int part,
                                      const PartGradient& gradient) const {
-  const PartSpec& spec = parts_[part];
+  PartSpec spec = parts_[part];
+  if (spec.is_table()) {
+    spec.count = gradient.rows->shape[0] * spec.row_width;
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(size_t element,
                             GradientElementSize(spec.dtype, gradient.type));
   if (AllFinite(KernelFor(spec.dtype, gradient.type), element,
@@ -321,7 +444,13 @@ void ShardState::DropPrepared() {
   if (store_ != nullptr && !store_->in_place()) store_->DropPrepared();
 }
 
-absl::Status ShardState::Commit(int64_t step) {
+// Rows of tables are copied: nobody may read them meanwhile.
+absl::Status ShardState::Commit(int64_t step) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  std::vector<std::unique_ptr<MutexLock>> tables;
+  for (int part = 0; part < num_parts(); ++part) {
+    if (!parts_[part].is_table()) continue;
+    tables.push_back(std::make_unique<MutexLock>(part_mutexes_[part]));
+  }
   MutexLock lock(record_mutex_);
   return store_ == nullptr ? absl::OkStatus() : store_->Commit(step);
 }
@@ -390,7 +519,7 @@ absl::StatusOr<int64_t> ShardState::Read(int part, int tensor,
   return step;
 }
 
-absl::Status ShardState::Write(int part, int tensor,
+absl::Status ShardState::Write(int part, int tensor, size_t first,
                                absl::Span<const std::byte> bytes) {
   if (part < 0 || part >= num_parts()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -398,7 +527,7 @@ absl::Status ShardState::Write(int part, int tensor,
   }
   MutexLock part_lock(part_mutexes_[part]);
   MutexLock lock(record_mutex_);
-  return store_->WriteTensor(part, tensor, bytes);
+  return store_->WriteStretch(part, tensor, first, bytes);
 }
 
 std::vector<float> ShardState::Scalars() const {

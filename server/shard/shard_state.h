@@ -17,6 +17,7 @@
 #include "common/shared_memory.h"
 #include "common/write_counters.h"
 #include "server/optimizer/optimizer.h"
+#include "server/optimizer/sparse_optimizer.h"
 #include "server/shard/loan_book.h"
 #include "server/state/variable_store.h"
 #include "server/step/shard_engine.h"
@@ -88,6 +89,12 @@ class ShardState final : public PartUpdater {
   // Brings all moving averages to the committed step. Otherwise that of a part
   // follows when the part is updated next, since until then nobody reads it.
   absl::Status MoveAverages() ABSL_LOCKS_EXCLUDED(record_mutex_);
+  absl::Status AdmitRows(int part, PartGradient& gradient) const override;
+  absl::Status UpdateSparse(int part, int64_t step,
+                            const SparseGradient& mean) override
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+  absl::Status BeginSparse(int part) override
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
   absl::Status CheckFinite(int part,
                            const PartGradient& gradient) const override;
   absl::Status MarkPrepared(int64_t step, int64_t attempt) override
@@ -122,6 +129,15 @@ class ShardState final : public PartUpdater {
   LentBytes LendCommitted(int part, int64_t& step) const
       ABSL_LOCKS_EXCLUDED(record_mutex_);
 
+  // Copies committed rows of a table out, in the order given; `rows` count
+  // within the part. Returns the step they are of.
+  //
+  //   kInvalidArgument  no such part, no table, a row that it does not have, or
+  //                     `out` of another length
+  absl::StatusOr<int64_t> ReadRows(int part, absl::Span<const int64_t> rows,
+                                   absl::Span<std::byte> out) const
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+
   // What a process of this host needs to copy out what LentBytes::place says.
   struct Shared {
     SharedFile values;
@@ -138,11 +154,13 @@ class ShardState final : public PartUpdater {
                                absl::Span<std::byte> out) const
       ABSL_LOCKS_EXCLUDED(record_mutex_);
 
-  // Overwrites a tensor of a part, before Activate().
+  // Overwrites a stretch of a tensor of a part, from byte `first` on, before
+  // Activate().
   //
-  //   kInvalidArgument     as Read
+  //   kInvalidArgument     unknown part or tensor, or beyond its end
   //   kFailedPrecondition  open already
-  absl::Status Write(int part, int tensor, absl::Span<const std::byte> bytes)
+  absl::Status Write(int part, int tensor, size_t first,
+                     absl::Span<const std::byte> bytes)
       ABSL_LOCKS_EXCLUDED(record_mutex_);
 
   // The optimizer's scalars, as the next update will use them.
@@ -160,6 +178,13 @@ class ShardState final : public PartUpdater {
              std::shared_ptr<VariableStore> store);
 
   absl::Status MoveAverage(int part) ABSL_LOCKS_EXCLUDED(record_mutex_);
+  // From the mean of gradients of rows; see RowLog.
+  absl::Status UpdateTable(int part, int64_t step, const SparseGradient& mean)
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+  // An update in place of the next tensors of a table, or of so many rows at
+  // the beginning of them.
+  SparseApplyInput TableInput(int part, int64_t step, int64_t rows)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(record_mutex_);
   LentBytes Lend(int buffer, absl::Span<const std::byte> value) const;
   // Which of the buffers of values is the part's next or committed one.
   int NextBuffer(int part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(record_mutex_);
@@ -169,8 +194,9 @@ class ShardState final : public PartUpdater {
   const JobConfig job_;
   const std::vector<PartSpec> parts_;
   const std::vector<VariableSpec> variables_;
-  const Settings settings_;                  // by variable
-  const std::vector<Optimizer> optimizers_;  // of the job
+  const Settings settings_;                               // by variable
+  const std::vector<Optimizer> optimizers_;               // of the job
+  const std::vector<SparseOptimizer> sparse_optimizers_;  // likewise
   const std::vector<LearningRateConfig> rates_;
   const std::vector<std::vector<SlotSpec>> slots_;  // by variable
   const std::unique_ptr<Mutex[]> part_mutexes_;

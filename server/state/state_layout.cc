@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/fingerprint.h"
 #include "common/status_macros.h"
+#include "server/state/row_log.h"
 
 namespace lockstep {
 namespace {
@@ -33,14 +34,20 @@ uint64_t RoundUp(uint64_t size, uint64_t alignment) {
 
 absl::Status CheckPart(size_t index, const PartSpec& part) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  const bool rows_fit =
+      part.row_stride >= 1 &&
+      (part.is_table() ? part.count % part.row_width == 0
+                       : part.row_width == 0 && part.row_stride == 1);
   if (part.variable >= 0 && part.offset >= 0 && part.count > 0 &&
-      part.offset <= kMax - part.count) {
+      part.offset <= kMax - part.count && rows_fit) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "part ", index, " (variable ", part.variable, ", offset ", part.offset,
-      ", count ", part.count,
-      "): variable and offset must be at least 0, count at least 1"));
+      ", count ", part.count, ", rows of ", part.row_width, " and ",
+      part.row_stride,
+      " apart): variable and offset must be at least 0, count at least 1, and "
+      "a table has whole rows"));
 }
 
 }  // namespace
@@ -72,6 +79,7 @@ absl::StatusOr<StateLayout> StateLayout::Make(std::vector<PartSpec> parts,
                   static_cast<uint64_t>(num_buffers), layout.file_size_)) {
     return TooLarge();
   }
+  LOCKSTEP_RETURN_IF_ERROR(layout.PlaceLogs());
   return layout;
 }
 
@@ -89,6 +97,23 @@ absl::Status StateLayout::PlaceRegion(size_t tensor) {
   }
   buffer_size_ = RoundUp(end, kRegionAlignment);
   return absl::OkStatus();
+}
+
+absl::Status StateLayout::PlaceLogs() {
+  log_offsets_.assign(parts_.size(), 0);
+  if (num_buffers_ < 2) return absl::OkStatus();
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (!parts_[i].is_table()) continue;
+    log_offsets_[i] = RoundUp(file_size_, kPartAlignment);
+    if (!AddProduct(log_offsets_[i], LogSize(i), 1, file_size_)) {
+      return TooLarge();
+    }
+  }
+  return absl::OkStatus();
+}
+
+uint64_t StateLayout::LogSize(size_t part) const {
+  return RowLog::Size(parts_[part].num_rows());
 }
 
 uint64_t StateLayout::TensorSize(size_t part) const {
@@ -117,6 +142,7 @@ uint64_t LayoutHash(absl::Span<const VariableSpec> variables,
     hash.Add(uint64_t{layout.num_tensors(i)});
     hash.Add(uint64_t(part.variable)).Add(uint64_t(part.offset));
     hash.Add(uint64_t(part.count)).Add(uint64_t(part.dtype));
+    hash.Add(uint64_t(part.row_width)).Add(uint64_t(part.row_stride));
   }
   return hash.value();
 }

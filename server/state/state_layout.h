@@ -14,12 +14,19 @@ namespace lockstep {
 
 // PartSpec is a slice of a variable, the unit of placement and update.
 //
-// Units: elements.
+// Units: elements, but for the stride.
 struct PartSpec {
   int variable = 0;    // index in the model's list of variables
   int64_t offset = 0;  // of its first element, row-major
   int64_t count = 0;   // > 0
   DType dtype = DType::kFloat32;
+  // Of tables: elements of a row, and rows of the table from one row of the
+  // part to its next.
+  int64_t row_width = 0;  // 0: no table
+  int64_t row_stride = 1;
+
+  bool is_table() const { return row_width > 0; }
+  int64_t num_rows() const { return is_table() ? count / row_width : 0; }
 
   bool operator==(const PartSpec&) const = default;
 };
@@ -28,9 +35,10 @@ struct PartSpec {
 // 0 is the value, tensor k the k-th of what is kept beside it. Every tensor has
 // one region per buffer, for the parts that have such a tensor:
 //
-//   header | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, ..
+//   header | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, .. | logs
 //
-// Regions start at multiples of 2 MiB, parts at multiples of 64 bytes.
+// Regions start at multiples of 2 MiB, parts at multiples of 64 bytes. Where
+// there are two buffers, each table has a RowLog.
 //
 // Threads: immutable.
 // Units:   bytes.
@@ -60,9 +68,14 @@ class StateLayout {
   uint64_t TensorSize(size_t part) const;
   uint64_t TensorOffset(size_t part, size_t tensor, int buffer) const;
 
+  // Of the log of a part that is a table; 2 buffers.
+  uint64_t LogSize(size_t part) const;
+  uint64_t LogOffset(size_t part) const { return log_offsets_[part]; }
+
  private:
   StateLayout() = default;
   absl::Status PlaceRegion(size_t tensor);
+  absl::Status PlaceLogs();
 
   std::vector<PartSpec> parts_;
   std::vector<size_t> num_tensors_;  // by part
@@ -70,7 +83,8 @@ class StateLayout {
   // By tensor, then part: where it lies in buffer 0. Of no meaning for a part
   // without such a tensor.
   std::vector<std::vector<uint64_t>> offsets_;
-  uint64_t buffer_size_ = 0;  // a multiple of kRegionAlignment
+  uint64_t buffer_size_ = 0;           // a multiple of kRegionAlignment
+  std::vector<uint64_t> log_offsets_;  // of no meaning where there is none
   uint64_t file_size_ = 0;
 };
 

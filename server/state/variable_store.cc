@@ -23,8 +23,9 @@ absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
   }
   const VariableSpec& variable = variables[part.variable];
   const int64_t elements = NumElements(variable.shape);
-  if (part.dtype != variable.dtype || part.offset < 0 || part.count <= 0 ||
-      part.offset > elements || part.count > elements - part.offset) {
+  const int64_t width = variable.is_table() ? RowWidth(variable.shape) : 0;
+  if (part.dtype != variable.dtype || part.row_width != width ||
+      !IsSlice(variable, {part.offset, part.count, part.row_stride})) {
     return absl::InvalidArgumentError(absl::StrCat(
         "part ", index, " (", std::string(DTypeName(part.dtype)), ", offset ",
         part.offset, ", count ", part.count, ") is no slice of variable ",
@@ -49,6 +50,19 @@ absl::StatusOr<StateLayout> MakeLayout(const VariableStore::Options& options) {
   }
   return StateLayout::Make(options.parts, std::move(num_tensors),
                            options.in_place ? 1 : 2);
+}
+
+// Initial values of a part, whose rows may be apart.
+absl::Status FillPart(const InitialValues& values, const PartSpec& part,
+                      absl::Span<std::byte> out) {
+  if (part.row_stride == 1) return values.Fill(part.offset, out);
+  const size_t size = part.row_width * ElementSize(part.dtype);
+  for (int64_t row = 0; row < part.num_rows(); ++row) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        values.Fill(part.offset + row * part.row_stride * part.row_width,
+                    out.subspan(static_cast<size_t>(row) * size, size)));
+  }
+  return absl::OkStatus();
 }
 
 StateHeader MakeHeader(const VariableStore::Options& options,
@@ -101,8 +115,10 @@ absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Open(
   StepRecord record = file->record();
   record.incarnation = options.incarnation;
   file->WriteRecord(record);
-  return std::unique_ptr<VariableStore>(
+  std::unique_ptr<VariableStore> store(
       new VariableStore(options, std::move(layout), std::move(file)));
+  if (store->is_active()) store->ApplyLogs();
+  return store;
 }
 
 absl::Status VariableStore::Discard(const Options& options) {
@@ -134,11 +150,61 @@ int VariableStore::NextBuffer() const {
 
 absl::Span<const std::byte> VariableStore::Committed(size_t part,
                                                      size_t tensor) const {
-  return Tensor(part, tensor, static_cast<int>(record().current_buffer));
+  return Tensor(part, tensor, CommittedBuffer(part));
 }
 
 absl::Span<std::byte> VariableStore::Next(size_t part, size_t tensor) {
-  return Tensor(part, tensor, NextBuffer());
+  return Tensor(part, tensor, in_place() ? 0 : 1 - CommittedBuffer(part));
+}
+
+int VariableStore::CommittedBuffer(size_t part) const {
+  return is_logged(part) ? 0 : static_cast<int>(record().current_buffer);
+}
+
+bool VariableStore::is_logged(size_t part) const {
+  return !in_place() && this->part(part).is_table() &&
+         optimizers_[settings_[this->part(part).variable].optimizer].kind !=
+             OptimizerConfig::Kind::kAdam;
+}
+
+RowLog VariableStore::Log(size_t part) const {
+  return RowLog(
+      file_->bytes().subspan(layout_.LogOffset(part), layout_.LogSize(part)));
+}
+
+void VariableStore::BeginRows(size_t part, absl::Span<const int64_t> rows) {
+  Log(part).Begin(rows);
+  const size_t size =
+      this->part(part).row_width * ElementSize(this->part(part).dtype);
+  for (size_t tensor = 0; tensor < num_tensors(part); ++tensor) {
+    const std::byte* from = Committed(part, tensor).data();
+    std::byte* to = Next(part, tensor).data();
+    for (const int64_t row : rows) {
+      std::memcpy(to, from + static_cast<size_t>(row) * size, size);
+      to += size;
+    }
+  }
+}
+
+void VariableStore::FinishRows(size_t part) {
+  Log(part).Finish(committed_step() + 1);
+}
+
+void VariableStore::ApplyLogs() {
+  for (size_t i = 0; i < num_parts(); ++i) {
+    if (!is_logged(i) || Log(i).step() != committed_step()) continue;
+    const size_t size = part(i).row_width * ElementSize(part(i).dtype);
+    const int64_t num_rows = part(i).num_rows();
+    for (size_t tensor = 0; tensor < num_tensors(i); ++tensor) {
+      const std::byte* from = Tensor(i, tensor, 1).data();
+      std::byte* to = Tensor(i, tensor, 0).data();
+      for (const int64_t row : Log(i).rows()) {
+        if (row < 0 || row >= num_rows) break;  // not what was written
+        std::memcpy(to + static_cast<size_t>(row) * size, from, size);
+        from += size;
+      }
+    }
+  }
 }
 
 ApplyInput VariableStore::Update(size_t part) {
@@ -164,6 +230,10 @@ VariableStore::AverageMove VariableStore::MoveAverage(size_t part) {
 
 void VariableStore::CarryOver(size_t part) {
   if (in_place()) return;
+  if (is_logged(part)) {
+    Log(part).Clear();
+    return;
+  }
   const size_t averages = settings_[this->part(part).variable].averaged ? 1 : 0;
   for (size_t tensor = 0; tensor + averages < num_tensors(part); ++tensor) {
     const absl::Span<const std::byte> from = Committed(part, tensor);
@@ -187,6 +257,15 @@ absl::StatusOr<size_t> VariableStore::FindTensor(size_t part,
 
 absl::Status VariableStore::CheckTensor(size_t part, size_t tensor,
                                         size_t size) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckStretch(part, tensor, 0, size));
+  const size_t whole = layout_.TensorSize(part);
+  if (size == whole) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("part ", part, " has ", whole, " bytes, not ", size));
+}
+
+absl::Status VariableStore::CheckStretch(size_t part, size_t tensor,
+                                         size_t first, size_t size) const {
   if (part >= num_parts()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "part ", part, ": this server has ", num_parts(), " parts"));
@@ -195,9 +274,11 @@ absl::Status VariableStore::CheckTensor(size_t part, size_t tensor,
     return absl::InvalidArgumentError(absl::StrCat(
         "tensor ", tensor, ": part ", part, " has ", num_tensors(part)));
   }
-  if (size == layout_.TensorSize(part)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "part ", part, " has ", layout_.TensorSize(part), " bytes, not ", size));
+  const size_t whole = layout_.TensorSize(part);
+  if (first <= whole && size <= whole - first) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("part ", part, " has ", whole,
+                                                 " bytes, not ", size,
+                                                 " from byte ", first, " on"));
 }
 
 absl::Status VariableStore::CheckNotActive(absl::string_view action) const {
@@ -217,9 +298,17 @@ absl::Status VariableStore::ReadTensor(size_t part, size_t tensor,
 absl::Status VariableStore::WriteTensor(size_t part, size_t tensor,
                                         absl::Span<const std::byte> bytes) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensor(part, tensor, bytes.size()));
+  return WriteStretch(part, tensor, 0, bytes);
+}
+
+absl::Status VariableStore::WriteStretch(size_t part, size_t tensor,
+                                         size_t first,
+                                         absl::Span<const std::byte> bytes) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckStretch(part, tensor, first, bytes.size()));
   LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("overwrite"));
   const int buffer = static_cast<int>(record().current_buffer);
-  std::memcpy(Tensor(part, tensor, buffer).data(), bytes.data(), bytes.size());
+  std::memcpy(Tensor(part, tensor, buffer).data() + first, bytes.data(),
+              bytes.size());
   return absl::OkStatus();
 }
 
@@ -232,8 +321,7 @@ absl::Status VariableStore::Initialize(uint64_t seed) {
       LOCKSTEP_ASSIGN_OR_RETURN(
           values, InitialValues::Make(variables_[part(i).variable], seed));
     }
-    LOCKSTEP_RETURN_IF_ERROR(
-        values->Fill(part(i).offset, Tensor(i, 0, buffer)));
+    LOCKSTEP_RETURN_IF_ERROR(FillPart(*values, part(i), Tensor(i, 0, buffer)));
     const std::vector<SlotSpec>& slots = slots_[part(i).variable];
     for (size_t tensor = 1; tensor < num_tensors(i); ++tensor) {
       const SlotSpec& slot = slots[tensor - 1];
@@ -304,6 +392,7 @@ absl::Status VariableStore::Commit(int64_t step) {
     next.powers[0] = NextPowers();
   }
   file_->WriteRecord(next);
+  ApplyLogs();
   return absl::OkStatus();
 }
 

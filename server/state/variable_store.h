@@ -18,6 +18,7 @@
 #include "server/optimizer/adam_powers.h"
 #include "server/optimizer/optimizer.h"
 #include "server/optimizer/slots.h"
+#include "server/state/row_log.h"
 #include "server/state/state_file.h"
 #include "server/state/state_layout.h"
 #include "server/state/step_record.h"
@@ -36,6 +37,10 @@ std::vector<std::vector<SlotSpec>> SlotsByVariable(
 // checkpoint is restored, Activate(). A step in double-buffered mode: fill
 // every part's next buffer (Update() says where it is), MarkPrepared(),
 // Commit(). In place: fill the one buffer, Commit().
+//
+// Tables have one buffer and a RowLog in place of the other, unless the
+// optimizer changes all their rows: UpdateRows() says where the next rows go,
+// and Commit() copies them into the table.
 //
 // A process killed at any instant leaves the last committed step whole (in
 // place: with some parts updated further), and Open() finds it. Once
@@ -107,6 +112,17 @@ class VariableStore {
     return tensor.data() - file_->bytes().data();
   }
 
+  // Whether the next step of a part is written row by row, by UpdateRows().
+  bool is_logged(size_t part) const;
+
+  // Copies rows of a logged part to where their next values and slots go: one
+  // after the other at the beginning of Next(), in the order given. They are
+  // updated there before FinishRows() is called.
+  //
+  // `rows` ascend and are of the part.
+  void BeginRows(size_t part, absl::Span<const int64_t> rows);
+  void FinishRows(size_t part);
+
   // An update of the part with everything filled in but the learning rate
   // (record().learning_rate_scale included), gradients and divisor.
   ApplyInput Update(size_t part);
@@ -144,6 +160,9 @@ class VariableStore {
   //   kFailedPrecondition  active already
   absl::Status WriteTensor(size_t part, size_t tensor,
                            absl::Span<const std::byte> bytes);
+  // The same of a stretch of it, from byte `first` on.
+  absl::Status WriteStretch(size_t part, size_t tensor, size_t first,
+                            absl::Span<const std::byte> bytes);
 
   // Writes the initial values of all parts and clears their slots.
   //
@@ -170,7 +189,8 @@ class VariableStore {
   void DropPrepared();
 
   // record: makes `step` the committed one, at once for all parts. Again with
-  // the step that is committed: no change.
+  // the step that is committed: no change. Nobody may read or write tables
+  // meanwhile.
   //
   //   kFailedPrecondition  not prepared (in place: not the next step)
   absl::Status Commit(int64_t step);
@@ -194,7 +214,14 @@ class VariableStore {
   absl::Span<std::byte> Tensor(size_t part, size_t tensor, int buffer) const;
   int NextBuffer() const;
   AllAdamPowers NextPowers() const;
+  // The buffer that has the committed step of a part.
+  int CommittedBuffer(size_t part) const;
+  RowLog Log(size_t part) const;
+  // Copies the rows of logs that lead to the committed step into their tables.
+  void ApplyLogs();
   absl::Status CheckTensor(size_t part, size_t tensor, size_t size) const;
+  absl::Status CheckStretch(size_t part, size_t tensor, size_t first,
+                            size_t size) const;
   absl::Status CheckNotActive(absl::string_view action) const;
 
   const std::vector<VariableSpec> variables_;

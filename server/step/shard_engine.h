@@ -187,6 +187,16 @@ class PartUpdater {
   virtual absl::Status Update(int part, int64_t step,
                               absl::Span<const PartGradient> gradients) = 0;
 
+  // Strict mode: checks a gradient of rows of a part, which is of none but a
+  // table, and brings its rows in ascending order, adding up what is repeated.
+  // CheckFinite() comes after it.
+  //
+  //   kInvalidArgument  not such a gradient; it has not changed
+  virtual absl::Status AdmitRows(int part, PartGradient& /*gradient*/) const {
+    return absl::InvalidArgumentError("part " + std::to_string(part) +
+                                      " is no table, so it has no rows");
+  }
+
   // Compatible mode: the same from the mean of sparse gradients.
   //
   //   kUnimplemented  parts of this updater have dense gradients

@@ -27,7 +27,25 @@ void StrictShard::Activate(int64_t global_step) {
   attempt_ = 1;
 }
 
-absl::Status StrictShard::CheckForm(const Push& push) const {
+absl::Status StrictShard::CheckGradient(int part,
+                                        PartGradient& gradient) const {
+  if (gradient.rows.has_value()) {
+    LOCKSTEP_RETURN_IF_ERROR(updater_.AdmitRows(part, gradient));
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(size_t size,
+                              updater_.GradientSize(part, gradient.type));
+    if (TotalSize(gradient.slices) != size) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "gradient of part ", part, " has ", TotalSize(gradient.slices),
+          " bytes; as ", std::string(GradientTypeName(gradient.type)),
+          " the part has ", size));
+    }
+  }
+  if (!options_.refuse_non_finite) return absl::OkStatus();
+  return updater_.CheckFinite(part, gradient);
+}
+
+absl::Status StrictShard::CheckForm(Push& push) const {
   const int64_t end =
       push.first_part + static_cast<int64_t>(push.gradients.size());
   if (push.first_part < 0 || push.gradients.empty() ||
@@ -37,19 +55,8 @@ absl::Status StrictShard::CheckForm(const Push& push) const {
         updater_.num_parts(), " parts of this server"));
   }
   for (size_t i = 0; i < push.gradients.size(); ++i) {
-    const int part = push.first_part + static_cast<int>(i);
-    const PartGradient& gradient = push.gradients[i];
-    LOCKSTEP_ASSIGN_OR_RETURN(size_t size,
-                              updater_.GradientSize(part, gradient.type));
-    if (TotalSize(gradient.slices) != size) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "gradient of part ", part, " has ", TotalSize(gradient.slices),
-          " bytes; as ", std::string(GradientTypeName(gradient.type)),
-          " the part has ", size));
-    }
-    if (options_.refuse_non_finite) {
-      LOCKSTEP_RETURN_IF_ERROR(updater_.CheckFinite(part, gradient));
-    }
+    LOCKSTEP_RETURN_IF_ERROR(CheckGradient(
+        push.first_part + static_cast<int>(i), push.gradients[i]));
   }
   return absl::OkStatus();
 }
@@ -91,7 +98,11 @@ absl::StatusOr<ShardAnswers> StrictShard::AddPush(uint64_t ticket, Push push) {
     auto pending = std::make_shared<Pending>();
     pending->ticket = ticket;
     pending->first_part = push.first_part;
-    pending->return_values = push.return_values && !has_shares();
+    // Of tables nobody wants all values.
+    pending->return_values =
+        push.return_values && !has_shares() &&
+        std::none_of(push.gradients.begin(), push.gradients.end(),
+                     [](const PartGradient& g) { return g.rows.has_value(); });
     pending->outcomes.resize(push.gradients.size(), PushOutcome::kDuplicate);
     Collect(pending, push, work, answers);
     if (pending->undecided == 0) AnswerPush(*pending, answers);

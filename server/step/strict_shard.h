@@ -36,6 +36,9 @@ namespace lockstep {
 //   collecting -> (all parts updated) prepared -> (commit) collecting
 //        ^-------------- newer attempt --------------'
 //
+// Gradients of tables are of some of their rows. A push of none of them counts
+// as well: a part is complete when the whole set has said what it has.
+//
 // Threads: safe to share. Updates run in the thread of the push that completed
 //          the part, with no lock held.
 // Borrows: the updater.
@@ -100,7 +103,8 @@ class StrictShard final : public ShardEngine {
     std::vector<PartGradient> gradients;
   };
 
-  absl::Status CheckForm(const Push& push) const;
+  absl::Status CheckForm(Push& push) const;
+  absl::Status CheckGradient(int part, PartGradient& gradient) const;
   // Whether the push is for another step or attempt than the one at hand, and
   // what to answer then.
   absl::StatusOr<std::optional<PushOutcome>> Judge(const Push& push)

@@ -38,29 +38,29 @@ class FakeShard final : public ShardAccess {
     }
   }
 
-  absl::Status ReadSnapshot(int first_part, int num_parts, int tensor,
+  absl::Status ReadSnapshot(const TensorStretch& stretch,
                             absl::Span<char> bytes) override {
     if (!failure_.ok()) return failure_;
-    absl::Span<char> left = bytes;
-    for (int i = first_part; i < first_part + num_parts; ++i) {
-      const Tensor& from = bytes_.at(i).at(tensor);
-      if (left.size() < from.size()) return absl::InternalError("too short");
-      std::memcpy(left.data(), from.data(), from.size());
-      left.remove_prefix(from.size());
+    const size_t size = ElementSizeOf(stretch.part);
+    const Tensor& from = bytes_.at(stretch.part).at(stretch.tensor);
+    if (bytes.size() != stretch.count * size ||
+        (stretch.first + stretch.count) * size > from.size()) {
+      return absl::InternalError("not in the part");
     }
-    return left.empty() ? absl::OkStatus() : absl::InternalError("too long");
+    std::memcpy(bytes.data(), &from[stretch.first * size], bytes.size());
+    return absl::OkStatus();
   }
-  absl::Status WriteParts(int first_part, int num_parts, int tensor,
+  absl::Status WriteParts(const TensorStretch& stretch,
                           absl::Span<const char> bytes) override {
     ++writes_;
-    absl::Span<const char> left = bytes;
-    for (int i = first_part; i < first_part + num_parts; ++i) {
-      Tensor& to = bytes_.at(i).at(tensor);
-      if (left.size() < to.size()) return absl::InternalError("too short");
-      std::memcpy(to.data(), left.data(), to.size());
-      left.remove_prefix(to.size());
+    const size_t size = ElementSizeOf(stretch.part);
+    Tensor& to = bytes_.at(stretch.part).at(stretch.tensor);
+    if (bytes.size() != stretch.count * size ||
+        (stretch.first + stretch.count) * size > to.size()) {
+      return absl::InternalError("not in the part");
     }
-    return left.empty() ? absl::OkStatus() : absl::InternalError("too long");
+    std::memcpy(&to[stretch.first * size], bytes.data(), bytes.size());
+    return absl::OkStatus();
   }
 
   // Copies between whole variables and the parts here.
@@ -83,6 +83,10 @@ class FakeShard final : public ShardAccess {
   int writes() const { return writes_; }
 
  private:
+  size_t ElementSizeOf(int part) const {
+    return bytes_.at(part).at(0).size() / parts_.at(part).count;
+  }
+
   std::vector<PlannedPart> parts_;
   std::vector<std::vector<Tensor>> bytes_;  // by part, then tensor
   absl::Status failure_;

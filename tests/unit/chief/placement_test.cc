@@ -258,5 +258,36 @@ TEST(PlacementTest, PartLimitMustHoldAnElement) {
   }
 }
 
+TEST(PlacementTest, TablesAreCutByRowsOverAllServers) {
+  std::vector<VariableSpec> variables = Variables({{7, 100000}, {7, 2}});
+  variables[0].row_cut = RowCut::kDiv;
+  variables[1].row_cut = RowCut::kMod;
+
+  const auto plan = MakePlan(variables, 3, 1 << 20);
+
+  ASSERT_OK(plan);
+  const std::vector<PlannedPart> parts = {
+      {0, 0, 300000, 0, 0},      {0, 300000, 200000, 1, 0},
+      {0, 500000, 200000, 2, 0}, {1, 0, 6, 1, 1, 3},
+      {1, 2, 4, 2, 1, 3},        {1, 4, 4, 1, 2, 3}};
+  EXPECT_EQ(plan->parts, parts);
+}
+
+TEST(PlacementTest, ATableHasNoMorePartsThanRows) {
+  std::vector<VariableSpec> variables = Variables({{2, 4}});
+  variables[0].row_cut = RowCut::kMod;
+  const auto plan = MakePlan(variables, 3, 1 << 20);
+  ASSERT_OK(plan);
+  EXPECT_EQ(plan->parts.size(), 2u);
+}
+
+TEST(PlacementTest, ATableHasRows) {
+  std::vector<VariableSpec> variables = Variables({{}});
+  variables[0].row_cut = RowCut::kDiv;
+  EXPECT_THAT(MakePlan(variables, 1, 1 << 20),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("table without rows")));
+}
+
 }  // namespace
 }  // namespace lockstep

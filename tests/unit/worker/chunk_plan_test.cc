@@ -60,5 +60,19 @@ TEST(ChunkPlanTest, PartLargerThanTheTargetTravelsAlone) {
   EXPECT_EQ(chunks[0][0].size, 400u);
 }
 
+TEST(ChunkPlanTest, APartOfATableIsAChunkOfItsOwn) {
+  const Plan plan{{{"a", {2}, DType::kFloat32, {}},
+                   {"t", {4, 2}, DType::kFloat32, {}, RowCut::kDiv},
+                   {"b", {2}, DType::kFloat32, {}}},
+                  {{0, 0, 2, 0, 0}, {1, 0, 8, 0, 1}, {2, 0, 2, 0, 2}}};
+  const auto chunks = MakeChunks(plan, 1, 1 << 20);
+  ASSERT_EQ(chunks[0].size(), 3u);
+  EXPECT_FALSE(chunks[0][0].table.has_value());
+  EXPECT_EQ(chunks[0][1].table, plan.parts[1]);
+  EXPECT_EQ(chunks[0][1].size, 0u);
+  EXPECT_EQ(chunks[0][1].ranges.size(), 1u);
+  EXPECT_EQ(chunks[0][2].first_part, 2);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -41,9 +41,13 @@ class ClippedGradientSourceTest : public ::testing::Test {
  protected:
   absl::StatusOr<GradientResult> Compute(Kind kind, double limit,
                                          int64_t index = 0) {
-    ClippedGradientSource clipped({kind, limit}, DType::kFloat32,
-                                  {Bytes(source_.first), Bytes(source_.second)},
-                                  source_);
+    ClippedGradientSource clipped(
+        {kind, limit}, DType::kFloat32,
+        [this] {
+          return ClippedGradientSource::Gradients{Bytes(source_.first),
+                                                  Bytes(source_.second)};
+        },
+        source_);
     PassHooks hooks;
     hooks.on_gradient = [this](size_t variable) {
       order_.push_back(variable);

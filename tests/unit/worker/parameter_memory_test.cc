@@ -72,5 +72,31 @@ TEST(ParameterMemoryTest, PrivateGradientsAreNotShared) {
   EXPECT_EQ(memory.gradient(1).size(), 32u);
 }
 
+// A table that no machine could hold.
+TEST(ParameterMemoryTest, OfATableOnlyChosenRowsAreThere) {
+  ParameterMemory memory(
+      {{"t", {int64_t{1} << 40, 2}, DType::kFloat32, {}, RowCut::kMod},
+       {"b", {3}, DType::kFloat32, {}}});
+  EXPECT_TRUE(memory.value(0).empty());
+
+  ASSERT_TRUE(memory.ChooseRows(0, {int64_t{1} << 39, 7, 7}).ok());
+
+  EXPECT_EQ(memory.rows(0).ids, (std::vector<int64_t>{7, int64_t{1} << 39}));
+  EXPECT_EQ(memory.value(0).size(), 16u);
+  EXPECT_EQ(memory.gradient(0).size(), 16u);
+  EXPECT_EQ(memory.value(1).size(), 12u);
+}
+
+TEST(ParameterMemoryTest, RowsThatATableDoesNotHaveAreRefused) {
+  ParameterMemory memory({{"t", {4, 2}, DType::kFloat32, {}, RowCut::kDiv},
+                          {"b", {3}, DType::kFloat32, {}}});
+  ASSERT_TRUE(memory.ChooseRows(0, {3}).ok());
+  EXPECT_FALSE(memory.ChooseRows(0, {1, 4}).ok());
+  EXPECT_FALSE(memory.ChooseRows(0, {-1}).ok());
+  EXPECT_FALSE(memory.ChooseRows(1, {0}).ok());
+  EXPECT_FALSE(memory.ChooseRows(2, {0}).ok());
+  EXPECT_EQ(memory.rows(0).ids, std::vector<int64_t>{3});
+}
+
 }  // namespace
 }  // namespace lockstep

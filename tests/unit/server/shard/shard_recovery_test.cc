@@ -117,7 +117,8 @@ TEST_F(ShardRecoveryTest, OneThatCannotBeAtTheStepIsNotOpened) {
 TEST_F(ShardRecoveryTest, WhatWasNeverOpenedIsNothingToGoOnFrom) {
   auto shard = Shard::Create(options_);
   ASSERT_OK(shard);
-  ASSERT_OK((*shard)->state().Write(0, 0, BytesOf(std::vector<float>(4, 9))));
+  ASSERT_OK(
+      (*shard)->state().Write(0, 0, 0, BytesOf(std::vector<float>(4, 9))));
 
   auto reopened = Reopen(*std::move(shard));
 

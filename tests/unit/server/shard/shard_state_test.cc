@@ -232,8 +232,8 @@ TEST_F(ShardStateTest, RestoredStateGoesOnWhereItWas) {
 
   const std::vector<float> value = {1, 2, 3, 4};
   const std::vector<float> slot = {5, 6, 7, 8};
-  ASSERT_OK(state->Write(1, 0, BytesOf(value)));
-  ASSERT_OK(state->Write(1, 2, BytesOf(slot)));
+  ASSERT_OK(state->Write(1, 0, 0, BytesOf(value)));
+  ASSERT_OK(state->Write(1, 2, 0, BytesOf(slot)));
   ASSERT_OK(state->Activate(30, {0.25f, 0.5f}));
 
   EXPECT_EQ(Read<float>(*state, 1), value);
@@ -246,7 +246,7 @@ TEST_F(ShardStateTest, RestoredStateGoesOnWhereItWas) {
 TEST_F(ShardStateTest, OpenStateIsNotOverwritten) {
   auto state = CreateActive();
 
-  EXPECT_THAT(state->Write(0, 0, BytesOf(std::vector<float>(4, 9))),
+  EXPECT_THAT(state->Write(0, 0, 0, BytesOf(std::vector<float>(4, 9))),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 
   EXPECT_THAT(Read<float>(*state, 0), Each(1));
@@ -287,10 +287,10 @@ TEST_F(ShardStateTest, UnknownTensorsAndOtherLengthsAreRefused) {
   for (auto [part, tensor] : std::vector<std::pair<int, int>>{
            {-1, 0}, {kParts, 0}, {0, -1}, {0, 1}}) {
     EXPECT_THAT(state->Read(part, tensor, absl::MakeSpan(bytes)), invalid);
-    EXPECT_THAT(state->Write(part, tensor, bytes), invalid);
+    EXPECT_THAT(state->Write(part, tensor, 0, bytes), invalid);
   }
   EXPECT_THAT(state->Read(0, 0, absl::MakeSpan(shorter)), invalid);
-  EXPECT_THAT(state->Write(0, 0, shorter), invalid);
+  EXPECT_THAT(state->Write(0, 0, kPartSize, shorter), invalid);
 }
 
 TEST_F(ShardStateTest, NonFiniteElementIsFoundWhereverItIs) {
@@ -383,7 +383,7 @@ TEST_F(ShardStateTest, ServerWithoutPartsNeedsNoFile) {
   EXPECT_OK(state->Commit(1));
   EXPECT_OK(state->SetEpoch(3));
   EXPECT_THAT(state->Scalars(), IsEmpty());
-  EXPECT_THAT(state->Write(0, 0, {}),
+  EXPECT_THAT(state->Write(0, 0, 0, {}),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_OK(state->Remove());
 }

@@ -262,6 +262,13 @@ TEST_F(ShardTest, SharesOfAWorkerMakeAStepWhereReplicasAreFew) {
   EXPECT_THAT(PullFloats(*shard), Each(0.5f));
 }
 
+absl::StatusOr<int64_t> Read(const Shard& shard, int first, int count,
+                             int tensor, absl::Span<std::byte> out) {
+  const auto stretch = shard.FindStretch(first, count, 0, 0);
+  if (!stretch.ok()) return stretch.status();
+  return shard.ReadSnapshot(*stretch, tensor, out);
+}
+
 TEST_F(ShardTest, SnapshotIsTheCommittedStepWhileTheNextIsPrepared) {
   options_.job.optimizer.kind = OptimizerConfig::Kind::kMomentum;
   auto shard = CreateActive();
@@ -272,13 +279,12 @@ TEST_F(ShardTest, SnapshotIsTheCommittedStepWhileTheNextIsPrepared) {
   ASSERT_OK(shard->engine().Commit(2, 1));
 
   std::vector<std::byte> bytes(2 * kPartSize);
-  ASSERT_THAT(shard->ReadSnapshot(0, 2, 0, absl::MakeSpan(bytes)),
-              IsOkAndHolds(1));
+  ASSERT_THAT(Read(*shard, 0, 2, 0, absl::MakeSpan(bytes)), IsOkAndHolds(1));
   EXPECT_THAT(FromBytes<float>(bytes), Each(0.5f));
-  ASSERT_OK(shard->ReadSnapshot(0, 2, 1, absl::MakeSpan(bytes)));
+  ASSERT_OK(Read(*shard, 0, 2, 1, absl::MakeSpan(bytes)));
   EXPECT_THAT(FromBytes<float>(bytes), Each(1.0f));  // the momentum
   absl::Span<std::byte> last = absl::MakeSpan(bytes).first(kPartSize);
-  ASSERT_OK(shard->ReadSnapshot(2, 1, 0, last));
+  ASSERT_OK(Read(*shard, 2, 1, 0, last));
   EXPECT_THAT(FromBytes<double>(last), Each(1.5));
 }
 
@@ -296,7 +302,7 @@ TEST_F(ShardTest, SnapshotThatIsNotThereCannotBeRead) {
   auto shard = CreateActive();
   std::vector<std::byte> bytes(kPartSize);
   const auto read = [&](int first, int count, int tensor) {
-    return shard->ReadSnapshot(first, count, tensor, absl::MakeSpan(bytes));
+    return Read(*shard, first, count, tensor, absl::MakeSpan(bytes));
   };
   EXPECT_THAT(read(0, 1, 0), StatusIs(absl::StatusCode::kFailedPrecondition));
   ASSERT_OK(shard->BeginSnapshot());

@@ -1,0 +1,125 @@
+#include "deploy/lockstep/nearest_command.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/status_macros.h"
+#include "common/text/nearest_words.h"
+
+namespace lockstep {
+namespace {
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (file) return text.str();
+  return absl::NotFoundError(absl::StrCat("cannot read ", path));
+}
+
+absl::StatusOr<NearestWords> Load(const std::string& checkpoints,
+                                  const std::string& table,
+                                  Vocabulary vocabulary) {
+  const CheckpointStore store(checkpoints);
+  LOCKSTEP_ASSIGN_OR_RETURN(LatestCheckpoint latest, store.Latest());
+  if (!latest.manifest.has_value()) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no checkpoint in ", checkpoints));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader,
+                            store.Open(latest.manifest->global_step));
+  LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
+                            reader.FileOf(table));
+  const StoredTensor& stored = *file->Find(table);
+  if (stored.shape.size() != 2 || stored.shape[0] != vocabulary.size()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("\"", table, "\" does not have a row for each of the ",
+                     vocabulary.size(),
+                     " words; give the text and the --min_count of the job"));
+  }
+  std::vector<float> vectors(stored.shape[0] * stored.shape[1]);
+  LOCKSTEP_RETURN_IF_ERROR(reader.Read(table, absl::MakeSpan(vectors)));
+  return NearestWords(std::move(vocabulary), std::move(vectors));
+}
+
+// How many pairs have the second word among the nearest of the first.
+absl::Status CountPairs(const NearestWords& words, const std::string& path,
+                        int64_t count, Terminal& terminal) {
+  std::ifstream file(path);
+  std::string first;
+  std::string second;
+  int64_t pairs = 0;
+  int64_t found = 0;
+  while (file >> first >> second) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t rank, words.Rank(first, second));
+    terminal.Print(
+        absl::StrFormat("%-24s %5d\n", absl::StrCat(first, " ", second), rank));
+    ++pairs;
+    found += rank <= count;
+  }
+  if (pairs == 0) {
+    return absl::NotFoundError(absl::StrCat("no pair of words in ", path));
+  }
+  terminal.Print(absl::StrCat(found, " of ", pairs, " pairs among the ", count,
+                              " nearest\n"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+NearestCommand::NearestCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "nearest",
+          "Prints the words whose vectors are nearest to a word's, by cosine, "
+          "of the newest checkpoint of a skip_gram model.")) {
+  app_.add_option("--checkpoints", checkpoints_,
+                  "checkpoint.directory of the job.")
+      ->required();
+  app_.add_option("--text", text_,
+                  "The text that the job was trained on, in one file: it says "
+                  "which row is of which word.")
+      ->required();
+  app_.add_option("--min_count", min_count_, "data.min_count of the job.")
+      ->capture_default_str();
+  app_.add_option("--table", table_, "The table to look in.")
+      ->capture_default_str();
+  app_.add_option("--count", count_, "How many words.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  CLI::Option_group& what = *app_.add_option_group("what");
+  what.add_option("--word", word_, "The word, in lower case.");
+  what.add_option("--pairs", pairs_,
+                  "A file with two words a line: counts the pairs of which the "
+                  "second is among the nearest of the first.");
+  what.require_option(1);
+}
+
+int NearestCommand::Run(Terminal& terminal, std::ostream& err) const {
+  const absl::Status status = Answer(terminal);
+  if (status.ok()) return 0;
+  err << "lockstep nearest: " << status.message() << "\n";
+  return 1;
+}
+
+absl::Status NearestCommand::Answer(Terminal& terminal) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadText(text_));
+  LOCKSTEP_ASSIGN_OR_RETURN(Vocabulary vocabulary,
+                            Vocabulary::Make(text, min_count_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const NearestWords words,
+                            Load(checkpoints_, table_, std::move(vocabulary)));
+  if (!pairs_.empty()) return CountPairs(words, pairs_, count_, terminal);
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto nearest, words.Find(word_, count_));
+  for (const auto& [word, cosine] : nearest) {
+    terminal.Print(absl::StrFormat("%-24s %.4f\n", word, cosine));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

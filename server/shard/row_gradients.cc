@@ -1,0 +1,115 @@
+#include "server/shard/row_gradients.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "server/sync/flush_subnormals.h"
+#include "server/sync/sparse_accumulator.h"
+#include "server/sync/sparse_rows.h"
+
+namespace lockstep {
+namespace {
+
+// All bytes in one stretch: where they lie, or gathered in `scratch`.
+absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
+                                       std::vector<std::byte>& scratch) {
+  if (gradient.slices.size() == 1) {
+    return {gradient.slices[0].data, gradient.slices[0].size};
+  }
+  scratch.clear();
+  for (const ByteSlice& slice : gradient.slices) {
+    scratch.insert(scratch.end(), slice.data, slice.data + slice.size);
+  }
+  return scratch;
+}
+
+bool IsCanonical(const std::vector<int64_t>& indices) {
+  return std::adjacent_find(indices.begin(), indices.end(),
+                            std::greater_equal<>()) == indices.end();
+}
+
+absl::Status CheckForm(int index, const PartSpec& part,
+                       const PartGradient& gradient) {
+  if (!gradient.rows.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "gradient of part ", index, " names no rows; the part is a table of ",
+        part.num_rows(), " rows, push those that it is of"));
+  }
+  if (gradient.type != GradientType::kVariable) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gradient of part ", index, " is ",
+                     std::string(GradientTypeName(gradient.type)),
+                     "; of tables send VARIABLE"));
+  }
+  const GradientRows& rows = *gradient.rows;
+  const auto count = static_cast<int64_t>(rows.indices.size());
+  const std::vector<int64_t> shape = {count, part.row_width};
+  const size_t size = TotalSize(gradient.slices);
+  if (rows.shape == shape &&
+      size == rows.indices.size() * part.row_width * ElementSize(part.dtype)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("gradient of part ", index, " has ", count, " rows and ",
+                   size, " bytes; each row needs ", part.row_width,
+                   " elements of ", ElementSize(part.dtype), " bytes"));
+}
+
+}  // namespace
+
+absl::Status CheckRows(int index, const PartSpec& part,
+                       absl::Span<const int64_t> rows) {
+  for (const int64_t row : rows) {
+    if (row >= 0 && row < part.num_rows()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("part ", index, ": row is ", row,
+                     ", must be at least 0 and less than ", part.num_rows()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MakeCanonical(int index, const PartSpec& part,
+                           PartGradient& gradient) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckForm(index, part, gradient));
+  std::vector<int64_t>& indices = gradient.rows->indices;
+  LOCKSTEP_RETURN_IF_ERROR(CheckRows(index, part, indices));
+  if (IsCanonical(indices)) return absl::OkStatus();
+  std::vector<std::byte> scratch;
+  const FlushSubnormals mode;
+  auto rows = std::make_shared<SparseRows>(
+      SparseRows({part.dtype, static_cast<size_t>(part.row_width)}, indices,
+                 Contiguous(gradient, scratch))
+          .Canonical(mode));
+  indices = rows->indices();
+  gradient.rows->shape[0] = static_cast<int64_t>(indices.size());
+  gradient.slices = {{rows->values().data(), rows->values().size()}};
+  gradient.owner = std::move(rows);
+  return absl::OkStatus();
+}
+
+SparseGradient MeanOfRows(const PartSpec& part,
+                          absl::Span<const PartGradient> gradients) {
+  SparseSum::Options options;
+  options.dtype = part.dtype;
+  options.input = SparseInput::kAsSent;
+  SparseSum sum(options);
+  std::vector<std::byte> scratch;
+  int64_t count = 0;
+  for (const PartGradient& gradient : gradients) {
+    SparseGradientView view;
+    view.dtype = part.dtype;
+    view.indices = gradient.rows->indices;
+    view.values_shape = gradient.rows->shape;
+    view.values = Contiguous(gradient, scratch);
+    sum.Add(view, count++);
+  }
+  return sum.HandOut(count);
+}
+
+}  // namespace lockstep

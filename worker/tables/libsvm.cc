@@ -1,0 +1,130 @@
+#include "worker/tables/libsvm.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/status_macros.h"
+#include "worker/data/data_file.h"
+
+namespace lockstep {
+namespace {
+
+// What messages show of a word that makes no sense.
+absl::string_view Excerpt(absl::string_view word) { return word.substr(0, 40); }
+
+// The whole of `word` as a number; a plus sign may be in front.
+template <typename T>
+bool Parse(absl::string_view word, T& value) {
+  if (!word.empty() && word[0] == '+') word.remove_prefix(1);
+  const char* end = word.data() + word.size();
+  const auto result = std::from_chars(word.data(), end, value);
+  return result.ec == std::errc() && result.ptr == end;
+}
+
+absl::Status Wrong(absl::string_view what, absl::string_view word,
+                   const std::string& allowed) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " is \"", Excerpt(word), "\", must be ", allowed));
+}
+
+using Feature = std::pair<int64_t, float>;
+
+absl::Status ParseFeature(absl::string_view word, const LibsvmOptions& options,
+                          Feature& feature) {
+  const size_t colon = word.find(':');
+  if (colon == absl::string_view::npos) {
+    return Wrong("a feature", word, "a number, a colon and its value");
+  }
+  const int64_t base = options.index_base;
+  const absl::string_view number = word.substr(0, colon);
+  if (!Parse(number, feature.first) || feature.first < base ||
+      feature.first - base >= options.num_features) {
+    return Wrong(
+        "a feature's number", number,
+        absl::StrCat("from ", base, " to ", base + options.num_features - 1));
+  }
+  feature.first -= base;
+  const absl::string_view value = word.substr(colon + 1);
+  if (!Parse(value, feature.second) || !std::isfinite(feature.second)) {
+    return Wrong("a feature's value", value, "a finite number");
+  }
+  return absl::OkStatus();
+}
+
+// Sorts the features of a line and adds them as an example.
+absl::Status AddExample(bool label, std::vector<Feature>& features,
+                        const LibsvmOptions& options,
+                        SparseExamples& examples) {
+  std::sort(features.begin(), features.end());
+  for (size_t i = 1; i < features.size(); ++i) {
+    if (features[i].first != features[i - 1].first) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("feature ", features[i].first + options.index_base,
+                     " occurs twice; give it one value"));
+  }
+  for (const auto& [index, value] : features) {
+    examples.features.push_back(index);
+    examples.values.push_back(value);
+  }
+  examples.labels.push_back(label);
+  examples.ends.push_back(examples.features.size());
+  return absl::OkStatus();
+}
+
+absl::Status ParseLine(absl::string_view line, const LibsvmOptions& options,
+                       SparseExamples& examples) {
+  line = line.substr(0, line.find('#'));
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+  if (words.empty()) return absl::OkStatus();
+  double label = 0;
+  if (!Parse(words[0], label) || !std::isfinite(label)) {
+    return Wrong("the label", words[0], "a finite number");
+  }
+  std::vector<Feature> features(words.size() - 1);
+  for (size_t i = 1; i < words.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(ParseFeature(words[i], options, features[i - 1]));
+  }
+  return AddExample(label > 0, features, options, examples);
+}
+
+}  // namespace
+
+absl::Status ParseLibsvm(absl::string_view text, const std::string& source,
+                         const LibsvmOptions& options,
+                         SparseExamples& examples) {
+  const size_t examples_before = examples.labels.size();
+  const size_t features_before = examples.features.size();
+  int64_t number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    const absl::Status status = ParseLine(line, options, examples);
+    if (status.ok()) continue;
+    examples.labels.resize(examples_before);
+    examples.ends.resize(examples_before);
+    examples.features.resize(features_before);
+    examples.values.resize(features_before);
+    return absl::Status(status.code(), absl::StrCat(source, ":", number, ": ",
+                                                    status.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadLibsvmFile(const std::string& path,
+                            const LibsvmOptions& options,
+                            SparseExamples& examples) {
+  const absl::StatusOr<std::vector<uint8_t>> bytes = ReadDataFile(path);
+  if (!bytes.ok()) {
+    return absl::Status(bytes.status().code(),
+                        absl::StrCat(path, ": ", bytes.status().message()));
+  }
+  return ParseLibsvm(
+      {reinterpret_cast<const char*>(bytes->data()), bytes->size()}, path,
+      options, examples);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,148 @@
+#include "worker/tables/logistic_regression.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "worker/tables/auc.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kWeights = 0;
+constexpr size_t kBias = 1;
+
+// Cross-entropy of a label and log-odds: log(1 + exp(-z)) of the right class.
+double Loss(bool label, double log_odds) {
+  const double z = label ? log_odds : -log_odds;
+  return z > 0 ? std::log1p(std::exp(-z)) : std::log1p(std::exp(z)) - z;
+}
+
+double Probability(double log_odds) { return 1 / (1 + std::exp(-log_odds)); }
+
+// Where each of `ids` is in `sorted`, which has all of them.
+std::vector<size_t> PlacesOf(absl::Span<const int64_t> ids,
+                             absl::Span<const int64_t> sorted) {
+  std::vector<size_t> places;
+  places.reserve(ids.size());
+  for (const int64_t id : ids) {
+    places.push_back(std::lower_bound(sorted.begin(), sorted.end(), id) -
+                     sorted.begin());
+  }
+  return places;
+}
+
+}  // namespace
+
+LogisticRegression::LogisticRegression(SparseExamples examples,
+                                       int64_t num_features, RowCut row_cut)
+    : examples_(std::move(examples)),
+      variables_{
+          {"weights", {num_features, 1}, DType::kFloat32, {}, row_cut},
+          {"bias", {1}, DType::kFloat32, {}},
+      } {}
+
+absl::Status LogisticRegression::Prepare(absl::Span<const int64_t> examples,
+                                         uint64_t /*seed*/,
+                                         ParameterMemory& memory) {
+  std::vector<int64_t> features;
+  for (const int64_t example : examples) {
+    features.insert(features.end(),
+                    examples_.features.begin() + examples_.begin(example),
+                    examples_.features.begin() + examples_.end(example));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(memory.ChooseRows(kWeights, features));
+  places_ = PlacesOf(features, memory.rows(kWeights).ids);
+  batch_.assign(examples.begin(), examples.end());
+  return absl::OkStatus();
+}
+
+GradientResult LogisticRegression::Compute(ParameterMemory& memory) {
+  const absl::Span<const float> weights = Floats(memory.value(kWeights));
+  const absl::Span<float> gradients = Floats(memory.gradient(kWeights));
+  const double bias = Floats(memory.value(kBias))[0];
+  const double share = 1 / static_cast<double>(batch_.size());
+  std::fill(gradients.begin(), gradients.end(), 0.0f);
+  double loss = 0;
+  double bias_gradient = 0;
+  const size_t* place = places_.data();
+  for (const int64_t example : batch_) {
+    const size_t begin = examples_.begin(example);
+    const size_t count = examples_.end(example) - begin;
+    const float* values = examples_.values.data() + begin;
+    double log_odds = bias;
+    for (size_t i = 0; i < count; ++i) {
+      log_odds += double{weights[place[i]]} * values[i];
+    }
+    const bool label = examples_.labels[example];
+    const double error = (Probability(log_odds) - label) * share;
+    for (size_t i = 0; i < count; ++i) {
+      gradients[place[i]] += static_cast<float>(error * values[i]);
+    }
+    loss += Loss(label, log_odds);
+    bias_gradient += error;
+    place += count;
+  }
+  Floats(memory.gradient(kBias))[0] = static_cast<float>(bias_gradient);
+  return {loss * share, static_cast<int64_t>(batch_.size())};
+}
+
+absl::StatusOr<TableScore> LogisticRegression::Score(
+    const CheckpointReader& checkpoint) {
+  std::vector<int64_t> features = examples_.features;
+  std::sort(features.begin(), features.end());
+  features.erase(std::unique(features.begin(), features.end()), features.end());
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::vector<float> weights,
+      ReadTableRows(checkpoint, variables_[kWeights], features));
+  float bias = 0;
+  LOCKSTEP_RETURN_IF_ERROR(
+      checkpoint.Read(variables_[kBias].name, absl::MakeSpan(&bias, 1)));
+  const std::vector<size_t> places = PlacesOf(examples_.features, features);
+  TableScore score;
+  score.examples = examples_.size();
+  std::vector<ScoredExample> scored;
+  double correct = 0;
+  for (int64_t e = 0; e < examples_.size(); ++e) {
+    double log_odds = bias;
+    for (size_t i = examples_.begin(e); i < examples_.end(e); ++i) {
+      log_odds += double{weights[places[i]]} * examples_.values[i];
+    }
+    const bool label = examples_.labels[e];
+    score.loss += Loss(label, log_odds);
+    correct += (log_odds > 0) == label;
+    scored.emplace_back(log_odds, label);
+  }
+  score.loss /= static_cast<double>(score.examples);
+  score.accuracy = correct / static_cast<double>(score.examples);
+  score.auc = AreaUnderCurve(std::move(scored));
+  return score;
+}
+
+absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(
+    const JobConfig& job, Purpose purpose) {
+  if (job.model.features < 1) {
+    return absl::InvalidArgumentError(
+        "model.features is missing; set it to the number of features, which "
+        "is that of the rows of the table");
+  }
+  const LibsvmOptions options{job.data.index_base, job.model.features};
+  SparseExamples examples;
+  for (const std::string& path : purpose == Purpose::kTrain
+                                     ? job.data.train_files
+                                     : job.data.test_files) {
+    LOCKSTEP_RETURN_IF_ERROR(ReadLibsvmFile(path, options, examples));
+  }
+  if (examples.size() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        purpose == Purpose::kTrain ? "data.train_files" : "data.test_files",
+        " hold no example"));
+  }
+  return std::make_unique<LogisticRegression>(
+      std::move(examples), job.model.features,
+      job.model.cut_by_div ? RowCut::kDiv : RowCut::kMod);
+}
+
+}  // namespace lockstep

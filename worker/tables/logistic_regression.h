@@ -1,0 +1,51 @@
+#ifndef LOCKSTEP_WORKER_TABLES_LOGISTIC_REGRESSION_H_
+#define LOCKSTEP_WORKER_TABLES_LOGISTIC_REGRESSION_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/tables/libsvm.h"
+#include "worker/tables/table_workload.h"
+
+namespace lockstep {
+
+// Logistic regression over sparse features: the table "weights" has a row of
+// one number for each, "bias" is one more. The loss is the mean cross-entropy
+// of a batch; its score, the log-odds, is also what the AUC orders by.
+class LogisticRegression final : public TableWorkload {
+ public:
+  LogisticRegression(SparseExamples examples, int64_t num_features,
+                     RowCut row_cut);
+
+  const std::vector<VariableSpec>& variables() const override {
+    return variables_;
+  }
+  int64_t num_examples() const override { return examples_.size(); }
+  absl::Status Prepare(absl::Span<const int64_t> examples, uint64_t seed,
+                       ParameterMemory& memory) override;
+  GradientResult Compute(ParameterMemory& memory) override;
+  absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint) override;
+
+ private:
+  // Log-odds of an example, from weights at the places of its features.
+  double LogOdds(int64_t example, absl::Span<const float> weights,
+                 double bias) const;
+
+  const SparseExamples examples_;
+  const std::vector<VariableSpec> variables_;
+  std::vector<int64_t> batch_;
+  // Of every feature of every example of the batch, where the memory has it.
+  std::vector<size_t> places_;
+};
+
+// From LIBSVM files.
+//
+//   kInvalidArgument  model.features is missing, or the files make no sense
+//   and what reading them reports
+absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(
+    const JobConfig& job, Purpose purpose);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_TABLES_LOGISTIC_REGRESSION_H_

@@ -1,0 +1,36 @@
+#include "worker/tables/table_gradient_source.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/fingerprint.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+
+absl::Status TableGradientSource::Prepare(int64_t index) {
+  prepared_ = -1;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> examples,
+                            schedule_.Batch(index));
+  Fingerprint draws;
+  draws.Add(seed_).Add(static_cast<uint64_t>(index));
+  LOCKSTEP_RETURN_IF_ERROR(workload_.Prepare(examples, draws.value(), memory_));
+  prepared_ = index;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GradientResult> TableGradientSource::Compute(
+    int64_t index, const PassHooks& hooks) {
+  if (index != prepared_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "batch ", index, " has not been prepared; ", prepared_, " has"));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
+  const GradientResult result = workload_.Compute(memory_);
+  for (size_t v = workload_.variables().size(); v > 0; --v) {
+    hooks.Report(v - 1);
+  }
+  return result;
+}
+
+}  // namespace lockstep

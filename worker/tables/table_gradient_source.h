@@ -1,0 +1,44 @@
+#ifndef LOCKSTEP_WORKER_TABLES_TABLE_GRADIENT_SOURCE_H_
+#define LOCKSTEP_WORKER_TABLES_TABLE_GRADIENT_SOURCE_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "worker/data/batch_schedule.h"
+#include "worker/gradient_source.h"
+#include "worker/parameter_memory.h"
+#include "worker/tables/table_workload.h"
+
+namespace lockstep {
+
+// TableGradientSource computes the gradients of a model with tables, batch by
+// batch. A batch, and what it draws at random, follow from its index.
+//
+// Borrows: workload and memory.
+class TableGradientSource final : public GradientSource {
+ public:
+  // `seed` tells this worker's draws from those of the others.
+  TableGradientSource(TableWorkload& workload, BatchSchedule schedule,
+                      uint64_t seed, ParameterMemory& memory)
+      : workload_(workload),
+        schedule_(std::move(schedule)),
+        seed_(seed),
+        memory_(memory) {}
+
+  absl::Status Prepare(int64_t index) override;
+  // After Prepare() of the same batch.
+  absl::StatusOr<GradientResult> Compute(int64_t index,
+                                         const PassHooks& hooks) override;
+
+ private:
+  TableWorkload& workload_;
+  BatchSchedule schedule_;
+  const uint64_t seed_;
+  ParameterMemory& memory_;
+  int64_t prepared_ = -1;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_TABLES_TABLE_GRADIENT_SOURCE_H_

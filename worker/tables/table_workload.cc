@@ -1,0 +1,86 @@
+#include "worker/tables/table_workload.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
+#include "worker/tables/logistic_regression.h"
+#include "worker/tables/skip_gram.h"
+
+namespace lockstep {
+namespace {
+
+struct Registration {
+  const char* kind;
+  absl::StatusOr<std::unique_ptr<TableWorkload>> (*make)(const JobConfig& job,
+                                                         Purpose purpose);
+};
+
+// Every model with tables, in alphabetical order.
+constexpr Registration kModels[] = {
+    {"logistic_regression", MakeLogisticRegression},
+    {"skip_gram", MakeSkipGram},
+};
+
+}  // namespace
+
+const std::vector<std::string>& TableModelKinds() {
+  static const auto& kinds = *[] {
+    auto* names = new std::vector<std::string>();
+    for (const Registration& model : kModels) names->emplace_back(model.kind);
+    return names;
+  }();
+  return kinds;
+}
+
+bool IsTableModel(const std::string& kind) {
+  const std::vector<std::string>& kinds = TableModelKinds();
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
+absl::StatusOr<std::unique_ptr<TableWorkload>> MakeTableWorkload(
+    const JobConfig& job, Purpose purpose) {
+  for (const Registration& model : kModels) {
+    if (job.model.kind != model.kind) continue;
+    if (job.data.train_files.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("data.train_files is missing, which a model of kind \"",
+                       job.model.kind, "\" reads; name its files"));
+    }
+    return model.make(job, purpose);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model.kind \"", job.model.kind, "\" has no tables; those that have are ",
+      absl::StrJoin(TableModelKinds(), ", ")));
+}
+
+absl::StatusOr<std::vector<float>> ReadTableRows(
+    const CheckpointReader& checkpoint, const VariableSpec& table,
+    absl::Span<const int64_t> ids) {
+  LOCKSTEP_RETURN_IF_ERROR(checkpoint.CheckVariable(table));
+  const int64_t width = RowWidth(table.shape);
+  const int64_t rows_at_a_time = std::max<int64_t>(1, (1 << 20) / width);
+  std::vector<float> rows(ids.size() * static_cast<size_t>(width));
+  std::vector<float> block;
+  float* to = rows.data();
+  for (size_t i = 0; i < ids.size();) {
+    const int64_t first = ids[i];
+    const int64_t end = std::min(first + rows_at_a_time, table.shape[0]);
+    size_t last = i;
+    while (last < ids.size() && ids[last] < end) ++last;
+    block.resize((ids[last - 1] + 1 - first) * width);
+    LOCKSTEP_RETURN_IF_ERROR(
+        checkpoint.ReadRange(table.name, first * width, absl::MakeSpan(block)));
+    for (; i < last; ++i) {
+      to = std::copy_n(block.data() + (ids[i] - first) * width, width, to);
+    }
+  }
+  return rows;
+}
+
+absl::Span<float> Floats(absl::Span<std::byte> bytes) {
+  return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,86 @@
+#ifndef LOCKSTEP_WORKER_TABLES_TABLE_WORKLOAD_H_
+#define LOCKSTEP_WORKER_TABLES_TABLE_WORKLOAD_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/job/job_config.h"
+#include "common/variable_spec.h"
+#include "worker/gradient_source.h"
+#include "worker/parameter_memory.h"
+
+namespace lockstep {
+
+// How good a checkpoint is.
+struct TableScore {
+  double loss = 0;      // mean over the test set
+  double accuracy = 0;  // in [0, 1]
+  int64_t examples = 0;
+  std::optional<double> auc = {};
+};
+
+// TableWorkload is a model with tables and its data: what a worker trains, and
+// what the evaluator scores. Tables are wide and examples need few of their
+// rows, so that which rows to pull is known before a pass is computed.
+//
+// Threads: not thread-safe.
+class TableWorkload {
+ public:
+  virtual ~TableWorkload() = default;
+
+  // The same for every worker of a job.
+  virtual const std::vector<VariableSpec>& variables() const = 0;
+  // Of the training set; > 0.
+  virtual int64_t num_examples() const = 0;
+
+  // Reads a batch and chooses the rows of tables that it needs. Whatever is
+  // drawn at random follows from `seed`.
+  virtual absl::Status Prepare(absl::Span<const int64_t> examples,
+                               uint64_t seed, ParameterMemory& memory) = 0;
+
+  // Writes the gradients of the batch that was prepared last, from the values
+  // in memory.
+  virtual GradientResult Compute(ParameterMemory& memory) = 0;
+
+  // Of a workload that was made to score.
+  //
+  //   errors of CheckpointReader
+  virtual absl::StatusOr<TableScore> Score(
+      const CheckpointReader& checkpoint) = 0;
+};
+
+// Names of the kinds of models that have tables.
+const std::vector<std::string>& TableModelKinds();
+bool IsTableModel(const std::string& kind);
+
+// Reads the training set or the test set of the job.
+enum class Purpose { kTrain, kScore };
+
+//   kInvalidArgument  model.kind is none of them; a field of the job that the
+//                     kind needs is missing or out of range; data that make no
+//                     sense, naming file and place
+//   and what reading files reports
+absl::StatusOr<std::unique_ptr<TableWorkload>> MakeTableWorkload(
+    const JobConfig& job, Purpose purpose);
+
+// Reads rows of a table that the model of a checkpoint holds: `width` elements
+// each, one row after the other. `ids` ascend.
+//
+//   errors of CheckpointReader::ReadRange()
+absl::StatusOr<std::vector<float>> ReadTableRows(
+    const CheckpointReader& checkpoint, const VariableSpec& table,
+    absl::Span<const int64_t> ids);
+
+// Views of memory as floats, which all values of these models are.
+absl::Span<float> Floats(absl::Span<std::byte> bytes);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_TABLES_TABLE_WORKLOAD_H_
