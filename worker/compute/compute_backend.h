@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "worker/compute/activation.h"
 #include "worker/compute/buffer.h"
 #include "worker/compute/tensor.h"
 
@@ -18,6 +19,23 @@ struct MatMulOptions {
   bool transpose_b = false;  // `b` is stored as [n, k] instead of [k, n]
   bool accumulate = false;   // add to `out` instead of overwriting it
 };
+
+// How the kernel of a convolution moves.
+struct Conv2DOptions {
+  int64_t stride = 1;    // pixels, > 0
+  int64_t padding = -1;  // zeros around the image, in pixels; -1: half the
+                         // kernel, which has to be odd
+};
+
+// Which elements drop out: number i of `key` decides about element i, so the
+// gradient needs no record of them.
+struct DropoutOptions {
+  double rate = 0;  // in [0, 1): the share that becomes 0
+  uint64_t key = 0;
+};
+
+// A copy between ordinary memory and a device's that runs beside operations.
+using CopyId = uint64_t;
 
 // ComputeBackend does the arithmetic of training on one kind of device: each
 // operation of a forward pass, and its gradient. `x_gradient` always stands
@@ -49,6 +67,32 @@ class ComputeBackend {
   absl::Status Upload(const ConstTensor& host, const Tensor& out);
   absl::Status Download(const ConstTensor& values, const Tensor& host);
 
+  // Whether tensors may lie in ordinary memory. If not, they have to be copied
+  // to memory of Allocate() first, and Start*() do so beside the operations.
+  virtual bool UsesOrdinaryMemory() const = 0;
+
+  // Makes copies of this ordinary memory fast and truly concurrent until the
+  // result is destroyed, which has to be before the memory is freed. An empty
+  // result if that does nothing here.
+  //
+  //   kResourceExhausted  the system refuses to pin so much memory
+  virtual absl::StatusOr<Buffer> Pin(absl::Span<std::byte> memory) = 0;
+
+  // As Upload(), but only begins it. Operations that are called after
+  // UseCopy() read the copied values; `host` must stay as it is until
+  // FinishCopy(), and `out` is not touched by operations called before.
+  absl::StatusOr<CopyId> StartUpload(const ConstTensor& host,
+                                     const Tensor& out);
+  // As Download(), of what the operations called so far make of `values`,
+  // which must not change until FinishCopy().
+  absl::StatusOr<CopyId> StartDownload(const ConstTensor& values,
+                                       const Tensor& host);
+  virtual absl::Status UseCopy(CopyId copy) = 0;
+  // Whether it is complete, without waiting.
+  virtual absl::StatusOr<bool> CopyIsDone(CopyId copy) = 0;
+  // Waits until it is complete.
+  virtual absl::Status FinishCopy(CopyId copy) = 0;
+
   // Matrices `a` and `b`, each as stored or transposed.
   absl::Status MatMul(const ConstTensor& a, const ConstTensor& b,
                       const MatMulOptions& options, const Tensor& out);
@@ -67,15 +111,17 @@ class ComputeBackend {
                             const Tensor& in_gradient);
 
   // Correlates `images` [n,h,w,c] with `filters` [kh,kw,c,o] into `out`
-  // [n,h,w,o]: stride 1, zeros around the image, kh and kw odd.
+  // [n,oh,ow,o], where oh = (h + 2 padding - kh) / stride + 1.
   absl::Status Conv2D(const ConstTensor& images, const ConstTensor& filters,
-                      const Tensor& out);
+                      const Tensor& out, const Conv2DOptions& options = {});
   absl::Status Conv2DInputGradient(const ConstTensor& filters,
                                    const ConstTensor& out_gradient,
-                                   const Tensor& images_gradient);
+                                   const Tensor& images_gradient,
+                                   const Conv2DOptions& options = {});
   absl::Status Conv2DFilterGradient(const ConstTensor& images,
                                     const ConstTensor& out_gradient,
-                                    const Tensor& filters_gradient);
+                                    const Tensor& filters_gradient,
+                                    const Conv2DOptions& options = {});
 
   // Largest value of each 2x2 window of `in` [n,h,w,c], stride 2, into `out`
   // [n,ceil(h/2),ceil(w/2),c]; windows at an odd edge are cut off there.
@@ -86,6 +132,86 @@ class ComputeBackend {
   absl::Status MaxPool2x2Gradient(const ConstTensor& argmax,
                                   const ConstTensor& out_gradient,
                                   const Tensor& in_gradient);
+
+  // Mean of each window x window square of `in` [n,h,w,c] into `out`
+  // [n,ceil(h/window),ceil(w/window),c]; windows at an edge are cut off there,
+  // so that one as large as the image is the mean over all of it.
+  absl::Status AveragePool(const ConstTensor& in, int64_t window,
+                           const Tensor& out);
+  absl::Status AveragePoolGradient(const ConstTensor& out_gradient,
+                                   int64_t window, const Tensor& in_gradient);
+
+  // out = f(in), element by element. `out` may be `in`.
+  absl::Status Activate(Activation kind, const ConstTensor& in,
+                        const Tensor& out);
+  // `in` is what Activate() read. `in_gradient` may be `out_gradient`.
+  absl::Status ActivateGradient(Activation kind, const ConstTensor& in,
+                                const ConstTensor& out_gradient,
+                                const Tensor& in_gradient);
+
+  // out = a in + b out; b = 0 overwrites whatever `out` held. A residual add
+  // is a = b = 1.
+  absl::Status Combine(const ConstTensor& in, double a, double b,
+                       const Tensor& out);
+
+  // Zero for a share `rate` of the elements, in / (1 - rate) for the others.
+  // Its own gradient. `out` may be `in`.
+  absl::Status Dropout(const ConstTensor& in, const DropoutOptions& options,
+                       const Tensor& out);
+
+  // Normalises each row of `in` [rows, n] to mean 0 and variance 1, then
+  // multiplies by `scale` [n] and adds `shift` [n]. `statistics` [rows, 2]
+  // keeps what the gradient needs. `epsilon` > 0 is added to variances.
+  absl::Status LayerNorm(const ConstTensor& in, const ConstTensor& scale,
+                         const ConstTensor& shift, double epsilon,
+                         const Tensor& out, const Tensor& statistics);
+  absl::Status LayerNormGradient(const ConstTensor& in,
+                                 const ConstTensor& scale,
+                                 const ConstTensor& statistics,
+                                 const ConstTensor& out_gradient,
+                                 const Tensor& in_gradient,
+                                 const Tensor& scale_gradient,
+                                 const Tensor& shift_gradient);
+
+  // Means, then variances (divided by rows), of the columns of `in` [rows, n]
+  // into `statistics` [2, n]; zeros if there are no rows.
+  absl::Status BatchStatistics(const ConstTensor& in, const Tensor& statistics);
+  // As LayerNorm(), but by column, with the statistics given.
+  absl::Status BatchNorm(const ConstTensor& in, const ConstTensor& statistics,
+                         const ConstTensor& scale, const ConstTensor& shift,
+                         double epsilon, const Tensor& out);
+  // Where `statistics` are those of `in`. `in_gradient` may be `out_gradient`.
+  absl::Status BatchNormGradient(const ConstTensor& in,
+                                 const ConstTensor& statistics,
+                                 const ConstTensor& scale, double epsilon,
+                                 const ConstTensor& out_gradient,
+                                 const Tensor& in_gradient,
+                                 const Tensor& scale_gradient,
+                                 const Tensor& shift_gradient);
+
+  // Row ids[i] of `table` [rows, n] into row i of `out` [ids, n]. `ids` lie in
+  // ordinary memory.
+  //
+  //   kInvalidArgument  also: an id outside [0, rows)
+  absl::Status Embed(const ConstTensor& table, absl::Span<const int32_t> ids,
+                     const Tensor& out);
+  absl::Status EmbedGradient(absl::Span<const int32_t> ids,
+                             const ConstTensor& out_gradient,
+                             const Tensor& table_gradient);
+
+  // softmax(Q K^T / sqrt(e)) V for each sequence and head, where position i
+  // sees the positions up to i. `qkv` [n, t, 3 d] holds queries, keys and
+  // values, each of `heads` vectors of e = d / heads; `out` is [n, t, d], and
+  // `probabilities` [n, heads, t, t] keeps the softmax for the gradient.
+  absl::Status CausalAttention(const ConstTensor& qkv, int64_t heads,
+                               const Tensor& out, const Tensor& probabilities);
+  absl::Status CausalAttentionGradient(const ConstTensor& qkv, int64_t heads,
+                                       const ConstTensor& probabilities,
+                                       const ConstTensor& out_gradient,
+                                       const Tensor& qkv_gradient);
+
+  // How many elements are NaN or infinite.
+  absl::StatusOr<int64_t> CountNonFinite(const ConstTensor& values);
 
   // Mean over the batch of -log(softmax(logits)[label]), 0 if it is empty, and
   // its gradient. `logits` are [n, classes]; `labels` lie in ordinary memory.
@@ -119,19 +245,79 @@ class ComputeBackend {
                                       const ConstTensor& out_gradient,
                                       const Tensor& in_gradient) = 0;
   virtual absl::Status DoConv2D(const ConstTensor& images,
-                                const ConstTensor& filters,
-                                const Tensor& out) = 0;
+                                const ConstTensor& filters, const Tensor& out,
+                                const Conv2DOptions& options) = 0;
   virtual absl::Status DoConv2DInputGradient(const ConstTensor& filters,
                                              const ConstTensor& out_gradient,
-                                             const Tensor& images_gradient) = 0;
-  virtual absl::Status DoConv2DFilterGradient(
-      const ConstTensor& images, const ConstTensor& out_gradient,
-      const Tensor& filters_gradient) = 0;
+                                             const Tensor& images_gradient,
+                                             const Conv2DOptions& options) = 0;
+  virtual absl::Status DoConv2DFilterGradient(const ConstTensor& images,
+                                              const ConstTensor& out_gradient,
+                                              const Tensor& filters_gradient,
+                                              const Conv2DOptions& options) = 0;
   virtual absl::Status DoMaxPool2x2(const ConstTensor& in, const Tensor& out,
                                     const Tensor& argmax) = 0;
   virtual absl::Status DoMaxPool2x2Gradient(const ConstTensor& argmax,
                                             const ConstTensor& out_gradient,
                                             const Tensor& in_gradient) = 0;
+  virtual absl::Status DoAveragePool(const ConstTensor& in, int64_t window,
+                                     const Tensor& out) = 0;
+  virtual absl::Status DoAveragePoolGradient(const ConstTensor& out_gradient,
+                                             int64_t window,
+                                             const Tensor& in_gradient) = 0;
+  virtual absl::Status DoActivate(Activation kind, const ConstTensor& in,
+                                  const Tensor& out) = 0;
+  virtual absl::Status DoActivateGradient(Activation kind,
+                                          const ConstTensor& in,
+                                          const ConstTensor& out_gradient,
+                                          const Tensor& in_gradient) = 0;
+  virtual absl::Status DoCombine(const ConstTensor& in, double a, double b,
+                                 const Tensor& out) = 0;
+  virtual absl::Status DoDropout(const ConstTensor& in,
+                                 const DropoutOptions& options,
+                                 const Tensor& out) = 0;
+  virtual absl::Status DoLayerNorm(const ConstTensor& in,
+                                   const ConstTensor& scale,
+                                   const ConstTensor& shift, double epsilon,
+                                   const Tensor& out,
+                                   const Tensor& statistics) = 0;
+  virtual absl::Status DoLayerNormGradient(const ConstTensor& in,
+                                           const ConstTensor& scale,
+                                           const ConstTensor& statistics,
+                                           const ConstTensor& out_gradient,
+                                           const Tensor& in_gradient,
+                                           const Tensor& scale_gradient,
+                                           const Tensor& shift_gradient) = 0;
+  virtual absl::Status DoBatchStatistics(const ConstTensor& in,
+                                         const Tensor& statistics) = 0;
+  virtual absl::Status DoBatchNorm(const ConstTensor& in,
+                                   const ConstTensor& statistics,
+                                   const ConstTensor& scale,
+                                   const ConstTensor& shift, double epsilon,
+                                   const Tensor& out) = 0;
+  virtual absl::Status DoBatchNormGradient(
+      const ConstTensor& in, const ConstTensor& statistics,
+      const ConstTensor& scale, double epsilon, const ConstTensor& out_gradient,
+      const Tensor& in_gradient, const Tensor& scale_gradient,
+      const Tensor& shift_gradient) = 0;
+  virtual absl::Status DoEmbed(const ConstTensor& table,
+                               absl::Span<const int32_t> ids,
+                               const Tensor& out) = 0;
+  virtual absl::Status DoEmbedGradient(absl::Span<const int32_t> ids,
+                                       const ConstTensor& out_gradient,
+                                       const Tensor& table_gradient) = 0;
+  virtual absl::Status DoCausalAttention(const ConstTensor& qkv, int64_t heads,
+                                         const Tensor& out,
+                                         const Tensor& probabilities) = 0;
+  virtual absl::Status DoCausalAttentionGradient(
+      const ConstTensor& qkv, int64_t heads, const ConstTensor& probabilities,
+      const ConstTensor& out_gradient, const Tensor& qkv_gradient) = 0;
+  virtual absl::StatusOr<int64_t> DoCountNonFinite(
+      const ConstTensor& values) = 0;
+  virtual absl::StatusOr<CopyId> DoStartUpload(const ConstTensor& host,
+                                               const Tensor& out) = 0;
+  virtual absl::StatusOr<CopyId> DoStartDownload(const ConstTensor& values,
+                                                 const Tensor& host) = 0;
   virtual absl::StatusOr<double> DoSoftmaxCrossEntropy(
       const ConstTensor& logits, absl::Span<const int32_t> labels,
       const Tensor& logits_gradient) = 0;

@@ -1,5 +1,6 @@
 #include "worker/compute/operation_checks.h"
 
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@ namespace lockstep {
 namespace {
 
 constexpr char kMatMul[] = "MatMul";
+constexpr int64_t kMaxMove = 1 << 20;  // pixels
 
 std::string Describe(ElementType type, const Shape& shape) {
   return absl::StrCat(ElementTypeName(type), " ", ShapeText(shape));
@@ -46,7 +48,48 @@ absl::Status CheckSide(const char* operation, const Argument& argument,
                                " elements long on each side as a matrix"));
 }
 
+absl::Status OutOfRange(const char* operation, const char* name, int64_t value,
+                        int64_t least, int64_t most) {
+  return absl::InvalidArgumentError(absl::StrCat(operation, ": ", name,
+                                                 " must be in [", least, ", ",
+                                                 most, "], got ", value));
+}
+
+absl::Status CheckMoves(const char* operation, const Conv2DOptions& options) {
+  if (options.stride < 1 || options.stride > kMaxMove) {
+    return OutOfRange(operation, "stride", options.stride, 1, kMaxMove);
+  }
+  if (options.padding < -1 || options.padding > kMaxMove) {
+    return OutOfRange(operation, "padding", options.padding, -1, kMaxMove);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckIndices(const char* operation, const char* name,
+                          absl::Span<const int32_t> indices, int64_t end) {
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] >= 0 && indices[i] < end) continue;
+    return absl::InvalidArgumentError(absl::StrCat(operation, ": ", name, "[",
+                                                   i, "] must be in [0, ", end,
+                                                   "), got ", indices[i]));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+ConvShape MakeConvShape(const ConstTensor& images, const ConstTensor& filters,
+                        const Conv2DOptions& options) {
+  return {.images = images.dim(0),
+          .height = images.dim(1),
+          .width = images.dim(2),
+          .channels = images.dim(3),
+          .kernel_height = filters.dim(0),
+          .kernel_width = filters.dim(1),
+          .filters = filters.dim(3),
+          .stride = options.stride,
+          .padding = options.padding};
+}
 
 absl::Status CheckIs(const char* operation, const Argument& argument,
                      ElementType type, const Shape& shape) {
@@ -106,16 +149,18 @@ absl::Status CheckSame(const char* operation, const Argument& first,
 }
 
 absl::Status CheckConv2D(const char* operation, const Argument& images,
-                         const Argument& filters, const Argument& out) {
+                         const Argument& filters, const Argument& out,
+                         const Conv2DOptions& options) {
   if (absl::Status s = CheckFloats(operation, images, 4); !s.ok()) return s;
   if (absl::Status s = CheckFloats(operation, filters, 4); !s.ok()) return s;
   const ConstTensor& image = images.tensor;
   const ConstTensor& filter = filters.tensor;
   const int64_t height = filter.dim(0);
   const int64_t width = filter.dim(1);
-  if (height % 2 == 0 || width % 2 == 0) {
+  if (options.padding < 0 && (height % 2 == 0 || width % 2 == 0)) {
     return Mismatch(operation, filters, "of odd height and width");
   }
+  if (absl::Status s = CheckMoves(operation, options); !s.ok()) return s;
   if (absl::Status s = CheckIs(operation, filters, image.type(),
                                {height, width, image.dim(3), filter.dim(3)});
       !s.ok()) {
@@ -129,8 +174,92 @@ absl::Status CheckConv2D(const char* operation, const Argument& images,
   for (int64_t side : {height * width * image.dim(3), filter.dim(3)}) {
     if (absl::Status s = CheckSide(operation, filters, side); !s.ok()) return s;
   }
-  return CheckIs(operation, out, image.type(),
-                 {image.dim(0), image.dim(1), image.dim(2), filter.dim(3)});
+  const ConvShape shape = MakeConvShape(image, filter, options);
+  return CheckIs(
+      operation, out, image.type(),
+      {image.dim(0), shape.out_height(), shape.out_width(), filter.dim(3)});
+}
+
+absl::Status CheckAveragePool(const char* operation, const Argument& in,
+                              int64_t window, const Argument& out) {
+  if (absl::Status s = CheckFloats(operation, in, 4); !s.ok()) return s;
+  if (window < 1 || window > kMaxMove) {
+    return OutOfRange(operation, "window", window, 1, kMaxMove);
+  }
+  const Shape& full = in.tensor.shape();
+  return CheckIs(operation, out, in.tensor.type(),
+                 {full[0], (full[1] + window - 1) / window,
+                  (full[2] + window - 1) / window, full[3]});
+}
+
+absl::Status CheckNorm(const char* operation, const Argument& in, bool by_row,
+                       const Argument& statistics,
+                       std::initializer_list<Argument> vectors) {
+  if (absl::Status s = CheckFloats(operation, in, 2); !s.ok()) return s;
+  const int64_t n = in.tensor.dim(1);
+  const Shape kept = by_row ? Shape{in.tensor.dim(0), 2} : Shape{2, n};
+  if (absl::Status s = CheckIs(operation, statistics, in.tensor.type(), kept);
+      !s.ok()) {
+    return s;
+  }
+  for (const Argument& vector : vectors) {
+    if (absl::Status s = CheckIs(operation, vector, in.tensor.type(), {n});
+        !s.ok()) {
+      return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPositive(const char* operation, const char* name,
+                           double value) {
+  if (value > 0 && value < std::numeric_limits<double>::infinity()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(operation, ": ", name, " must be above 0, got ", value));
+}
+
+absl::Status CheckDropout(const DropoutOptions& options) {
+  if (options.rate >= 0 && options.rate < 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Dropout: rate must be in [0, 1), got ", options.rate));
+}
+
+absl::Status CheckEmbed(const char* operation, const Argument& table,
+                        absl::Span<const int32_t> ids, const Argument& out) {
+  if (absl::Status s = CheckFloats(operation, table, 2); !s.ok()) return s;
+  const int64_t count = static_cast<int64_t>(ids.size());
+  if (absl::Status s = CheckIs(operation, out, table.tensor.type(),
+                               {count, table.tensor.dim(1)});
+      !s.ok()) {
+    return s;
+  }
+  return CheckIndices(operation, "ids", ids, table.tensor.dim(0));
+}
+
+absl::Status CheckAttention(const char* operation, const Argument& qkv,
+                            int64_t heads, const Argument& out,
+                            const Argument& probabilities) {
+  if (absl::Status s = CheckFloats(operation, qkv, 3); !s.ok()) return s;
+  const Shape& shape = qkv.tensor.shape();
+  if (heads < 1 || shape[2] == 0 || shape[2] % 3 != 0 ||
+      shape[2] / 3 % heads != 0) {
+    return Mismatch(operation, qkv,
+                    absl::StrCat("[n,t,3d] with d a multiple of ", heads,
+                                 " heads, at least one"));
+  }
+  const ElementType type = qkv.tensor.type();
+  if (absl::Status s =
+          CheckIs(operation, out, type, {shape[0], shape[1], shape[2] / 3});
+      !s.ok()) {
+    return s;
+  }
+  for (int64_t side : {shape[1], shape[2]}) {
+    if (absl::Status s = CheckSide(operation, qkv, side); !s.ok()) return s;
+  }
+  return CheckIs(operation, probabilities, type,
+                 {shape[0], heads, shape[1], shape[1]});
 }
 
 absl::Status CheckMaxPool2x2(const char* operation, const Argument& in,
@@ -156,13 +285,7 @@ absl::Status CheckLabels(const char* operation, const ConstTensor& logits,
         operation, ": labels must be as many as the rows of logits ",
         ShapeText(logits.shape()), ", got ", labels.size()));
   }
-  for (size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] >= 0 && labels[i] < logits.dim(1)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(operation, ": labels[", i, "] must be in [0, ",
-                     logits.dim(1), "), got ", labels[i]));
-  }
-  return absl::OkStatus();
+  return CheckIndices(operation, "labels", labels, logits.dim(1));
 }
 
 }  // namespace lockstep

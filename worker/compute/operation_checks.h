@@ -2,10 +2,12 @@
 #define LOCKSTEP_WORKER_COMPUTE_OPERATION_CHECKS_H_
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "worker/compute/compute_backend.h"
+#include "worker/compute/kernels/image_shapes.h"
 #include "worker/compute/tensor.h"
 
 // What every backend demands of its arguments, written once. Each function
@@ -21,6 +23,10 @@ struct Argument {
   const char* name;
   const ConstTensor& tensor;
 };
+
+// The sizes of a convolution of these tensors, which are of rank 4.
+ConvShape MakeConvShape(const ConstTensor& images, const ConstTensor& filters,
+                        const Conv2DOptions& options);
 
 // `argument` must have this type and shape, and memory unless it is empty.
 absl::Status CheckIs(const char* operation, const Argument& argument,
@@ -43,7 +49,33 @@ absl::Status CheckSame(const char* operation, const Argument& first,
 
 // The three tensors of a convolution, whichever of them is sought.
 absl::Status CheckConv2D(const char* operation, const Argument& images,
-                         const Argument& filters, const Argument& out);
+                         const Argument& filters, const Argument& out,
+                         const Conv2DOptions& options);
+
+// Both tensors of an average pooling, whichever of them is sought.
+absl::Status CheckAveragePool(const char* operation, const Argument& in,
+                              int64_t window, const Argument& out);
+
+// `in` [rows, n], `statistics`, and vectors [n], all of one type. `by_row`
+// statistics are [rows, 2], others [2, n].
+absl::Status CheckNorm(const char* operation, const Argument& in, bool by_row,
+                       const Argument& statistics,
+                       std::initializer_list<Argument> vectors);
+
+// A number that has to be above 0, and finite.
+absl::Status CheckPositive(const char* operation, const char* name,
+                           double value);
+
+absl::Status CheckDropout(const DropoutOptions& options);
+
+// `table` [rows, n], `out` [ids, n] and ids in [0, rows).
+absl::Status CheckEmbed(const char* operation, const Argument& table,
+                        absl::Span<const int32_t> ids, const Argument& out);
+
+// The tensors of an attention; `qkv` and `out` whichever is sought.
+absl::Status CheckAttention(const char* operation, const Argument& qkv,
+                            int64_t heads, const Argument& out,
+                            const Argument& probabilities);
 
 // The three tensors of a pooling, whichever of them is sought.
 absl::Status CheckMaxPool2x2(const char* operation, const Argument& in,

@@ -14,6 +14,7 @@ constexpr ElementType kDouble = ElementType::kFloat64;
 struct Conv {
   Shape images;   // [n,h,w,c]
   Shape filters;  // [kh,kw,c,o]
+  Conv2DOptions options = {};
 };
 
 class Conv2DTest
@@ -24,11 +25,22 @@ class Conv2DTest
   std::vector<double> Convolve(const std::vector<double>& images,
                                const std::vector<double>& filters) {
     const Tensor out = device_.Blank(kDouble, out_);
-    const absl::Status status =
-        device_.backend().Conv2D(device_.Put(kDouble, images_, images),
-                                 device_.Put(kDouble, filters_, filters), out);
+    const absl::Status status = device_.backend().Conv2D(
+        device_.Put(kDouble, images_, images),
+        device_.Put(kDouble, filters_, filters), out, options_);
     EXPECT_TRUE(status.ok()) << status;
     return device_.Get(out);
+  }
+
+  int64_t Padding(int axis) const {
+    return options_.padding < 0 ? filters_[axis] / 2 : options_.padding;
+  }
+
+  // Of the output, with image axis 1 or 2.
+  int64_t Side(int axis) const {
+    const int64_t room =
+        images_[axis] + 2 * Padding(axis - 1) - filters_[axis - 1];
+    return room < 0 ? 0 : room / options_.stride + 1;
   }
 
   // One output element by the definition.
@@ -38,8 +50,8 @@ class Conv2DTest
     double sum = 0;
     for (int64_t dy = 0; dy < filters_[0]; ++dy) {
       for (int64_t dx = 0; dx < filters_[1]; ++dx) {
-        const int64_t row = y + dy - filters_[0] / 2;
-        const int64_t column = x + dx - filters_[1] / 2;
+        const int64_t row = y * options_.stride + dy - Padding(0);
+        const int64_t column = x * options_.stride + dx - Padding(1);
         if (row < 0 || row >= images_[1]) continue;
         if (column < 0 || column >= images_[2]) continue;
         const int64_t pixel = (image * images_[1] + row) * images_[2] + column;
@@ -71,7 +83,8 @@ class Conv2DTest
   Device device_;
   const Shape images_ = std::get<1>(GetParam()).images;
   const Shape filters_ = std::get<1>(GetParam()).filters;
-  const Shape out_ = {images_[0], images_[1], images_[2], filters_[3]};
+  const Conv2DOptions options_ = std::get<1>(GetParam()).options;
+  const Shape out_ = {images_[0], Side(1), Side(2), filters_[3]};
 };
 
 TEST_P(Conv2DTest, IsTheDefinition) {
@@ -90,7 +103,7 @@ TEST_P(Conv2DTest, InputGradientIsTheDerivative) {
   ASSERT_TRUE(device_.backend()
                   .Conv2DInputGradient(device_.Put(kDouble, filters_, filters),
                                        device_.Put(kDouble, out_, weights),
-                                       gradient)
+                                       gradient, options_)
                   .ok());
 
   ExpectGradient(
@@ -107,7 +120,7 @@ TEST_P(Conv2DTest, FilterGradientIsTheDerivative) {
   ASSERT_TRUE(device_.backend()
                   .Conv2DFilterGradient(device_.Put(kDouble, images_, images),
                                         device_.Put(kDouble, out_, weights),
-                                        gradient)
+                                        gradient, options_)
                   .ok());
 
   ExpectGradient(
@@ -117,14 +130,18 @@ TEST_P(Conv2DTest, FilterGradientIsTheDerivative) {
 
 INSTANTIATE_TEST_SUITE_P(
     Backends, Conv2DTest,
-    ::testing::Combine(::testing::ValuesIn(ViableBackends()),
-                       ::testing::Values(Conv{{1, 1, 1, 1}, {1, 1, 1, 1}},
-                                         Conv{{1, 1, 1, 1}, {3, 3, 1, 1}},
-                                         Conv{{2, 1, 5, 2}, {3, 3, 2, 3}},
-                                         Conv{{3, 5, 7, 2}, {3, 5, 2, 3}},
-                                         Conv{{2, 4, 3, 3}, {5, 1, 3, 2}},
-                                         Conv{{1, 3, 2, 1}, {7, 7, 1, 2}},
-                                         Conv{{0, 3, 3, 2}, {3, 3, 2, 2}})));
+    ::testing::Combine(
+        ::testing::ValuesIn(ViableBackends()),
+        ::testing::Values(
+            Conv{{1, 1, 1, 1}, {1, 1, 1, 1}}, Conv{{1, 1, 1, 1}, {3, 3, 1, 1}},
+            Conv{{2, 1, 5, 2}, {3, 3, 2, 3}}, Conv{{3, 5, 7, 2}, {3, 5, 2, 3}},
+            Conv{{2, 4, 3, 3}, {5, 1, 3, 2}}, Conv{{1, 3, 2, 1}, {7, 7, 1, 2}},
+            Conv{{2, 5, 6, 2}, {3, 3, 2, 3}, {2}},
+            Conv{{2, 5, 4, 2}, {1, 1, 2, 3}, {2}},
+            Conv{{2, 6, 5, 1}, {2, 4, 1, 3}, {1, 0}},
+            Conv{{1, 7, 5, 2}, {3, 2, 2, 1}, {3, 4}},
+            Conv{{1, 2, 9, 1}, {3, 3, 1, 1}, {1, 0}},
+            Conv{{0, 3, 3, 2}, {3, 3, 2, 2}})));
 
 }  // namespace
 }  // namespace lockstep::testing

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "worker/compute/cpu/cpu_backend.h"
 #include "worker/compute/registry.h"
 
 namespace lockstep::testing {
@@ -24,18 +25,66 @@ auto ForType(ElementType type, Function function) {
   return function(double{});
 }
 
+// The CPU without its own loops: every operation as the kernels that a GPU
+// runs, called one after the other.
+class KernelsBackend final : public CpuBackend {
+ public:
+  const char* name() const override { return "kernels"; }
+
+ protected:
+  absl::Status DoConv2D(const ConstTensor& images, const ConstTensor& filters,
+                        const Tensor& out,
+                        const Conv2DOptions& options) override {
+    return KernelBackend::DoConv2D(images, filters, out, options);
+  }
+  absl::Status DoConv2DInputGradient(const ConstTensor& filters,
+                                     const ConstTensor& out_gradient,
+                                     const Tensor& images_gradient,
+                                     const Conv2DOptions& options) override {
+    return KernelBackend::DoConv2DInputGradient(filters, out_gradient,
+                                                images_gradient, options);
+  }
+  absl::Status DoConv2DFilterGradient(const ConstTensor& images,
+                                      const ConstTensor& out_gradient,
+                                      const Tensor& filters_gradient,
+                                      const Conv2DOptions& options) override {
+    return KernelBackend::DoConv2DFilterGradient(images, out_gradient,
+                                                 filters_gradient, options);
+  }
+  absl::Status DoMaxPool2x2(const ConstTensor& in, const Tensor& out,
+                            const Tensor& argmax) override {
+    return KernelBackend::DoMaxPool2x2(in, out, argmax);
+  }
+  absl::Status DoMaxPool2x2Gradient(const ConstTensor& argmax,
+                                    const ConstTensor& out_gradient,
+                                    const Tensor& in_gradient) override {
+    return KernelBackend::DoMaxPool2x2Gradient(argmax, out_gradient,
+                                               in_gradient);
+  }
+  absl::Status DoEmbedGradient(absl::Span<const int32_t> ids,
+                               const ConstTensor& out_gradient,
+                               const Tensor& table_gradient) override {
+    return KernelBackend::DoEmbedGradient(ids, out_gradient, table_gradient);
+  }
+};
+
+absl::StatusOr<std::unique_ptr<ComputeBackend>> Make(const std::string& name) {
+  if (name == "kernels") return std::make_unique<KernelsBackend>();
+  return MakeBackend(name, {.threads = 1});
+}
+
 }  // namespace
 
 std::vector<std::string> ViableBackends() {
   std::vector<std::string> names;
-  for (const char* name : {"cpu", "cuda"}) {
-    if (MakeBackend(name, {.threads = 1}).ok()) names.emplace_back(name);
+  for (const char* name : {"cpu", "kernels", "cuda"}) {
+    if (Make(name).ok()) names.emplace_back(name);
   }
   return names;
 }
 
 Device::Device(const std::string& backend_name) {
-  auto backend = MakeBackend(backend_name, {.threads = 1});
+  auto backend = Make(backend_name);
   EXPECT_TRUE(backend.ok()) << backend.status();
   backend_ = *std::move(backend);
 }

@@ -11,7 +11,8 @@
 
 namespace lockstep::testing {
 
-// The backends that this build has and this machine can run.
+// The backends that this build has and this machine can run, and "kernels":
+// what a GPU runs, on the CPU.
 std::vector<std::string> ViableBackends();
 
 // Device is a backend with tensors that live as long as it does, read and

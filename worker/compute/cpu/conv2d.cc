@@ -10,37 +10,38 @@ namespace {
 constexpr int64_t kGroupElements = 1 << 18;
 
 int64_t ImagesPerGroup(const ConvShape& shape) {
-  const int64_t one = shape.height * shape.width * shape.patch();
+  const int64_t one = shape.Of(1).out_pixels() * shape.patch();
   const int64_t fitting = one == 0 ? 1 : kGroupElements / one;
   return std::clamp<int64_t>(fitting, 1, std::max<int64_t>(shape.images, 1));
 }
 
-// Calls visit(group, pixel) for one group of images after the other: their
-// shape, and the index of their first pixel in the batch.
+// Calls visit(group, image, pixel) for one group of images after the other:
+// their shape, and their first element in the batch and in the output.
 template <typename Visit>
 void ForEachGroup(const ConvShape& shape, Visit visit) {
   const int64_t per_group = ImagesPerGroup(shape);
   for (int64_t first = 0; first < shape.images; first += per_group) {
-    ConvShape group = shape;
-    group.images = std::min(per_group, shape.images - first);
-    visit(group, first * shape.height * shape.width);
+    visit(shape.Of(std::min(per_group, shape.images - first)),
+          shape.Of(first).pixels() * shape.channels,
+          shape.Of(first).out_pixels() * shape.filters);
   }
 }
 
 }  // namespace
 
 int64_t PatchElements(const ConvShape& shape) {
-  return ImagesPerGroup(shape) * shape.height * shape.width * shape.patch();
+  return shape.Of(ImagesPerGroup(shape)).out_pixels() * shape.patch();
 }
 
 template <typename T>
 void Conv2D(const ConvShape& shape, const T* images, const T* filters,
             T* patches, T* out) {
-  ForEachGroup(shape, [&](const ConvShape& group, int64_t pixel) {
-    ImagesToPatches(group, images + pixel * shape.channels, patches);
-    Gemm({.m = group.pixels(), .n = shape.filters, .k = shape.patch()}, patches,
-         filters, /*accumulate=*/false, out + pixel * shape.filters);
-  });
+  ForEachGroup(
+      shape, [&](const ConvShape& group, int64_t image, int64_t pixel) {
+        ImagesToPatches(group, images + image, patches);
+        Gemm({.m = group.out_pixels(), .n = shape.filters, .k = shape.patch()},
+             patches, filters, /*accumulate=*/false, out + pixel);
+      });
 }
 
 template <typename T>
@@ -48,16 +49,15 @@ void Conv2DInputGradient(const ConvShape& shape, const T* filters,
                          const T* out_gradient, T* patches,
                          T* images_gradient) {
   std::fill_n(images_gradient, shape.pixels() * shape.channels, T{0});
-  ForEachGroup(shape, [&](const ConvShape& group, int64_t pixel) {
-    Gemm({.m = group.pixels(),
-          .n = shape.patch(),
-          .k = shape.filters,
-          .transpose_b = true},
-         out_gradient + pixel * shape.filters, filters, /*accumulate=*/false,
-         patches);
-    AddPatchesToImages(group, patches,
-                       images_gradient + pixel * shape.channels);
-  });
+  ForEachGroup(
+      shape, [&](const ConvShape& group, int64_t image, int64_t pixel) {
+        Gemm({.m = group.out_pixels(),
+              .n = shape.patch(),
+              .k = shape.filters,
+              .transpose_b = true},
+             out_gradient + pixel, filters, /*accumulate=*/false, patches);
+        AddPatchesToImages(group, patches, images_gradient + image);
+      });
 }
 
 template <typename T>
@@ -65,14 +65,14 @@ void Conv2DFilterGradient(const ConvShape& shape, const T* images,
                           const T* out_gradient, T* patches,
                           T* filters_gradient) {
   std::fill_n(filters_gradient, shape.patch() * shape.filters, T{0});
-  ForEachGroup(shape, [&](const ConvShape& group, int64_t pixel) {
-    ImagesToPatches(group, images + pixel * shape.channels, patches);
+  ForEachGroup(shape, [&](const ConvShape& group, int64_t image,
+                          int64_t pixel) {
+    ImagesToPatches(group, images + image, patches);
     Gemm({.m = shape.patch(),
           .n = shape.filters,
-          .k = group.pixels(),
+          .k = group.out_pixels(),
           .transpose_a = true},
-         patches, out_gradient + pixel * shape.filters, /*accumulate=*/true,
-         filters_gradient);
+         patches, out_gradient + pixel, /*accumulate=*/true, filters_gradient);
   });
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "worker/compute/kernels/strided_gemm.h"
+
 namespace lockstep::cpu {
 
 // out [m,n] = a [m,k] b [k,n], where a transposed matrix is stored the other
@@ -20,6 +22,10 @@ struct GemmShape {
 template <typename T>
 void Gemm(const GemmShape& shape, const T* a, const T* b, bool accumulate,
           T* out);
+
+// The same for a batch of matrices that may lie inside of others.
+template <typename T>
+void Gemm(const StridedGemm& gemm, const T* a, const T* b, T* out);
 
 }  // namespace lockstep::cpu
 

@@ -1,6 +1,7 @@
 #include "worker/compute/cpu/im2col.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace lockstep::cpu {
 namespace {
@@ -18,18 +19,20 @@ struct Run {
 
 Run MakeRun(const ConvShape& s, int64_t image, int64_t y, int64_t x,
             int64_t kernel_y) {
-  const int64_t row = y + kernel_y - s.kernel_height / 2;
-  const int64_t left = x - s.kernel_width / 2;
-  const int64_t begin = std::max<int64_t>(left, 0);
-  const int64_t end = std::min(left + s.kernel_width, s.width);
+  const int64_t row = y * s.stride + kernel_y - s.top();
+  const int64_t left = x * s.stride - s.left();
+  const int64_t begin = std::clamp<int64_t>(left, 0, s.width);
+  const int64_t end =
+      std::clamp<int64_t>(left + s.kernel_width, begin, s.width);
 
   Run run;
   run.length = s.kernel_width * s.channels;
-  const int64_t pixel = (image * s.height + y) * s.width + x;
+  const int64_t pixel = (image * s.out_height() + y) * s.out_width() + x;
   run.patch = pixel * s.patch() + kernel_y * run.length;
   if (row < 0 || row >= s.height) return run;
   run.image = ((image * s.height + row) * s.width + begin) * s.channels;
-  run.before = (begin - left) * s.channels;
+  run.before =
+      std::clamp<int64_t>(begin - left, 0, s.kernel_width) * s.channels;
   run.inside = (end - begin) * s.channels;
   return run;
 }
@@ -38,8 +41,8 @@ Run MakeRun(const ConvShape& s, int64_t image, int64_t y, int64_t x,
 template <typename Visit>
 void ForEachRun(const ConvShape& s, Visit visit) {
   for (int64_t image = 0; image < s.images; ++image) {
-    for (int64_t y = 0; y < s.height; ++y) {
-      for (int64_t x = 0; x < s.width; ++x) {
+    for (int64_t y = 0; y < s.out_height(); ++y) {
+      for (int64_t x = 0; x < s.out_width(); ++x) {
         for (int64_t kernel_y = 0; kernel_y < s.kernel_height; ++kernel_y) {
           visit(MakeRun(s, image, y, x, kernel_y));
         }

@@ -3,19 +3,13 @@
 
 #include <cstdint>
 
+#include "worker/compute/kernels/image_shapes.h"
+
 namespace lockstep::cpu {
 
-// Sizes of what is pooled; the result has half the height and width, rounded
-// up.
-struct PoolShape {
-  int64_t images = 0;
-  int64_t height = 0;
-  int64_t width = 0;
-  int64_t channels = 0;
-};
-
 // As ComputeBackend::MaxPool2x2(). A NaN in a window is its largest value.
-// T is float or double.
+// `shape.window` is
+// 2. T is float or double.
 template <typename T>
 void MaxPool2x2(const PoolShape& shape, const T* in, T* out, uint8_t* argmax);
 

@@ -28,7 +28,7 @@ ConstTensor Seen(const Shape& shape, ElementType type = kFloat) {
 absl::Status Conv(const ConstTensor& images, const ConstTensor& filters,
                   const ConstTensor& out) {
   return CheckConv2D("Conv2D", {"images", images}, {"filters", filters},
-                     {"out", out});
+                     {"out", out}, {});
 }
 
 absl::Status Pool(const ConstTensor& in, const ConstTensor& out,

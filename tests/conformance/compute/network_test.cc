@@ -1,0 +1,440 @@
+#include <cmath>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/conformance/compute/device.h"
+#include "tests/conformance/compute/gradient_check.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+using Values = std::vector<double>;
+constexpr ElementType kDouble = ElementType::kFloat64;
+constexpr double kEpsilon = 1e-5;
+
+// Operations of deeper networks, each against its definition or against central
+// differences of itself, over odd shapes.
+class NetworkTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  NetworkTest() : device_(GetParam()) {}
+
+  ComputeBackend& backend() { return device_.backend(); }
+  Tensor Put(const Shape& shape, const Values& values) {
+    return device_.Put(kDouble, shape, values);
+  }
+  Tensor Random(const Shape& shape, int seed) {
+    return Put(shape, RandomValues(shape, seed));
+  }
+  Tensor Blank(const Shape& shape) { return device_.Blank(kDouble, shape); }
+  Values Get(const ConstTensor& tensor) { return device_.Get(tensor); }
+
+  void Expect(const absl::Status& status) {
+    EXPECT_TRUE(status.ok()) << status;
+  }
+
+  Device device_;
+};
+
+const Shape kMatrices[] = {{1, 1}, {3, 1}, {1, 7}, {5, 13}, {37, 3}, {0, 3}};
+
+TEST_P(NetworkTest, ActivationsAreTheirDefinitions) {
+  const std::pair<Activation, double (*)(double)> cases[] = {
+      {Activation::kTanh, [](double x) { return std::tanh(x); }},
+      {Activation::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {Activation::kGelu, [](double x) {
+         const double inner = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+         return x / 2 * (1 + std::tanh(inner));
+       }}};
+  const Values in = {-1000, -30, -2, -0.5, 0, 1e-9, 0.5, 3, 30, 1000};
+  for (const auto& [kind, definition] : cases) {
+    const Tensor out = Blank({10});
+
+    Expect(backend().Activate(kind, Put({10}, in), out));
+
+    Values expected;
+    for (double x : in) expected.push_back(definition(x));
+    ExpectNear(Get(out), expected, 1e-14);
+  }
+}
+
+TEST_P(NetworkTest, ActivationGradientsAreTheDerivatives) {
+  for (const Activation kind :
+       {Activation::kTanh, Activation::kSigmoid, Activation::kGelu}) {
+    for (const Shape& shape : kMatrices) {
+      const Values in = RandomValues(shape, 1);
+      const Values weights = RandomValues(shape, 2);
+      const Tensor gradient = Blank(shape);
+
+      Expect(backend().ActivateGradient(kind, Put(shape, in),
+                                        Put(shape, weights), gradient));
+
+      ExpectGradient(
+          [&](const Values& x) {
+            const Tensor out = Blank(shape);
+            Expect(backend().Activate(kind, Put(shape, x), out));
+            return Dot(Get(out), weights);
+          },
+          in, Get(gradient), "in");
+    }
+  }
+}
+
+TEST_P(NetworkTest, CombineAddsMultiples) {
+  const Tensor out = Put({2}, {10, 20});
+
+  Expect(backend().Combine(Put({2}, {1, 2}), 3, 0.5, out));
+
+  EXPECT_THAT(Get(out), ElementsAre(8, 16));
+}
+
+TEST_P(NetworkTest, CombineWithNothingIsNotPoisoned) {
+  const Tensor out = Blank({2});  // NaN
+
+  Expect(backend().Combine(Put({2}, {1, 2}), 3, 0, out));
+
+  EXPECT_THAT(Get(out), ElementsAre(3, 6));
+}
+
+TEST_P(NetworkTest, DropoutKeepsTheMean) {
+  const Tensor out = Blank({10000});
+
+  Expect(backend().Dropout(Put({10000}, Values(10000, 1)), {0.25, 7}, out));
+
+  double zeros = 0;
+  for (double x : Get(out)) {
+    EXPECT_TRUE(x == 0 || x == 1 / 0.75);
+    zeros += x == 0;
+  }
+  EXPECT_NEAR(zeros, 2500, 200);
+}
+
+// Bits that every device has to draw.
+TEST_P(NetworkTest, DropoutFollowsFromKeyAndPlace) {
+  const Tensor out = Blank({12});
+
+  Expect(backend().Dropout(Put({12}, Values(12, 1)), {0.5, 1}, out));
+
+  EXPECT_THAT(Get(out), ElementsAre(0, 2, 2, 2, 2, 2, 0, 0, 0, 0, 2, 0));
+}
+
+TEST_P(NetworkTest, NoDropoutIsTheIdentity) {
+  const Values in = RandomValues(100, 1);
+  const Tensor out = Blank({100});
+
+  Expect(backend().Dropout(Put({100}, in), {0, 7}, out));
+
+  EXPECT_EQ(Get(out), in);
+}
+
+TEST_P(NetworkTest, AveragePoolIsTheMeanOfEachWindow) {
+  const Tensor in = Put({1, 3, 4, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const Tensor out = Blank({1, 2, 2, 1});
+
+  Expect(backend().AveragePool(in, 2, out));
+
+  EXPECT_THAT(Get(out), ElementsAre(3.5, 5.5, 9.5, 11.5));
+}
+
+TEST_P(NetworkTest, AveragePoolGradientIsTheDerivative) {
+  const std::pair<Shape, int64_t> cases[] = {{{2, 5, 3, 2}, 2},
+                                             {{1, 3, 5, 3}, 5},
+                                             {{1, 1, 1, 1}, 1},
+                                             {{0, 4, 4, 2}, 2}};
+  for (const auto& pool : cases) {
+    const Shape& shape = pool.first;
+    const int64_t window = pool.second;
+    const Shape small = {shape[0], (shape[1] + window - 1) / window,
+                         (shape[2] + window - 1) / window, shape[3]};
+    const Values weights = RandomValues(small, 2);
+    const Tensor gradient = Blank(shape);
+
+    Expect(
+        backend().AveragePoolGradient(Put(small, weights), window, gradient));
+
+    ExpectGradient(
+        [&](const Values& x) {
+          const Tensor out = Blank(small);
+          Expect(backend().AveragePool(Put(shape, x), window, out));
+          return Dot(Get(out), weights);
+        },
+        RandomValues(shape, 1), Get(gradient), "in");
+  }
+}
+
+TEST_P(NetworkTest, LayerNormHasMeanZeroAndVarianceOne) {
+  const Tensor out = Blank({3, 64});
+
+  Expect(backend().LayerNorm(Random({3, 64}, 1), Put({64}, Values(64, 1)),
+                             Put({64}, Values(64, 0)), 1e-12, out,
+                             Blank({3, 2})));
+
+  const Values values = Get(out);
+  for (int row = 0; row < 3; ++row) {
+    double sum = 0, squares = 0;
+    for (int i = 0; i < 64; ++i) {
+      sum += values[row * 64 + i];
+      squares += values[row * 64 + i] * values[row * 64 + i];
+    }
+    EXPECT_NEAR(sum, 0, 1e-10);
+    EXPECT_NEAR(squares / 64, 1, 1e-9);
+  }
+}
+
+// What LayerNormTest and BatchNormTest share: a function of input, scale and
+// shift, and its three gradients.
+struct Norm {
+  std::function<Values(const Values& in, const Values& scale,
+                       const Values& shift)>
+      run;
+  Values in, scale, shift, weights;
+  Tensor in_gradient, scale_gradient, shift_gradient;
+};
+
+void ExpectNormGradients(Device& device, const Norm& norm) {
+  ExpectGradient(
+      [&](const Values& x) {
+        return Dot(norm.run(x, norm.scale, norm.shift), norm.weights);
+      },
+      norm.in, device.Get(norm.in_gradient), "in");
+  ExpectGradient(
+      [&](const Values& x) {
+        return Dot(norm.run(norm.in, x, norm.shift), norm.weights);
+      },
+      norm.scale, device.Get(norm.scale_gradient), "scale");
+  ExpectGradient(
+      [&](const Values& x) {
+        return Dot(norm.run(norm.in, norm.scale, x), norm.weights);
+      },
+      norm.shift, device.Get(norm.shift_gradient), "shift");
+}
+
+TEST_P(NetworkTest, LayerNormGradientsAreTheDerivatives) {
+  for (const Shape& shape : kMatrices) {
+    const int64_t n = shape[1];
+    if (n < 2) continue;  // variance 0: differences are all rounding
+    Norm norm = {.in = RandomValues(shape, 1),
+                 .scale = RandomValues(n, 2),
+                 .shift = RandomValues(n, 3),
+                 .weights = RandomValues(shape, 4),
+                 .in_gradient = Blank(shape),
+                 .scale_gradient = Blank({n}),
+                 .shift_gradient = Blank({n})};
+    Tensor statistics;
+    norm.run = [&](const Values& in, const Values& scale, const Values& shift) {
+      const Tensor out = Blank(shape);
+      statistics = Blank({shape[0], 2});
+      Expect(backend().LayerNorm(Put(shape, in), Put({n}, scale),
+                                 Put({n}, shift), kEpsilon, out, statistics));
+      return Get(out);
+    };
+    norm.run(norm.in, norm.scale, norm.shift);
+
+    Expect(backend().LayerNormGradient(
+        Put(shape, norm.in), Put({n}, norm.scale), statistics,
+        Put(shape, norm.weights), norm.in_gradient, norm.scale_gradient,
+        norm.shift_gradient));
+
+    ExpectNormGradients(device_, norm);
+  }
+}
+
+TEST_P(NetworkTest, BatchStatisticsAreMeansAndVariances) {
+  const Tensor statistics = Blank({2, 2});
+
+  Expect(backend().BatchStatistics(Put({2, 2}, {1, 10, 3, 16}), statistics));
+
+  EXPECT_THAT(Get(statistics), ElementsAre(2, 13, 1, 9));
+}
+
+TEST_P(NetworkTest, BatchStatisticsOfNothingAreZero) {
+  const Tensor statistics = Blank({2, 3});
+
+  Expect(backend().BatchStatistics(Blank({0, 3}), statistics));
+
+  EXPECT_THAT(Get(statistics), Each(0));
+}
+
+TEST_P(NetworkTest, BatchNormGradientsAreTheDerivatives) {
+  for (const Shape& shape : {Shape{5, 3}, Shape{37, 2}, Shape{0, 3}}) {
+    const int64_t n = shape[1];
+    Norm norm = {.in = RandomValues(shape, 1),
+                 .scale = RandomValues(n, 2),
+                 .shift = RandomValues(n, 3),
+                 .weights = RandomValues(shape, 4),
+                 .in_gradient = Blank(shape),
+                 .scale_gradient = Blank({n}),
+                 .shift_gradient = Blank({n})};
+    Tensor statistics;
+    norm.run = [&](const Values& in, const Values& scale, const Values& shift) {
+      const Tensor out = Blank(shape);
+      statistics = Blank({2, n});
+      const Tensor x = Put(shape, in);
+      Expect(backend().BatchStatistics(x, statistics));
+      Expect(backend().BatchNorm(x, statistics, Put({n}, scale),
+                                 Put({n}, shift), kEpsilon, out));
+      return Get(out);
+    };
+    norm.run(norm.in, norm.scale, norm.shift);
+
+    Expect(backend().BatchNormGradient(
+        Put(shape, norm.in), statistics, Put({n}, norm.scale), kEpsilon,
+        Put(shape, norm.weights), norm.in_gradient, norm.scale_gradient,
+        norm.shift_gradient));
+
+    ExpectNormGradients(device_, norm);
+  }
+}
+
+TEST_P(NetworkTest, EmbeddingLooksUpRows) {
+  const Tensor out = Blank({3, 2});
+
+  Expect(backend().Embed(Put({2, 2}, {1, 2, 3, 4}), {1, 0, 1}, out));
+
+  EXPECT_THAT(Get(out), ElementsAre(3, 4, 1, 2, 3, 4));
+}
+
+TEST_P(NetworkTest, EmbeddingGradientSumsPerRow) {
+  const Tensor gradient = Blank({3, 2});
+
+  Expect(backend().EmbedGradient({2, 0, 2}, Put({3, 2}, {1, 2, 3, 4, 5, 6}),
+                                 gradient));
+
+  EXPECT_THAT(Get(gradient), ElementsAre(3, 4, 0, 0, 6, 8));
+}
+
+TEST_P(NetworkTest, IdsOutsideTheTableAreRefused) {
+  for (const int32_t id : {-1, 2}) {
+    EXPECT_EQ(backend().Embed(Blank({2, 2}), {id}, Blank({1, 2})).message(),
+              "Embed: ids[0] must be in [0, 2), got " + std::to_string(id));
+  }
+}
+
+struct Attention {
+  Shape qkv;
+  int64_t heads;
+};
+
+class AttentionTest : public NetworkTest {
+ protected:
+  Values Attend(const Attention& shape, const Values& qkv) {
+    const Tensor out = Blank({shape.qkv[0], shape.qkv[1], shape.qkv[2] / 3});
+    probabilities_ =
+        Blank({shape.qkv[0], shape.heads, shape.qkv[1], shape.qkv[1]});
+    Expect(backend().CausalAttention(Put(shape.qkv, qkv), shape.heads, out,
+                                     probabilities_));
+    return Get(out);
+  }
+
+  Tensor probabilities_;
+};
+
+const Attention kAttentions[] = {{{1, 1, 3}, 1},  {{2, 5, 12}, 2},
+                                 {{1, 7, 9}, 3},  {{3, 2, 18}, 1},
+                                 {{0, 4, 12}, 2}, {{2, 0, 12}, 2}};
+
+// By the definition, a position and a head at a time.
+TEST_P(AttentionTest, IsTheDefinition) {
+  for (const Attention& shape : kAttentions) {
+    const int64_t t = shape.qkv[1], d = shape.qkv[2] / 3;
+    const int64_t e = d / shape.heads;
+    const Values qkv = RandomValues(shape.qkv, 1);
+    const auto at = [&](int64_t n, int64_t i, int64_t block, int64_t column) {
+      return qkv[((n * t + i) * 3 + block) * d + column];
+    };
+    Values expected;
+    for (int64_t n = 0; n < shape.qkv[0]; ++n) {
+      for (int64_t i = 0; i < t; ++i) {
+        for (int64_t column = 0; column < d; ++column) {
+          const int64_t head = column / e * e;
+          double sum = 0, total = 0;
+          for (int64_t j = 0; j <= i; ++j) {
+            double score = 0;
+            for (int64_t c = head; c < head + e; ++c) {
+              score += at(n, i, 0, c) * at(n, j, 1, c);
+            }
+            const double weight = std::exp(score / std::sqrt(1.0 * e));
+            total += weight;
+            sum += weight * at(n, j, 2, column);
+          }
+          expected.push_back(sum / total);
+        }
+      }
+    }
+
+    ExpectNear(Attend(shape, qkv), expected, 1e-12);
+  }
+}
+
+TEST_P(AttentionTest, GradientIsTheDerivative) {
+  for (const Attention& shape : kAttentions) {
+    const Shape out = {shape.qkv[0], shape.qkv[1], shape.qkv[2] / 3};
+    const Values qkv = RandomValues(shape.qkv, 1);
+    const Values weights = RandomValues(out, 2);
+    Attend(shape, qkv);
+    const Tensor gradient = Blank(shape.qkv);
+
+    Expect(backend().CausalAttentionGradient(Put(shape.qkv, qkv), shape.heads,
+                                             probabilities_, Put(out, weights),
+                                             gradient));
+
+    ExpectGradient(
+        [&](const Values& x) { return Dot(Attend(shape, x), weights); }, qkv,
+        Get(gradient), "qkv");
+  }
+}
+
+TEST_P(AttentionTest, WidthThatHeadsDoNotDivideIsRefused) {
+  EXPECT_FALSE(backend()
+                   .CausalAttention(Blank({1, 2, 12}), 3, Blank({1, 2, 4}),
+                                    Blank({1, 3, 2, 2}))
+                   .ok());
+}
+
+TEST_P(NetworkTest, NonFiniteElementsAreCounted) {
+  Values values(40000, 1e300);
+  values[0] = NAN;
+  values[16384] = INFINITY;
+  values[39999] = -INFINITY;
+
+  const absl::StatusOr<int64_t> count =
+      backend().CountNonFinite(Put({40000}, values));
+
+  ASSERT_TRUE(count.ok()) << count.status();
+  EXPECT_EQ(*count, 3);
+  EXPECT_EQ(backend().CountNonFinite(Blank({0})).value_or(-1), 0);
+}
+
+TEST_P(NetworkTest, CopiesBesideOperationsArrive) {
+  std::vector<double> up = {1, 2, 3};
+  std::vector<double> down(3);
+  const Tensor there = Blank({3});
+
+  const absl::StatusOr<CopyId> upload =
+      backend().StartUpload(Tensor::Of<double>(absl::MakeSpan(up), {3}), there);
+  ASSERT_TRUE(upload.ok()) << upload.status();
+  Expect(backend().UseCopy(*upload));
+  Expect(backend().Combine(there, 2, 0, there));
+  const absl::StatusOr<CopyId> download = backend().StartDownload(
+      there, Tensor::Of<double>(absl::MakeSpan(down), {3}));
+  ASSERT_TRUE(download.ok()) << download.status();
+  Expect(backend().FinishCopy(*download));
+  Expect(backend().FinishCopy(*upload));
+
+  EXPECT_TRUE(backend().CopyIsDone(*download).value_or(false));
+  EXPECT_THAT(down, ElementsAre(2, 4, 6));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, NetworkTest,
+                         ::testing::ValuesIn(ViableBackends()));
+INSTANTIATE_TEST_SUITE_P(Backends, AttentionTest,
+                         ::testing::ValuesIn(ViableBackends()));
+
+}  // namespace
+}  // namespace lockstep::testing

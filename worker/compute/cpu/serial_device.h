@@ -1,0 +1,101 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_CPU_SERIAL_DEVICE_H_
+#define LOCKSTEP_WORKER_COMPUTE_CPU_SERIAL_DEVICE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "worker/compute/cpu/gemm.h"
+#include "worker/compute/kernels/strided_gemm.h"
+
+namespace lockstep::cpu {
+
+// SerialGroup is a Group of one thread (worker/compute/kernels/rows.h). Sums
+// run in eight lanes, so that the compiler can use vector instructions without
+// being allowed to reorder.
+struct SerialGroup {
+  template <typename F>
+  void ForEach(int64_t n, F f) {
+    for (int64_t i = 0; i < n; ++i) f(i);
+  }
+
+  template <typename T, typename F>
+  T Sum(int64_t n, F f) {
+    constexpr int64_t kLanes = 8;
+    T lanes[kLanes] = {};
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += f(i + lane);
+    }
+    for (; i < n; ++i) lanes[0] += f(i);
+    T sum = 0;
+    for (T lane : lanes) sum += lane;
+    return sum;
+  }
+
+  template <typename T, typename F>
+  T Max(int64_t n, F f) {
+    T largest = -std::numeric_limits<T>::infinity();
+    for (int64_t i = 0; i < n; ++i) largest = std::max(largest, f(i));
+    return largest;
+  }
+
+  bool Leads() const { return true; }
+};
+
+// SerialDevice is a Device (worker/compute/kernel_backend.h) of plain loops and
+// OpenBLAS, on memory of the process.
+class SerialDevice {
+ public:
+  template <typename F>
+  absl::Status ForEach(const char*, int64_t n, const F& f) {
+    for (int64_t i = 0; i < n; ++i) f(i);
+    return absl::OkStatus();
+  }
+
+  template <typename F>
+  absl::Status Grid(const char*, int64_t rows, int64_t n, const F& f) {
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t column = 0; column < n; ++column) f(row, column);
+    }
+    return absl::OkStatus();
+  }
+
+  template <typename F>
+  absl::Status Rows(const char*, int64_t rows, const F& f) {
+    SerialGroup group;
+    for (int64_t row = 0; row < rows; ++row) f(group, row);
+    return absl::OkStatus();
+  }
+
+  template <typename T, typename F>
+  absl::Status SumColumns(const char*, int64_t rows, int64_t n, const F& f,
+                          T* out) {
+    std::fill_n(out, n, T{0});
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t column = 0; column < n; ++column) {
+        out[column] += f(row, column);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  template <typename T>
+  absl::Status Gemm(const char*, const StridedGemm& gemm, const T* a,
+                    const T* b, T* out) {
+    cpu::Gemm(gemm, a, b, out);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<const int32_t*> Stage(const char*,
+                                       absl::Span<const int32_t> numbers) {
+    return numbers.data();
+  }
+};
+
+}  // namespace lockstep::cpu
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_CPU_SERIAL_DEVICE_H_

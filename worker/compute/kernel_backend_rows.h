@@ -1,0 +1,238 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_KERNEL_BACKEND_ROWS_H_
+#define LOCKSTEP_WORKER_COMPUTE_KERNEL_BACKEND_ROWS_H_
+
+#include <algorithm>
+
+#include "worker/compute/kernel_backend.h"
+#include "worker/compute/kernel_backend_types.h"
+#include "worker/compute/kernels/columns.h"
+#include "worker/compute/kernels/rows.h"
+
+// Normalisation, losses and counts.
+namespace lockstep {
+
+template <typename Device>
+absl::Status KernelBackend<Device>::DoLayerNorm(
+    const ConstTensor& in, const ConstTensor& scale, const ConstTensor& shift,
+    double epsilon, const Tensor& out, const Tensor& statistics) {
+  return kernel_backend::ForType(in.type(), [&]<typename T>(T) {
+    return device_.Rows(
+        "LayerNorm", in.dim(0),
+        kernels::LayerNorm<T>{in.dim(1), static_cast<T>(epsilon), in.data<T>(),
+                              scale.data<T>(), shift.data<T>(), out.data<T>(),
+                              statistics.data<T>()});
+  });
+}
+
+template <typename Device>
+absl::Status KernelBackend<Device>::DoLayerNormGradient(
+    const ConstTensor& in, const ConstTensor& scale,
+    const ConstTensor& statistics, const ConstTensor& out_gradient,
+    const Tensor& in_gradient, const Tensor& scale_gradient,
+    const Tensor& shift_gradient) {
+  const char* operation = "LayerNormGradient";
+  const int64_t rows = in.dim(0);
+  const int64_t n = in.dim(1);
+  return kernel_backend::ForType(in.type(), [&]<typename T>(T) -> absl::Status {
+    const T* gradient = out_gradient.data<T>();
+    if (absl::Status s = device_.SumColumns(
+            operation, rows, n,
+            kernels::LayerNormScale<T>{in.data<T>(), statistics.data<T>(),
+                                       gradient, n},
+            scale_gradient.data<T>());
+        !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = device_.SumColumns(
+            operation, rows, n, kernels::Element<T>{gradient, n, T{1}},
+            shift_gradient.data<T>());
+        !s.ok()) {
+      return s;
+    }
+    return device_.Rows(
+        operation, rows,
+        kernels::LayerNormGradient<T>{n, in.data<T>(), scale.data<T>(),
+                                      statistics.data<T>(), gradient,
+                                      in_gradient.data<T>()});
+  });
+}
+
+template <typename Device>
+absl::Status KernelBackend<Device>::DoBatchStatistics(
+    const ConstTensor& in, const Tensor& statistics) {
+  const char* operation = "BatchStatistics";
+  const int64_t rows = in.dim(0);
+  const int64_t n = in.dim(1);
+  return kernel_backend::ForType(in.type(), [&]<typename T>(T) -> absl::Status {
+    const T factor = T{1} / static_cast<T>(std::max<int64_t>(rows, 1));
+    T* mean = statistics.data<T>();
+    if (absl::Status s = device_.SumColumns(
+            operation, rows, n, kernels::Element<T>{in.data<T>(), n, factor},
+            mean);
+        !s.ok()) {
+      return s;
+    }
+    return device_.SumColumns(
+        operation, rows, n,
+        kernels::SquaredDistance<T>{in.data<T>(), mean, n, factor}, mean + n);
+  });
+}
+
+template <typename Device>
+absl::Status KernelBackend<Device>::DoBatchNorm(const ConstTensor& in,
+                                                const ConstTensor& statistics,
+                                                const ConstTensor& scale,
+                                                const ConstTensor& shift,
+                                                double epsilon,
+                                                const Tensor& out) {
+  return kernel_backend::ForType(in.type(), [&]<typename T>(T) {
+    const int64_t n = in.dim(1);
+    return device_.Grid("BatchNorm", in.dim(0), n,
+                        kernels::BatchNorm<T>{
+                            in.data<T>(),
+                            {statistics.data<T>(), n, static_cast<T>(epsilon)},
+                            scale.data<T>(),
+                            shift.data<T>(),
+                            out.data<T>()});
+  });
+}
+
+template <typename Device>
+absl::Status KernelBackend<Device>::DoBatchNormGradient(
+    const ConstTensor& in, const ConstTensor& statistics,
+    const ConstTensor& scale, double epsilon, const ConstTensor& out_gradient,
+    const Tensor& in_gradient, const Tensor& scale_gradient,
+    const Tensor& shift_gradient) {
+  const char* operation = "BatchNormGradient";
+  const int64_t rows = in.dim(0);
+  const int64_t n = in.dim(1);
+  return kernel_backend::ForType(in.type(), [&]<typename T>(T) -> absl::Status {
+    const kernels::Moments<T> moments{statistics.data<T>(), n,
+                                      static_cast<T>(epsilon)};
+    const T* gradient = out_gradient.data<T>();
+    if (absl::Status s = device_.SumColumns(
+            operation, rows, n,
+            kernels::BatchNormScale<T>{in.data<T>(), moments, gradient},
+            scale_gradient.data<T>());
+        !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = device_.SumColumns(
+            operation, rows, n, kernels::Element<T>{gradient, n, T{1}},
+            shift_gradient.data<T>());
+        !s.ok()) {
+      return s;
+    }
+    const T factor = T{1} / static_cast<T>(std::max<int64_t>(rows, 1));
+    return device_.Grid(operation, rows, n,
+                        kernels::BatchNormGradient<T>{
+                            in.data<T>(), moments, scale.data<T>(), gradient,
+                            scale_gradient.data<T>(), shift_gradient.data<T>(),
+                            factor, in_gradient.data<T>()});
+  });
+}
+
+template <typename Device>
+absl::StatusOr<double> KernelBackend<Device>::Total(const char* operation,
+                                                    const Tensor& values) {
+  absl::StatusOr<Tensor> total =
+      total_.Reserve(*this, ElementType::kFloat64, {1});
+  if (!total.ok()) return total.status();
+  if (absl::Status s =
+          device_.Rows(operation, 1,
+                       kernels::Total{values.size(), values.data<double>(),
+                                      total->data<double>()});
+      !s.ok()) {
+    return s;
+  }
+  double sum = 0;
+  const absl::Status s =
+      DoDownload(*total, Tensor(ElementType::kFloat64, {1}, &sum));
+  if (!s.ok()) return s;
+  return sum;
+}
+
+template <typename Device>
+absl::StatusOr<int64_t> KernelBackend<Device>::DoCountNonFinite(
+    const ConstTensor& values) {
+  constexpr int64_t kRow = 1 << 14;
+  const int64_t count = values.size();
+  const int64_t rows = (count + kRow - 1) / kRow;
+  absl::StatusOr<Tensor> counts =
+      rows_.Reserve(*this, ElementType::kFloat64, {rows});
+  if (!counts.ok()) return counts.status();
+  if (absl::Status s = kernel_backend::ForType(
+          values.type(),
+          [&]<typename T>(T) {
+            return device_.Rows(
+                "CountNonFinite", rows,
+                kernels::CountNonFinite<T>{count, kRow, values.data<T>(),
+                                           counts->data<double>()});
+          });
+      !s.ok()) {
+    return s;
+  }
+  absl::StatusOr<double> total = Total("CountNonFinite", *counts);
+  if (!total.ok()) return total.status();
+  return static_cast<int64_t>(*total);
+}
+
+template <typename Device>
+absl::StatusOr<double> KernelBackend<Device>::DoSoftmaxCrossEntropy(
+    const ConstTensor& logits, absl::Span<const int32_t> labels,
+    const Tensor& logits_gradient) {
+  const char* operation = "SoftmaxCrossEntropy";
+  const int64_t rows = logits.dim(0);
+  if (rows == 0) return 0.0;
+  absl::StatusOr<const int32_t*> staged = device_.Stage(operation, labels);
+  if (!staged.ok()) return staged.status();
+  absl::StatusOr<Tensor> losses =
+      rows_.Reserve(*this, ElementType::kFloat64, {rows});
+  if (!losses.ok()) return losses.status();
+  if (absl::Status s = kernel_backend::ForType(
+          logits.type(),
+          [&]<typename T>(T) {
+            return device_.Rows(
+                operation, rows,
+                kernels::SoftmaxCrossEntropy<T>{
+                    logits.dim(1), logits.data<T>(), *staged,
+                    T{1} / static_cast<T>(rows), logits_gradient.data<T>(),
+                    losses->data<double>()});
+          });
+      !s.ok()) {
+    return s;
+  }
+  absl::StatusOr<double> total = Total(operation, *losses);
+  if (!total.ok()) return total.status();
+  return *total / static_cast<double>(rows);
+}
+
+template <typename Device>
+absl::StatusOr<int64_t> KernelBackend<Device>::DoCountCorrect(
+    const ConstTensor& logits, absl::Span<const int32_t> labels) {
+  const char* operation = "CountCorrect";
+  const int64_t rows = logits.dim(0);
+  absl::StatusOr<const int32_t*> staged = device_.Stage(operation, labels);
+  if (!staged.ok()) return staged.status();
+  absl::StatusOr<Tensor> correct =
+      rows_.Reserve(*this, ElementType::kFloat64, {rows});
+  if (!correct.ok()) return correct.status();
+  if (absl::Status s = kernel_backend::ForType(
+          logits.type(),
+          [&]<typename T>(T) {
+            return device_.Rows(
+                operation, rows,
+                kernels::IsCorrect<T>{logits.dim(1), logits.data<T>(), *staged,
+                                      correct->data<double>()});
+          });
+      !s.ok()) {
+    return s;
+  }
+  absl::StatusOr<double> total = Total(operation, *correct);
+  if (!total.ok()) return total.status();
+  return static_cast<int64_t>(*total);
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_KERNEL_BACKEND_ROWS_H_

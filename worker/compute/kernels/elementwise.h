@@ -1,0 +1,177 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_KERNELS_ELEMENTWISE_H_
+#define LOCKSTEP_WORKER_COMPUTE_KERNELS_ELEMENTWISE_H_
+
+#include <cmath>
+#include <cstdint>
+
+#include "worker/compute/activation.h"
+#include "worker/compute/kernels/counter_random.h"
+#include "worker/compute/kernels/host_device.h"
+
+// Operations whose elements know nothing of each other. A kernel is called once
+// for each index in [0, n), or for each (row, column), in any order.
+namespace lockstep::kernels {
+
+template <typename T>
+struct AddBias {
+  const T* bias;  // [n]
+  int64_t n;
+  T* values;  // [rows, n]
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+    values[row * n + column] += bias[column];
+  }
+};
+
+template <typename T>
+struct Relu {
+  const T* in;
+  T* out;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
+    const T x = in[i];
+    out[i] = x < T{0} ? T{0} : x;
+  }
+};
+
+template <typename T>
+struct ReluGradient {
+  const T* out;
+  const T* out_gradient;
+  T* in_gradient;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
+    in_gradient[i] = out[i] > T{0} ? out_gradient[i] : T{0};
+  }
+};
+
+// The two numbers of GELU's inner polynomial.
+inline constexpr double kGeluScale = 0.7978845608028654;  // sqrt(2 / pi)
+inline constexpr double kGeluCube = 0.044715;
+
+// tanh by one exponential. |x| is cut off where float and double are 1 anyway.
+template <typename T>
+LOCKSTEP_HOST_DEVICE inline T Tanh(T x) {
+  const T limit = T{20};
+  const T inside = x > limit ? limit : (x < -limit ? -limit : x);
+  return T{1} - T{2} / (std::exp(T{2} * inside) + T{1});
+}
+
+template <typename T>
+LOCKSTEP_HOST_DEVICE inline T Sigmoid(T x) {
+  return T{1} / (T{1} + std::exp(-x));
+}
+
+template <typename T>
+LOCKSTEP_HOST_DEVICE inline T GeluTanh(T x) {
+  return Tanh(static_cast<T>(kGeluScale) *
+              (x + static_cast<T>(kGeluCube) * x * x * x));
+}
+
+template <typename T, Activation kind>
+struct Activate {
+  const T* in;
+  T* out;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
+    const T x = in[i];
+    if constexpr (kind == Activation::kGelu) {
+      out[i] = T(0.5) * x * (T{1} + GeluTanh(x));
+    } else if constexpr (kind == Activation::kTanh) {
+      out[i] = Tanh(x);
+    } else {
+      out[i] = Sigmoid(x);
+    }
+  }
+};
+
+template <typename T, Activation kind>
+struct ActivateGradient {
+  const T* in;
+  const T* out_gradient;
+  T* in_gradient;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
+    in_gradient[i] = out_gradient[i] * Slope(in[i]);
+  }
+
+  LOCKSTEP_HOST_DEVICE static T Slope(T x) {
+    if constexpr (kind == Activation::kGelu) {
+      const T tanh = GeluTanh(x);
+      const T inner = static_cast<T>(kGeluScale) *
+                      (T{1} + T{3} * static_cast<T>(kGeluCube) * x * x);
+      return T(0.5) * (T{1} + tanh + x * (T{1} - tanh * tanh) * inner);
+    } else if constexpr (kind == Activation::kTanh) {
+      const T tanh = Tanh(x);
+      return T{1} - tanh * tanh;
+    } else {
+      const T sigmoid = Sigmoid(x);
+      return sigmoid * (T{1} - sigmoid);
+    }
+  }
+};
+
+// out = a in + b out, where b = 0 does not read `out`.
+template <typename T>
+struct Combine {
+  const T* in;
+  T a;
+  T b;
+  T* out;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
+    out[i] = b == T{0} ? a * in[i] : a * in[i] + b * out[i];
+  }
+};
+
+// Zero where number i of the key is below `threshold`, else in / (1 - rate).
+template <typename T>
+struct Dropout {
+  const T* in;
+  uint64_t key;
+  uint32_t threshold;
+  T scale;
+  T* out;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
+    const bool kept = RandomBits(key, static_cast<uint64_t>(i)) >= threshold;
+    out[i] = kept ? in[i] * scale : T{0};
+  }
+};
+
+// Row `ids[row]` of the table becomes row `row` of `out`.
+template <typename T>
+struct Embed {
+  const T* table;
+  const int32_t* ids;
+  int64_t n;
+  T* out;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+    out[row * n + column] = table[ids[row] * n + column];
+  }
+};
+
+// Row `row` of the table's gradient: the sum, in the order of the batch, over
+// the places that looked it up. Each element reads all ids, so this is for
+// small tables such as the 256 bytes of text.
+template <typename T>
+struct EmbedGradient {
+  const int32_t* ids;
+  int64_t count;
+  int64_t n;
+  const T* out_gradient;  // [count, n]
+  T* table_gradient;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+    T sum = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      if (ids[i] == row) sum += out_gradient[i * n + column];
+    }
+    table_gradient[row * n + column] = sum;
+  }
+};
+
+}  // namespace lockstep::kernels
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_KERNELS_ELEMENTWISE_H_

@@ -1,0 +1,183 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_KERNELS_IMAGES_H_
+#define LOCKSTEP_WORKER_COMPUTE_KERNELS_IMAGES_H_
+
+#include <cstdint>
+
+#include "worker/compute/kernels/host_device.h"
+#include "worker/compute/kernels/image_shapes.h"
+
+// Convolution as patches, and pooling, an element at a time. Gradients gather
+// what reaches an element instead of scattering, so that nothing is added to
+// by two threads.
+namespace lockstep::kernels {
+
+// Where a pixel is in a batch of height x width images.
+struct Pixel {
+  int64_t image;
+  int64_t y;
+  int64_t x;
+};
+
+LOCKSTEP_HOST_DEVICE inline Pixel PixelAt(int64_t index, int64_t height,
+                                          int64_t width) {
+  return {index / (height * width), index / width % height, index % width};
+}
+
+// patches[row, column]: what tap `column` of the kernel sees at pixel `row` of
+// the output. Columns are (kernel row, kernel column, channel).
+template <typename T>
+struct ImagesToPatches {
+  ConvShape s;
+  const T* images;
+  T* patches;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+    const Pixel at = PixelAt(row, s.out_height(), s.out_width());
+    const int64_t tap = column / s.channels;
+    const int64_t y = at.y * s.stride + tap / s.kernel_width - s.top();
+    const int64_t x = at.x * s.stride + tap % s.kernel_width - s.left();
+    T value = 0;
+    if (y >= 0 && y < s.height && x >= 0 && x < s.width) {
+      const int64_t pixel = (at.image * s.height + y) * s.width + x;
+      value = images[pixel * s.channels + column % s.channels];
+    }
+    patches[row * s.patch() + column] = value;
+  }
+};
+
+// The transposed of the above: images[row, column] is the sum over all taps
+// that saw channel `column` of pixel `row`.
+template <typename T>
+struct PatchesToImages {
+  ConvShape s;
+  const T* patches;
+  T* images;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+    const Pixel at = PixelAt(row, s.height, s.width);
+    T sum = 0;
+    for (int64_t ky = 0; ky < s.kernel_height; ++ky) {
+      const int64_t y = at.y + s.top() - ky;
+      if (y < 0 || y % s.stride != 0 || y / s.stride >= s.out_height()) {
+        continue;
+      }
+      for (int64_t kx = 0; kx < s.kernel_width; ++kx) {
+        const int64_t x = at.x + s.left() - kx;
+        if (x < 0 || x % s.stride != 0 || x / s.stride >= s.out_width()) {
+          continue;
+        }
+        const int64_t pixel =
+            (at.image * s.out_height() + y / s.stride) * s.out_width() +
+            x / s.stride;
+        const int64_t tap = ky * s.kernel_width + kx;
+        sum += patches[pixel * s.patch() + tap * s.channels + column];
+      }
+    }
+    images[row * s.channels + column] = sum;
+  }
+};
+
+// The pixels of a window, cut off at the image's edge.
+struct Window {
+  int64_t first;  // its first pixel, within the batch
+  int64_t rows;
+  int64_t columns;
+};
+
+LOCKSTEP_HOST_DEVICE inline Window WindowAt(const PoolShape& s, int64_t row) {
+  const Pixel at = PixelAt(row, s.out_height(), s.out_width());
+  const int64_t y = at.y * s.window;
+  const int64_t x = at.x * s.window;
+  const int64_t below = s.height - y;
+  const int64_t right = s.width - x;
+  return {(at.image * s.height + y) * s.width + x,
+          below < s.window ? below : s.window,
+          right < s.window ? right : s.window};
+}
+
+// The output pixel whose window holds pixel `row` of the input.
+LOCKSTEP_HOST_DEVICE inline int64_t WindowOf(const PoolShape& s, int64_t row) {
+  const Pixel at = PixelAt(row, s.height, s.width);
+  return (at.image * s.out_height() + at.y / s.window) * s.out_width() +
+         at.x / s.window;
+}
+
+template <typename T>
+struct MaxPool {
+  PoolShape s;
+  const T* in;
+  T* out;
+  uint8_t* argmax;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+    const Window window = WindowAt(s, row);
+    T largest = in[window.first * s.channels + column];
+    int64_t position = 0;
+    for (int64_t dy = 0; dy < window.rows; ++dy) {
+      for (int64_t dx = 0; dx < window.columns; ++dx) {
+        const T x =
+            in[(window.first + dy * s.width + dx) * s.channels + column];
+        if (x > largest || x != x) {  // NaN wins
+          largest = x;
+          position = s.window * dy + dx;
+        }
+      }
+    }
+    out[row * s.channels + column] = largest;
+    argmax[row * s.channels + column] = static_cast<uint8_t>(position);
+  }
+};
+
+template <typename T>
+struct MaxPoolGradient {
+  PoolShape s;
+  const uint8_t* argmax;
+  const T* out_gradient;
+  T* in_gradient;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+    const Pixel at = PixelAt(row, s.height, s.width);
+    const int64_t position = at.y % s.window * s.window + at.x % s.window;
+    const int64_t from = WindowOf(s, row) * s.channels + column;
+    in_gradient[row * s.channels + column] =
+        argmax[from] == position ? out_gradient[from] : T{0};
+  }
+};
+
+template <typename T>
+struct AveragePool {
+  PoolShape s;
+  const T* in;
+  T* out;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+    const Window window = WindowAt(s, row);
+    T sum = 0;
+    for (int64_t dy = 0; dy < window.rows; ++dy) {
+      for (int64_t dx = 0; dx < window.columns; ++dx) {
+        sum += in[(window.first + dy * s.width + dx) * s.channels + column];
+      }
+    }
+    out[row * s.channels + column] =
+        sum / static_cast<T>(window.rows * window.columns);
+  }
+};
+
+template <typename T>
+struct AveragePoolGradient {
+  PoolShape s;
+  const T* out_gradient;
+  T* in_gradient;
+
+  LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
+    const int64_t from = WindowOf(s, row);
+    const Window window = WindowAt(s, from);
+    in_gradient[row * s.channels + column] =
+        out_gradient[from * s.channels + column] /
+        static_cast<T>(window.rows * window.columns);
+  }
+};
+
+}  // namespace lockstep::kernels
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_KERNELS_IMAGES_H_

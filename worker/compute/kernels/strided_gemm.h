@@ -1,0 +1,39 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_KERNELS_STRIDED_GEMM_H_
+#define LOCKSTEP_WORKER_COMPUTE_KERNELS_STRIDED_GEMM_H_
+
+#include <cstdint>
+
+namespace lockstep {
+
+// out = alpha a b, or out += alpha a b, for a batch of row-major matrices that
+// may lie inside of larger ones: rows of a matrix are its stride apart. The
+// batch has two levels; matrix (i, j) starts at i * outer + j * inner.
+//
+// Units: elements; sides and strides are at most INT32_MAX.
+struct StridedGemm {
+  struct Operand {
+    int64_t stride = 0;  // from one stored row to the next
+    int64_t outer = 0;
+    int64_t inner = 0;
+    bool transpose = false;
+  };
+
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  Operand a;
+  Operand b;
+  Operand out;  // never transposed
+  double alpha = 1;
+  bool accumulate = false;
+  int64_t outer_count = 1;
+  int64_t inner_count = 1;
+
+  int64_t Offset(const Operand& operand, int64_t i, int64_t j) const {
+    return i * operand.outer + j * operand.inner;
+  }
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_KERNELS_STRIDED_GEMM_H_
