@@ -11,6 +11,7 @@
 #include "common/status_macros.h"
 #include "common/variable_spec.h"
 #include "server/optimizer/hyperparameters.h"
+#include "server/optimizer/parallel_blocks.h"
 #include "server/optimizer/sparse_kernels.h"
 
 namespace lockstep {
@@ -158,8 +159,10 @@ T* Elements(absl::Span<std::byte> bytes) {
 template <typename T>
 void DecaySlots(float beta1, float beta2, absl::Span<std::byte> m,
                 absl::Span<std::byte> v) {
-  AdamDecayKernel(m.size() / sizeof(T), beta1, Elements<T>(m));
-  AdamDecayKernel(v.size() / sizeof(T), beta2, Elements<T>(v));
+  ForEachBlock(m.size() / sizeof(T), [&](size_t first, size_t count) {
+    AdamDecayKernel(count, beta1, Elements<T>(m) + first);
+    AdamDecayKernel(count, beta2, Elements<T>(v) + first);
+  });
 }
 
 }  // namespace
@@ -190,9 +193,12 @@ void SparseOptimizer::ApplyRows(const SparseApplyInput& input) const {
     ApplyRow(config_, hyper, adam, row);
   }
   if (config_.kind == Kind::kAdam) {
-    AdamSweepKernel(input.value.size() / sizeof(T), adam,
-                    Elements<T>(input.slots[0]), Elements<T>(input.slots[1]),
-                    Elements<T>(input.value));
+    ForEachBlock(
+        input.value.size() / sizeof(T), [&](size_t first, size_t count) {
+          AdamSweepKernel(count, adam, Elements<T>(input.slots[0]) + first,
+                          Elements<T>(input.slots[1]) + first,
+                          Elements<T>(input.value) + first);
+        });
   }
 }
 
@@ -223,13 +229,13 @@ absl::Status SparseOptimizer::Decay(
     DType dtype, absl::Span<const absl::Span<std::byte>> slots) const {
   if (config_.kind != Kind::kAdam) return absl::OkStatus();
   const bool good =
-      slots.size() >= 2 &&
+      slots.size() >= 2 && slots[0].size() == slots[1].size() &&
       std::all_of(slots.begin(), slots.end(), [dtype](auto slot) {
         return slot.size() % ElementSize(dtype) == 0 && IsAligned(slot, dtype);
       });
   if (!good) {
     return absl::InvalidArgumentError(
-        "Adam decays two slots of whole, aligned elements");
+        "Adam decays two slots of whole, aligned elements, equally many");
   }
   const auto beta1 = static_cast<float>(config_.beta1);
   const auto beta2 = static_cast<float>(config_.beta2);

@@ -62,7 +62,8 @@ class SparseOptimizer {
   // TensorFlow does it when it begins to wait for the gradients of a step.
   // Other optimizers have nothing to decay.
   //
-  //   kInvalidArgument  slots that are no whole elements, or misaligned
+  //   kInvalidArgument  slots that are no whole elements, misaligned or of
+  //                     different lengths
   absl::Status Decay(DType dtype,
                      absl::Span<const absl::Span<std::byte>> slots) const;
 

@@ -70,7 +70,7 @@ variable_optimizers {
   learning_rate: 0.05
 }
 moving_average { decay: 0.9 count_steps: true }
-constraints { variables: "logits/biases" kind: NON_NEGATIVE }
+constraints { variables: "logits/bias" kind: NON_NEGATIVE }
 )";
 
 TEST(ModesTest, VariablesWithSettingsOfTheirOwnTrain) {
@@ -88,7 +88,7 @@ TEST(ModesTest, VariablesWithSettingsOfTheirOwnTrain) {
         ReadCheckpoint(job->checkpoints(), 200, "optimizer.safetensors");
     for (const char* name :
          {"hidden1/weights/Adagrad", "logits/weights/Momentum",
-          "hidden1/biases/ExponentialMovingAverage"}) {
+          "hidden1/bias/ExponentialMovingAverage"}) {
       EXPECT_THAT(slots, HasSubstr(absl::StrCat("\"", name, "\"")));
     }
     EXPECT_THAT(slots, Not(HasSubstr("\"hidden1/weights/Momentum\"")));

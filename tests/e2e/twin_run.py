@@ -88,7 +88,7 @@ def build(worker, cluster, initial, optimizer):
         images = v1.placeholder(tf.float32, [None, 784])
         labels = v1.placeholder(tf.int32, [None])
         logits = (tf.matmul(images, variables["softmax/weights"]) +
-                  variables["softmax/biases"])
+                  variables["softmax/bias"])
         loss = tf.reduce_mean(
             tf.nn.sparse_softmax_cross_entropy_with_logits(
                 labels=labels, logits=logits))

@@ -5,10 +5,12 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/float16.h"
 
 namespace lockstep::golden {
@@ -114,22 +116,31 @@ absl::Status CheckScenario(const Json& scenario) {
 absl::StatusOr<std::vector<Scenario>> ReadScenarios(const std::string& path) {
   std::ifstream file(path);
   if (!file) return absl::NotFoundError(absl::StrCat("cannot open ", path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (file.bad()) {
+    return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  }
+  return ParseScenarios(text.str(), path);
+}
+
+absl::StatusOr<std::vector<Scenario>> ParseScenarios(absl::string_view text,
+                                                     absl::string_view source) {
   std::vector<Scenario> scenarios;
-  std::string text;
-  for (int line = 1; std::getline(file, text); ++line) {
-    if (text.empty()) continue;
-    Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  int line = 0;
+  for (const absl::string_view one : absl::StrSplit(text, '\n')) {
+    ++line;
+    if (one.empty()) continue;
+    Json json = Json::parse(one, nullptr, /*allow_exceptions=*/false);
     if (absl::Status status = CheckScenario(json); !status.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ":", line, ": ", status.message()));
+          absl::StrCat(source, ":", line, ": ", status.message()));
     }
     scenarios.push_back({line, std::move(json)});
   }
-  if (file.bad())
-    return absl::NotFoundError(absl::StrCat("cannot read ", path));
   if (scenarios.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ":1: the file has no scenario"));
+        absl::StrCat(source, ":1: the file has no scenario"));
   }
   return scenarios;
 }

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/dtype.h"
 #include "nlohmann/json.hpp"
 #include "server/sync/gradient.h"
@@ -35,6 +36,11 @@ struct Scenario {
 //   kInvalidArgument  "file:line: ..." for a line that is no scenario of
 //                     format 1; a file without any
 absl::StatusOr<std::vector<Scenario>> ReadScenarios(const std::string& path);
+
+// Of the text of a file; `source` names it in messages. Errors as
+// ReadScenarios(), but kNotFound.
+absl::StatusOr<std::vector<Scenario>> ParseScenarios(absl::string_view text,
+                                                     absl::string_view source);
 
 // "OK", "CANCELLED", ...
 std::string StatusName(const absl::Status& status);

@@ -17,7 +17,7 @@ rows OtherTest.Long
 expect_clean "a test whose name is on the next line"
 rows SuiteTest.Nam
 expect_caught "a test that does not exist" "SuiteTest.Nam"
-fresh
-plant tests/conformance/README.md "| U1 | pain | none |\n"
-expect_caught "a pain without a row" "U2 has no row"
+rows SuiteTest.Name
+sed -i '/U7/d' "$tree/tests/conformance/README.md"
+expect_caught "a pain without a row" "U7 has no row"
 finish
