@@ -1,5 +1,6 @@
 #include "worker/worker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -228,6 +229,8 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
                                 gradients, *source);
   chief_.set_on_end([&client] { client.Cancel(); });
   SetClient(&client);
+  const int64_t examples_before = meter_.Get().examples;
+  const absl::Time began = absl::Now();
   const absl::Status status =
       TrainingLoop({job.mode, job.replicas_to_aggregate, job.total_num_replicas,
                     task_.index, step, &leaving_},
@@ -235,6 +238,11 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
           .Run();
   SetClient(nullptr);
   chief_.set_on_end(nullptr);
+  // Of skip_gram, examples are words.
+  const int64_t examples = meter_.Get().examples - examples_before;
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - began);
+  spdlog::info("{} examples in {:.1f} s, {:.0f} a second", examples, seconds,
+               static_cast<double>(examples) / std::max(seconds, 1e-3));
   return status;
 }
 

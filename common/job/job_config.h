@@ -34,7 +34,7 @@ struct ModelConfig {
   double subsample = 1e-3;    // skip_gram: frequency from which words are left
                               // out at times; 0: never
   bool cut_by_div = false;    // rows that follow one another to a part
-  std::vector<int64_t> vocabulary;  // wide_and_deep: values of each column
+  std::vector<int64_t> vocabulary = {};  // wide_and_deep: values of each column
 };
 
 // Where examples come from: pairs of IDX files, gzipped or not.
@@ -46,10 +46,10 @@ struct DataConfig {
   int64_t epochs = 0;  // 0: repeat for ever; n: end of input after n epochs
 
   // In place of images and labels, for models with tables.
-  std::vector<std::string> train_files;
-  std::vector<std::string> test_files;  // none: nothing is scored
-  int64_t index_base = 1;               // LIBSVM: number of the first feature
-  int64_t min_count = 5;                // skip_gram: of a word that is kept
+  std::vector<std::string> train_files = {};
+  std::vector<std::string> test_files = {};  // none: nothing is scored
+  int64_t index_base = 1;  // LIBSVM: number of the first feature
+  int64_t min_count = 5;   // skip_gram: of a word that is kept
 
   bool has_test_set() const {
     return !test_images.empty() || !test_files.empty();

@@ -1,0 +1,44 @@
+#ifndef LOCKSTEP_WORKER_TABLES_TFRECORD_H_
+#define LOCKSTEP_WORKER_TABLES_TFRECORD_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace lockstep {
+
+// The cyclic redundancy check of RFC 3720 (Castagnoli's polynomial), and as
+// TFRecord files have it: rotated and with a constant added, so that a check of
+// bytes that hold checks is a good one, too.
+uint32_t Crc32c(absl::string_view bytes);
+uint32_t MaskedCrc32c(absl::string_view bytes);
+
+// TfRecordReader walks through the bytes of a TFRecord file, as TensorFlow
+// writes them. All numbers are little-endian:
+//
+//   uint64 length | uint32 masked CRC of these 8 bytes
+//   `length` bytes | uint32 masked CRC of them          and so on
+//
+// Borrows: the bytes; records refer to them.
+class TfRecordReader {
+ public:
+  explicit TfRecordReader(absl::string_view bytes) : bytes_(bytes) {}
+
+  // The next record; nothing after the last one.
+  //
+  //   kDataLoss  the record is cut off, or a check is wrong; says at which byte
+  absl::StatusOr<std::optional<absl::string_view>> Next();
+
+ private:
+  // The next `size` bytes, which are checked by the four after them.
+  absl::StatusOr<absl::string_view> Checked(uint64_t size, const char* what);
+
+  const absl::string_view bytes_;
+  size_t at_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_TABLES_TFRECORD_H_
