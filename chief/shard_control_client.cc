@@ -281,6 +281,7 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
   *request.mutable_chief() = Chief();
   LOCKSTEP_RETURN_IF_ERROR(
       FromGrpcStatus(stub_->BeginSnapshot(&context, request, &response)));
+  snapshot_step_ = response.global_step();
   return ShardSnapshot{response.global_step(),
                        {response.scalars().begin(), response.scalars().end()}};
 }
@@ -299,6 +300,11 @@ absl::Status ShardControlClient::ReadSnapshot(int first_part, int num_parts,
   v1::ReadSnapshotHeader header;
   TensorPayload payload;
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
+  if (header.global_step() != snapshot_step_) {
+    return absl::UnavailableError(
+        absl::StrCat("the snapshot of step ", snapshot_step_,
+                     " was replaced by one of step ", header.global_step()));
+  }
   if (payload.size != bytes.size()) {
     return absl::InternalError(absl::StrCat("ReadSnapshot answered ",
                                             payload.size, " bytes; ",

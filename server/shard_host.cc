@@ -125,6 +125,10 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
       return shard_;
     }
     shard = Shard::Open(options);
+  } else if (shard_ != nullptr && opened_epoch_ == epoch_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "ps ", options_.task_index, " has been opened by the chief of epoch ",
+        epoch_, " already; draw a new epoch to discard it"));
   } else {
     shard_ = nullptr;  // there may be no room for two
   }
@@ -143,6 +147,11 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
   shard_ = *std::move(shard);
   variables_ = variables;
   return shard_;
+}
+
+void ShardHost::NoteOpened() {
+  MutexLock lock(mutex_);
+  opened_epoch_ = epoch_;
 }
 
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::shard() const {

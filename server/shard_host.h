@@ -73,6 +73,8 @@ class ShardHost {
   // Makes the shard, or finds it. State that cannot be read counts as none.
   //
   //   kFailedPrecondition  what is there is of another job, layout or version
+  //                        kNothing, and the newest chief has opened it: the
+  //                        call was delayed
   //   kUnavailable         it has obeyed a chief of a newer epoch, or another
   //                        process uses it
   //   and the errors of Shard::Create(): with kNothing there is no shard then
@@ -80,6 +82,9 @@ class ShardHost {
       const JobConfig& job, const std::vector<VariableSpec>& variables,
       const std::vector<PartSpec>& parts, Keep keep = Keep::kState)
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The newest chief has opened the shard.
+  void NoteOpened() ABSL_LOCKS_EXCLUDED(mutex_);
 
   //   kUnavailable  not created yet
   absl::StatusOr<std::shared_ptr<Shard>> shard() const
@@ -110,6 +115,7 @@ class ShardHost {
   mutable Mutex mutex_;
   std::string job_id_ ABSL_GUARDED_BY(mutex_);
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t opened_epoch_ ABSL_GUARDED_BY(mutex_) = 0;  // whose chief opened it
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);  // of shard_
   std::map<int, uint64_t> expired_ ABSL_GUARDED_BY(mutex_);

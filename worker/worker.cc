@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/log.h"
 #include "common/status_macros.h"
 #include "worker/clipped_gradient_source.h"
@@ -79,7 +80,7 @@ absl::Status Worker::LoadData(const JobConfig& job) {
 absl::Status Worker::Run() {
   while (true) {
     const absl::Status status = RunOnce();
-    if (!chief_.lease_lost()) return status;
+    if (!chief_.lease_lost() && !refused_) return status;
     spdlog::warn("taken for dead ({}); joining again",
                  std::string(status.message()));
   }
@@ -89,8 +90,9 @@ absl::Status Worker::RunOnce() {
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,
                             chief_.Register());
   max_wait_ = membership.job.max_wait;
-  const absl::Status status = Judge(Train(membership));
-  if (!chief_.lease_lost()) {
+  refused_ = false;
+  const absl::Status status = Judge(Train(membership), membership.job.lease);
+  if (!chief_.lease_lost() && !refused_) {
     std::string reason = absl::StrCat(kFailedPrefix, status.message());
     if (status.ok()) reason = "done";
     if (absl::IsCancelled(status)) reason = std::string(status.message());
@@ -148,7 +150,7 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   return status;
 }
 
-absl::Status Worker::Judge(const absl::Status& loop) {
+absl::Status Worker::Judge(const absl::Status& loop, absl::Duration lease) {
   {
     MutexLock lock(mutex_);
     if (stop_reason_.has_value()) return absl::CancelledError(*stop_reason_);
@@ -159,13 +161,24 @@ absl::Status Worker::Judge(const absl::Status& loop) {
     // Whether that was the job's end, only the chief knows. When training is
     // over the verdict comes with the last checkpoint and its score.
     meter_.Begin("waits for the end of the job", true);
-    const absl::Duration grace =
-        loop.ok() ? absl::InfiniteDuration() : max_wait_;
+    absl::Duration grace = loop.ok() ? absl::InfiniteDuration() : max_wait_;
+    if (absl::IsFailedPrecondition(loop)) grace = 2 * lease;
     if (chief_.WaitForEnd(grace)) return chief_.end();
-    MutexLock lock(mutex_);
-    if (stop_reason_.has_value()) return absl::CancelledError(*stop_reason_);
+    {
+      MutexLock lock(mutex_);
+      if (stop_reason_.has_value()) return absl::CancelledError(*stop_reason_);
+    }
+    refused_ = absl::IsFailedPrecondition(loop) && MayJoinAgain();
   }
   return loop;
+}
+
+bool Worker::MayJoinAgain() {
+  const absl::Time now = absl::Now();
+  const int64_t passes = meter_.Get().passes;
+  if (passes != refused_at_pass_) refused_since_ = now;
+  refused_at_pass_ = passes;
+  return now - refused_since_ < max_wait_;
 }
 
 }  // namespace lockstep

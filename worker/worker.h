@@ -64,7 +64,10 @@ class Worker {
   absl::Status LoadData(const JobConfig& job);
   void SetClient(ParameterClient* client) ABSL_LOCKS_EXCLUDED(mutex_);
   // What the end of the loop means, once the chief has been heard.
-  absl::Status Judge(const absl::Status& loop);
+  absl::Status Judge(const absl::Status& loop, absl::Duration lease);
+  // A server has refused this incarnation, and the chief does not say why.
+  // Whether joining anew is worth a try: not if that has not helped for long.
+  bool MayJoinAgain();
 
   const TaskId task_;
   const std::vector<std::string> servers_;
@@ -75,6 +78,10 @@ class Worker {
   std::optional<Dataset> data_;
   // How long a worker whose loop has ended waits to hear from the chief why.
   absl::Duration max_wait_;
+  bool refused_ = false;  // the membership is given up for a new one
+  // The first refusal since the last pass, and how many passes that were.
+  absl::Time refused_since_ = absl::InfiniteFuture();
+  int64_t refused_at_pass_ = -1;
 
   Mutex mutex_;
   std::optional<std::string> stop_reason_ ABSL_GUARDED_BY(mutex_);

@@ -59,11 +59,6 @@ absl::StatusOr<std::unique_ptr<MappedFile>> CreateIn(
   return file;
 }
 
-absl::Status Unlink(const std::string& path) {
-  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot remove ", path));
-}
-
 // Says which file it was.
 absl::Status Annotate(const absl::Status& status, const std::string& path) {
   return {status.code(), absl::StrCat(path, ": ", status.message())};
@@ -141,7 +136,7 @@ absl::StatusOr<StepRecord> StateFile::Peek(const std::string& directory,
 absl::Status StateFile::Discard(const std::string& directory,
                                 const StateHeader& header) {
   LOCKSTEP_RETURN_IF_ERROR(CheckName(header));
-  return Unlink(Path(directory, header));
+  return MappedFile::Remove(Path(directory, header));
 }
 
 void StateFile::RemoveIfEmpty(const std::string& directory) {
@@ -153,6 +148,6 @@ void StateFile::WriteRecord(const StepRecord& record) {
   record_ = record;
 }
 
-absl::Status StateFile::Remove() { return Unlink(path_); }
+absl::Status StateFile::Remove() { return MappedFile::Remove(path_); }
 
 }  // namespace lockstep
