@@ -136,7 +136,7 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
   return Created{{response.slots().begin(), response.slots().end()},
                  {response.scalars().begin(), response.scalars().end()},
                  {!parts.empty(), response.active(), response.committed_step(),
-                  response.prepared_step()}};
+                  response.prepared_step(), response.attempt()}};
 }
 
 absl::Status ShardControlClient::CallRaw(const std::string& method,

@@ -333,6 +333,7 @@ bool ChiefClient::Beat() {
     return true;
   }
   last_answer_ = absl::Now();
+  job_is_training_ = response.state() == v1::JOB_TRAINING;
   if (response.model_wanted()) DescribeAgain();
   switch (response.state()) {
     case v1::JOB_DONE:

@@ -110,6 +110,7 @@ absl::Status ShardControlService::HandleCreateShard(
   response.set_active(report.active);
   response.set_committed_step(report.committed_step);
   response.set_prepared_step(report.prepared_step);
+  response.set_attempt(report.attempt);
   for (const std::string& slot : shard->state().SlotNames()) {
     response.add_slots(slot);
   }

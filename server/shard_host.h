@@ -68,13 +68,12 @@ class ShardHost {
   // What is already there of the job's state.
   enum class Keep {
     kState,    // is gone on from, in memory or as a killed process left it
-    kNothing,  // is discarded, even if it is in use
+    kNothing,  // is discarded, even if it is in use: once an epoch, so that
+               // a call that was delayed does no harm
   };
   // Makes the shard, or finds it. State that cannot be read counts as none.
   //
   //   kFailedPrecondition  what is there is of another job, layout or version
-  //                        kNothing, and the newest chief has opened it: the
-  //                        call was delayed
   //   kUnavailable         it has obeyed a chief of a newer epoch, or another
   //                        process uses it
   //   and the errors of Shard::Create(): with kNothing there is no shard then
@@ -82,9 +81,6 @@ class ShardHost {
       const JobConfig& job, const std::vector<VariableSpec>& variables,
       const std::vector<PartSpec>& parts, Keep keep = Keep::kState)
       ABSL_LOCKS_EXCLUDED(mutex_);
-
-  // The newest chief has opened the shard.
-  void NoteOpened() ABSL_LOCKS_EXCLUDED(mutex_);
 
   //   kUnavailable  not created yet
   absl::StatusOr<std::shared_ptr<Shard>> shard() const
@@ -99,6 +95,8 @@ class ShardHost {
   absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // Makes epoch_ outlive this process, where there is state of the job.
+  absl::Status KeepEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StateHeader FileHeader() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ShardState::Options StateOptions(const JobConfig& job,
                                    const std::vector<VariableSpec>& variables,
@@ -115,7 +113,8 @@ class ShardHost {
   mutable Mutex mutex_;
   std::string job_id_ ABSL_GUARDED_BY(mutex_);
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t opened_epoch_ ABSL_GUARDED_BY(mutex_) = 0;  // whose chief opened it
+  // Of the chief that had state discarded last.
+  uint64_t discarded_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);  // of shard_
   std::map<int, uint64_t> expired_ ABSL_GUARDED_BY(mutex_);

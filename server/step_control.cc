@@ -34,7 +34,6 @@ absl::StatusOr<StepControl::Ready> StepControl::Activate(
   LOCKSTEP_ASSIGN_OR_RETURN(
       Shard::Activated activated,
       shard->Activate(opening.global_step, opening.scalars, opening.attempt));
-  host_.NoteOpened();
   Ready ready = Settle(*shard, std::move(activated.answers));
   Append(ready.tokens, activated.tokens);
   return ready;

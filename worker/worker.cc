@@ -161,14 +161,16 @@ absl::Status Worker::Judge(const absl::Status& loop, absl::Duration lease) {
     // Whether that was the job's end, only the chief knows. When training is
     // over the verdict comes with the last checkpoint and its score.
     meter_.Begin("waits for the end of the job", true);
-    absl::Duration grace = loop.ok() ? absl::InfiniteDuration() : max_wait_;
-    if (absl::IsFailedPrecondition(loop)) grace = 2 * lease;
-    if (chief_.WaitForEnd(grace)) return chief_.end();
-    {
+    const absl::Duration grace =
+        absl::IsCancelled(loop) ? max_wait_ : 2 * lease;
+    do {
+      if (chief_.WaitForEnd(grace)) return chief_.end();
       MutexLock lock(mutex_);
       if (stop_reason_.has_value()) return absl::CancelledError(*stop_reason_);
-    }
-    refused_ = absl::IsFailedPrecondition(loop) && MayJoinAgain();
+    } while (loop.ok() && !chief_.job_is_training());
+    // Others train, though a server has refused this incarnation, or has told
+    // it that training is over: the job has gone back.
+    refused_ = !absl::IsCancelled(loop) && MayJoinAgain();
   }
   return loop;
 }

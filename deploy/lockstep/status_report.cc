@@ -39,8 +39,15 @@ std::string Figures(const JobStatus& status) {
 }
 
 std::string Checkpoint(const JobStatus& status) {
-  if (status.last_checkpoint_step < 0) return "no checkpoint yet";
-  return absl::StrCat("last checkpoint: step ", status.last_checkpoint_step);
+  std::string line = "no checkpoint yet";
+  if (status.last_checkpoint_step >= 0) {
+    line = absl::StrCat("last checkpoint: step ", status.last_checkpoint_step);
+  }
+  if (!status.checkpoint_trouble.empty()) {
+    absl::StrAppend(&line, "; the newest attempt failed: ",
+                    Printable(status.checkpoint_trouble));
+  }
+  return line;
 }
 
 std::vector<std::string> MemberRow(const MemberStatus& member) {
@@ -106,6 +113,15 @@ std::string FormatWorkerSummary(const JobStatus& status, size_t width) {
   return table.Format(width);
 }
 
+std::string FormatLosses(const JobStatus& status) {
+  const LossStatus& losses = status.losses;
+  if (!losses.any()) return "";
+  return absl::StrCat("deaths cost: ", losses.steps_redone, " steps redone, ",
+                      losses.steps_repeated, " committed steps repeated, ",
+                      FormatSeconds(losses.stood_still), " without a server (",
+                      losses.recoveries, " times)");
+}
+
 std::string FormatDoneLine(const JobStatus& status) {
   std::string line = absl::StrCat("done: step ", status.step);
   if (!IsFinal(status.state)) {
@@ -123,6 +139,9 @@ std::string FormatStatusReport(const JobStatus& status, size_t width) {
   for (const std::string& line :
        {Headline(status), Figures(status), Checkpoint(status)}) {
     absl::StrAppend(&out, WrapText(line, width, kIndent), "\n");
+  }
+  if (const std::string losses = FormatLosses(status); !losses.empty()) {
+    absl::StrAppend(&out, WrapText(losses, width, kIndent), "\n");
   }
   return absl::StrCat(out, "\n", MemberTable(status, width), "\n",
                       Waits(status, width));

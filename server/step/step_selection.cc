@@ -61,10 +61,10 @@ absl::Status StepSelection::Check(const Pass& pass) const {
                      "; register with the chief first"));
   }
   if (active_ && pass.local_step > global_step_) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "local_step ", pass.local_step,
-        " has not begun; the global step is ", global_step_,
-        ": the job has gone back; register with the chief again"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("local_step ", pass.local_step,
+                     " has not begun; the global step is ", global_step_,
+                     ": the job has gone back; register with the chief again"));
   }
   auto newest = newest_.find(pass.worker);
   if (newest != newest_.end() &&

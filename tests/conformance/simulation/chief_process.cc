@@ -41,12 +41,14 @@ ChiefProcess::ChiefProcess(Job& job)
     group_.Add(*calls_.back());
   }
   job_.chief = this;
+  job_.chiefs[number_] = this;
   waiting_.Start([this] { Main(); });
 }
 
 ChiefProcess::~ChiefProcess() {
   job_.world.End(number_);
   if (job_.chief == this) job_.chief = nullptr;
+  job_.chiefs.erase(number_);
 }
 
 absl::Status ChiefProcess::Register(const TaskId& task, uint64_t incarnation) {
@@ -87,8 +89,9 @@ absl::Status ChiefProcess::Run() {
   if (!WaitForMembers()) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(Recover());
   opened_ = job_.world.Now();
-  has_plan_ = true;
+  has_plan_ = training_ = true;
   LOCKSTEP_RETURN_IF_ERROR(Train());
+  training_ = false;
   return SaveLastCheckpoint();
 }
 
@@ -233,11 +236,15 @@ void ChiefProcess::WaitForLeaves() {
     for (const auto& dead : members_.TakeDead(job_.world.Now())) {
       members_.Buried(dead.task, dead.incarnation);
     }
+    const bool may_join = job_.world.Now() - began <
+                          job_.config.lease + job_.config.heartbeat_interval;
     bool awaited = false;
     for (const MembershipTable::Member& member : members_.Members()) {
       awaited |= member.state == MembershipTable::State::kAlive ||
                  (member.state == MembershipTable::State::kDead &&
-                  member.task.type == TaskType::kPs);
+                  member.task.type == TaskType::kPs) ||
+                 (may_join && member.task.type == TaskType::kWorker &&
+                  member.state != MembershipTable::State::kLeft);
     }
     if (!awaited) break;
     waiting_.Sleep(kTick);

@@ -34,6 +34,7 @@ class ChiefProcess final : public Process, private RecoverySource {
   // For members.
   absl::Status Register(const TaskId& task, uint64_t incarnation);
   // Whether the job is over.
+  bool IsTraining() const { return training_; }
   absl::StatusOr<bool> Heartbeat(const TaskId& task, uint64_t incarnation);
   void Leave(const TaskId& task, uint64_t incarnation);
   bool HasPlan() const { return has_plan_; }
@@ -95,6 +96,7 @@ class ChiefProcess final : public Process, private RecoverySource {
   bool server_away_ = false;
   bool has_model_ = false;
   bool has_plan_ = false;
+  bool training_ = false;
   bool over_ = false;
   bool checkpoint_running_ = false;
   std::deque<std::pair<uint64_t, Handler>> events_;

@@ -31,7 +31,7 @@ enum class PlantedBug {
   kInitialisedAnew,          // P5: a restarted server forgets its values
   kServesBeforeOpen,         // P5: a restarted server answers at once
   kDeadWorkerKeepsItsPlace,  // P6: nobody is taken out of the step
-  kTokensStayOpen,           // P7: workers are not told that training ended
+  kMembersAreNotTold,        // P7: that the job is over
   kNoLastCheckpoint,         // P7: the last one is not written
   kDataFollowsPasses,        // P11: a restarted worker begins its data anew
 };
@@ -79,6 +79,10 @@ struct Job {
 
   // Whoever is at those places, if anybody.
   ChiefProcess* chief = nullptr;
+  // Those that were replaced while they hung, too, by number.
+  std::map<int, ChiefProcess*> chiefs;
+  // In a call to a chief: the one that serves it.
+  ChiefProcess& ServingChief() const { return *chiefs.at(world.serving()); }
   std::vector<ServerProcess*> servers;
   // The chief has said how the job ended.
   bool done = false;

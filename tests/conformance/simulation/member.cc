@@ -25,7 +25,8 @@ void Member::Register(uint64_t incarnation) {
   job_.world.Call<bool>(
       process_, job_.chief_place(),
       [this, task, incarnation, &job = job_](World::Reply<bool> reply) {
-        const absl::Status status = job.chief->Register(task, incarnation);
+        const absl::Status status =
+            job.ServingChief().Register(task, incarnation);
         if (status.ok()) {
           reply(true);
         } else {
@@ -57,14 +58,19 @@ void Member::Register(uint64_t incarnation) {
 void Member::Beat(uint64_t incarnation) {
   if (incarnation != incarnation_ || !joined_) return;
   const TaskId task = job_.TaskAt(place_);
-  job_.world.Call<bool>(
+  job_.world.Call<std::pair<bool, bool>>(
       process_, job_.chief_place(),
-      [task, incarnation, &job = job_](World::Reply<bool> reply) {
-        reply(job.chief->Heartbeat(task, incarnation));
+      [task, incarnation,
+       &job = job_](World::Reply<std::pair<bool, bool>> reply) {
+        const auto over = job.ServingChief().Heartbeat(task, incarnation);
+        if (!over.ok()) return reply(over.status());
+        reply(std::pair(*over, job.ServingChief().IsTraining()));
       },
-      [this, incarnation, task](const absl::StatusOr<bool>& over) {
+      [this, incarnation,
+       task](const absl::StatusOr<std::pair<bool, bool>>& over) {
+        if (over.ok()) job_is_training_ = over->second;
         if (incarnation != incarnation_ || !joined_) return;
-        if (over.ok() ? *over : !Transient(over.status())) {
+        if (over.ok() ? over->first : !Transient(over.status())) {
           joined_ = false;
           job_.Trace([&] {
             return absl::StrCat(task.ToString(), " hears: ",
@@ -90,7 +96,7 @@ void Member::Leave() {
       process_, job_.chief_place(),
       [task, incarnation = incarnation_,
        &job = job_](World::Reply<bool> reply) {
-        job.chief->Leave(task, incarnation);
+        job.ServingChief().Leave(task, incarnation);
         reply(true);
       },
       [](const absl::StatusOr<bool>&) {});

@@ -30,6 +30,7 @@ class Member {
 
   uint64_t incarnation() const { return incarnation_; }
   bool joined() const { return joined_; }
+  bool job_is_training() const { return job_is_training_; }
 
  private:
   void Register(uint64_t incarnation);
@@ -42,6 +43,7 @@ class Member {
   const std::function<void(End)> on_end_;
   uint64_t incarnation_ = 0;
   bool joined_ = false;
+  bool job_is_training_ = false;
 };
 
 }  // namespace lockstep::simulation

@@ -3,10 +3,9 @@
 // above, headers and step records too, is the product's.
 
 #include <cstdlib>
-#include <cstring>
 #include <map>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/state/mapped_file.h"
@@ -16,9 +15,13 @@ namespace {
 
 // One simulation per thread; the path tells its servers apart.
 struct File {
-  std::vector<uint64_t> words;
-  uint64_t size = 0;  // bytes
-  bool published = false;
+  explicit File(uint64_t of_size)
+      : bytes(static_cast<std::byte*>(std::calloc(of_size, 1)), &std::free),
+        size(of_size) {}
+
+  // Zeros that cost nothing until they are used.
+  std::unique_ptr<std::byte, decltype(&std::free)> bytes;
+  uint64_t size = 0;
   bool in_use = false;
 };
 std::map<std::string, std::shared_ptr<File>>& Files() {
@@ -38,7 +41,7 @@ int MapAgain(const std::shared_ptr<File>& file) {
   return last;
 }
 absl::Span<std::byte> BytesOf(File& file) {
-  return {reinterpret_cast<std::byte*>(file.words.data()), file.size};
+  return {file.bytes.get(), file.size};
 }
 
 }  // namespace
@@ -48,9 +51,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
   if (Files().count(path) > 0) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   }
-  auto file = std::make_shared<File>();
-  file->words.resize((size + 7) / 8);
-  file->size = size;
+  auto file = std::make_shared<File>(size);
   std::unique_ptr<MappedFile> mapped(new MappedFile(path, MapAgain(file)));
   mapped->bytes_ = BytesOf(*file);
   return mapped;

@@ -29,7 +29,6 @@ absl::StatusOr<ServerReport> ServerProcess::CreateShard(uint64_t epoch,
     parts.push_back({part.variable, part.offset, part.count, DType::kFloat32});
   }
   if (discard) {
-    job_.promises.OnDiscard(server_);
     CancelWaits();
   }
   const bool reopened = shard() == nullptr;
@@ -37,6 +36,7 @@ absl::StatusOr<ServerReport> ServerProcess::CreateShard(uint64_t epoch,
                             host_.Create(job_.config, job_.variables, parts,
                                          discard ? ShardHost::Keep::kNothing
                                                  : ShardHost::Keep::kState));
+  if (discard) job_.promises.OnDiscard(server_);
   Shard::Report report = made->GetReport();
   if (job_.Has(PlantedBug::kInitialisedAnew) && reopened && !discard &&
       report.committed_step > 0 && !parts.empty()) {
@@ -48,7 +48,7 @@ absl::StatusOr<ServerReport> ServerProcess::CreateShard(uint64_t epoch,
     report = made->GetReport();
   }
   return ServerReport{!parts.empty(), report.active, report.committed_step,
-                      report.prepared_step};
+                      report.prepared_step, report.attempt};
 }
 
 absl::StatusOr<bool> ServerProcess::WriteParts(

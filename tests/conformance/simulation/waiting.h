@@ -43,14 +43,18 @@ class Waiting {
   // One call, to its end.
   template <typename Answer>
   absl::StatusOr<Answer> Call(int place,
-                              std::function<void(World::Reply<Answer>)> serve) {
+                              std::function<void(World::Reply<Answer>)> serve,
+                              const bool* cancelled = nullptr) {
     auto answer = std::make_shared<std::optional<absl::StatusOr<Answer>>>();
     world_.Call<Answer>(process_, place, std::move(serve),
                         [this, answer](absl::StatusOr<Answer> came) {
                           *answer = std::move(came);
                           Wake();
                         });
-    Until([&answer] { return answer->has_value(); });
+    Until([&] {
+      return answer->has_value() || (cancelled != nullptr && *cancelled);
+    });
+    if (!answer->has_value()) return absl::CancelledError("cancelled");
     return **answer;
   }
 

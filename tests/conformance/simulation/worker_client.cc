@@ -207,7 +207,8 @@ absl::StatusOr<Announcement> WorkerClient::Announce(const PassId& pass) {
         [&job = job_,
          of = ToPass(pass)](const World::Reply<StepGate::Announced>& reply) {
           reply(job.servers[0]->Announce(of));
-        });
+        },
+        &cancelled_);
     if (answer.ok()) {
       return Announcement{static_cast<Announcement::Decision>(answer->decision),
                           answer->attempt};
@@ -260,6 +261,7 @@ absl::StatusOr<Token> WorkerClient::TakeToken(const PassId& pass,
     }
     switch (answer->outcome) {
       case StepGate::Outcome::kToken:
+        knows_attempt = answer->attempt > 0 && answer->step == pass.step + 1;
         SettleHeld(answer->step, answer->attempt);
         return Token{Token::Kind::kToken,
                      answer->step,

@@ -50,7 +50,7 @@ class Source final : public GradientSource {
   // The pass before has counted, as far as the worker knows.
   void NoteClaim() {
     const int64_t accepted = meter_.Get().accepted;
-    if (accepted > accepted_) {
+    if (accepted > accepted_ && client_.knows_attempt) {
       job_.promises.OnClaim(history_, step_ + 1, worker_);
     }
     accepted_ = accepted;
@@ -110,20 +110,19 @@ Member::End WorkerProcess::RunOnce() {
     return absl::StrCat("worker ", worker_,
                         " waits for the end: ", status.ToString());
   });
-  if (absl::IsFailedPrecondition(status)) {
+  do {
     waiting_.UntilOrFor(2 * job_.config.lease,
                         [this] { return end_.has_value(); });
-    return end_.value_or(Member::End::kLeaseLost);
-  }
-  waiting_.Until([this] { return end_.has_value(); });
-  return *end_;
+  } while (!end_.has_value() && (absl::IsCancelled(status) ||
+                                 (status.ok() && !member_.job_is_training())));
+  return end_.value_or(Member::End::kLeaseLost);
 }
 
 absl::Status WorkerProcess::Train() {
   while (!end_.has_value()) {
     const auto plan = waiting_.Call<bool>(
         job_.chief_place(), [&job = job_](const World::Reply<bool>& reply) {
-          reply(job.chief->HasPlan());
+          reply(job.ServingChief().HasPlan());
         });
     if (plan.ok() && *plan) break;
     waiting_.Sleep(absl::Milliseconds(100));

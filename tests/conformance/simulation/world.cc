@@ -15,13 +15,24 @@ bool World::RunOne() {
   queue_.pop();
   now_ = std::max(now_, next.time);
   ++num_events_;
-  (*next.event)();
+  const Event event = std::move(events_[next.slot]);
+  events_[next.slot] = nullptr;
+  free_slots_.push_back(next.slot);
+  event();
   return true;
 }
 
 void World::After(absl::Duration delay, Event event) {
-  queue_.push(
-      {now_ + delay, ++next_order_, std::make_shared<Event>(std::move(event))});
+  uint32_t slot = 0;
+  if (free_slots_.empty()) {
+    slot = static_cast<uint32_t>(events_.size());
+    events_.push_back(std::move(event));
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+    events_[slot] = std::move(event);
+  }
+  queue_.push({now_ + delay, ++next_order_, slot});
 }
 
 int World::Start(int place, Event before_event, Event after_event) {
@@ -75,6 +86,7 @@ void World::RunFor(int number, const Event& event) {
     process.deferred.push_back(event);
     return;
   }
+  serving_ = number;
   if (process.before_event) process.before_event();
   event();
   // The event may have ended the process.
@@ -103,7 +115,7 @@ int World::At(int place) const {
 
 // Mostly short; now and then, where there is chaos, longer than a lease.
 absl::Duration World::Latency() {
-  if (chaos && Chance(5)) return RandomDuration(absl::Seconds(4));
+  if (chaos && Chance(5)) return RandomDuration(absl::Seconds(2));
   if (chaos && Chance(50)) return RandomDuration(absl::Milliseconds(60));
   return absl::Microseconds(50) + RandomDuration(absl::Milliseconds(1));
 }

@@ -35,6 +35,8 @@ class World final : public Clock {
 
   absl::Time Now() const override { return now_; }
   int64_t events() const { return num_events_; }
+  // The process whose event runs.
+  int serving() const { return serving_; }
 
   int64_t Random(int64_t below) {
     return static_cast<int64_t>(random_() % static_cast<uint64_t>(below));
@@ -88,7 +90,7 @@ class World final : public Clock {
   struct Scheduled {
     absl::Time time;
     uint64_t order = 0;
-    std::shared_ptr<Event> event;
+    uint32_t slot = 0;  // of events_
     bool operator<(const Scheduled& other) const {
       return std::pair(time, order) > std::pair(other.time, other.order);
     }
@@ -112,8 +114,11 @@ class World final : public Clock {
   std::mt19937_64 random_;
   absl::Time now_ = absl::UnixEpoch();
   int64_t num_events_ = 0;
+  int serving_ = -1;
   uint64_t next_order_ = 0;
   std::priority_queue<Scheduled> queue_;
+  std::vector<Event> events_;
+  std::vector<uint32_t> free_slots_;
   std::deque<Process> processes_;
   std::map<int, int> at_;  // by place
   std::map<std::pair<int, int>, absl::Time> cuts_;
