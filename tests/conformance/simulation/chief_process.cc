@@ -64,7 +64,7 @@ absl::StatusOr<bool> ChiefProcess::Heartbeat(const TaskId& task,
   LOCKSTEP_RETURN_IF_ERROR(members_.TakeOver(task, incarnation, now));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(task, incarnation, nullptr, now));
   has_model_ |= task.type == TaskType::kWorker;
-  return over_;
+  return over_ && !job_.Has(PlantedBug::kMembersAreNotTold);
 }
 
 void ChiefProcess::Leave(const TaskId& task, uint64_t incarnation) {

@@ -31,12 +31,14 @@ absl::StatusOr<ServerReport> ServerProcess::CreateShard(uint64_t epoch,
   if (discard) {
     CancelWaits();
   }
+
   const bool reopened = shard() == nullptr;
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> made,
                             host_.Create(job_.config, job_.variables, parts,
                                          discard ? ShardHost::Keep::kNothing
                                                  : ShardHost::Keep::kState));
-  if (discard) job_.promises.OnDiscard(server_);
+  // One that was delayed finds what the first one has made.
+  if (discard && !made->active()) job_.promises.OnDiscard(server_);
   Shard::Report report = made->GetReport();
   if (job_.Has(PlantedBug::kInitialisedAnew) && reopened && !discard &&
       report.committed_step > 0 && !parts.empty()) {
@@ -174,8 +176,7 @@ absl::StatusOr<bool> ServerProcess::CloseTokens(uint64_t epoch) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                             control_.CheckedShard(ChiefOf(epoch)));
   job_.promises.OnObeyed(server_, epoch);
-  if (!job_.Has(PlantedBug::kTokensStayOpen))
-    SendTokens(open->gate()->Finish());
+  SendTokens(open->gate()->Finish());
   return true;
 }
 

@@ -272,6 +272,7 @@ absl::StatusOr<Token> WorkerClient::TakeToken(const PassId& pass,
       case StepGate::Outcome::kRedo:
         return Token{Token::Kind::kRedo, 0, 0, answer->attempt};
       case StepGate::Outcome::kFinished:
+        knows_attempt = false;
         return Token{.kind = Token::Kind::kFinished,
                      .not_needed = answer->not_needed};
       case StepGate::Outcome::kCancelled:
