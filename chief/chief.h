@@ -17,6 +17,7 @@
 #include "chief/job_board.h"
 #include "chief/membership_table.h"
 #include "chief/recovery_plan.h"
+#include "chief/recovery_round.h"
 #include "chief/retry_schedule.h"
 #include "chief/shard_group_client.h"
 #include "chief/stall_watch.h"
@@ -39,7 +40,7 @@ namespace lockstep {
 // MembershipTable, JobBoard and CheckpointPolicy.
 //
 // Threads: service(), Metrics() and RequestStop() may be used from any thread.
-class Chief {
+class Chief final : private RecoverySource {
  public:
   // Checks that the job fits the cluster, and fills in the replicas.
   //
@@ -49,7 +50,7 @@ class Chief {
                                                      JobConfig job,
                                                      uint64_t incarnation,
                                                      const Clock& clock);
-  ~Chief();
+  ~Chief() override;
 
   // To be served while Run() runs.
   CoordinatorService& service() { return *service_; }
@@ -111,18 +112,14 @@ class Chief {
   absl::Status Recover();
   absl::Status BringTogether(absl::Time began);
   absl::Status WaitForServers(absl::Time began);
-  // One round: draws an epoch, asks the servers what they have, decides, and
-  // opens them. A round that fails may be repeated.
-  //
-  //   kUnavailable, kDeadlineExceeded  a server is away, again
-  //   kAborted                         there is a newer chief
+  // One round, as RecoveryRound::Run().
   absl::Status Admit();
-  absl::Status Resume(const RecoveryPlan& plan);
-  // What a chief before this one has left: workers that it knew.
-  absl::Status SucceedChief(int64_t step);
-  absl::Status StartFrom(const RecoveryPlan& plan);
+  absl::StatusOr<std::optional<Restored>> Restore(const StateMap& map) override;
+  bool OnResume(absl::Span<const ServerReport> reports, bool first) override;
+  RunSettings settings() const override { return settings_; }
+  void OnEpoch(uint64_t epoch) override;
+  void OnGoBack(const RecoveryPlan& plan, bool first) override;
   std::string Describe(int64_t step) const;
-  absl::Status OpenServers(ShardControlClient::Opening opening);
   // What a newer chief's fence means for this one.
   absl::Status Replaced(const absl::Status& status);
   // A server that lives may answer the next call.
@@ -191,8 +188,7 @@ class Chief {
   absl::Status TrySaveLastCheckpoint();
   Manifest MakeManifest(int64_t step) const;
   absl::StatusOr<std::optional<CheckpointReader>> OpenLatest();
-  // Of the newest complete checkpoint; -1: there is none.
-  absl::StatusOr<int64_t> LatestStep() const;
+  absl::StatusOr<int64_t> LatestStep() const override;
   absl::Status StopRequested() const;
 
   const JobConfig job_;

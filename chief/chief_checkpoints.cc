@@ -119,11 +119,16 @@ absl::StatusOr<int64_t> Chief::LatestStep() const {
 
 absl::Status Chief::SaveLastCheckpoint() {
   const absl::Time began = step_began_ = clock_.Now();
+  const int64_t last_step = loop_->step();
   while (true) {
     const absl::Status saved = TrySaveLastCheckpoint();
     if (!Passing(saved) || clock_.Now() - began > job_.max_wait) return saved;
     spdlog::warn("the end waits: {}", std::string(saved.message()));
     LOCKSTEP_RETURN_IF_ERROR(Recover());
+    if (loop_->step() >= last_step) continue;
+    // State was lost: what leads to the end has to be done once more.
+    const absl::Status trained = Train();
+    if (!trained.ok() && !absl::IsCancelled(trained)) return trained;
   }
 }
 

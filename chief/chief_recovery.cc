@@ -166,101 +166,65 @@ absl::Status Chief::WaitForServers(absl::Time began) {
 }
 
 absl::Status Chief::Admit() {
-  LOCKSTEP_ASSIGN_OR_RETURN(uint64_t epoch, servers_.TakeEpoch());
-  board_.SetEpoch(epoch);
+  const bool first = !loop_.has_value();
   LOCKSTEP_ASSIGN_OR_RETURN(
-      ShardGroupClient::Found found,
-      servers_.Create(job_, map_.plan, ShardControlClient::State::kKeep));
-  map_ = std::move(found.map);
-  const absl::StatusOr<int64_t> latest = LatestStep();
-  RecoveryPlan plan = MakeRecoveryPlan(
-      found.reports, job_.mode == SyncMode::kCompatible, latest.value_or(-1));
-  if (plan.action == RecoveryPlan::Action::kResume) {
-    if (!loop_.has_value()) {
-      saved_step_ = latest.value_or(-1);
-      // ps task 0 has the word: on others there may be a change that the chief
-      // before has not brought to its end.
-      if (found.reports[0].settings.revision > 0) {
-        settings_ = found.reports[0].settings;
-      }
-    }
-    plan.redo = plan.redo || SumsOtherwise(found.reports);
-    return Resume(plan);
-  }
-  LOCKSTEP_RETURN_IF_ERROR(latest.status());
-  return StartFrom(plan);
-}
-
-absl::Status Chief::Resume(const RecoveryPlan& plan) {
-  ShardControlClient::Opening opening;
-  opening.global_step = plan.step;
-  opening.attempt = plan.redo ? FirstAttempt(servers_.epoch()) : 0;
-  LOCKSTEP_RETURN_IF_ERROR(OpenServers(std::move(opening)));
-  if (!policy_.has_value()) {
-    LOCKSTEP_RETURN_IF_ERROR(SucceedChief(plan.step));
+      RecoveryRound::Outcome outcome,
+      RecoveryRound(job_, servers_, members_, *this, clock_)
+          .Run(map_.plan, first));
+  map_ = std::move(outcome.map);
+  retries_ = RetrySchedule(servers_.size());
+  commit_again_.reset();
+  granted_until_ = outcome.step;
+  committed_attempt_ = 0;
+  stalls_.SetSize(settings_.replicas_to_aggregate);
+  board_.SetSettings(settings_);
+  loop_.emplace(servers_.size(), outcome.step);
+  if (outcome.plan.redo) ++losses_.steps_redone;
+  losses_.steps_repeated += outcome.plan.repeated_steps;
+  if (outcome.plan.action != RecoveryPlan::Action::kResume) {
+    saved_step_ = outcome.checkpoint_step;
+    policy_.emplace(job_.checkpoint, outcome.step, clock_.Now());
+  } else if (first) {
+    spdlog::warn("the servers hold step {} of this job: it goes on from there",
+                 outcome.step);
+    saved_step_ = outcome.checkpoint_step;
+    if (saved_step_ >= 0) board_.Checkpointed(saved_step_);
     policy_.emplace(job_.checkpoint, saved_step_, clock_.Now());
   }
-  if (plan.redo) ++losses_.steps_redone;
-  loop_.emplace(servers_.size(), plan.step);
   return absl::OkStatus();
 }
 
-absl::Status Chief::SucceedChief(int64_t step) {
-  spdlog::warn("the servers hold step {} of this job: it goes on from there",
-               step);
-  if (saved_step_ >= 0) board_.Checkpointed(saved_step_);
-  members_.ExpectPredecessors();
-  for (const MembershipTable::Member& member : members_.Members()) {
-    if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
-      continue;
-    }
-    LOCKSTEP_RETURN_IF_ERROR(
-        servers_
-            .ExpireWorker(member.task.index, member.incarnation - 1,
-                          "replaced before this chief started")
-            .status());
+void Chief::OnEpoch(uint64_t epoch) { board_.SetEpoch(epoch); }
+
+bool Chief::OnResume(absl::Span<const ServerReport> reports, bool first) {
+  // ps task 0 has the word: on others there may be a change that the chief
+  // before has not brought to its end.
+  if (first && reports[0].settings.revision > 0) {
+    settings_ = reports[0].settings;
   }
-  return absl::OkStatus();
+  return SumsOtherwise(reports);
 }
 
-absl::Status Chief::StartFrom(const RecoveryPlan& plan) {
-  ShardControlClient::Opening opening;
-  opening.global_step = plan.step;
-  if (plan.action == RecoveryPlan::Action::kGoBack) {
-    spdlog::error("{}: all servers go back to {}; {} steps are repeated",
-                  plan.reason, Describe(plan.step), plan.repeated_steps);
-    // Whoever was a member before this chief came has said so by then.
-    if (!loop_.has_value()) {
-      absl::SleepFor(started_ + kTakeOver + job_.heartbeat_interval -
-                     clock_.Now());
-    }
-    members_.ExpireAll(TaskType::kWorker,
-                       absl::StrCat("the job went back to step ", plan.step),
-                       clock_.Now());
-    opening.attempt = FirstAttempt(servers_.epoch());
-    LOCKSTEP_RETURN_IF_ERROR(
-        servers_.Create(job_, map_.plan, ShardControlClient::State::kDiscard)
-            .status());
-  }
+void Chief::OnGoBack(const RecoveryPlan& plan, bool first) {
+  spdlog::error("{}: all servers go back to {}; {} steps are repeated",
+                plan.reason, Describe(plan.step), plan.repeated_steps);
+  if (!first) return;
+  absl::SleepFor(started_ + kTakeOver + job_.heartbeat_interval - clock_.Now());
+}
+
+absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
+    const StateMap& map) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::optional<CheckpointReader> checkpoint,
                             OpenLatest());
-  saved_step_ = -1;
-  if (checkpoint.has_value()) {
-    if (!loop_.has_value()) RestoreSettings(checkpoint->manifest());
-    saved_step_ = checkpoint->manifest().global_step;
-    opening.global_step = saved_step_;
-    LOCKSTEP_ASSIGN_OR_RETURN(opening.scalars,
-                              servers_.Restore(*checkpoint, map_));
-    board_.Checkpointed(saved_step_);
-    spdlog::info("resumed from the checkpoint of step {} in {}", saved_step_,
-                 store_.directory());
-  }
-  const int64_t step = opening.global_step;
-  LOCKSTEP_RETURN_IF_ERROR(OpenServers(std::move(opening)));
-  losses_.steps_repeated += plan.repeated_steps;
-  policy_.emplace(job_.checkpoint, step, clock_.Now());
-  loop_.emplace(servers_.size(), step);
-  return absl::OkStatus();
+  if (!checkpoint.has_value()) return std::nullopt;
+  if (!loop_.has_value()) RestoreSettings(checkpoint->manifest());
+  Restored restored{checkpoint->manifest().global_step, {}};
+  LOCKSTEP_ASSIGN_OR_RETURN(restored.scalars,
+                            servers_.Restore(*checkpoint, map));
+  board_.Checkpointed(restored.step);
+  spdlog::info("resumed from the checkpoint of step {} in {}", restored.step,
+               store_.directory());
+  return restored;
 }
 
 std::string Chief::Describe(int64_t step) const {
@@ -268,31 +232,6 @@ std::string Chief::Describe(int64_t step) const {
     return absl::StrCat("the checkpoint of step ", step);
   }
   return "their initial values, since there is no checkpoint";
-}
-
-absl::Status Chief::OpenServers(ShardControlClient::Opening opening) {
-  for (const MembershipTable::Member& member : members_.Members()) {
-    if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
-      continue;
-    }
-    const bool alive = member.state == MembershipTable::State::kAlive;
-    opening.expired.emplace_back(member.task.index,
-                                 member.incarnation - (alive ? 1 : 0));
-  }
-  opening.settings = settings_;
-  const absl::Status opened = servers_.Activate(opening);
-  if (absl::IsFailedPrecondition(opened)) {
-    // It has been killed, or has committed, since it was asked.
-    return absl::UnavailableError(opened.message());
-  }
-  LOCKSTEP_RETURN_IF_ERROR(opened);
-  retries_ = RetrySchedule(servers_.size());
-  commit_again_.reset();
-  granted_until_ = opening.global_step;
-  stalls_.SetSize(settings_.replicas_to_aggregate);
-  board_.SetSettings(settings_);
-  committed_attempt_ = 0;
-  return absl::OkStatus();
 }
 
 absl::Status Chief::Bury(const MembershipTable::Dead& dead) {

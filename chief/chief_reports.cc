@@ -92,11 +92,17 @@ void Chief::WaitForLeaves() {
     for (const MembershipTable::Dead& dead : members_.TakeDead(clock_.Now())) {
       members_.Buried(dead.task, dead.incarnation);
     }
+    // A worker that was taken for dead by mistake is about to join again, and
+    // a chief that has just started has not heard of all yet.
+    const bool may_join =
+        clock_.Now() - began < job_.lease + job_.heartbeat_interval;
     bool awaited = false;
     for (const MembershipTable::Member& member : members_.Members()) {
       awaited = awaited || member.state == MembershipTable::State::kAlive ||
                 (member.state == MembershipTable::State::kDead &&
-                 member.task.type == TaskType::kPs);
+                 member.task.type == TaskType::kPs) ||
+                (may_join && member.task.type == TaskType::kWorker &&
+                 member.state != MembershipTable::State::kLeft);
     }
     if (!awaited) break;
     absl::SleepFor(kTick);

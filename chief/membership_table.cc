@@ -109,7 +109,14 @@ absl::Status MembershipTable::TakeOver(const TaskId& task, uint64_t incarnation,
                      "register with a new incarnation"));
   }
   entry.predecessor = false;
-  return RegisterLocked(entry, incarnation, now);
+  const absl::Status status = RegisterLocked(entry, incarnation, now);
+  has_taken_over_ |= status.ok() && task.type == TaskType::kWorker;
+  return status;
+}
+
+bool MembershipTable::HasTakenOver() const {
+  MutexLock lock(mutex_);
+  return has_taken_over_;
 }
 
 absl::Status MembershipTable::Heartbeat(const TaskId& task,

@@ -104,6 +104,9 @@ class MembershipTable {
   // live, or have to be buried.
   void SetWorkers(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Whether a member has been taken over: there was a chief before.
+  bool HasTakenOver() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // From now on a worker that registers for the first time has a predecessor
   // that this table has never heard of.
   void ExpectPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -145,6 +148,7 @@ class MembershipTable {
 
   mutable Mutex mutex_;
   std::map<TaskId, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  bool has_taken_over_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lockstep

@@ -50,9 +50,12 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
   plan.action = RecoveryPlan::Action::kResume;
   plan.step = step;
   plan.repeated_steps = 0;
-  plan.redo =
-      std::any_of(reports.begin(), reports.end(),
-                  [](const ServerReport& report) { return !report.active; });
+  plan.redo = std::any_of(
+      reports.begin(), reports.end(), [&reports](const ServerReport& report) {
+        return !report.active ||
+               (report.committed_step == reports[0].committed_step &&
+                report.attempt > reports[0].attempt);
+      });
   return plan;
 }
 

@@ -17,6 +17,7 @@ struct ServerReport {
   int64_t committed_step = -1;  // of its state; -1: it has none
   int64_t prepared_step = -1;   // the step that it can commit; -1: none
   RunSettings settings{};       // of its state
+  int64_t attempt = 0;          // of the step at hand, if it is open
 };
 
 // What all servers are to do together.
@@ -31,7 +32,7 @@ struct RecoveryPlan {
   // Of kResume: the committed step. Otherwise that of the checkpoint, or 0.
   int64_t step = 0;
   // Of kResume: the step at hand begins anew, since what a server had collected
-  // of it is lost.
+  // of it is lost, now or in a round that was not finished.
   bool redo = false;
   // Of kGoBack: committed steps that are made once more, and why.
   int64_t repeated_steps = 0;

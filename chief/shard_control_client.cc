@@ -153,10 +153,11 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
     return absl::InternalError(absl::StrCat(
         "variables: ", slots.size(), " answered for ", plan.variables.size()));
   }
-  return Created{std::move(slots),
-                 {response.scalars().begin(), response.scalars().end()},
-                 {!parts.empty(), response.active(), response.committed_step(),
-                  response.prepared_step(), std::move(settings)}};
+  return Created{
+      std::move(slots),
+      {response.scalars().begin(), response.scalars().end()},
+      {!parts.empty(), response.active(), response.committed_step(),
+       response.prepared_step(), std::move(settings), response.attempt()}};
 }
 
 absl::Status ShardControlClient::CallRaw(const std::string& method,
@@ -299,6 +300,7 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
   *request.mutable_chief() = Chief();
   LOCKSTEP_RETURN_IF_ERROR(
       FromGrpcStatus(stub_->BeginSnapshot(&context, request, &response)));
+  snapshot_step_ = response.global_step();
   return ShardSnapshot{response.global_step(),
                        {response.scalars().begin(), response.scalars().end()}};
 }
@@ -314,6 +316,11 @@ absl::Status ShardControlClient::ReadSnapshot(const TensorStretch& stretch,
   v1::ReadSnapshotHeader header;
   TensorPayload payload;
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
+  if (header.global_step() != snapshot_step_) {
+    return absl::UnavailableError(
+        absl::StrCat("the snapshot of step ", snapshot_step_,
+                     " was replaced by one of step ", header.global_step()));
+  }
   if (payload.size != bytes.size()) {
     return absl::InternalError(absl::StrCat("ReadSnapshot answered ",
                                             payload.size, " bytes; ",

@@ -13,8 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "chief/recovery_plan.h"
-#include "chief/shard_access.h"
+#include "chief/shard_calls.h"
 #include "common/job/job_config.h"
 #include "common/mutex.h"
 #include "common/plan.h"
@@ -35,27 +34,8 @@ namespace lockstep {
 // Threads: safe to share; callbacks run in gRPC's threads, never inside the
 //          call, and must not end the client.
 // Errors:  those of ShardControlService, and kDeadlineExceeded.
-class ShardControlClient final : public ShardAccess {
+class ShardControlClient final : public ShardCalls {
  public:
-  // What the state of a shard consists of beside the variables.
-  struct Created {
-    // By variable, what is kept beside it: names after the variable's.
-    std::vector<std::vector<std::string>> slots;
-    std::vector<std::string> scalars;  // names, of the optimizers
-    ServerReport report;
-  };
-  struct Expired {
-    bool held_announcement = false;
-    bool held_token = false;
-    int64_t step = 0;
-    int64_t attempt = 0;
-    uint64_t incarnation = 0;
-  };
-  struct Replaced {
-    std::optional<int> by;  // the worker that has the place
-    int64_t step = 0;
-    int64_t attempt = 0;
-  };
   using TakeCallback =
       std::function<void(absl::Status, const v1::TakeAndApplyResponse&)>;
   using CommitCallback =
@@ -64,51 +44,34 @@ class ShardControlClient final : public ShardAccess {
   ShardControlClient(const std::string& address, const Sender& chief);
   ~ShardControlClient() override;  // shuts down first
 
-  absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than);
-  // Of all later calls; not while ShardAccess is in use.
-  void set_epoch(uint64_t epoch) { epoch_ = epoch; }
-
-  // Whether the server goes on from state that it has.
-  enum class State { kKeep, kDiscard };
-  // `parts` are this server's, by index.
+  absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) override;
+  void set_epoch(uint64_t epoch) override { epoch_ = epoch; }
   absl::StatusOr<Created> CreateShard(const JobConfig& job, const Plan& plan,
                                       absl::Span<const PlannedPart> parts,
-                                      State state);
+                                      State state) override;
   absl::Status WriteParts(const TensorStretch& stretch,
                           absl::Span<const char> bytes) override;
-  // As in ActivateRequest.
-  struct Opening {
-    int64_t global_step = 0;
-    std::vector<float> scalars;
-    int64_t attempt = 0;
-    std::vector<std::pair<int, uint64_t>> expired;  // worker, incarnation
-    RunSettings settings;
-  };
-  absl::Status Activate(const Opening& opening);
+  absl::Status Activate(const Opening& opening) override;
 
   // `commit_until` and `attempt`: as in TakeAndApplyRequest.
   void TakeAndApply(int64_t step, int64_t commit_until, int64_t attempt,
                     TakeCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
   void Commit(int64_t step, int64_t attempt, CommitCallback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status CommitAndWait(int64_t step, int64_t attempt);
+  absl::Status CommitAndWait(int64_t step, int64_t attempt) override;
 
-  // `step` and `attempt` are what ps task 0 answered; 0 when asking it, as is
-  // the incarnation of a worker whose last one is not known.
   absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
                                        const std::string& reason, int64_t step,
-                                       int64_t attempt);
-
-  // `attempt`: of ps task 0, the one that is held up; of others, its answer.
+                                       int64_t attempt) override;
   absl::StatusOr<Replaced> ReplaceMember(int worker, int64_t step,
                                          int64_t attempt,
-                                         const std::string& reason);
+                                         const std::string& reason) override;
 
-  absl::StatusOr<ShardSnapshot> BeginSnapshot();
+  absl::StatusOr<ShardSnapshot> BeginSnapshot() override;
   absl::Status ReadSnapshot(const TensorStretch& stretch,
                             absl::Span<char> bytes) override;
-  absl::Status EndSnapshot();
-  absl::Status CloseTokens();
+  absl::Status EndSnapshot() override;
+  absl::Status CloseTokens() override;
 
   // Ends the calls of a step, those in flight and all later ones, with
   // kCancelled. Returns when no callback is running or will run for a call
@@ -140,6 +103,7 @@ class ShardControlClient final : public ShardAccess {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::ShardControlService::Stub> stub_;
   uint64_t epoch_ = 0;
+  int64_t snapshot_step_ = -1;  // of the one that was begun last
 
   Mutex mutex_;
   CondVar idle_;

@@ -337,6 +337,7 @@ bool ChiefClient::Beat() {
     return true;
   }
   last_answer_ = absl::Now();
+  job_is_training_ = response.state() == v1::JOB_TRAINING;
   if (response.model_wanted()) DescribeAgain();
   if (response.leave() && options_.on_leave) options_.on_leave();
   switch (response.state()) {

@@ -100,6 +100,9 @@ class ChiefClient {
   bool lease_lost() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // As the chief said last: steps are being made.
+  bool job_is_training() const { return job_is_training_; }
+
   // Waits until ended() or Stop(), at most `timeout`; true when ended.
   bool WaitForEnd(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -130,6 +133,8 @@ class ChiefClient {
   absl::Duration max_wait_;
   absl::Time last_answer_;
   absl::Time said_;  // that the chief is silent
+
+  std::atomic<bool> job_is_training_ = false;
 
   mutable Mutex mutex_;
   CondVar changed_;

@@ -27,6 +27,11 @@ absl::Status CheckFilledIn(const JobConfig& job) {
       job.initial_tokens, "; a server needs all of them filled in"));
 }
 
+absl::StatusOr<StepControl::Chief> ToChief(const v1::ChiefIdentity& chief) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(chief.identity()));
+  return StepControl::Chief{std::move(sender.job_id), chief.epoch()};
+}
+
 absl::StatusOr<std::vector<PartSpec>> ToParts(
     const v1::CreateShardRequest& request,
     const std::vector<VariableSpec>& variables) {
@@ -60,21 +65,20 @@ absl::StatusOr<Shard::Stretch> FindStretch(const v1::TensorSelector& selector,
 ShardControlService::ShardControlService(ShardHost& host,
                                          ParameterService& parameters,
                                          SyncService& sync, const Clock& clock)
-    : host_(host), parameters_(parameters), sync_(sync), clock_(clock) {
+    : host_(host),
+      control_(host),
+      parameters_(parameters),
+      sync_(sync),
+      clock_(clock) {
   parameters_.set_ready([this](Shard& shard, ShardAnswers answers) {
     Finish(shard, std::move(answers));
   });
 }
 
-absl::Status ShardControlService::Check(const v1::ChiefIdentity& chief) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(chief.identity()));
-  return host_.CheckChief(sender.job_id, chief.epoch());
-}
-
 absl::StatusOr<std::shared_ptr<Shard>> ShardControlService::CheckedShard(
     const v1::ChiefIdentity& chief) {
-  LOCKSTEP_RETURN_IF_ERROR(Check(chief));
-  return host_.shard();
+  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief who, ToChief(chief));
+  return control_.CheckedShard(who);
 }
 
 grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
@@ -82,9 +86,8 @@ grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
     v1::TakeEpochResponse* response) {
   absl::StatusOr<Sender> sender = FromProto(request->chief().identity());
   if (!sender.ok()) return FinishUnary(context, sender.status());
-  MutexLock lock(epoch_mutex_);
   absl::StatusOr<uint64_t> epoch =
-      host_.TakeEpoch(sender->job_id, request->newer_than());
+      control_.TakeEpoch(sender->job_id, request->newer_than());
   if (!epoch.ok()) return FinishUnary(context, epoch.status());
   response->set_epoch(*epoch);
   return FinishUnary(context, absl::OkStatus());
@@ -92,7 +95,9 @@ grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
 
 absl::Status ShardControlService::HandleCreateShard(
     const v1::CreateShardRequest& request, v1::CreateShardResponse& response) {
-  LOCKSTEP_RETURN_IF_ERROR(Check(request.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+                            ToChief(request.chief()));
+  LOCKSTEP_RETURN_IF_ERROR(host_.CheckChief(chief.job_id, chief.epoch));
   LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, FromProto(request.job()));
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckFilledIn(job));
@@ -115,6 +120,7 @@ absl::Status ShardControlService::HandleCreateShard(
   response.set_active(report.active);
   response.set_committed_step(report.committed_step);
   response.set_prepared_step(report.prepared_step);
+  response.set_attempt(report.attempt);
   *response.mutable_settings() = ToProto(shard->settings());
   for (const std::vector<std::string>& slots : shard->state().SlotNames()) {
     response.add_variables()->mutable_names()->Assign(slots.begin(),
@@ -174,20 +180,19 @@ grpc::ServerUnaryReactor* ShardControlService::WriteParts(
 
 absl::Status ShardControlService::HandleActivate(
     const v1::ActivateRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            CheckedShard(request.chief()));
-  LOCKSTEP_ASSIGN_OR_RETURN(const RunSettings settings,
-                            FromProto(request.settings()));
+  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+                            ToChief(request.chief()));
+  StepControl::Opening opening;
+  opening.global_step = request.global_step();
+  opening.scalars.assign(request.scalars().begin(), request.scalars().end());
+  opening.attempt = request.attempt();
+  LOCKSTEP_ASSIGN_OR_RETURN(opening.settings, FromProto(request.settings()));
   for (const v1::ExpiredWorker& expired : request.expired()) {
-    host_.ExpireWorker(expired.worker(), expired.incarnation());
+    opening.expired.emplace_back(expired.worker(), expired.incarnation());
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      Shard::Activated activated,
-      shard->Activate(request.global_step(),
-                      {request.scalars().begin(), request.scalars().end()},
-                      request.attempt(), settings));
-  Finish(*shard, std::move(activated.answers));
-  sync_.Finish(activated.tokens);
+  LOCKSTEP_ASSIGN_OR_RETURN(StepControl::Ready ready,
+                            control_.Activate(chief, opening));
+  Send(std::move(ready));
   return absl::OkStatus();
 }
 
@@ -200,32 +205,20 @@ grpc::ServerUnaryReactor* ShardControlService::Activate(
 absl::Status ShardControlService::HandleExpireWorker(
     const v1::ExpireWorkerRequest& request,
     v1::ExpireWorkerResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            CheckedShard(request.chief()));
-  uint64_t incarnation = request.incarnation();
-  if (incarnation == 0 && shard->gate() != nullptr) {
-    incarnation = shard->gate()->NewestIncarnation(request.worker());
-  }
-  host_.ExpireWorker(request.worker(), incarnation);
-  response.set_incarnation(incarnation);
-  int64_t step = request.step();
-  int64_t attempt = request.attempt();
-  if (shard->gate() != nullptr) {
-    const StepGate::Expired expired =
-        shard->gate()->Expire(request.worker(), incarnation);
-    step = expired.step;
-    attempt = expired.attempt;
-    response.set_held_announcement(expired.held_announcement);
-    response.set_held_token(expired.held_token);
-    Finish(*shard, shard->engine().StartAttempt(step, attempt));
-    sync_.Finish(expired.answers);
-  } else {
-    Finish(*shard, shard->engine().StartAttempt(step, attempt));
-  }
-  response.set_step(step);
-  response.set_attempt(attempt);
+  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+                            ToChief(request.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      StepControl::Expired expired,
+      control_.ExpireWorker(chief, request.worker(), request.incarnation(),
+                            request.step(), request.attempt()));
+  response.set_incarnation(expired.incarnation);
+  response.set_held_announcement(expired.held_announcement);
+  response.set_held_token(expired.held_token);
+  response.set_step(expired.step);
+  response.set_attempt(expired.attempt);
+  Send(std::move(expired.ready));
   spdlog::info("worker {} is gone ({}); step {}, attempt {}", request.worker(),
-               request.reason(), step, attempt);
+               request.reason(), expired.step, expired.attempt);
   return absl::OkStatus();
 }
 
@@ -242,25 +235,22 @@ grpc::ServerUnaryReactor* ShardControlService::ExpireWorker(
 absl::Status ShardControlService::HandleReplaceMember(
     const v1::ReplaceMemberRequest& request,
     v1::ReplaceMemberResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            CheckedShard(request.chief()));
-  if (shard->gate() == nullptr) {
-    Finish(*shard,
-           shard->engine().StartAttempt(request.step(), request.attempt()));
-    return absl::OkStatus();
-  }
-  const StepGate::Replaced replaced = shard->gate()->Replace(
-      request.worker(), request.step(), request.attempt());
+  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+                            ToChief(request.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      StepControl::Replaced replaced,
+      control_.ReplaceMember(chief, request.worker(), request.step(),
+                             request.attempt()));
   response.set_replaced(replaced.by >= 0);
   response.set_by(std::max(replaced.by, 0));
   response.set_step(replaced.step);
   response.set_attempt(replaced.attempt);
-  if (replaced.by < 0) return absl::OkStatus();
-  spdlog::info("worker {} is replaced by worker {} ({}); step {}, attempt {}",
-               request.worker(), replaced.by, request.reason(), replaced.step,
-               replaced.attempt);
-  Finish(*shard, shard->engine().StartAttempt(replaced.step, replaced.attempt));
-  sync_.Finish(replaced.answers);
+  if (replaced.by >= 0) {
+    spdlog::info("worker {} is replaced by worker {} ({}); step {}, attempt {}",
+                 request.worker(), replaced.by, request.reason(), replaced.step,
+                 replaced.attempt);
+  }
+  Send(std::move(replaced.ready));
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include "server/pending_calls_service.h"
 #include "server/respond_service.h"
 #include "server/shard_host.h"
+#include "server/step_control.h"
 #include "server/sync_service.h"
 
 namespace lockstep {
@@ -99,7 +100,6 @@ class ShardControlService final : public shard_control_internal::Base {
 
  private:
   // Checks that the caller is this job's newest chief.
-  absl::Status Check(const v1::ChiefIdentity& chief);
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(
       const v1::ChiefIdentity& chief);
 
@@ -122,21 +122,17 @@ class ShardControlService final : public shard_control_internal::Base {
                                   grpc::ByteBuffer& response);
   absl::Status HandleCloseTokens(const v1::CloseTokensRequest& request);
 
-  // Commits a prepared step. Tokens that are out then are for the caller to
-  // send.
-  absl::StatusOr<std::vector<StepGate::Answer>> CommitStep(Shard& shard,
-                                                           int64_t step,
-                                                           int64_t attempt)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(epoch_mutex_);
+  // Sends what became ready.
+  void Send(Shard& shard, StepControl::Ready ready);
+  // As Send(), where there is a shard.
+  void Send(StepControl::Ready ready);
   // Of workers, too.
   void CancelWaits(const absl::Status& why);
   void FinishTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
                    int64_t committed_step);
 
-  // A step is committed, or a chief's word comes to nothing because a newer one
-  // has drawn its epoch: one before the other.
-  Mutex epoch_mutex_;
   ShardHost& host_;
+  StepControl control_;
   ParameterService& parameters_;
   SyncService& sync_;
   const Clock& clock_;

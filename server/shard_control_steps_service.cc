@@ -6,6 +6,7 @@
 #include "common/fault_points.h"
 #include "common/log.h"
 #include "common/status_macros.h"
+#include "common/wire_codec.h"
 #include "server/shard_control_service.h"
 
 namespace lockstep {
@@ -57,61 +58,27 @@ grpc::ServerUnaryReactor* ShardControlService::TakeAndApply(
 
 absl::Status ShardControlService::HandleTake(
     const v1::TakeAndApplyRequest& request, uint64_t ticket) {
-  std::shared_ptr<Shard> shard;
-  {
-    MutexLock lock(epoch_mutex_);
-    LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(request.chief()));
-    shard->Grant(request.commit_until());
-  }
-  while (true) {
-    const int64_t step = shard->engine().step();
-    if (shard->gate() != nullptr && step > request.step() &&
-        step <= request.commit_until()) {
-      FinishTakes(*shard, {{ticket, true, 0, absl::OkStatus()}}, step);
-      return absl::OkStatus();
-    }
-    Finish(*shard,
-           shard->engine().StartAttempt(request.step(), request.attempt()));
-    absl::StatusOr<ShardAnswers> answers =
-        shard->engine().Take(ticket, request.step());
-    if (answers.ok()) {
-      Finish(*shard, *std::move(answers));
-      return absl::OkStatus();
-    }
-    // Unless a push has had a granted step committed meanwhile.
-    if (shard->engine().step() == step) return answers.status();
-  }
-}
-
-absl::StatusOr<std::vector<StepGate::Answer>> ShardControlService::CommitStep(
-    Shard& shard, int64_t step, int64_t attempt) {
-  LOCKSTEP_RETURN_IF_ERROR(shard.engine().CheckCommit(step, attempt));
-  std::vector<StepGate::Answer> tokens;
-  // The gate refuses an attempt that has been given up, so it goes first; its
-  // tokens go out after the values have been committed.
-  if (shard.gate() != nullptr) {
-    LOCKSTEP_ASSIGN_OR_RETURN(tokens, shard.gate()->Commit(step, attempt));
-    PassFaultPoint(FaultPoint::kPsCommitHalfDone);
-  }
-  LOCKSTEP_RETURN_IF_ERROR(shard.engine().Commit(step, attempt).status());
-  return tokens;
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender,
+                            FromProto(request.chief().identity()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      StepControl::Ready ready,
+      control_.Take({std::move(sender.job_id), request.chief().epoch()}, ticket,
+                    request.step(), request.commit_until(), request.attempt()));
+  Send(std::move(ready));
+  return absl::OkStatus();
 }
 
 absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
                                                v1::CommitResponse& response) {
-  std::vector<StepGate::Answer> tokens;
-  std::shared_ptr<Shard> shard;
-  {
-    MutexLock lock(epoch_mutex_);
-    LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(request.chief()));
-    if (shard->gate() != nullptr) {
-      for (int worker : shard->gate()->Members()) response.add_workers(worker);
-    }
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        tokens, CommitStep(*shard, request.step(), request.attempt()));
-  }
-  sync_.Finish(tokens);
-  response.set_global_step(shard->engine().step());
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender,
+                            FromProto(request.chief().identity()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      StepControl::Committed committed,
+      control_.Commit({std::move(sender.job_id), request.chief().epoch()},
+                      request.step(), request.attempt()));
+  for (int worker : committed.members) response.add_workers(worker);
+  response.set_global_step(committed.global_step);
+  Send(std::move(committed.ready));
   return absl::OkStatus();
 }
 
@@ -125,23 +92,17 @@ grpc::ServerUnaryReactor* ShardControlService::Commit(
 }
 
 void ShardControlService::Finish(Shard& shard, ShardAnswers answers) {
-  int64_t committed_step = 0;
-  std::vector<StepGate::Answer> tokens;
-  if (answers.prepared.has_value()) {
-    const int64_t step = answers.prepared->step + 1;
-    MutexLock lock(epoch_mutex_);
-    if (shard.MayCommit(step)) {
-      auto committed = CommitStep(shard, step, answers.prepared->attempt);
-      // Otherwise the chief's own commit will show what is wrong.
-      if (committed.ok()) {
-        tokens = *std::move(committed);
-        committed_step = step;
-      }
-    }
-  }
-  parameters_.Finish(std::move(answers.pushes));
-  sync_.Finish(tokens);
-  FinishTakes(shard, answers.takes, committed_step);
+  Send(shard, control_.Settle(shard, std::move(answers)));
+}
+
+void ShardControlService::Send(Shard& shard, StepControl::Ready ready) {
+  parameters_.Finish(std::move(ready.answers.pushes));
+  sync_.Finish(ready.tokens);
+  FinishTakes(shard, ready.answers.takes, ready.committed_step);
+}
+
+void ShardControlService::Send(StepControl::Ready ready) {
+  if (auto shard = host_.shard(); shard.ok()) Send(**shard, std::move(ready));
 }
 
 void ShardControlService::FinishTakes(Shard& shard,

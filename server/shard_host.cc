@@ -42,9 +42,7 @@ absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id,
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
   if (shard_ != nullptr) shard_->Grant(0);  // it was the old chief's word
   epoch_ = std::max(epoch_, newer_than) + 1;
-  if (shard_ != nullptr) {
-    LOCKSTEP_RETURN_IF_ERROR(shard_->state().SetEpoch(epoch_));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(KeepEpoch());
   return epoch_;
 }
 
@@ -55,11 +53,18 @@ absl::Status ShardHost::CheckChief(const std::string& job_id, uint64_t epoch) {
     return absl::AbortedError(absl::StrCat(
         "epoch ", epoch, " is over; a newer chief has epoch ", epoch_));
   }
-  if (epoch > epoch_ && shard_ != nullptr) {
-    LOCKSTEP_RETURN_IF_ERROR(shard_->state().SetEpoch(epoch));
-  }
+  if (epoch == epoch_) return absl::OkStatus();
   epoch_ = epoch;
-  return absl::OkStatus();
+  return KeepEpoch();
+}
+
+absl::Status ShardHost::KeepEpoch() {
+  if (shard_ != nullptr) return shard_->state().SetEpoch(epoch_);
+  const absl::Status noted =
+      StateFile::NoteEpoch(options_.state_dir, FileHeader(), epoch_);
+  // One that cannot be read counts as none.
+  const bool none = absl::IsNotFound(noted) || absl::IsDataLoss(noted);
+  return none ? absl::OkStatus() : noted;
 }
 
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
@@ -143,7 +148,9 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
   const ShardState::Options options = StateOptions(job, variables, parts);
   absl::StatusOr<std::unique_ptr<Shard>> shard =
       absl::NotFoundError("nothing is kept");
-  if (keep == Keep::kState) {
+  const bool discarded =
+      shard_ != nullptr && epoch_ > 0 && discarded_epoch_ == epoch_;
+  if (keep == Keep::kState || discarded) {
     if (shard_ != nullptr) {
       LOCKSTEP_RETURN_IF_ERROR(CheckSame(options));
       return shard_;
@@ -164,6 +171,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
                      found, ": take a newer one, and create the shard again"));
   }
   LOCKSTEP_RETURN_IF_ERROR((*shard)->state().SetEpoch(epoch_));
+  if (keep == Keep::kNothing) discarded_epoch_ = epoch_;
   shard_ = *std::move(shard);
   variables_ = variables;
   return shard_;

@@ -68,7 +68,8 @@ class ShardHost {
   // What is already there of the job's state.
   enum class Keep {
     kState,    // is gone on from, in memory or as a killed process left it
-    kNothing,  // is discarded, even if it is in use
+    kNothing,  // is discarded, even if it is in use: once an epoch, so that
+               // a call that was delayed does no harm
   };
   // Makes the shard, or finds it. State that cannot be read counts as none.
   //
@@ -94,6 +95,8 @@ class ShardHost {
   absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // Makes epoch_ outlive this process, where there is state of the job.
+  absl::Status KeepEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StateHeader FileHeader() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ShardState::Options StateOptions(const JobConfig& job,
                                    const std::vector<VariableSpec>& variables,
@@ -110,6 +113,8 @@ class ShardHost {
   mutable Mutex mutex_;
   std::string job_id_ ABSL_GUARDED_BY(mutex_);
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the chief that had state discarded last.
+  uint64_t discarded_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);  // of shard_
   std::map<int, uint64_t> expired_ ABSL_GUARDED_BY(mutex_);

@@ -166,7 +166,7 @@ std::unique_ptr<GradientSource> Worker::MakeSource(const JobConfig& job,
 absl::Status Worker::Run() {
   while (true) {
     const absl::Status status = RunOnce();
-    if (!chief_.lease_lost()) return status;
+    if (!chief_.lease_lost() && !refused_) return status;
     spdlog::warn("taken for dead ({}); joining again",
                  std::string(status.message()));
   }
@@ -176,12 +176,13 @@ absl::Status Worker::RunOnce() {
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,
                             chief_.Register());
   max_wait_ = membership.job.max_wait;
+  refused_ = false;
   {
     MutexLock lock(mutex_);
     elastic_ = membership.job.elastic_workers;
   }
-  const absl::Status status = Judge(Train(membership));
-  if (!chief_.lease_lost()) {
+  const absl::Status status = Judge(Train(membership), membership.job.lease);
+  if (!chief_.lease_lost() && !refused_) {
     std::string reason = absl::StrCat(kFailedPrefix, status.message());
     if (status.ok()) reason = "done";
     if (absl::IsCancelled(status)) reason = std::string(status.message());
@@ -246,7 +247,7 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   return status;
 }
 
-absl::Status Worker::Judge(const absl::Status& loop) {
+absl::Status Worker::Judge(const absl::Status& loop, absl::Duration lease) {
   {
     MutexLock lock(mutex_);
     if (stop_.has_value()) return *stop_;
@@ -261,12 +262,25 @@ absl::Status Worker::Judge(const absl::Status& loop) {
     // over the verdict comes with the last checkpoint and its score.
     meter_.Begin("waits for the end of the job", true);
     const absl::Duration grace =
-        loop.ok() ? absl::InfiniteDuration() : max_wait_;
-    if (chief_.WaitForEnd(grace)) return chief_.end();
-    MutexLock lock(mutex_);
-    if (stop_.has_value()) return *stop_;
+        absl::IsCancelled(loop) ? max_wait_ : 2 * lease;
+    do {
+      if (chief_.WaitForEnd(grace)) return chief_.end();
+      MutexLock lock(mutex_);
+      if (stop_.has_value()) return *stop_;
+    } while (loop.ok() && !chief_.job_is_training());
+    // Others train, though a server has refused this incarnation, or has told
+    // it that training is over: the job has gone back.
+    refused_ = !absl::IsCancelled(loop) && MayJoinAgain();
   }
   return loop;
+}
+
+bool Worker::MayJoinAgain() {
+  const absl::Time now = absl::Now();
+  const int64_t passes = meter_.Get().passes;
+  if (passes != refused_at_pass_) refused_since_ = now;
+  refused_at_pass_ = passes;
+  return now - refused_since_ < max_wait_;
 }
 
 }  // namespace lockstep

@@ -86,7 +86,10 @@ class Worker {
   void Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void StopNow(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   // What the end of the loop means, once the chief has been heard.
-  absl::Status Judge(const absl::Status& loop);
+  absl::Status Judge(const absl::Status& loop, absl::Duration lease);
+  // A server has refused this incarnation, and the chief does not say why.
+  // Whether joining anew is worth a try: not if that has not helped for long.
+  bool MayJoinAgain();
 
   const TaskId task_;
   const std::vector<std::string> servers_;
@@ -98,6 +101,10 @@ class Worker {
   std::unique_ptr<TableWorkload> tables_;  // of a model with tables
   // How long a worker whose loop has ended waits to hear from the chief why.
   absl::Duration max_wait_;
+  bool refused_ = false;  // the membership is given up for a new one
+  // The first refusal since the last pass, and how many passes that were.
+  absl::Time refused_since_ = absl::InfiniteFuture();
+  int64_t refused_at_pass_ = -1;
 
   Mutex mutex_;
   CondVar changed_;

@@ -70,6 +70,16 @@ struct Settings {
   std::vector<int> workers{};  // of an elastic job
 };
 
+// What deaths have cost so far.
+struct LossStatus {
+  int64_t recoveries = 0;      // times that a server was away
+  int64_t steps_redone = 0;    // steps that began anew before their commit
+  int64_t steps_repeated = 0;  // committed steps that were lost
+  absl::Duration stood_still{};
+
+  bool any() const { return recoveries > 0 || steps_redone > 0; }
+};
+
 // JobStatus is the chief's answer to "how does it go?". Texts come from the
 // wire: what prints them makes them printable first.
 struct JobStatus {
@@ -85,6 +95,7 @@ struct JobStatus {
   std::optional<Evaluation> evaluation{};
   std::vector<MemberStatus> members{};
   std::vector<WaitStatus> waits{};
+  LossStatus losses{};
   int64_t last_checkpoint_step = -1;  // -1: none yet
   uint64_t epoch = 0;                 // of the chief
   std::string checkpoint_trouble{};   // empty: the newest attempt went well

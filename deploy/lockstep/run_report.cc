@@ -117,6 +117,13 @@ std::string FormatRunReport(const RunOutcome& outcome,
   std::string report = absl::StrCat(BadEnds(outcome, logs), Restarts(outcome));
   if (status.has_value()) {
     absl::StrAppend(&report, FormatWorkerSummary(*status, width));
+    if (status->losses.any()) {
+      absl::StrAppend(&report, FormatLosses(*status), "\n");
+    }
+    if (!status->checkpoint_trouble.empty()) {
+      absl::StrAppend(&report, "checkpoint trouble: ",
+                      Printable(status->checkpoint_trouble), "\n");
+    }
   }
   return absl::StrCat(report, LastLine(outcome, status), "\n");
 }

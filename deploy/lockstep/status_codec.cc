@@ -77,6 +77,12 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
   if (response.has_evaluation()) {
     status.evaluation = Decode(response.evaluation());
   }
+  const v1::LossStatus& losses = response.losses();
+  status.losses = {.recoveries = losses.recoveries(),
+                   .steps_redone = losses.steps_redone(),
+                   .steps_repeated = losses.steps_repeated(),
+                   .stood_still = Decode(losses.stood_still())};
+  status.checkpoint_trouble = response.checkpoint_trouble();
   for (const v1::MemberStatus& member : response.members()) {
     status.members.push_back(Decode(member));
   }

@@ -43,9 +43,11 @@ std::string Checkpoint(const JobStatus& status) {
   if (status.last_checkpoint_step >= 0) {
     line = absl::StrCat("last checkpoint: step ", status.last_checkpoint_step);
   }
-  if (status.checkpoint_trouble.empty()) return line;
-  return absl::StrCat(line, "; the newest attempt failed: ",
-                      Printable(status.checkpoint_trouble));
+  if (!status.checkpoint_trouble.empty()) {
+    absl::StrAppend(&line, "; the newest attempt failed: ",
+                    Printable(status.checkpoint_trouble));
+  }
+  return line;
 }
 
 // What an operator has changed.
@@ -120,6 +122,15 @@ std::string FormatWorkerSummary(const JobStatus& status, size_t width) {
   return table.Format(width);
 }
 
+std::string FormatLosses(const JobStatus& status) {
+  const LossStatus& losses = status.losses;
+  if (!losses.any()) return "";
+  return absl::StrCat("deaths cost: ", losses.steps_redone, " steps redone, ",
+                      losses.steps_repeated, " committed steps repeated, ",
+                      FormatSeconds(losses.stood_still), " without a server (",
+                      losses.recoveries, " times)");
+}
+
 std::string FormatDoneLine(const JobStatus& status) {
   std::string line = absl::StrCat("done: step ", status.step);
   if (!IsFinal(status.state)) {
@@ -140,6 +151,9 @@ std::string FormatStatusReport(const JobStatus& status, size_t width) {
   }
   if (status.settings.revision > 0) {
     absl::StrAppend(&out, WrapText(Changes(status), width, kIndent), "\n");
+  }
+  if (const std::string losses = FormatLosses(status); !losses.empty()) {
+    absl::StrAppend(&out, WrapText(losses, width, kIndent), "\n");
   }
   return absl::StrCat(out, "\n", MemberTable(status, width), "\n",
                       Waits(status, width));

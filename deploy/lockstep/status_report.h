@@ -12,6 +12,10 @@ namespace lockstep {
 // Empty without workers. Lines of at most `width` columns.
 std::string FormatWorkerSummary(const JobStatus& status, size_t width);
 
+// What deaths have cost: "deaths cost: 2 steps redone, 0 committed steps
+// repeated, 1.3 s without a server (1 times)". Empty where nobody died.
+std::string FormatLosses(const JobStatus& status);
+
 // "done: step 1500, test accuracy 0.8912, 61.3 s", without a line feed, from
 // the last answer of the chief; says so if that was not its final one.
 std::string FormatDoneLine(const JobStatus& status);

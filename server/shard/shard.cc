@@ -170,6 +170,7 @@ Shard::Report Shard::GetReport() const {
   report.active = active_;
   if (active_) {
     report.committed_step = engine_->step();
+    report.attempt = engine_->arrivals().attempt;
     if (CanCommitNext()) report.prepared_step = report.committed_step + 1;
   } else {
     const StepRecord record = state_->record();

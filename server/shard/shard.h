@@ -58,6 +58,7 @@ class Shard {
     bool active = false;          // open, with all that it collected
     int64_t committed_step = -1;  // -1: never open, nothing to go on from
     int64_t prepared_step = -1;   // -1, or the step that can be committed
+    int64_t attempt = 0;          // of the step at hand, if open; strict mode
   };
   Report GetReport() const ABSL_LOCKS_EXCLUDED(mutex_);
 

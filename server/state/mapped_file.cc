@@ -82,6 +82,11 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
   return file;
 }
 
+absl::Status MappedFile::Remove(const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  return PosixError(errno, "remove", path);
+}
+
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
   if (temporary_) unlink(TemporaryPath().c_str());

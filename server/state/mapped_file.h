@@ -48,6 +48,12 @@ class MappedFile {
   static absl::StatusOr<std::unique_ptr<MappedFile>> Open(
       const std::string& path, uint64_t min_size);
 
+  // Deletes the file at `path`; whoever has it mapped keeps the memory. It is
+  // no error if there is none.
+  //
+  //   kPermissionDenied  the directory is not ours
+  static absl::Status Remove(const std::string& path);
+
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -59,11 +59,6 @@ absl::StatusOr<std::unique_ptr<MappedFile>> CreateIn(
   return file;
 }
 
-absl::Status Unlink(const std::string& path) {
-  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot remove ", path));
-}
-
 // Says which file it was.
 absl::Status Annotate(const absl::Status& status, const std::string& path) {
   return {status.code(), absl::StrCat(path, ": ", status.message())};
@@ -119,29 +114,48 @@ absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Open(
   return state;
 }
 
-absl::StatusOr<StepRecord> StateFile::Peek(const std::string& directory,
-                                           const StateHeader& header) {
+absl::StatusOr<std::unique_ptr<StateFile>> StateFile::OpenAny(
+    const std::string& directory, const StateHeader& header) {
   LOCKSTEP_RETURN_IF_ERROR(CheckName(header));
   const std::string path = Path(directory, header);
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> mapped,
                             MappedFile::Open(path, kTensorsOffset));
-  const StateFile state(path, std::move(mapped));
-  absl::StatusOr<StateHeader> found = DecodeStateHeader(state.bytes());
+  std::unique_ptr<StateFile> state(new StateFile(path, std::move(mapped)));
+  absl::StatusOr<StateHeader> found = DecodeStateHeader(state->bytes());
   if (!found.ok()) return Annotate(found.status(), path);
   StateHeader expected = *found;
   expected.job_id = header.job_id;
   expected.task_index = header.task_index;
   absl::Status same = CheckStateHeader(*found, expected);
   if (!same.ok()) return Annotate(same, path);
-  absl::StatusOr<StepRecord> record = state.slots_.Read();
+  absl::StatusOr<StepRecord> record = state->slots_.Read();
   if (!record.ok()) return Annotate(record.status(), path);
-  return record;
+  state->record_ = *record;
+  return state;
+}
+
+absl::StatusOr<StepRecord> StateFile::Peek(const std::string& directory,
+                                           const StateHeader& header) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<StateFile> state,
+                            OpenAny(directory, header));
+  return state->record();
+}
+
+absl::Status StateFile::NoteEpoch(const std::string& directory,
+                                  const StateHeader& header, uint64_t epoch) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<StateFile> state,
+                            OpenAny(directory, header));
+  StepRecord record = state->record();
+  if (epoch <= record.epoch) return absl::OkStatus();
+  record.epoch = epoch;
+  state->WriteRecord(record);
+  return absl::OkStatus();
 }
 
 absl::Status StateFile::Discard(const std::string& directory,
                                 const StateHeader& header) {
   LOCKSTEP_RETURN_IF_ERROR(CheckName(header));
-  return Unlink(Path(directory, header));
+  return MappedFile::Remove(Path(directory, header));
 }
 
 void StateFile::RemoveIfEmpty(const std::string& directory) {
@@ -153,6 +167,6 @@ void StateFile::WriteRecord(const StepRecord& record) {
   record_ = record;
 }
 
-absl::Status StateFile::Remove() { return Unlink(path_); }
+absl::Status StateFile::Remove() { return MappedFile::Remove(path_); }
 
 }  // namespace lockstep

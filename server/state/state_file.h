@@ -53,6 +53,12 @@ class StateFile {
   static absl::StatusOr<StepRecord> Peek(const std::string& directory,
                                          const StateHeader& header);
 
+  // Writes a newer epoch into the record of that file, which nobody has open.
+  //
+  // Errors: as Peek()
+  static absl::Status NoteEpoch(const std::string& directory,
+                                const StateHeader& header, uint64_t epoch);
+
   // Deletes the file that Open() would look for, whatever is in it. It is no
   // error if there is none.
   //
@@ -87,6 +93,10 @@ class StateFile {
 
  private:
   StateFile(std::string path, std::unique_ptr<MappedFile> file);
+
+  // The file of the job and task of `header`, whatever its layout.
+  static absl::StatusOr<std::unique_ptr<StateFile>> OpenAny(
+      const std::string& directory, const StateHeader& header);
 
   const std::string path_;
   const std::unique_ptr<MappedFile> file_;

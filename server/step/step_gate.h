@@ -82,9 +82,11 @@ class StepGate {
   // answered with how the pass stands now; a pass that the worker has ended is
   // too late.
   //
-  //   kInvalidArgument     worker or slot out of range, or a step to come
+  //   kInvalidArgument     worker or slot out of range
   //   kFailedPrecondition  not active, a newer incarnation of the worker is
-  //                        known, or an older one has not been expired yet
+  //                        known, or an older one has not been expired yet;
+  //                        strict mode: a step to come, since the worker knows
+  //                        of commits that are lost
   virtual absl::StatusOr<Announced> Announce(const Pass& pass) = 0;
 
   // Begins the step at hand anew, as `attempt`, unless that is no newer one:

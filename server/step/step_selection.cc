@@ -85,6 +85,12 @@ absl::Status StepSelection::Check(const Pass& pass) const {
                      "incarnation before ", pass.incarnation,
                      "; register with the chief first"));
   }
+  if (active_ && pass.local_step > global_step_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("local_step ", pass.local_step,
+                     " has not begun; the global step is ", global_step_,
+                     ": the job has gone back; register with the chief again"));
+  }
   auto newest = newest_.find(pass.worker);
   if (newest != newest_.end() &&
       pass.incarnation < newest->second.incarnation) {
@@ -125,11 +131,6 @@ absl::StatusOr<StepSelection::Announced> StepSelection::Announce(
   if (!active_) {
     return absl::FailedPreconditionError(
         "no step has begun; ask the chief for the plan first");
-  }
-  if (pass.local_step > global_step_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("local_step ", pass.local_step,
-                     " has not begun; the global step is ", global_step_));
   }
   if (pass.local_step < global_step_ || finished_) {
     return Announced{Decision::kTooLate, 0, global_step_};

@@ -336,5 +336,15 @@ TEST_F(MembershipTableTest, NewIncarnationStartsWithoutProgress) {
   EXPECT_EQ(table_.Get(kWorker0).progress.passes, 0);
 }
 
+TEST_F(MembershipTableTest, OnlyAWorkerThatIsTakenOverTellsOfAChiefBefore) {
+  ASSERT_OK(Register(kWorker0, 5));
+  ASSERT_OK(TakeOver(kPs0, 7));
+  EXPECT_FALSE(table_.HasTakenOver());
+
+  ASSERT_OK(TakeOver(kWorker1, 3));
+
+  EXPECT_TRUE(table_.HasTakenOver());
+}
+
 }  // namespace
 }  // namespace lockstep

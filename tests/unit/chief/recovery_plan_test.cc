@@ -19,6 +19,11 @@ ServerReport Open(int64_t committed, int64_t prepared = kNone) {
   return {
       .active = true, .committed_step = committed, .prepared_step = prepared};
 }
+ServerReport OpenIn(int64_t committed, int64_t attempt) {
+  ServerReport report = Open(committed);
+  report.attempt = attempt;
+  return report;
+}
 ServerReport Killed(int64_t committed, int64_t prepared = kNone) {
   return {.committed_step = committed, .prepared_step = prepared};
 }
@@ -64,6 +69,15 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{.name = "OnlyTheChiefWasAway",
                            .reports = {Open(7, 8), Open(7)},
                            .checkpoint = 5,
+                           .action = Action::kResume,
+                           .step = 7},
+                      Case{.name = "RoundBeforeOpenedOnlyTheOther",
+                           .reports = {OpenIn(7, 1), OpenIn(7, 4000001)},
+                           .action = Action::kResume,
+                           .step = 7,
+                           .redo = true},
+                      Case{.name = "AttemptWasNotToldToTheOther",
+                           .reports = {OpenIn(7, 2), OpenIn(7, 1)},
                            .action = Action::kResume,
                            .step = 7},
                       Case{.name = "ChiefDiedBetweenTheCommits",

@@ -174,6 +174,39 @@ TEST_F(ShardHostTest, StateIsGivenUpOnlyWhenToldSo) {
   EXPECT_EQ((*shard)->GetReport().committed_step, -1);
 }
 
+TEST_F(ShardHostTest, DelayedOrderToDiscardDoesNoHarm) {
+  ASSERT_NO_FATAL_FAILURE(CreateActive());
+  ASSERT_OK(host_.CheckChief("job", 3));
+  const auto discard = [this] {
+    return host_.Create(job_, variables_, parts_, ShardHost::Keep::kNothing);
+  };
+  const auto fresh = discard();
+  ASSERT_OK(fresh);
+  ASSERT_OK((*fresh)->Activate(4, {}));
+
+  EXPECT_THAT(discard(), IsOkAndHolds(*fresh));
+  EXPECT_TRUE((*fresh)->active());
+
+  ASSERT_OK(host_.CheckChief("job", 4));
+  const auto again = discard();
+  ASSERT_OK(again);
+  EXPECT_NE(*again, *fresh);
+}
+
+TEST_F(ShardHostTest, EpochOutlivesAProcessThatHadNotOpenedItsState) {
+  ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
+  {
+    ShardHost killed(
+        {.task_index = 2, .incarnation = 6, .state_dir = temp_dir_.path()});
+    killed.SetJobId("job");
+    ASSERT_THAT(killed.TakeEpoch("job"), IsOkAndHolds(7));
+  }
+
+  host_.SetJobId("job");
+
+  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(8));
+}
+
 TEST_F(ShardHostTest, SuccessorOfAKilledProcessGoesOnFromItsState) {
   ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
 

@@ -132,5 +132,30 @@ TEST(StatusReportTest, SaysWhatThereIsNotYet) {
   EXPECT_THAT(report, HasSubstr("nobody waits\n"));
 }
 
+TEST(LossesTest, AreToldWhereSomebodyDied) {
+  JobStatus status = Sample();
+  EXPECT_EQ(FormatLosses(status), "");
+  EXPECT_THAT(FormatStatusReport(status, 80), Not(HasSubstr("deaths")));
+
+  status.losses = {.recoveries = 1,
+                   .steps_redone = 2,
+                   .steps_repeated = 30,
+                   .stood_still = absl::Milliseconds(1340)};
+
+  EXPECT_EQ(FormatLosses(status),
+            "deaths cost: 2 steps redone, 30 committed steps repeated, 1.3 s "
+            "without a server (1 times)");
+  EXPECT_THAT(FormatStatusReport(status, 200), HasSubstr(FormatLosses(status)));
+}
+
+TEST(StatusReportTest, SaysWhyTheNewestCheckpointFailed) {
+  JobStatus status = Sample();
+  status.checkpoint_trouble = "step 1200: no space";
+
+  EXPECT_THAT(FormatStatusReport(status, 200),
+              HasSubstr("last checkpoint: step 1000; the newest attempt failed:"
+                        " step 1200: no space"));
+}
+
 }  // namespace
 }  // namespace lockstep

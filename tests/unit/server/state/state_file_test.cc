@@ -223,6 +223,21 @@ TEST_F(StateFileTest, PeekReadsTheRecordWhateverTheLayout) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST_F(StateFileTest, NewerEpochIsNotedWhateverTheLayout) {
+  EXPECT_THAT(StateFile::NoteEpoch(directory_, kHeader, 5),
+              StatusIs(absl::StatusCode::kNotFound));
+  Make();
+  StateHeader other_layout = kHeader;
+  other_layout.file_size = 0;
+  StepRecord expected = RecordAt(7);
+  expected.epoch += 5;
+
+  EXPECT_OK(StateFile::NoteEpoch(directory_, other_layout, expected.epoch));
+  EXPECT_OK(StateFile::NoteEpoch(directory_, other_layout, 1));
+
+  EXPECT_THAT(StateFile::Peek(directory_, kHeader), IsOkAndHolds(expected));
+}
+
 TEST_F(StateFileTest, DiscardTakesWhateverIsThere) {
   Make();
   Damage(0);

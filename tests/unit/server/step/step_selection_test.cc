@@ -105,11 +105,17 @@ TEST_F(StepSelectionTest, AnnouncementForACommittedStepIsTooLate) {
   EXPECT_THAT(gate_.Members(), IsEmpty());
 }
 
-TEST_F(StepSelectionTest, AnnouncementForAStepToComeIsRefused) {
-  EXPECT_THAT(gate_.Announce(PassOf(0, 1)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("local_step 1 has not begun")));
+TEST_F(StepSelectionTest, WhoKnowsOfAStepToComeHasToRegisterAgain) {
+  const auto refused =
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               HasSubstr("local_step 1 has not begun; the global step is 0"));
+
+  EXPECT_THAT(gate_.Announce(PassOf(0, 1)), refused);
+  EXPECT_THAT(gate_.Wait(1, PassOf(0, 1), 1, kNow), refused);
+  EXPECT_THAT(gate_.Watch(2, PassOf(0, 1), kNow), refused);
+
   EXPECT_THAT(gate_.Members(), IsEmpty());
+  EXPECT_THAT(gate_.WaitingWorkers(), IsEmpty());
 }
 
 TEST_F(StepSelectionTest, WorkersAndSlotsOutOfRangeAreRefused) {

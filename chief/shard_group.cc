@@ -1,4 +1,4 @@
-#include "chief/shard_group_client.h"
+#include "chief/shard_group.h"
 
 #include <utility>
 
@@ -16,33 +16,27 @@ absl::Status Named(int server, const absl::Status& status) {
 
 }  // namespace
 
-ShardGroupClient::ShardGroupClient(const std::vector<std::string>& addresses,
-                                   const Sender& chief) {
-  for (const std::string& address : addresses) {
-    clients_.push_back(std::make_unique<ShardControlClient>(address, chief));
-  }
-}
-
-absl::StatusOr<uint64_t> ShardGroupClient::TakeEpoch() {
+absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {
   uint64_t newest = epoch_;
   for (int i = size() - 1; i >= 0; --i) {
-    absl::StatusOr<uint64_t> epoch = clients_[i]->TakeEpoch(newest);
+    absl::StatusOr<uint64_t> epoch = servers_[i]->TakeEpoch(newest);
     if (!epoch.ok()) return Named(i, epoch.status());
     newest = *epoch;
   }
   epoch_ = newest;
-  for (auto& client : clients_) client->set_epoch(newest);
+  for (ShardCalls* client : servers_) client->set_epoch(newest);
   return newest;
 }
 
-absl::StatusOr<ShardGroupClient::Found> ShardGroupClient::Create(
-    const JobConfig& job, const Plan& plan, ShardControlClient::State state) {
-  std::vector<std::vector<PlannedPart>> parts(clients_.size());
+absl::StatusOr<ShardGroup::Found> ShardGroup::Create(const JobConfig& job,
+                                                     const Plan& plan,
+                                                     ShardCalls::State state) {
+  std::vector<std::vector<PlannedPart>> parts(servers_.size());
   for (const PlannedPart& part : plan.parts) parts[part.server].push_back(part);
   Found found{{plan, {}, {}}, {}};
   for (int i = 0; i < size(); ++i) {
-    absl::StatusOr<ShardControlClient::Created> created =
-        clients_[i]->CreateShard(job, plan, parts[i], state);
+    absl::StatusOr<ShardCalls::Created> created =
+        servers_[i]->CreateShard(job, plan, parts[i], state);
     if (!created.ok()) return Named(i, created.status());
     found.map.slots = std::move(created->slots);
     found.map.scalars = std::move(created->scalars);
@@ -51,26 +45,25 @@ absl::StatusOr<ShardGroupClient::Found> ShardGroupClient::Create(
   return found;
 }
 
-absl::StatusOr<std::vector<float>> ShardGroupClient::Restore(
+absl::StatusOr<std::vector<float>> ShardGroup::Restore(
     const CheckpointReader& checkpoint, const StateMap& map) {
   return RestoreCheckpoint(checkpoint, map, Access());
 }
 
-absl::Status ShardGroupClient::Activate(
-    const ShardControlClient::Opening& opening) {
+absl::Status ShardGroup::Activate(const ShardCalls::Opening& opening) {
   for (int i = size() - 1; i >= 0; --i) {
-    LOCKSTEP_RETURN_IF_ERROR(Named(i, clients_[i]->Activate(opening)));
+    LOCKSTEP_RETURN_IF_ERROR(Named(i, servers_[i]->Activate(opening)));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<float>> ShardGroupClient::BeginSnapshot(
-    int64_t step, int64_t attempt) {
+absl::StatusOr<std::vector<float>> ShardGroup::BeginSnapshot(int64_t step,
+                                                             int64_t attempt) {
   std::vector<float> scalars;
   for (int i = 0; i < size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(
-        Named(i, clients_[i]->CommitAndWait(step, attempt)));
-    absl::StatusOr<ShardSnapshot> snapshot = clients_[i]->BeginSnapshot();
+        Named(i, servers_[i]->CommitAndWait(step, attempt)));
+    absl::StatusOr<ShardSnapshot> snapshot = servers_[i]->BeginSnapshot();
     if (!snapshot.ok()) return Named(i, snapshot.status());
     if (snapshot->global_step != step) {
       return absl::InternalError(absl::StrCat(
@@ -82,43 +75,42 @@ absl::StatusOr<std::vector<float>> ShardGroupClient::BeginSnapshot(
   return scalars;
 }
 
-void ShardGroupClient::EndSnapshot() {
+void ShardGroup::EndSnapshot() {
   // A snapshot that stays is replaced by the next one.
-  for (auto& client : clients_) client->EndSnapshot().IgnoreError();
+  for (ShardCalls* client : servers_) client->EndSnapshot().IgnoreError();
 }
 
-absl::StatusOr<ShardControlClient::Expired> ShardGroupClient::ExpireWorker(
+absl::StatusOr<ShardCalls::Expired> ShardGroup::ExpireWorker(
     int worker, uint64_t incarnation, const std::string& reason) {
-  absl::StatusOr<ShardControlClient::Expired> expired =
-      clients_[0]->ExpireWorker(worker, incarnation, reason, 0, 0);
+  absl::StatusOr<ShardCalls::Expired> expired =
+      servers_[0]->ExpireWorker(worker, incarnation, reason, 0, 0);
   if (!expired.ok()) return Named(0, expired.status());
   for (int i = 1; i < size(); ++i) {
-    absl::StatusOr<ShardControlClient::Expired> other =
-        clients_[i]->ExpireWorker(worker, expired->incarnation, reason,
-                                  expired->step, expired->attempt);
+    absl::StatusOr<ShardCalls::Expired> other = servers_[i]->ExpireWorker(
+        worker, expired->incarnation, reason, expired->step, expired->attempt);
     if (!other.ok()) return Named(i, other.status());
   }
   return expired;
 }
 
-absl::StatusOr<ShardControlClient::Replaced> ShardGroupClient::ReplaceMember(
+absl::StatusOr<ShardCalls::Replaced> ShardGroup::ReplaceMember(
     int worker, int64_t step, int64_t attempt, const std::string& reason) {
-  absl::StatusOr<ShardControlClient::Replaced> replaced =
-      clients_[0]->ReplaceMember(worker, step, attempt, reason);
+  absl::StatusOr<ShardCalls::Replaced> replaced =
+      servers_[0]->ReplaceMember(worker, step, attempt, reason);
   if (!replaced.ok()) return Named(0, replaced.status());
   for (int i = 1; i < size() && replaced->by.has_value(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(Named(
         i,
-        clients_[i]
+        servers_[i]
             ->ReplaceMember(worker, replaced->step, replaced->attempt, reason)
             .status()));
   }
   return replaced;
 }
 
-std::vector<ShardAccess*> ShardGroupClient::Access() {
+std::vector<ShardAccess*> ShardGroup::Access() {
   std::vector<ShardAccess*> access;
-  for (auto& client : clients_) access.push_back(client.get());
+  for (ShardCalls* client : servers_) access.push_back(client);
   return access;
 }
 

@@ -1,0 +1,107 @@
+#include "chief/recovery_round.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+
+absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(const Plan& plan,
+                                                          bool first) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t epoch, servers_.TakeEpoch());
+  source_.OnEpoch(epoch);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ShardGroup::Found found,
+      servers_.Create(job_, plan, ShardCalls::State::kKeep));
+  const absl::StatusOr<int64_t> latest = source_.LatestStep();
+  Outcome outcome;
+  outcome.map = std::move(found.map);
+  outcome.checkpoint_step = latest.value_or(-1);
+  outcome.plan =
+      MakeRecoveryPlan(found.reports, job_.mode == SyncMode::kCompatible,
+                       outcome.checkpoint_step);
+  if (outcome.plan.action == RecoveryPlan::Action::kResume) {
+    if (source_.OnResume(found.reports, first)) outcome.plan.redo = true;
+    LOCKSTEP_RETURN_IF_ERROR(Resume(outcome, first));
+  } else {
+    LOCKSTEP_RETURN_IF_ERROR(latest.status());
+    LOCKSTEP_RETURN_IF_ERROR(StartFrom(outcome, first));
+  }
+  return outcome;
+}
+
+absl::Status RecoveryRound::Resume(Outcome& outcome, bool first) {
+  outcome.step = outcome.plan.step;
+  ShardCalls::Opening opening;
+  opening.global_step = outcome.step;
+  opening.attempt = outcome.plan.redo ? FirstAttempt(servers_.epoch()) : 0;
+  LOCKSTEP_RETURN_IF_ERROR(Open(std::move(opening)));
+  return first ? ExpirePredecessors() : absl::OkStatus();
+}
+
+absl::Status RecoveryRound::ExpirePredecessors() {
+  members_.ExpectPredecessors();
+  for (const MembershipTable::Member& member : members_.Members()) {
+    if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
+      continue;
+    }
+    LOCKSTEP_RETURN_IF_ERROR(
+        servers_
+            .ExpireWorker(member.task.index, member.incarnation - 1,
+                          "replaced before this chief started")
+            .status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
+  ShardCalls::Opening opening;
+  opening.global_step = outcome.plan.step;
+  const bool discard = outcome.plan.action == RecoveryPlan::Action::kGoBack;
+  if (discard) source_.OnGoBack(outcome.plan, first);
+  // Where workers have been at work their tokens and values are void, be it
+  // that no server has anything left.
+  if (discard || !first || members_.HasTakenOver()) {
+    members_.ExpireAll(
+        TaskType::kWorker,
+        absl::StrCat("the job went back to step ", outcome.plan.step),
+        clock_.Now());
+    opening.attempt = FirstAttempt(servers_.epoch());
+  }
+  if (discard) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        servers_.Create(job_, outcome.map.plan, ShardCalls::State::kDiscard)
+            .status());
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(std::optional<RecoverySource::Restored> restored,
+                            source_.Restore(outcome.map));
+  outcome.checkpoint_step = -1;
+  if (restored.has_value()) {
+    outcome.checkpoint_step = restored->step;
+    opening.global_step = restored->step;
+    opening.scalars = std::move(restored->scalars);
+  }
+  outcome.step = opening.global_step;
+  return Open(std::move(opening));
+}
+
+absl::Status RecoveryRound::Open(ShardCalls::Opening opening) {
+  for (const MembershipTable::Member& member : members_.Members()) {
+    if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
+      continue;
+    }
+    const bool alive = member.state == MembershipTable::State::kAlive;
+    opening.expired.emplace_back(member.task.index,
+                                 member.incarnation - (alive ? 1 : 0));
+  }
+  opening.settings = source_.settings();
+  const absl::Status opened = servers_.Activate(opening);
+  if (absl::IsFailedPrecondition(opened)) {
+    // It has been killed, or has committed, since it was asked.
+    return absl::UnavailableError(opened.message());
+  }
+  return opened;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,99 @@
+#ifndef LOCKSTEP_CHIEF_RECOVERY_ROUND_H_
+#define LOCKSTEP_CHIEF_RECOVERY_ROUND_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/membership_table.h"
+#include "chief/recovery_plan.h"
+#include "chief/shard_group.h"
+#include "common/clock.h"
+#include "common/job/job_config.h"
+#include "common/plan.h"
+
+namespace lockstep {
+
+// What a round needs beside the servers.
+class RecoverySource {
+ public:
+  virtual ~RecoverySource() = default;
+
+  // Of the newest complete checkpoint; -1: there is none.
+  virtual absl::StatusOr<int64_t> LatestStep() const = 0;
+
+  // Writes the newest checkpoint to the servers. Empty: there is none.
+  struct Restored {
+    int64_t step = 0;
+    std::vector<float> scalars;  // of the optimizer
+  };
+  virtual absl::StatusOr<std::optional<Restored>> Restore(
+      const StateMap& map) = 0;
+
+  // The servers are about to go on from what they have. Whether they would sum
+  // the step at hand otherwise than this chief wants it, so that it has to
+  // begin anew.
+  virtual bool OnResume(absl::Span<const ServerReport> /*reports*/,
+                        bool /*first*/) {
+    return false;
+  }
+
+  // How the job runs once the servers are open.
+  virtual RunSettings settings() const { return {}; }
+
+  // The round has its epoch.
+  virtual void OnEpoch(uint64_t epoch) = 0;
+  // All servers are about to leave their state. In a chief's first round this
+  // waits until members of the chief before have had time to say so.
+  virtual void OnGoBack(const RecoveryPlan& plan, bool first) = 0;
+};
+
+// RecoveryRound brings all servers to one committed step and opens them: it
+// draws an epoch, asks them what they have, and does what MakeRecoveryPlan()
+// says. A round that fails may be repeated as a whole.
+//
+// Threads: belongs to the chief's loop.
+// Borrows: all that it is made of.
+class RecoveryRound {
+ public:
+  RecoveryRound(const JobConfig& job, ShardGroup& servers,
+                MembershipTable& members, RecoverySource& source,
+                const Clock& clock)
+      : job_(job),
+        servers_(servers),
+        members_(members),
+        source_(source),
+        clock_(clock) {}
+
+  struct Outcome {
+    RecoveryPlan plan;
+    StateMap map;
+    int64_t step = 0;  // at which the servers are open
+    // Of the newest checkpoint that fits, where the round has looked; -1: none.
+    int64_t checkpoint_step = -1;
+  };
+  // `first`: of this chief, which then takes over what one before it has left.
+  //
+  //   kUnavailable, kDeadlineExceeded  a server is away, again
+  //   kAborted                         there is a newer chief
+  absl::StatusOr<Outcome> Run(const Plan& plan, bool first);
+
+ private:
+  absl::Status Resume(Outcome& outcome, bool first);
+  absl::Status StartFrom(Outcome& outcome, bool first);
+  absl::Status Open(ShardCalls::Opening opening);
+  // Older incarnations of workers that registered before the servers were open.
+  absl::Status ExpirePredecessors();
+
+  const JobConfig& job_;
+  ShardGroup& servers_;
+  MembershipTable& members_;
+  RecoverySource& source_;
+  const Clock& clock_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_RECOVERY_ROUND_H_

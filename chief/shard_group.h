@@ -1,0 +1,81 @@
+#ifndef LOCKSTEP_CHIEF_SHARD_GROUP_H_
+#define LOCKSTEP_CHIEF_SHARD_GROUP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/checkpoint_transfer.h"
+#include "chief/recovery_plan.h"
+#include "chief/shard_calls.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/job/job_config.h"
+#include "common/plan.h"
+
+namespace lockstep {
+
+// ShardGroup is all servers of a job, where the chief asks all of them the
+// same: create, restore, open, copy aside. Who is asked first is part of the
+// protocol: ps task 0 opens last and decides first.
+//
+// Borrows: the servers.
+// Errors:  those of ShardCalls, with the server named in front.
+class ShardGroup {
+ public:
+  // The server of the next ps task, from 0 on.
+  void Add(ShardCalls& server) { servers_.push_back(&server); }
+
+  int size() const { return static_cast<int>(servers_.size()); }
+
+  // Draws an epoch from all servers, ps task 0 last, which shuts out any chief
+  // before, and whatever this one has asked before.
+  absl::StatusOr<uint64_t> TakeEpoch();
+  // The one that was drawn last.
+  uint64_t epoch() const { return epoch_; }
+
+  // What there is on the servers.
+  struct Found {
+    StateMap map;
+    std::vector<ServerReport> reports;  // by server
+  };
+  // Finds the state that each server has, or creates its parts with their
+  // initial values. kDiscard: creates them anyway.
+  absl::StatusOr<Found> Create(const JobConfig& job, const Plan& plan,
+                               ShardCalls::State state);
+
+  absl::StatusOr<std::vector<float>> Restore(const CheckpointReader& checkpoint,
+                                             const StateMap& map);
+
+  // Opens the servers, ps task 0 last: no token before all are open.
+  absl::Status Activate(const ShardCalls::Opening& opening);
+
+  // Copies the state of `step`, which ps task 0 has committed, aside on all
+  // servers. `attempt` is the one that was committed.
+  absl::StatusOr<std::vector<float>> BeginSnapshot(int64_t step,
+                                                   int64_t attempt);
+  void EndSnapshot();
+
+  // Takes a dead worker out of the step at hand everywhere. Returns what ps
+  // task 0 said. Incarnation 0: as in ExpireWorkerRequest.
+  absl::StatusOr<ShardCalls::Expired> ExpireWorker(int worker,
+                                                   uint64_t incarnation,
+                                                   const std::string& reason);
+
+  // Has a worker that holds up `attempt` of the step after `step` replaced
+  // everywhere, if another one waits. Returns what ps task 0 said.
+  absl::StatusOr<ShardCalls::Replaced> ReplaceMember(int worker, int64_t step,
+                                                     int64_t attempt,
+                                                     const std::string& reason);
+
+  std::vector<ShardAccess*> Access();
+
+ private:
+  std::vector<ShardCalls*> servers_;
+  uint64_t epoch_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_SHARD_GROUP_H_

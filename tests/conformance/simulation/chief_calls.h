@@ -1,0 +1,146 @@
+#ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_CHIEF_CALLS_H_
+#define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_CHIEF_CALLS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chief/shard_calls.h"
+#include "tests/conformance/simulation/job.h"
+#include "tests/conformance/simulation/server_process.h"
+#include "tests/conformance/simulation/waiting.h"
+
+namespace lockstep::simulation {
+
+// ChiefCalls is one server as a chief sees it: ShardControlClient, over the
+// simulated network. Calls wait in the fiber that was given last.
+class ChiefCalls final : public ShardCalls {
+ public:
+  ChiefCalls(Job& job, Waiting& waiting, int server)
+      : job_(job), waiting_(&waiting), server_(server) {}
+
+  void set_waiting(Waiting& waiting) { waiting_ = &waiting; }
+  int place() const { return job_.server_place(server_); }
+
+  absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) override {
+    return CallUntilUp<uint64_t>(
+        [newer_than](ServerProcess& ps) { return ps.TakeEpoch(newer_than); });
+  }
+  void set_epoch(uint64_t epoch) override { epoch_ = epoch; }
+
+  absl::StatusOr<Created> CreateShard(const JobConfig&, const Plan&,
+                                      absl::Span<const PlannedPart>,
+                                      State state) override {
+    const bool discard = state == State::kDiscard;
+    const auto report =
+        CallUntilUp<ServerReport>([epoch = epoch_, discard](ServerProcess& ps) {
+          return ps.CreateShard(epoch, discard);
+        });
+    if (!report.ok()) return report.status();
+    return Created{{"Momentum"}, {}, *report};
+  }
+  absl::Status Activate(const Opening& opening) override {
+    return CallUntilUp<bool>([epoch = epoch_, opening](ServerProcess& ps) {
+             return ps.Activate(epoch, opening);
+           })
+        .status();
+  }
+  absl::Status CommitAndWait(int64_t step, int64_t attempt) override {
+    return Call<bool>([epoch = epoch_, step, attempt](ServerProcess& ps) {
+             return ps.Commit(epoch, step, attempt);
+           })
+        .status();
+  }
+  absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
+                                       const std::string&, int64_t step,
+                                       int64_t attempt) override {
+    return Call<Expired>([=, epoch = epoch_](ServerProcess& ps) {
+      return ps.ExpireWorker(epoch, worker, incarnation, step, attempt);
+    });
+  }
+  absl::StatusOr<Replaced> ReplaceMember(int worker, int64_t step,
+                                         int64_t attempt,
+                                         const std::string&) override {
+    return Call<Replaced>([=, epoch = epoch_](ServerProcess& ps) {
+      return ps.ReplaceMember(epoch, worker, step, attempt);
+    });
+  }
+  absl::StatusOr<ShardSnapshot> BeginSnapshot() override {
+    const auto begun = Call<ShardSnapshot>([epoch = epoch_](ServerProcess& ps) {
+      return ps.BeginSnapshot(epoch);
+    });
+    if (begun.ok()) snapshot_step_ = begun->global_step;
+    return begun;
+  }
+  absl::Status EndSnapshot() override { return absl::OkStatus(); }
+  absl::Status CloseTokens() override {
+    return Call<bool>([epoch = epoch_](ServerProcess& ps) {
+             return ps.CloseTokens(epoch);
+           })
+        .status();
+  }
+
+  // All parts at once, in place of what ShardAccess moves piece by piece.
+  absl::StatusOr<std::vector<PartState>> ReadAll(Waiting& waiting,
+                                                 uint64_t epoch) {
+    return waiting.Call<std::vector<PartState>>(
+        place(), Serve<std::vector<PartState>>(
+                     [epoch, step = snapshot_step_](ServerProcess& ps) {
+                       return ps.ReadSnapshot(epoch, step);
+                     }));
+  }
+  absl::Status WriteAll(const std::vector<PartState>& parts) {
+    return Call<bool>([epoch = epoch_, parts](ServerProcess& ps) {
+             return ps.WriteParts(epoch, parts);
+           })
+        .status();
+  }
+  absl::Status ReadSnapshot(const TensorStretch&, absl::Span<char>) override {
+    return absl::UnimplementedError("ReadAll");
+  }
+  absl::Status WriteParts(const TensorStretch&,
+                          absl::Span<const char>) override {
+    return absl::UnimplementedError("WriteAll");
+  }
+
+ private:
+  template <typename Answer>
+  using Asked = std::function<absl::StatusOr<Answer>(ServerProcess&)>;
+
+  template <typename Answer>
+  std::function<void(World::Reply<Answer>)> Serve(Asked<Answer> asked) {
+    return [&job = job_, server = server_,
+            asked = std::move(asked)](const World::Reply<Answer>& reply) {
+      reply(asked(*job.servers[server]));
+    };
+  }
+  template <typename Answer>
+  absl::StatusOr<Answer> Call(Asked<Answer> asked) {
+    return waiting_->Call<Answer>(place(), Serve<Answer>(std::move(asked)));
+  }
+  // As ShardControlClient's setup calls.
+  template <typename Answer>
+  absl::StatusOr<Answer> CallUntilUp(const Asked<Answer>& asked) {
+    const absl::Time began = job_.world.Now();
+    while (true) {
+      absl::StatusOr<Answer> answer = Call<Answer>(asked);
+      if (!absl::IsUnavailable(answer.status()) ||
+          job_.world.Now() - began >= absl::Seconds(1)) {
+        return answer;
+      }
+      waiting_->Sleep(absl::Milliseconds(100));
+    }
+  }
+
+  Job& job_;
+  Waiting* waiting_;
+  const int server_;
+  uint64_t epoch_ = 0;
+  int64_t snapshot_step_ = -1;
+};
+
+}  // namespace lockstep::simulation
+
+#endif  // LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_CHIEF_CALLS_H_

@@ -1,0 +1,48 @@
+#ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_FIBER_H_
+#define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_FIBER_H_
+
+#include <ucontext.h>
+
+#include <functional>
+#include <memory>
+
+namespace lockstep::simulation {
+
+// Fiber runs a function that waits, such as a training loop, beside others in
+// one thread. It has a stack of its own and goes on only in Resume().
+//
+// Threads: all calls come from the thread that made it.
+class Fiber {
+ public:
+  explicit Fiber(std::function<void()> body);
+  ~Fiber();  // kills first
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  // Goes on until the next Pause() or the end.
+  void Resume();
+
+  // In the fiber: waits for Resume(). Where the fiber has been killed it does
+  // not return: an exception that nobody catches unwinds the body.
+  void Pause();
+
+  // Ends the body where it waits, as SIGKILL would, but for destructors.
+  void Kill();
+
+  bool done() const { return done_; }
+
+ private:
+  struct Killed {};
+  static void Main(unsigned high, unsigned low);
+
+  std::function<void()> body_;
+  std::unique_ptr<char[]> stack_;
+  ucontext_t self_;
+  ucontext_t resumer_;
+  bool killed_ = false;
+  bool done_ = false;
+};
+
+}  // namespace lockstep::simulation
+
+#endif  // LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_FIBER_H_

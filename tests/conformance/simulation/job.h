@@ -1,0 +1,93 @@
+#ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_JOB_H_
+#define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_JOB_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/cluster/task_id.h"
+#include "common/job/job_config.h"
+#include "common/plan.h"
+#include "common/variable_spec.h"
+#include "tests/conformance/simulation/promises.h"
+#include "tests/conformance/simulation/world.h"
+
+namespace lockstep::simulation {
+
+// A mistake that is made on purpose, to see that it is found. They are in what
+// surrounds the product's classes here, not in them.
+enum class PlantedBug {
+  kNone,
+  kTokenBeforeCommit,        // P1: as soon as ps 0 is prepared
+  kStaleGradientCounts,      // P2: is taken for one of the step at hand
+  kStaleIsCalledAccepted,    // P2: its sender does not learn so
+  kRepeatedPushCounts,       // P3: as another worker's
+  kPullOfHalfAnUpdate,       // P4: one part is of the prepared step
+  kOldChiefIsObeyed,         // P5: servers do not look at epochs
+  kInitialisedAnew,          // P5: a restarted server forgets its values
+  kServesBeforeOpen,         // P5: a restarted server answers at once
+  kDeadWorkerKeepsItsPlace,  // P6: nobody is taken out of the step
+  kMembersAreNotTold,        // P7: that the job is over
+  kNoLastCheckpoint,         // P7: the last one is not written
+  kDataFollowsPasses,        // P11: a restarted worker begins its data anew
+};
+
+struct Options {
+  int replicas_to_aggregate = 2;
+  int total_num_replicas = 2;
+  std::vector<int> parts = {2, 1};  // by server
+  int64_t steps = 4;                // then training ends
+  int64_t checkpoint_every = 2;     // steps
+  PlantedBug bug = PlantedBug::kNone;
+};
+
+class ChiefProcess;
+class ServerProcess;
+
+// What the processes of a simulated job have in common: the cluster, and what
+// outlives all of them.
+struct Job {
+  struct Checkpoint {
+    std::vector<std::vector<PartState>> servers;
+  };
+
+  Job(const Options& options, World& world);
+
+  int num_servers() const { return static_cast<int>(options.parts.size()); }
+  int chief_place() const { return 0; }
+  int server_place(int server) const { return 1 + server; }
+  int worker_place(int worker) const { return 1 + num_servers() + worker; }
+  TaskId TaskAt(int place) const;
+  bool Has(PlantedBug bug) const { return options.bug == bug; }
+  void Trace(const std::function<std::string()>& line) const {
+    if (world.tracing) world.Trace(line());
+  }
+
+  const Options options;
+  World& world;
+  Promises promises;
+  JobConfig config;
+  std::vector<VariableSpec> variables;
+  Plan plan;
+  std::string id = "job";
+  uint64_t last_incarnation = 0;
+  std::map<int64_t, Checkpoint> checkpoints;  // by step
+
+  // Whoever is at those places, if anybody.
+  ChiefProcess* chief = nullptr;
+  // Those that were replaced while they hung, too, by number.
+  std::map<int, ChiefProcess*> chiefs;
+  // In a call to a chief: the one that serves it.
+  ChiefProcess& ServingChief() const { return *chiefs.at(world.serving()); }
+  std::vector<ServerProcess*> servers;
+  // The chief has said how the job ended.
+  bool done = false;
+};
+
+}  // namespace lockstep::simulation
+
+#endif  // LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_JOB_H_

@@ -1,0 +1,94 @@
+// A stand-in for server/state/mapped_file.cc that the simulation is linked with
+// in its place: files are memory, which outlives the objects that map it. All
+// above, headers and step records too, is the product's.
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/state/mapped_file.h"
+
+namespace lockstep {
+namespace {
+
+// One simulation per thread; the path tells its servers apart.
+struct File {
+  explicit File(uint64_t of_size)
+      : bytes(static_cast<std::byte*>(std::calloc(of_size, 1)), &std::free),
+        size(of_size) {}
+
+  // Zeros that cost nothing until they are used.
+  std::unique_ptr<std::byte, decltype(&std::free)> bytes;
+  uint64_t size = 0;
+  bool in_use = false;
+};
+std::map<std::string, std::shared_ptr<File>>& Files() {
+  thread_local std::map<std::string, std::shared_ptr<File>> files;
+  return files;
+}
+
+// By descriptor: what is mapped.
+std::map<int, std::shared_ptr<File>>& Mapped() {
+  thread_local std::map<int, std::shared_ptr<File>> mapped;
+  return mapped;
+}
+int MapAgain(const std::shared_ptr<File>& file) {
+  thread_local int last = 0;
+  Mapped()[++last] = file;
+  file->in_use = true;
+  return last;
+}
+absl::Span<std::byte> BytesOf(File& file) {
+  return {file.bytes.get(), file.size};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
+    const std::string& path, uint64_t size) {
+  if (Files().count(path) > 0) {
+    return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
+  }
+  auto file = std::make_shared<File>(size);
+  std::unique_ptr<MappedFile> mapped(new MappedFile(path, MapAgain(file)));
+  mapped->bytes_ = BytesOf(*file);
+  return mapped;
+}
+
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
+    const std::string& path, uint64_t min_size) {
+  const auto found = Files().find(path);
+  if (found == Files().end()) {
+    return absl::NotFoundError(absl::StrCat("no file ", path));
+  }
+  if (found->second->in_use) {
+    return absl::UnavailableError(absl::StrCat(path, " is in use"));
+  }
+  if (found->second->size < min_size) return absl::DataLossError("too short");
+  std::unique_ptr<MappedFile> mapped(
+      new MappedFile(path, MapAgain(found->second)));
+  mapped->bytes_ = BytesOf(*found->second);
+  return mapped;
+}
+
+MappedFile::~MappedFile() {
+  const auto found = Mapped().find(fd_);
+  found->second->in_use = false;
+  Mapped().erase(found);
+}
+
+absl::Status MappedFile::Publish() {
+  Files()[path_] = Mapped()[fd_];
+  return absl::OkStatus();
+}
+
+absl::Status MappedFile::Remove(const std::string& path) {
+  Files().erase(path);
+  return absl::OkStatus();
+}
+
+SharedFile MappedFile::Share(size_t) const { return {}; }
+
+}  // namespace lockstep

@@ -1,0 +1,76 @@
+// Each promise is broken on purpose, and the simulation has to find it.
+
+#include <cstdint>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/conformance/simulation/simulation.h"
+
+namespace lockstep::simulation {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kSchedules = 1000;  // enough for each
+
+struct Planted {
+  std::string name;
+  PlantedBug bug = PlantedBug::kNone;
+  std::string promise;  // what the report starts with
+  Options options;
+};
+
+class PlantedBugsTest : public ::testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedBugsTest, IsFound) {
+  Options options = GetParam().options;
+  options.bug = GetParam().bug;
+  for (uint64_t seed = 1; seed <= kSchedules; ++seed) {
+    const Simulation::Result result = Simulation(options, seed).Run();
+    if (result.broken.empty()) continue;
+    EXPECT_THAT(result.broken[0], HasSubstr(GetParam().promise));
+    RecordProperty("schedules", static_cast<int>(seed));
+    return;
+  }
+  ADD_FAILURE() << "not found in " << kSchedules << " schedules";
+}
+
+TEST_P(PlantedBugsTest, NothingIsFoundWithoutIt) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const Simulation::Result result =
+        Simulation(GetParam().options, seed).Run();
+    ASSERT_THAT(result.broken, ::testing::IsEmpty()) << seed;
+  }
+}
+
+const Options kAll{2, 2, {2, 1}};
+const Options kBackup{2, 3, {2, 1}};
+
+INSTANTIATE_TEST_SUITE_P(
+    Promises, PlantedBugsTest,
+    ::testing::Values(
+        Planted{"TokenBeforeCommit", PlantedBug::kTokenBeforeCommit, "P1",
+                kAll},
+        Planted{"StaleGradientCounts", PlantedBug::kStaleGradientCounts, "P",
+                kBackup},
+        Planted{"StaleIsCalledAccepted", PlantedBug::kStaleIsCalledAccepted,
+                "P2", kBackup},
+        Planted{"RepeatedPushCounts", PlantedBug::kRepeatedPushCounts, "P3",
+                kAll},
+        Planted{"PullOfHalfAnUpdate", PlantedBug::kPullOfHalfAnUpdate, "P4",
+                kBackup},
+        Planted{"OldChiefIsObeyed", PlantedBug::kOldChiefIsObeyed, "P5", kAll},
+        Planted{"InitialisedAnew", PlantedBug::kInitialisedAnew, "P", kAll},
+        Planted{"ServesBeforeOpen", PlantedBug::kServesBeforeOpen, "P5", kAll},
+        Planted{"DeadWorkerKeepsItsPlace", PlantedBug::kDeadWorkerKeepsItsPlace,
+                "P6", kAll},
+        Planted{"MembersAreNotTold", PlantedBug::kMembersAreNotTold, "P7",
+                kAll},
+        Planted{"NoLastCheckpoint", PlantedBug::kNoLastCheckpoint, "P7", kAll},
+        Planted{"DataFollowsPasses", PlantedBug::kDataFollowsPasses, "P11",
+                kAll}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace lockstep::simulation

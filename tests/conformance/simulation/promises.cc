@@ -1,0 +1,210 @@
+#include "tests/conformance/simulation/promises.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace lockstep::simulation {
+namespace {
+
+constexpr float kMomentum = 0.5F;  // as the job has it; its rate is 1
+
+float ReadFloat(Shard& shard, int part, int tensor) {
+  float value = 0;
+  absl::Span<std::byte> bytes(reinterpret_cast<std::byte*>(&value),
+                              sizeof(value));
+  if (!shard.state().Read(part, tensor, bytes).ok()) return -1;
+  return value;
+}
+
+}  // namespace
+
+Promises::Promises(std::vector<int> parts_of_server)
+    : parts_of_server_(std::move(parts_of_server)),
+      servers_(parts_of_server_.size()) {
+  for (int parts : parts_of_server_) {
+    first_part_.push_back(num_parts_);
+    num_parts_ += parts;
+  }
+  model_[0].resize(num_parts_);
+}
+
+void Promises::Break(const std::string& what) { broken_.push_back(what); }
+
+float Promises::Gradient(int64_t step, int worker, int slot, int part,
+                         float value) {
+  const uint64_t mixed = static_cast<uint64_t>(
+      (((step * 31 + worker) * 31 + slot) * 31 + part) * 2654435761);
+  return static_cast<float>((mixed >> 8) % 8) + value;
+}
+
+std::vector<PartState> Promises::After(int64_t step,
+                                       const std::vector<int>& members) const {
+  std::vector<PartState> states = model_.at(step);
+  for (int part = 0; part < num_parts_; ++part) {
+    PartState& state = states[part];
+    float sum = 0;
+    int slot = 0;
+    for (size_t i = 0; i < members.size(); ++i) {
+      slot = i > 0 && members[i] == members[i - 1] ? slot + 1 : 0;
+      sum += Gradient(step, members[i], slot, part, state.value);
+    }
+    const float mean = sum / static_cast<float>(members.size());
+    state.momentum = state.momentum * kMomentum + mean;
+    state.value -= state.momentum;
+  }
+  return states;
+}
+
+void Promises::OnCommit(int64_t step, const std::vector<int>& members) {
+  if (step != committed_ + 1) {
+    Break(absl::StrCat("P1: ps 0 commits step ", step, " after ", committed_));
+    return;
+  }
+  model_[step] = After(committed_, members);
+  sets_[step] = members;
+  committed_ = step;
+}
+
+void Promises::OnOpen(int64_t step) {
+  if (going_back_ || servers_[0].lost) {
+    ++history_;
+    going_back_ = false;
+    for (Server& server : servers_) server.lost = false;
+  } else if (step < committed_) {
+    Break(absl::StrCat("P5: ps 0 is back at step ", step, " of ", committed_));
+  }
+  if (model_.count(step) == 0) {
+    Break(absl::StrCat("P5: ps 0 opens at step ", step, ", which never was"));
+    return;
+  }
+  committed_ = step;
+  model_.erase(model_.upper_bound(step), model_.end());
+  sets_.erase(sets_.upper_bound(step), sets_.end());
+}
+
+void Promises::OnServer(int server, Shard* shard) {
+  if (shard == nullptr) return;
+  const StepRecord record = shard->state().record();
+  Server& known = servers_[server];
+  if (record.committed_step != known.committed) known.checked = false;
+  known.committed = record.committed_step;
+  known.prepared = record.prepared_step;
+  if (!shard->active()) known.checked = false;
+  if (known.checked || !shard->active() || parts_of_server_[server] == 0) {
+    return;
+  }
+  known.checked = true;
+  CheckValues(server, *shard);
+}
+
+void Promises::CheckValues(int server, Shard& shard) {
+  const int64_t step = servers_[server].committed;
+  const auto found = model_.find(step);
+  if (found == model_.end() ||
+      (!going_back_ && !servers_[0].lost && step > committed_)) {
+    if (committed_ < 0) return;  // it is being opened for the first time
+    Break(absl::StrCat("P1: ps ", server, " has committed step ", step,
+                       ", ps 0 is at ", committed_));
+    return;
+  }
+  for (int part = 0; part < parts_of_server_[server]; ++part) {
+    const PartState has{ReadFloat(shard, part, 0), ReadFloat(shard, part, 1)};
+    const PartState& must = found->second[first_part_[server] + part];
+    if (has == must) continue;
+    Break(absl::StrCat("P3, P11: step ", step, " on ps ", server, ", part ",
+                       part, " is ", has.value, " (", has.momentum,
+                       "), must be ", must.value, " (", must.momentum,
+                       "); its set is ", absl::StrJoin(sets_[step], ",")));
+  }
+}
+
+void Promises::OnStateLost(int server) {
+  servers_[server] = Server();
+  servers_[server].lost = true;
+}
+
+void Promises::OnDiscard(int server) {
+  bool missing = going_back_;
+  for (size_t k = 0; k < servers_.size(); ++k) {
+    missing |= parts_of_server_[k] > 0 && servers_[k].committed < 0;
+  }
+  if (!missing) {
+    Break(absl::StrCat("P5: ps ", server,
+                       " discards its state, though all servers have theirs"));
+  }
+  going_back_ = true;
+}
+
+void Promises::OnToken(int64_t step) {
+  if (step > committed_) {
+    Break(absl::StrCat("P1: a token of step ", step, " is out, the global ",
+                       "step is ", committed_));
+  }
+  for (size_t k = 0; k < servers_.size(); ++k) {
+    const Server& server = servers_[k];
+    if (parts_of_server_[k] == 0 || server.committed < 0) continue;
+    if (server.committed >= step || server.prepared >= step) continue;
+    Break(absl::StrCat("P1: a token of step ", step, " is out, ps ", k,
+                       " is at ", server.committed));
+  }
+}
+
+void Promises::OnEpoch(int server, uint64_t epoch) {
+  if (epoch <= servers_[server].epoch) {
+    Break(absl::StrCat("P5: epoch ", epoch, " of ps ", server,
+                       " is drawn twice"));
+  }
+  servers_[server].epoch = epoch;
+}
+
+void Promises::OnObeyed(int server, uint64_t epoch) {
+  const uint64_t newest = servers_[server].epoch;
+  servers_[server].epoch = std::max(newest, epoch);
+  if (epoch >= newest) return;
+  Break(absl::StrCat("P5: ps ", server, " obeys the chief of epoch ", epoch,
+                     " after epoch ", newest, " was drawn"));
+}
+
+void Promises::OnAdmitted(int server, bool active) {
+  if (active) return;
+  Break(absl::StrCat("P5: ps ", server, " serves before it is open"));
+}
+
+void Promises::OnCompute(int history, int64_t step,
+                         const std::vector<float>& values) {
+  const auto found = model_.find(step);
+  if (history != history_ || going_back_ || found == model_.end()) return;
+  for (int part = 0; part < num_parts_; ++part) {
+    if (values[part] == found->second[part].value) continue;
+    Break(absl::StrCat("P4: of step ", step, ", part ", part, " was pulled as ",
+                       values[part], ", is ", found->second[part].value));
+  }
+}
+
+void Promises::OnClaim(int history, int64_t step, int worker) {
+  if (history != history_ || going_back_) return;
+  const auto set = sets_.find(step);
+  if (set == sets_.end()) return;
+  if (std::count(set->second.begin(), set->second.end(), worker) > 0) return;
+  Break(absl::StrCat("P2: worker ", worker, " believes that it counted for ",
+                     "step ", step, ", whose set is ",
+                     absl::StrJoin(set->second, ",")));
+}
+
+void Promises::OnCheckpoint(
+    int64_t step, const std::vector<std::vector<PartState>>& servers) {
+  const auto found = model_.find(step);
+  if (found == model_.end()) return;  // of a history that was left
+  for (size_t k = 0; k < servers.size(); ++k) {
+    for (size_t i = 0; i < servers[k].size(); ++i) {
+      if (servers[k][i] == found->second[first_part_[k] + i]) continue;
+      Break(absl::StrCat("P10: the checkpoint of step ", step,
+                         " has other values of ps ", k, ", part ", i));
+    }
+  }
+}
+
+}  // namespace lockstep::simulation

@@ -1,0 +1,97 @@
+#ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_PROMISES_H_
+#define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_PROMISES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/shard/shard.h"
+
+namespace lockstep::simulation {
+
+// What there is of one part at one step.
+struct PartState {
+  float value = 1;
+  float momentum = 0;
+  bool operator==(const PartState&) const = default;
+};
+
+// Promises watches a simulated job from outside and notes what breaks the
+// promises P1 to P7 and P11 of the design. It has a model of its own of what
+// every step must have made of the step before, and compares what servers have
+// committed with it, bit by bit. All arithmetic of the model is exact.
+//
+// Units: parts are numbered over all servers, server after server.
+class Promises {
+ public:
+  explicit Promises(std::vector<int> parts_of_server);
+
+  const std::vector<std::string>& broken() const { return broken_; }
+  void Break(const std::string& what);
+
+  int num_parts() const { return num_parts_; }
+  int FirstPart(int server) const { return first_part_[server]; }
+
+  // The gradient that a worker makes of a part, given its value.
+  static float Gradient(int64_t step, int worker, int slot, int part,
+                        float value);
+
+  // After each event of a server: what it has now. Null: the process has gone
+  // or has no shard.
+  void OnServer(int server, Shard* shard);
+  // The server's state is gone for good; the chief has it discarded.
+  void OnStateLost(int server);
+  void OnDiscard(int server);
+  // A process comes up that has no state file, and so knows no epoch.
+  void OnStartWithoutState(int server) { servers_[server].epoch = 0; }
+  // ps task 0 has committed `step`, of the gradients of `members`.
+  void OnCommit(int64_t step, const std::vector<int>& members);
+  // ps task 0 has opened at `step`, and was not open.
+  void OnOpen(int64_t step);
+
+  void OnToken(int64_t step);
+  void OnEpoch(int server, uint64_t epoch);
+  void OnObeyed(int server, uint64_t epoch);
+  // A call of a worker was performed.
+  void OnAdmitted(int server, bool active);
+  // A worker that joined in `history` computes, on these values, or says that
+  // its gradient has counted for `step`.
+  void OnCompute(int history, int64_t step, const std::vector<float>& values);
+  void OnClaim(int history, int64_t step, int worker);
+  void OnCheckpoint(int64_t step,
+                    const std::vector<std::vector<PartState>>& servers);
+
+  // Counts how often the job went back to a checkpoint.
+  int history() const { return history_; }
+  int64_t committed() const { return committed_; }
+
+ private:
+  struct Server {
+    int64_t committed = -1;
+    int64_t prepared = -1;
+    bool checked = false;  // the values of `committed`
+    bool lost = false;     // its state, since ps task 0 opened last
+    uint64_t epoch = 0;
+  };
+
+  std::vector<PartState> After(int64_t step,
+                               const std::vector<int>& members) const;
+  void CheckValues(int server, Shard& shard);
+
+  const std::vector<int> parts_of_server_;
+  std::vector<int> first_part_;
+  int num_parts_ = 0;
+  std::vector<Server> servers_;
+  int64_t committed_ = -1;
+  int history_ = 0;
+  bool going_back_ = false;
+  std::map<int64_t, std::vector<PartState>> model_;  // by step
+  std::map<int64_t, std::vector<int>> sets_;         // by step
+  std::vector<std::string> broken_;
+};
+
+}  // namespace lockstep::simulation
+
+#endif  // LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_PROMISES_H_

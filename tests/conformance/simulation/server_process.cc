@@ -1,0 +1,268 @@
+#include "tests/conformance/simulation/server_process.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "server/state/state_file.h"
+
+namespace lockstep::simulation {
+namespace {
+
+// As the services have them.
+constexpr absl::Duration kLongestWait = absl::Seconds(3);
+
+float FloatOf(const LentBytes& lent) {
+  float value = 0;
+  std::memcpy(&value, lent.bytes.data(), sizeof(value));
+  return value;
+}
+
+std::vector<float> FloatsOf(const std::vector<LentBytes>& lent) {
+  std::vector<float> values;
+  for (const LentBytes& part : lent) values.push_back(FloatOf(part));
+  return values;
+}
+
+}  // namespace
+
+ServerProcess::ServerProcess(Job& job, int server)
+    : job_(job),
+      server_(server),
+      host_({server, ++job.last_incarnation, "/", /*shared_memory=*/false,
+             [this](int part) {
+               job_.world.AfterFor(number_, absl::ZeroDuration(), [this, part] {
+                 if (Shard* open = shard()) {
+                   Send(control_.Settle(*open,
+                                        open->engine().PartReturned(part)));
+                 }
+               });
+             }}),
+      control_(host_),
+      member_(
+          job,
+          number_ = job.world.Start(
+              job.server_place(server), [this] { BeforeEvent(); },
+              [this] { AfterEvent(); }),
+          job.server_place(server), [this] { host_.SetJobId(job_.id); },
+          [this](Member::End end) {
+            if (end == Member::End::kLeaseLost) return member_.Join();
+            if (end == Member::End::kDone) {
+              host_.RemoveState().IgnoreError();
+              member_.Leave();
+            }
+            Exit(end == Member::End::kDone ? State::kExited
+                                           : State::kRestartMe);
+          }) {
+  job_.servers[server_] = this;
+  StateHeader header;
+  header.job_id = job_.id;
+  header.task_index = server_;
+  if (!StateFile::Peek("/", header).ok()) {
+    job_.promises.OnStartWithoutState(server_);
+  }
+  job_.world.AfterFor(number_, absl::ZeroDuration(),
+                      [this] { member_.Join(); });
+}
+
+ServerProcess::~ServerProcess() {
+  job_.world.End(number_);
+  if (job_.servers[server_] == this) job_.servers[server_] = nullptr;
+}
+
+Shard* ServerProcess::shard() const {
+  const auto found = host_.shard();
+  return found.ok() ? found->get() : nullptr;
+}
+
+void ServerProcess::BeforeEvent() {
+  Shard* open = shard();
+  was_active_ = open != nullptr && open->active();
+  step_before_ = was_active_ ? open->engine().step() : -1;
+  members_before_.clear();
+  if (was_active_ && open->gate() != nullptr) {
+    members_before_ = open->gate()->Members();
+  }
+}
+
+void ServerProcess::AfterEvent() {
+  Shard* open = shard();
+  if (open != nullptr && open->active() && server_ == 0) {
+    const int64_t step = open->engine().step();
+    if (!was_active_) {
+      job_.promises.OnOpen(step);
+    } else if (step != step_before_) {
+      job_.promises.OnCommit(step, members_before_);
+    }
+    was_active_ = true;
+    step_before_ = step;
+  }
+  job_.promises.OnServer(server_, open);
+}
+
+StepControl::Chief ServerProcess::ChiefOf(uint64_t epoch) {
+  if (job_.Has(PlantedBug::kOldChiefIsObeyed)) {
+    while (absl::IsAborted(host_.CheckChief(job_.id, epoch))) ++epoch;
+  }
+  return {job_.id, epoch};
+}
+
+absl::Status ServerProcess::Obeyed(uint64_t epoch, const absl::Status& status) {
+  if (status.ok()) job_.promises.OnObeyed(server_, epoch);
+  return status;
+}
+
+absl::StatusOr<std::shared_ptr<Shard>> ServerProcess::Admit(const Pass& pass) {
+  absl::StatusOr<std::shared_ptr<Shard>> admitted =
+      host_.Admit(job_.id, {TaskType::kWorker, pass.worker}, pass.incarnation);
+  if (job_.Has(PlantedBug::kServesBeforeOpen) &&
+      absl::IsUnavailable(admitted.status())) {
+    admitted = host_.shard();
+  }
+  LOCKSTEP_RETURN_IF_ERROR(admitted.status());
+  LOCKSTEP_RETURN_IF_ERROR(
+      (*admitted)->CheckWorker({TaskType::kWorker, pass.worker}, pass.slot));
+  job_.promises.OnAdmitted(server_, (*admitted)->active());
+  return admitted;
+}
+
+void ServerProcess::TakeToken(const Pass& pass, int64_t attempt, bool computing,
+                              const World::Reply<StepGate::Answer>& reply) {
+  const auto admitted = Admit(pass);
+  if (!admitted.ok()) return reply(admitted.status());
+  const uint64_t ticket = ++tickets_;
+  waits_[ticket] = reply;
+  StepGate& gate = *(*admitted)->gate();
+  const auto answers = computing
+                           ? gate.Watch(ticket, pass, job_.world.Now())
+                           : gate.Wait(ticket, pass, attempt, job_.world.Now());
+  if (!answers.ok()) {
+    waits_.erase(ticket);
+    return reply(answers.status());
+  }
+  job_.world.AfterFor(number_, kLongestWait, [this, ticket] {
+    if (waits_.count(ticket) == 0) return;
+    if (shard() != nullptr) shard()->gate()->Cancel(ticket);
+    SendTokens({{ticket, StepGate::Outcome::kCancelled}});
+  });
+  SendTokens(*answers);
+}
+
+absl::StatusOr<StepGate::Announced> ServerProcess::Announce(const Pass& pass) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto admitted, Admit(pass));
+  return admitted->gate()->Announce(pass);
+}
+
+void ServerProcess::PlantInPush(Shard& shard, Push& push, uint64_t ticket) {
+  const int64_t step = shard.engine().step();
+  if (job_.Has(PlantedBug::kStaleGradientCounts) &&
+      push.pass.local_step < step) {
+    push.pass.local_step = step;
+    push.attempt = shard.engine().arrivals().attempt;
+  }
+  if (job_.Has(PlantedBug::kRepeatedPushCounts) && ticket % 2 == 0) {
+    push.pass.worker = (push.pass.worker + 1) % job_.options.total_num_replicas;
+  }
+}
+
+void ServerProcess::AddPush(const Push& pushed,
+                            const World::Reply<PushReply>& reply) {
+  const auto admitted = Admit(pushed.pass);
+  if (!admitted.ok()) return reply(admitted.status());
+  const uint64_t ticket = ++tickets_;
+  Push push = pushed;
+  PlantInPush(**admitted, push, ticket);
+  pushes_[ticket] = reply;
+  absl::StatusOr<ShardAnswers> answers =
+      (*admitted)->engine().AddPush(ticket, std::move(push));
+  if (!answers.ok()) {
+    pushes_.erase(ticket);
+    return reply(answers.status());
+  }
+  Send(control_.Settle(**admitted, *std::move(answers)));
+}
+
+absl::StatusOr<PullReply> ServerProcess::Pull(const Pass& pass, int first_part,
+                                              int num_parts, int64_t step) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto admitted, Admit(pass));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Values values,
+                            admitted->Pull(first_part, num_parts, step));
+  PullReply reply{values.step, FloatsOf(values.parts)};
+  if (job_.Has(PlantedBug::kPullOfHalfAnUpdate) &&
+      admitted->state().record().prepared_step > values.step) {
+    reply.values[0] = FloatOf(admitted->state().LendNext(first_part));
+  }
+  return reply;
+}
+
+void ServerProcess::SendTokens(const std::vector<StepGate::Answer>& answers) {
+  AfterEvent();
+  for (const StepGate::Answer& answer : answers) {
+    auto call = waits_.extract(answer.ticket);
+    if (call.empty()) continue;
+    if (answer.outcome == StepGate::Outcome::kToken) {
+      job_.promises.OnToken(answer.step);
+    }
+    call.mapped()(answer);
+  }
+}
+
+void ServerProcess::Send(StepControl::Ready ready) {
+  for (const PushAnswer& answer : ready.answers.pushes) {
+    auto call = pushes_.extract(answer.ticket);
+    if (call.empty()) continue;
+    if (!answer.status.ok()) {
+      call.mapped()(answer.status);
+      continue;
+    }
+    PushReply reply{answer.outcomes, FloatsOf(answer.values)};
+    if (job_.Has(PlantedBug::kStaleIsCalledAccepted)) {
+      std::replace(reply.outcomes.begin(), reply.outcomes.end(),
+                   PushOutcome::kStale, PushOutcome::kAccepted);
+    }
+    call.mapped()(reply);
+  }
+  SendTokens(ready.tokens);
+  for (const TakeAnswer& answer : ready.answers.takes) {
+    auto call = takes_.extract(answer.ticket);
+    if (call.empty()) continue;
+    if (answer.status.ok()) {
+      call.mapped()(TakeReply{
+          answer.prepared, answer.attempt, ready.committed_step, {}, {}});
+    } else {
+      call.mapped()(answer.status);
+    }
+  }
+  Shard* open = shard();
+  if (!job_.Has(PlantedBug::kTokenBeforeCommit) || open == nullptr ||
+      open->gate() == nullptr) {
+    return;
+  }
+  const StepRecord record = open->state().record();
+  if (record.prepared_step < 0) return;
+  std::vector<StepGate::Answer> early;
+  for (const auto& [ticket, reply] : waits_) {
+    early.push_back({ticket, StepGate::Outcome::kToken, record.prepared_step});
+  }
+  SendTokens(early);
+}
+
+std::string ServerProcess::WaitsFor() const {
+  const Shard* open = shard();
+  if (open == nullptr) return absl::StrCat("ps ", server_, " has no shard");
+  return absl::StrCat("ps ", server_, " waits for ",
+                      shard()->engine().WaitsFor());
+}
+
+void ServerProcess::CancelWaits() {
+  const absl::Status why = absl::UnavailableError("the job goes back");
+  for (auto& [ticket, reply] : waits_) reply(why);
+  for (auto& [ticket, reply] : pushes_) reply(why);
+  for (auto& [ticket, reply] : takes_) reply(why);
+  waits_.clear();
+  pushes_.clear();
+  takes_.clear();
+}
+
+}  // namespace lockstep::simulation

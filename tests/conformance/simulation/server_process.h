@@ -1,0 +1,111 @@
+#ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_SERVER_PROCESS_H_
+#define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_SERVER_PROCESS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chief/shard_calls.h"
+#include "server/step_control.h"
+#include "tests/conformance/simulation/job.h"
+#include "tests/conformance/simulation/member.h"
+#include "tests/conformance/simulation/process.h"
+#include "tests/conformance/simulation/world.h"
+
+namespace lockstep::simulation {
+
+// The answer to a take, as the wire has it.
+struct TakeReply {
+  bool prepared = false;
+  int64_t attempt = 0;
+  int64_t committed_step = 0;
+  std::vector<int> members;
+  ShardEngine::Arrivals arrivals;
+};
+
+// The answer to a push: outcomes, and the values of the parts.
+struct PushReply {
+  std::vector<PushOutcome> outcomes;
+  std::vector<float> values;
+};
+
+struct PullReply {
+  int64_t step = 0;
+  std::vector<float> values;
+};
+
+// ServerProcess is a ps: the product's ShardHost, StepControl and Shard, behind
+// the calls that the services take from the wire. Some of the mistakes that are
+// planted are made here.
+class ServerProcess final : public Process {
+ public:
+  ServerProcess(Job& job, int server);
+  ~ServerProcess() override;
+
+  // For workers.
+  void TakeToken(const Pass& pass, int64_t attempt, bool computing,
+                 const World::Reply<StepGate::Answer>& reply);
+  absl::StatusOr<StepGate::Announced> Announce(const Pass& pass);
+  void AddPush(const Push& push, const World::Reply<PushReply>& reply);
+  absl::StatusOr<PullReply> Pull(const Pass& pass, int first_part,
+                                 int num_parts, int64_t step);
+
+  // For chiefs.
+  absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than);
+  absl::StatusOr<ServerReport> CreateShard(uint64_t epoch, bool discard);
+  absl::StatusOr<bool> WriteParts(uint64_t epoch,
+                                  const std::vector<PartState>& parts);
+  absl::StatusOr<bool> Activate(uint64_t epoch,
+                                const ShardCalls::Opening& opening);
+  void Take(uint64_t epoch, int64_t step, int64_t commit_until, int64_t attempt,
+            const World::Reply<TakeReply>& reply);
+  absl::StatusOr<bool> Commit(uint64_t epoch, int64_t step, int64_t attempt);
+  absl::StatusOr<ShardCalls::Expired> ExpireWorker(uint64_t epoch, int worker,
+                                                   uint64_t incarnation,
+                                                   int64_t step,
+                                                   int64_t attempt);
+  absl::StatusOr<ShardCalls::Replaced> ReplaceMember(uint64_t epoch, int worker,
+                                                     int64_t step,
+                                                     int64_t attempt);
+  absl::StatusOr<ShardSnapshot> BeginSnapshot(uint64_t epoch);
+  absl::StatusOr<std::vector<PartState>> ReadSnapshot(uint64_t epoch,
+                                                      int64_t step);
+  absl::StatusOr<bool> CloseTokens(uint64_t epoch);
+
+  // What its step lacks, for a report.
+  std::string WaitsFor() const;
+
+ private:
+  StepControl::Chief ChiefOf(uint64_t epoch);
+  // Notes whom a call that was performed has obeyed.
+  absl::Status Obeyed(uint64_t epoch, const absl::Status& status);
+  absl::StatusOr<std::shared_ptr<Shard>> Admit(const Pass& pass);
+  void BeforeEvent();
+  void AfterEvent();
+  void Send(StepControl::Ready ready);
+  void SendTokens(const std::vector<StepGate::Answer>& answers);
+  void CancelWaits();
+  Shard* shard() const;
+  void PlantInPush(Shard& shard, Push& push, uint64_t ticket);
+
+  Job& job_;
+  const int server_;
+  ShardHost host_;
+  StepControl control_;
+  Member member_;
+  uint64_t tickets_ = 0;
+  std::map<uint64_t, World::Reply<StepGate::Answer>> waits_;
+  std::map<uint64_t, World::Reply<PushReply>> pushes_;
+  std::map<uint64_t, World::Reply<TakeReply>> takes_;
+  // Before the event at hand.
+  bool was_active_ = false;
+  int64_t step_before_ = -1;
+  std::vector<int> members_before_;
+};
+
+}  // namespace lockstep::simulation
+
+#endif  // LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_SERVER_PROCESS_H_

@@ -1,0 +1,121 @@
+// The promises, in many simulated jobs to which everything happens.
+//
+// LOCKSTEP_SIMULATION_SCHEDULES sets how many, and LOCKSTEP_SIMULATION_SEED
+// runs the one schedule that a failure has named, with its trace.
+
+#include "tests/conformance/simulation/simulation.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::simulation {
+namespace {
+
+constexpr uint64_t kSchedules = 100'000;
+
+// A schedule's cluster follows from its seed, too.
+const std::vector<Options>& Clusters() {
+  static const auto* clusters = new std::vector<Options>{
+      {2, 2, {2, 1}},     // everybody counts
+      {2, 3, {2, 1}},     // one backup
+      {2, 2, {1}},        // one server, which is granted steps
+      {1, 2, {1, 0}},     // a server without parts
+      {1, 1, {1, 1, 1}},  // alone
+      {4, 2, {1, 1}},     // two shares each
+  };
+  return *clusters;
+}
+
+const Options& ClusterOf(uint64_t seed) {
+  return Clusters()[seed % Clusters().size()];
+}
+
+uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
+  uint64_t value = 0;
+  const char* text = std::getenv(name);
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+std::string Story(const Options& options, uint64_t seed) {
+  const Simulation::Result result = Simulation(options, seed, true).Run();
+  return absl::StrCat("seed ", seed, ": ", absl::StrJoin(result.broken, "; "),
+                      "\n", absl::StrJoin(result.trace, "\n"));
+}
+
+// What happened in schedules with seeds first, first + stride, ...
+struct Sum {
+  uint64_t failed = 0;  // a seed that broke something; 0: none
+  uint64_t broken = 0;
+  int64_t events = 0;
+  int64_t kills = 0;
+  int64_t losses = 0;
+  int64_t went_back = 0;
+};
+
+Sum RunMany(uint64_t first, uint64_t last, uint64_t stride) {
+  Sum sum;
+  for (uint64_t seed = first; seed <= last; seed += stride) {
+    const Simulation::Result result = Simulation(ClusterOf(seed), seed).Run();
+    sum.events += result.events;
+    sum.kills += result.kills;
+    sum.losses += result.losses;
+    sum.went_back += result.went_back;
+    if (result.broken.empty()) continue;
+    ++sum.broken;
+    if (sum.failed == 0) sum.failed = seed;
+    if (std::getenv("LOCKSTEP_SIMULATION_GO_ON") == nullptr) break;
+    std::cerr << seed << ": " << absl::StrJoin(result.broken, "; ") << "\n";
+  }
+  return sum;
+}
+
+TEST(SimulationTest, PromisesHoldWhateverHappens) {
+  const uint64_t only = FromEnvironment("LOCKSTEP_SIMULATION_SEED", 0);
+  if (only > 0) {
+    std::cerr << Story(ClusterOf(only), only) << "\n";
+    EXPECT_TRUE(Simulation(ClusterOf(only), only).Run().broken.empty());
+    return;
+  }
+  const uint64_t schedules =
+      FromEnvironment("LOCKSTEP_SIMULATION_SCHEDULES", kSchedules);
+  const uint64_t first = FromEnvironment("LOCKSTEP_SIMULATION_FIRST", 1);
+  constexpr uint64_t kThreads = 2;
+  std::vector<Sum> sums(kThreads);
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&sums, i, first, schedules] {
+      sums[i] = RunMany(first + i, first + schedules - 1, kThreads);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  Sum all;
+  for (const Sum& sum : sums) {
+    EXPECT_EQ(sum.failed, 0U) << Story(ClusterOf(sum.failed), sum.failed);
+    all.events += sum.events;
+    all.kills += sum.kills;
+    all.losses += sum.losses;
+    all.went_back += sum.went_back;
+    all.broken += sum.broken;
+  }
+  std::cout << schedules << " schedules, " << all.events << " events, "
+            << all.kills << " kills, " << all.losses << " states lost, "
+            << all.went_back << " times back to a checkpoint, " << all.broken
+            << " broken\n";
+  // The schedules were no walk in the park.
+  EXPECT_GT(all.kills, static_cast<int64_t>(schedules));
+  EXPECT_GT(all.went_back, static_cast<int64_t>(schedules / 100));
+}
+
+}  // namespace
+}  // namespace lockstep::simulation

@@ -1,0 +1,102 @@
+#ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_WORKER_CLIENT_H_
+#define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_WORKER_CLIENT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "server/step/step_gate.h"
+#include "tests/conformance/simulation/job.h"
+#include "tests/conformance/simulation/server_process.h"
+#include "tests/conformance/simulation/waiting.h"
+#include "worker/step_client.h"
+
+namespace lockstep::simulation {
+
+// WorkerClient is what ParameterClient is over the wire, with a call for each
+// part: it repeats what fails for a passing reason, sends gradients as they
+// become ready, and keeps the values that pushes bring until the token says
+// whether they count.
+class WorkerClient final : public StepClient {
+ public:
+  WorkerClient(Job& job, Waiting& waiting, int process, int worker,
+               uint64_t incarnation);
+
+  absl::StatusOr<int64_t> Pull(int64_t step) override;
+  void BeginPass(const PassId& pass, bool watch) override;
+  bool StepIsOver() const override { return watch_ && watch_->over; }
+  void GradientReady(size_t variable) override;
+  void BeginPush(const PassId& pass, int64_t attempt) override;
+  absl::StatusOr<Announcement> Announce(const PassId& pass) override;
+  absl::StatusOr<PushCounts> Push(const PassId& pass, int64_t attempt) override;
+  absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt) override;
+
+  // The membership is over: calls end with kCancelled.
+  void Cancel() { cancelled_ = true; }
+
+  // Whether the token said which attempt the pass's step came of: a ps 0 that
+  // has been started again does not know.
+  bool knows_attempt = true;
+
+  // What the worker computes from and into, by part.
+  std::vector<float> values;
+  std::vector<float> gradients;
+
+ private:
+  struct Held {
+    int64_t step = -1;
+    int64_t attempt = 0;
+  };
+  struct ActivePush {
+    PassId pass;
+    int64_t attempt = 0;
+    int open = 0;  // calls
+    PushCounts counts;
+    absl::Status status;
+    std::vector<bool> sent;
+  };
+  struct Watch {
+    bool over = false;
+    bool ended = false;
+  };
+  struct PullState {
+    int open = 0;
+    absl::Status status;
+  };
+  struct EarlyWait {
+    PassId pass;
+    int64_t attempt = 0;
+    std::shared_ptr<std::optional<absl::StatusOr<StepGate::Answer>>> answer;
+  };
+
+  Pass ToPass(const PassId& pass) const {
+    return {worker_, incarnation_, pass.step, pass.number, pass.slot};
+  }
+  void SendPull(int part, int64_t step, const std::shared_ptr<PullState>& pull);
+  void SendPush(int part, const std::shared_ptr<ActivePush>& push);
+  void TakePush(int part, const std::shared_ptr<ActivePush>& push,
+                const absl::StatusOr<PushReply>& answer);
+  void SendTakeToken(const PassId& pass, int64_t attempt);
+  absl::StatusOr<StepGate::Answer> WaitForToken(const PassId& pass,
+                                                int64_t attempt);
+  void AskAboutStep(const PassId& pass, const std::shared_ptr<Watch>& watch);
+  void DropPush();
+  void SettleHeld(int64_t step, int64_t attempt);
+
+  Job& job_;
+  Waiting& waiting_;
+  const int process_;
+  const int worker_;
+  const uint64_t incarnation_;
+  bool cancelled_ = false;
+  std::vector<Held> held_;
+  std::vector<bool> ready_;
+  std::shared_ptr<ActivePush> push_;
+  std::shared_ptr<Watch> watch_;
+  std::optional<EarlyWait> early_wait_;
+};
+
+}  // namespace lockstep::simulation
+
+#endif  // LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_WORKER_CLIENT_H_

@@ -1,0 +1,147 @@
+#include "tests/conformance/simulation/worker_process.h"
+
+#include "common/shares.h"
+#include "tests/conformance/simulation/chief_process.h"
+#include "worker/gradient_source.h"
+#include "worker/progress_meter.h"
+#include "worker/training_loop.h"
+
+namespace lockstep::simulation {
+namespace {
+
+// Computes part after part, the last one first, and tells Promises what from.
+class Source final : public GradientSource {
+ public:
+  Source(Job& job, Waiting& waiting, WorkerClient& client, ProgressMeter& meter,
+         int worker, int history, int64_t& passes)
+      : job_(job),
+        waiting_(waiting),
+        client_(client),
+        meter_(meter),
+        worker_(worker),
+        history_(history),
+        passes_(passes) {}
+
+  absl::StatusOr<GradientResult> Compute(int64_t index,
+                                         const PassHooks& hooks) override {
+    NoteClaim();
+    const int shares = SharesOf(worker_, job_.options.replicas_to_aggregate,
+                                job_.options.total_num_replicas);
+    step_ = index / shares;
+    const int slot = static_cast<int>(index % shares);
+    job_.promises.OnCompute(history_, step_, client_.values);
+    const int64_t batch =
+        job_.Has(PlantedBug::kDataFollowsPasses) ? passes_ : step_;
+    ++passes_;
+    for (int part = job_.promises.num_parts() - 1; part >= 0; --part) {
+      if (job_.world.Chance(300)) {
+        waiting_.Sleep(job_.world.RandomDuration(absl::Milliseconds(2)));
+      }
+      if (absl::Status wanted = hooks.CheckWanted(); !wanted.ok()) {
+        return wanted;
+      }
+      client_.gradients[part] =
+          Promises::Gradient(batch, worker_, slot, part, client_.values[part]);
+      hooks.Report(part);
+    }
+    return GradientResult{0, 1};
+  }
+
+  // The pass before has counted, as far as the worker knows.
+  void NoteClaim() {
+    const int64_t accepted = meter_.Get().accepted;
+    if (accepted > accepted_ && client_.knows_attempt) {
+      job_.promises.OnClaim(history_, step_ + 1, worker_);
+    }
+    accepted_ = accepted;
+  }
+
+ private:
+  Job& job_;
+  Waiting& waiting_;
+  WorkerClient& client_;
+  ProgressMeter& meter_;
+  const int worker_;
+  const int history_;
+  int64_t& passes_;
+  int64_t step_ = -1;
+  int64_t accepted_ = 0;
+};
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(Job& job, int worker)
+    : job_(job),
+      worker_(worker),
+      member_(
+          job,
+          number_ = job.world.Start(job.worker_place(worker), nullptr, nullptr),
+          job.worker_place(worker), [this] { waiting_.Wake(); },
+          [this](Member::End end) {
+            end_ = end;
+            if (!clients_.empty()) clients_.back()->Cancel();
+            waiting_.Wake();
+          }),
+      waiting_(job.world, number_) {
+  waiting_.Start([this] { Main(); });
+}
+
+WorkerProcess::~WorkerProcess() { job_.world.End(number_); }
+
+void WorkerProcess::Main() {
+  Member::End end = Member::End::kLeaseLost;
+  while (end == Member::End::kLeaseLost) end = RunOnce();
+  if (end == Member::End::kDone) member_.Leave();
+  Exit(end == Member::End::kDone ? State::kExited : State::kRestartMe);
+}
+
+Member::End WorkerProcess::RunOnce() {
+  end_.reset();
+  member_.Join();
+  waiting_.Until([this] { return member_.joined() || end_.has_value(); });
+  const absl::Status status = Train();
+  const bool expected = status.ok() || absl::IsCancelled(status) ||
+                        absl::IsFailedPrecondition(status);
+  if (!expected) {
+    job_.promises.Break(
+        absl::StrCat("worker ", worker_, " fails: ", status.ToString()));
+  }
+  job_.Trace([&] {
+    return absl::StrCat("worker ", worker_,
+                        " waits for the end: ", status.ToString());
+  });
+  do {
+    waiting_.UntilOrFor(2 * job_.config.lease,
+                        [this] { return end_.has_value(); });
+  } while (!end_.has_value() && (absl::IsCancelled(status) ||
+                                 (status.ok() && !member_.job_is_training())));
+  return end_.value_or(Member::End::kLeaseLost);
+}
+
+absl::Status WorkerProcess::Train() {
+  while (!end_.has_value()) {
+    const auto plan = waiting_.Call<bool>(
+        job_.chief_place(), [&job = job_](const World::Reply<bool>& reply) {
+          reply(job.ServingChief().HasPlan());
+        });
+    if (plan.ok() && *plan) break;
+    waiting_.Sleep(absl::Milliseconds(100));
+  }
+  if (end_.has_value()) return absl::CancelledError("the membership is over");
+  clients_.push_back(std::make_unique<WorkerClient>(
+      job_, waiting_, number_, worker_, member_.incarnation()));
+  WorkerClient& client = *clients_.back();
+  ProgressMeter meter(job_.world);
+  Source source(job_, waiting_, client, meter, worker_, job_.promises.history(),
+                passes_);
+  TrainingLoop::Options options;
+  options.replicas_to_aggregate = job_.options.replicas_to_aggregate;
+  options.total_num_replicas = job_.options.total_num_replicas;
+  options.worker = worker_;
+  const absl::Status status =
+      TrainingLoop(options, client, source, meter).Run();
+  if (status.ok()) source.NoteClaim();
+  return status;
+}
+
+}  // namespace lockstep::simulation

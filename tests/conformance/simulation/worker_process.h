@@ -1,0 +1,43 @@
+#ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_WORKER_PROCESS_H_
+#define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_WORKER_PROCESS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tests/conformance/simulation/job.h"
+#include "tests/conformance/simulation/member.h"
+#include "tests/conformance/simulation/process.h"
+#include "tests/conformance/simulation/waiting.h"
+#include "tests/conformance/simulation/worker_client.h"
+
+namespace lockstep::simulation {
+
+// WorkerProcess is a worker: the product's TrainingLoop, in a fiber, with
+// gradients that tell what they were computed from.
+class WorkerProcess final : public Process {
+ public:
+  WorkerProcess(Job& job, int worker);
+  ~WorkerProcess() override;
+
+ private:
+  void Main();
+  // Until the membership ends.
+  Member::End RunOnce();
+  absl::Status Train();
+
+  Job& job_;
+  const int worker_;
+  Member member_;
+  std::optional<Member::End> end_;
+  int64_t passes_ = 0;  // of this process
+  // The one in use comes last. Answers may still come for the others.
+  std::vector<std::unique_ptr<WorkerClient>> clients_;
+  Waiting waiting_;  // its fiber ends before what it uses
+};
+
+}  // namespace lockstep::simulation
+
+#endif  // LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_WORKER_PROCESS_H_

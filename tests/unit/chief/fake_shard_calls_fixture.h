@@ -1,0 +1,85 @@
+#ifndef LOCKSTEP_TESTS_UNIT_CHIEF_FAKE_SHARD_CALLS_FIXTURE_H_
+#define LOCKSTEP_TESTS_UNIT_CHIEF_FAKE_SHARD_CALLS_FIXTURE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "chief/shard_calls.h"
+
+namespace lockstep {
+
+// One server that notes in a common log what it is asked, and answers what the
+// test has set.
+class FakeShardCalls final : public ShardCalls {
+ public:
+  FakeShardCalls(int index, std::vector<std::string>& log)
+      : index_(index), log_(log) {}
+
+  uint64_t last_epoch = 0;  // that it has given
+  ServerReport report;
+  absl::Status activated;
+  Opening opening;  // the last one
+
+  absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) override {
+    Log("epoch");
+    last_epoch = std::max(last_epoch, newer_than) + 1;
+    return last_epoch;
+  }
+  void set_epoch(uint64_t epoch) override { epoch_ = epoch; }
+  uint64_t epoch() const { return epoch_; }
+
+  absl::StatusOr<Created> CreateShard(const JobConfig&, const Plan&,
+                                      absl::Span<const PlannedPart>,
+                                      State state) override {
+    Log(state == State::kKeep ? "create" : "discard");
+    return Created{{}, {}, report};
+  }
+  absl::Status Activate(const Opening& with) override {
+    Log("activate");
+    opening = with;
+    return activated;
+  }
+  absl::Status CommitAndWait(int64_t, int64_t) override {
+    Log("commit");
+    return absl::OkStatus();
+  }
+  absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
+                                       const std::string&, int64_t step,
+                                       int64_t) override {
+    Log(absl::StrCat("expire ", worker, " at ", step));
+    return Expired{false, false, 7, 2, incarnation};
+  }
+  absl::StatusOr<Replaced> ReplaceMember(int worker, int64_t, int64_t,
+                                         const std::string&) override {
+    Log(absl::StrCat("replace ", worker));
+    return Replaced{1, 7, 2};
+  }
+  absl::StatusOr<ShardSnapshot> BeginSnapshot() override {
+    Log("snapshot");
+    return ShardSnapshot{4, {}};
+  }
+  absl::Status EndSnapshot() override { return absl::OkStatus(); }
+  absl::Status CloseTokens() override { return absl::OkStatus(); }
+  absl::Status ReadSnapshot(const TensorStretch&, absl::Span<char>) override {
+    return absl::OkStatus();
+  }
+  absl::Status WriteParts(const TensorStretch&,
+                          absl::Span<const char>) override {
+    return absl::OkStatus();
+  }
+
+ private:
+  void Log(const std::string& what) {
+    log_.push_back(absl::StrCat(what, " ", index_));
+  }
+
+  const int index_;
+  std::vector<std::string>& log_;
+  uint64_t epoch_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_TESTS_UNIT_CHIEF_FAKE_SHARD_CALLS_FIXTURE_H_

@@ -1,0 +1,127 @@
+#include "chief/recovery_round.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/chief/fake_shard_calls_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::Pair;
+using State = MembershipTable::State;
+
+const TaskId kWorker0{TaskType::kWorker, 0};
+
+class StoppedClock final : public Clock {
+ public:
+  absl::Time Now() const override { return absl::FromUnixSeconds(100); }
+};
+
+class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
+ protected:
+  RecoveryRoundTest() {
+    group_.Add(ps0_);
+    group_.Add(ps1_);
+  }
+
+  absl::StatusOr<int64_t> LatestStep() const override { return checkpoint_; }
+  absl::StatusOr<std::optional<Restored>> Restore(const StateMap&) override {
+    log_.push_back("restore");
+    if (checkpoint_ < 0) return std::nullopt;
+    return Restored{checkpoint_, {}};
+  }
+  void OnEpoch(uint64_t) override {}
+  void OnGoBack(const RecoveryPlan&, bool) override {}
+
+  absl::StatusOr<RecoveryRound::Outcome> Run(bool first = false) {
+    return RecoveryRound(job_, group_, members_, *this, clock_)
+        .Run(Plan(), first);
+  }
+  void Report(const ServerReport& report) {
+    ps0_.report = ps1_.report = report;
+  }
+
+  const StoppedClock clock_;
+  JobConfig job_;
+  int64_t checkpoint_ = -1;
+  std::vector<std::string> log_;
+  FakeShardCalls ps0_{0, log_};
+  FakeShardCalls ps1_{1, log_};
+  ShardGroup group_;
+  MembershipTable members_{{kWorker0}, absl::Seconds(2)};
+};
+
+TEST_F(RecoveryRoundTest, FreshJobStartsAtOnce) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+
+  const auto outcome = Run(/*first=*/true);
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 0);
+  EXPECT_EQ(ps0_.opening.attempt, 0);
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 4)));
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kAlive);
+  EXPECT_THAT(log_, ElementsAre("epoch 1", "epoch 0", "create 0", "create 1",
+                                "restore", "activate 1", "activate 0"));
+}
+
+TEST_F(RecoveryRoundTest, ServerThatWasKilledGoesOnWithANewAttempt) {
+  Report({.committed_step = 7});
+
+  const auto outcome = Run();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 7);
+  EXPECT_EQ(ps0_.opening.attempt, FirstAttempt(group_.epoch()));
+}
+
+TEST_F(RecoveryRoundTest, LostStateBringsAllBackAndWorkersJoinAnew) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+  Report({.active = true, .committed_step = 7});
+  ps1_.report = {};
+  checkpoint_ = 4;
+
+  const auto outcome = Run();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 4);
+  EXPECT_EQ(outcome->plan.repeated_steps, 3);
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 5)));
+  EXPECT_THAT(log_, ElementsAre("epoch 1", "epoch 0", "create 0", "create 1",
+                                "discard 0", "discard 1", "restore",
+                                "activate 1", "activate 0"));
+}
+
+TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAllServersHaveLostTheirState) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+  checkpoint_ = 4;
+
+  ASSERT_OK(Run());
+
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
+  EXPECT_EQ(ps0_.opening.attempt, FirstAttempt(group_.epoch()));
+}
+
+TEST_F(RecoveryRoundTest, FirstRoundOfAChiefExpiresWhoCameBeforeItsMembers) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+  Report({.active = true, .committed_step = 7});
+
+  ASSERT_OK(Run(/*first=*/true));
+
+  EXPECT_EQ(ps0_.opening.attempt, 0);
+  EXPECT_EQ(log_.back(), "expire 0 at 7 1");
+}
+
+TEST_F(RecoveryRoundTest, ServerThatIsNotWhereItSaidMakesARoundInVain) {
+  Report({.committed_step = 7});
+  ps0_.activated = absl::FailedPreconditionError("at step 8");
+
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+}  // namespace
+}  // namespace lockstep
