@@ -5,8 +5,9 @@ and from the values that Lockstep used, and compares the variables.
     twin_run.py OPTIMIZER INPUTS MODEL IMAGES LABELS
 
 INPUTS is what write_twin_inputs has printed, MODEL the model.safetensors of
-Lockstep's last checkpoint, IMAGES and LABELS gzipped IDX files. One ps, two
-workers, both count, no initial tokens: every step is the mean of two gradients.
+Lockstep's last checkpoint, IMAGES and LABELS gzipped IDX files. One worker makes
+both gradients of each step: of several, one may make two where another is late,
+and none would know which batches were used.
 Exit code 1 if an element differs by more than 1e-5.
 """
 
@@ -18,13 +19,16 @@ import sys
 import threading
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 v1 = tf.compat.v1
-WORKERS = 2
+v1.disable_eager_execution()
+WORKERS = 1
+AGGREGATED = 2  # gradients of a step, all of which the one worker makes
 LARGEST_DIFFERENCE = 1e-5
 # As deploy's job files say it: learning rates are those of twin_run_test.sh.
 OPTIMIZERS = {
@@ -80,7 +84,7 @@ def build(worker, cluster, initial, optimizer):
     device = v1.train.replica_device_setter(
         worker_device="/job:worker/task:%d" % worker, cluster=cluster)
     graph = tf.Graph()
-    with graph.as_default(), tf.device(device):
+    with graph.as_default(), v1.device(device):
         step = v1.train.get_or_create_global_step()
         variables = {
             name: v1.get_variable(name, initializer=value, use_resource=True)
@@ -93,17 +97,19 @@ def build(worker, cluster, initial, optimizer):
             tf.nn.sparse_softmax_cross_entropy_with_logits(
                 labels=labels, logits=logits))
         sync = v1.train.SyncReplicasOptimizer(
-            OPTIMIZERS[optimizer](), replicas_to_aggregate=WORKERS,
+            OPTIMIZERS[optimizer](), replicas_to_aggregate=AGGREGATED,
             total_num_replicas=WORKERS)
         train = sync.minimize(loss, global_step=step)
-        hook = sync.make_session_run_hook(worker == 0, num_tokens=0)
+        hook = sync.make_session_run_hook(
+            worker == 0, num_tokens=AGGREGATED - WORKERS)
     return graph, train, images, labels, hook, step, variables
 
 
 def main():
     optimizer, inputs, model, image_file, label_file = sys.argv[1:]
     initial, batches = read_inputs(inputs)
-    steps = 1 + max(step for _, step in batches)
+    passes = 1 + max(index for _, index in batches)
+    steps = passes // AGGREGATED
     pixels = read_idx(image_file, 16).reshape(-1, 784)
     classes = read_idx(label_file, 8).astype(np.int32)
     cluster = v1.train.ClusterSpec({
@@ -123,7 +129,7 @@ def main():
                 master=servers[1 + worker].target, is_chief=worker == 0,
                 hooks=[hook], log_step_count_steps=None,
                 stop_grace_period_secs=1)
-            for i in range(steps):
+            for i in range(passes):
                 ids = batches[worker, i]
                 session.run(train, {
                     images: pixels[ids].astype(np.float32) / np.float32(255),

@@ -13,7 +13,7 @@ optimizers=${*:-GRADIENT_DESCENT MOMENTUM ADAM}
 python=${LOCKSTEP_TENSORFLOW_PYTHON:-python3}
 data=/usr/share/datasets/fashion-mnist
 here=$(dirname "$0")
-seed=7 steps=100 batch=64 workers=2
+seed=7 steps=100 batch=64 workers=1 aggregated=2
 
 skip() {
   echo "SKIPPED: $1; nothing has been compared." >&2
@@ -26,9 +26,11 @@ skip() {
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-echo '{"chief": ["localhost:0"], "ps": ["localhost:0", "localhost:0"],
-  "worker": ["localhost:0", "localhost:0"]}' > "$scratch/cluster.json"
-"$write_inputs" $seed 60000 784 10 $batch $workers $steps > "$scratch/inputs"
+echo '{"cluster": {"chief": ["localhost:0"],
+  "ps": ["localhost:0", "localhost:0"],
+  "worker": ["localhost:0"]}}' > "$scratch/cluster.json"
+"$write_inputs" $seed 60000 784 10 $batch $workers \
+  $((steps * aggregated)) > "$scratch/inputs"
 
 learning_rate() {
   case $1 in
@@ -43,7 +45,9 @@ for optimizer in $optimizers; do
 name: "twin"
 seed: $seed
 mode: COMPATIBLE
-initial_tokens: 0
+replicas_to_aggregate: $aggregated
+total_num_replicas: $workers
+initial_tokens: $((aggregated - workers))
 train_steps: $steps
 batch_size: $batch
 model { kind: "softmax" }
