@@ -2,6 +2,8 @@
 // in its place: files are memory, which outlives the objects that map it. All
 // above, headers and step records too, is the product's.
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -14,14 +16,23 @@ namespace lockstep {
 namespace {
 
 // One simulation per thread; the path tells its servers apart.
-struct File {
-  explicit File(uint64_t of_size)
-      : bytes(static_cast<std::byte*>(std::calloc(of_size, 1)), &std::free),
-        size(of_size) {}
+class File {
+ public:
+  // Zeros that cost nothing until they are used: most of a state file is what
+  // lies between its regions.
+  explicit File(uint64_t of_size) : size(of_size) {
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) std::abort();
+    (void)madvise(memory, size, MADV_NOHUGEPAGE);
+    bytes = static_cast<std::byte*>(memory);
+  }
+  ~File() { munmap(bytes, size); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
 
-  // Zeros that cost nothing until they are used.
-  std::unique_ptr<std::byte, decltype(&std::free)> bytes;
-  uint64_t size = 0;
+  std::byte* bytes = nullptr;
+  const uint64_t size;
   bool in_use = false;
 };
 std::map<std::string, std::shared_ptr<File>>& Files() {
@@ -40,9 +51,7 @@ int MapAgain(const std::shared_ptr<File>& file) {
   file->in_use = true;
   return last;
 }
-absl::Span<std::byte> BytesOf(File& file) {
-  return {file.bytes.get(), file.size};
-}
+absl::Span<std::byte> BytesOf(File& file) { return {file.bytes, file.size}; }
 
 }  // namespace
 
