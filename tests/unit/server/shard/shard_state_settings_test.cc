@@ -157,8 +157,8 @@ TEST_F(ShardStateSettingsTest, YoungAveragesMoveFastWhereStepsAreCounted) {
 TEST_F(ShardStateSettingsTest, AverageOfARestoredStateGoesOnFromWhatItWas) {
   options_.job.moving_average.decay = 0.5;
   auto state = *ShardState::Create(options_);
-  ASSERT_OK(state->Write(0, 0, BytesOf(std::vector<float>(4, 8))));
-  ASSERT_OK(state->Write(0, 1, BytesOf(std::vector<float>(4, 4))));
+  ASSERT_OK(state->Write(0, 0, 0, BytesOf(std::vector<float>(4, 8))));
+  ASSERT_OK(state->Write(0, 1, 0, BytesOf(std::vector<float>(4, 4))));
   ASSERT_OK(state->Activate(30, {}));
 
   ASSERT_OK(state->MoveAverages());
@@ -193,11 +193,13 @@ TEST_F(ShardStateSettingsTest, SnapshotHoldsTheAverageOfItsStep) {
   ASSERT_OK((*shard)->BeginSnapshot());
   std::vector<std::byte> bytes(2 * kPartSize);
 
-  ASSERT_OK((*shard)->ReadSnapshot(0, 2, 1, absl::MakeSpan(bytes)));
+  ASSERT_OK((*shard)->ReadSnapshot({0, 2, 0, 2 * kPartSize}, 1,
+                                   absl::MakeSpan(bytes)));
 
   EXPECT_THAT(FromBytes<float>(bytes), Each(1));
   EXPECT_THAT(
-      (*shard)->ReadSnapshot(1, 2, 1, absl::MakeSpan(bytes)),
+      (*shard)->ReadSnapshot({1, 2, 0, 2 * kPartSize}, 1,
+                             absl::MakeSpan(bytes)),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no tensor 1")));
 }
 

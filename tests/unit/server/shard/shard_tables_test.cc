@@ -137,7 +137,8 @@ TEST_F(ShardTablesTest, ACommitThatWasCutOffIsCompletedOnRestart) {
     store.job_id = options_.job_id;
     store.variables = options_.variables;
     store.parts = options_.parts;
-    store.optimizer = options_.job.optimizer;
+    store.optimizers = {options_.job.optimizer};
+    store.settings.resize(options_.variables.size());
     auto opened = VariableStore::Open(store);
     ASSERT_OK(opened);
     const absl::Span<const std::byte> table = (*opened)->Committed(0, 0);
