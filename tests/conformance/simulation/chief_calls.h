@@ -39,7 +39,7 @@ class ChiefCalls final : public ShardCalls {
           return ps.CreateShard(epoch, discard);
         });
     if (!report.ok()) return report.status();
-    return Created{{"Momentum"}, {}, *report};
+    return Created{{{"Momentum"}}, {}, *report};
   }
   absl::Status Activate(const Opening& opening) override {
     return CallUntilUp<bool>([epoch = epoch_, opening](ServerProcess& ps) {

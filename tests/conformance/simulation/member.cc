@@ -24,7 +24,7 @@ void Member::Register(uint64_t incarnation) {
   const TaskId task = job_.TaskAt(place_);
   job_.world.Call<bool>(
       process_, job_.chief_place(),
-      [this, task, incarnation, &job = job_](World::Reply<bool> reply) {
+      [task, incarnation, &job = job_](World::Reply<bool> reply) {
         const absl::Status status =
             job.ServingChief().Register(task, incarnation);
         if (status.ok()) {
