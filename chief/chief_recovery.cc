@@ -256,6 +256,7 @@ absl::Status Chief::BuryWorker(const MembershipTable::Dead& dead) {
   if (burials_.Pauses(worker, clock_.Now())) return absl::OkStatus();
   absl::StatusOr<ShardControlClient::Expired> expired =
       servers_.ExpireWorker(worker, dead.incarnation, dead.reason);
+  if (absl::IsAborted(expired.status())) return Replaced(expired.status());
   if (!expired.ok()) {
     burials_.Failed(worker, clock_.Now());
     spdlog::warn("{}: {}; trying again", name, expired.status().message());

@@ -117,7 +117,8 @@ absl::Status ChiefProcess::Recover() {
     do {
       server_away_ = false;
       for (const auto& dead : members_.TakeDead(job_.world.Now())) {
-        if (dead.task.type != TaskType::kWorker) Bury(dead);
+        if (dead.task.type == TaskType::kWorker) continue;
+        LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
       }
       server_away_ = !members_.NotAlive(TaskType::kPs).empty();
       if (server_away_) waiting_.Sleep(kTick);

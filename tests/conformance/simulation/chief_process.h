@@ -58,7 +58,7 @@ class ChiefProcess final : public Process, private RecoverySource {
   void WaitForLeaves();
 
   absl::Status Tick();
-  void Bury(const MembershipTable::Dead& dead);
+  absl::Status Bury(const MembershipTable::Dead& dead);
   void ReplaceStalled();
   void HearOfAttempt(int64_t step, int64_t attempt);
   void AskAgain();

@@ -160,12 +160,14 @@ absl::Status ChiefProcess::Tick() {
     members_.RenewAll(now);
   }
   if (now - opened_ > job_.config.lease) members_.GiveUpPredecessors();
-  for (const MembershipTable::Dead& dead : members_.TakeDead(now)) Bury(dead);
+  for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
+    LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
+  }
   ReplaceStalled();
   return absl::OkStatus();
 }
 
-void ChiefProcess::Bury(const MembershipTable::Dead& dead) {
+absl::Status ChiefProcess::Bury(const MembershipTable::Dead& dead) {
   job_.Trace([&] {
     return absl::StrCat(dead.task.ToString(), " of incarnation ",
                         dead.incarnation, " is gone: ", dead.reason);
@@ -173,19 +175,21 @@ void ChiefProcess::Bury(const MembershipTable::Dead& dead) {
   if (dead.task.type != TaskType::kWorker) {
     members_.Buried(dead.task, dead.incarnation);
     server_away_ |= dead.task.type == TaskType::kPs;
-    return;
+    return absl::OkStatus();
   }
   const int worker = dead.task.index;
-  if (burials_.Pauses(worker, job_.world.Now())) return;
+  if (burials_.Pauses(worker, job_.world.Now())) return absl::OkStatus();
   const auto expired =
       group_.ExpireWorker(worker, dead.incarnation, dead.reason);
+  if (absl::IsAborted(expired.status())) return expired.status();  // replaced
   if (!expired.ok()) {
     burials_.Failed(worker, job_.world.Now());
-    return;
+    return absl::OkStatus();
   }
   burials_.Answered(worker);
   HearOfAttempt(expired->step, expired->attempt);
   members_.Buried(dead.task, dead.incarnation);
+  return absl::OkStatus();
 }
 
 void ChiefProcess::ReplaceStalled() {

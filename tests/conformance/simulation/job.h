@@ -24,7 +24,6 @@ enum class PlantedBug {
   kNone,
   kTokenBeforeCommit,        // P1: as soon as ps 0 is prepared
   kStaleGradientCounts,      // P2: is taken for one of the step at hand
-  kStaleIsCalledAccepted,    // P2: its sender does not learn so
   kRepeatedPushCounts,       // P3: as another worker's
   kPullOfHalfAnUpdate,       // P4: one part is of the prepared step
   kOldChiefIsObeyed,         // P5: servers do not look at epochs

@@ -216,12 +216,7 @@ void ServerProcess::Send(StepControl::Ready ready) {
       call.mapped()(answer.status);
       continue;
     }
-    PushReply reply{answer.outcomes, FloatsOf(answer.values)};
-    if (job_.Has(PlantedBug::kStaleIsCalledAccepted)) {
-      std::replace(reply.outcomes.begin(), reply.outcomes.end(),
-                   PushOutcome::kStale, PushOutcome::kAccepted);
-    }
-    call.mapped()(reply);
+    call.mapped()(PushReply{answer.outcomes, FloatsOf(answer.values)});
   }
   SendTokens(ready.tokens);
   for (const TakeAnswer& answer : ready.answers.takes) {

@@ -75,9 +75,8 @@ absl::StatusOr<bool> ServerProcess::WriteParts(
 absl::StatusOr<bool> ServerProcess::Activate(
     uint64_t epoch, const ShardCalls::Opening& opening) {
   absl::StatusOr<StepControl::Ready> ready = control_.Activate(
-      ChiefOf(epoch),
-      {opening.global_step, opening.scalars, opening.attempt, opening.expired,
-       opening.settings});
+      ChiefOf(epoch), {opening.global_step, opening.scalars, opening.attempt,
+                       opening.expired, opening.settings});
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(epoch, ready.status()));
   Send(*std::move(ready));
   return true;

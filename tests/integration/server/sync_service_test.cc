@@ -161,7 +161,7 @@ TEST_F(SyncServiceTest, BadRequestsAreRefusedAndSelectNobody) {
   v1::AnnounceRequest other_job = ServedShard::AnnounceRequest(1, 0);
   other_job.mutable_identity()->set_job_id("other");
 
-  EXPECT_THAT(Announce(to_come), StatusIs(kInvalid));
+  EXPECT_THAT(Announce(to_come), StatusIs(kPrecondition));
   EXPECT_THAT(Announce(slot), StatusIs(kInvalid));
   EXPECT_THAT(Announce(too_many), StatusIs(kInvalid));
   EXPECT_THAT(Announce(server), StatusIs(kInvalid));

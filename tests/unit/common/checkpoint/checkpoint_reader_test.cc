@@ -155,7 +155,7 @@ TEST_F(CheckpointReaderTest, VariableOfTheJobIsComparedWithTheStoredOne) {
   EXPECT_THAT(reader_->CheckVariable(variable),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("F32"), HasSubstr("F64"))));
-  variable.name = "hidden1/weights/Momentum";
+  variable.name = "hidden1/weights/Adam";
   EXPECT_THAT(reader_->CheckVariable(variable),
               StatusIs(absl::StatusCode::kNotFound));
 }
