@@ -58,7 +58,7 @@ class Evaluator {
   Dataset data_;
   ModelInput input_;
   std::unique_ptr<Model> model_;
-  std::vector<VariableSpec> scored_;  // by variable: what is read for it
+  std::vector<VariableSpec> scored_;       // by variable: what is read for it
   std::unique_ptr<TableWorkload> tables_;  // in place of model and data
   std::optional<ParameterMemory> memory_;
 };
