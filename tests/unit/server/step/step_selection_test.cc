@@ -472,7 +472,6 @@ TEST_F(StepSelectionTest, AStepThatTakesFewerGradientsIsHelpedByThat) {
 
   EXPECT_THAT(gate.SetReplicas(1, {}), IsEmpty());
   EXPECT_THAT(gate.Redo(5), ElementsAre(RedoFor(7, 5)));
-
   EXPECT_THAT(gate.Commit(1, 5), IsOkAndHolds(IsEmpty()));
 }
 
@@ -480,7 +479,6 @@ TEST_F(StepSelectionTest, AStepThatTakesMoreGradientsWantsTheNextAnnouncement) {
   for (int worker : {2, 0}) Announce(worker, Decision::kSelected);
   Announce(1, Decision::kNotNeeded);
   WaitAs(1, /*attempt=*/0);
-
   gate_.SetReplicas(3, {});
 
   EXPECT_THAT(gate_.Redo(4), ElementsAre(RedoFor(1, 4)));
@@ -489,7 +487,6 @@ TEST_F(StepSelectionTest, AStepThatTakesMoreGradientsWantsTheNextAnnouncement) {
 
 TEST_F(StepSelectionTest, WorkersThatTakePartNoMoreAreRefused) {
   Announce(1, Decision::kSelected);
-
   gate_.SetReplicas(1, {0, 5});
 
   EXPECT_THAT(gate_.Members(), IsEmpty());
