@@ -86,7 +86,10 @@ absl::Status CallStreamClient::WhyBroken(const grpc::Status& status) {
   if (overdue_) {
     return absl::DeadlineExceededError("no answer within the deadline");
   }
-  if (status.ok()) return absl::UnavailableError("the server ended the stream");
+  // A server that goes cancels what it serves.
+  if (status.ok() || status.error_code() == grpc::StatusCode::CANCELLED) {
+    return absl::UnavailableError("the server ended the stream");
+  }
   return FromGrpcStatus(status);
 }
 

@@ -21,12 +21,7 @@
 namespace lockstep::simulation {
 namespace {
 
-// Sanitizers make each of them forty times as long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
-constexpr uint64_t kSchedules = 1000;
-#else
 constexpr uint64_t kSchedules = 100'000;
-#endif
 
 // A schedule's cluster follows from its seed, too.
 const std::vector<Options>& Clusters() {

@@ -43,7 +43,8 @@ class EchoStream final
     StartWrite(&answers_);
   }
   void OnWriteDone(bool ok) override {
-    if (ok) StartRead(&calls_);
+    if (!ok) return Finish(grpc::Status::OK);
+    StartRead(&calls_);
   }
   void OnDone() override { delete this; }
 

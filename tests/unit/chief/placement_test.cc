@@ -269,7 +269,7 @@ TEST(PlacementTest, TablesAreCutByRowsOverAllServers) {
   const std::vector<PlannedPart> parts = {
       {0, 0, 300000, 0, 0},      {0, 300000, 200000, 1, 0},
       {0, 500000, 200000, 2, 0}, {1, 0, 6, 1, 1, 3},
-      {1, 2, 4, 2, 1, 3},        {1, 4, 4, 1, 2, 3}};
+      {1, 2, 4, 2, 1, 3},        {1, 4, 4, 2, 2, 3}};
   EXPECT_EQ(plan->parts, parts);
 }
 
