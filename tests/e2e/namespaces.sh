@@ -31,9 +31,18 @@ hosts_or_skip() {
   for tool in ip tc unshare; do
     command -v "$tool" >/dev/null || hosts_skip "$tool is not installed"
   done
-  ip netns add "$hosts_tag-try" 2>/dev/null ||
+  local try=$hosts_tag-try made=yes
+  ip netns add "$try" 2>/dev/null ||
     hosts_skip "network namespaces cannot be made here"
-  ip netns delete "$hosts_tag-try"
+  { ip -n "$try" link add bridge type bridge &&
+    ip -n "$try" link add one type veth peer name other &&
+    tc -n "$try" qdisc add dev one root tbf rate 20mbit burst 64kb \
+      latency 400ms &&
+    ip netns exec "$try" unshare --mount \
+      mount --bind /etc/hostname /etc/hosts; } 2>/dev/null || made=no
+  ip netns delete "$try"
+  [ "$made" = yes ] ||
+    hosts_skip "bridges, veth pairs, tbf or mounts cannot be made here"
 }
 
 hosts_make() {
