@@ -138,6 +138,10 @@ TEST_F(SteeringTest, WorkersOfAnElasticJobComeAndGo) {
   Begin({.workers = 3,
          .set = {"elastic_workers=true", "replicas_to_aggregate=2", kForever}});
 
+  // Two others are enough for a step: this one may not have begun its pass.
+  ASSERT_THAT(job_->cluster().WaitForLog("worker", 1, "shares memory with ps 1",
+                                         kPatience),
+              IsOk());
   ASSERT_THAT(job_->cluster().Signal("worker", 1, SIGTERM), IsOk());
   ExpectEnd("worker", 1, kStopped);
   const auto left = [](const JobStatus& status) {
