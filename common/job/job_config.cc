@@ -82,10 +82,6 @@ absl::Status CheckTables(const ModelConfig& model) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckReal("model.subsample", model.subsample,
                 model.subsample >= 0 && model.subsample <= 1, "from 0 to 1"));
-  for (size_t i = 0; i < model.vocabulary.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckInt(Element("model.vocabulary", i),
-                                      model.vocabulary[i], 1, kMaxRows));
-  }
   return absl::OkStatus();
 }
 

@@ -28,13 +28,12 @@ struct ModelConfig {
 
   // Models with tables; see RowCut.
   int64_t features = 0;       // logistic_regression: rows of the table
-  int64_t embedding_dim = 0;  // skip_gram, wide_and_deep: width of a row
+  int64_t embedding_dim = 0;  // skip_gram: width of a row
   int64_t window = 5;         // skip_gram: words on either side
   int64_t negatives = 5;      // skip_gram: drawn for each pair
   double subsample = 1e-3;    // skip_gram: frequency from which words are left
                               // out at times; 0: never
   bool cut_by_div = false;    // rows that follow one another to a part
-  std::vector<int64_t> vocabulary = {};  // wide_and_deep: values of each column
 };
 
 // Where examples come from: pairs of IDX files, gzipped or not.

@@ -67,8 +67,6 @@ void WriteModel(const ModelConfig& model, v1::ModelConfig& proto) {
   proto.set_negatives(model.negatives);
   proto.set_subsample(model.subsample);
   proto.set_table_cut(model.cut_by_div ? v1::BY_DIV : v1::BY_MOD);
-  proto.mutable_vocabulary()->Add(model.vocabulary.begin(),
-                                  model.vocabulary.end());
 }
 
 void ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
@@ -84,7 +82,6 @@ void ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
   if (proto.has_negatives()) model.negatives = proto.negatives();
   if (proto.has_subsample()) model.subsample = proto.subsample();
   model.cut_by_div = proto.table_cut() == v1::BY_DIV;
-  model.vocabulary.assign(proto.vocabulary().begin(), proto.vocabulary().end());
 }
 
 void WriteData(const DataConfig& data, v1::DataConfig& proto) {

@@ -1,26 +1,13 @@
 #!/usr/bin/env bash
-# Trains bible_embeddings on this machine with all its processes, from the text
-# that Debian's bible-kjv-text has. Arguments are passed on to `lockstep run`.
+# Trains bible_embeddings on this machine with all its processes, from the
+# text that Debian's bible-kjv-text has. Arguments are passed on to `lockstep run`.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
-# shellcheck source=deploy/packages.sh
-source deploy/packages.sh
+# shellcheck source=deploy/jobs/bible_job.sh
+source deploy/jobs/bible_job.sh
 
-need_packages "${LOCKSTEP_BUILD_PACKAGES[@]}" bible-kjv bible-kjv-text
-
-[ -f build/release/build.ninja ] || cmake --preset release
-cmake --build build/release --target ps_server worker chief lockstep bible_data
-
-mkdir -p bible
-bible -f gen1:1-rev22:21 | build/release/bin/bible_data --directory bible
-
-job=deploy/jobs/bible_embeddings
-# A folder of its own for each run, so that none goes on from the one before.
-checkpoints=checkpoints/bible_embeddings/$(date +%Y%m%d-%H%M%S)
-build/release/bin/lockstep run \
-  --cluster "$job/cluster.json" --job "$job/job.textproto" \
-  --set "checkpoint.directory=$checkpoints" "$@"
+run_bible_job bible_embeddings "$@"
 
 # Of these pairs, how many have the second among the 30 nearest of the first?
 build/release/bin/lockstep nearest --text bible/verses.txt \
-  --checkpoints "$checkpoints" --pairs "$job/pairs.txt"
+  --checkpoints "$checkpoints" --pairs deploy/jobs/bible_embeddings/pairs.txt

@@ -42,7 +42,9 @@ TEST_P(ViewTest, EverybodySeesWholeStepsThatNobodyWritesTo) {
   // twice.
   EXPECT_GT(blocked, kSchedules);
   EXPECT_GT(overtaken, kSchedules / 10);
-  if (GetParam().total_num_replicas > 1) EXPECT_GT(redone, kSchedules / 4);
+  if (GetParam().total_num_replicas > 1) {
+    EXPECT_GT(redone, kSchedules / 4);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Jobs, ViewTest,
