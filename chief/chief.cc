@@ -13,7 +13,6 @@ namespace lockstep {
 namespace {
 
 // Enough for a server to go on while the chief's next word is on its way.
-constexpr int64_t kGrantedSteps = 8;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // Of an elastic job: so that none can be added that cannot be buried.
 constexpr int kMaxWorkers = RunSettings::kMaxWorkers;
@@ -213,7 +212,14 @@ absl::Status Chief::NextStep() {
   server_waits_.assign(servers_.size(), "its update");
   announced_.clear();
   stalls_.Begin();
-  Ask(loop_->Begin());
+  const SyncLoop::Actions actions = loop_->Begin();
+  const absl::Duration pause = pace_.Pause(told_until_);
+  // Only a server that is alone goes on by itself meanwhile.
+  if (servers_.size() == 1 && pause > absl::ZeroDuration()) {
+    retries_.Postpone(0, step_began_ + pause);
+  } else {
+    Ask(actions);
+  }
   return absl::OkStatus();
 }
 
@@ -228,13 +234,14 @@ void Chief::Grant() {
   const int64_t step = loop_->step();
   if (step < granted_until_ && HasToPause()) return;
   granted_until_ = std::min(
-      {step + kGrantedSteps, policy_->NextDueStep(step), job_.train_steps});
+      {step + pace_.Ahead(), policy_->NextDueStep(step), job_.train_steps});
 }
 
 void Chief::Ask(const SyncLoop::Actions& actions) {
   const int64_t step = loop_->step();
   const uint64_t epoch = servers_.epoch();
   for (int server : actions.takes) {
+    told_until_ = granted_until_;
     servers_.server(server).TakeAndApply(
         step, granted_until_, stalls_.attempt(),
         [this, epoch, server, step](absl::Status status,
@@ -318,7 +325,9 @@ absl::Status Chief::OnCommit(const CommitDone& done) {
 }
 
 absl::Status Chief::Stepped() {
-  board_.Stepped(loop_->step(), clock_.Now());
+  const absl::Time now = clock_.Now();
+  board_.Stepped(loop_->step(), now);
+  pace_.Stepped(loop_->step(), now);
   board_.SetWaits({});
   if (loop_->step() >= granted_until_) {
     LOCKSTEP_RETURN_IF_ERROR(StopRequested());

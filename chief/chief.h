@@ -22,6 +22,7 @@
 #include "chief/shard_group_client.h"
 #include "chief/stall_watch.h"
 #include "chief/steering_desk.h"
+#include "chief/step_pace.h"
 #include "chief/sync_loop.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/clock.h"
@@ -168,6 +169,8 @@ class Chief final : private RecoverySource {
   // Has a worker that holds up the step replaced, if there is another.
   void ReplaceStalled();
   absl::Status BuryWorker(const MembershipTable::Dead& dead);
+  void NoteDeath(const std::string& task, const std::string& reason,
+                 const std::string& held, const std::string& redone = "");
   absl::Status CheckMaxWait();
   void ReportWaits();
   void ReportLosses() const;
@@ -226,6 +229,8 @@ class Chief final : private RecoverySource {
   // Up to here a server that is alone commits by itself. What needs the job to
   // stand still at a step boundary waits until that step is reached.
   int64_t granted_until_ = 0;
+  int64_t told_until_ = 0;  // as much of that as the server has heard of
+  StepPace pace_;
   absl::Time step_began_ = absl::InfinitePast();
   absl::Time last_report_ = absl::InfinitePast();
   std::vector<std::string> server_waits_;  // by server; empty: prepared

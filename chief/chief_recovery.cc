@@ -91,6 +91,7 @@ absl::Status Chief::SetUp() {
 absl::Status Chief::Recover() {
   const absl::Time began = step_began_;
   const int64_t step = loop_->step();
+  const int64_t redone_before = losses_.steps_redone;
   LOCKSTEP_RETURN_IF_ERROR(BringTogether(clock_.Now()));
   const absl::Duration stood_still = clock_.Now() - began;
   losses_.recoveries += 1;
@@ -99,9 +100,14 @@ absl::Status Chief::Recover() {
       "the job goes on from step {} (it was at {}), epoch {}; it "
       "stood still for {}",
       loop_->step(), step, servers_.epoch(), Rounded(stood_still));
-  board_.SetLosses(losses_);
   board_.SetWaits({});
+  if (loop_->step() < step) {
+    board_.Redone(absl::StrCat("steps ", loop_->step() + 1, " to ", step));
+  } else if (losses_.steps_redone > redone_before) {
+    board_.Redone(absl::StrCat("step ", step + 1));
+  }
   board_.Stepped(loop_->step(), clock_.Now());
+  board_.SetLosses(losses_);
   return absl::OkStatus();
 }
 
@@ -174,7 +180,7 @@ absl::Status Chief::Admit() {
   map_ = std::move(outcome.map);
   retries_ = RetrySchedule(servers_.size());
   commit_again_.reset();
-  granted_until_ = outcome.step;
+  granted_until_ = told_until_ = outcome.step;
   committed_attempt_ = 0;
   stalls_.SetSize(settings_.replicas_to_aggregate);
   board_.SetSettings(settings_);
@@ -187,6 +193,9 @@ absl::Status Chief::Admit() {
   } else if (first) {
     spdlog::warn("the servers hold step {} of this job: it goes on from there",
                  outcome.step);
+    NoteDeath("chief", "started again",
+              absl::StrCat("nothing: the servers hold step ", outcome.step),
+              outcome.plan.redo ? absl::StrCat("step ", outcome.step + 1) : "");
     saved_step_ = outcome.checkpoint_step;
     if (saved_step_ >= 0) board_.Checkpointed(saved_step_);
     policy_.emplace(job_.checkpoint, saved_step_, clock_.Now());
@@ -234,17 +243,29 @@ std::string Chief::Describe(int64_t step) const {
   return "their initial values, since there is no checkpoint";
 }
 
+void Chief::NoteDeath(const std::string& task, const std::string& reason,
+                      const std::string& held, const std::string& redone) {
+  board_.Died({.task = task,
+               .reason = reason,
+               .held = held,
+               .redone = redone,
+               .at = clock_.Now()});
+}
+
 absl::Status Chief::Bury(const MembershipTable::Dead& dead) {
   const std::string name = dead.task.ToString();
   if (dead.task.type == TaskType::kWorker) return BuryWorker(dead);
   members_.Buried(dead.task, dead.incarnation);
   if (dead.task.type != TaskType::kPs) {
     spdlog::warn("{} is gone ({})", name, dead.reason);
+    NoteDeath(name, dead.reason, "nothing");
   } else if (absl::StartsWith(dead.reason, "left: ")) {
     RequestStop(absl::StrCat(name, " ", dead.reason));
   } else {
-    spdlog::warn("{} is gone ({}); it holds its share of step {}", name,
-                 dead.reason, loop_.has_value() ? loop_->step() : 0);
+    const std::string held = absl::StrCat(
+        "its share of step ", loop_.has_value() ? loop_->step() : 0);
+    spdlog::warn("{} is gone ({}); it holds {}", name, dead.reason, held);
+    NoteDeath(name, dead.reason, held);
     server_away_ = true;
   }
   return absl::OkStatus();
@@ -264,11 +285,17 @@ absl::Status Chief::BuryWorker(const MembershipTable::Dead& dead) {
   }
   burials_.Answered(worker);
   HearOfAttempt(expired->step, expired->attempt);
-  spdlog::warn(
-      "{} is gone ({}); it held {}{}{}", name, dead.reason,
-      expired->held_announcement ? "an announcement" : "",
-      expired->held_token ? "a token" : "",
-      !expired->held_announcement && !expired->held_token ? "nothing" : "");
+  const std::string held = expired->held_announcement ? "an announcement"
+                           : expired->held_token      ? "a token"
+                                                      : "nothing";
+  spdlog::warn("{} is gone ({}); it held {}", name, dead.reason, held);
+  if (!absl::StartsWith(dead.reason, "left: ") &&
+      !absl::StartsWith(dead.reason, kWentBack)) {
+    NoteDeath(name, dead.reason, held,
+              expired->held_announcement
+                  ? absl::StrCat("step ", expired->step + 1)
+                  : "");
+  }
   if (expired->held_announcement) {
     ++losses_.steps_redone;
     board_.SetLosses(losses_);

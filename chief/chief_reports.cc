@@ -76,6 +76,18 @@ void Chief::ReportLosses() const {
       losses_.recoveries, losses_.steps_redone, losses_.steps_repeated,
       absl::FormatDuration(
           absl::Trunc(losses_.stood_still, absl::Milliseconds(10))));
+  for (const JobBoard::Death& death : board_.Get(clock_.Now()).deaths) {
+    spdlog::info(
+        "{} died at {} ({}); it held {}; redone: {}; the job stood "
+        "still for {}",
+        death.task,
+        absl::FormatTime("%H:%M:%E3S", death.at, absl::UTCTimeZone()),
+        death.reason, death.held,
+        death.redone.empty() ? "nothing" : death.redone,
+        absl::FormatDuration(
+            absl::Trunc(death.stood_still.value_or(absl::ZeroDuration()),
+                        absl::Milliseconds(1))));
+  }
 }
 
 absl::Status Chief::CheckMaxWait() {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/fault_points.h"
 #include "common/grpc_status.h"
 #include "common/job/job_config_codec.h"
 #include "common/log.h"
@@ -30,6 +31,23 @@ const char* StateName(MembershipTable::State state) {
   return "";
 }
 
+// Of skip_gram a pass has as many examples as its lines have words that are
+// kept; of others, as many as the job says.
+double ExamplesPerPass(const v1::GetStatusResponse& status,
+                       const JobConfig& job) {
+  double examples = 0;
+  double passes = 0;
+  for (const v1::MemberStatus& member : status.members()) {
+    examples += static_cast<double>(member.progress().examples());
+    passes += static_cast<double>(member.progress().computed());
+  }
+  return passes > 0 ? examples / passes : static_cast<double>(job.batch_size);
+}
+
+std::string ExampleUnit(const ModelConfig& model) {
+  return model.kind == "skip_gram" ? "words" : "examples";
+}
+
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                  const absl::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -43,6 +61,14 @@ absl::Status OtherVersion(const Sender& sender, int protocol,
       absl::StrCat(sender.task.ToString(), " speaks protocol version ",
                    protocol, " (program ", program, "); this chief speaks ",
                    kProtocolVersion, "; install the same version everywhere"));
+}
+
+// If both came back whenever they are told so, none of them could work.
+absl::Status Twice(const TaskId& task, const absl::Status& why) {
+  return absl::AlreadyExistsError(absl::StrCat(
+      "another process has taken the place of this one: ", why.message(),
+      "; give each process a task of its own, ", task.ToString(),
+      " is the newer one's"));
 }
 
 }  // namespace
@@ -179,9 +205,11 @@ absl::Status CoordinatorService::HandleHeartbeat(
   } else if (members_.Get(sender.task).incarnation == 0) {
     return OtherVersion(sender, request.protocol_version(), "");
   }
-  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(
+  const absl::Status heard = members_.Heartbeat(
       sender.task, sender.incarnation,
-      request.has_progress() ? &progress : nullptr, clock_.Now()));
+      request.has_progress() ? &progress : nullptr, clock_.Now());
+  if (absl::IsFailedPrecondition(heard)) return Twice(sender.task, heard);
+  LOCKSTEP_RETURN_IF_ERROR(heard);
   const JobBoard::View view = board_.Get(clock_.Now());
   response.set_state(static_cast<v1::JobState>(view.state));
   response.set_reason(view.reason);
@@ -266,6 +294,23 @@ void CoordinatorService::FillMembers(absl::Time now,
   response.set_loss(losses == 0 ? 0 : loss / losses);
 }
 
+namespace {
+
+v1::DeathStatus ToProto(const JobBoard::Death& death, absl::Time now) {
+  v1::DeathStatus proto;
+  proto.set_task(death.task);
+  proto.set_reason(death.reason);
+  proto.set_held(death.held);
+  proto.set_redone(death.redone);
+  *proto.mutable_since() = lockstep::ToProto(now - death.at);
+  if (death.stood_still.has_value()) {
+    *proto.mutable_stood_still() = lockstep::ToProto(*death.stood_still);
+  }
+  return proto;
+}
+
+}  // namespace
+
 void CoordinatorService::HandleGetStatus(
     v1::GetStatusResponse& response) const {
   const absl::Time now = clock_.Now();
@@ -279,9 +324,6 @@ void CoordinatorService::HandleGetStatus(
   response.set_train_steps(options_.job.train_steps);
   response.set_last_checkpoint_step(view.last_checkpoint_step);
   *response.mutable_training_time() = ToProto(view.training_time);
-  response.set_examples_per_second(
-      view.steps_per_second * view.settings.replicas_to_aggregate *
-      static_cast<double>(options_.job.batch_size));
   *response.mutable_settings() = ToProto(view.settings);
   response.set_learning_rate(options_.job.learning_rate.base *
                              view.settings.learning_rate_scale);
@@ -300,6 +342,9 @@ void CoordinatorService::HandleGetStatus(
   losses.set_steps_repeated(view.losses.steps_repeated);
   *losses.mutable_stood_still() = ToProto(view.losses.stood_still);
   response.set_checkpoint_trouble(view.checkpoint_trouble);
+  for (const JobBoard::Death& death : view.deaths) {
+    *response.add_deaths() = ToProto(death, now);
+  }
   for (const JobBoard::Wait& wait : view.waits) {
     v1::WaitStatus& status = *response.add_waits();
     status.set_owner(wait.owner);
@@ -307,36 +352,55 @@ void CoordinatorService::HandleGetStatus(
     *status.mutable_since() = ToProto(now - wait.since);
   }
   FillMembers(now, response);
+  response.set_examples_per_second(view.steps_per_second *
+                                   view.settings.replicas_to_aggregate *
+                                   ExamplesPerPass(response, options_.job));
+  response.set_example_unit(ExampleUnit(options_.job.model));
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Register(
     grpc::CallbackServerContext* context, const v1::RegisterRequest* request,
     v1::RegisterResponse* response) {
-  return Answer(context, HandleRegister(*request, *response));
+  PassFaultPoint(FaultPoint::kChiefRegisterReceived);
+  const absl::Status status = HandleRegister(*request, *response);
+  PassFaultPoint(FaultPoint::kChiefRegisterAnswering);
+  return Answer(context, status);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::DescribeModel(
     grpc::CallbackServerContext* context,
     const v1::DescribeModelRequest* request, v1::DescribeModelResponse*) {
-  return Answer(context, HandleDescribeModel(*request));
+  PassFaultPoint(FaultPoint::kChiefDescribeReceived);
+  const absl::Status status = HandleDescribeModel(*request);
+  PassFaultPoint(FaultPoint::kChiefDescribeAnswering);
+  return Answer(context, status);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetPlan(
     grpc::CallbackServerContext* context, const v1::GetPlanRequest* request,
     v1::GetPlanResponse* response) {
-  return Answer(context, HandleGetPlan(*request, *response));
+  PassFaultPoint(FaultPoint::kChiefPlanReceived);
+  const absl::Status status = HandleGetPlan(*request, *response);
+  PassFaultPoint(FaultPoint::kChiefPlanAnswering);
+  return Answer(context, status);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(
     grpc::CallbackServerContext* context, const v1::HeartbeatRequest* request,
     v1::HeartbeatResponse* response) {
-  return Answer(context, HandleHeartbeat(*request, *response));
+  PassFaultPoint(FaultPoint::kChiefHeartbeatReceived);
+  const absl::Status status = HandleHeartbeat(*request, *response);
+  PassFaultPoint(FaultPoint::kChiefHeartbeatAnswering);
+  return Answer(context, status);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Leave(
     grpc::CallbackServerContext* context, const v1::LeaveRequest* request,
     v1::LeaveResponse*) {
-  return Answer(context, HandleLeave(*request));
+  PassFaultPoint(FaultPoint::kChiefLeaveReceived);
+  const absl::Status status = HandleLeave(*request);
+  PassFaultPoint(FaultPoint::kChiefLeaveAnswering);
+  return Answer(context, status);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportEvaluation(

@@ -1,6 +1,7 @@
 #include "chief/job_board.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -80,6 +81,11 @@ void JobBoard::Stepped(int64_t global_step, absl::Time now) {
   MutexLock lock(mutex_);
   view_.global_step = global_step;
   recent_.emplace_back(now, global_step);
+  for (Death& death : view_.deaths) {
+    if (!death.stood_still.has_value()) {
+      death.stood_still = now - death.still_since;
+    }
+  }
   while (recent_.size() > 2 && now - recent_.front().first > kRateWindow) {
     recent_.pop_front();
   }
@@ -104,6 +110,22 @@ void JobBoard::SetSettings(const RunSettings& settings) {
 void JobBoard::SetLosses(const Losses& losses) {
   MutexLock lock(mutex_);
   view_.losses = losses;
+}
+
+void JobBoard::Died(Death death) {
+  MutexLock lock(mutex_);
+  death.still_since = recent_.empty() ? death.at : recent_.back().first;
+  if (view_.deaths.size() == kDeaths) view_.deaths.erase(view_.deaths.begin());
+  view_.deaths.push_back(std::move(death));
+}
+
+void JobBoard::Redone(const std::string& what) {
+  MutexLock lock(mutex_);
+  for (Death& death : view_.deaths) {
+    if (!death.stood_still.has_value() && death.redone.empty()) {
+      death.redone = what;
+    }
+  }
 }
 
 void JobBoard::SetWaits(std::vector<Wait> waits) {

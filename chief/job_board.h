@@ -53,6 +53,18 @@ class JobBoard {
     int64_t steps_repeated = 0;  // committed ones that were lost
     absl::Duration stood_still;  // for servers that were away
   };
+  // One process that died.
+  struct Death {
+    std::string task = {};
+    std::string reason = {};  // how the chief knows
+    std::string held = {};
+    std::string redone = {};  // empty: nothing
+    absl::Time at = {};
+    // From the last step before it to the first one after, once that is there.
+    std::optional<absl::Duration> stood_still = {};
+    absl::Time still_since = {};  // filled in by Died()
+  };
+  static constexpr size_t kDeaths = 20;  // that are remembered
   struct View {
     JobState state = JobState::kStarting;
     std::string reason;
@@ -64,6 +76,7 @@ class JobBoard {
     std::optional<Evaluation> evaluation;
     std::vector<Wait> waits;
     Losses losses;
+    std::vector<Death> deaths;       // the last ones, oldest first
     std::string checkpoint_trouble;  // empty: the newest attempt went well
     RunSettings settings;            // in effect
     bool hold = false;  // of kStopped: nobody is to start the job again
@@ -91,6 +104,9 @@ class JobBoard {
   void CheckpointFailed(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetSettings(const RunSettings& settings) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetLosses(const Losses& losses) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Died(Death death) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What the deaths since the last step have cost.
+  void Redone(const std::string& what) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetWaits(std::vector<Wait> waits) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Training time ends here. The states done, failed and stopped are final:

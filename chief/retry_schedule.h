@@ -21,6 +21,9 @@ class RetrySchedule {
   // A call to `server` failed at `now`.
   void Failed(int server, absl::Time now);
 
+  // `server` need not be asked before `due`, without having failed.
+  void Postpone(int server, absl::Time due) { servers_[server].due = due; }
+
   // `server` answered, so that its next failure counts as the first.
   void Answered(int server);
 

@@ -120,10 +120,12 @@ absl::StatusOr<uint64_t> ShardControlClient::TakeEpoch(uint64_t newer_than) {
   *request.mutable_chief() = Chief();
   request.mutable_chief()->set_epoch(0);
   request.set_newer_than(newer_than);
+  PassFaultPoint(FaultPoint::kChiefEpochSend);
   LOCKSTEP_RETURN_IF_ERROR(
       CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
         return stub_->TakeEpoch(context, request, &response);
       }));
+  PassFaultPoint(FaultPoint::kChiefEpochAnswered);
   return response.epoch();
 }
 
@@ -139,10 +141,12 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
   }
   for (const PlannedPart& part : parts) *request.add_parts() = ToProto(part);
   request.set_discard(state == State::kDiscard);
+  PassFaultPoint(FaultPoint::kChiefCreateSend);
   LOCKSTEP_RETURN_IF_ERROR(
       CallUntilUp(kSetupDeadline, [&](grpc::ClientContext* context) {
         return stub_->CreateShard(context, request, &response);
       }));
+  PassFaultPoint(FaultPoint::kChiefCreateAnswered);
   LOCKSTEP_ASSIGN_OR_RETURN(RunSettings settings,
                             FromProto(response.settings()));
   std::vector<std::vector<std::string>> slots;
@@ -181,9 +185,12 @@ absl::Status ShardControlClient::WriteParts(const TensorStretch& stretch,
   *header.mutable_selector() = ToProto(stretch);
   const grpc::Slice payload = UnownedSlice(bytes.data(), bytes.size());
   grpc::ByteBuffer response;
-  return CallRaw("WriteParts",
-                 EncodeTensorMessage(header, absl::MakeConstSpan(&payload, 1)),
-                 response);
+  PassFaultPoint(FaultPoint::kChiefWriteSend);
+  LOCKSTEP_RETURN_IF_ERROR(CallRaw(
+      "WriteParts",
+      EncodeTensorMessage(header, absl::MakeConstSpan(&payload, 1)), response));
+  PassFaultPoint(FaultPoint::kChiefWriteAnswered);
+  return absl::OkStatus();
 }
 
 absl::Status ShardControlClient::Activate(const Opening& opening) {
@@ -200,9 +207,13 @@ absl::Status ShardControlClient::Activate(const Opening& opening) {
     expired.set_worker(worker);
     expired.set_incarnation(incarnation);
   }
-  return CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
-    return stub_->Activate(context, request, &response);
-  });
+  PassFaultPoint(FaultPoint::kChiefActivateSend);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
+        return stub_->Activate(context, request, &response);
+      }));
+  PassFaultPoint(FaultPoint::kChiefActivateAnswered);
+  return absl::OkStatus();
 }
 
 void ShardControlClient::TakeAndApply(int64_t step, int64_t commit_until,
@@ -298,8 +309,10 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
   v1::BeginSnapshotRequest request;
   v1::BeginSnapshotResponse response;
   *request.mutable_chief() = Chief();
+  PassFaultPoint(FaultPoint::kChiefSnapshotSend);
   LOCKSTEP_RETURN_IF_ERROR(
       FromGrpcStatus(stub_->BeginSnapshot(&context, request, &response)));
+  PassFaultPoint(FaultPoint::kChiefSnapshotAnswered);
   snapshot_step_ = response.global_step();
   return ShardSnapshot{response.global_step(),
                        {response.scalars().begin(), response.scalars().end()}};
@@ -311,8 +324,10 @@ absl::Status ShardControlClient::ReadSnapshot(const TensorStretch& stretch,
   *request.mutable_chief() = Chief();
   *request.mutable_selector() = ToProto(stretch);
   grpc::ByteBuffer response;
+  PassFaultPoint(FaultPoint::kChiefReadSend);
   LOCKSTEP_RETURN_IF_ERROR(
       CallRaw("ReadSnapshot", EncodeMessage(request), response));
+  PassFaultPoint(FaultPoint::kChiefReadAnswered);
   v1::ReadSnapshotHeader header;
   TensorPayload payload;
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
@@ -336,7 +351,10 @@ absl::Status ShardControlClient::EndSnapshot() {
   v1::EndSnapshotRequest request;
   v1::EndSnapshotResponse response;
   *request.mutable_chief() = Chief();
-  return FromGrpcStatus(stub_->EndSnapshot(&context, request, &response));
+  PassFaultPoint(FaultPoint::kChiefReleaseSend);
+  const grpc::Status status = stub_->EndSnapshot(&context, request, &response);
+  PassFaultPoint(FaultPoint::kChiefReleaseAnswered);
+  return FromGrpcStatus(status);
 }
 
 absl::Status ShardControlClient::CloseTokens() {
@@ -345,7 +363,10 @@ absl::Status ShardControlClient::CloseTokens() {
   v1::CloseTokensRequest request;
   v1::CloseTokensResponse response;
   *request.mutable_chief() = Chief();
-  return FromGrpcStatus(stub_->CloseTokens(&context, request, &response));
+  PassFaultPoint(FaultPoint::kChiefCloseSend);
+  const grpc::Status status = stub_->CloseTokens(&context, request, &response);
+  PassFaultPoint(FaultPoint::kChiefCloseAnswered);
+  return FromGrpcStatus(status);
 }
 
 }  // namespace lockstep

@@ -1,7 +1,8 @@
-# Four functions make every target of this tree:
+# Five functions make every target of this tree:
 #
 #   lockstep_add_library(name HDRS ... SRCS ... DEPS ... PRIVATE_DEPS ...)
 #   lockstep_add_program(name SRCS ... DEPS ...)
+#   lockstep_add_benchmark(name SRCS ... DEPS ...)
 #   lockstep_add_test(name SRCS ... DEPS ... LABELS ... [ARGS ...] [TIMEOUT s])
 #   lockstep_add_fuzz_target(name SRCS ... DEPS ... CORPUS dir)
 #
@@ -10,7 +11,7 @@
 # header is compiled alone once (target all_verify_interface_header_sets).
 #
 # Target lockstep_programs builds the programs, and lockstep_tests_<tier> what
-# the tests of one tier need.
+# the tests of one tier need; of tier bench, the benchmarks too.
 #
 # Includes are relative to LOCKSTEP_ROOT, also when a part builds alone.
 
@@ -44,6 +45,41 @@ function(_lockstep_trace_branches target)
   endif()
 endfunction()
 
+# Most of what a compiler does here is to parse these headers, so where there are
+# sanitizers it parses them once for all targets of a kind ("library" or "test").
+# Presets dev and release do without, and find what a source forgot to include.
+# So do libraries that are compiled with other rules of arithmetic: they set
+# DISABLE_PRECOMPILE_HEADERS.
+function(_lockstep_precompile_headers target kind)
+  if(NOT LOCKSTEP_SANITIZE)
+    return()
+  endif()
+  set(headers lockstep_${kind}_headers)
+  if(NOT TARGET ${headers})
+    file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/${headers}.cc CONTENT "\n")
+    add_library(${headers} OBJECT ${PROJECT_BINARY_DIR}/${headers}.cc)
+    target_link_libraries(${headers} PRIVATE absl::statusor absl::strings)
+    _lockstep_configure(${headers})
+    # A compiler cache knows them again only without their time.
+    target_compile_options(${headers} PRIVATE
+      -pthread "SHELL:-Xclang -fno-pch-timestamp")
+    target_precompile_headers(${headers} PRIVATE
+      <memory> <string> <vector>
+      <absl/status/statusor.h> <absl/strings/str_cat.h>)
+    if(kind STREQUAL "test")
+      target_link_libraries(${headers} PRIVATE GTest::gmock GTest::gtest)
+      target_compile_options(${headers} PRIVATE -O0)
+      target_precompile_headers(${headers} PRIVATE
+        <gmock/gmock.h> <gtest/gtest.h>)
+    else()
+      _lockstep_trace_branches(${headers})
+    endif()
+  endif()
+  # With one option set for all: some link what asks for -pthread, others not.
+  target_compile_options(${target} PRIVATE -pthread)
+  target_precompile_headers(${target} REUSE_FROM ${headers})
+endfunction()
+
 function(lockstep_add_library name)
   cmake_parse_arguments(ARG "" "" "HDRS;SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
   set(target lockstep_${name})
@@ -56,6 +92,7 @@ function(lockstep_add_library name)
                    BASE_DIRS ${LOCKSTEP_ROOT} FILES ${ARG_HDRS})
     _lockstep_configure(${target})
     _lockstep_trace_branches(${target})
+    _lockstep_precompile_headers(${target} library)
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE ${ARG_DEPS})
@@ -68,38 +105,21 @@ function(lockstep_add_library name)
   add_library(lockstep::${name} ALIAS ${target})
 endfunction()
 
-function(lockstep_add_program name)
+function(_lockstep_add_executable name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   _lockstep_configure(${name})
+endfunction()
+
+function(lockstep_add_program name)
+  _lockstep_add_executable(${name} ${ARGN})
   add_dependencies(lockstep_programs ${name})
 endfunction()
 
-# Tests parse these headers more than anything else, so where they are built with
-# sanitizers they parse them once for all. Presets dev and release do without,
-# and find what a test forgot to include.
-function(_lockstep_precompile_headers target)
-  if(NOT LOCKSTEP_SANITIZE)
-    return()
-  endif()
-  if(NOT TARGET lockstep_test_headers)
-    file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "\n")
-    add_library(lockstep_test_headers OBJECT
-      ${PROJECT_BINARY_DIR}/test_headers.cc)
-    target_link_libraries(lockstep_test_headers PRIVATE
-      absl::statusor absl::strings GTest::gmock GTest::gtest)
-    _lockstep_configure(lockstep_test_headers)
-    # A compiler cache knows them again only without their time.
-    target_compile_options(lockstep_test_headers PRIVATE
-      -O0 -pthread "SHELL:-Xclang -fno-pch-timestamp")
-    target_precompile_headers(lockstep_test_headers PRIVATE
-      <string> <vector> <absl/status/statusor.h> <absl/strings/str_cat.h>
-      <gmock/gmock.h> <gtest/gtest.h>)
-  endif()
-  # With one option set for all: some link what asks for -pthread, others not.
-  target_compile_options(${target} PRIVATE -pthread)
-  target_precompile_headers(${target} REUSE_FROM lockstep_test_headers)
+function(lockstep_add_benchmark name)
+  _lockstep_add_executable(${name} ${ARGN})
+  add_dependencies(lockstep_tests_bench ${name})
 endfunction()
 
 # Tests of the tiers unit, conformance and integration link gtest_main; a test
@@ -114,7 +134,7 @@ function(lockstep_add_test name)
   # check each access; those that compute much are in the other tiers.
   if(ARG_LABELS MATCHES "unit|integration|e2e")
     target_compile_options(${name} PRIVATE -O0)
-    _lockstep_precompile_headers(${name})
+    _lockstep_precompile_headers(${name} test)
   endif()
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)

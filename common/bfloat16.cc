@@ -19,6 +19,10 @@ inline uint32_t Rounded(uint32_t bits) {
 
 }  // namespace
 
+BFloat16 ToBFloat16(float value) {
+  return {static_cast<uint16_t>(Rounded(std::bit_cast<uint32_t>(value)) >> 16)};
+}
+
 LOCKSTEP_CLONES void RoundToBFloat16(size_t count, const std::byte* floats,
                                      std::byte* rounded) {
   LOCKSTEP_INDEPENDENT

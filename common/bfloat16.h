@@ -1,7 +1,9 @@
 #ifndef LOCKSTEP_COMMON_BFLOAT16_H_
 #define LOCKSTEP_COMMON_BFLOAT16_H_
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 
 // A bfloat16 is the upper two bytes of a float32: 1 sign, 8 exponent and 7
 // fraction bits, in native byte order.
@@ -11,6 +13,21 @@
 namespace lockstep {
 
 inline constexpr size_t kBFloat16Size = 2;  // bytes
+
+// One in memory. Variables of it are an extension to TensorFlow's rules: what
+// is computed with them is computed in float32, and rounded once for each
+// update.
+struct BFloat16 {
+  uint16_t bits = 0;
+};
+
+// Exact.
+inline float ToFloat(BFloat16 value) {
+  return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
+}
+
+// As RoundToBFloat16() does.
+BFloat16 ToBFloat16(float value);
 
 // Rounds `count` float32 to nearest, ties to even; too large becomes infinity,
 // every NaN a quiet one. Both ends are at any address and do not overlap.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/fault_points.h"
 #include "common/grpc_channel.h"
 #include "common/grpc_status.h"
 #include "common/job/job_config_codec.h"
@@ -65,7 +66,10 @@ absl::Status ChiefClient::TryRegister(v1::RegisterResponse& response) {
   request.set_program_version("0.1.0");
   request.set_address(options_.own_address);
   request.set_expected_job(options_.expected_job);
-  return FromGrpcStatus(stub_->Register(&context, request, &response));
+  PassFaultPoint(FaultPoint::kMemberRegisterSend);
+  const grpc::Status status = stub_->Register(&context, request, &response);
+  if (status.ok()) PassFaultPoint(FaultPoint::kMemberRegisterAnswered);
+  return FromGrpcStatus(status);
 }
 
 absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
@@ -125,13 +129,15 @@ absl::Status ChiefClient::DescribeModel(
     grpc::ClientContext context;
     Prepare(context);
     v1::DescribeModelResponse response;
+    PassFaultPoint(FaultPoint::kWorkerDescribeSend);
     const absl::Status status =
         FromGrpcStatus(stub_->DescribeModel(&context, request, &response));
     if (status.ok()) {
+      PassFaultPoint(FaultPoint::kWorkerDescribeAnswered);
       MutexLock lock(mutex_);
       model_ = variables;
     }
-    if (!Transient(status)) return status;
+    if (!Transient(status)) return Refused(status);
     Pause(kRetryPause);
   }
   return absl::CancelledError("the job ended");
@@ -147,10 +153,12 @@ absl::StatusOr<Plan> ChiefClient::WaitForPlan(int num_servers,
     v1::GetPlanRequest request;
     v1::GetPlanResponse response;
     *request.mutable_identity() = Identity();
+    PassFaultPoint(FaultPoint::kWorkerPlanSend);
     const absl::Status status =
         FromGrpcStatus(stub_->GetPlan(&context, request, &response));
-    if (!status.ok() && !Transient(status)) return status;
+    if (!status.ok() && !Transient(status)) return Refused(status);
     if (status.ok() && response.ready()) {
+      PassFaultPoint(FaultPoint::kWorkerPlanAnswered);
       global_step = response.global_step();
       return PlanFromProto(response, num_servers);
     }
@@ -181,7 +189,7 @@ absl::Status ChiefClient::ReportEvaluation(int64_t step, double loss,
     v1::ReportEvaluationResponse response;
     const absl::Status status =
         FromGrpcStatus(stub_->ReportEvaluation(&context, request, &response));
-    if (!Transient(status)) return status;
+    if (!Transient(status)) return Refused(status);
     Pause(kRetryPause);
   }
   return absl::CancelledError("the job ended");
@@ -210,7 +218,9 @@ void ChiefClient::Leave(const std::string& reason) {
   PrepareToFail(context);
   v1::LeaveResponse response;
   // A chief that does not hear it finds out by the lease.
+  PassFaultPoint(FaultPoint::kMemberLeaveSend);
   const grpc::Status status = stub_->Leave(&context, request, &response);
+  PassFaultPoint(FaultPoint::kMemberLeaveAnswered);
   if (!status.ok()) {
     spdlog::info("could not say good-bye to the chief: {}",
                  status.error_message());
@@ -256,8 +266,9 @@ bool ChiefClient::WaitForEnd(absl::Duration timeout) {
 }
 
 void ChiefClient::set_on_end(std::function<void()> on_end) {
-  MutexLock lock(mutex_);
+  MutexLock lock(on_end_mutex_);
   on_end_ = std::move(on_end);
+  if (on_end_ && ended()) on_end_();
 }
 
 void ChiefClient::Pause(absl::Duration duration) {
@@ -271,16 +282,22 @@ void ChiefClient::Pause(absl::Duration duration) {
 }
 
 void ChiefClient::End(const absl::Status& status, bool lease_lost) {
-  std::function<void()> on_end;
   {
     MutexLock lock(mutex_);
     ended_ = true;
     end_ = status;
     lease_lost_ = lease_lost;
-    on_end = on_end_;
     changed_.SignalAll();
   }
-  if (on_end) on_end();
+  MutexLock lock(on_end_mutex_);
+  if (on_end_) on_end_();
+}
+
+absl::Status ChiefClient::Refused(const absl::Status& status) {
+  if (absl::IsAborted(status)) {
+    End(absl::UnavailableError(status.message()), /*lease_lost=*/true);
+  }
+  return status;
 }
 
 bool ChiefClient::OnSilence() {
@@ -329,11 +346,16 @@ bool ChiefClient::Beat() {
   grpc::ClientContext context;
   Prepare(context);
   v1::HeartbeatResponse response;
+  PassFaultPoint(FaultPoint::kMemberHeartbeatSend);
   const absl::Status status =
       FromGrpcStatus(stub_->Heartbeat(&context, request, &response));
+  PassFaultPoint(FaultPoint::kMemberHeartbeatAnswered);
   if (Transient(status)) return OnSilence();
   if (!status.ok()) {
-    End(absl::UnavailableError(status.message()), absl::IsAborted(status));
+    // Whoever has been replaced is not to come back.
+    const bool replaced = absl::IsAlreadyExists(status);
+    End(replaced ? status : absl::UnavailableError(status.message()),
+        absl::IsAborted(status));
     return true;
   }
   last_answer_ = absl::Now();

@@ -66,7 +66,8 @@ class ChiefClient {
   //   kInvalidArgument     a job that this process cannot read
   absl::StatusOr<Membership> Register();
 
-  // Tells the chief what the model is. Errors as CoordinatorService.
+  // Tells the chief what the model is. Errors as CoordinatorService: kAborted
+  // makes lease_lost() true, as in the calls below.
   absl::Status DescribeModel(const std::vector<VariableSpec>& variables);
 
   // Waits until variables have their values. Says in the log what is missing.
@@ -106,8 +107,11 @@ class ChiefClient {
   // Waits until ended() or Stop(), at most `timeout`; true when ended.
   bool WaitForEnd(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Called once, from the heartbeat thread, when ended() becomes true.
-  void set_on_end(std::function<void()> on_end) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Called when ended() becomes true, from the thread that finds out; at once
+  // if it is true already. Perhaps more than once, and no more when another one
+  // has been set.
+  void set_on_end(std::function<void()> on_end)
+      ABSL_LOCKS_EXCLUDED(mutex_, on_end_mutex_);
 
  private:
   v1::Identity Identity() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -120,7 +124,9 @@ class ChiefClient {
   // Describes the model to a chief that does not know it.
   void DescribeAgain() ABSL_LOCKS_EXCLUDED(mutex_);
   void End(const absl::Status& status, bool lease_lost = false)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+      ABSL_LOCKS_EXCLUDED(mutex_, on_end_mutex_);
+  // A call has failed for good: the lease may have ended.
+  absl::Status Refused(const absl::Status& status);
   // Sleeps unless Stop() comes first.
   void Pause(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
   void JoinHeartbeats();
@@ -146,7 +152,9 @@ class ChiefClient {
   bool lease_lost_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
   std::vector<VariableSpec> model_ ABSL_GUARDED_BY(mutex_);  // as described
-  std::function<void()> on_end_ ABSL_GUARDED_BY(mutex_);
+
+  Mutex on_end_mutex_;  // before mutex_
+  std::function<void()> on_end_ ABSL_GUARDED_BY(on_end_mutex_);
 };
 
 }  // namespace lockstep

@@ -10,6 +10,7 @@ namespace lockstep {
 size_t ElementSize(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
+    case DType::kBFloat16:
       return 2;
     case DType::kFloat32:
       return 4;
@@ -27,17 +28,20 @@ std::string_view DTypeName(DType dtype) {
       return "float32";
     case DType::kFloat64:
       return "float64";
+    case DType::kBFloat16:
+      return "bfloat16";
   }
   return "invalid";
 }
 
 absl::StatusOr<DType> ParseDType(std::string_view name) {
-  for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+  for (DType dtype :
+       {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
     if (name == DTypeName(dtype)) return dtype;
   }
   return absl::InvalidArgumentError(
       absl::StrCat("dtype \"", absl::string_view(name.data(), name.size()),
-                   "\" is not one of float16, float32, float64"));
+                   "\" is not one of float16, float32, float64, bfloat16"));
 }
 
 std::string_view GradientTypeName(GradientType type) {

@@ -14,15 +14,16 @@ enum class DType : int {
   kFloat16 = 1,
   kFloat32 = 2,
   kFloat64 = 3,
+  kBFloat16 = 4,  // an extension: TensorFlow has no accumulator of it
 };
 
 // Bytes per element.
 size_t ElementSize(DType dtype);
 
-// TensorFlow's name: "float16", "float32", "float64".
+// TensorFlow's name: "float16", "float32", "float64", "bfloat16".
 std::string_view DTypeName(DType dtype);
 
-//   kInvalidArgument  not one of the three names
+//   kInvalidArgument  not one of the four names
 absl::StatusOr<DType> ParseDType(std::string_view name);
 
 // GradientType is how the elements of a gradient are written on the wire.

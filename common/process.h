@@ -14,10 +14,12 @@ namespace lockstep {
 // not to be restarted, 128 and above ask for it.
 enum ExitCode : int {
   kExitDone = 0,
-  kExitFailed = 1,  // the job failed, or this process cannot take part
+  // The job failed, this process cannot take part, or a newer one runs its
+  // task.
+  kExitFailed = 1,
   kExitUsage = 2,   // bad flags, files or environment
   kExitHeld = 3,    // an operator has stopped the job, or taken out the worker
-  kExitLost = 129,  // a peer is gone or this process was replaced
+  kExitLost = 129,  // a peer is gone
   kExitStopped = 143,  // stopped before the job was done, in good order
 };
 

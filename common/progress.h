@@ -28,6 +28,9 @@ struct Progress {
   int64_t examples = 0;    // computed on
   std::string activity;    // e.g. "waits for a token of step 12"
   absl::Duration activity_age;
+  int64_t non_finite = 0;  // elements of gradients that were NaN or infinite;
+                           // not in heartbeats, but in the worker's metrics
+  int64_t computed = 0;    // passes that `examples` were computed in
 };
 
 }  // namespace lockstep

@@ -31,6 +31,10 @@ constexpr Figure kFigures[] = {
     {"lockstep_worker_waiting_seconds_total",
      "Time spent waiting for servers, tokens and data.", kCounter,
      [](const Progress& p) { return absl::ToDoubleSeconds(p.waiting); }},
+    {"lockstep_worker_non_finite_total",
+     "Elements of gradients that were NaN or infinite, on this worker.",
+     kCounter,
+     [](const Progress& p) { return static_cast<double>(p.non_finite); }},
     {"lockstep_worker_loss", "Mean loss of the last pass.", kGauge,
      [](const Progress& p) { return p.loss; }},
 };

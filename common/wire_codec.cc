@@ -225,17 +225,21 @@ v1::WorkerProgress ToProto(const Progress& progress) {
   *proto.mutable_waiting() = ToProto(progress.waiting);
   proto.set_loss(progress.loss);
   proto.set_examples(progress.examples);
+  proto.set_computed(progress.computed);
   proto.set_activity(progress.activity);
   *proto.mutable_activity_age() = ToProto(progress.activity_age);
   return proto;
 }
 
 Progress FromProto(const v1::WorkerProgress& progress) {
-  return {progress.local_step(), progress.passes(),
-          progress.accepted(),   progress.stale(),
-          progress.duplicate(),  FromProto(progress.waiting()),
-          progress.loss(),       progress.examples(),
-          progress.activity(),   FromProto(progress.activity_age())};
+  Progress decoded = {
+      progress.local_step(), progress.passes(),
+      progress.accepted(),   progress.stale(),
+      progress.duplicate(),  FromProto(progress.waiting()),
+      progress.loss(),       progress.examples(),
+      progress.activity(),   FromProto(progress.activity_age())};
+  decoded.computed = progress.computed();
+  return decoded;
 }
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@ LOCKSTEP_DATA_PACKAGES=(dataset-fashion-mnist)
 LOCKSTEP_TEST_PACKAGES=(
   git ccache clang clang-format clang-tidy libclang-rt-dev llvm lld python3-venv
   "${LOCKSTEP_PACKAGE_PACKAGES[@]}" debootstrap systemd-container
-  podman crun catatonit bible-kjv bible-kjv-text
+  podman crun catatonit iproute2 iptables bible-kjv bible-kjv-text
 )
 
 # Says what goes on, apart from what the tools print.

@@ -56,7 +56,9 @@ int main(int argc, char** argv) {
       .add_option("--state_dir", options.state_dir,
                   "Directory on a memory file system for the file that holds "
                   "this server's variables; made if missing, private to this "
-                  "user. The default one goes when it is empty.")
+                  "user. The default one goes when it is empty. \"\": in the "
+                  "process's own memory, so that a server that is killed "
+                  "sends the job back to its last checkpoint.")
       ->capture_default_str();
   parser.app().add_option("--job_name", options.expected_job,
                           "Refuse a chief that runs a job of another name.");

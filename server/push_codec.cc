@@ -64,7 +64,8 @@ absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
   named.shape = {rows->ids_size(), part.row_width};
   // No overflow: an id is a byte of a message at least, a row of a table is of
   // at most 2^56 elements.
-  size_t size = part.row_width * ElementSize(part.dtype);
+  LOCKSTEP_ASSIGN_OR_RETURN(size_t size, GradientElementSize(part.dtype, type));
+  size *= static_cast<size_t>(part.row_width);
   if (__builtin_mul_overflow(size, named.indices.size(), &size)) {
     return absl::InvalidArgumentError(
         absl::StrCat("rows of part ", index, ": ", rows->ids_size(),
@@ -107,7 +108,6 @@ std::vector<PartGradient> Cut(const TensorPayload& payload,
   for (GradientForm& form : forms) {
     size_t left = form.size;
     PartGradient gradient{{}, owner, type, std::move(form.rows)};
-    if (gradient.rows.has_value()) gradient.type = GradientType::kVariable;
     while (left > 0) {
       const grpc::Slice& slice = (*owner)[index];
       const size_t piece = std::min(left, slice.size() - offset);

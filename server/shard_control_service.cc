@@ -84,12 +84,14 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardControlService::CheckedShard(
 grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
     grpc::CallbackServerContext* context, const v1::TakeEpochRequest* request,
     v1::TakeEpochResponse* response) {
+  PassFaultPoint(FaultPoint::kPsEpochReceived);
   absl::StatusOr<Sender> sender = FromProto(request->chief().identity());
   if (!sender.ok()) return FinishUnary(context, sender.status());
   absl::StatusOr<uint64_t> epoch =
       control_.TakeEpoch(sender->job_id, request->newer_than());
   if (!epoch.ok()) return FinishUnary(context, epoch.status());
   response->set_epoch(*epoch);
+  PassFaultPoint(FaultPoint::kPsEpochAnswering);
   return FinishUnary(context, absl::OkStatus());
 }
 
@@ -140,7 +142,10 @@ absl::Status ShardControlService::HandleCreateShard(
 grpc::ServerUnaryReactor* ShardControlService::CreateShard(
     grpc::CallbackServerContext* context, const v1::CreateShardRequest* request,
     v1::CreateShardResponse* response) {
-  return FinishUnary(context, HandleCreateShard(*request, *response));
+  PassFaultPoint(FaultPoint::kPsCreateReceived);
+  const absl::Status status = HandleCreateShard(*request, *response);
+  PassFaultPoint(FaultPoint::kPsCreateAnswering);
+  return FinishUnary(context, status);
 }
 
 absl::Status ShardControlService::HandleWriteParts(
@@ -175,7 +180,10 @@ absl::Status ShardControlService::HandleWriteParts(
 grpc::ServerUnaryReactor* ShardControlService::WriteParts(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  return FinishUnary(context, HandleWriteParts(*request, *response));
+  PassFaultPoint(FaultPoint::kPsWriteReceived);
+  const absl::Status status = HandleWriteParts(*request, *response);
+  PassFaultPoint(FaultPoint::kPsWriteAnswering);
+  return FinishUnary(context, status);
 }
 
 absl::Status ShardControlService::HandleActivate(
@@ -199,7 +207,10 @@ absl::Status ShardControlService::HandleActivate(
 grpc::ServerUnaryReactor* ShardControlService::Activate(
     grpc::CallbackServerContext* context, const v1::ActivateRequest* request,
     v1::ActivateResponse*) {
-  return FinishUnary(context, HandleActivate(*request));
+  PassFaultPoint(FaultPoint::kPsActivateReceived);
+  const absl::Status status = HandleActivate(*request);
+  PassFaultPoint(FaultPoint::kPsActivateAnswering);
+  return FinishUnary(context, status);
 }
 
 absl::Status ShardControlService::HandleExpireWorker(
@@ -280,7 +291,10 @@ grpc::ServerUnaryReactor* ShardControlService::BeginSnapshot(
     grpc::CallbackServerContext* context,
     const v1::BeginSnapshotRequest* request,
     v1::BeginSnapshotResponse* response) {
-  return FinishUnary(context, HandleBeginSnapshot(*request, *response));
+  PassFaultPoint(FaultPoint::kPsSnapshotReceived);
+  const absl::Status status = HandleBeginSnapshot(*request, *response);
+  PassFaultPoint(FaultPoint::kPsSnapshotAnswering);
+  return FinishUnary(context, status);
 }
 
 absl::Status ShardControlService::HandleReadSnapshot(
@@ -304,15 +318,20 @@ absl::Status ShardControlService::HandleReadSnapshot(
 grpc::ServerUnaryReactor* ShardControlService::ReadSnapshot(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  return FinishUnary(context, HandleReadSnapshot(*request, *response));
+  PassFaultPoint(FaultPoint::kPsReadReceived);
+  const absl::Status status = HandleReadSnapshot(*request, *response);
+  PassFaultPoint(FaultPoint::kPsReadAnswering);
+  return FinishUnary(context, status);
 }
 
 grpc::ServerUnaryReactor* ShardControlService::EndSnapshot(
     grpc::CallbackServerContext* context, const v1::EndSnapshotRequest* request,
     v1::EndSnapshotResponse*) {
+  PassFaultPoint(FaultPoint::kPsReleaseReceived);
   absl::StatusOr<std::shared_ptr<Shard>> shard = CheckedShard(request->chief());
   if (!shard.ok()) return FinishUnary(context, shard.status());
   (*shard)->EndSnapshot();
+  PassFaultPoint(FaultPoint::kPsReleaseAnswering);
   return FinishUnary(context, absl::OkStatus());
 }
 
@@ -331,7 +350,10 @@ absl::Status ShardControlService::HandleCloseTokens(
 grpc::ServerUnaryReactor* ShardControlService::CloseTokens(
     grpc::CallbackServerContext* context, const v1::CloseTokensRequest* request,
     v1::CloseTokensResponse*) {
-  return FinishUnary(context, HandleCloseTokens(*request));
+  PassFaultPoint(FaultPoint::kPsCloseReceived);
+  const absl::Status status = HandleCloseTokens(*request);
+  PassFaultPoint(FaultPoint::kPsCloseAnswering);
+  return FinishUnary(context, status);
 }
 
 void ShardControlService::CancelWaits(const absl::Status& why) {

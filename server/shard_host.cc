@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/fault_points.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -148,20 +149,22 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
   const ShardState::Options options = StateOptions(job, variables, parts);
   absl::StatusOr<std::unique_ptr<Shard>> shard =
       absl::NotFoundError("nothing is kept");
-  const bool discarded =
-      shard_ != nullptr && epoch_ > 0 && discarded_epoch_ == epoch_;
+  const bool discarded = shard_ != nullptr && epoch_ > 0 &&
+                         (discarded_epoch_ == epoch_ ||
+                          (created_epoch_ == epoch_ && !shard_->active()));
   if (keep == Keep::kState || discarded) {
     if (shard_ != nullptr) {
       LOCKSTEP_RETURN_IF_ERROR(CheckSame(options));
+      if (keep == Keep::kNothing) discarded_epoch_ = epoch_;
       return shard_;
     }
     shard = Shard::Open(options);
   } else {
     shard_ = nullptr;  // there may be no room for two
   }
-  if (absl::IsNotFound(shard.status()) || absl::IsDataLoss(shard.status())) {
-    shard = Shard::Create(options);
-  }
+  const bool none =
+      absl::IsNotFound(shard.status()) || absl::IsDataLoss(shard.status());
+  if (none) shard = Shard::Create(options);
   LOCKSTEP_RETURN_IF_ERROR(shard.status());
   const uint64_t found = (*shard)->state().record().epoch;
   if (found > epoch_) {
@@ -171,6 +174,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
                      found, ": take a newer one, and create the shard again"));
   }
   LOCKSTEP_RETURN_IF_ERROR((*shard)->state().SetEpoch(epoch_));
+  if (none) created_epoch_ = epoch_;
   if (keep == Keep::kNothing) discarded_epoch_ = epoch_;
   shard_ = *std::move(shard);
   variables_ = variables;
@@ -194,7 +198,11 @@ void ShardHost::ExpireWorker(int worker, uint64_t incarnation) {
 absl::Status ShardHost::RemoveState() {
   MutexLock lock(mutex_);
   if (job_id_.empty()) return absl::OkStatus();
-  return StateFile::Discard(options_.state_dir, FileHeader());
+  PassFaultPoint(FaultPoint::kPsRemoveBefore);
+  const absl::Status removed =
+      StateFile::Discard(options_.state_dir, FileHeader());
+  PassFaultPoint(FaultPoint::kPsRemoveAfter);
+  return removed;
 }
 
 }  // namespace lockstep

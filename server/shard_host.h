@@ -115,6 +115,8 @@ class ShardHost {
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the chief that had state discarded last.
   uint64_t discarded_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  // In which nothing was found: there is nothing to be discarded yet.
+  uint64_t created_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);  // of shard_
   std::map<int, uint64_t> expired_ ABSL_GUARDED_BY(mutex_);

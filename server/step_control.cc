@@ -54,7 +54,7 @@ absl::StatusOr<StepControl::Ready> StepControl::Take(const Chief& chief,
   Ready begun;
   while (true) {
     const int64_t at = shard->engine().step();
-    if (shard->gate() != nullptr && at > step && at <= commit_until) {
+    if (shard->gate() != nullptr && at > step && shard->WasGranted(at)) {
       begun.answers.takes.push_back({ticket, true, 0, absl::OkStatus()});
       begun.committed_step = at;
       return begun;

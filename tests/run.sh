@@ -141,6 +141,8 @@ asan() {
     "asan-e2e-${LOCKSTEP_ASAN_E2E:-light}"
 }
 
+tsan_ahead() { build_ahead tsan lockstep_tests_unit; }
+
 tsan() {
   # Clang 14 finds its shadow memory taken where addresses vary too much.
   if setarch -R true 2>/dev/null; then wrapper=(setarch -R); fi
@@ -174,7 +176,7 @@ main() {
   case ${1:-everything} in
     everything)
       next=asan_ahead
-      release && asan && tsan
+      release && next=tsan_ahead && asan && tsan
       ;;
     release | asan | tsan) "$1" ;;
     conformance | e2e | lint) tier "$1" release ;;

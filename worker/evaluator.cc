@@ -11,15 +11,15 @@
 #include "common/log.h"
 #include "common/status_macros.h"
 #include "worker/compute/registry.h"
-#include "worker/data/batch_loader.h"
-#include "worker/model_gradient_source.h"
+#include "worker/device_variables.h"
 #include "worker/models/registry.h"
 
 namespace lockstep {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(200);
-constexpr int64_t kBatchSize = 500;
+constexpr int64_t kBatchSize = 500;    // pictures
+constexpr int64_t kBatchBytes = 8192;  // of text
 
 }  // namespace
 
@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::Make(
   chief.expected_job = options.expected_job;
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<ComputeBackend> backend,
-      MakeBackend(options.device, {options.compute_threads}));
+      MakeBackend(options.device, {.threads = options.compute_threads}));
   return std::unique_ptr<Evaluator>(
       new Evaluator(std::move(chief), std::move(backend)));
 }
@@ -41,26 +41,30 @@ void Evaluator::RequestStop(const std::string&) { chief_.Stop(); }
 absl::Status Evaluator::Prepare(const JobConfig& job) {
   if (!job.data.has_test_set() || job.checkpoint.directory.empty()) {
     spdlog::warn(
-        "nothing to score: the job has no data.test_images or test_files, or "
-        "no checkpoint.directory");
+        "nothing to score: the job has no data.test_images, test_text or "
+        "test_files, or no checkpoint.directory");
     return absl::OkStatus();
   }
   if (IsTableModel(job.model.kind)) {
     LOCKSTEP_ASSIGN_OR_RETURN(tables_, MakeTableWorkload(job, Purpose::kScore));
-    return absl::OkStatus();
+    return ChooseAverages(job, tables_->variables());
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      data_, LoadImageDataset(job.data.test_images, job.data.test_labels));
-  input_ = {data_.height, data_.width, data_.channels, data_.classes};
+  LOCKSTEP_ASSIGN_OR_RETURN(data_, LoadTestExamples(job.data));
+  input_ = InputOf(data_);
   LOCKSTEP_ASSIGN_OR_RETURN(model_, MakeModel(job.model, input_));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
-                            SettingsOf(job, model_->variables()));
-  scored_ = model_->variables();
-  for (size_t i = 0; i < scored_.size(); ++i) {
-    if (!settings[i].averaged || !job.moving_average.evaluate) continue;
-    scored_[i].name = TensorNameOf(scored_[i].name, kMovingAverageName);
-  }
   memory_.emplace(model_->variables(), ParameterMemory::Gradients::kPrivate);
+  return ChooseAverages(job, model_->variables());
+}
+
+absl::Status Evaluator::ChooseAverages(
+    const JobConfig& job, const std::vector<VariableSpec>& variables) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
+                            SettingsOf(job, variables));
+  averaged_.clear();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (!settings[i].averaged || !job.moving_average.evaluate) continue;
+    averaged_.push_back(variables[i].name);
+  }
   return absl::OkStatus();
 }
 
@@ -99,10 +103,14 @@ absl::Status Evaluator::ScoreLatest(const CheckpointStore& store,
   const int64_t step = latest.manifest->global_step;
   if (step <= last) return absl::OkStatus();
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader, store.Open(step));
+  for (const std::string& name : averaged_) {
+    reader.ReadInPlaceOf(name, TensorNameOf(name, kMovingAverageName));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const TableScore score, Score(reader));
   LOCKSTEP_RETURN_IF_ERROR(chief_.ReportEvaluation(
       step, score.loss, score.accuracy, score.examples, score.auc));
-  spdlog::info("step {}: accuracy {:.4f}{}", step, score.accuracy,
+  spdlog::info("step {}: accuracy {:.4f}, loss {:.4f}{}", step, score.accuracy,
+               score.loss,
                score.auc.has_value() ? absl::StrFormat(", AUC %.4f", *score.auc)
                                      : std::string());
   last = step;
@@ -124,25 +132,27 @@ absl::StatusOr<Evaluation> Evaluator::ScoreImages(
     const CheckpointReader& checkpoint) {
   const std::vector<VariableSpec>& variables = model_->variables();
   for (size_t i = 0; i < variables.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(checkpoint.CheckVariable(scored_[i]));
+    LOCKSTEP_RETURN_IF_ERROR(checkpoint.CheckVariable(variables[i]));
     const absl::Span<std::byte> value = memory_->value(i);
-    LOCKSTEP_RETURN_IF_ERROR(checkpoint.Read(
-        scored_[i].name, absl::MakeSpan(reinterpret_cast<float*>(value.data()),
-                                        value.size() / sizeof(float))));
+    LOCKSTEP_RETURN_IF_ERROR(
+        checkpoint.Read(variables[i].name,
+                        absl::MakeSpan(reinterpret_cast<float*>(value.data()),
+                                       value.size() / sizeof(float))));
   }
-  const std::vector<ConstTensor> views = ValueViews(variables, *memory_);
+  DeviceVariables device(variables, *memory_, *backend_);
+  LOCKSTEP_RETURN_IF_ERROR(device.Upload());
+  const int64_t batch_size =
+      data_.tokens > 0 ? std::max<int64_t>(1, kBatchBytes / data_.tokens)
+                       : kBatchSize;
+  BatchStage stage(*backend_, input_);
   Evaluation total;
-  for (int64_t first = 0; first < data_.num_examples; first += kBatchSize) {
-    std::vector<int64_t> ids(std::min(kBatchSize, data_.num_examples - first));
+  for (int64_t first = 0; first < data_.count; first += batch_size) {
+    std::vector<int64_t> ids(std::min(batch_size, data_.count - first));
     std::iota(ids.begin(), ids.end(), first);
-    LOCKSTEP_ASSIGN_OR_RETURN(Batch batch, LoadBatch(data_, ids));
-    BatchView view;
-    view.images = ConstTensor::Of<float>(
-        batch.images,
-        {batch.size, input_.height, input_.width, input_.channels});
-    view.labels = batch.labels;
-    LOCKSTEP_ASSIGN_OR_RETURN(Evaluation part,
-                              model_->Evaluate(*backend_, view, views));
+    LOCKSTEP_ASSIGN_OR_RETURN(Batch batch, data_.load(ids));
+    LOCKSTEP_ASSIGN_OR_RETURN(BatchView view, stage.View(batch, 0, batch.size));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        Evaluation part, model_->Evaluate(*backend_, view, device.values()));
     total.loss_sum += part.loss_sum;
     total.correct += part.correct;
     total.examples += part.examples;

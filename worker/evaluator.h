@@ -13,7 +13,7 @@
 #include "common/chief_client.h"
 #include "common/cluster/cluster.h"
 #include "worker/compute/compute_backend.h"
-#include "worker/data/dataset.h"
+#include "worker/data/examples.h"
 #include "worker/models/model.h"
 #include "worker/parameter_memory.h"
 #include "worker/tables/table_workload.h"
@@ -48,6 +48,8 @@ class Evaluator {
 
   absl::Status Watch(const JobConfig& job);
   absl::Status Prepare(const JobConfig& job);
+  absl::Status ChooseAverages(const JobConfig& job,
+                              const std::vector<VariableSpec>& variables);
   // Scores the newest checkpoint if it is newer than `last`.
   absl::Status ScoreLatest(const CheckpointStore& store, int64_t& last);
   absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint);
@@ -55,10 +57,10 @@ class Evaluator {
 
   const std::unique_ptr<ComputeBackend> backend_;
   ChiefClient chief_;
-  Dataset data_;
+  Examples data_;
   ModelInput input_;
   std::unique_ptr<Model> model_;
-  std::vector<VariableSpec> scored_;       // by variable: what is read for it
+  std::vector<std::string> averaged_;  // variables of which averages are scored
   std::unique_ptr<TableWorkload> tables_;  // in place of model and data
   std::optional<ParameterMemory> memory_;
 };

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/bfloat16.h"
 #include "common/denormals.h"
 #include "common/element_operations.h"
 #include "common/float16.h"
@@ -157,6 +158,34 @@ LOCKSTEP_NOINLINE void Limit(double limit, absl::Span<std::byte> gradient) {
   }
 }
 
+// A bfloat16 gradient in float32.
+std::vector<float> AsFloats(absl::Span<const std::byte> gradient) {
+  std::vector<float> floats(gradient.size() / kBFloat16Size);
+  ExpandBFloat16(floats.size(), gradient.data(), floats.data());
+  return floats;
+}
+
+absl::Span<std::byte> BytesOf(std::vector<float>& floats) {
+  return {reinterpret_cast<std::byte*>(floats.data()),
+          floats.size() * sizeof(float)};
+}
+
+// `change` of the gradient in float32, rounded back.
+template <typename Change>
+void AsBFloat16(absl::Span<std::byte> gradient, const Change& change) {
+  std::vector<float> floats = AsFloats(gradient);
+  change(BytesOf(floats));
+  RoundToBFloat16(floats.size(), BytesOf(floats).data(), gradient.data());
+}
+
+double NormOfBFloat16(absl::Span<const absl::Span<const std::byte>> gradients) {
+  std::vector<std::vector<float>> floats;
+  for (const auto& gradient : gradients) floats.push_back(AsFloats(gradient));
+  std::vector<absl::Span<const std::byte>> bytes;
+  for (std::vector<float>& each : floats) bytes.push_back(BytesOf(each));
+  return Norm<float>(bytes);
+}
+
 }  // namespace
 
 double GlobalNorm(DType dtype,
@@ -168,6 +197,8 @@ double GlobalNorm(DType dtype,
       return Norm<Float16>(gradients);
     case DType::kFloat32:
       return Norm<float>(gradients);
+    case DType::kBFloat16:
+      return NormOfBFloat16(gradients);
     case DType::kFloat64:
       break;
   }
@@ -184,6 +215,13 @@ void ClipByGlobalNorm(DType dtype, double clip_norm, double norm,
       return Scale<float>(clip_norm, norm, gradients);
     case DType::kFloat64:
       return Scale<double>(clip_norm, norm, gradients);
+    case DType::kBFloat16:
+      for (const absl::Span<std::byte> gradient : gradients) {
+        AsBFloat16(gradient, [&](absl::Span<std::byte> floats) {
+          Scale<float>(clip_norm, norm, {&floats, 1});
+        });
+      }
+      return;
   }
 }
 
@@ -196,6 +234,10 @@ void ClipByNorm(DType dtype, double clip_norm, absl::Span<std::byte> gradient) {
       return ScaleOne<float>(clip_norm, gradient);
     case DType::kFloat64:
       return ScaleOne<double>(clip_norm, gradient);
+    case DType::kBFloat16:
+      return AsBFloat16(gradient, [&](absl::Span<std::byte> floats) {
+        ScaleOne<float>(clip_norm, floats);
+      });
   }
 }
 
@@ -207,6 +249,10 @@ void ClipByValue(DType dtype, double limit, absl::Span<std::byte> gradient) {
       return Limit<float>(limit, gradient);
     case DType::kFloat64:
       return Limit<double>(limit, gradient);
+    case DType::kBFloat16:
+      return AsBFloat16(gradient, [&](absl::Span<std::byte> floats) {
+        Limit<float>(limit, floats);
+      });
   }
 }
 

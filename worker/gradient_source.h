@@ -12,6 +12,7 @@ namespace lockstep {
 struct GradientResult {
   double loss = 0;  // mean over the batch
   int64_t examples = 0;
+  int64_t non_finite = 0;  // elements of the gradients that are NaN or infinite
 };
 
 // GradientSource computes gradients from the variables in the worker's memory

@@ -291,10 +291,9 @@ void ParameterClient::StartPush(
   std::vector<grpc::Slice> payload;
   if (chunk.table.has_value()) {
     of_chunk.set_return_values(false);
-    of_chunk.set_gradient_type(v1::VARIABLE);
     AddRows(routed_[server][index], *of_chunk.add_rows());
-    payload.push_back(
-        RowGradients(*chunk.table, routed_[server][index], memory_));
+    payload.push_back(RowGradients(*chunk.table, routed_[server][index],
+                                   memory_, options_.gradient_type));
   } else if (Shares(server)) {
     RoundInPlace(server, index, header.pass());
     of_chunk.set_shared(true);

@@ -9,7 +9,7 @@
 namespace lockstep {
 
 // PassHooks is what a pass tells and asks while it runs, in the thread that
-// computes. Either may be empty.
+// computes. Each may be empty.
 struct PassHooks {
   // Hears of each variable once, the last layer's first: its gradient is final
   // and its value is not read any more in this pass. From then on the gradient
@@ -17,9 +17,16 @@ struct PassHooks {
   std::function<void(size_t variable)> on_gradient = nullptr;
   // Asked between layers: whether nobody wants the rest of the pass.
   std::function<bool()> unwanted = nullptr;
+  // Called before the pass reads the values of variables [first, first + count)
+  // for the first time.
+  std::function<absl::Status(size_t first, size_t count)> before_use = nullptr;
 
   void Report(size_t variable) const {
     if (on_gradient) on_gradient(variable);
+  }
+
+  absl::Status BeforeUse(size_t first, size_t count) const {
+    return before_use ? before_use(first, count) : absl::OkStatus();
   }
 
   //   kAborted  the rest of the pass is not wanted

@@ -23,6 +23,12 @@ void ProgressMeter::Computed(int64_t local_step, double loss,
   progress_.local_step = local_step;
   progress_.loss = loss;
   progress_.examples += examples;
+  ++progress_.computed;
+}
+
+void ProgressMeter::NonFinite(int64_t elements) {
+  MutexLock lock(mutex_);
+  progress_.non_finite += elements;
 }
 
 void ProgressMeter::Dropped() {

@@ -24,6 +24,8 @@ class ProgressMeter {
 
   void Computed(int64_t local_step, double loss, int64_t examples)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Elements of a gradient that were NaN or infinite.
+  void NonFinite(int64_t elements) ABSL_LOCKS_EXCLUDED(mutex_);
   // The pass was given up before its gradient was computed: it is stale.
   void Dropped() ABSL_LOCKS_EXCLUDED(mutex_);
   void Accepted() ABSL_LOCKS_EXCLUDED(mutex_);

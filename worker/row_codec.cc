@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/bfloat16.h"
 
 namespace lockstep {
 namespace {
@@ -20,14 +21,22 @@ void AddRows(const RoutedRows& routed, v1::RowIds& ids) {
 }
 
 grpc::Slice RowGradients(const PlannedPart& part, const RoutedRows& routed,
-                         const ParameterMemory& memory) {
+                         const ParameterMemory& memory, GradientType type) {
   const TableRows& rows = memory.rows(part.variable);
   const size_t size = RowSize(rows);
-  FilledSlice filled(routed.places.size() * size);
+  const bool rounded = type == GradientType::kBFloat16;
+  const size_t elements = size / sizeof(float);
+  const size_t sent = rounded ? elements * kBFloat16Size : size;
+  FilledSlice filled(routed.places.size() * sent);
   std::byte* to = filled.memory;
   for (const size_t place : routed.places) {
-    std::memcpy(to, rows.gradients.data() + place * size, size);
-    to += size;
+    const std::byte* from = rows.gradients.data() + place * size;
+    if (rounded) {
+      RoundToBFloat16(elements, from, to);
+    } else {
+      std::memcpy(to, from, size);
+    }
+    to += sent;
   }
   return filled.slice;
 }

@@ -2,6 +2,7 @@
 #define LOCKSTEP_WORKER_ROW_CODEC_H_
 
 #include "absl/status/status.h"
+#include "common/dtype.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/plan.h"
 #include "lockstep/v1/parameter.pb.h"
@@ -14,9 +15,10 @@ namespace lockstep {
 // Names rows of a part, in order.
 void AddRows(const RoutedRows& routed, v1::RowIds& ids);
 
-// The gradients of the rows, one after the other.
+// The gradients of the rows, one after the other; as kBFloat16, which is for
+// float32 tables, rounded.
 grpc::Slice RowGradients(const PlannedPart& part, const RoutedRows& routed,
-                         const ParameterMemory& memory);
+                         const ParameterMemory& memory, GradientType type);
 
 // Puts the values of the rows, one after the other in `payload`, into memory.
 //

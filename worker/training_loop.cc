@@ -26,6 +26,7 @@ absl::Status TrainingLoop::Compute(int64_t index, const PassHooks& hooks) {
   LOCKSTEP_ASSIGN_OR_RETURN(GradientResult result,
                             source_.Compute(index, hooks));
   meter_.Computed(pass_.step, result.loss, result.examples);
+  meter_.NonFinite(result.non_finite);
   return absl::OkStatus();
 }
 

@@ -11,7 +11,6 @@
 #include "common/stop_status.h"
 #include "worker/clipped_gradient_source.h"
 #include "worker/compute/registry.h"
-#include "worker/data/batch_loader.h"
 #include "worker/data/batch_schedule.h"
 #include "worker/model_gradient_source.h"
 #include "worker/models/registry.h"
@@ -25,8 +24,21 @@ namespace {
 // pass; less than a service manager waits.
 constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
 
-ModelInput InputOf(const Dataset& data) {
-  return {data.height, data.width, data.channels, data.classes};
+Precision PrecisionOf(ComputePrecision precision) {
+  switch (precision) {
+    case ComputePrecision::kTf32:
+      return Precision::kTf32;
+    case ComputePrecision::kBfloat16:
+      return Precision::kBfloat16;
+    case ComputePrecision::kFloat32:
+      break;
+  }
+  return Precision::kFloat32;
+}
+
+// Workers draw different numbers, and the same ones when they start again.
+uint64_t PassKey(uint64_t seed, int worker) {
+  return seed * 1'000'003 + static_cast<uint64_t>(worker);
 }
 
 }  // namespace
@@ -47,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
   chief.expected_job = options.expected_job;
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<ComputeBackend> backend,
-      MakeBackend(options.device, {options.compute_threads}));
+      MakeBackend(options.device, {.threads = options.compute_threads}));
   return std::unique_ptr<Worker>(
       new Worker(cluster, std::move(servers), std::move(chief),
                  std::move(backend), options.shared_memory, clock));
@@ -70,7 +82,11 @@ Worker::Worker(const Cluster& cluster, std::vector<std::string> servers,
         };
         return std::move(chief);
       }()) {
-  spdlog::info("computes on {}", backend_->name());
+  if (backend_->UsesOrdinaryMemory()) {
+    spdlog::info("computes on {} ({})", backend_->name(), WhyNoGpu());
+  } else {
+    spdlog::info("computes on {}", backend_->name());
+  }
 }
 
 void Worker::SetClient(ParameterClient* client) {
@@ -135,10 +151,14 @@ absl::Status Worker::LoadData(const JobConfig& job) {
     spdlog::info("{} training examples", tables_->num_examples());
     return absl::OkStatus();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      data_, LoadImageDataset(job.data.train_images, job.data.train_labels));
-  spdlog::info("{} training examples of {}x{}, {} classes", data_->num_examples,
-               data_->height, data_->width, data_->classes);
+  LOCKSTEP_ASSIGN_OR_RETURN(data_, LoadTrainingExamples(job.data));
+  if (data_->tokens > 0) {
+    spdlog::info("{} training examples of {} bytes", data_->count,
+                 data_->tokens);
+  } else {
+    spdlog::info("{} training examples of {}x{}, {} classes", data_->count,
+                 data_->height, data_->width, data_->classes);
+  }
   return absl::OkStatus();
 }
 
@@ -155,7 +175,12 @@ std::unique_ptr<GradientSource> Worker::MakeSource(const JobConfig& job,
   if (tables_ == nullptr) {
     return std::make_unique<ModelGradientSource>(
         *model, InputOf(*data_), *backend_,
-        MakeBatchSource(std::move(schedule), *data_), memory);
+        MakeBatchSource(std::move(schedule), *data_), memory,
+        ModelGradientSource::Options{
+            .micro_batches = job.micro_batches,
+            .refuse_non_finite =
+                job.refuse_non_finite && job.mode == SyncMode::kStrict,
+            .key = PassKey(job.seed, task_.index)});
   }
   Fingerprint draws;
   draws.Add(job.seed).Add(static_cast<uint64_t>(task_.index));
@@ -182,7 +207,9 @@ absl::Status Worker::RunOnce() {
     elastic_ = membership.job.elastic_workers;
   }
   const absl::Status status = Judge(Train(membership), membership.job.lease);
-  if (!chief_.lease_lost() && !refused_) {
+  // A device that is lost ends this process, but not its part in the job: it
+  // asks to be started again.
+  if (!chief_.lease_lost() && !refused_ && !absl::IsUnavailable(status)) {
     std::string reason = absl::StrCat(kFailedPrefix, status.message());
     if (status.ok()) reason = "done";
     if (absl::IsCancelled(status)) reason = std::string(status.message());
@@ -196,6 +223,7 @@ absl::Status Worker::RunOnce() {
 absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   const JobConfig& job = membership.job;
   LOCKSTEP_RETURN_IF_ERROR(LoadData(job));
+  backend_->set_precision(PrecisionOf(job.compute_precision));
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, MakeModelOf(job));
   LOCKSTEP_ASSIGN_OR_RETURN(
       BatchSchedule schedule,

@@ -17,7 +17,7 @@
 #include "common/mutex.h"
 #include "worker/compute/compute_backend.h"
 #include "worker/data/batch_schedule.h"
-#include "worker/data/dataset.h"
+#include "worker/data/examples.h"
 #include "worker/gradient_source.h"
 #include "worker/models/model.h"
 #include "worker/parameter_client.h"
@@ -75,7 +75,7 @@ class Worker {
   // What the model of the job is made of, from what was loaded.
   absl::StatusOr<std::unique_ptr<Model>> MakeModelOf(const JobConfig& job);
   int64_t num_examples() const {
-    return tables_ != nullptr ? tables_->num_examples() : data_->num_examples;
+    return tables_ != nullptr ? tables_->num_examples() : data_->count;
   }
   // `model` is null for a model with tables.
   std::unique_ptr<GradientSource> MakeSource(const JobConfig& job, Model* model,
@@ -97,7 +97,7 @@ class Worker {
   const bool shared_memory_;
   ProgressMeter meter_;
   ChiefClient chief_;
-  std::optional<Dataset> data_;
+  std::optional<Examples> data_;
   std::unique_ptr<TableWorkload> tables_;  // of a model with tables
   // How long a worker whose loop has ended waits to hear from the chief why.
   absl::Duration max_wait_;

@@ -110,8 +110,8 @@ int main(int argc, char** argv) {
                         "Be the evaluator: score each checkpoint.");
   parser.app()
       .add_option("--device", flags.worker.device,
-                  "Where to compute: cpu, cuda, or auto for the fastest there "
-                  "is.")
+                  "Where to compute: cpu, cuda, or auto for a GPU where there "
+                  "is one. With cuda, no other device is taken instead.")
       ->capture_default_str();
   parser.app()
       .add_option("--compute_threads", flags.worker.compute_threads,

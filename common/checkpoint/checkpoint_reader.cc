@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/bfloat16.h"
 #include "common/checkpoint/half.h"
 #include "common/checkpoint/step_directory.h"
 #include "common/status_macros.h"
@@ -47,6 +48,10 @@ absl::Status ReadElements(const SafetensorsReader& file,
     case TensorType::kF16:
       return ReadConverted<uint16_t>(file, tensor.name, first, values,
                                      HalfToFloat);
+    case TensorType::kBF16:
+      return ReadConverted<uint16_t>(
+          file, tensor.name, first, values,
+          [](uint16_t bits) { return ToFloat(BFloat16{bits}); });
     case TensorType::kF64:
       return ReadConverted<double>(
           file, tensor.name, first, values,
@@ -56,7 +61,7 @@ absl::Status ReadElements(const SafetensorsReader& file,
   }
   return absl::InvalidArgumentError(
       absl::StrCat(file.path(), ": ", DescribeTensor(tensor),
-                   " is not of F16, F32 or F64: use ReadInt64()"));
+                   " is not of F16, BF16, F32 or F64: use ReadInt64()"));
 }
 
 int64_t CountElements(const StoredTensor& tensor) {
@@ -99,15 +104,21 @@ absl::Status CheckpointReader::CheckStep() const {
                    "; the checkpoint is damaged: use another"));
 }
 
+absl::string_view CheckpointReader::Stored(absl::string_view name) const {
+  const auto found = stored_as_.find(name);
+  return found == stored_as_.end() ? name : found->second;
+}
+
 absl::Status CheckpointReader::CheckVariable(
     const VariableSpec& variable) const {
-  const absl::StatusOr<const SafetensorsReader*> file = FileOf(variable.name);
+  const absl::string_view name = Stored(variable.name);
+  const absl::StatusOr<const SafetensorsReader*> file = FileOf(name);
   if (!file.ok()) {
     return absl::NotFoundError(
-        absl::StrCat(model_.path(), ": has no variable \"", variable.name,
+        absl::StrCat(model_.path(), ": has no variable \"", name,
                      "\": resume with the model that wrote the checkpoint"));
   }
-  const StoredTensor* stored = (*file)->Find(variable.name);
+  const StoredTensor* stored = (*file)->Find(name);
   const TensorType type = ToTensorType(variable.dtype);
   if (stored->type == type && stored->shape == variable.shape) {
     return absl::OkStatus();
@@ -130,6 +141,7 @@ absl::StatusOr<const SafetensorsReader*> CheckpointReader::FileOf(
 
 absl::Status CheckpointReader::Read(absl::string_view name,
                                     absl::Span<float> values) const {
+  name = Stored(name);
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file, FileOf(name));
   const StoredTensor& tensor = *file->Find(name);
   if (static_cast<int64_t>(values.size()) != CountElements(tensor)) {
@@ -142,6 +154,7 @@ absl::Status CheckpointReader::Read(absl::string_view name,
 
 absl::Status CheckpointReader::ReadRange(absl::string_view name, int64_t first,
                                          absl::Span<float> values) const {
+  name = Stored(name);
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file, FileOf(name));
   const StoredTensor& tensor = *file->Find(name);
   const int64_t count = CountElements(tensor);

@@ -2,6 +2,8 @@
 #define LOCKSTEP_COMMON_CHECKPOINT_CHECKPOINT_READER_H_
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 
 #include "absl/status/status.h"
@@ -39,6 +41,13 @@ class CheckpointReader {
   const SafetensorsReader& model() const { return model_; }
   const SafetensorsReader& optimizer() const { return optimizer_; }
 
+  // From now on CheckVariable(), Read() and ReadRange() take the tensor
+  // `stored` for the variable `name`, as where its moving average is wanted. It
+  // need not be there. Not to be called while another thread reads.
+  void ReadInPlaceOf(const std::string& name, const std::string& stored) {
+    stored_as_[name] = stored;
+  }
+
   // Whether the model holds this variable as the job declares it.
   //
   //   kNotFound         no such variable
@@ -46,7 +55,7 @@ class CheckpointReader {
   absl::Status CheckVariable(const VariableSpec& variable) const;
 
   // Fills `values` with a whole floating-point tensor, or with the elements
-  // from `first` on. F16 and F64 are converted, F64 with rounding.
+  // from `first` on. F16, BF16 and F64 are converted, F64 with rounding.
   //
   //   kNotFound         no such tensor
   //   kInvalidArgument  I64, or (Read) `values` is not of the tensor's size
@@ -71,10 +80,13 @@ class CheckpointReader {
   CheckpointReader(Manifest manifest, SafetensorsReader model,
                    SafetensorsReader optimizer);
   absl::Status CheckStep() const;
+  // The name in the files.
+  absl::string_view Stored(absl::string_view name) const;
 
   Manifest manifest_;
   SafetensorsReader model_;
   SafetensorsReader optimizer_;
+  std::map<std::string, std::string, std::less<>> stored_as_;
 };
 
 }  // namespace lockstep

@@ -92,6 +92,14 @@ absl::StatusOr<CheckpointReader> CheckpointStore::Open(int64_t step) const {
   return CheckpointReader::Open(directory_, step);
 }
 
+absl::StatusOr<CheckpointReader> CheckpointStore::OpenLatest() const {
+  LOCKSTEP_ASSIGN_OR_RETURN(const LatestCheckpoint latest, Latest());
+  if (latest.manifest.has_value()) return Open(latest.manifest->global_step);
+  return absl::NotFoundError(
+      absl::StrCat("there is no checkpoint in ", directory_,
+                   "; give the checkpoint.directory of a job"));
+}
+
 absl::Status CheckpointStore::Verify(int64_t step) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader reader, Open(step));
   const fs::path place = fs::path(directory_) / StepDirectoryName(step);

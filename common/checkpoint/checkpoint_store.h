@@ -61,6 +61,11 @@ class CheckpointStore {
   // See CheckpointReader::Open().
   absl::StatusOr<CheckpointReader> Open(int64_t step) const;
 
+  // The newest complete one.
+  //
+  //   kNotFound  there is none
+  absl::StatusOr<CheckpointReader> OpenLatest() const;
+
   // Compares every file with its hash, and opens it.
   //
   //   kNotFound            no checkpoint of this step

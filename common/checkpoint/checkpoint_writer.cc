@@ -9,6 +9,7 @@
 #include "common/checkpoint/posix_file.h"
 #include "common/checkpoint/sha256.h"
 #include "common/checkpoint/step_directory.h"
+#include "common/fault_points.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -129,10 +130,12 @@ absl::Status CheckpointWriter::Publish() {
         error.value(),
         absl::StrCat(target, ": cannot move the damaged checkpoint away"));
   }
+  PassFaultPoint(FaultPoint::kChiefRenameBefore);
   if (absl::Status moved = aside_.MoveTo(target); !moved.ok()) {
     if (replaces) fs::rename(damaged, target, error);
     return moved;
   }
+  PassFaultPoint(FaultPoint::kChiefRenameAfter);
   committed_ = true;
   return SyncDirectory(directory_);
 }

@@ -11,15 +11,15 @@ namespace lockstep {
 
 // TensorType is the element type of a stored tensor: those of a variable, and
 // integers for counters such as the global step.
-enum class TensorType { kF16, kF32, kF64, kI64 };
+enum class TensorType { kF16, kBF16, kF32, kF64, kI64 };
 
 // Bytes per element.
 size_t TensorTypeSize(TensorType type);
 
-// The safetensors spelling: "F16", "F32", "F64", "I64".
+// The safetensors spelling: "F16", "BF16", "F32", "F64", "I64".
 absl::string_view TensorTypeName(TensorType type);
 
-//   kInvalidArgument  not one of the four names
+//   kInvalidArgument  not one of the five names
 absl::StatusOr<TensorType> ParseTensorType(absl::string_view name);
 
 TensorType ToTensorType(DType dtype);

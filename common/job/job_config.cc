@@ -23,6 +23,8 @@ constexpr int64_t kMaxReplicas = 1'000'000;  // each costs a token per step
 constexpr int64_t kMaxUnits = int64_t{1} << 24;
 constexpr int64_t kMaxKernelSize = 1023;
 constexpr int64_t kMaxBatchSize = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxSequenceLength = 1 << 16;
+constexpr int64_t kMaxMicroBatches = 1 << 20;
 constexpr int64_t kMinPartBytes = 8;  // one element of the widest type
 constexpr int64_t kMaxPartBytes = int64_t{1} << 30;
 constexpr size_t kMaxNameLength = 128;
@@ -103,7 +105,28 @@ absl::Status CheckModel(const ModelConfig& model) {
   if (model.kernel_size % 2 == 0) {
     return Wrong("model.kernel_size", model.kernel_size, "odd");
   }
-  return CheckInt("model.kernel_size", model.kernel_size, 1, kMaxKernelSize);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("model.kernel_size", model.kernel_size, 1, kMaxKernelSize));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("model.layers", model.layers, 0, kMaxUnits));
+  LOCKSTEP_RETURN_IF_ERROR(CheckInt("model.heads", model.heads, 0, kMaxUnits));
+  LOCKSTEP_RETURN_IF_ERROR(CheckInt("model.width", model.width, 0, kMaxUnits));
+  return CheckBelowOne("model.dropout", model.dropout);
+}
+
+absl::Status CheckText(const DataConfig& data) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPath("data.train_text", data.train_text));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPath("data.test_text", data.test_text));
+  for (const std::string* path : {&data.train_images, &data.train_labels,
+                                  &data.test_images, &data.test_labels}) {
+    if (path->empty()) continue;
+    return absl::InvalidArgumentError(
+        "data has both text and pictures; set data.train_text or "
+        "data.train_images, not both");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckInt(
+      "data.sequence_length", data.sequence_length, 1, kMaxSequenceLength));
+  return CheckInt("data.epochs", data.epochs, 0);
 }
 
 absl::Status CheckFiles(absl::string_view field,
@@ -135,6 +158,7 @@ absl::Status CheckFileLists(const DataConfig& data) {
 
 absl::Status CheckData(const DataConfig& data) {
   if (!data.train_files.empty()) return CheckFileLists(data);
+  if (!data.train_text.empty()) return CheckText(data);
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRequiredPath("data.train_images", data.train_images));
   LOCKSTEP_RETURN_IF_ERROR(
@@ -244,6 +268,12 @@ absl::Status CheckSizes(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckInt("train_steps", job.train_steps, 1));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("batch_size", job.batch_size, 1, kMaxBatchSize));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("micro_batches", job.micro_batches, 1, kMaxMicroBatches));
+  if (job.batch_size % job.micro_batches != 0) {
+    return Wrong("micro_batches", job.micro_batches,
+                 absl::StrCat("a divisor of batch_size, ", job.batch_size));
+  }
   return CheckInt("max_part_bytes", job.max_part_bytes, kMinPartBytes,
                   kMaxPartBytes);
 }

@@ -21,10 +21,16 @@ enum class SyncMode : int {
 
 // What a worker computes. `kind` is a name in the registry of worker/models.
 struct ModelConfig {
-  std::string kind = "softmax";       // "softmax", "mlp" or "cnn"
+  // "softmax", "mlp", "cnn", "resnet" or "transformer".
+  std::string kind = "softmax";
   std::vector<int64_t> hidden_units;  // widths of the fully connected layers
-  std::vector<int64_t> conv_filters;  // cnn: output channels of each conv layer
+  std::vector<int64_t> conv_filters;  // cnn: output channels of each conv
+                                      // layer; resnet: of each stage
   int64_t kernel_size = 3;            // cnn: odd, in pixels
+  int64_t layers = 0;  // transformer: blocks; resnet: blocks of each stage
+  int64_t heads = 0;   // transformer: of attention, dividing `width`
+  int64_t width = 0;   // transformer: of the vector of each position
+  double dropout = 0;  // transformer: in [0, 1)
 
   // Models with tables; see RowCut.
   int64_t features = 0;       // logistic_regression: rows of the table
@@ -36,7 +42,15 @@ struct ModelConfig {
   bool cut_by_div = false;    // rows that follow one another to a part
 };
 
-// Where examples come from: pairs of IDX files, gzipped or not.
+// The least precision of products of matrices. A device that has nothing
+// faster than float32, such as a CPU, uses that.
+enum class ComputePrecision : int {
+  kFloat32 = 0,
+  kTf32 = 1,      // operands rounded to 11 significant bits, sums in float32
+  kBfloat16 = 2,  // to 8 significant bits
+};
+
+// Where examples come from: pairs of IDX files, gzipped or not, or plain text.
 struct DataConfig {
   std::string train_images;
   std::string train_labels;
@@ -47,11 +61,14 @@ struct DataConfig {
   // In place of images and labels, for models with tables.
   std::vector<std::string> train_files = {};
   std::vector<std::string> test_files = {};  // none: nothing is scored
-  int64_t index_base = 1;  // LIBSVM: number of the first feature
-  int64_t min_count = 5;   // skip_gram: of a word that is kept
+  int64_t index_base = 1;       // LIBSVM: number of the first feature
+  int64_t min_count = 5;        // skip_gram: of a word that is kept
+  std::string train_text;       // instead of pictures
+  std::string test_text;        // empty: nothing is scored
+  int64_t sequence_length = 0;  // text: bytes of each example, > 0
 
   bool has_test_set() const {
-    return !test_images.empty() || !test_files.empty();
+    return !test_images.empty() || !test_files.empty() || !test_text.empty();
   }
 };
 
@@ -211,6 +228,9 @@ struct JobConfig {
   ElasticPolicy elastic_policy = ElasticPolicy::kFixedBackups;
   // What workers send; other than kVariable in strict mode alone.
   GradientType gradient_wire_type = GradientType::kVariable;
+
+  ComputePrecision compute_precision = ComputePrecision::kFloat32;
+  int64_t micro_batches = 1;  // a pass makes so many of its batch, in [1, 2^20]
 
   ModelConfig model;
   DataConfig data;

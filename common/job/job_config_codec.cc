@@ -40,6 +40,32 @@ absl::StatusOr<SyncMode> FromProto(v1::SyncMode mode) {
   }
 }
 
+v1::ComputePrecision ToProto(ComputePrecision precision) {
+  switch (precision) {
+    case ComputePrecision::kTf32:
+      return v1::COMPUTE_TF32;
+    case ComputePrecision::kBfloat16:
+      return v1::COMPUTE_BFLOAT16;
+    case ComputePrecision::kFloat32:
+      break;
+  }
+  return v1::COMPUTE_FLOAT32;
+}
+
+absl::StatusOr<ComputePrecision> FromProto(v1::ComputePrecision precision) {
+  switch (precision) {
+    case v1::COMPUTE_PRECISION_UNSPECIFIED:
+    case v1::COMPUTE_FLOAT32:
+      return ComputePrecision::kFloat32;
+    case v1::COMPUTE_TF32:
+      return ComputePrecision::kTf32;
+    case v1::COMPUTE_BFLOAT16:
+      return ComputePrecision::kBfloat16;
+    default:
+      return NoMeaning("compute_precision", precision);
+  }
+}
+
 // Plain proto3 fields cannot tell 0 from absent.
 template <typename Proto, typename Field>
 void SetUnlessZero(const Proto& value, Field& field) {
@@ -67,6 +93,10 @@ void WriteModel(const ModelConfig& model, v1::ModelConfig& proto) {
   proto.set_negatives(model.negatives);
   proto.set_subsample(model.subsample);
   proto.set_table_cut(model.cut_by_div ? v1::BY_DIV : v1::BY_MOD);
+  proto.set_layers(model.layers);
+  proto.set_heads(model.heads);
+  proto.set_width(model.width);
+  proto.set_dropout(model.dropout);
 }
 
 void ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
@@ -82,6 +112,10 @@ void ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
   if (proto.has_negatives()) model.negatives = proto.negatives();
   if (proto.has_subsample()) model.subsample = proto.subsample();
   model.cut_by_div = proto.table_cut() == v1::BY_DIV;
+  model.layers = proto.layers();
+  model.heads = proto.heads();
+  model.width = proto.width();
+  model.dropout = proto.dropout();
 }
 
 void WriteData(const DataConfig& data, v1::DataConfig& proto) {
@@ -96,6 +130,9 @@ void WriteData(const DataConfig& data, v1::DataConfig& proto) {
                                   data.test_files.end());
   proto.set_index_base(data.index_base);
   proto.set_min_count(data.min_count);
+  proto.set_train_text(data.train_text);
+  proto.set_test_text(data.test_text);
+  proto.set_sequence_length(data.sequence_length);
 }
 
 void ReadData(const v1::DataConfig& proto, DataConfig& data) {
@@ -109,6 +146,9 @@ void ReadData(const v1::DataConfig& proto, DataConfig& data) {
   data.test_files.assign(proto.test_files().begin(), proto.test_files().end());
   if (proto.has_index_base()) data.index_base = proto.index_base();
   if (proto.has_min_count()) data.min_count = proto.min_count();
+  data.train_text = proto.train_text();
+  data.test_text = proto.test_text();
+  data.sequence_length = proto.sequence_length();
 }
 
 void WriteCheckpoint(const CheckpointConfig& checkpoint,
@@ -136,6 +176,7 @@ void ReadCounts(const v1::JobConfig& proto, JobConfig& job) {
   if (proto.has_initial_tokens()) job.initial_tokens = proto.initial_tokens();
   job.train_steps = proto.train_steps();
   job.batch_size = proto.batch_size();
+  SetUnlessZero(proto.micro_batches(), job.micro_batches);
   if (proto.has_max_part_bytes()) job.max_part_bytes = proto.max_part_bytes();
   if (proto.has_refuse_non_finite()) {
     job.refuse_non_finite = proto.refuse_non_finite();
@@ -182,6 +223,8 @@ void WriteCounts(const JobConfig& job, v1::JobConfig& proto) {
   if (job.initial_tokens != -1) proto.set_initial_tokens(job.initial_tokens);
   proto.set_train_steps(job.train_steps);
   proto.set_batch_size(job.batch_size);
+  proto.set_micro_batches(job.micro_batches);
+  proto.set_compute_precision(ToProto(job.compute_precision));
   proto.set_max_part_bytes(job.max_part_bytes);
   proto.set_refuse_non_finite(job.refuse_non_finite);
   proto.set_gradient_wire_type(ToProto(job.gradient_wire_type));
@@ -217,6 +260,8 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
   JobConfig job;
   ReadCounts(proto, job);
   LOCKSTEP_RETURN_IF_ERROR(ReadElastic(proto, job));
+  LOCKSTEP_ASSIGN_OR_RETURN(job.compute_precision,
+                            FromProto(proto.compute_precision()));
   LOCKSTEP_ASSIGN_OR_RETURN(job.mode, FromProto(proto.mode()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       job.gradient_wire_type,

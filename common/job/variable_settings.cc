@@ -9,17 +9,13 @@
 namespace lockstep {
 namespace {
 
-bool Matches(const std::string& pattern, const std::string& name) {
-  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-}
-
 // The variables that a pattern matches.
 absl::StatusOr<std::vector<size_t>> Find(
     absl::string_view field, const std::string& pattern,
     const std::vector<VariableSpec>& variables) {
   std::vector<size_t> found;
   for (size_t i = 0; i < variables.size(); ++i) {
-    if (Matches(pattern, variables[i].name)) found.push_back(i);
+    if (MatchesVariable(pattern, variables[i].name)) found.push_back(i);
   }
   if (!found.empty()) return found;
   return absl::InvalidArgumentError(absl::StrCat(
@@ -95,6 +91,10 @@ absl::Status ChooseConstraints(const JobConfig& job,
 }
 
 }  // namespace
+
+bool MatchesVariable(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
 
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables) {

@@ -26,6 +26,9 @@ struct VariableSettings {
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables);
 
+// Whether a pattern, as SettingsOf() has them, matches a variable's name.
+bool MatchesVariable(const std::string& pattern, const std::string& name);
+
 // The name in checkpoints of what is kept beside a variable: "w" and "Adam_1"
 // make "w/Adam_1".
 std::string TensorNameOf(absl::string_view variable, absl::string_view name);

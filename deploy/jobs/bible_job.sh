@@ -18,6 +18,9 @@ run_bible_job() {
   cmake --build build/release --target ps_server worker chief lockstep bible_data
   mkdir -p bible
   bible -f gen1:1-rev22:21 | build/release/bin/bible_data --directory bible
+  # Language models are scored on the end of the text.
+  head -c -100000 bible/verses.txt >bible/train.txt
+  tail -c 100000 bible/verses.txt >bible/test.txt
   checkpoints=checkpoints/$(basename "$job")/$(date +%Y%m%d-%H%M%S)
   build/release/bin/lockstep run \
     --cluster "$job/cluster.json" --job "$job/job.textproto" \

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "deploy/lockstep/text_format.h"
 
 namespace lockstep {
 
@@ -37,6 +39,20 @@ std::vector<MemberStatus> WorkersOf(const JobStatus& status) {
     if (absl::StartsWith(member.task, "worker")) workers.push_back(member);
   }
   return workers;
+}
+
+std::string SpeedText(const JobStatus& status) {
+  return absl::StrCat(FormatFigure(status.examples_per_second, 0), " ",
+                      Printable(status.example_unit), "/s");
+}
+
+std::string ScoreText(const Evaluation& evaluation) {
+  std::string text =
+      absl::StrCat("test accuracy ", FormatFigure(evaluation.accuracy, 4));
+  if (evaluation.auc.has_value()) {
+    absl::StrAppend(&text, ", AUC ", FormatFigure(*evaluation.auc, 4));
+  }
+  return text;
 }
 
 std::optional<WaitStatus> LongestWait(const JobStatus& status) {

@@ -51,7 +51,8 @@ struct MemberStatus {
 struct Evaluation {
   int64_t step = 0;
   double loss = 0;
-  double accuracy = 0;  // in [0, 1]
+  double accuracy = 0;             // in [0, 1]
+  std::optional<double> auc = {};  // of two classes; in [0, 1]
 };
 
 // Who waits for what.
@@ -80,6 +81,16 @@ struct LossStatus {
   bool any() const { return recoveries > 0 || steps_redone > 0; }
 };
 
+// One process that died.
+struct DeathStatus {
+  std::string task{};      // e.g. "worker 1"
+  std::string reason{};    // how the chief knows
+  std::string held{};      // e.g. "an announcement"
+  std::string redone{};    // e.g. "step 13"; empty: nothing
+  absl::Duration since{};  // age
+  std::optional<absl::Duration> stood_still{};  // once the job goes on
+};
+
 // JobStatus is the chief's answer to "how does it go?". Texts come from the
 // wire: what prints them makes them printable first.
 struct JobStatus {
@@ -92,15 +103,23 @@ struct JobStatus {
   absl::Duration training_time{};  // since the first step began
   double loss = 0;
   double examples_per_second = 0;
+  std::string example_unit = "examples";  // or "words"
   std::optional<Evaluation> evaluation{};
   std::vector<MemberStatus> members{};
   std::vector<WaitStatus> waits{};
   LossStatus losses{};
+  std::vector<DeathStatus> deaths{};  // the last ones, oldest first
   int64_t last_checkpoint_step = -1;  // -1: none yet
   uint64_t epoch = 0;                 // of the chief
   std::string checkpoint_trouble{};   // empty: the newest attempt went well
   Settings settings{};                // in effect
 };
+
+// "52000 words/s".
+std::string SpeedText(const JobStatus& status);
+
+// "test accuracy 0.8912", with ", AUC 0.9810" where there are two classes.
+std::string ScoreText(const Evaluation& evaluation);
 
 // The members that are workers, in the chief's order.
 std::vector<MemberStatus> WorkersOf(const JobStatus& status);

@@ -1,9 +1,12 @@
 #ifndef LOCKSTEP_DEPLOY_LOCKSTEP_LAUNCH_PLAN_H_
 #define LOCKSTEP_DEPLOY_LOCKSTEP_LAUNCH_PLAN_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/cluster/task_id.h"
 #include "deploy/lockstep/local_cluster.h"
 
@@ -17,7 +20,8 @@ struct LaunchOptions {
   std::string log_dir{};
   std::string state_dir{};
   std::string log_level = "info";
-  int compute_threads = 1;  // of each worker
+  int compute_threads = 1;          // of each worker
+  std::vector<std::string> gpus{};  // shared out; empty: whatever workers find
 };
 
 // How to start the process of one task.
@@ -25,12 +29,20 @@ struct TaskLaunch {
   TaskId task{};
   std::string program{};            // a path
   std::vector<std::string> args{};  // without the program's own name
-  std::string tf_config{};          // for its environment
+  std::map<std::string, std::string> environment{};  // TF_CONFIG and the GPU
   std::string log_path{};
   std::string state_dir{};  // to be made first; empty when the task has none
 
   bool operator==(const TaskLaunch&) const = default;
 };
+
+// Names `count` GPUs as CUDA_VISIBLE_DEVICES does. `visible` is what that is
+// already, empty where it is not set: then the first of the machine, else the
+// first of these.
+//
+//   kInvalidArgument  `visible` names fewer
+absl::StatusOr<std::vector<std::string>> ChooseGpus(int count,
+                                                    absl::string_view visible);
 
 // The program of a task, and how it is called for the task: "worker
 // --evaluate".
@@ -38,7 +50,8 @@ const char* ProgramName(TaskType type);
 std::string ProgramCommand(TaskType type);
 
 // One launch per task, in the order of `cluster.tasks`. The job file goes to
-// the process that hosts the chief.
+// the process that hosts the chief. Of GPUs, workers and then evaluators get
+// one after the other, and share them if there are fewer.
 std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,
                                      const LaunchOptions& options);
 

@@ -74,7 +74,7 @@ absl::Status Launcher::Start(const TaskLaunch& launch) {
       std::unique_ptr<TaskProcess> process,
       TaskProcess::Start({.program = launch.program,
                           .args = launch.args,
-                          .environment = {{"TF_CONFIG", launch.tf_config}},
+                          .environment = launch.environment,
                           .log_path = launch.log_path}));
   processes_[launch.task] = std::move(process);
   return absl::OkStatus();

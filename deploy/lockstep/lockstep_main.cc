@@ -8,9 +8,11 @@
 #include "common/flags/flag_parser.h"
 #include "deploy/lockstep/config_check_command.h"
 #include "deploy/lockstep/config_make_command.h"
+#include "deploy/lockstep/export_command.h"
 #include "deploy/lockstep/nearest_command.h"
 #include "deploy/lockstep/operator_command.h"
 #include "deploy/lockstep/run_command.h"
+#include "deploy/lockstep/sample_command.h"
 #include "deploy/lockstep/steer_command.h"
 #include "deploy/lockstep/task_command.h"
 #include "deploy/lockstep/terminal.h"
@@ -25,7 +27,9 @@ int main(int argc, char** argv) {
   const lockstep::StopCommand stop(flags.app());
   const lockstep::SteerCommands steer(flags.app());
   const lockstep::TaskCommand task(flags.app());
+  const lockstep::ExportCommand exporting(flags.app());
   const lockstep::NearestCommand nearest(flags.app());
+  const lockstep::SampleCommand sample(flags.app());
   CLI::App& config = *flags.app().add_subcommand(
       "config", "Checks or writes a TF_CONFIG, which says who is where.");
   config.require_subcommand(1);
@@ -40,7 +44,9 @@ int main(int argc, char** argv) {
   if (run.chosen()) return run.Run(terminal, std::cerr);
   if (status.chosen()) return status.Run(terminal, std::cerr);
   if (steer.chosen()) return steer.Run(terminal, std::cerr);
+  if (exporting.chosen()) return exporting.Run(terminal, std::cerr);
   if (nearest.chosen()) return nearest.Run(terminal, std::cerr);
+  if (sample.chosen()) return sample.Run(terminal, std::cerr);
   if (task.chosen()) return task.Run(terminal, std::cerr);
   if (config_check.chosen()) return config_check.Run(terminal, std::cerr);
   if (config_make.chosen()) return config_make.Run(terminal, std::cerr);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -12,29 +11,16 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/status_macros.h"
 #include "common/text/nearest_words.h"
+#include "deploy/lockstep/log_files.h"
 
 namespace lockstep {
 namespace {
 
-absl::StatusOr<std::string> ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file) return text.str();
-  return absl::NotFoundError(absl::StrCat("cannot read ", path));
-}
-
 absl::StatusOr<NearestWords> Load(const std::string& checkpoints,
                                   const std::string& table,
                                   Vocabulary vocabulary) {
-  const CheckpointStore store(checkpoints);
-  LOCKSTEP_ASSIGN_OR_RETURN(LatestCheckpoint latest, store.Latest());
-  if (!latest.manifest.has_value()) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no checkpoint in ", checkpoints));
-  }
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader,
-                            store.Open(latest.manifest->global_step));
+                            CheckpointStore(checkpoints).OpenLatest());
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
                             reader.FileOf(table));
   const StoredTensor& stored = *file->Find(table);
@@ -109,7 +95,7 @@ int NearestCommand::Run(Terminal& terminal, std::ostream& err) const {
 }
 
 absl::Status NearestCommand::Answer(Terminal& terminal) const {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadText(text_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(text_));
   LOCKSTEP_ASSIGN_OR_RETURN(Vocabulary vocabulary,
                             Vocabulary::Make(text, min_count_));
   LOCKSTEP_ASSIGN_OR_RETURN(const NearestWords words,

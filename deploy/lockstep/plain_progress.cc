@@ -33,11 +33,9 @@ std::string ProgressLine(const JobStatus& status,
   }
   std::string line =
       absl::StrCat("step ", status.step, " of ", status.train_steps, ", loss ",
-                   FormatFigure(status.loss, 4), ", ",
-                   FormatFigure(status.examples_per_second, 0), " examples/s");
+                   FormatFigure(status.loss, 4), ", ", SpeedText(status));
   if (status.evaluation.has_value()) {
-    absl::StrAppend(&line, ", test accuracy ",
-                    FormatFigure(status.evaluation->accuracy, 4), " at step ",
+    absl::StrAppend(&line, ", ", ScoreText(*status.evaluation), " at step ",
                     status.evaluation->step);
   }
   if (eta.has_value()) absl::StrAppend(&line, ", ETA ", FormatClock(*eta));

@@ -66,6 +66,11 @@ RunCommand::RunCommand(CLI::App& parent)
                   "Threads that each worker computes with. Otherwise the cores "
                   "are shared out among the workers.")
       ->check(CLI::Range(1, 1024));
+  app_.add_option("--gpus", gpus_,
+                  "Give each worker one of so many GPUs, in turn; with more "
+                  "workers than GPUs some share one. Otherwise workers take "
+                  "the first GPU they find, or the processor.")
+      ->check(CLI::Range(1, 1024));
   app_.add_option("--restarts", restarts_,
                   "How often each task that dies of a signal or asks for it "
                   "with an exit code of 128 or above is started again within "
@@ -86,7 +91,8 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .state_dir = state_dir_,
        .log_level = log_level_,
        .program_dir = program_dir_.empty() ? OwnDirectory() : program_dir_,
-       .compute_threads = compute_threads_});
+       .compute_threads = compute_threads_,
+       .gpus = gpus_});
   if (!setup.ok()) {
     err << "lockstep run: " << setup.status().message() << "\n";
     return kUsageExitCode;

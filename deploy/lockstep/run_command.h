@@ -33,7 +33,8 @@ class RunCommand {
   std::string log_level_ = "info";
   std::string program_dir_;
   int compute_threads_ = 0;  // 0: share out the cores
-  int restarts_ = 3;         // of each task
+  int gpus_ = 0;
+  int restarts_ = 3;  // of each task
 };
 
 }  // namespace lockstep

@@ -120,6 +120,7 @@ std::string FormatRunReport(const RunOutcome& outcome,
     if (status->losses.any()) {
       absl::StrAppend(&report, FormatLosses(*status), "\n");
     }
+    absl::StrAppend(&report, FormatDeaths(*status, width));
     if (!status->checkpoint_trouble.empty()) {
       absl::StrAppend(&report, "checkpoint trouble: ",
                       Printable(status->checkpoint_trouble), "\n");

@@ -75,6 +75,11 @@ std::string ClusterJson(const LocalCluster& cluster) {
          "\n";
 }
 
+absl::StatusOr<std::vector<std::string>> Gpus(const RunRequest& request) {
+  const char* visible = getenv("CUDA_VISIBLE_DEVICES");
+  return ChooseGpus(request.gpus, visible == nullptr ? "" : visible);
+}
+
 absl::Status MakeDirectories(const RunRequest& request, RunSetup& setup) {
   if (request.state_dir.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(
@@ -114,6 +119,9 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
       .settings = request.settings,
       .log_level = request.log_level,
       .compute_threads = ComputeThreads(request, setup.cluster.num_workers)};
+  if (request.gpus > 0) {
+    LOCKSTEP_ASSIGN_OR_RETURN(options.gpus, Gpus(request));
+  }
   LOCKSTEP_RETURN_IF_ERROR(CheckPrograms(PlanLaunches(setup.cluster, options)));
   LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(request, setup));
   options.log_dir = setup.log_dir;

@@ -23,6 +23,7 @@ struct RunRequest {
   std::string log_level = "info";
   std::string program_dir{};
   int compute_threads = 0;  // 0: share out the cores
+  int gpus = 0;             // to share out; 0: whatever workers find
 };
 
 // RunSetup is all that a run needs before its first process starts. It holds

@@ -47,9 +47,22 @@ MemberStatus Decode(const v1::MemberStatus& member) {
 }
 
 Evaluation Decode(const v1::EvaluationStatus& evaluation) {
-  return {.step = evaluation.global_step(),
-          .loss = evaluation.loss(),
-          .accuracy = evaluation.accuracy()};
+  Evaluation decoded = {.step = evaluation.global_step(),
+                        .loss = evaluation.loss(),
+                        .accuracy = evaluation.accuracy()};
+  if (evaluation.has_auc()) decoded.auc = evaluation.auc();
+  return decoded;
+}
+
+DeathStatus Decode(const v1::DeathStatus& death) {
+  DeathStatus decoded = {.task = death.task(),
+                         .reason = death.reason(),
+                         .held = death.held(),
+                         .redone = death.redone(),
+                         .since = Decode(death.since())};
+  if (death.has_stood_still())
+    decoded.stood_still = Decode(death.stood_still());
+  return decoded;
 }
 
 }  // namespace
@@ -67,6 +80,9 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
                       .last_checkpoint_step = response.last_checkpoint_step(),
                       .epoch = response.epoch(),
                       .checkpoint_trouble = response.checkpoint_trouble()};
+  if (!response.example_unit().empty()) {
+    status.example_unit = response.example_unit();
+  }
   const v1::RunSettings& settings = response.settings();
   status.settings = {
       .revision = settings.revision(),
@@ -82,7 +98,9 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
                    .steps_redone = losses.steps_redone(),
                    .steps_repeated = losses.steps_repeated(),
                    .stood_still = Decode(losses.stood_still())};
-  status.checkpoint_trouble = response.checkpoint_trouble();
+  for (const v1::DeathStatus& death : response.deaths()) {
+    status.deaths.push_back(Decode(death));
+  }
   for (const v1::MemberStatus& member : response.members()) {
     status.members.push_back(Decode(member));
   }

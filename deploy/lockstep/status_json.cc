@@ -31,15 +31,29 @@ Json ToJson(const MemberStatus& member) {
 }
 
 Json ToJson(const Evaluation& evaluation) {
-  return {{"global_step", evaluation.step},
-          {"loss", evaluation.loss},
-          {"accuracy", evaluation.accuracy}};
+  Json json = {{"global_step", evaluation.step},
+               {"loss", evaluation.loss},
+               {"accuracy", evaluation.accuracy}};
+  if (evaluation.auc.has_value()) json["auc"] = *evaluation.auc;
+  return json;
 }
 
 Json ToJson(const WaitStatus& wait) {
   return {{"owner", wait.owner},
           {"waits_for", wait.waits_for},
           {"since", Seconds(wait.since)}};
+}
+
+Json ToJson(const DeathStatus& death) {
+  Json json = {{"task", death.task},
+               {"reason", death.reason},
+               {"held", death.held},
+               {"redone", death.redone},
+               {"since", Seconds(death.since)}};
+  if (death.stood_still.has_value()) {
+    json["stood_still"] = Seconds(*death.stood_still);
+  }
+  return json;
 }
 
 Json ToJson(const Settings& settings) {
@@ -69,6 +83,7 @@ std::string FormatStatusJson(const JobStatus& status, int indent) {
                {"training_time", Seconds(status.training_time)},
                {"loss", status.loss},
                {"examples_per_second", status.examples_per_second},
+               {"example_unit", status.example_unit},
                {"last_checkpoint_step", status.last_checkpoint_step},
                {"epoch", status.epoch}};
   json["settings"] = ToJson(status.settings);
@@ -80,6 +95,7 @@ std::string FormatStatusJson(const JobStatus& status, int indent) {
   }
   json["members"] = ToArray(status.members);
   json["waits"] = ToArray(status.waits);
+  json["deaths"] = ToArray(status.deaths);
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -108,8 +108,10 @@ void AddFigures(const JobStatus& status, const Layout& layout,
         {absl::StrCat("loss ", FormatFigure(status.loss, digits))});
   }
   if (layout.figures >= 3 && status.examples_per_second > 0) {
-    segments.push_back({absl::StrCat(FormatCompact(status.examples_per_second),
-                                     layout.labels ? " examples/s" : "/s")});
+    segments.push_back({absl::StrCat(
+        FormatCompact(status.examples_per_second),
+        layout.labels ? absl::StrCat(" ", Printable(status.example_unit), "/s")
+                      : "/s")});
   }
   if (layout.figures >= 2 && status.evaluation.has_value()) {
     segments.push_back(

@@ -27,12 +27,10 @@ std::string Headline(const JobStatus& status) {
 }
 
 std::string Figures(const JobStatus& status) {
-  std::string line =
-      absl::StrCat("loss ", FormatFigure(status.loss, 4), ", ",
-                   FormatFigure(status.examples_per_second, 0), " examples/s");
+  std::string line = absl::StrCat("loss ", FormatFigure(status.loss, 4), ", ",
+                                  SpeedText(status));
   if (status.evaluation.has_value()) {
-    absl::StrAppend(&line, ", test accuracy ",
-                    FormatFigure(status.evaluation->accuracy, 4), " at step ",
+    absl::StrAppend(&line, ", ", ScoreText(*status.evaluation), " at step ",
                     status.evaluation->step);
   }
   return line;
@@ -131,14 +129,34 @@ std::string FormatLosses(const JobStatus& status) {
                       losses.recoveries, " times)");
 }
 
+std::string FormatDeaths(const JobStatus& status, size_t width) {
+  if (status.deaths.empty()) return "";
+  std::string out = "deaths:\n";
+  for (const DeathStatus& death : status.deaths) {
+    const std::string line =
+        absl::StrCat(std::string(kIndent, ' '), Printable(death.task), ", ",
+                     FormatAge(death.since), " ago (", Printable(death.reason),
+                     "): held ", Printable(death.held), "; redone: ",
+                     death.redone.empty() ? "nothing" : Printable(death.redone),
+                     death.stood_still.has_value()
+                         ? absl::StrCat("; the job stood still for ",
+                                        FormatSeconds(*death.stood_still))
+                         : "; the job stands still");
+    absl::StrAppend(&out, WrapText(line, width, 2 * kIndent), "\n");
+  }
+  return out;
+}
+
 std::string FormatDoneLine(const JobStatus& status) {
   std::string line = absl::StrCat("done: step ", status.step);
   if (!IsFinal(status.state)) {
     absl::StrAppend(&line, " when last asked");
   }
   if (status.evaluation.has_value()) {
-    absl::StrAppend(&line, ", test accuracy ",
-                    FormatFigure(status.evaluation->accuracy, 4));
+    absl::StrAppend(&line, ", ", ScoreText(*status.evaluation));
+  }
+  if (status.example_unit != "examples" && status.examples_per_second > 0) {
+    absl::StrAppend(&line, ", ", SpeedText(status));
   }
   return absl::StrCat(line, ", ", FormatSeconds(status.training_time));
 }
@@ -156,7 +174,7 @@ std::string FormatStatusReport(const JobStatus& status, size_t width) {
     absl::StrAppend(&out, WrapText(losses, width, kIndent), "\n");
   }
   return absl::StrCat(out, "\n", MemberTable(status, width), "\n",
-                      Waits(status, width));
+                      Waits(status, width), FormatDeaths(status, width));
 }
 
 }  // namespace lockstep

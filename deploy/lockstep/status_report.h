@@ -16,8 +16,13 @@ std::string FormatWorkerSummary(const JobStatus& status, size_t width);
 // repeated, 1.3 s without a server (1 times)". Empty where nobody died.
 std::string FormatLosses(const JobStatus& status);
 
+// Who died when, what it held, what was redone and how long the job stood
+// still: a line for each of the last deaths. Empty where nobody died.
+std::string FormatDeaths(const JobStatus& status, size_t width);
+
 // "done: step 1500, test accuracy 0.8912, 61.3 s", without a line feed, from
-// the last answer of the chief; says so if that was not its final one.
+// the last answer of the chief; says so if that was not its final one. The AUC
+// is there where there are two classes, and the speed of jobs that count words.
 std::string FormatDoneLine(const JobStatus& status);
 
 // All that the chief says, as `lockstep status` shows it. Lines of at most

@@ -19,7 +19,8 @@ page() {
 }
 
 page lockstep 1 lockstep
-for command in run status stop task config 'config check' 'config make'; do
+for command in run status stop checkpoint pause resume set remove task export \
+  nearest sample config 'config check' 'config make'; do
   # shellcheck disable=SC2086  # words on purpose
   page "lockstep-${command// /-}" 1 lockstep $command
 done

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/bfloat16.h"
 #include "common/denormals.h"
 #include "common/element_operations.h"
 #include "common/float16.h"
@@ -28,6 +29,17 @@ LOCKSTEP_NOINLINE void Move(float factor, const std::byte* values,
   for (size_t i = 0; i < count; ++i) {
     const T value = LoadElement<T>(values, i);
     average[i] = average[i] - (average[i] - value) * k;
+  }
+}
+
+// In float32, and rounded once.
+LOCKSTEP_NOINLINE void MoveBFloat16(float k, const std::byte* values,
+                                    std::byte* averages, size_t count) {
+  auto* average = reinterpret_cast<BFloat16*>(averages);
+  for (size_t i = 0; i < count; ++i) {
+    const float value = ToFloat(LoadElement<BFloat16>(values, i));
+    const float old = ToFloat(average[i]);
+    average[i] = ToBFloat16(old - (old - value) * k);
   }
 }
 
@@ -90,6 +102,9 @@ absl::Status UpdateAverage(DType dtype, float factor,
     case DType::kFloat64:
       Move<double>(factor, value.data(), average.data(), count);
       break;
+    case DType::kBFloat16:
+      MoveBFloat16(factor, value.data(), average.data(), count);
+      break;
   }
   return absl::OkStatus();
 }
@@ -100,6 +115,10 @@ absl::Status UpdateDebiasedAverage(DType dtype, float factor,
   const absl::Span<std::byte> step = average.local_step;
   if (step.size() != ElementSize(dtype) || !IsWhole(dtype, step)) {
     return absl::InvalidArgumentError("local_step must be one aligned element");
+  }
+  if (dtype == DType::kBFloat16) {
+    return absl::InvalidArgumentError(
+        "debiased averages are of float16, float32 and float64, not bfloat16");
   }
   if (absl::Status s = Check(dtype, value, average.average); !s.ok()) return s;
   if (absl::Status s = UpdateAverage(dtype, factor, value, average.biased);
@@ -119,6 +138,8 @@ absl::Status UpdateDebiasedAverage(DType dtype, float factor,
     case DType::kFloat64:
       Debias<double>(factor, average.biased.data(), step.data(), out, count);
       break;
+    case DType::kBFloat16:
+      break;  // refused above
   }
   return absl::OkStatus();
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/bfloat16.h"
 #include "common/denormals.h"
 #include "common/float16.h"
 #include "common/status_macros.h"
@@ -120,6 +122,44 @@ void ApplyBlock(const OptimizerConfig& config, const Hyperparameters& hyper,
   }
 }
 
+// A block of a bfloat16 variable and its slots as floats, updated in place.
+class FloatBlock {
+ public:
+  explicit FloatBlock(size_t num_slots)
+      : floats_((1 + num_slots) * kBlockElements) {}
+
+  UpdateBlock<float> Load(const ApplyInput& input, size_t first, size_t count) {
+    UpdateBlock<float> block;
+    block.count = count;
+    block.old_value = block.new_value = At(0);
+    ExpandBFloat16(count, input.old_value.data() + first * kBFloat16Size,
+                   At(0));
+    for (size_t i = 0; i < Slots(); ++i) {
+      block.old_slots[i] = block.new_slots[i] = At(1 + i);
+      ExpandBFloat16(count, input.old_slots[i].data() + first * kBFloat16Size,
+                     At(1 + i));
+    }
+    return block;
+  }
+
+  void Store(const ApplyInput& input, size_t first, size_t count) {
+    Round(count, At(0), input.new_value.data() + first * kBFloat16Size);
+    for (size_t i = 0; i < Slots(); ++i) {
+      Round(count, At(1 + i),
+            input.new_slots[i].data() + first * kBFloat16Size);
+    }
+  }
+
+ private:
+  size_t Slots() const { return floats_.size() / kBlockElements - 1; }
+  float* At(size_t tensor) { return floats_.data() + tensor * kBlockElements; }
+  static void Round(size_t count, const float* from, std::byte* to) {
+    RoundToBFloat16(count, reinterpret_cast<const std::byte*>(from), to);
+  }
+
+  std::vector<float> floats_;
+};
+
 // Small counts, exactly.
 template <typename T>
 T FromCount(int64_t count) {
@@ -165,6 +205,26 @@ void Optimizer::ApplyBlocks(const ApplyInput& input) const {
   }
 }
 
+void Optimizer::ApplyBFloat16(const ApplyInput& input) const {
+  ScopedFlushDenormals flush;
+  const Hyperparameters hyper =
+      MakeHyperparameters(config_, input.learning_rate, input.powers);
+  const auto adam = MakeAdamCoefficients<float>(hyper.adam);
+  std::vector<GradientSlices> gradients(input.gradients.begin(),
+                                        input.gradients.end());
+  for (GradientSlices& each : gradients) each.type = GradientType::kBFloat16;
+  MeanReader<float> mean(gradients, static_cast<float>(input.divisor));
+  FloatBlock floats(NumSlots(config_));
+  const size_t size = input.old_value.size() / kBFloat16Size;
+  for (size_t first = 0; first < size; first += kBlockElements) {
+    const size_t count = std::min(kBlockElements, size - first);
+    UpdateBlock<float> block = floats.Load(input, first, count);
+    block.gradient = mean.Next(count);
+    ApplyBlock(config_, hyper, adam, block);
+    floats.Store(input, first, count);
+  }
+}
+
 absl::Status Optimizer::Apply(const ApplyInput& input) const {
   LOCKSTEP_RETURN_IF_ERROR(Check(input));
   switch (input.dtype) {
@@ -176,6 +236,9 @@ absl::Status Optimizer::Apply(const ApplyInput& input) const {
       break;
     case DType::kFloat64:
       ApplyBlocks<double>(input);
+      break;
+    case DType::kBFloat16:
+      ApplyBFloat16(input);
       break;
   }
   return absl::OkStatus();

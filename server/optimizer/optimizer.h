@@ -46,6 +46,8 @@ struct ApplyInput {
 //
 // Subnormal operands and results count as zeros of their sign, except in
 // float16.
+// Variables of bfloat16, which TensorFlow's rules do not have, are updated by
+// the rule of float32, with the result rounded once.
 //
 // Threads: safe to share; two Apply() calls must not touch the same memory.
 class Optimizer {
@@ -67,6 +69,7 @@ class Optimizer {
   absl::Status Check(const ApplyInput& input) const;
   template <typename T>
   void ApplyBlocks(const ApplyInput& input) const;
+  void ApplyBFloat16(const ApplyInput& input) const;
 
   const OptimizerConfig config_;
 };

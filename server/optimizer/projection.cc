@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "common/bfloat16.h"
 #include "common/float16.h"
 
 namespace lockstep {
@@ -11,9 +12,13 @@ namespace {
 using Kind = VariableConstraint::Kind;
 
 double Widen(Float16 value) { return ToFloat(value); }
+double Widen(BFloat16 value) { return ToFloat(value); }
 double Widen(float value) { return value; }
 double Widen(double value) { return value; }
 void Narrow(double value, Float16& to) { to = ToFloat16(value); }
+void Narrow(double value, BFloat16& to) {
+  to = ToBFloat16(static_cast<float>(value));
+}
 void Narrow(double value, float& to) { to = static_cast<float>(value); }
 void Narrow(double value, double& to) { to = value; }
 
@@ -77,6 +82,8 @@ void Project(const VariableConstraint& constraint, DType dtype, int64_t row,
       return ProjectElements<float>(constraint, row, values);
     case DType::kFloat64:
       return ProjectElements<double>(constraint, row, values);
+    case DType::kBFloat16:
+      return ProjectElements<BFloat16>(constraint, row, values);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "common/bfloat16.h"
 #include "common/float16.h"
 #include "common/job/variable_settings.h"
 
@@ -67,6 +68,8 @@ void FillElements(DType dtype, double value, absl::Span<std::byte> elements) {
       return FillWith(static_cast<float>(value), elements);
     case DType::kFloat64:
       return FillWith(value, elements);
+    case DType::kBFloat16:
+      return FillWith(ToBFloat16(static_cast<float>(value)), elements);
   }
 }
 

@@ -1,11 +1,13 @@
 #include "server/optimizer/sparse_optimizer.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "common/bfloat16.h"
 #include "common/denormals.h"
 #include "common/float16.h"
 #include "common/status_macros.h"
@@ -165,6 +167,74 @@ void DecaySlots(float beta1, float beta2, absl::Span<std::byte> m,
   });
 }
 
+// Elements of a bfloat16 variable and its slots as floats.
+class FloatRow {
+ public:
+  FloatRow(const SparseApplyInput& input, size_t num_slots, size_t elements)
+      : elements_(elements), floats_((1 + num_slots) * elements) {
+    tensors_.push_back(input.value);
+    for (size_t i = 0; i < num_slots; ++i) tensors_.push_back(input.slots[i]);
+  }
+
+  // `count` elements from `first` on; at most as many as it was made for.
+  SparseRow<float> Load(size_t first, size_t count, const float* gradient) {
+    SparseRow<float> row{count, gradient, At(0), {}};
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      ExpandBFloat16(count, tensors_[i].data() + first * kBFloat16Size, At(i));
+      if (i > 0) row.slots[i - 1] = At(i);
+    }
+    return row;
+  }
+
+  void Store(size_t first, size_t count) {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      RoundToBFloat16(count, reinterpret_cast<const std::byte*>(At(i)),
+                      tensors_[i].data() + first * kBFloat16Size);
+    }
+  }
+
+ private:
+  float* At(size_t tensor) { return floats_.data() + tensor * elements_; }
+
+  const size_t elements_;
+  std::vector<float> floats_;
+  std::vector<absl::Span<std::byte>> tensors_;
+};
+
+constexpr size_t kFloatsAtATime = 1024;
+
+// Calls `visit(first, count)` for all of `elements`, few at a time.
+template <typename Visit>
+void ForEachFew(size_t elements, const Visit& visit) {
+  ForEachBlock(elements, [&](size_t first, size_t count) {
+    for (size_t i = 0; i < count; i += kFloatsAtATime) {
+      visit(first + i, std::min(kFloatsAtATime, count - i));
+    }
+  });
+}
+
+void DecayBFloat16(float beta, absl::Span<std::byte> slot) {
+  ForEachFew(slot.size() / kBFloat16Size, [&](size_t first, size_t count) {
+    std::array<float, kFloatsAtATime> floats;
+    std::byte* at = slot.data() + first * kBFloat16Size;
+    ExpandBFloat16(count, at, floats.data());
+    AdamDecayKernel(count, beta, floats.data());
+    RoundToBFloat16(count, reinterpret_cast<const std::byte*>(floats.data()),
+                    at);
+  });
+}
+
+void SweepBFloat16(const AdamCoefficients<float>& adam,
+                   const SparseApplyInput& input) {
+  ForEachFew(
+      input.value.size() / kBFloat16Size, [&](size_t first, size_t count) {
+        FloatRow few(input, 2, count);
+        const SparseRow<float> row = few.Load(first, count, nullptr);
+        AdamSweepKernel(count, adam, row.slots[0], row.slots[1], row.value);
+        few.Store(first, count);
+      });
+}
+
 }  // namespace
 
 template <typename T>
@@ -202,6 +272,34 @@ void SparseOptimizer::ApplyRows(const SparseApplyInput& input) const {
   }
 }
 
+// A copy of the gradient in float32 is all that is made of a whole tensor.
+void SparseOptimizer::ApplyBFloat16(const SparseApplyInput& input) const {
+  const size_t width = RowElements(input.shape);
+  std::vector<float> floats(input.values.size() / kBFloat16Size);
+  ExpandBFloat16(floats.size(), input.values.data(), floats.data());
+  SparseApplyInput gradient = input;
+  gradient.values = {reinterpret_cast<const std::byte*>(floats.data()),
+                     floats.size() * sizeof(float)};
+  const SummedRows<float> rows = config_.kind == Kind::kGradientDescent
+                                     ? CopyRows<float>(gradient)
+                                     : SumRows<float>(gradient, width);
+  const Hyperparameters hyper =
+      MakeHyperparameters(config_, input.learning_rate, input.powers);
+  const auto adam = MakeAdamCoefficients<float>(hyper.adam);
+  if (config_.kind == Kind::kAdam && !input.decayed) {
+    DecayBFloat16(hyper.adam.beta1, input.slots[0]);
+    DecayBFloat16(hyper.adam.beta2, input.slots[1]);
+  }
+  FloatRow row(input, NumSlots(config_), width);
+  for (size_t i = 0; i < rows.indices.size(); ++i) {
+    const size_t first = static_cast<size_t>(rows.indices[i]) * width;
+    ApplyRow(config_, hyper, adam,
+             row.Load(first, width, rows.sums.data() + i * width));
+    row.Store(first, width);
+  }
+  if (config_.kind == Kind::kAdam) SweepBFloat16(adam, input);
+}
+
 absl::Status SparseOptimizer::Apply(const SparseApplyInput& input) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckMemory(input, NumSlots(config_)));
   LOCKSTEP_RETURN_IF_ERROR(CheckGradient(input));
@@ -220,6 +318,9 @@ absl::Status SparseOptimizer::Apply(const SparseApplyInput& input) const {
       break;
     case DType::kFloat64:
       ApplyRows<double>(input);
+      break;
+    case DType::kBFloat16:
+      ApplyBFloat16(input);
       break;
   }
   return absl::OkStatus();
@@ -249,6 +350,10 @@ absl::Status SparseOptimizer::Decay(
       break;
     case DType::kFloat64:
       DecaySlots<double>(beta1, beta2, slots[0], slots[1]);
+      break;
+    case DType::kBFloat16:
+      DecayBFloat16(beta1, slots[0]);
+      DecayBFloat16(beta2, slots[1]);
       break;
   }
   return absl::OkStatus();

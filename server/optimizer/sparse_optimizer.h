@@ -45,6 +45,8 @@ struct SparseApplyInput {
 //
 // Subnormal operands and results count as zeros of their sign, except in
 // float16.
+// Rows of bfloat16, which TensorFlow's rules do not have, are updated by the
+// rule of float32, with each result rounded once.
 //
 // Threads: safe to share; two calls must not touch the same memory.
 // Errors:  a call that fails has changed nothing. (TensorFlow's has, for some.)
@@ -72,6 +74,7 @@ class SparseOptimizer {
  private:
   template <typename T>
   void ApplyRows(const SparseApplyInput& input) const;
+  void ApplyBFloat16(const SparseApplyInput& input) const;
 
   const OptimizerConfig config_;
 };

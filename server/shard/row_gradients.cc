@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/bfloat16.h"
 #include "common/status_macros.h"
 #include "server/sync/flush_subnormals.h"
 #include "server/sync/sparse_accumulator.h"
@@ -41,24 +42,34 @@ absl::Status CheckForm(int index, const PartSpec& part,
         "gradient of part ", index, " names no rows; the part is a table of ",
         part.num_rows(), " rows, push those that it is of"));
   }
-  if (gradient.type != GradientType::kVariable) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("gradient of part ", index, " is ",
-                     std::string(GradientTypeName(gradient.type)),
-                     "; of tables send VARIABLE"));
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const size_t element,
+                            GradientElementSize(part.dtype, gradient.type));
   const GradientRows& rows = *gradient.rows;
   const auto count = static_cast<int64_t>(rows.indices.size());
   const std::vector<int64_t> shape = {count, part.row_width};
   const size_t size = TotalSize(gradient.slices);
   if (rows.shape == shape &&
-      size == rows.indices.size() * part.row_width * ElementSize(part.dtype)) {
+      size == rows.indices.size() * part.row_width * element) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
       absl::StrCat("gradient of part ", index, " has ", count, " rows and ",
                    size, " bytes; each row needs ", part.row_width,
-                   " elements of ", ElementSize(part.dtype), " bytes"));
+                   " elements of ", element, " bytes"));
+}
+
+// Of bfloat16 the floats that it stands for.
+void Expand(PartGradient& gradient) {
+  if (gradient.type != GradientType::kBFloat16) return;
+  std::vector<std::byte> scratch;
+  const absl::Span<const std::byte> packed = Contiguous(gradient, scratch);
+  auto floats =
+      std::make_shared<std::vector<float>>(packed.size() / kBFloat16Size);
+  ExpandBFloat16(floats->size(), packed.data(), floats->data());
+  gradient.slices = {{reinterpret_cast<const std::byte*>(floats->data()),
+                      floats->size() * sizeof(float)}};
+  gradient.owner = std::move(floats);
+  gradient.type = GradientType::kVariable;
 }
 
 }  // namespace
@@ -79,6 +90,7 @@ absl::Status MakeCanonical(int index, const PartSpec& part,
   LOCKSTEP_RETURN_IF_ERROR(CheckForm(index, part, gradient));
   std::vector<int64_t>& indices = gradient.rows->indices;
   LOCKSTEP_RETURN_IF_ERROR(CheckRows(index, part, indices));
+  Expand(gradient);
   if (IsCanonical(indices)) return absl::OkStatus();
   std::vector<std::byte> scratch;
   const FlushSubnormals mode;

@@ -12,9 +12,11 @@ namespace lockstep {
 
 // Checks a gradient of the table's `part` and makes it canonical: rows in
 // ascending order, those of one index added up in order of appearance. One that
-// is canonical already is left where it lies.
+// is canonical already is left where it lies, unless it is bfloat16, of which
+// the floats that it stands for are made first.
 //
-//   kInvalidArgument  no rows, or not as many bytes as they need; rows of
+//   kInvalidArgument  bfloat16 of a table that is not float32; no rows, or not
+//   as many bytes as they need; rows of
 //                     another width; a negative index, or one that the part
 //                     does not have; elements that are not the variable's.
 //                     Names part, field, value and range; nothing has changed.

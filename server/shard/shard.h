@@ -95,9 +95,15 @@ class Shard {
     std::vector<LentBytes> parts;
   };
 
-  // Up to which step the shard may be committed without the chief.
-  void Grant(int64_t commit_until) { granted_until_ = commit_until; }
+  // Up to which step the shard may be committed without the chief. One caller
+  // at a time.
+  void Grant(int64_t commit_until) {
+    granted_until_ = commit_until;
+    if (commit_until > most_granted_) most_granted_ = commit_until;
+  }
   bool MayCommit(int64_t step) const { return step <= granted_until_; }
+  // A later grant may be of fewer steps than were committed meanwhile.
+  bool WasGranted(int64_t step) const { return step <= most_granted_; }
 
   // Lends the values of parts, strict mode: of one step, the newest committed
   // one, which is at least `step`.
@@ -187,6 +193,7 @@ class Shard {
   SharedGradients shared_gradients_;
 
   std::atomic<int64_t> granted_until_ = 0;
+  std::atomic<int64_t> most_granted_ = 0;
 
   mutable Mutex mutex_;
   bool active_ ABSL_GUARDED_BY(mutex_) = false;

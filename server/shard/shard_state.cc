@@ -50,11 +50,6 @@ absl::StatusOr<std::vector<VariableSettings>> CheckedSettings(
   for (const PartSpec& part : options.parts) {
     const auto variable = static_cast<size_t>(part.variable);
     if (variable >= settings.size()) continue;  // the store refuses it
-    if (part.is_table() && settings[variable].averaged) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "moving_average.variables: ", options.variables[variable].name,
-          " is a table, and tables have no moving average; leave it out"));
-    }
     LOCKSTEP_RETURN_IF_ERROR(CheckProjection(settings[variable].constraint,
                                              options.variables[variable],
                                              part.offset, part.count));
@@ -65,7 +60,9 @@ absl::StatusOr<std::vector<VariableSettings>> CheckedSettings(
 using AllFiniteKernel = bool (*)(size_t count, const std::byte* elements);
 
 AllFiniteKernel KernelFor(DType dtype, GradientType type) {
-  if (type == GradientType::kBFloat16) return AllFiniteBFloat16;
+  if (type == GradientType::kBFloat16 || dtype == DType::kBFloat16) {
+    return AllFiniteBFloat16;
+  }
   if (dtype == DType::kFloat16) return AllFiniteFloat16;
   return dtype == DType::kFloat64 ? AllFiniteDouble : AllFiniteFloat;
 }
@@ -74,6 +71,9 @@ absl::StatusOr<std::unique_ptr<WriteCounters>> MakeCounters(
     const ShardState::Options& options, const VariableStore* store) {
   if (!options.shared_memory) {
     return absl::UnavailableError("this server has --shared_memory=off");
+  }
+  if (options.state_dir.empty()) {
+    return absl::UnavailableError("this server keeps state in its own memory");
   }
   if (store == nullptr) {
     return absl::UnavailableError("this server has no variables");

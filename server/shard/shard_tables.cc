@@ -24,8 +24,9 @@ SparseApplyInput ShardState::TableInput(int part, int64_t step, int64_t rows) {
                         store_->record().learning_rate_scale;
   const size_t size = rows * spec.row_width * ElementSize(spec.dtype);
   input.value = store_->Next(part, 0).first(size);
-  for (int slot = 1; slot < num_tensors(part); ++slot) {
-    input.slots[slot - 1] = store_->Next(part, slot).first(size);
+  const size_t slots = NumSlots(optimizers_[optimizer].config());
+  for (size_t slot = 0; slot < slots; ++slot) {
+    input.slots[slot] = store_->Next(part, slot + 1).first(size);
   }
   return input;
 }
@@ -36,6 +37,7 @@ absl::Status ShardState::UpdateTable(int part, int64_t step,
   const VariableSettings& settings = settings_[spec.variable];
   const bool logged = store_->is_logged(part);
   MutexLock part_lock(part_mutexes_[part]);
+  LOCKSTEP_RETURN_IF_ERROR(MoveAverage(part));
   SparseApplyInput input;
   std::vector<int64_t> shape = {spec.num_rows(), spec.row_width};
   std::vector<int64_t> indices = mean.indices;
@@ -73,11 +75,11 @@ absl::Status ShardState::UpdateSparse(int part, int64_t step,
 absl::Status ShardState::BeginSparse(int part) {
   MutexLock part_lock(part_mutexes_[part]);
   MutexLock lock(record_mutex_);
-  std::vector<absl::Span<std::byte>> slots;
-  for (int slot = 1; slot < num_tensors(part); ++slot) {
-    slots.push_back(store_->Next(part, slot));
-  }
   const int optimizer = settings_[parts_[part].variable].optimizer;
+  std::vector<absl::Span<std::byte>> slots;
+  for (size_t i = 0; i < NumSlots(optimizers_[optimizer].config()); ++i) {
+    slots.push_back(store_->Next(part, i + 1));
+  }
   return sparse_optimizers_[optimizer].Decay(parts_[part].dtype, slots);
 }
 

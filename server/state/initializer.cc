@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/bfloat16.h"
 #include "common/float16.h"
 #include "server/state/orthogonal_matrix.h"
 
@@ -28,24 +29,36 @@ Float16 Rounded<Float16>(double value) {
   return ToFloat16(value);
 }
 
+template <>
+BFloat16 Rounded<BFloat16>(double value) {
+  return ToBFloat16(static_cast<float>(value));
+}
+
 // The neighbour of `value`, which is above `low`, towards `low`.
 template <typename T>
 T Below(T value, double low) {
   return std::nextafter(value, static_cast<T>(low));
 }
-Float16 Below(Float16 value, double low) {
+template <typename Half>
+Half HalfBelow(Half value, double low) {
   const float end = ToFloat(value);
-  if (end == 0) return Float16{low < 0 ? uint16_t{0x8001} : uint16_t{0}};
+  if (end == 0) return Half{low < 0 ? uint16_t{0x8001} : uint16_t{0}};
   const int step = end > 0 ? -1 : 1;
-  return Float16{static_cast<uint16_t>(value.bits + step)};
+  return Half{static_cast<uint16_t>(value.bits + step)};
 }
+Float16 Below(Float16 value, double low) { return HalfBelow(value, low); }
+BFloat16 Below(BFloat16 value, double low) { return HalfBelow(value, low); }
+
+bool Less(double a, double b) { return a < b; }
+bool Less(Float16 a, Float16 b) { return a < b; }
+bool Less(BFloat16 a, BFloat16 b) { return ToFloat(a) < ToFloat(b); }
 
 // Rounding to T may reach the upper end, which is not part of the range.
 template <typename T>
 T UniformIn(double low, double high, double fraction) {
   const T value = Rounded<T>(low + (high - low) * fraction);
   const T end = Rounded<T>(high);
-  return value < end || low >= high ? value : Below(end, low);
+  return Less(value, end) || low >= high ? value : Below(end, low);
 }
 
 // The value of element `index`, before it is rounded. kUniform and its kin are
@@ -168,6 +181,9 @@ absl::Status InitialValues::Fill(int64_t offset,
       return absl::OkStatus();
     case DType::kFloat16:
       FillAs<Float16>(offset, values);
+      return absl::OkStatus();
+    case DType::kBFloat16:
+      FillAs<BFloat16>(offset, values);
       return absl::OkStatus();
   }
   return absl::InvalidArgumentError(

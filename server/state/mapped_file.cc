@@ -58,6 +58,20 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
   return file;
 }
 
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::InOwnMemory(
+    uint64_t size) {
+  std::unique_ptr<MappedFile> file(new MappedFile("", -1));
+  void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are no ", size, " bytes of memory"));
+  }
+  file->bytes_ = {static_cast<std::byte*>(address), size};
+  Populate(file->bytes_);
+  return file;
+}
+
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
     const std::string& path, uint64_t min_size) {
   const int fd = open(path.c_str(),
@@ -90,10 +104,11 @@ absl::Status MappedFile::Remove(const std::string& path) {
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
   if (temporary_) unlink(TemporaryPath().c_str());
-  close(fd_);
+  if (fd_ >= 0) close(fd_);
 }
 
 absl::Status MappedFile::Publish() {
+  if (path_.empty()) return absl::OkStatus();
   if (link(TemporaryPath().c_str(), path_.c_str()) != 0) {
     return PosixError(errno, "make", path_);
   }

@@ -38,6 +38,12 @@ class MappedFile {
   static absl::StatusOr<std::unique_ptr<MappedFile>> Create(
       const std::string& path, uint64_t size);
 
+  // Zeros in the memory of this process, under no name: Publish() does nothing,
+  // and nothing outlives the process.
+  //
+  //   kResourceExhausted  there is not so much memory
+  static absl::StatusOr<std::unique_ptr<MappedFile>> InOwnMemory(uint64_t size);
+
   // Maps an existing file as a whole.
   //
   //   kNotFound            no such file
@@ -65,8 +71,9 @@ class MappedFile {
 
   absl::Span<std::byte> bytes() const { return bytes_; }
 
-  // For processes that shall read the file while this one has it open. The
-  // proof are its first `proof_size` bytes, which must not change.
+  // For processes that shall read the file, which has a name, while this one
+  // has it open. The proof are its first `proof_size` bytes, which must not
+  // change.
   SharedFile Share(size_t proof_size) const;
 
  private:
@@ -80,8 +87,8 @@ class MappedFile {
   absl::Status CheckOwnership();
   std::string TemporaryPath() const { return path_ + ".new"; }
 
-  const std::string path_;
-  const int fd_;
+  const std::string path_;  // empty: in own memory
+  const int fd_;            // -1: likewise
   bool temporary_ = false;  // Publish() is still to come
   absl::Span<std::byte> bytes_;
 };

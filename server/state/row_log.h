@@ -25,7 +25,8 @@ namespace lockstep {
 // So a step costs what its rows cost, however large the table is. Its price is
 // that rows are copied twice, and that the second buffer is there although few
 // of its pages are used. An optimizer that changes all rows in every step
-// (Adam) has no use for a log: it writes the second buffer as a whole.
+// (Adam), or a moving average, which does too, has no use for a log: the second
+// buffer is written as a whole.
 //
 // The log lies in the state file; its layout is part of that:
 //   int64 step, int64 number of rows, then int64 row after row

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/fault_points.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -50,6 +51,7 @@ constexpr int kTries = 5;
 
 absl::StatusOr<std::unique_ptr<MappedFile>> CreateIn(
     const std::string& directory, const std::string& path, uint64_t size) {
+  if (directory.empty()) return MappedFile::InOwnMemory(size);
   absl::StatusOr<std::unique_ptr<MappedFile>> file;
   for (int tries = 0; tries < kTries; ++tries) {
     LOCKSTEP_RETURN_IF_ERROR(MakeDirectory(directory));
@@ -57,6 +59,11 @@ absl::StatusOr<std::unique_ptr<MappedFile>> CreateIn(
     if (!absl::IsNotFound(file.status())) break;
   }
   return file;
+}
+
+absl::Status CheckNamed(const std::string& directory) {
+  if (!directory.empty()) return absl::OkStatus();
+  return absl::NotFoundError("what is in a process's own memory goes with it");
 }
 
 // Says which file it was.
@@ -73,6 +80,7 @@ StateFile::StateFile(std::string path, std::unique_ptr<MappedFile> file)
 
 std::string StateFile::Path(const std::string& directory,
                             const StateHeader& header) {
+  if (directory.empty()) return "";
   return absl::StrCat(directory, "/", header.job_id, ".ps-", header.task_index,
                       ".state");
 }
@@ -95,6 +103,7 @@ absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Create(
 absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Open(
     const std::string& directory, const StateHeader& header) {
   LOCKSTEP_RETURN_IF_ERROR(CheckHeader(header));
+  LOCKSTEP_RETURN_IF_ERROR(CheckNamed(directory));
   const std::string path = Path(directory, header);
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> mapped,
                             MappedFile::Open(path, kTensorsOffset));
@@ -117,6 +126,7 @@ absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Open(
 absl::StatusOr<std::unique_ptr<StateFile>> StateFile::OpenAny(
     const std::string& directory, const StateHeader& header) {
   LOCKSTEP_RETURN_IF_ERROR(CheckName(header));
+  LOCKSTEP_RETURN_IF_ERROR(CheckNamed(directory));
   const std::string path = Path(directory, header);
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> mapped,
                             MappedFile::Open(path, kTensorsOffset));
@@ -155,6 +165,7 @@ absl::Status StateFile::NoteEpoch(const std::string& directory,
 absl::Status StateFile::Discard(const std::string& directory,
                                 const StateHeader& header) {
   LOCKSTEP_RETURN_IF_ERROR(CheckName(header));
+  if (directory.empty()) return absl::OkStatus();
   return MappedFile::Remove(Path(directory, header));
 }
 
@@ -163,10 +174,14 @@ void StateFile::RemoveIfEmpty(const std::string& directory) {
 }
 
 void StateFile::WriteRecord(const StepRecord& record) {
+  PassFaultPoint(FaultPoint::kPsRecordBefore);
   slots_.Write(record);
+  PassFaultPoint(FaultPoint::kPsRecordAfter);
   record_ = record;
 }
 
-absl::Status StateFile::Remove() { return MappedFile::Remove(path_); }
+absl::Status StateFile::Remove() {
+  return path_.empty() ? absl::OkStatus() : MappedFile::Remove(path_);
+}
 
 }  // namespace lockstep

@@ -15,14 +15,15 @@
 namespace lockstep {
 
 // StateFile is the state of one server on a memory file system, which lives on
-// when the server is killed:
+// when the server is killed; or, where the directory is "", in the server's own
+// memory, so that there never is a file of an earlier process:
 //
 //   header at 0 | step record at 1024 | tensors, from 4096 on
 //
 // Threads: not safe to share; the bytes are the caller's to guard.
 class StateFile {
  public:
-  // "<directory>/<job id>.ps-<task index>.state".
+  // "<directory>/<job id>.ps-<task index>.state"; "" in no directory.
   static std::string Path(const std::string& directory,
                           const StateHeader& header);
 

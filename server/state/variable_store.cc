@@ -5,8 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "common/mutex.h"
 #include "common/status_macros.h"
+#include "server/optimizer/parallel_blocks.h"
 #include "server/optimizer/slots.h"
 #include "server/state/initializer.h"
 
@@ -162,9 +165,9 @@ int VariableStore::CommittedBuffer(size_t part) const {
 }
 
 bool VariableStore::is_logged(size_t part) const {
-  return !in_place() && this->part(part).is_table() &&
-         optimizers_[settings_[this->part(part).variable].optimizer].kind !=
-             OptimizerConfig::Kind::kAdam;
+  const VariableSettings& settings = settings_[this->part(part).variable];
+  return !in_place() && this->part(part).is_table() && !settings.averaged &&
+         optimizers_[settings.optimizer].kind != OptimizerConfig::Kind::kAdam;
 }
 
 RowLog VariableStore::Log(size_t part) const {
@@ -314,22 +317,51 @@ absl::Status VariableStore::WriteStretch(size_t part, size_t tensor,
 
 absl::Status VariableStore::Initialize(uint64_t seed) {
   LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("initialise"));
-  const int buffer = static_cast<int>(record().current_buffer);
-  std::optional<InitialValues> values;  // of the variable of the part before
+  std::vector<size_t> first_elements;
+  size_t elements = 0;
   for (size_t i = 0; i < num_parts(); ++i) {
-    if (i == 0 || part(i).variable != part(i - 1).variable) {
+    first_elements.push_back(elements);
+    elements += static_cast<size_t>(part(i).count);
+  }
+  const auto part_at = [&](size_t element) {
+    return static_cast<size_t>(absl::c_lower_bound(first_elements, element) -
+                               first_elements.begin());
+  };
+  Mutex mutex;
+  absl::Status status;
+  ForEachBlock(elements, [&](size_t first, size_t count) {
+    const absl::Status filled =
+        InitializeParts(part_at(first), part_at(first + count), seed);
+    MutexLock lock(mutex);
+    status.Update(filled);
+  });
+  return status;
+}
+
+absl::Status VariableStore::InitializeParts(size_t first, size_t end,
+                                            uint64_t seed) {
+  std::optional<InitialValues> values;  // of the variable of the part before
+  for (size_t i = first; i < end; ++i) {
+    if (i == first || part(i).variable != part(i - 1).variable) {
       LOCKSTEP_ASSIGN_OR_RETURN(
           values, InitialValues::Make(variables_[part(i).variable], seed));
     }
-    LOCKSTEP_RETURN_IF_ERROR(FillPart(*values, part(i), Tensor(i, 0, buffer)));
-    const std::vector<SlotSpec>& slots = slots_[part(i).variable];
-    for (size_t tensor = 1; tensor < num_tensors(i); ++tensor) {
-      const SlotSpec& slot = slots[tensor - 1];
-      const absl::Span<std::byte> to = Tensor(i, tensor, buffer);
-      FillElements(part(i).dtype, slot.initial_value, to);
-      if (!slot.starts_as_value) continue;
-      std::memcpy(to.data(), Tensor(i, 0, buffer).data(), to.size());
-    }
+    LOCKSTEP_RETURN_IF_ERROR(InitializePart(i, *values));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::InitializePart(size_t i,
+                                           const InitialValues& values) {
+  const int buffer = static_cast<int>(record().current_buffer);
+  LOCKSTEP_RETURN_IF_ERROR(FillPart(values, part(i), Tensor(i, 0, buffer)));
+  const std::vector<SlotSpec>& slots = slots_[part(i).variable];
+  for (size_t tensor = 1; tensor < num_tensors(i); ++tensor) {
+    const SlotSpec& slot = slots[tensor - 1];
+    const absl::Span<std::byte> to = Tensor(i, tensor, buffer);
+    FillElements(part(i).dtype, slot.initial_value, to);
+    if (!slot.starts_as_value) continue;
+    std::memcpy(to.data(), Tensor(i, 0, buffer).data(), to.size());
   }
   return absl::OkStatus();
 }

@@ -25,6 +25,8 @@
 
 namespace lockstep {
 
+class InitialValues;
+
 // What is kept beside each variable: slots, and an average where there is one.
 std::vector<std::vector<SlotSpec>> SlotsByVariable(
     const std::vector<OptimizerConfig>& optimizers,
@@ -39,8 +41,8 @@ std::vector<std::vector<SlotSpec>> SlotsByVariable(
 // Commit(). In place: fill the one buffer, Commit().
 //
 // Tables have one buffer and a RowLog in place of the other, unless the
-// optimizer changes all their rows: UpdateRows() says where the next rows go,
-// and Commit() copies them into the table.
+// optimizer or a moving average changes all their rows: UpdateRows() says where
+// the next rows go, and Commit() copies them into the table.
 //
 // A process killed at any instant leaves the last committed step whole (in
 // place: with some parts updated further), and Open() finds it. Once
@@ -164,7 +166,8 @@ class VariableStore {
   absl::Status WriteStretch(size_t part, size_t tensor, size_t first,
                             absl::Span<const std::byte> bytes);
 
-  // Writes the initial values of all parts and clears their slots.
+  // Writes the initial values of all parts and clears their slots, on all
+  // processors.
   //
   //   kFailedPrecondition  active already
   absl::Status Initialize(uint64_t seed);
@@ -210,6 +213,11 @@ class VariableStore {
  private:
   VariableStore(const Options& options, StateLayout layout,
                 std::unique_ptr<StateFile> file);
+
+  // Of parts from `first` on, before `end`; or of one, whose variable `values`
+  // is of.
+  absl::Status InitializeParts(size_t first, size_t end, uint64_t seed);
+  absl::Status InitializePart(size_t i, const InitialValues& values);
 
   absl::Span<std::byte> Tensor(size_t part, size_t tensor, int buffer) const;
   int NextBuffer() const;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "common/bfloat16.h"
 #include "common/float16.h"
 
 namespace lockstep {
@@ -23,6 +24,11 @@ T Add(T a, T b) {
 
 Float16 Add(Float16 a, Float16 b) { return ToFloat16(ToFloat(a) + ToFloat(b)); }
 
+// In float32, and rounded.
+BFloat16 Add(BFloat16 a, BFloat16 b) {
+  return ToBFloat16(Add(ToFloat(a), ToFloat(b)));
+}
+
 template <typename T>
 T Divide(T value, T divisor) {
   if constexpr (FlushSubnormals::kByProcessor) {
@@ -36,6 +42,10 @@ Float16 Divide(Float16 value, Float16 divisor) {
   return ToFloat16(ToFloat(value) / ToFloat(divisor));
 }
 
+BFloat16 Divide(BFloat16 value, BFloat16 divisor) {
+  return ToBFloat16(Divide(ToFloat(value), ToFloat(divisor)));
+}
+
 template <typename T>
 T FromCount(int64_t count) {
   return static_cast<T>(count);
@@ -44,6 +54,11 @@ T FromCount(int64_t count) {
 template <>
 Float16 FromCount<Float16>(int64_t count) {
   return ToFloat16(static_cast<float>(count));
+}
+
+template <>
+BFloat16 FromCount<BFloat16>(int64_t count) {
+  return ToBFloat16(static_cast<float>(count));
 }
 
 // Bytes go through local arrays: the source may be unaligned, and locals
@@ -102,6 +117,8 @@ void AddElements(const FlushSubnormals& /*mode*/, DType dtype, size_t count,
       return AddAll<float>(count, addend, sum);
     case DType::kFloat64:
       return AddAll<double>(count, addend, sum);
+    case DType::kBFloat16:
+      return AddAll<BFloat16>(count, addend, sum);
   }
 }
 
@@ -114,6 +131,8 @@ void DivideElements(const FlushSubnormals& /*mode*/, DType dtype, size_t count,
       return DivideAll<float>(count, divisor, values);
     case DType::kFloat64:
       return DivideAll<double>(count, divisor, values);
+    case DType::kBFloat16:
+      return DivideAll<BFloat16>(count, divisor, values);
   }
 }
 

@@ -18,7 +18,8 @@ void AddElements(const FlushSubnormals& mode, DType dtype, size_t count,
                  const std::byte* addend, std::byte* sum);
 
 // values[i] = values[i] / divisor, after `divisor` has been rounded to the
-// element type: in float16 a divisor above 65519 is infinite.
+// element type: in float16 a divisor above 65519 is infinite, in bfloat16 one
+// above 256 may be rounded.
 void DivideElements(const FlushSubnormals& mode, DType dtype, size_t count,
                     int64_t divisor, std::byte* values);
 

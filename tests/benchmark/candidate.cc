@@ -55,6 +55,11 @@ bool HasBackups(const Candidate& candidate) {
   return Aggregate(candidate) < candidate.workers;
 }
 
+std::string DurationText(int64_t milliseconds) {
+  return absl::StrCat("{ seconds: ", milliseconds / 1000,
+                      " nanos: ", milliseconds % 1000 * 1000000, " }");
+}
+
 std::string JobText(const Candidate& candidate) {
   return absl::StrCat(
       "name: \"benchmark\"\n",
@@ -68,10 +73,9 @@ std::string JobText(const Candidate& candidate) {
       "batch_size: 1\n",
       "data { train_images: \"none\" train_labels: \"none\" }\n",
       "optimizer { kind: MOMENTUM momentum: ", kMomentum, " }\n",
-      "learning_rate: ", kLearningRate, "\n",
-      // A loaded machine is no dead process.
-      "heartbeat_interval { seconds: 1 }\nlease { seconds: 60 }\n",
-      candidate.job_text, "\n");
+      "learning_rate: ", kLearningRate, "\n", "heartbeat_interval ",
+      DurationText(candidate.heartbeat_ms), "\nlease ",
+      DurationText(candidate.lease_ms), "\n", candidate.job_text, "\n");
 }
 
 absl::Status WriteFile(const std::string& path, const std::string& text) {
@@ -130,9 +134,9 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
           {"ps",
            {candidate.servers,
             {ProgramPath("ps_server"),
-             {"--state_dir", places.state_dir, "--shared_memory",
-              candidate.shared_memory ? "auto" : "off", "--pollers",
-              absl::StrCat(candidate.pollers)}}}},
+             {"--state_dir", candidate.own_memory ? "" : places.state_dir,
+              "--shared_memory", candidate.shared_memory ? "auto" : "off",
+              "--pollers", absl::StrCat(candidate.pollers)}}}},
           {"worker", {candidate.workers, std::move(worker)}}};
 }
 
@@ -192,6 +196,10 @@ std::string Describe(const Candidate& candidate) {
     absl::StrAppend(&text, ", ", candidate.servers, " servers");
   }
   if (candidate.shared_memory) absl::StrAppend(&text, ", shared memory");
+  if (candidate.own_memory) absl::StrAppend(&text, ", state in own memory");
+  if (candidate.lease_ms < 60000) {
+    absl::StrAppend(&text, ", lease ", candidate.lease_ms, " ms");
+  }
   if (candidate.compatible) absl::StrAppend(&text, ", compatible");
   if (candidate.pollers > 0) {
     absl::StrAppend(&text, ", pollers ", candidate.pollers);

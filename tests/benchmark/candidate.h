@@ -29,10 +29,14 @@ struct Candidate {
   int initial_tokens = -1;  // compatible mode; -1: the default
   std::string job_text;     // further lines of the job file
   bool shared_memory = false;  // between workers and servers
-  int pollers = 0;             // of servers and workers, as PollerLimit has it
-  int64_t compute_ms = 0;      // what a gradient takes to compute
-  double slow_factor = 1;      // by how much longer for the last worker
-  bool last_absent = false;    // the last worker is never started
+  bool own_memory = false;     // state goes with the server's process
+  // A loaded machine is no dead process.
+  int64_t heartbeat_ms = 1000;
+  int64_t lease_ms = 60000;
+  int pollers = 0;           // of servers and workers, as PollerLimit has it
+  int64_t compute_ms = 0;    // what a gradient takes to compute
+  double slow_factor = 1;    // by how much longer for the last worker
+  bool last_absent = false;  // the last worker is never started
 
   bool operator==(const Candidate&) const = default;
 };

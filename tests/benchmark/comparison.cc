@@ -167,6 +167,32 @@ Rows SharedMemory(const ComparisonOptions& options) {
                      options);
 }
 
+// A state file that outlives its process, with the default leases, and neither.
+// Records of steps are written all the same: into a file's memory or into own.
+Row DurableRow(const std::string& what, Metric metric, const Candidate& base,
+               std::optional<Goal> goal) {
+  Candidate durable = base;
+  durable.heartbeat_ms = 500;
+  durable.lease_ms = 2000;
+  Candidate without = base;
+  without.own_memory = true;
+  without.heartbeat_ms = 5000;
+  without.lease_ms = 600000;
+  return {"durable", what, metric, durable, without, goal};
+}
+
+Rows Durable(const ComparisonOptions& options) {
+  Candidate scalar = options.base;
+  scalar.model = "scalar";
+  scalar.steps = options.scalar_steps;
+  return {DurableRow("state that outlives processes, and leases / neither",
+                     Metric::kStepMs, options.base, AtMost(1.03)),
+          DurableRow("the same: CPU time", Metric::kCpuMs, options.base,
+                     std::nullopt),
+          DurableRow("the same of a scalar step", Metric::kStepMs, scalar,
+                     std::nullopt)};
+}
+
 // What a step becomes without one thing that makes it fast.
 void AddTechnique(const std::string& what, const Candidate& without,
                   const ComparisonOptions& options, Rows& rows) {
@@ -244,6 +270,7 @@ const std::vector<Entry>& Entries() {
       {{"memory", "what a server holds besides its state"}, Memory},
       {{"bf16", "gradients as bfloat16 on the wire"}, Bf16},
       {{"shared_memory", "workers on the server's machine"}, SharedMemory},
+      {{"durable", "surviving the death of processes / not", false}, Durable},
       {{"techniques", "without one technique each / with all", false},
        Techniques},
       {{"growth_workers", "1 to 8 workers, as many bytes in all", false},

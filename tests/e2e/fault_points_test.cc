@@ -1,10 +1,13 @@
-// Each point of the protocol: a worker that is killed there is started again,
-// a server or chief is seen to get there.
+// Each point of the protocol. Of a step: a worker that is killed there is
+// started again, a server or chief is seen to get there. Of recovery,
+// membership, checkpoints and the end: one after the other, in the same job.
 
 #include "common/fault_points.h"
 
 #include <signal.h>
 
+#include <filesystem>
+#include <iostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,6 +43,67 @@ bool NeedsABackup(absl::string_view point) {
 }
 
 // Memory is shared once, before the first step.
+// What one task is killed at, start after start, until the job is done.
+struct Chain {
+  std::string process;
+  int index = 0;
+  std::vector<std::string> points;
+  // The state of ps 1 is lost before each start.
+  bool without_state = false;
+  // A successor would find nobody: the others end without it.
+  bool without_successor = false;
+};
+
+// In the order in which a task passes them: as it starts, then at the next
+// checkpoint, then at the end.
+std::vector<Chain> Chains() {
+  return {
+      {"ps", 1, {"member.register.send",  "member.register.answered",
+                 "ps.epoch.received",     "ps.epoch.answering",
+                 "ps.create.received",    "ps.record.before",
+                 "ps.record.after",       "ps.create.answering",
+                 "ps.activate.received",  "ps.activate.answering",
+                 "member.heartbeat.send", "member.heartbeat.answered",
+                 "ps.snapshot.received",  "ps.snapshot.answering",
+                 "ps.read.received",      "ps.read.answering",
+                 "ps.release.received",   "ps.release.answering",
+                 "ps.remove.before",      "ps.remove.after",
+                 "member.leave.send"}},
+      {"ps", 0, {"ps.close.received", "ps.close.answering"}},
+      {"ps", 1, {"ps.write.received", "ps.write.answering"}, true},
+      {"chief", 0, {"chief.write.send", "chief.write.answered"}, true},
+      {"chief", 0, {"chief.register.received",  "chief.register.answering",
+                    "chief.describe.received",  "chief.describe.answering",
+                    "chief.plan.received",      "chief.plan.answering",
+                    "chief.epoch.send",         "chief.epoch.answered",
+                    "chief.create.send",        "chief.create.answered",
+                    "chief.activate.send",      "chief.activate.answered",
+                    "chief.heartbeat.received", "chief.heartbeat.answering",
+                    "chief.snapshot.send",      "chief.snapshot.answered",
+                    "chief.read.send",          "chief.read.answered",
+                    "chief.release.send",       "chief.release.answered",
+                    "chief.rename.before",      "chief.rename.after",
+                    "chief.close.send",         "chief.close.answered",
+                    "chief.leave.received"}},
+      {"chief", 0, {"chief.leave.answering"}},
+      {"worker",
+       1,
+       {"worker.describe.send", "worker.describe.answered", "worker.plan.send",
+        "worker.plan.answered", "member.leave.answered"},
+       false,
+       true},
+  };
+}
+
+bool IsInAChain(absl::string_view point) {
+  for (const Chain& chain : Chains()) {
+    for (const std::string& other : chain.points) {
+      if (other == point) return true;
+    }
+  }
+  return false;
+}
+
 bool IsPassedOnce(absl::string_view point) {
   return absl::StrContains(point, ".share.");
 }
@@ -47,7 +111,9 @@ bool IsPassedOnce(absl::string_view point) {
 std::vector<Walk> Walks() {
   std::vector<Walk> walks;
   for (const FaultPointName& row : kFaultPoints) {
-    if (!absl::StartsWith(row.name, "worker.")) continue;
+    if (!absl::StartsWith(row.name, "worker.") || IsInAChain(row.name)) {
+      continue;
+    }
     const std::string point(row.name);
     const int nth = IsPassedOnce(point) ? 1 : 7;
     walks.push_back({point, true, nth});
@@ -124,7 +190,8 @@ INSTANTIATE_TEST_SUITE_P(Points, FaultPointsTest, ::testing::ValuesIn(Walks()),
 std::vector<std::string> OtherPoints() {
   std::vector<std::string> points;
   for (const FaultPointName& row : kFaultPoints) {
-    if (!absl::StartsWith(row.name, "worker.")) points.emplace_back(row.name);
+    if (absl::StartsWith(row.name, "worker.") || IsInAChain(row.name)) continue;
+    points.emplace_back(row.name);
   }
   return points;
 }
@@ -133,7 +200,9 @@ class PeerFaultPointsTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(PeerFaultPointsTest, ProcessGetsThereAndEndsThere) {
   const std::string& point = GetParam();
-  TrainingJob::Options options = OptionsFor(/*with_backup=*/true);
+  const bool expires = absl::StrContains(point, ".expire.");
+  // Without a backup no step is made before the worker that dies has joined.
+  TrainingJob::Options options = OptionsFor(/*with_backup=*/!expires);
   options.set.insert(options.set.end(),
                      {"stall_timeout=500ms", "train_steps=1000000"});
   auto job = TrainingJob::Make(options);
@@ -146,7 +215,7 @@ TEST_P(PeerFaultPointsTest, ProcessGetsThereAndEndsThere) {
   }
 
   ASSERT_THAT(job->StartAll(), IsOk());
-  if (absl::StrContains(point, ".expire.")) {
+  if (expires) {
     ASSERT_THAT(job->WaitForStep(3), IsOk());
     ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
     ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
@@ -162,12 +231,102 @@ INSTANTIATE_TEST_SUITE_P(Points, PeerFaultPointsTest,
                            return absl::StrReplaceAll(info.param, {{".", "_"}});
                          });
 
+class FaultChainTest : public ::testing::TestWithParam<Chain> {
+ protected:
+  static constexpr int64_t kChainSteps = 600;
+
+  static TrainingJob::Options ChainOptions() {
+    TrainingJob::Options options;
+    options.pictures = 600;
+    options.set = {"lease=2s", "checkpoint.every_steps=40",
+                   absl::StrCat("train_steps=", kChainSteps)};
+    return options;
+  }
+  static const std::string& Undisturbed() {
+    static const auto& job = *[] {
+      auto made = TrainingJob::Make(ChainOptions());
+      EXPECT_THAT(made->Run(), IsOk());
+      return made.release();
+    }();
+    return job.checkpoints();
+  }
+  // Kills ps 1, whose state is lost, and whoever is to be in the chain.
+  static void LoseState(TrainingJob& job, const Chain& chain) {
+    job.cluster().Kill("ps", 1).IgnoreError();  // it may have ended
+    job.cluster().Kill(chain.process, chain.index).IgnoreError();
+    for (const std::string& file : job.StateFiles()) {
+      if (!absl::StrContains(file, ".ps-1.")) continue;
+      std::filesystem::remove(absl::StrCat(job.state_directory(), "/", file));
+    }
+  }
+  // All of them at first, then those that have been killed.
+  static void StartNext(TrainingJob& job, const Chain& chain) {
+    if (job.cluster().Process(chain.process, chain.index).ok()) {
+      ASSERT_THAT(job.cluster().Start(chain.process, chain.index), IsOk());
+      if (!chain.without_state || chain.process == "ps") return;
+      ASSERT_THAT(job.cluster().Start("ps", 1), IsOk());
+    } else {
+      ASSERT_THAT(job.StartAll(), IsOk());
+    }
+  }
+  static void StartWithCheckpoint(TrainingJob& job) {
+    ASSERT_THAT(job.StartAll(), IsOk());
+    ASSERT_THAT(
+        job.cluster().WaitForLog("chief", 0, "checkpoint of step", kPatience),
+        IsOk());
+  }
+};
+
+TEST_P(FaultChainTest, JobEndsWithTheSameBits) {
+  const Chain& chain = GetParam();
+  auto job = TrainingJob::Make(ChainOptions());
+  if (chain.without_state) {
+    ASSERT_NO_FATAL_FAILURE(StartWithCheckpoint(*job));
+  }
+  for (const std::string& point : chain.points) {
+    if (chain.without_state) LoseState(*job, chain);
+    std::cout << chain.process << " " << chain.index << " dies at " << point
+              << std::endl;
+    job->cluster().SetEnvironment(chain.process, chain.index, "LOCKSTEP_FAULT",
+                                  absl::StrCat(point, ":1:kill"));
+    ASSERT_NO_FATAL_FAILURE(StartNext(*job, chain));
+    ASSERT_THAT(job->cluster().Wait(chain.process, chain.index, kPatience),
+                IsOkAndHolds(TaskExit{.signal = SIGKILL}))
+        << point << " was not passed";
+  }
+  job->cluster().UnsetEnvironment(chain.process, chain.index, "LOCKSTEP_FAULT");
+  if (!chain.without_successor) {
+    ASSERT_THAT(job->cluster().Start(chain.process, chain.index), IsOk());
+  }
+  for (const auto& [name, index] : job->Tasks()) {
+    if (chain.without_successor && name == chain.process &&
+        index == chain.index) {
+      continue;
+    }
+    EXPECT_THAT(job->cluster().Wait(name, index, kPatience),
+                IsOkAndHolds(TaskExit{}))
+        << name << " " << index;
+  }
+  ExpectSameBits(Undisturbed(), job->checkpoints(), kChainSteps);
+  EXPECT_THAT(job->StateFiles(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Chains, FaultChainTest, ::testing::ValuesIn(Chains()),
+    [](const auto& info) {
+      return absl::StrReplaceAll(info.param.points.front(), {{".", "_"}});
+    });
+
 TEST(FaultPointTableTest, NoPointIsLeftUnvisited) {
   std::set<std::string> walked;
+  for (const Chain& chain : Chains()) {
+    walked.insert(chain.points.begin(), chain.points.end());
+  }
   for (const Walk& walk : Walks()) walked.insert(walk.point);
   for (const std::string& point : OtherPoints()) walked.insert(point);
 
   for (const FaultPointName& row : kFaultPoints) {
+    std::cout << row.name << std::endl;
     EXPECT_EQ(walked.count(std::string(row.name)), 1u) << row.name;
   }
 }

@@ -111,34 +111,65 @@ class Storm {
   int kills_ = 0;
 };
 
-TEST(KillStormTest, EndsByItselfWithTheSameBits) {
-  const int kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 30);
-  const int seed = FromEnvironment("LOCKSTEP_STORM_SEED", 1);
-  std::cout << kills << " kills, seed " << seed << std::endl;
-  const int64_t steps = kStepsPerKill * kills + kCalm;
-  const TrainingJob::Options options = {
-      .workers = 3,
-      .set = {absl::StrCat("train_steps=", steps), "lease=2s",
-              "checkpoint.every_steps=100"}};
-  auto undisturbed = TrainingJob::Make(options);
-  ASSERT_THAT(undisturbed->Run(), IsOk());
-  auto job = TrainingJob::Make(options);
-  Storm storm(*job, static_cast<uint32_t>(seed));
-  ASSERT_THAT(job->StartAll(), IsOk());
+// How many kills, and how many steps there are for them.
+struct Weather {
+  int kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 30);
+  int seed = FromEnvironment("LOCKSTEP_STORM_SEED", 1);
 
-  while (storm.kills() < kills) {
+  int64_t steps() const { return kStepsPerKill * kills + kCalm; }
+  std::vector<std::string> Settings() const {
+    return {absl::StrCat("train_steps=", steps()), "lease=2s",
+            "checkpoint.every_steps=100"};
+  }
+};
+
+// A job through its storm, until all of its tasks have ended in good order.
+void Weathers(TrainingJob& job, const Weather& weather) {
+  std::cout << weather.kills << " kills, seed " << weather.seed << std::endl;
+  Storm storm(job, static_cast<uint32_t>(weather.seed));
+  ASSERT_THAT(job.StartAll(), IsOk());
+  while (storm.kills() < weather.kills) {
     ASSERT_THAT(storm.SuperviseUntil(kStepsPerKill * storm.kills()), IsOk());
     storm.Strike();
   }
-  ASSERT_THAT(storm.SuperviseUntil(steps), IsOk());
+  ASSERT_THAT(storm.SuperviseUntil(weather.steps()), IsOk());
   const absl::Time deadline = absl::Now() + kPatience;
-  while (!storm.Supervise() && !HasFailure() && absl::Now() < deadline) {
+  while (!storm.Supervise() && !::testing::Test::HasFailure() &&
+         absl::Now() < deadline) {
     absl::SleepFor(kPoll);
   }
 
-  EXPECT_THAT(job->cluster().WaitAllSucceed(absl::Seconds(1)), IsOk());
-  ExpectSameBits(undisturbed->checkpoints(), job->checkpoints(), steps);
-  EXPECT_THAT(job->StateFiles(), ::testing::IsEmpty());
+  EXPECT_THAT(job.cluster().WaitAllSucceed(absl::Seconds(1)), IsOk());
+  EXPECT_THAT(job.StateFiles(), ::testing::IsEmpty());
+}
+
+TEST(KillStormTest, EndsByItselfWithTheSameBits) {
+  const Weather weather;
+  const TrainingJob::Options options = {.workers = 3,
+                                        .set = weather.Settings()};
+  auto undisturbed = TrainingJob::Make(options);
+  ASSERT_THAT(undisturbed->Run(), IsOk());
+  auto job = TrainingJob::Make(options);
+
+  ASSERT_NO_FATAL_FAILURE(Weathers(*job, weather));
+
+  ExpectSameBits(undisturbed->checkpoints(), job->checkpoints(),
+                 weather.steps());
+}
+
+// Who makes a step is a matter of time here, and so are the bits.
+TEST(KillStormTest, EndsByItselfWithABackup) {
+  Weather weather;
+  weather.kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 10);
+  std::vector<std::string> settings = weather.Settings();
+  settings.push_back("replicas_to_aggregate=2");
+  auto job = TrainingJob::Make({.workers = 3, .set = settings});
+
+  ASSERT_NO_FATAL_FAILURE(Weathers(*job, weather));
+
+  EXPECT_FALSE(
+      ReadCheckpoint(job->checkpoints(), weather.steps(), "model.safetensors")
+          .empty());
 }
 
 }  // namespace

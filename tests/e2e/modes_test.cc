@@ -2,9 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/safetensors_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"
+#include "tests/testing/child_process.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::testing {
@@ -73,6 +75,36 @@ moving_average { decay: 0.9 count_steps: true }
 constraints { variables: "logits/bias" kind: NON_NEGATIVE }
 )";
 
+// What `lockstep export --averaged` writes is the checkpoint's averages.
+void ExpectExportsAverages(const TrainingJob& job) {
+  const TempDir scratch;
+  const std::string out = scratch.Join("out.safetensors");
+  const auto ended =
+      RunProgram({.program = LOCKSTEP_BIN_DIR "/lockstep",
+                  .args = {"export", "--averaged", "--variables", "hidden1/*",
+                           "--checkpoints", job.checkpoints(), "--out", out},
+                  .log_path = scratch.Join("log")},
+                 kPatience);
+  ASSERT_THAT(ended, IsOk());
+  ASSERT_TRUE(ended->ok());
+  const auto file = SafetensorsReader::Open(out);
+  ASSERT_THAT(file, IsOk());
+  EXPECT_EQ(file->header().tensors.size(), 2);  // no slots
+  const auto checkpoint = CheckpointStore(job.checkpoints()).Open(200);
+  ASSERT_THAT(checkpoint, IsOk());
+  std::vector<float> kept(file->Find("hidden1/bias")->bytes / sizeof(float));
+  std::vector<float> written(kept.size());
+  EXPECT_THAT(checkpoint->Read("hidden1/bias/ExponentialMovingAverage",
+                               absl::MakeSpan(kept)),
+              IsOk());
+  EXPECT_THAT(
+      file->ReadAt("hidden1/bias", 0,
+                   absl::MakeSpan(reinterpret_cast<char*>(written.data()),
+                                  written.size() * sizeof(float))),
+      IsOk());
+  EXPECT_EQ(written, kept);
+}
+
 TEST(ModesTest, VariablesWithSettingsOfTheirOwnTrain) {
   for (const char* mode : {"STRICT", "COMPATIBLE"}) {
     auto job = TrainingJob::Make(
@@ -92,6 +124,7 @@ TEST(ModesTest, VariablesWithSettingsOfTheirOwnTrain) {
       EXPECT_THAT(slots, HasSubstr(absl::StrCat("\"", name, "\"")));
     }
     EXPECT_THAT(slots, Not(HasSubstr("\"hidden1/weights/Momentum\"")));
+    ExpectExportsAverages(*job);
   }
 }
 

@@ -12,6 +12,9 @@
 #   host_slow NAME RATE    limits what the host sends, e.g. to 20mbit (tc tbf)
 #   host_fast NAME         takes the limit away
 #   host_cut NAME          pulls its cable; host_mend puts it back
+#   hosts_firewall_or_skip   as hosts_or_skip, where iptables cannot be had
+#   host_deafen NAME OTHER   drops what NAME gets from OTHER, which hears it all
+#                            the same; host_hear NAME OTHER takes that back
 #
 # Environment: hosts_tag, a few letters that no other test at the same time has
 # (default: made of the process id).
@@ -99,6 +102,27 @@ host_port() {
 }
 
 host_cut() { ip -n "$hosts_tag-net" link set "$(host_port "$1")" nomaster; }
+
+hosts_firewall_or_skip() {
+  command -v iptables >/dev/null || hosts_skip "iptables is not installed"
+  local try=$hosts_tag-try made=yes
+  ip netns add "$try" 2>/dev/null ||
+    hosts_skip "network namespaces cannot be made here"
+  ip netns exec "$try" iptables -w -A INPUT -s 10.77.0.1 -j DROP 2>/dev/null ||
+    made=no
+  ip netns delete "$try"
+  [ "$made" = yes ] || hosts_skip "iptables drops nothing here"
+}
+
+host_deafen() {
+  ip netns exec "$hosts_tag-$1" iptables -w -A INPUT \
+    -s "$(host_address "$2")" -j DROP
+}
+
+host_hear() {
+  ip netns exec "$hosts_tag-$1" iptables -w -D INPUT \
+    -s "$(host_address "$2")" -j DROP
+}
 
 host_mend() {
   ip -n "$hosts_tag-net" link set "$(host_port "$1")" master bridge

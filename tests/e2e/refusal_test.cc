@@ -11,6 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/checkpoint/step_directory.h"
 #include "gmock/gmock.h"
@@ -187,6 +188,30 @@ TEST_F(RefusalTest, CheckpointOfAnotherModelEndsTheWholeJob) {
   ASSERT_THAT(wider->StartAll(), IsOk());
 
   ExpectRefused(*wider, wider->Tasks(), "hidden1/weights");
+}
+
+TEST_F(RefusalTest, OlderOfTwoProcessesOfOneTaskEndsAndTheJobGoesOn) {
+  auto job = TrainingJob::Make({.set = {"train_steps=1000000"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
+  ChildProcess::Options twin;
+  twin.program = ProgramPath("worker");
+  // Its own address is taken on this machine; on another one it would not be.
+  const std::string tf_config = job->cluster().TfConfig("worker", 1).value();
+  const std::string address = job->cluster().Address("worker", 1).value();
+  twin.environment["TF_CONFIG"] = absl::StrReplaceAll(
+      tf_config,
+      {{address, absl::StrReplaceAll(address, {{"0.0.1", "0.0.2"}})}});
+  twin.log_path = directory_.Join("twin");
+  auto newer = ChildProcess::Start(twin);
+  ASSERT_THAT(newer, IsOk());
+
+  EXPECT_THAT(job->cluster().Wait("worker", 1, kPatience),
+              IsOkAndHolds(kRefused));
+
+  EXPECT_THAT(job->cluster().ReadLog("worker", 1),
+              IsOkAndHolds(HasSubstr("give each process a task of its own")));
+  EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 5), IsOk());
 }
 
 }  // namespace

@@ -114,6 +114,20 @@ TEST_F(TableJobsTest, CompatibleModeSumsRowsAsTheyArrive) {
               IsOkAndHolds(ContainsRegex("accuracy 0.*AUC (0\\.[89]|1\\.0)")));
 }
 
+TEST_F(TableJobsTest, AveragesAreScoredOfRowsThatTravelAsBFloat16) {
+  std::vector<std::string> set = Regression(kWhole, "ADAGRAD");
+  set.push_back("gradient_wire_type=BFLOAT16");
+  set.push_back("moving_average.decay=0.9");
+  set.push_back(absl::StrCat("data.test_files=", examples_));
+  auto job = TrainingJob::Make({.evaluator = true, .set = set});
+  ASSERT_THAT(job->Run(), IsOk());
+  EXPECT_THAT(job->cluster().ReadLog("evaluator", 0),
+              IsOkAndHolds(ContainsRegex("accuracy 0.*AUC (0\\.[89]|1\\.0)")));
+  EXPECT_THAT(
+      ReadCheckpoint(job->checkpoints(), kWhole, "optimizer.safetensors"),
+      HasSubstr("\"weights/ExponentialMovingAverage\""));
+}
+
 // The jobs of deploy/jobs, on every tenth verse.
 class BibleJobsTest : public ::testing::Test {
  protected:

@@ -9,159 +9,23 @@ processor with AVX; everything runs on one thread, with resource variables and
 without graph rewriting, which would reorder products.
 
 Kinds: dense_accumulator, sparse_accumulator, token_queue, optimizer,
-moving_average, clip, partition and placement. Cancelled waits and sync_loop are
-not recorded.
+moving_average, clip, partition, placement and sync_loop.
 """
 
 import argparse
 import contextlib
 import json
-import os
 import pathlib
-import random
-import threading
-import time
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+from recording import (REFUSALS, Place, Random, Waiting, number, session,
+                       status_of, tensor)
+from recording_sync_loop import record_sync_loop
 
-import numpy as np  # noqa: E402
-import tensorflow as tf  # noqa: E402
+import numpy as np
+import tensorflow as tf
 
 v1 = tf.compat.v1
-SETTLE_SECONDS = 0.03  # between two looks at who still waits
-SETTLE_LOOKS = 3  # with the same result, then everything is at rest
 DTYPES = ["float32", "float32", "float64", "float16"]
-
-STATUS = {
-    "InvalidArgumentError": "INVALID_ARGUMENT",
-    "OutOfRangeError": "OUT_OF_RANGE",
-    "CancelledError": "CANCELLED",
-    "FailedPreconditionError": "FAILED_PRECONDITION",
-    "InternalError": "INTERNAL",
-    "NotFoundError": "NOT_FOUND",
-    "ValueError": "INVALID_ARGUMENT",
-    "TypeError": "INVALID_ARGUMENT",
-    "IndexError": "INVALID_ARGUMENT",
-    "ZeroDivisionError": "INVALID_ARGUMENT",
-}
-REFUSALS = (tf.errors.OpError, ValueError, TypeError, IndexError,
-            ZeroDivisionError)
-
-
-def status_of(error):
-    return STATUS.get(type(error).__name__, "UNKNOWN")
-
-
-def number(x):
-    """The shortest number that reads back as x in its own type."""
-    if np.isnan(x):
-        return "nan"
-    if np.isinf(x):
-        return "inf" if x > 0 else "-inf"
-    return float(str(x))
-
-
-def tensor(array):
-    array = np.asarray(array)
-    return {"shape": list(array.shape), "data": [number(x) for x in array.flat]}
-
-
-def session(graph):
-    options = v1.ConfigProto(intra_op_parallelism_threads=1,
-                             inter_op_parallelism_threads=1)
-    options.graph_options.optimizer_options.opt_level = -1
-    options.graph_options.rewrite_options.disable_meta_optimizer = True
-    return v1.Session(graph=graph, config=options)
-
-
-class Random(random.Random):
-    """What scenarios are made of."""
-
-    def scale(self):
-        return 10.0 ** self.uniform(-2, 2)
-
-    def array(self, shape, dtype, scale=1.0):
-        values = [float("%.4g" % (self.gauss(0, 1) * scale))
-                  if self.random() > 0.1 else 0.0
-                  for _ in range(int(np.prod(shape, dtype=int)))]
-        return np.array(values).astype(dtype).reshape(shape)
-
-    def shape(self, most=4):
-        rank = self.choice([1, 2, 2])
-        return [self.randint(1, most) for _ in range(rank)]
-
-    def four_digits(self, low, high):
-        return float("%.4g" % (10.0 ** self.uniform(low, high)))
-
-
-class Waiter(threading.Thread):
-    """A call that may wait, in a thread of its own."""
-
-    def __init__(self, call):
-        super().__init__(daemon=True)
-        self.call = call
-        self.value = None
-        self.error = None
-        self.reported = False
-        self.start()
-
-    def run(self):
-        try:
-            self.value = self.call()
-        except REFUSALS as error:
-            self.error = error
-
-    def outcome(self, key, write):
-        if self.error is not None:
-            return {"status": status_of(self.error)}
-        return {"status": "OK", key: write(self.value)}
-
-
-class Waiting:
-    """The requests of a scenario that can wait, by id."""
-
-    def __init__(self, key, write, probe):
-        self.key = key
-        self.write = write
-        self.probe = probe
-        self.waiters = {}
-
-    def settle(self):
-        """Waits until everything that an operation releases has come back.
-
-        Each look takes as long as a call in a thread of its own, so that a
-        loaded machine is given more time.
-        """
-        looks = []
-        while len(looks) < SETTLE_LOOKS or len(set(looks[-SETTLE_LOOKS:])) > 1:
-            Waiter(self.probe).join()
-            time.sleep(SETTLE_SECONDS)
-            looks.append(sum(w.is_alive() for w in self.waiters.values()))
-
-    def begin(self, call):
-        self.waiters[len(self.waiters) + 1] = Waiter(call)
-        self.settle()
-        return len(self.waiters)
-
-    def answer(self, identity):
-        waiter = self.waiters[identity]
-        if waiter.is_alive():
-            return {"status": "PENDING"}
-        waiter.reported = True
-        return waiter.outcome(self.key, self.write)
-
-    def completed(self):
-        self.settle()
-        done = []
-        for identity, waiter in sorted(self.waiters.items()):
-            if waiter.is_alive() or waiter.reported:
-                continue
-            waiter.reported = True
-            done.append({"id": identity,
-                         **waiter.outcome(self.key, self.write)})
-        return done
 
 
 def declared_shape(rng, shape):
@@ -177,10 +41,12 @@ def record_accumulator(rng, kind, dtype):
     declared = declared_shape(rng, shape)
     reduction = rng.choice(["MEAN", "SUM"])
     graph = tf.Graph()
-    with graph.as_default():
+    place = Place()
+    with graph.as_default(), place.container(graph):
         make = (v1.SparseConditionalAccumulator
                 if sparse else v1.ConditionalAccumulator)
-        accumulator = make(dtype, shape=declared, reduction_type=reduction)
+        accumulator = make(dtype, shape=declared, shared_name="accumulator",
+                           reduction_type=reduction)
         step = v1.placeholder(tf.int64, [])
         needed = v1.placeholder(tf.int32, [])
         values = v1.placeholder(dtype)
@@ -204,11 +70,14 @@ def record_accumulator(rng, kind, dtype):
 
     ops = []
     at = 0
-    with session(graph) as run:
+    with place:
+        run = place.session(graph)
         waiting = Waiting("result", write, lambda: run.run(count))
         for _ in range(rng.randint(6, 14)):
+            pending = waiting.pending()
             op = {"op": rng.choice(["apply"] * 6 + ["take"] * 3 +
-                                   ["set_global_step"])}
+                                   ["set_global_step"] +
+                                   ["cancel"] * bool(pending))}
             if op["op"] == "apply":
                 op["local_step"] = max(0, at + rng.choice([-1, 0, 0, 0, 1]))
                 feed = {step: op["local_step"]}
@@ -241,15 +110,19 @@ def record_accumulator(rng, kind, dtype):
                     op["status"] = status_of(error)
             elif op["op"] == "take":
                 op["n"] = rng.choice([-1, 1, 1, 2, 2, 3])
-                n = op["n"]
-                op["id"] = waiting.begin(lambda n=n: run.run(take, {needed: n}))
+                op["id"] = waiting.begin(place.session(graph), take,
+                                         {needed: op["n"]})
                 op.update(waiting.answer(op["id"]))
                 at += op["status"] == "OK"
+            elif op["op"] == "cancel":
+                op["id"] = rng.choice(pending)
+                waiting.cancel(op["id"])
             else:
                 op["step"] = at = max(0, at + rng.choice([-1, 0, 1]))
                 run.run(set_step, {step: at})
                 op["status"] = "OK"
-            op["completed"] = waiting.completed()
+            op["completed"] = waiting.completed(
+                op["id"] if op["op"] == "cancel" else None)
             at += sum(c["status"] == "OK" for c in op["completed"])
             op["count"] = int(run.run(count))
             ops.append(op)
@@ -259,8 +132,10 @@ def record_accumulator(rng, kind, dtype):
 
 def record_token_queue(rng, kind, dtype):
     graph = tf.Graph()
-    with graph.as_default():
-        queue = v1.FIFOQueue(-1, [tf.int64], shapes=[[]])
+    place = Place()
+    with graph.as_default(), place.container(graph):
+        queue = v1.FIFOQueue(-1, [tf.int64], shapes=[[]],
+                             shared_name="queue")
         one = v1.placeholder(tf.int64, [])
         many = v1.placeholder(tf.int64, [None])
         enqueue = queue.enqueue(one)
@@ -270,11 +145,14 @@ def record_token_queue(rng, kind, dtype):
                  for flag in (False, True)}
         size = queue.size()
     ops = []
-    with session(graph) as run:
+    with place:
+        run = place.session(graph)
         waiting = Waiting("value", int, lambda: run.run(size))
         for _ in range(rng.randint(6, 16)):
+            pending = waiting.pending()
             op = {"op": rng.choice(["enqueue"] * 3 + ["enqueue_many"] +
-                                   ["dequeue"] * 5 + ["size", "close"])}
+                                   ["dequeue"] * 5 + ["size", "close"] +
+                                   ["cancel"] * (2 * bool(pending)))}
             target, feed = size, {}
             if op["op"] == "enqueue":
                 op["value"] = rng.randint(-9, 99)
@@ -287,15 +165,19 @@ def record_token_queue(rng, kind, dtype):
                 op["cancel_pending_enqueues"] = rng.random() < 0.5
                 target = close[op["cancel_pending_enqueues"]]
             if op["op"] == "dequeue":
-                op["id"] = waiting.begin(lambda: run.run(dequeue))
+                op["id"] = waiting.begin(place.session(graph), dequeue)
                 op.update(waiting.answer(op["id"]))
+            elif op["op"] == "cancel":
+                op["id"] = rng.choice(pending)
+                waiting.cancel(op["id"])
             else:
                 try:
                     run.run(target, feed)
                     op["status"] = "OK"
                 except REFUSALS as error:
                     op["status"] = status_of(error)
-            op["completed"] = waiting.completed()
+            op["completed"] = waiting.completed(
+                op["id"] if op["op"] == "cancel" else None)
             op["size"] = int(run.run(size))
             ops.append(op)
     return {"capacity": -1, "ops": ops}
@@ -634,6 +516,7 @@ KINDS = {
     "clip": record_clip,
     "partition": record_partition,
     "placement": record_placement,
+    "sync_loop": record_sync_loop,
 }
 
 
@@ -657,8 +540,13 @@ def main():
         rng = Random("%s %d" % (kind, arguments.seed))
         with open(arguments.out / (kind + ".jsonl"), "w") as file:
             for i in range(arguments.count):
-                dtype = rng.choice(DTYPES)
-                scenario = KINDS[kind](rng, kind, dtype)
+                dtype = ("float32" if kind == "sync_loop" else
+                         rng.choice(DTYPES))
+                scenario = None
+                while scenario is None:
+                    # A server takes one call for another now and then.
+                    with contextlib.suppress(tf.errors.AbortedError):
+                        scenario = KINDS[kind](rng, kind, dtype)
                 file.write(json.dumps({
                     "format": 1, "file": kind,
                     "name": "%s_%s_%03d" % (kind, dtype, i),

@@ -67,6 +67,7 @@ Format FormatOf(DType dtype) {
     case DType::kFloat32:
       return {24, -126};
     case DType::kFloat64:
+    case DType::kBFloat16:  // of which there are no traces
       break;
   }
   return {53, -1022};
@@ -186,6 +187,7 @@ double RoundTo(DType dtype, double number) {
     case DType::kFloat32:
       return static_cast<float>(number);
     case DType::kFloat64:
+    case DType::kBFloat16:  // of which there are no traces
       break;
   }
   return number;
@@ -194,6 +196,9 @@ double RoundTo(DType dtype, double number) {
 DType ReadDType(const Json& scenario) {
   const auto dtype = ParseDType(scenario.at("dtype").get<std::string>());
   if (!dtype.ok()) throw BadTrace(std::string(dtype.status().message()));
+  if (*dtype == DType::kBFloat16) {
+    throw BadTrace("dtype bfloat16: TensorFlow has no traces of it");
+  }
   return *dtype;
 }
 
@@ -230,6 +235,8 @@ Tensor ReadTensor(DType dtype, const Json& tensor) {
     case DType::kFloat64:
       result.values = ToBytes<double>(data);
       break;
+    case DType::kBFloat16:
+      throw BadTrace("TensorFlow has no traces of bfloat16");
   }
   return result;
 }
@@ -242,6 +249,7 @@ std::vector<double> ToDoubles(DType dtype,
     case DType::kFloat32:
       return Expand<float>(bytes);
     case DType::kFloat64:
+    case DType::kBFloat16:  // of which there are no traces
       break;
   }
   return Expand<double>(bytes);

@@ -45,6 +45,10 @@ function folder_allows(file, target,   here, there) {
   here = folder_of(file)
   there = folder_of(target)
   if (here == "tests" || here == there || (here, there) in may) return 1
+  # `lockstep sample` computes as workers do.
+  if (file ~ /^deploy\/lockstep\/sample_command\./) {
+    return target ~ /^worker\/(compute|models)\//
+  }
   return there == "chief" && file ~ /^worker\/(worker_main|hosted_chief)\./
 }
 

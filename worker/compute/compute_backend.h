@@ -34,6 +34,14 @@ struct DropoutOptions {
   uint64_t key = 0;
 };
 
+// The least that a product of matrices keeps of float32: a device that has
+// nothing faster, such as a CPU, uses more. All else is in float32.
+enum class Precision {
+  kFloat32,
+  kTf32,      // 11 significant bits of each operand
+  kBfloat16,  // 8 of them
+};
+
 // A copy between ordinary memory and a device's that runs beside operations.
 using CopyId = uint64_t;
 
@@ -59,6 +67,10 @@ class ComputeBackend {
 
   // As in the registry: "cpu".
   virtual const char* name() const = 0;
+
+  // Of the products called from now on.
+  virtual void set_precision(Precision precision) { precision_ = precision; }
+  Precision precision() const { return precision_; }
 
   // Memory of this backend, 64-byte aligned, contents undefined.
   virtual absl::StatusOr<Buffer> Allocate(size_t bytes) = 0;
@@ -323,6 +335,9 @@ class ComputeBackend {
       const Tensor& logits_gradient) = 0;
   virtual absl::StatusOr<int64_t> DoCountCorrect(
       const ConstTensor& logits, absl::Span<const int32_t> labels) = 0;
+
+ private:
+  Precision precision_ = Precision::kFloat32;
 };
 
 }  // namespace lockstep

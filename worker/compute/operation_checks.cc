@@ -34,7 +34,8 @@ absl::Status CheckForm(const char* operation, const Argument& argument) {
 }
 
 absl::Status CheckFloatType(const char* operation, const Argument& argument) {
-  if (argument.tensor.type() == ElementType::kUint8) {
+  const ElementType type = argument.tensor.type();
+  if (type == ElementType::kUint8 || type == ElementType::kInt32) {
     return Mismatch(operation, argument, "float32 or float64");
   }
   return CheckForm(operation, argument);

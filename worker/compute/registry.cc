@@ -1,8 +1,14 @@
 #include "worker/compute/registry.h"
 
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "worker/compute/cpu/cpu_backend.h"
+
+#ifdef LOCKSTEP_WITH_CUDA
+#include "worker/compute/cuda/cuda_backend.h"
+#endif
 
 namespace lockstep {
 namespace {
@@ -13,19 +19,34 @@ MadeBackend MakeCpu(const BackendOptions& options) {
   return CpuBackend::Make({.threads = options.threads});
 }
 
+#ifdef LOCKSTEP_WITH_CUDA
+MadeBackend MakeCuda() { return MakeCudaBackend(); }
+#else
 MadeBackend MakeCuda() {
   return absl::FailedPreconditionError(
       "backend cuda: this build has no CUDA; use cpu or auto");
 }
+#endif
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
     const std::string& name, const BackendOptions& options) {
-  if (name == "cpu" || name == "auto") return MakeCpu(options);
+  if (name == "cpu") return MakeCpu(options);
   if (name == "cuda") return MakeCuda();
+  if (name == "auto") {
+    MadeBackend cuda = MakeCuda();
+    // Any other error is of a device that is there.
+    return absl::IsFailedPrecondition(cuda.status()) ? MakeCpu(options)
+                                                     : std::move(cuda);
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "backend must be one of auto, cpu, cuda, got \"", name, "\""));
+}
+
+std::string WhyNoGpu() {
+  const MadeBackend cuda = MakeCuda();
+  return cuda.ok() ? "" : std::string(cuda.status().message());
 }
 
 }  // namespace lockstep

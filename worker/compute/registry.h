@@ -19,9 +19,14 @@ struct BackendOptions {
 // that works here.
 //
 //   kInvalidArgument     no such name, or threads out of range
-//   kFailedPrecondition  the backend is not part of this build
+//   kFailedPrecondition  the backend is not part of this build, or there is no
+//                        device for it
+//   others               a device is there, but fails
 absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
     const std::string& name, const BackendOptions& options);
+
+// Why "auto" is no GPU here; empty if it is.
+std::string WhyNoGpu();
 
 }  // namespace lockstep
 

@@ -12,8 +12,10 @@ namespace lockstep {
 // Batch is what a model computes one gradient from.
 struct Batch {
   std::vector<float> images;    // [size, height, width, channels], in [0, 1]
-  std::vector<int32_t> labels;  // [size]
+  std::vector<int32_t> labels;  // [size], of text [size, length]
   int64_t size = 0;             // examples
+  // Text instead of images: [size, length].
+  std::vector<int32_t> tokens = {};
 };
 
 // Gives batch `index` of one worker, the same one each time it is asked.

@@ -12,7 +12,8 @@
 namespace lockstep {
 namespace {
 
-absl::Status CheckConfig(const ModelConfig& config) {
+absl::Status CheckConfig(const ModelConfig& config, const ModelInput& input) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPictures("cnn", input));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckGiven("cnn", "model.conv_filters", config.conv_filters));
   LOCKSTEP_RETURN_IF_ERROR(
@@ -27,7 +28,7 @@ absl::Status CheckConfig(const ModelConfig& config) {
 absl::StatusOr<std::unique_ptr<Model>> MakeCnn(const ModelConfig& config,
                                                const ModelInput& input,
                                                ElementType type) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckConfig(config));
+  LOCKSTEP_RETURN_IF_ERROR(CheckConfig(config, input));
 
   Layers layers;
   ModelInput image = input;  // what the next layer sees

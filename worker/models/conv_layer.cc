@@ -12,20 +12,19 @@ constexpr size_t kBias = 1;
 }  // namespace
 
 ConvLayer::ConvLayer(const Options& options, ElementType type)
-    : type_(type),
-      variables_{{absl::StrCat(options.name, "/filters"),
-                  {options.kernel_size, options.kernel_size, options.channels,
-                   options.filters},
-                  VariableType(type),
-                  Initializer{.kind = Initializer::Kind::kHeNormal}},
-                 {absl::StrCat(options.name, "/bias"),
-                  {options.filters},
-                  VariableType(type),
-                  Initializer{}}} {}
+    : Layer(type, {{absl::StrCat(options.name, "/filters"),
+                    {options.kernel_size, options.kernel_size, options.channels,
+                     options.filters},
+                    VariableType(type),
+                    Initializer{.kind = Initializer::Kind::kHeNormal}},
+                   {absl::StrCat(options.name, "/bias"),
+                    {options.filters},
+                    VariableType(type),
+                    Initializer{}}}) {}
 
 absl::Status ConvLayer::Reserve(ComputeBackend& backend,
                                 const ConstTensor& in) {
-  const int64_t filters = variables_[kBias].shape[0];
+  const int64_t filters = variables()[kBias].shape[0];
   const Shape full = {in.dim(0), in.dim(1), in.dim(2), filters};
   const Shape half = {in.dim(0), (in.dim(1) + 1) / 2, (in.dim(2) + 1) / 2,
                       filters};
@@ -33,7 +32,7 @@ absl::Status ConvLayer::Reserve(ComputeBackend& backend,
                             activation_memory_.Reserve(backend, type_, full));
   LOCKSTEP_ASSIGN_OR_RETURN(
       argmax_, argmax_memory_.Reserve(backend, ElementType::kUint8, half));
-  LOCKSTEP_ASSIGN_OR_RETURN(out_, out_memory_.Reserve(backend, type_, half));
+  LOCKSTEP_ASSIGN_OR_RETURN(out_, Out(backend, half));
   return absl::OkStatus();
 }
 

@@ -22,9 +22,6 @@ class ConvLayer final : public Layer {
 
   ConvLayer(const Options& options, ElementType type);
 
-  const std::vector<VariableSpec>& variables() const override {
-    return variables_;
-  }
   // `in` is [n,h,w,channels], the result [n,ceil(h/2),ceil(w/2),filters].
   absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
@@ -35,9 +32,6 @@ class ConvLayer final : public Layer {
  private:
   absl::Status Reserve(ComputeBackend& backend, const ConstTensor& in);
 
-  const ElementType type_;
-  const std::vector<VariableSpec> variables_;
-
   // Of the last Forward().
   ConstTensor in_;
   Tensor activation_;  // before the pool
@@ -47,7 +41,6 @@ class ConvLayer final : public Layer {
   Scratch activation_memory_;
   Scratch activation_gradient_memory_;
   Scratch argmax_memory_;
-  Scratch out_memory_;
 };
 
 }  // namespace lockstep

@@ -12,24 +12,22 @@ constexpr size_t kBias = 1;
 }  // namespace
 
 DenseLayer::DenseLayer(const Options& options, ElementType type)
-    : type_(type),
-      relu_(options.relu),
-      variables_{{absl::StrCat(options.name, "/weights"),
-                  {options.inputs, options.units},
-                  VariableType(type),
-                  options.weights},
-                 {absl::StrCat(options.name, "/bias"),
-                  {options.units},
-                  VariableType(type),
-                  Initializer{}}} {}
+    : Layer(type, {{absl::StrCat(options.name, "/weights"),
+                    {options.inputs, options.units},
+                    VariableType(type),
+                    options.weights},
+                   {absl::StrCat(options.name, "/bias"),
+                    {options.units},
+                    VariableType(type),
+                    Initializer{}}}),
+      relu_(options.relu) {}
 
 absl::StatusOr<Tensor> DenseLayer::Forward(
     ComputeBackend& backend, const ConstTensor& in,
     absl::Span<const ConstTensor> variables) {
   const ConstTensor& weights = variables[kWeights];
   in_ = in.Reshaped({in.dim(0), weights.dim(0)});
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      out_, out_memory_.Reserve(backend, type_, {in_.dim(0), weights.dim(1)}));
+  LOCKSTEP_ASSIGN_OR_RETURN(out_, Out(backend, {in_.dim(0), weights.dim(1)}));
   LOCKSTEP_RETURN_IF_ERROR(backend.MatMul(in_, weights, {}, out_));
   LOCKSTEP_RETURN_IF_ERROR(backend.AddBias(variables[kBias], out_));
   if (relu_) LOCKSTEP_RETURN_IF_ERROR(backend.Relu(out_, out_));

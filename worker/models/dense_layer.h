@@ -24,9 +24,6 @@ class DenseLayer final : public Layer {
 
   DenseLayer(const Options& options, ElementType type);
 
-  const std::vector<VariableSpec>& variables() const override {
-    return variables_;
-  }
   absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables) override;
@@ -34,14 +31,11 @@ class DenseLayer final : public Layer {
                         const Tensor* in_gradient) override;
 
  private:
-  const ElementType type_;
   const bool relu_;
-  const std::vector<VariableSpec> variables_;
 
   // Of the last Forward().
   ConstTensor in_;
   Tensor out_;
-  Scratch out_memory_;
 };
 
 // Appends a ReLU layer per entry of `hidden_units`, called hidden1, hidden2 and

@@ -2,6 +2,15 @@
 
 namespace lockstep {
 
+std::vector<VariableSpec> VariablesOf(const Layers& layers) {
+  std::vector<VariableSpec> variables;
+  for (const std::unique_ptr<Layer>& layer : layers) {
+    variables.insert(variables.end(), layer->variables().begin(),
+                     layer->variables().end());
+  }
+  return variables;
+}
+
 DType VariableType(ElementType type) {
   return type == ElementType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }

@@ -2,6 +2,8 @@
 #define LOCKSTEP_WORKER_MODELS_LAYER_H_
 
 #include <cstddef>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -10,7 +12,9 @@
 #include "absl/types/span.h"
 #include "common/variable_spec.h"
 #include "worker/compute/compute_backend.h"
+#include "worker/compute/scratch.h"
 #include "worker/compute/tensor.h"
+#include "worker/models/pass_context.h"
 
 namespace lockstep {
 
@@ -31,7 +35,10 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
-  virtual const std::vector<VariableSpec>& variables() const = 0;
+  const std::vector<VariableSpec>& variables() const { return variables_; }
+
+  // Comes before Forward().
+  virtual void BeginPass(const PassContext& /*context*/) {}
 
   // The result is good until the next call; `in` must be, too.
   virtual absl::StatusOr<Tensor> Forward(
@@ -45,7 +52,27 @@ class Layer {
   virtual absl::Status Backward(const BackwardPass& pass,
                                 const Tensor& out_gradient,
                                 const Tensor* in_gradient) = 0;
+
+ protected:
+  explicit Layer(ElementType type, std::vector<VariableSpec> variables = {})
+      : type_(type), variables_(std::move(variables)) {}
+
+  // Where a pass puts its result; kept for the next one.
+  absl::StatusOr<Tensor> Out(ComputeBackend& backend, Shape shape) {
+    return out_memory_.Reserve(backend, type_, std::move(shape));
+  }
+
+  const ElementType type_;  // of all tensors but tokens
+
+ private:
+  const std::vector<VariableSpec> variables_;
+  Scratch out_memory_;
 };
+
+using Layers = std::vector<std::unique_ptr<Layer>>;
+
+// The variables of all of them, in order.
+std::vector<VariableSpec> VariablesOf(const Layers& layers);
 
 // The element type that variables of a tensor type have outside.
 DType VariableType(ElementType type);

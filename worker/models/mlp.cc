@@ -12,6 +12,7 @@ namespace lockstep {
 absl::StatusOr<std::unique_ptr<Model>> MakeMlp(const ModelConfig& config,
                                                const ModelInput& input,
                                                ElementType type) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPictures("mlp", input));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckGiven("mlp", "model.hidden_units", config.hidden_units));
   LOCKSTEP_RETURN_IF_ERROR(

@@ -24,6 +24,16 @@ absl::Status CheckTensor(const char* what, const VariableSpec& spec,
   return absl::OkStatus();
 }
 
+absl::Status CheckClasses(const char* what, absl::Span<const int32_t> values,
+                          int64_t classes) {
+  for (int32_t value : values) {
+    if (value >= 0 && value < classes) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " of the batch must be in [0, ", classes, "), got ", value));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Model::Model(const ModelInput& input, ElementType type,
@@ -37,10 +47,11 @@ absl::StatusOr<double> Model::Gradients(ComputeBackend& backend,
                                         const PassHooks& hooks) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the gradient", gradients));
-  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor images, CheckBatch(batch));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckBatch(batch));
 
+  context_ = {.training = true, .key = batch.key, .length = in.dim(1)};
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
-                            Forward(backend, images, variables, hooks));
+                            Forward(backend, in, variables, hooks));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Tensor logits_gradient,
       logits_gradient_.Reserve(backend, type_, logits.shape()));
@@ -56,10 +67,11 @@ absl::StatusOr<Evaluation> Model::Evaluate(
     ComputeBackend& backend, const BatchView& batch,
     absl::Span<const ConstTensor> variables) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
-  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor images, CheckBatch(batch));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckBatch(batch));
 
+  context_ = {.training = false, .length = in.dim(1)};
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
-                            Forward(backend, images, variables, {}));
+                            Forward(backend, in, variables, {}));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Tensor unused,
       logits_gradient_.Reserve(backend, type_, logits.shape()));
@@ -72,7 +84,16 @@ absl::StatusOr<Evaluation> Model::Evaluate(
   return Evaluation{loss * static_cast<double>(examples), correct, examples};
 }
 
-absl::StatusOr<ConstTensor> Model::CheckBatch(const BatchView& batch) const {
+absl::StatusOr<Tensor> Model::Logits(ComputeBackend& backend,
+                                     const BatchView& batch,
+                                     absl::Span<const ConstTensor> variables) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckBatch(batch));
+  context_ = {.training = false, .length = in.dim(1)};
+  return Forward(backend, in, variables, {});
+}
+
+absl::StatusOr<ConstTensor> Model::CheckImages(const BatchView& batch) const {
   const ConstTensor& images = batch.images;
   const int64_t n = images.rank() == 0 ? 0 : images.dim(0);
   const Shape full = {n, input_.height, input_.width, input_.channels};
@@ -85,18 +106,38 @@ absl::StatusOr<ConstTensor> Model::CheckBatch(const BatchView& batch) const {
         input_.elements(), "], got ", ElementTypeName(images.type()), " ",
         ShapeText(images.shape())));
   }
-  if (batch.labels.size() != static_cast<size_t>(n)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the batch must have as many labels as images, got ",
-                     batch.labels.size(), " and ", n));
-  }
-  for (int32_t label : batch.labels) {
-    if (label >= 0 && label < input_.classes) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("labels of the batch must be in [0, ", input_.classes,
-                     "), got ", label));
-  }
   return images.Reshaped(full);
+}
+
+absl::StatusOr<ConstTensor> Model::CheckTokens(const BatchView& batch) const {
+  const ConstTensor& tokens = batch.tokens;
+  if (tokens.type() != ElementType::kInt32 || tokens.rank() != 2 ||
+      tokens.dim(0) < 0 || tokens.dim(1) < 1 || tokens.dim(1) > input_.tokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tokens of the batch must be int32 [n,t] with t in [1, ",
+                     input_.tokens, "], got ", ElementTypeName(tokens.type()),
+                     " ", ShapeText(tokens.shape())));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckClasses(
+      "tokens", absl::MakeSpan(tokens.data<int32_t>(), tokens.size()),
+      input_.classes));
+  return tokens;
+}
+
+absl::StatusOr<ConstTensor> Model::CheckBatch(const BatchView& batch) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(ConstTensor in, input_.tokens > 0
+                                                ? CheckTokens(batch)
+                                                : CheckImages(batch));
+  const int64_t labels = input_.tokens > 0 ? in.size() : in.dim(0);
+  if (batch.labels.size() != static_cast<size_t>(labels)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the batch must have as many labels as ",
+                     input_.tokens > 0 ? "tokens" : "images", ", got ",
+                     batch.labels.size(), " and ", labels));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckClasses("labels", batch.labels, input_.classes));
+  return in;
 }
 
 template <typename AnyTensor>

@@ -12,6 +12,7 @@
 #include "worker/compute/compute_backend.h"
 #include "worker/compute/scratch.h"
 #include "worker/compute/tensor.h"
+#include "worker/models/pass_context.h"
 #include "worker/pass_hooks.h"
 
 namespace lockstep {
@@ -21,7 +22,8 @@ struct ModelInput {
   int64_t height = 0;
   int64_t width = 0;
   int64_t channels = 0;
-  int64_t classes = 0;
+  int64_t classes = 0;  // of text: the values of a byte
+  int64_t tokens = 0;   // most positions of a sequence of text; 0: pictures
 
   int64_t elements() const { return height * width * channels; }
 };
@@ -33,9 +35,14 @@ struct BatchView {
   ConstTensor images;  // [n,h,w,c] or [n,h*w*c], in [0, 1], where the backend
                        // can read
   absl::Span<const int32_t> labels;  // n, in [0, classes), ordinary memory
+  // Text instead of images: int32 [n,t], in [0, classes), ordinary memory, with
+  // n * t labels: the bytes that follow.
+  ConstTensor tokens = {};
+  uint64_t key = 0;  // of the random numbers of this pass
 };
 
-// Sums over a batch, so that those of several batches can be added.
+// Sums over a batch, of text over its bytes, so that those of several batches
+// can be added.
 struct Evaluation {
   double loss_sum = 0;
   int64_t correct = 0;
@@ -76,11 +83,17 @@ class Model {
                                       const BatchView& batch,
                                       absl::Span<const ConstTensor> variables);
 
+  // What the model says of the batch, whose labels do not matter: a tensor of
+  // the backend, good until the next call.
+  absl::StatusOr<Tensor> Logits(ComputeBackend& backend, const BatchView& batch,
+                                absl::Span<const ConstTensor> variables);
+
  protected:
   Model(const ModelInput& input, ElementType type,
         std::vector<VariableSpec> variables);
 
-  // Returns the logits [n,classes] of `images` [n,h,w,c], and keeps what
+  // Returns the logits [n,classes] of `images` [n,h,w,c], of text [n*t,classes]
+  // of its tokens [n,t], and keeps what
   // Backward() needs. Asks the hooks before each layer. The arguments have been
   // checked.
   virtual absl::StatusOr<Tensor> Forward(
@@ -95,8 +108,13 @@ class Model {
                                 absl::Span<const Tensor> gradients,
                                 const PassHooks& hooks) = 0;
 
+  // Of the pass that Forward() is called for.
+  const PassContext& context() const { return context_; }
+
  private:
   absl::StatusOr<ConstTensor> CheckBatch(const BatchView& batch) const;
+  absl::StatusOr<ConstTensor> CheckImages(const BatchView& batch) const;
+  absl::StatusOr<ConstTensor> CheckTokens(const BatchView& batch) const;
   template <typename AnyTensor>
   absl::Status CheckTensors(const char* what,
                             absl::Span<const AnyTensor> tensors) const;
@@ -104,6 +122,7 @@ class Model {
   const ModelInput input_;
   const ElementType type_;
   const std::vector<VariableSpec> variables_;
+  PassContext context_;
   Scratch logits_gradient_;
 };
 

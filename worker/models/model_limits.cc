@@ -30,14 +30,20 @@ absl::Status CheckModelInput(const ModelInput& input) {
         std::tuple("number of classes", input.classes, kMaxClasses)}) {
     if (absl::Status s = CheckRange(name, value, largest); !s.ok()) return s;
   }
+  if (input.tokens < 0 || input.tokens > kMaxSide) {
+    return CheckRange("positions of a text", input.tokens, kMaxSide);
+  }
   return CheckRange("height * width * channels of the images", input.elements(),
                     INT32_MAX);
 }
 
 absl::Status CheckModelType(ElementType type) {
-  if (type != ElementType::kUint8) return absl::OkStatus();
+  if (type == ElementType::kFloat32 || type == ElementType::kFloat64) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(
-      "element type of a model must be float32 or float64, got uint8");
+      absl::StrCat("element type of a model must be float32 or float64, got ",
+                   ElementTypeName(type)));
 }
 
 absl::Status CheckLayerSizes(const char* field,
@@ -53,6 +59,17 @@ absl::Status CheckLayerSizes(const char* field,
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckSetting(const char* field, int64_t value, int64_t largest) {
+  return CheckRange(field, value, largest);
+}
+
+absl::Status CheckPictures(const char* kind, const ModelInput& input) {
+  if (input.tokens == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model.kind \"", kind,
+      "\" needs pictures; set data.train_images, not data.train_text"));
 }
 
 absl::Status CheckGiven(const char* kind, const char* field,

@@ -22,6 +22,12 @@ absl::Status CheckModelType(ElementType type);
 absl::Status CheckLayerSizes(const char* field,
                              absl::Span<const int64_t> sizes);
 
+// A number such as model.layers, in [1, largest].
+absl::Status CheckSetting(const char* field, int64_t value, int64_t largest);
+
+// The input is not text.
+absl::Status CheckPictures(const char* kind, const ModelInput& input);
+
 // A field that must hold something for this kind of model.
 absl::Status CheckGiven(const char* kind, const char* field,
                         absl::Span<const int64_t> sizes);

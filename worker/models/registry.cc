@@ -9,7 +9,9 @@
 #include "worker/models/cnn.h"
 #include "worker/models/mlp.h"
 #include "worker/models/model_limits.h"
+#include "worker/models/resnet.h"
 #include "worker/models/softmax.h"
+#include "worker/models/transformer.h"
 
 namespace lockstep {
 namespace {
@@ -25,7 +27,9 @@ struct Registration {
 constexpr Registration kModels[] = {
     {"cnn", MakeCnn},
     {"mlp", MakeMlp},
+    {"resnet", MakeResnet},
     {"softmax", MakeSoftmax},
+    {"transformer", MakeTransformer},
 };
 
 absl::Status UnknownKind(const std::string& kind) {

@@ -29,12 +29,9 @@ absl::StatusOr<std::unique_ptr<Model>> SequentialModel::Make(
   if (layers.empty()) {
     return absl::InvalidArgumentError("a model must have at least one layer");
   }
-  std::vector<VariableSpec> variables;
-  for (const std::unique_ptr<Layer>& layer : layers) {
-    for (const VariableSpec& spec : layer->variables()) {
-      LOCKSTEP_RETURN_IF_ERROR(CheckSize(spec));
-      variables.push_back(spec);
-    }
+  std::vector<VariableSpec> variables = VariablesOf(layers);
+  for (const VariableSpec& spec : variables) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckSize(spec));
   }
   return std::unique_ptr<Model>(new SequentialModel(
       input, type, std::move(variables), std::move(layers)));
@@ -61,6 +58,9 @@ absl::StatusOr<Tensor> SequentialModel::Forward(
   for (Step& step : steps_) {
     LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
     step.in_shape = in.shape();
+    step.layer->BeginPass(context());
+    LOCKSTEP_RETURN_IF_ERROR(
+        hooks.BeforeUse(step.first_variable, step.layer->variables().size()));
     LOCKSTEP_ASSIGN_OR_RETURN(
         out,
         step.layer->Forward(backend, in,

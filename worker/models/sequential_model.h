@@ -9,8 +9,6 @@
 
 namespace lockstep {
 
-using Layers = std::vector<std::unique_ptr<Layer>>;
-
 // SequentialModel is a model whose layers follow one another; the last one's
 // output are the logits. Its variables are those of the layers, in order.
 class SequentialModel final : public Model {

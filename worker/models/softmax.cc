@@ -12,6 +12,7 @@ namespace lockstep {
 absl::StatusOr<std::unique_ptr<Model>> MakeSoftmax(const ModelConfig& config,
                                                    const ModelInput& input,
                                                    ElementType type) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPictures("softmax", input));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckNotGiven("softmax", "model.hidden_units", config.hidden_units));
   LOCKSTEP_RETURN_IF_ERROR(

@@ -17,6 +17,8 @@ auto ForType(ElementType type, Function function) {
   switch (type) {
     case ElementType::kUint8:
       return function(uint8_t{});
+    case ElementType::kInt32:
+      return function(int32_t{});
     case ElementType::kFloat32:
       return function(float{});
     case ElementType::kFloat64:

@@ -135,7 +135,7 @@ absl::Status ChiefProcess::Recover() {
     if (outcome.ok()) {
       retries_ = RetrySchedule(job_.num_servers());
       commit_again_.reset();
-      granted_until_ = outcome->step;
+      granted_until_ = told_until_ = outcome->step;
       committed_attempt_ = 0;
       loop_.emplace(job_.num_servers(), outcome->step);
       if (outcome->plan.action != RecoveryPlan::Action::kResume || first) {

@@ -15,6 +15,7 @@
 #include "chief/retry_schedule.h"
 #include "chief/shard_group.h"
 #include "chief/stall_watch.h"
+#include "chief/step_pace.h"
 #include "chief/sync_loop.h"
 #include "tests/conformance/simulation/chief_calls.h"
 #include "tests/conformance/simulation/job.h"
@@ -89,6 +90,8 @@ class ChiefProcess final : public Process, private RecoverySource {
   absl::Time replace_again_ = absl::InfinitePast();
   int64_t committed_attempt_ = 0;
   int64_t granted_until_ = 0;
+  int64_t told_until_ = 0;
+  StepPace pace_;
   int64_t saved_step_ = -1;
   const absl::Time started_;
   absl::Time opened_ = absl::InfiniteFuture();

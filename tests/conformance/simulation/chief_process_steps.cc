@@ -10,7 +10,6 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kReplacePause = absl::Seconds(1);
-constexpr int64_t kGrantedSteps = 8;
 
 bool Passing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
@@ -52,10 +51,16 @@ absl::Status ChiefProcess::NextStep() {
   if (step >= job_.options.steps) return absl::OkStatus();
   if (job_.num_servers() == 1 && !(step < granted_until_ && due)) {
     granted_until_ = std::min(
-        {step + kGrantedSteps, policy_->NextDueStep(step), job_.options.steps});
+        {step + pace_.Ahead(), policy_->NextDueStep(step), job_.options.steps});
   }
   stalls_.Begin();
-  Ask(loop_->Begin());
+  const SyncLoop::Actions actions = loop_->Begin();
+  const absl::Duration pause = pace_.Pause(told_until_);
+  if (job_.num_servers() == 1 && pause > absl::ZeroDuration()) {
+    retries_.Postpone(0, job_.world.Now() + pause);
+  } else {
+    Ask(actions);
+  }
   return absl::OkStatus();
 }
 
@@ -68,6 +73,7 @@ void ChiefProcess::Ask(const SyncLoop::Actions& actions) {
   const uint64_t epoch = group_.epoch();
   const int64_t step = loop_->step();
   for (int server : actions.takes) {
+    told_until_ = granted_until_;
     job_.world.Call<TakeReply>(
         number_, job_.server_place(server),
         [&job = job_, server, epoch, step, until = granted_until_,
@@ -110,6 +116,7 @@ absl::Status ChiefProcess::OnTake(int server, int64_t step,
   Hear(server, *answer);
   if (answer->committed_step > step) {
     loop_->OnCommittedByServer(answer->committed_step);
+    pace_.Stepped(loop_->step(), job_.world.Now());
     return NextStep();
   }
   Ask(answer->prepared ? loop_->OnPrepared(server, step, answer->attempt)

@@ -66,6 +66,11 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
   return mapped;
 }
 
+// Servers of the simulation have a directory.
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::InOwnMemory(uint64_t) {
+  return absl::UnimplementedError("every simulated server has a directory");
+}
+
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
     const std::string& path, uint64_t min_size) {
   const auto found = Files().find(path);

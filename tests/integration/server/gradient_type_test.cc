@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -145,6 +146,46 @@ TEST_F(CompatibleGradientTypeTest, BFloat16IsRefused) {
   ExpectRefused(BFloat16Request(std::vector<uint16_t>(8, 0x42c8)),
                 "part 0 is BFLOAT16; in compatible mode send VARIABLE");
 }
+
+// A variable of two bytes an element, from the wire to its values and back.
+class HalfVariableTest
+    : public ::testing::TestWithParam<std::tuple<SyncMode, DType>> {};
+
+TEST_P(HalfVariableTest, IsCreatedUpdatedAndPulled) {
+  const auto [mode, dtype] = GetParam();
+  ServedShard shard(/*task_index=*/0, mode, dtype);
+  shard.Open();
+  const std::vector<uint16_t> gradient(8, 0x4000);  // 2, in both
+  v1::PushRequest push = ServedShard::PushRequest(0, 1, 1);
+  const std::string doubles = push.payload().substr(32);
+  push.mutable_payload()->assign(reinterpret_cast<const char*>(gradient.data()),
+                                 16);
+  push.mutable_payload()->append(doubles);
+
+  auto announced = Call(shard.sync(), &v1::SyncService::Stub::Announce,
+                        ServedShard::AnnounceRequest(0, 0));
+  ASSERT_OK(announced);
+  push.mutable_header()->set_attempt(announced->attempt());
+  ASSERT_OK(Call(shard.parameters(), &v1::ParameterService::Stub::Push, push));
+  shard.FinishStep(0);
+
+  // 1 - 0.5 * 2, and 2 - 0.5 * 1.
+  auto pulled = Call(shard.parameters(), &v1::ParameterService::Stub::Pull,
+                     ServedShard::PullRequest(-1));
+  ASSERT_OK(pulled);
+  ASSERT_EQ(pulled->payload().size(), 32);
+  EXPECT_EQ(pulled->payload().substr(0, 16), std::string(16, '\0'));
+  // Elements of another size are refused.
+  EXPECT_THAT(Call(shard.parameters(), &v1::ParameterService::Stub::Push,
+                   ServedShard::PushRequest(1, 2, 1)),
+              StatusIs(kInvalid, HasSubstr("payload has 48 bytes")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, HalfVariableTest,
+    ::testing::Combine(::testing::Values(SyncMode::kStrict,
+                                         SyncMode::kCompatible),
+                       ::testing::Values(DType::kFloat16, DType::kBFloat16)));
 
 }  // namespace
 }  // namespace lockstep::testing

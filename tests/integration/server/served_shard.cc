@@ -10,8 +10,8 @@
 namespace lockstep::testing {
 namespace {
 
-std::vector<VariableSpec> Variables() {
-  return {{"w", {8}, DType::kFloat32, {Initializer::Kind::kConstant, 1, 0}},
+std::vector<VariableSpec> Variables(DType dtype) {
+  return {{"w", {8}, dtype, {Initializer::Kind::kConstant, 1, 0}},
           {"b", {2}, DType::kFloat64, {Initializer::Kind::kConstant, 2, 0}}};
 }
 
@@ -41,8 +41,9 @@ v1::PartRange AllParts() {
 
 }  // namespace
 
-ServedShard::ServedShard(int task_index, SyncMode mode)
+ServedShard::ServedShard(int task_index, SyncMode mode, DType dtype)
     : mode_(mode),
+      dtype_(dtype),
       host_({task_index, /*incarnation=*/1, directory_.path()}),
       parameter_service_(host_, Clock::Real()),
       sync_service_(host_, Clock::Real()),
@@ -125,7 +126,7 @@ v1::CreateShardRequest ServedShard::CreateRequest() const {
   v1::CreateShardRequest request;
   *request.mutable_chief() = Chief();
   *request.mutable_job() = ToProto(Job());
-  for (const VariableSpec& variable : Variables()) {
+  for (const VariableSpec& variable : Variables(dtype_)) {
     *request.add_variables() = ToProto(variable);
   }
   *request.add_parts() = ToProto(PlannedPart{0, 0, 4, 0, 0});

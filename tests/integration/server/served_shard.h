@@ -30,7 +30,10 @@ inline constexpr char kJobId[] = "job-1";
 // descent with rate 0.5; the first of two workers makes a step.
 class ServedShard {
  public:
-  explicit ServedShard(int task_index = 0, SyncMode mode = SyncMode::kStrict);
+  // `dtype` is that of "w"; where it is not float32, what has to do with values
+  // of "w" is up to the test.
+  explicit ServedShard(int task_index = 0, SyncMode mode = SyncMode::kStrict,
+                       DType dtype = DType::kFloat32);
   ~ServedShard();
 
   // What a chief does before training. Fails the test if it does not work.
@@ -74,6 +77,7 @@ class ServedShard {
 
  private:
   const SyncMode mode_;
+  const DType dtype_;
   const TempDir directory_;
   ShardHost host_;
   ParameterService parameter_service_;

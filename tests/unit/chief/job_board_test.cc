@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -62,6 +63,34 @@ TEST(JobBoardTest, LossesAreTheLatest) {
 
   EXPECT_EQ(board.Get(kStart).losses.recoveries, 2);
   EXPECT_EQ(board.Get(kStart).losses.stood_still, absl::Seconds(3));
+}
+
+TEST(JobBoardTest, DeathStandsStillFromTheStepBeforeToTheStepAfter) {
+  JobBoard board;
+  board.StartTraining(0, kStart);
+  board.Stepped(1, kStart + absl::Seconds(1));
+  board.Died({.task = "ps 0", .at = kStart + absl::Seconds(3)});
+  EXPECT_FALSE(board.Get(kStart).deaths.at(0).stood_still.has_value());
+
+  board.Redone("step 2");
+  board.Stepped(2, kStart + absl::Seconds(6));
+  board.Redone("step 3");
+
+  const JobBoard::Death death = board.Get(kStart).deaths.at(0);
+  EXPECT_EQ(death.stood_still, absl::Seconds(5));
+  EXPECT_EQ(death.redone, "step 2");
+}
+
+TEST(JobBoardTest, OldestDeathIsForgottenFirst) {
+  JobBoard board;
+  for (size_t i = 0; i <= JobBoard::kDeaths; ++i) {
+    board.Died({.task = absl::StrCat("worker ", i), .at = kStart});
+  }
+
+  const std::vector<JobBoard::Death> deaths = board.Get(kStart).deaths;
+
+  EXPECT_EQ(deaths.size(), JobBoard::kDeaths);
+  EXPECT_EQ(deaths.front().task, "worker 1");
 }
 
 TEST(JobBoardTest, DifferenceIsNamedOnBothSides) {

@@ -346,5 +346,21 @@ TEST_F(MembershipTableTest, OnlyAWorkerThatIsTakenOverTellsOfAChiefBefore) {
   EXPECT_TRUE(table_.HasTakenOver());
 }
 
+TEST_F(MembershipTableTest, WorkersComeAndGoButNobodyUnburied) {
+  ASSERT_OK(Register(kWorker0, 1));
+  ASSERT_OK(Register(kWorker1, 1));
+  ASSERT_OK(table_.Leave(kWorker0, 1, "done", nullptr, now_));
+  const TaskId added{TaskType::kWorker, 7};
+
+  table_.SetWorkers({1, 7});
+  EXPECT_THAT(table_.Members(), SizeIs(4));  // worker 0 is to be buried
+  EXPECT_OK(Register(added, 1));
+
+  table_.Buried(kWorker0, 1);
+  table_.SetWorkers({7});
+  EXPECT_THAT(table_.Members(), SizeIs(3));  // worker 1 lives
+  EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kNotFound));
+}
+
 }  // namespace
 }  // namespace lockstep

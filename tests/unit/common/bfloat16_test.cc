@@ -157,5 +157,11 @@ TEST(BFloat16Test, RoundedInPlaceIsWhatComesOverTheWire) {
   EXPECT_EQ(std::memcmp(memory.data() + 1, sent.data(), 4 * kAll), 0);
 }
 
+TEST(BFloat16Test, OneIsRoundedAsManyAre) {
+  EXPECT_EQ(ToBFloat16(1.00390625f).bits, 0x3f80);  // a tie, to even
+  EXPECT_EQ(ToBFloat16(1.01171875f).bits, 0x3f82);
+  EXPECT_EQ(ToFloat(ToBFloat16(-3)), -3);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -21,10 +21,12 @@ TEST(DTypeTest, SizesAreThoseOfTheElements) {
   EXPECT_EQ(ElementSize(DType::kFloat16), 2u);
   EXPECT_EQ(ElementSize(DType::kFloat32), sizeof(float));
   EXPECT_EQ(ElementSize(DType::kFloat64), sizeof(double));
+  EXPECT_EQ(ElementSize(DType::kBFloat16), 2u);
 }
 
 TEST(DTypeTest, NamesAreReadAsTheyAreWritten) {
-  for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+  for (DType dtype :
+       {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
     EXPECT_THAT(ParseDType(DTypeName(dtype)), IsOkAndHolds(dtype));
   }
   EXPECT_EQ(DTypeName(DType::kFloat32), "float32");
@@ -45,7 +47,8 @@ TEST(DTypeTest, NumberThatIsNoneHasNoSize) {
 }
 
 TEST(GradientTypeTest, GradientsOfEveryVariableMayBeAsItsElements) {
-  for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+  for (DType dtype :
+       {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
     EXPECT_THAT(GradientElementSize(dtype, GradientType::kVariable),
                 IsOkAndHolds(ElementSize(dtype)));
   }
@@ -54,7 +57,7 @@ TEST(GradientTypeTest, GradientsOfEveryVariableMayBeAsItsElements) {
 TEST(GradientTypeTest, BFloat16IsForFloat32Alone) {
   EXPECT_THAT(GradientElementSize(DType::kFloat32, GradientType::kBFloat16),
               IsOkAndHolds(2u));
-  for (DType dtype : {DType::kFloat16, DType::kFloat64}) {
+  for (DType dtype : {DType::kFloat16, DType::kFloat64, DType::kBFloat16}) {
     EXPECT_THAT(GradientElementSize(dtype, GradientType::kBFloat16),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          AllOf(HasSubstr("BFLOAT16"),
@@ -74,6 +77,7 @@ TEST(DTypeTest, NumbersOfFilesAndMessagesStay) {
   EXPECT_EQ(static_cast<int>(DType::kFloat16), 1);
   EXPECT_EQ(static_cast<int>(DType::kFloat32), 2);
   EXPECT_EQ(static_cast<int>(DType::kFloat64), 3);
+  EXPECT_EQ(static_cast<int>(DType::kBFloat16), 4);
 }
 
 }  // namespace

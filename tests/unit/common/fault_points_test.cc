@@ -41,9 +41,9 @@ TEST(FaultPointsTest, EveryPointIsInTheTableOnceAndAtItsNumber) {
     EXPECT_EQ(static_cast<size_t>(kFaultPoints[i].point), i);
     EXPECT_TRUE(names.insert(kFaultPoints[i].name).second)
         << kFaultPoints[i].name;
-    EXPECT_THAT(
-        std::string(kFaultPoints[i].name),
-        AnyOf(StartsWith("worker."), StartsWith("ps."), StartsWith("chief.")));
+    EXPECT_THAT(std::string(kFaultPoints[i].name),
+                AnyOf(StartsWith("member."), StartsWith("worker."),
+                      StartsWith("ps."), StartsWith("chief.")));
   }
 }
 

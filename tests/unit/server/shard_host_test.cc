@@ -193,6 +193,23 @@ TEST_F(ShardHostTest, DelayedOrderToDiscardDoesNoHarm) {
   EXPECT_NE(*again, *fresh);
 }
 
+TEST_F(ShardHostTest, WhatWasMadeInThisEpochNeedsNoDiscarding) {
+  host_.SetJobId("job");
+  const auto discard = [this] {
+    return host_.Create(job_, variables_, parts_, ShardHost::Keep::kNothing);
+  };
+  ASSERT_OK(host_.CheckChief("job", 3));
+  const auto made = Create();
+  ASSERT_OK(made);
+
+  EXPECT_THAT(discard(), IsOkAndHolds(*made));
+  ASSERT_OK((*made)->Activate(4, {}));
+  EXPECT_THAT(discard(), IsOkAndHolds(*made));  // one that was delayed
+
+  ASSERT_OK(host_.CheckChief("job", 4));
+  EXPECT_THAT(discard(), IsOkAndHolds(::testing::Ne(*made)));
+}
+
 TEST_F(ShardHostTest, EpochOutlivesAProcessThatHadNotOpenedItsState) {
   ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
   {

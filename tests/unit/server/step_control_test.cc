@@ -93,6 +93,20 @@ TEST_F(StepControlTest, GrantedStepIsCommittedByTheLastPush) {
   EXPECT_EQ(late->committed_step, 1);
 }
 
+TEST_F(StepControlTest, StepOfALargerGrantBeforeIsToldAsCommitted) {
+  Join();
+  ASSERT_OK(control_.Take(kChief, 5, /*step=*/0, /*commit_until=*/2, 0));
+  Push(0, 1);
+  ASSERT_EQ(Push(1, 2).committed_step, 1);
+
+  for (int repeated = 0; repeated < 2; ++repeated) {
+    const auto fewer = control_.Take(kChief, 6, 0, /*commit_until=*/0, 0);
+    ASSERT_OK(fewer);
+    EXPECT_EQ(fewer->committed_step, 1);
+    EXPECT_TRUE(fewer->answers.takes[0].status.ok());
+  }
+}
+
 TEST_F(StepControlTest, GrantEndsWithTheNextEpoch) {
   Join();
   ASSERT_OK(control_.Take(kChief, 5, 0, /*commit_until=*/1, 0));

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "common/bfloat16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -47,6 +48,21 @@ TEST_F(GradientClippingTest, LongGradientsAreScaledTogether) {
   Clip(4);
   EXPECT_THAT(x0_, ElementsAre(FloatEq(-1.6f), 0, 0, FloatEq(3.2f), 0, 0));
   EXPECT_THAT(x1_, ElementsAre(FloatEq(0.8f), FloatEq(-1.6f)));
+}
+
+TEST_F(GradientClippingTest, BFloat16IsClippedInFloat32AndRounded) {
+  std::vector<BFloat16> x = {ToBFloat16(-3), ToBFloat16(4)};
+  const absl::Span<std::byte> bytes(reinterpret_cast<std::byte*>(x.data()), 4);
+  const absl::Span<const std::byte> read[] = {bytes};
+  EXPECT_EQ(GlobalNorm(DType::kBFloat16, read), 5);
+  const absl::Span<std::byte> write[] = {bytes};
+  ClipByGlobalNorm(DType::kBFloat16, 2.5, 5, write);
+  EXPECT_EQ(ToFloat(x[0]), -1.5f);
+  EXPECT_EQ(ToFloat(x[1]), 2);
+  ClipByValue(DType::kBFloat16, 1, bytes);
+  EXPECT_EQ(ToFloat(x[0]), -1);
+  ClipByNorm(DType::kBFloat16, 100, bytes);
+  EXPECT_EQ(ToFloat(x[1]), 1);
 }
 
 TEST_F(GradientClippingTest, ShortOnesStay) {

@@ -43,6 +43,7 @@ TEST(ProgressMeterTest, CountsPassesAndWhatBecameOfThem) {
   EXPECT_EQ(progress.local_step, 4);
   EXPECT_EQ(progress.loss, 0.25);
   EXPECT_EQ(progress.examples, 200);
+  EXPECT_EQ(progress.computed, 2);
   EXPECT_EQ(progress.accepted, 1);
   EXPECT_EQ(progress.stale, 2);
   EXPECT_EQ(progress.duplicate, 2);

@@ -47,6 +47,21 @@ TEST_F(CheckpointReaderTest, VariablesSlotsAndScalarsComeBack) {
   EXPECT_EQ(reader_->model().header().tensors.size(), 1u);
 }
 
+TEST_F(CheckpointReaderTest, AnotherTensorIsReadInPlaceOfAVariable) {
+  std::vector<float> values(6);
+  reader_->ReadInPlaceOf("hidden1/weights", "hidden1/weights/Momentum");
+  EXPECT_OK(
+      reader_->CheckVariable({"hidden1/weights", {2, 3}, DType::kFloat32, {}}));
+  ASSERT_OK(reader_->Read("hidden1/weights", absl::MakeSpan(values)));
+  EXPECT_EQ(values, kSampleMomentum);
+  ASSERT_OK(reader_->ReadRange("hidden1/weights", 0, absl::MakeSpan(values)));
+  EXPECT_EQ(values, kSampleMomentum);
+
+  reader_->ReadInPlaceOf("hidden1/weights", "none");
+  EXPECT_THAT(reader_->Read("hidden1/weights", absl::MakeSpan(values)),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"none\"")));
+}
+
 TEST_F(CheckpointReaderTest, RangesAreReadForAnyPartition) {
   for (size_t size = 1; size <= 6; ++size) {
     for (size_t first = 0; first + size <= 6; ++first) {

@@ -89,6 +89,19 @@ TEST_F(CheckpointStoreTest, LatestIsTheHighestStepNotTheLastWritten) {
   EXPECT_THAT(latest->warnings, IsEmpty());
 }
 
+TEST_F(CheckpointStoreTest, TheNewestSoundOneIsOpenedIfThereIsOne) {
+  EXPECT_THAT(store_.OpenLatest(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("give the checkpoint.directory")));
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
+  Damage(20);
+
+  const auto checkpoint = store_.OpenLatest();
+
+  ASSERT_OK(checkpoint);
+  EXPECT_EQ(checkpoint->manifest().global_step, 10);
+}
+
 TEST_F(CheckpointStoreTest, DamagedCheckpointIsPassedOverWithAWarning) {
   ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20, 30}));
   Damage(20);

@@ -16,6 +16,8 @@ using ::testing::HasSubstr;
 TEST(TensorTypeTest, NamesAndSizesAreThoseOfTheFormat) {
   EXPECT_EQ(TensorTypeName(TensorType::kF16), "F16");
   EXPECT_EQ(TensorTypeSize(TensorType::kF16), 2u);
+  EXPECT_EQ(TensorTypeName(TensorType::kBF16), "BF16");
+  EXPECT_EQ(TensorTypeSize(TensorType::kBF16), 2u);
   EXPECT_EQ(TensorTypeName(TensorType::kF32), "F32");
   EXPECT_EQ(TensorTypeSize(TensorType::kF32), 4u);
   EXPECT_EQ(TensorTypeName(TensorType::kF64), "F64");
@@ -25,17 +27,17 @@ TEST(TensorTypeTest, NamesAndSizesAreThoseOfTheFormat) {
 }
 
 TEST(TensorTypeTest, NameIsParsedBack) {
-  for (TensorType type : {TensorType::kF16, TensorType::kF32, TensorType::kF64,
-                          TensorType::kI64}) {
+  for (TensorType type : {TensorType::kF16, TensorType::kBF16, TensorType::kF32,
+                          TensorType::kF64, TensorType::kI64}) {
     EXPECT_THAT(ParseTensorType(TensorTypeName(type)), IsOkAndHolds(type));
   }
 }
 
 TEST(TensorTypeTest, OtherNamesAreRefusedWithTheAllowedOnes) {
-  for (const char* name : {"", "f32", "F32 ", "BF16", "I32"}) {
+  for (const char* name : {"", "f32", "F32 ", "BF17", "I32"}) {
     EXPECT_THAT(ParseTensorType(name),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("F16, F32, F64, I64")));
+                         HasSubstr("F16, BF16, F32, F64, I64")));
   }
 }
 
@@ -47,7 +49,8 @@ TEST(TensorTypeTest, HugeNameIsNotRepeatedInTheMessage) {
 }
 
 TEST(TensorTypeTest, VariableTypesAgreeInSizeAndComeBack) {
-  for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+  for (DType dtype :
+       {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
     EXPECT_EQ(TensorTypeSize(ToTensorType(dtype)), ElementSize(dtype));
     EXPECT_THAT(ToDType(ToTensorType(dtype)), IsOkAndHolds(dtype));
   }

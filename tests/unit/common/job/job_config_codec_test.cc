@@ -243,5 +243,20 @@ TEST(JobConfigCodecTest, FailedOverrideChangesNothing) {
   EXPECT_EQ(Text(job), Text(WholeJob()));
 }
 
+TEST(JobConfigCodecTest, ElasticWorkersAreGivenBack) {
+  JobConfig job;
+  job.elastic_workers = true;
+  job.elastic_policy = ElasticPolicy::kFixedReplicasToAggregate;
+
+  const auto back = FromProto(ToProto(job));
+
+  ASSERT_OK(back);
+  EXPECT_TRUE(back->elastic_workers);
+  EXPECT_EQ(back->elastic_policy, ElasticPolicy::kFixedReplicasToAggregate);
+  v1::JobConfig proto;
+  proto.set_elastic_policy(static_cast<v1::ElasticPolicy>(9));
+  EXPECT_FALSE(FromProto(proto).ok());
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -274,7 +274,21 @@ INSTANTIATE_TEST_SUITE_P(
                   job.partitioner.kind =
                       static_cast<PartitionerConfig::Kind>(9);
                 },
-                "partitioner.kind is 9, but must be MAX_PART_BYTES"}));
+                "partitioner.kind is 9, but must be MAX_PART_BYTES"},
+        BadCase{[](JobConfig& job) {
+                  job.elastic_workers = true;
+                  job.mode = SyncMode::kCompatible;
+                },
+                "mode is COMPATIBLE, but must be STRICT where elastic_workers"},
+        BadCase{[](JobConfig& job) {
+                  job.elastic_workers = true;
+                  job.data.epochs = 3;
+                },
+                "data.epochs is 3, but must be 0 where elastic_workers"},
+        BadCase{[](JobConfig& job) {
+                  job.elastic_policy = static_cast<ElasticPolicy>(9);
+                },
+                "elastic_policy is 9, but must be FIXED_BACKUPS"}));
 
 Change WithSchedule(Schedule schedule, Change change) {
   return [=](JobConfig& job) {
@@ -411,6 +425,19 @@ TEST(JobConfigTest, MessageDoesNotEchoLongText) {
       [](JobConfig& job) { job.data.train_images = std::string(5000, 's'); });
 
   EXPECT_THAT(status, StatusIs(kInvalid, Not(HasSubstr("ssss"))));
+}
+
+TEST(DataConfigTest, WhatIsScoredIsPicturesTextOrFiles) {
+  EXPECT_FALSE(DataConfig().has_test_set());
+  DataConfig data;
+  data.test_text = "text";
+  EXPECT_TRUE(data.has_test_set());
+  data = {};
+  data.test_images = "images";
+  EXPECT_TRUE(data.has_test_set());
+  data = {};
+  data.test_files = {"file"};
+  EXPECT_TRUE(data.has_test_set());
 }
 
 }  // namespace

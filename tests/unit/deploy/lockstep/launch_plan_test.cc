@@ -3,11 +3,18 @@
 #include "common/cluster/tf_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
 
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 constexpr TaskId kPs = {TaskType::kPs, 1};
 constexpr TaskId kChief = {TaskType::kChief, 0};
@@ -69,13 +76,45 @@ TEST(LaunchPlanTest, AnEvaluatorIsAWorkerThatEvaluates) {
 }
 
 TEST(LaunchPlanTest, EachTaskHasItsOwnTfConfig) {
-  const absl::StatusOr<TfConfig> config =
-      ParseTfConfig(PlanOne(kWorker, kChief).tf_config, "test");
+  const absl::StatusOr<TfConfig> config = ParseTfConfig(
+      PlanOne(kWorker, kChief).environment.at("TF_CONFIG"), "test");
 
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->task_type, "worker");
   EXPECT_EQ(config->task_index, 0);
   EXPECT_EQ(config->cluster.NumTasks("worker"), 1);
+}
+
+TEST(LaunchPlanTest, GpusAreGivenInTurn) {
+  LocalCluster cluster;
+  cluster.num_workers = 3;
+  cluster.tasks = {
+      kChief, {TaskType::kWorker, 1}, {TaskType::kWorker, 2}, kEvaluator};
+  LaunchOptions options = kOptions;
+  options.gpus = {"4", "6"};
+
+  const std::vector<TaskLaunch> launches = PlanLaunches(cluster, options);
+
+  EXPECT_FALSE(launches[0].environment.contains("CUDA_VISIBLE_DEVICES"));
+  EXPECT_EQ(launches[1].environment.at("CUDA_VISIBLE_DEVICES"), "6");
+  EXPECT_EQ(launches[2].environment.at("CUDA_VISIBLE_DEVICES"), "4");
+  EXPECT_EQ(launches[3].environment.at("CUDA_VISIBLE_DEVICES"), "6");
+  EXPECT_THAT(launches[1].args, IsSupersetOf({"--device", "cuda"}));
+}
+
+TEST(LaunchPlanTest, WorkersFindTheirDeviceThemselvesUnlessGpusAreGiven) {
+  const TaskLaunch launch = PlanOne(kWorker, kChief);
+
+  EXPECT_FALSE(launch.environment.contains("CUDA_VISIBLE_DEVICES"));
+  EXPECT_THAT(launch.args, Not(Contains("--device")));
+}
+
+TEST(LaunchPlanTest, GpusAreChosenAmongTheVisibleOnes) {
+  EXPECT_THAT(ChooseGpus(2, ""), IsOkAndHolds(ElementsAre("0", "1")));
+  EXPECT_THAT(ChooseGpus(2, "5,3,1"), IsOkAndHolds(ElementsAre("5", "3")));
+  EXPECT_THAT(ChooseGpus(4, "5,3,1"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("CUDA_VISIBLE_DEVICES=5,3,1 has 3")));
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ class LauncherTest : public ::testing::Test {
     options_.launches.push_back({.task = task,
                                  .program = "/bin/sh",
                                  .args = {"-c", script},
-                                 .tf_config = task.ToKey(),
+                                 .environment = {{"TF_CONFIG", task.ToKey()}},
                                  .log_path = directory_.Join(task.ToKey())});
   }
 

@@ -21,6 +21,7 @@ TEST(StatusCodecTest, EveryFieldIsTakenOver) {
   response.set_examples_per_second(123);
   response.set_last_checkpoint_step(5);
   response.set_epoch(2);
+  response.set_example_unit("words");
 
   const JobStatus status = DecodeStatus(response);
 
@@ -35,7 +36,25 @@ TEST(StatusCodecTest, EveryFieldIsTakenOver) {
   EXPECT_EQ(status.examples_per_second, 123);
   EXPECT_EQ(status.last_checkpoint_step, 5);
   EXPECT_EQ(status.epoch, 2u);
+  EXPECT_EQ(status.example_unit, "words");
   EXPECT_FALSE(status.evaluation.has_value());
+}
+
+TEST(StatusCodecTest, DeathsAreTakenOver) {
+  v1::GetStatusResponse response;
+  v1::DeathStatus& death = *response.add_deaths();
+  death.set_task("worker 1");
+  death.set_redone("step 3");
+  death.mutable_since()->set_seconds(9);
+  response.add_deaths()->mutable_stood_still()->set_seconds(2);
+
+  const JobStatus status = DecodeStatus(response);
+
+  ASSERT_EQ(status.deaths.size(), 2u);
+  EXPECT_EQ(status.deaths[0].redone, "step 3");
+  EXPECT_EQ(status.deaths[0].since, absl::Seconds(9));
+  EXPECT_FALSE(status.deaths[0].stood_still.has_value());
+  EXPECT_EQ(status.deaths[1].stood_still, absl::Seconds(2));
 }
 
 TEST(StatusCodecTest, MembersAndTheirProgressAreTakenOver) {
@@ -74,6 +93,7 @@ TEST(StatusCodecTest, MembersAndTheirProgressAreTakenOver) {
 TEST(StatusCodecTest, ScoresAndWaitsAreTakenOver) {
   v1::GetStatusResponse response;
   response.mutable_evaluation()->set_global_step(5);
+  response.mutable_evaluation()->set_auc(0.75);
   response.mutable_evaluation()->set_accuracy(0.75);
   v1::WaitStatus& wait = *response.add_waits();
   wait.set_owner("step 8");
@@ -85,6 +105,7 @@ TEST(StatusCodecTest, ScoresAndWaitsAreTakenOver) {
   ASSERT_TRUE(status.evaluation.has_value());
   EXPECT_EQ(status.evaluation->step, 5);
   EXPECT_EQ(status.evaluation->accuracy, 0.75);
+  EXPECT_EQ(status.evaluation->auc, 0.75);
   ASSERT_EQ(status.waits.size(), 1u);
   EXPECT_EQ(status.waits[0].owner, "step 8");
   EXPECT_EQ(status.waits[0].waits_for, "worker 1");

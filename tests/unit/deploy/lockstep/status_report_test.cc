@@ -54,8 +54,21 @@ TEST(DoneLineTest, HasTheFiguresOfTheLastAnswer) {
   EXPECT_EQ(FormatDoneLine(status),
             "done: step 1500, test accuracy 0.8912, 61.3 s");
 
+  status.evaluation->auc = 0.98104;
+  EXPECT_EQ(FormatDoneLine(status),
+            "done: step 1500, test accuracy 0.8912, AUC 0.9810, 61.3 s");
+
   status.evaluation.reset();
   EXPECT_EQ(FormatDoneLine(status), "done: step 1500, 61.3 s");
+}
+
+TEST(DoneLineTest, SaysHowManyWordsASecondThereWere) {
+  const JobStatus status = {.state = JobState::kDone,
+                            .step = 1500,
+                            .training_time = absl::Seconds(60),
+                            .examples_per_second = 52000,
+                            .example_unit = "words"};
+  EXPECT_EQ(FormatDoneLine(status), "done: step 1500, 52000 words/s, 60.0 s");
 }
 
 TEST(DoneLineTest, SaysThatALaterAnswerWasMissed) {
@@ -146,6 +159,30 @@ TEST(LossesTest, AreToldWhereSomebodyDied) {
             "deaths cost: 2 steps redone, 30 committed steps repeated, 1.3 s "
             "without a server (1 times)");
   EXPECT_THAT(FormatStatusReport(status, 200), HasSubstr(FormatLosses(status)));
+}
+
+TEST(DeathsTest, EachIsToldWithWhatItCost) {
+  JobStatus status = Sample();
+  EXPECT_EQ(FormatDeaths(status, 200), "");
+  status.deaths = {{.task = "worker 1",
+                    .reason = "silent for 2 s",
+                    .held = "an announcement",
+                    .redone = "step 13",
+                    .since = absl::Seconds(95),
+                    .stood_still = absl::Milliseconds(2140)},
+                   {.task = "ps 0",
+                    .reason = "replaced",
+                    .held = "its share of step 20",
+                    .since = absl::Seconds(1)}};
+
+  EXPECT_EQ(FormatDeaths(status, 200),
+            "deaths:\n"
+            "  worker 1, 95 s ago (silent for 2 s): held an announcement; "
+            "redone: step 13; the job stood still for 2.1 s\n"
+            "  ps 0, 1.0 s ago (replaced): held its share of step 20; redone: "
+            "nothing; the job stands still\n");
+  EXPECT_THAT(FormatStatusReport(status, 200),
+              HasSubstr(FormatDeaths(status, 200)));
 }
 
 TEST(StatusReportTest, SaysWhyTheNewestCheckpointFailed) {

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "common/bfloat16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -34,6 +35,23 @@ TEST(MovingAverageTest, AverageGoesTowardsTheValue) {
   ASSERT_OK(
       UpdateAverage(DType::kFloat32, 0.75f, Bytes(value), Bytes(average)));
   EXPECT_THAT(average, ElementsAre(3.25f, 4.25f));
+}
+
+TEST(MovingAverageTest, BFloat16IsRoundedOnce) {
+  std::vector<BFloat16> value = {ToBFloat16(1), ToBFloat16(2)};
+  std::vector<BFloat16> average = {ToBFloat16(10), ToBFloat16(11)};
+  const auto bytes = [](std::vector<BFloat16>& of) {
+    return absl::Span<std::byte>(reinterpret_cast<std::byte*>(of.data()),
+                                 of.size() * sizeof(BFloat16));
+  };
+  ASSERT_OK(
+      UpdateAverage(DType::kBFloat16, 0.75f, bytes(value), bytes(average)));
+  EXPECT_EQ(ToFloat(average[0]), 3.25f);
+  EXPECT_EQ(ToFloat(average[1]), 4.25f);
+  EXPECT_THAT(
+      UpdateDebiasedAverage(DType::kBFloat16, 0.5f, bytes(value),
+                            {bytes(average), bytes(value), bytes(average)}),
+      StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(MovingAverageTest, DebiasedAverageForgetsItsStart) {

@@ -6,9 +6,11 @@
 #include <random>
 #include <vector>
 
+#include "common/bfloat16.h"
 #include "common/float16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/optimizer/mean_reader.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep {
@@ -358,6 +360,54 @@ TEST(OptimizerTest, Float16RoundsEveryOperation) {
   const Float16 change = gradient[0] * ToFloat16(3.0f);
   EXPECT_EQ(value[0].bits, (ToFloat16(1.0f) - change).bits);
   EXPECT_EQ(value[1].bits, (ToFloat16(2.0f) - change).bits);
+}
+
+// Slots and values of a bfloat16 variable follow the rule of float32, rounded.
+TEST(OptimizerTest, BFloat16VariableFollowsTheRuleOfFloat32Rounded) {
+  using Kind = OptimizerConfig::Kind;
+  constexpr size_t kCount = kBlockElements + 77;
+  const auto half = [](const std::vector<float>& floats) {
+    std::vector<uint16_t> bits(floats.size());
+    for (size_t i = 0; i < bits.size(); ++i)
+      bits[i] = ToBFloat16(floats[i]).bits;
+    return bits;
+  };
+  std::mt19937 random(1);
+  const auto draw = [&] {
+    std::vector<float> floats(kCount);
+    for (float& each : floats) {
+      each = ToFloat(ToBFloat16(0.001f * static_cast<float>(random() % 2000)));
+    }
+    return floats;
+  };
+  for (const Kind kind :
+       {Kind::kGradientDescent, Kind::kMomentum, Kind::kAdam, Kind::kAdagrad,
+        Kind::kRmsProp, Kind::kAdadelta, Kind::kFtrl}) {
+    Part<float> floats(kCount);
+    floats.value = draw();
+    floats.slot0 = draw();
+    floats.slot1 = draw();
+    floats.gradients = {draw(), draw()};
+    Part<uint16_t> halves(kCount);
+    halves.value = half(floats.value);
+    halves.slot0 = half(floats.slot0);
+    halves.slot1 = half(floats.slot1);
+    for (const auto& each : floats.gradients) {
+      halves.AddGradient(half(each));
+    }
+    ApplyInput float_input = floats.Input();
+    ApplyInput half_input = halves.Input();
+    half_input.dtype = DType::kBFloat16;
+    float_input.divisor = half_input.divisor = 2;
+
+    ASSERT_OK(Optimizer(Config(kind)).Apply(float_input));
+    ASSERT_OK(Optimizer(Config(kind)).Apply(half_input));
+
+    const size_t slots = NumSlots(Config(kind));
+    EXPECT_EQ(halves.new_value, half(floats.new_value));
+    if (slots > 0) EXPECT_EQ(halves.new_slot0, half(floats.new_slot0));
+    if (slots > 1) EXPECT_EQ(halves.new_slot1, half(floats.new_slot1));
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "common/bfloat16.h"
 #include "common/float16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,6 +40,10 @@ TEST(ProjectionTest, NegativeElementsBecomeZero) {
                                        {ToFloat16(-1.f), ToFloat16(2.f)});
   EXPECT_EQ(ToFloat(half[0]), 0);
   EXPECT_EQ(ToFloat(half[1]), 2);
+  const auto brain = Projected<BFloat16>(kNonNegative, DType::kBFloat16, 1,
+                                         {ToBFloat16(-1), ToBFloat16(2)});
+  EXPECT_EQ(ToFloat(brain[0]), 0);
+  EXPECT_EQ(ToFloat(brain[1]), 2);
 }
 
 TEST(ProjectionTest, RowsThatAreTooLongAreScaledAndOthersStay) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/bfloat16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -208,6 +209,72 @@ TEST_F(SparseOptimizerTest, FtrlNeedsARateAboveZero) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("learning_rate is")));
   }
+}
+
+// Rows of a bfloat16 table follow the rule of float32, and are rounded.
+TEST_F(SparseOptimizerTest, BFloat16RowsFollowTheRuleOfFloat32Rounded) {
+  const auto half = [](const std::vector<float>& floats) {
+    std::vector<uint16_t> bits;
+    for (const float each : floats) bits.push_back(ToBFloat16(each).bits);
+    return bits;
+  };
+  const auto bytes = [](std::vector<uint16_t>& bits) {
+    return absl::Span<std::byte>(reinterpret_cast<std::byte*>(bits.data()),
+                                 bits.size() * 2);
+  };
+  for (const Kind kind :
+       {Kind::kGradientDescent, Kind::kMomentum, Kind::kAdam, Kind::kLazyAdam,
+        Kind::kAdagrad, Kind::kRmsProp, Kind::kAdadelta, Kind::kFtrl}) {
+    shape_ = {3, 2};
+    value_ = {1, 2, 3, 4, 5, 6};
+    indices_ = {2, 0, 2};
+    gradient_ = {0.125f, 0.25f, 0.5f, -1, 2, 0.75f};
+    Use(kind, 0.5);
+    for (std::vector<float>& slot : slots_) slot.assign(6, 0.25f);
+    std::vector<uint16_t> values = half(value_);
+    std::vector<uint16_t> gradient = half(gradient_);
+    std::vector<std::vector<uint16_t>> slots;
+    for (const std::vector<float>& slot : slots_) slots.push_back(half(slot));
+    SparseApplyInput input = Input();
+    input.dtype = DType::kBFloat16;
+    input.values = bytes(gradient);
+    input.value = bytes(values);
+    for (size_t i = 0; i < slots.size(); ++i) input.slots[i] = bytes(slots[i]);
+    input.decayed = true;  // else m and v would be rounded twice
+
+    ASSERT_OK(SparseOptimizer(config_).Apply(input));
+    SparseApplyInput floats = Input();
+    floats.decayed = true;
+    ASSERT_OK(SparseOptimizer(config_).Apply(floats));
+
+    if (kind == Kind::kAdam) continue;  // the sweep reads rounded slots
+    EXPECT_EQ(values, half(value_)) << static_cast<int>(kind);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      EXPECT_EQ(slots[i], half(slots_[i])) << static_cast<int>(kind);
+    }
+  }
+}
+
+TEST_F(SparseOptimizerTest, AdamDecaysAndMovesAllRowsOfBFloat16) {
+  Use(Kind::kAdam, 0.5);
+  std::vector<uint16_t> m = {0x3f80, 0x4000};  // 1, 2
+  std::vector<uint16_t> v = {0x3f80, 0x3f80};
+  std::vector<uint16_t> value = {0x3f80, 0x4000};
+  std::vector<uint16_t> gradient = {0};
+  const auto bytes = [](std::vector<uint16_t>& bits) {
+    return absl::Span<std::byte>(reinterpret_cast<std::byte*>(bits.data()),
+                                 bits.size() * 2);
+  };
+  SparseApplyInput input = Input();
+  input.dtype = DType::kBFloat16;
+  input.values = bytes(gradient);
+  input.value = bytes(value);
+  input.slots[0] = bytes(m);
+  input.slots[1] = bytes(v);
+  ASSERT_OK(SparseOptimizer(config_).Apply(input));
+  EXPECT_EQ(m[0], ToBFloat16(0.9f).bits);
+  EXPECT_EQ(m[1], ToBFloat16(2 * 0.9f).bits);
+  EXPECT_LT(ToFloat(BFloat16{value[1]}), 2);
 }
 
 }  // namespace

@@ -69,9 +69,31 @@ TEST(RowGradientsTest, OtherFormsAreRefused) {
   PartGradient wide = Rows({1}, {1, 2, 3});
   wide.rows->shape = {1, 3};
   EXPECT_THAT(MakeCanonical(0, kTable, wide), invalid);
-  PartGradient half = Rows({1}, {1});
+  PartGradient half = Rows({1}, {1, 2});  // as long as four bfloat16
   half.type = GradientType::kBFloat16;
   EXPECT_THAT(MakeCanonical(0, kTable, half), invalid);
+}
+
+TEST(RowGradientsTest, BFloat16RowsBecomeTheFloatsThatTheyStandFor) {
+  for (const std::vector<int64_t>& indices :
+       {std::vector<int64_t>{1, 4}, std::vector<int64_t>{4, 1}}) {
+    PartGradient gradient = BFloat16GradientOf({0x3f80, 0x4000, 0xc080, 0});
+    gradient.rows = GradientRows{indices, {2, 2}};
+    ASSERT_OK(MakeCanonical(0, kTable, gradient));
+    EXPECT_EQ(gradient.type, GradientType::kVariable);
+    EXPECT_THAT(gradient.rows->indices, ElementsAre(1, 4));
+    const ByteSlice& slice = gradient.slices[0];
+    const std::vector<float> values =
+        FromBytes<float>({slice.data, slice.size});
+    EXPECT_THAT(values, indices[0] == 1 ? ElementsAre(1, 2, -4, 0)
+                                        : ElementsAre(-4, 0, 1, 2));
+  }
+  PartSpec doubles = kTable;
+  doubles.dtype = DType::kFloat64;
+  PartGradient gradient = BFloat16GradientOf({0x3f80, 0x4000});
+  gradient.rows = GradientRows{{1}, {1, 2}};
+  EXPECT_THAT(MakeCanonical(0, doubles, gradient),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(RowGradientsTest, EachRowIsDividedByTheGradientsThatHaveIt) {

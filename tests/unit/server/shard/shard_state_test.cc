@@ -314,6 +314,29 @@ TEST_F(ShardStateTest, NonFiniteElementIsFoundWhereverItIs) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_F(ShardStateTest, BFloat16VariableIsUpdatedInBothModes) {
+  for (const SyncMode mode : {SyncMode::kStrict, SyncMode::kCompatible}) {
+    options_.job.mode = mode;
+    options_.job.moving_average.decay = 0.5;
+    options_.variables[0].dtype = DType::kBFloat16;
+    options_.parts = {{0, 0, 8, DType::kBFloat16}};
+    auto state = CreateActive();
+    EXPECT_THAT(Read<uint16_t>(*state, 0), Each(0x3f80));  // 1
+    const PartGradient both[] = {
+        GradientOf(std::vector<uint16_t>(8, 0x3f80)),
+        GradientOf(std::vector<uint16_t>(8, 0x4040))};  // 1 and 3
+    EXPECT_OK(state->CheckFinite(0, both[0]));
+    EXPECT_THAT(
+        state->CheckFinite(0, GradientOf(std::vector<uint16_t>(8, 0x7f80))),
+        StatusIs(absl::StatusCode::kInvalidArgument));
+    ASSERT_OK(state->Update(0, 0, both));
+    ASSERT_OK(state->MarkPrepared(1, 1));
+    ASSERT_OK(state->Commit(1));
+    EXPECT_THAT(Read<uint16_t>(*state, 0), Each(0));  // 1 - 0.5 * 2
+    EXPECT_OK(state->Remove());
+  }
+}
+
 TEST_F(ShardStateTest, BFloat16GradientIsHalfAsLongAndForFloat32Alone) {
   auto state = Create();
 

@@ -250,5 +250,54 @@ TEST_F(ShardTablesTest, CompatibleModeUpdatesRowsInPlace) {
   EXPECT_THAT(Column(*shard), ElementsAre(1, 0.5f, 1, 1, 0.5f, 1));
 }
 
+// A table of which an average is kept has two buffers, whatever the optimizer.
+class AveragedTableTest : public ShardTablesTest,
+                          public ::testing::WithParamInterface<Kind> {
+ protected:
+  AveragedTableTest() {
+    options_.job.optimizer.kind = GetParam();
+    options_.job.optimizer.momentum = 0;
+    options_.job.moving_average = {0.5, false, {"t"}, true};
+  }
+  static std::vector<float> Average(Shard& shard) {
+    const ShardState& state = shard.state();
+    EXPECT_OK(shard.state().MoveAverages());
+    std::vector<std::byte> bytes(48);
+    EXPECT_OK(state.Read(0, state.num_tensors(0) - 1, absl::MakeSpan(bytes)));
+    const std::vector<float> all = FromBytes<float>(bytes);
+    std::vector<float> column;
+    for (size_t i = 0; i < all.size(); i += 2) column.push_back(all[i]);
+    return column;
+  }
+};
+
+TEST_P(AveragedTableTest, AllRowsOfTheAverageMoveInEveryStep) {
+  auto shard = Create();
+  PushBoth(*shard, 0, {1, 4}, {4}, 2);
+  ASSERT_OK(shard->engine().Commit(1, 1));
+  EXPECT_THAT(Column(*shard), ElementsAre(1, 0, 1, 1, 0, 1));
+  EXPECT_THAT(Average(*shard), ElementsAre(1, 0.5f, 1, 1, 0.5f, 1));
+  PushBoth(*shard, 1, {2}, {2}, 2);
+  ASSERT_OK(shard->engine().Commit(2, 1));
+  EXPECT_THAT(Average(*shard), ElementsAre(1, 0.25f, 0.5f, 1, 0.25f, 1));
+}
+
+TEST_P(AveragedTableTest, AServerThatIsKilledKeepsThem) {
+  auto shard = Create();
+  PushBoth(*shard, 0, {1}, {1}, 2);
+  ASSERT_OK(shard->engine().Commit(1, 1));
+  PushBoth(*shard, 1, {0, 1}, {1}, 4);  // never committed
+  shard = Reopen(std::move(shard), 1, 2);
+  EXPECT_THAT(Column(*shard), ElementsAre(1, 0, 1, 1, 1, 1));
+  EXPECT_THAT(Average(*shard), ElementsAre(1, 0.5f, 1, 1, 1, 1));
+  PushBoth(*shard, 1, {3}, {}, 2, /*attempt=*/2);
+  ASSERT_OK(shard->engine().Commit(2, 2));
+  EXPECT_THAT(Average(*shard), ElementsAre(1, 0.25f, 1, 0.5f, 1, 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, AveragedTableTest,
+                         ::testing::Values(Kind::kGradientDescent,
+                                           Kind::kMomentum));
+
 }  // namespace
 }  // namespace lockstep

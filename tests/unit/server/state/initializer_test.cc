@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "common/bfloat16.h"
 #include "common/float16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -232,6 +233,21 @@ TEST(InitializerTest, Float16IsTheSameRoundedAndStaysBelowTheEnd) {
 
   for (size_t i = 0; i < halves.size(); ++i) {
     ASSERT_NEAR(ToFloat(halves[i]), doubles[i], 0x1p-11) << i;
+    ASSERT_LT(ToFloat(halves[i]), 1) << i;
+  }
+}
+
+TEST(InitializerTest, BFloat16IsTheSameRoundedAndStaysBelowTheEnd) {
+  VariableSpec spec = Spec(Kind::kUniform, -1, 1, {100, 500});
+  spec.dtype = DType::kBFloat16;
+  std::vector<BFloat16> halves(50000);
+  ASSERT_OK(FillInitialValues(spec, 1, 0, Bytes(halves)));
+  spec.dtype = DType::kFloat64;
+  std::vector<double> doubles(50000);
+  ASSERT_OK(FillInitialValues(spec, 1, 0, Bytes(doubles)));
+
+  for (size_t i = 0; i < halves.size(); ++i) {
+    ASSERT_NEAR(ToFloat(halves[i]), doubles[i], 0x1p-8) << i;
     ASSERT_LT(ToFloat(halves[i]), 1) << i;
   }
 }

@@ -110,6 +110,23 @@ TEST_F(StateFileTest, DamagedNewestRecordFallsBack) {
   EXPECT_EQ((*file)->record(), RecordAt(7));
 }
 
+TEST_F(StateFileTest, WithoutADirectoryNothingOutlivesTheObject) {
+  {
+    auto file = StateFile::Create("", kHeader, RecordAt(7));
+    ASSERT_OK(file);
+    EXPECT_EQ((*file)->bytes().size(), kHeader.file_size);
+    (*file)->WriteRecord(RecordAt(8));
+    EXPECT_EQ((*file)->record(), RecordAt(8));
+    EXPECT_OK((*file)->Remove());
+  }
+
+  EXPECT_THAT(StateFile::Open("", kHeader),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(StateFile::Peek("", kHeader),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_OK(StateFile::Discard("", kHeader));
+}
+
 TEST_F(StateFileTest, NothingThereIsNotFound) {
   EXPECT_THAT(OpenStatus(kHeader), StatusIs(absl::StatusCode::kNotFound));
 }

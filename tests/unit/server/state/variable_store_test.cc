@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/state/initializer.h"
 #include "tests/unit/server/state/variable_store_fixture.h"
 
 namespace lockstep {
@@ -40,6 +41,32 @@ TEST_F(VariableStoreTest, InitialValuesDoNotDependOnTheCut) {
   ASSERT_OK(whole->Initialize(7));
 
   EXPECT_EQ(Floats(whole->Committed(0, 0)), joined);
+}
+
+// So many elements that several threads make them.
+TEST_F(VariableStoreTest, InitialValuesDoNotDependOnTheNumberOfThreads) {
+  constexpr int64_t kPart = 1 << 18;
+  constexpr int64_t kParts = 5;
+  options_.variables[0].shape = {kParts * kPart};
+  options_.variables[1].shape = {kPart};
+  options_.parts.clear();
+  for (int64_t i = 0; i < kParts; ++i) {
+    options_.parts.push_back({0, i * kPart, kPart, DType::kFloat32});
+  }
+  options_.parts.push_back({1, 0, kPart, DType::kFloat64});
+  auto store = Create();
+
+  ASSERT_OK(store->Initialize(7));
+
+  for (size_t part = 0; part < options_.parts.size(); ++part) {
+    const PartSpec& spec = options_.parts[part];
+    const auto values =
+        InitialValues::Make(options_.variables[spec.variable], 7);
+    ASSERT_OK(values);
+    std::vector<std::byte> wanted(store->Committed(part, 0).size());
+    ASSERT_OK(values->Fill(spec.offset, absl::MakeSpan(wanted)));
+    EXPECT_TRUE(store->Committed(part, 0) == absl::MakeConstSpan(wanted));
+  }
 }
 
 TEST_F(VariableStoreTest, InitializeClearsSlots) {

@@ -41,6 +41,8 @@ TEST(ElementMathTest, EveryTypeRoundsToItself) {
               ElementsAre(16777216, 3));
   EXPECT_THAT(Sum(DType::kFloat64, {16777216, 1}, {1, 2}),
               ElementsAre(16777217, 3));
+  EXPECT_THAT(Sum(DType::kBFloat16, {256, 1}, {1, 2}), ElementsAre(256, 3));
+  EXPECT_THAT(Quotient(DType::kBFloat16, {1}, 3), ElementsAre(0.333984375));
   EXPECT_THAT(Quotient(DType::kFloat16, {1, 65504}, 3),
               ElementsAre(0.333251953125, 21840));
   EXPECT_THAT(Quotient(DType::kFloat32, {1}, 3), ElementsAre(1.0f / 3.0f));

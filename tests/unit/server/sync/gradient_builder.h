@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bfloat16.h"
 #include "common/dtype.h"
 #include "common/float16.h"
 #include "server/sync/gradient.h"
@@ -38,6 +39,13 @@ inline std::vector<std::byte> Encode(DType dtype,
   if (dtype == DType::kFloat32) {
     return BytesOf(std::vector<float>(elements.begin(), elements.end()));
   }
+  if (dtype == DType::kBFloat16) {
+    std::vector<BFloat16> halves;
+    for (double e : elements) {
+      halves.push_back(ToBFloat16(static_cast<float>(e)));
+    }
+    return BytesOf(halves);
+  }
   std::vector<Float16> halves;
   halves.reserve(elements.size());
   for (double e : elements) halves.push_back(ToFloat16(static_cast<float>(e)));
@@ -50,6 +58,10 @@ inline std::vector<double> Decode(DType dtype,
   std::vector<double> elements;
   if (dtype == DType::kFloat32) {
     for (float e : ElementsOf<float>(bytes)) elements.push_back(e);
+  } else if (dtype == DType::kBFloat16) {
+    for (BFloat16 e : ElementsOf<BFloat16>(bytes)) {
+      elements.push_back(ToFloat(e));
+    }
   } else {
     for (Float16 e : ElementsOf<Float16>(bytes)) elements.push_back(ToFloat(e));
   }

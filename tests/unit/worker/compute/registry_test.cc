@@ -22,10 +22,18 @@ TEST(BackendRegistryTest, AutoFindsOneThatWorks) {
   EXPECT_OK(MakeBackend("auto", {}));
 }
 
-TEST(BackendRegistryTest, CudaSaysThatTheBuildHasNone) {
-  EXPECT_THAT(MakeBackend("cuda", {}),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("this build has no CUDA")));
+// No fallback in silence: either a GPU computes, or the message says why not.
+TEST(BackendRegistryTest, CudaIsAGpuOrSaysWhyNot) {
+  const auto backend = MakeBackend("cuda", {});
+
+  if (backend.ok()) {
+    EXPECT_STREQ((*backend)->name(), "cuda");
+    EXPECT_EQ(WhyNoGpu(), "");
+  } else {
+    EXPECT_THAT(backend, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                  HasSubstr("use cpu")));
+    EXPECT_EQ(WhyNoGpu(), backend.status().message());
+  }
 }
 
 TEST(BackendRegistryTest, UnknownNameListsTheKnownOnes) {

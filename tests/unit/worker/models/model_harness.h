@@ -37,12 +37,16 @@ class ModelHarness {
   std::vector<std::vector<double>>& gradients() { return gradients_; }
   std::vector<double>& images() { return images_; }
   std::vector<int32_t>& labels() { return labels_; }
+  std::vector<int32_t>& tokens() { return tokens_; }
+  // Of dropout.
+  void set_key(uint64_t key) { key_ = key; }
 
   // One pass; a failure fails the test.
   double Pass(const PassHooks& hooks = {});
 
-  // Expects the gradients of a pass to be the derivatives of its loss.
-  void ExpectTrueGradients();
+  // Expects the gradients of a pass to be the derivatives of its loss, but for
+  // variables whose name ends in one of `others`.
+  void ExpectTrueGradients(const std::vector<std::string>& others = {});
 
   // Gradient descent; returns the share of the batch that is then right.
   double TrainAndScore(int steps, double learning_rate);
@@ -51,10 +55,13 @@ class ModelHarness {
   const std::unique_ptr<Model> model_;
   const std::unique_ptr<ComputeBackend> backend_;
   const Shape image_shape_;
+  const Shape token_shape_;
   std::vector<std::vector<double>> values_;
   std::vector<std::vector<double>> gradients_;
   std::vector<double> images_;
   std::vector<int32_t> labels_;
+  std::vector<int32_t> tokens_;  // of models of text
+  uint64_t key_ = 1;
 };
 
 }  // namespace lockstep::testing

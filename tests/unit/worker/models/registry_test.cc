@@ -26,25 +26,44 @@ constexpr ModelInput kInput = {
 
 ModelConfig SmallConfig(const std::string& kind) {
   ModelConfig config = Config(kind);
-  if (kind != "softmax") config.hidden_units = {8};
-  if (kind == "cnn") config.conv_filters = {4};
+  if (kind == "mlp" || kind == "cnn") config.hidden_units = {8};
+  if (kind == "cnn" || kind == "resnet") config.conv_filters = {4};
+  config.layers = 1;
   return config;
 }
 
+// All but those that read text.
+std::vector<std::string> PictureKinds() {
+  std::vector<std::string> kinds = ModelKinds();
+  std::erase(kinds, "transformer");
+  return kinds;
+}
+
+TEST(ModelRegistryTest, PictureModelsRefuseText) {
+  ModelInput text = kInput;
+  text.tokens = 8;
+  for (const std::string& kind : PictureKinds()) {
+    EXPECT_THAT(MakeModel(SmallConfig(kind), text),
+                StatusIs(kInvalid, HasSubstr("needs pictures")));
+  }
+}
+
 TEST(ModelRegistryTest, KindsAreListed) {
-  EXPECT_THAT(ModelKinds(), ElementsAre("cnn", "mlp", "softmax"));
+  EXPECT_THAT(ModelKinds(),
+              ElementsAre("cnn", "mlp", "resnet", "softmax", "transformer"));
 }
 
 TEST(ModelRegistryTest, UnknownKindListsAllAndTheNearest) {
   EXPECT_THAT(
       MakeModel(Config("sofmax"), kInput),
-      StatusIs(kInvalid, AllOf(HasSubstr("model.kind must be one of cnn, mlp, "
-                                         "softmax, got \"sofmax\""),
-                               HasSubstr("did you mean softmax?"))));
+      StatusIs(kInvalid,
+               AllOf(HasSubstr("model.kind must be one of cnn, mlp, "
+                               "resnet, softmax, transformer, got \"sofmax\""),
+                     HasSubstr("did you mean softmax?"))));
 }
 
 TEST(ModelRegistryTest, KindUnlikeAnyIsNotGuessed) {
-  EXPECT_THAT(MakeModel(Config("transformer"), kInput),
+  EXPECT_THAT(MakeModel(Config("wide_and_deep"), kInput),
               StatusIs(kInvalid, Not(HasSubstr("did you mean"))));
 }
 
@@ -108,7 +127,7 @@ TEST_P(EveryModelTest, PassOverNoExamplesHasZeroGradients) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryModelTest,
-                         ::testing::ValuesIn(ModelKinds()),
+                         ::testing::ValuesIn(PictureKinds()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -1,0 +1,180 @@
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/conformance/compute/device.h"
+#include "tests/conformance/compute/gradient_check.h"
+#include "worker/compute/registry.h"
+
+namespace lockstep::testing {
+namespace {
+
+constexpr ElementType kFloat = ElementType::kFloat32;
+
+// The GPU against the CPU, in the precision of training. Everything else of
+// the conformance suite runs on the GPU too where there is one.
+class GpuTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why = WhyNoGpu();
+    if (!why.empty()) GTEST_SKIP() << "no GPU, nothing was tested: " << why;
+  }
+
+  using Run = std::function<Tensor(Device&)>;
+
+  // What `run` computes on both must agree, relative to the largest element.
+  static void ExpectAgreement(const Run& run, double tolerance,
+                              Precision precision = Precision::kFloat32) {
+    Device cpu("cpu");
+    Device gpu("cuda");
+    gpu.backend().set_precision(precision);
+    const std::vector<double> expected = cpu.Get(run(cpu));
+    const std::vector<double> actual = gpu.Get(run(gpu));
+    double largest = 1;
+    for (double x : expected) largest = std::max(largest, std::abs(x));
+    ExpectNear(actual, expected, tolerance * largest);
+
+    Device again("cuda");
+    again.backend().set_precision(precision);
+    EXPECT_EQ(again.Get(run(again)), actual) << "not the same bits";
+  }
+
+  static Tensor Random(Device& d, const Shape& shape, int seed) {
+    return d.Put(kFloat, shape, RandomValues(shape, seed));
+  }
+};
+
+constexpr int64_t kSides[] = {1, 7, 13, 129};
+
+TEST_F(GpuTest, ProductsAgree) {
+  const std::pair<Precision, double> precisions[] = {
+      {Precision::kFloat32, 1e-5},
+      {Precision::kTf32, 1e-3},
+      {Precision::kBfloat16, 1e-2}};
+  for (const auto& [precision, tolerance] : precisions) {
+    for (const int64_t m : kSides) {
+      for (const int64_t k : kSides) {
+        ExpectAgreement(
+            [m = m, k = k](Device& d) {
+              const Tensor out = d.Blank(kFloat, {m, 31});
+              EXPECT_TRUE(d.backend()
+                              .MatMul(Random(d, {k, m}, 1),
+                                      Random(d, {k, 31}, 2),
+                                      {.transpose_a = true}, out)
+                              .ok());
+              return out;
+            },
+            tolerance, precision);
+      }
+    }
+  }
+}
+
+TEST_F(GpuTest, SumsOverManyRowsAgree) {
+  for (const int64_t rows : {0, 1, 511, 5003}) {
+    ExpectAgreement(
+        [rows](Device& d) {
+          const Tensor out = d.Blank(kFloat, {67});
+          EXPECT_TRUE(
+              d.backend().BiasGradient(Random(d, {rows, 67}, 1), out).ok());
+          return out;
+        },
+        1e-5);
+  }
+}
+
+TEST_F(GpuTest, ConvolutionsAgree) {
+  for (const int64_t stride : {1, 2}) {
+    const int64_t side = (11 + stride - 1) / stride;
+    ExpectAgreement(
+        [=](Device& d) {
+          const Tensor out = d.Blank(kFloat, {3, side, side, 5});
+          EXPECT_TRUE(d.backend()
+                          .Conv2D(Random(d, {3, 11, 11, 3}, 1),
+                                  Random(d, {3, 3, 3, 5}, 2), out,
+                                  {.stride = stride})
+                          .ok());
+          return out;
+        },
+        1e-5);
+    ExpectAgreement(
+        [=](Device& d) {
+          const Tensor out = d.Blank(kFloat, {3, 11, 11, 3});
+          EXPECT_TRUE(d.backend()
+                          .Conv2DInputGradient(Random(d, {3, 3, 3, 5}, 1),
+                                               Random(d, {3, side, side, 5}, 2),
+                                               out, {.stride = stride})
+                          .ok());
+          return out;
+        },
+        1e-5);
+  }
+}
+
+TEST_F(GpuTest, LayerNormsAgree) {
+  for (const int64_t n : {2, 129, 1031}) {
+    ExpectAgreement(
+        [n](Device& d) {
+          const Tensor out = d.Blank(kFloat, {17, n});
+          EXPECT_TRUE(d.backend()
+                          .LayerNorm(Random(d, {17, n}, 1), Random(d, {n}, 2),
+                                     Random(d, {n}, 3), 1e-5, out,
+                                     d.Blank(kFloat, {17, 2}))
+                          .ok());
+          return out;
+        },
+        1e-5);
+  }
+}
+
+TEST_F(GpuTest, AttentionAgrees) {
+  for (const int64_t length : {1, 13, 67}) {
+    ExpectAgreement(
+        [length](Device& d) {
+          const Tensor qkv = Random(d, {3, length, 30}, 1);
+          const Tensor kept = d.Blank(kFloat, {3, 2, length, length});
+          const Tensor out = d.Blank(kFloat, {3, length, 10});
+          const Tensor gradient = d.Blank(kFloat, {3, length, 30});
+          EXPECT_TRUE(d.backend().CausalAttention(qkv, 2, out, kept).ok());
+          EXPECT_TRUE(d.backend()
+                          .CausalAttentionGradient(qkv, 2, kept, out, gradient)
+                          .ok());
+          return gradient;
+        },
+        1e-5);
+  }
+}
+
+TEST_F(GpuTest, LossesAgree) {
+  ExpectAgreement(
+      [](Device& d) {
+        std::vector<int32_t> labels(37);
+        for (size_t i = 0; i < labels.size(); ++i) labels[i] = i * 7 % 257;
+        const Tensor out = d.Blank(kFloat, {37, 257});
+        EXPECT_TRUE(
+            d.backend()
+                .SoftmaxCrossEntropy(Random(d, {37, 257}, 1), labels, out)
+                .ok());
+        return out;
+      },
+      1e-5);
+}
+
+TEST_F(GpuTest, DropoutHasTheSameBits) {
+  const auto run = [](Device& d) {
+    const Tensor out = d.Blank(kFloat, {4099});
+    EXPECT_TRUE(d.backend().Dropout(Random(d, {4099}, 1), {0.5, 42}, out).ok());
+    return d.Get(out);
+  };
+  Device cpu("cpu");
+  Device gpu("cuda");
+
+  EXPECT_EQ(run(gpu), run(cpu));
+}
+
+}  // namespace
+}  // namespace lockstep::testing

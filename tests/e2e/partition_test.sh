@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# partition_test.sh PROGRAMS: one job on five hosts, each a network namespace.
+# The network between two of them is cut, one way and both ways, for longer than
+# a lease, and healed. The job ends with the bits of one that nobody disturbed.
+# Needs root and iptables: exits with 77, which is "skipped", without them.
+set -euo pipefail
+programs=$1
+here=$(dirname "$0")
+# shellcheck source=namespaces.sh
+. "$here/namespaces.sh"
+
+hosts_or_skip
+hosts_firewall_or_skip
+data=/usr/share/datasets/fashion-mnist
+[ -d "$data" ] || hosts_skip "dataset-fashion-mnist is not installed"
+
+work=$(mktemp -d /tmp/lockstep-partition-test-XXXXXX)
+trap 'hosts_end; rm -rf "$work"' EXIT
+tasks=(chief-0 ps-0 ps-1 worker-0 worker-1)
+steps=3600
+lease=1
+declare -A pids
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  tail -n 25 "$work"/*/*.log >&2
+  exit 1
+}
+
+program_of() {
+  case $1 in
+    chief-*) echo "$programs/chief --job $run/job.textproto" ;;
+    ps-*) echo "$programs/ps_server --shared_memory=off --state_dir $run/$1" ;;
+    worker-*) echo "$programs/worker --shared_memory=off --compute_threads 1" ;;
+  esac
+}
+
+config() {
+  "$programs/lockstep" config make --ps 2 --workers 2 \
+    --host_pattern '{task}-{index}' "$@"
+}
+
+start_job() {
+  run=$work/$1
+  mkdir "$run"
+  cat >"$run/job.textproto" <<JOB
+name: "partition"
+train_steps: $steps
+batch_size: 32
+learning_rate: 0.05
+model { kind: "softmax" }
+data { train_images: "$data/train-images-idx3-ubyte.gz"
+       train_labels: "$data/train-labels-idx1-ubyte.gz" }
+checkpoint { directory: "$run/checkpoints" every_steps: 400 }
+heartbeat_interval { nanos: 200000000 }
+lease { seconds: $lease }
+JOB
+  local name
+  for name in "${tasks[@]}"; do
+    # shellcheck disable=SC2046
+    (on_host "$name" env TF_CONFIG="$(config --task "${name/-/:}")" \
+      $(program_of "$name")) >"$run/$name.log" 2>&1 &
+    pids[$name]=$!
+  done
+}
+
+end_job() {
+  local name code
+  for name in "${tasks[@]}"; do
+    code=0
+    wait "${pids[$name]}" || code=$?
+    [ "$code" = 0 ] || fail "$name ended with $code"
+  done
+}
+
+step() {
+  (on_host chief-0 "$programs/lockstep" status --chief "$address" --json) \
+    2>/dev/null | sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p' | head -n 1
+}
+
+# Waits until the job has made so many steps from where it is.
+more_steps() {
+  local from now deadline=$((SECONDS + 60))
+  from=
+  until now=$(step) && [ -n "$now" ] && [ "$now" -ge $((${from:=$now} + $1)) ]; do
+    [ "$SECONDS" -lt "$deadline" ] || fail "no step after ${from:-all}"
+    kill -0 "${pids[chief-0]}" 2>/dev/null || fail "the job ended too early"
+    sleep 0.05
+  done
+}
+
+cut_for_a_while() {
+  printf -- '-- %s\n' "$1"
+  shift
+  local pair
+  for pair in "$@"; do host_deafen "${pair%%:*}" "${pair##*:}"; done
+  sleep "$lease.3"
+  for pair in "$@"; do host_hear "${pair%%:*}" "${pair##*:}"; done
+  more_steps 20
+}
+
+hosts_make "${tasks[@]}"
+address=$(config | grep -o 'chief-0:[0-9]*' | head -n 1)
+start_job undisturbed
+end_job
+start_job cut
+more_steps 20
+cut_for_a_while "a ps that does not hear a worker, a worker that does not hear a ps" \
+  ps-1:worker-0 worker-1:ps-0
+cut_for_a_while "a worker and ps 0 without each other" ps-0:worker-1 worker-1:ps-0
+cut_for_a_while "a ps that does not hear the chief" ps-0:chief-0
+cut_for_a_while "a chief that does not hear a ps" chief-0:ps-1
+cut_for_a_while "chief and ps without each other" chief-0:ps-1 ps-1:chief-0
+cut_for_a_while "a chief that does not hear a worker" chief-0:worker-0
+cut_for_a_while "chief and worker without each other" chief-0:worker-1 worker-1:chief-0
+end_job
+
+for file in model optimizer; do
+  cmp "$work"/{undisturbed,cut}/checkpoints/step-*"$steps/$file.safetensors" ||
+    fail "$file differs"
+done
+# Else nothing was cut.
+for name in worker-0 worker-1 ps-1; do
+  grep -q "${name/-/ } is gone" "$work/cut/chief-0.log" ||
+    fail "the chief did not miss $name"
+done
+echo "the same bits"

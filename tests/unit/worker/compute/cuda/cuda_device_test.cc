@@ -1,0 +1,30 @@
+#include "worker/compute/cuda/cuda_device.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::cuda {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+// The chunks follow from the rows alone, so that sums are the same each time.
+TEST(CudaLaunchTest, FewRowsAreOneChunkAndManyAreNotTooMany) {
+  EXPECT_EQ(SumChunks(0), 1);
+  EXPECT_EQ(SumChunks(511), 1);
+  EXPECT_EQ(SumChunks(512), 2);
+  EXPECT_EQ(SumChunks(int64_t{1} << 40), 64);
+}
+
+TEST(CudaDeviceTest, WithoutADeviceTheMessageSaysWhatToDo) {
+  const absl::StatusOr<CudaDevice> device = CudaDevice::Open();
+  if (device.ok()) GTEST_SKIP() << "there is a GPU: " << device->name();
+
+  EXPECT_THAT(device, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               HasSubstr("cudaGetDeviceCount")));
+}
+
+}  // namespace
+}  // namespace lockstep::cuda

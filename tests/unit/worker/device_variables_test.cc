@@ -1,0 +1,121 @@
+#include "worker/device_variables.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "worker/compute/cpu/cpu_backend.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// The CPU as if its memory were elsewhere, whose copies take a while.
+class FarBackend : public CpuBackend {
+ public:
+  bool UsesOrdinaryMemory() const override { return false; }
+  absl::StatusOr<bool> CopyIsDone(CopyId) override { return done; }
+
+  bool done = false;
+};
+
+class DeviceVariablesTest : public ::testing::Test {
+ protected:
+  const std::vector<VariableSpec> variables_ = {
+      {"a", {2}, DType::kFloat32, {}}, {"b", {1}, DType::kFloat32, {}}};
+  const ParameterMemory memory_{variables_,
+                                ParameterMemory::Gradients::kPrivate};
+  FarBackend far_;
+  std::vector<size_t> reported_;
+  const DeviceVariables::Report report_ = [this](size_t variable) {
+    reported_.push_back(variable);
+  };
+
+  float* Value(size_t variable) {
+    return reinterpret_cast<float*>(memory_.value(variable).data());
+  }
+  float* Gradient(size_t variable) {
+    return reinterpret_cast<float*>(memory_.gradient(variable).data());
+  }
+};
+
+TEST_F(DeviceVariablesTest, OrdinaryMemoryIsTheWorkersOwn) {
+  const auto cpu = CpuBackend::Make({});
+  DeviceVariables device(variables_, memory_, **cpu);
+
+  ASSERT_OK(device.StartUpload());
+
+  EXPECT_EQ(device.values()[1].raw(), memory_.value(1).data());
+  EXPECT_EQ(device.gradients()[1].raw(), memory_.gradient(1).data());
+}
+
+TEST_F(DeviceVariablesTest, ValuesAreCopiedThere) {
+  Value(0)[1] = 7;
+  DeviceVariables device(variables_, memory_, far_);
+
+  ASSERT_OK(device.Upload());
+
+  EXPECT_NE(device.values()[0].raw(), memory_.value(0).data());
+  EXPECT_EQ(device.values()[0].data<float>()[1], 7);
+}
+
+TEST_F(DeviceVariablesTest, GradientsAreReportedInOrderOnceTheyAreHere) {
+  DeviceVariables device(variables_, memory_, far_);
+  ASSERT_OK(device.Upload());
+  device.gradients()[1].data<float>()[0] = 5;
+  ASSERT_OK(device.StartDownload(1));
+  ASSERT_OK(device.StartDownload(0));
+
+  ASSERT_OK(device.Arrived(/*wait=*/false, report_));
+  EXPECT_THAT(reported_, IsEmpty());
+  ASSERT_OK(device.Arrived(/*wait=*/true, report_));
+
+  EXPECT_THAT(reported_, ElementsAre(1, 0));
+  EXPECT_EQ(Gradient(1)[0], 5);
+}
+
+TEST_F(DeviceVariablesTest, WhatHasArrivedIsReportedWithoutWaiting) {
+  DeviceVariables device(variables_, memory_, far_);
+  ASSERT_OK(device.Upload());
+  far_.done = true;
+
+  ASSERT_OK(device.StartDownload(0));
+  ASSERT_OK(device.Arrived(/*wait=*/false, report_));
+
+  EXPECT_THAT(reported_, ElementsAre(0));
+}
+
+TEST_F(DeviceVariablesTest, PartOfABatchIsViewed) {
+  Batch batch;
+  batch.size = 3;
+  batch.images = {1, 2, 3, 4, 5, 6};
+  batch.labels = {0, 1, 2};
+  BatchStage stage(far_, {1, 2, 1, 3});
+
+  const absl::StatusOr<BatchView> view = stage.View(batch, 1, 2);
+
+  ASSERT_OK(view);
+  EXPECT_THAT(view->labels, ElementsAre(1, 2));
+  EXPECT_EQ(view->images.shape(), Shape({2, 1, 2, 1}));
+  EXPECT_EQ(view->images.data<float>()[0], 3);
+}
+
+TEST_F(DeviceVariablesTest, PartOfATextIsViewed) {
+  Batch batch;
+  batch.size = 2;
+  batch.tokens = {1, 2, 3, 4};
+  batch.labels = {2, 3, 4, 5};
+  BatchStage stage(far_, {.classes = 256, .tokens = 2});
+
+  const absl::StatusOr<BatchView> view = stage.View(batch, 1, 1);
+
+  ASSERT_OK(view);
+  EXPECT_THAT(view->labels, ElementsAre(4, 5));
+  EXPECT_EQ(view->tokens.data<int32_t>()[0], 3);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,20 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_BACKEND_H_
+#define LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_BACKEND_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "worker/compute/compute_backend.h"
+
+namespace lockstep {
+
+// The backend of one GPU: every operation as KernelBackend has it, by the
+// kernels of this folder and cuBLAS.
+//
+//   kFailedPrecondition  no device can be used
+//   others               what CUDA said while the device was set up
+absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeCudaBackend();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_BACKEND_H_

@@ -1,0 +1,301 @@
+#include "worker/compute/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep::cuda {
+namespace {
+
+// As NVIDIA advises for Hopper.
+constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+constexpr char kOpen[] = "Open";
+
+void FreeDevice(void* data) { cudaFree(data); }
+void Unpin(void* data) { cudaHostUnregister(data); }
+
+cublasOperation_t Transpose(bool transpose) {
+  return transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
+template <typename T>
+constexpr cudaDataType_t kDataType =
+    std::is_same_v<T, double> ? CUDA_R_64F : CUDA_R_32F;
+
+// How products are computed: operands are float32 (or float64) in memory, and
+// tensor cores round them as they read.
+template <typename T>
+cublasComputeType_t ComputeType(Precision precision) {
+  if (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
+  switch (precision) {
+    case Precision::kTf32:
+      return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case Precision::kBfloat16:
+      return CUBLAS_COMPUTE_32F_FAST_16BF;
+    case Precision::kFloat32:
+      break;
+  }
+  return CUBLAS_COMPUTE_32F;
+}
+
+}  // namespace
+
+absl::StatusOr<CudaDevice> CudaDevice::Open() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0) {
+    cudaGetLastError();  // so that nobody else trips over it
+    return absl::FailedPreconditionError(absl::StrCat(
+        "backend cuda: no device can be used: cudaGetDeviceCount: ",
+        error == cudaSuccess ? "there is none" : cudaGetErrorString(error),
+        "; install a driver, set CUDA_VISIBLE_DEVICES, or use cpu"));
+  }
+  CudaDevice device;
+  if (absl::Status s = device.Initialise(); !s.ok()) return s;
+  return device;
+}
+
+absl::Status CudaDevice::Initialise() {
+  cudaDeviceProp properties = {};
+  name_ = std::make_unique<std::string>("device 0");
+  if (absl::Status s = Check(cudaSetDevice(0), "cudaSetDevice", kOpen);
+      !s.ok()) {
+    return s;
+  }
+  if (cudaGetDeviceProperties(&properties, 0) == cudaSuccess) {
+    *name_ = absl::StrCat("device 0 (", properties.name, ")");
+  }
+  cudaStream_t streams[2] = {};
+  for (cudaStream_t& stream : streams) {
+    if (absl::Status s =
+            Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                  "cudaStreamCreateWithFlags", kOpen);
+        !s.ok()) {
+      return s;
+    }
+    (compute_ == nullptr ? compute_ : copies_).reset(stream);
+  }
+  cudaEvent_t event = nullptr;
+  if (absl::Status s =
+          Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+                "cudaEventCreateWithFlags", kOpen);
+      !s.ok()) {
+    return s;
+  }
+  computed_.reset(event);
+  cublasHandle_t blas = nullptr;
+  if (absl::Status s =
+          ToStatus(cublasCreate(&blas), {"cublasCreate", kOpen, *name_});
+      !s.ok()) {
+    return s;
+  }
+  blas_.reset(blas);
+  if (absl::Status s = Grow(workspace_, kWorkspaceBytes); !s.ok()) return s;
+  if (absl::Status s = ToStatus(cublasSetStream(blas, compute()),
+                                {"cublasSetStream", kOpen, *name_});
+      !s.ok()) {
+    return s;
+  }
+  return ToStatus(
+      cublasSetWorkspace(blas, workspace_.data(), workspace_.bytes()),
+      {"cublasSetWorkspace", kOpen, *name_});
+}
+
+// Memory must not be freed while kernels use it.
+CudaDevice::~CudaDevice() {
+  if (copies_ != nullptr) cudaStreamSynchronize(copies_.get());
+  if (compute_ != nullptr) cudaStreamSynchronize(compute());
+}
+
+absl::StatusOr<Buffer> CudaDevice::Allocate(size_t bytes) {
+  if (bytes == 0) return Buffer();
+  void* data = nullptr;
+  const cudaError_t error = cudaMalloc(&data, bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    size_t free = 0;
+    size_t total = 0;
+    cudaMemGetInfo(&free, &total);
+    return OutOfMemory(bytes, free, total, *name_);
+  }
+  if (absl::Status s = Check(error, "cudaMalloc", "Allocate"); !s.ok()) {
+    return s;
+  }
+  return Buffer(data, bytes, FreeDevice);
+}
+
+absl::Status CudaDevice::Grow(Buffer& buffer, size_t bytes) {
+  if (buffer.bytes() >= bytes) return absl::OkStatus();
+  absl::StatusOr<Buffer> larger = Allocate(bytes);
+  if (!larger.ok()) return larger.status();
+  buffer = *std::move(larger);  // cudaFree() waits for who uses the old one
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Buffer> CudaDevice::Pin(absl::Span<std::byte> memory) {
+  if (memory.empty()) return Buffer();
+  const cudaError_t error =
+      cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterDefault);
+  if (error != cudaSuccess) {
+    cudaGetLastError();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot pin ", memory.size(), " bytes: ", cudaGetErrorString(error)));
+  }
+  return Buffer(memory.data(), memory.size(), Unpin);
+}
+
+absl::Status CudaDevice::Copy(const char* operation, const void* from, void* to,
+                              size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  if (absl::Status s =
+          Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, compute()),
+                "cudaMemcpyAsync", operation);
+      !s.ok()) {
+    return s;
+  }
+  return Check(cudaStreamSynchronize(compute()), "cudaStreamSynchronize",
+               operation);
+}
+
+absl::StatusOr<CopyId> CudaDevice::NewEvent(const char* operation) {
+  if (!idle_.empty()) {
+    const CopyId id = idle_.back();
+    idle_.pop_back();
+    return id;
+  }
+  cudaEvent_t event = nullptr;
+  if (absl::Status s =
+          Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+                "cudaEventCreateWithFlags", operation);
+      !s.ok()) {
+    return s;
+  }
+  events_.emplace_back(event);
+  return CopyId{events_.size() - 1};
+}
+
+absl::StatusOr<CopyId> CudaDevice::StartCopy(const char* operation,
+                                             const void* from, void* to,
+                                             size_t bytes) {
+  absl::StatusOr<CopyId> copy = NewEvent(operation);
+  if (!copy.ok()) return copy;
+  cudaStream_t stream = copies_.get();
+  for (const absl::Status& s :
+       {Check(cudaEventRecord(computed_.get(), compute()), "cudaEventRecord",
+              operation),
+        Check(cudaStreamWaitEvent(stream, computed_.get()),
+              "cudaStreamWaitEvent", operation),
+        Check(bytes == 0
+                  ? cudaSuccess
+                  : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream),
+              "cudaMemcpyAsync", operation),
+        Check(cudaEventRecord(events_[*copy].get(), stream), "cudaEventRecord",
+              operation)}) {
+    if (s.ok()) continue;
+    idle_.push_back(*copy);
+    return s;
+  }
+  return copy;
+}
+
+absl::Status CudaDevice::UseCopy(CopyId copy) {
+  return Check(cudaStreamWaitEvent(compute(), events_[copy].get()),
+               "cudaStreamWaitEvent", "UseCopy");
+}
+
+absl::StatusOr<bool> CudaDevice::CopyIsDone(CopyId copy) {
+  const cudaError_t error = cudaEventQuery(events_[copy].get());
+  if (error == cudaErrorNotReady) return false;
+  if (absl::Status s = Check(error, "cudaEventQuery", "CopyIsDone"); !s.ok()) {
+    return s;
+  }
+  return true;
+}
+
+absl::Status CudaDevice::FinishCopy(CopyId copy) {
+  const absl::Status status = Check(cudaEventSynchronize(events_[copy].get()),
+                                    "cudaEventSynchronize", "FinishCopy");
+  if (std::find(idle_.begin(), idle_.end(), copy) == idle_.end()) {
+    idle_.push_back(copy);
+  }
+  return status;
+}
+
+absl::StatusOr<const int32_t*> CudaDevice::Stage(
+    const char* operation, absl::Span<const int32_t> numbers) {
+  const size_t bytes = numbers.size() * sizeof(int32_t);
+  if (absl::Status s = Grow(numbers_, bytes); !s.ok()) return s;
+  if (bytes == 0) return static_cast<const int32_t*>(nullptr);
+  // In order with the kernels: those that read the numbers before are done.
+  // Pageable memory has been read when the call returns.
+  if (absl::Status s =
+          Check(cudaMemcpyAsync(numbers_.data(), numbers.data(), bytes,
+                                cudaMemcpyHostToDevice, compute()),
+                "cudaMemcpyAsync", operation);
+      !s.ok()) {
+    return s;
+  }
+  return static_cast<const int32_t*>(numbers_.data());
+}
+
+template <typename T>
+absl::Status CudaDevice::Zero(const char* operation, const StridedGemm& gemm,
+                              T* out) {
+  for (int64_t i = 0; i < gemm.outer_count; ++i) {
+    for (int64_t j = 0; j < gemm.inner_count; ++j) {
+      const absl::Status status = Check(
+          cudaMemset2DAsync(out + gemm.Offset(gemm.out, i, j),
+                            static_cast<size_t>(gemm.out.stride) * sizeof(T), 0,
+                            static_cast<size_t>(gemm.n) * sizeof(T),
+                            static_cast<size_t>(gemm.m), compute()),
+          "cudaMemset2DAsync", operation);
+      if (!status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// cuBLAS stores columns, we store rows: its product of the transposed matrices
+// in reverse order is the transposed product.
+template <typename T>
+absl::Status CudaDevice::GemmOf(const char* operation, const StridedGemm& gemm,
+                                const T* a, const T* b, T* out) {
+  if (gemm.m == 0 || gemm.n == 0) return absl::OkStatus();
+  if (gemm.k == 0) {
+    return gemm.accumulate ? absl::OkStatus() : Zero(operation, gemm, out);
+  }
+  const T alpha = static_cast<T>(gemm.alpha);
+  const T beta = gemm.accumulate ? T{1} : T{0};
+  const auto side = [](int64_t size) { return static_cast<int>(size); };
+  for (int64_t i = 0; i < gemm.outer_count; ++i) {
+    const cublasStatus_t error = cublasGemmStridedBatchedEx(
+        blas_.get(), Transpose(gemm.b.transpose), Transpose(gemm.a.transpose),
+        side(gemm.n), side(gemm.m), side(gemm.k), &alpha,
+        b + gemm.Offset(gemm.b, i, 0), kDataType<T>, side(gemm.b.stride),
+        gemm.b.inner, a + gemm.Offset(gemm.a, i, 0), kDataType<T>,
+        side(gemm.a.stride), gemm.a.inner, &beta,
+        out + gemm.Offset(gemm.out, i, 0), kDataType<T>, side(gemm.out.stride),
+        gemm.out.inner, side(gemm.inner_count), ComputeType<T>(precision_),
+        CUBLAS_GEMM_DEFAULT);
+    if (absl::Status s =
+            ToStatus(error, {"cublasGemmStridedBatchedEx", operation, *name_});
+        !s.ok()) {
+      return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaDevice::Gemm(const char* operation, const StridedGemm& gemm,
+                              const float* a, const float* b, float* out) {
+  return GemmOf(operation, gemm, a, b, out);
+}
+
+absl::Status CudaDevice::Gemm(const char* operation, const StridedGemm& gemm,
+                              const double* a, const double* b, double* out) {
+  return GemmOf(operation, gemm, a, b, out);
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,128 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_DEVICE_H_
+#define LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_DEVICE_H_
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "worker/compute/compute_backend.h"
+#include "worker/compute/cuda/cuda_status.h"
+#include "worker/compute/cuda/launch.h"
+#include "worker/compute/kernels/strided_gemm.h"
+
+namespace lockstep::cuda {
+
+// CudaDevice is a Device (worker/compute/kernel_backend.h) on one GPU. What it
+// is asked for is queued on a compute stream; copies that run beside it are on
+// a second stream, with an event each.
+//
+// Errors: those of ToStatus(). A kernel's own failure shows in a later call.
+class CudaDevice {
+ public:
+  // The first device that this process may see (CUDA_VISIBLE_DEVICES).
+  //
+  //   kFailedPrecondition  there is none, or no driver for it
+  static absl::StatusOr<CudaDevice> Open();
+
+  CudaDevice(CudaDevice&&) = default;
+  CudaDevice& operator=(CudaDevice&&) = default;
+  ~CudaDevice();
+
+  // "device 0 (NVIDIA H100)".
+  const std::string& name() const { return *name_; }
+  void set_precision(Precision precision) { precision_ = precision; }
+
+  template <typename F>
+  absl::Status ForEach(const char* operation, int64_t n, const F& f) {
+    return Check(LaunchForEach(compute(), n, f), "launch", operation);
+  }
+  template <typename F>
+  absl::Status Grid(const char* operation, int64_t rows, int64_t n,
+                    const F& f) {
+    return Check(LaunchGrid(compute(), rows, n, f), "launch", operation);
+  }
+  template <typename F>
+  absl::Status Rows(const char* operation, int64_t rows, const F& f) {
+    return Check(LaunchRows(compute(), rows, f), "launch", operation);
+  }
+  template <typename T, typename F>
+  absl::Status SumColumns(const char* operation, int64_t rows, int64_t n,
+                          const F& f, T* out) {
+    const size_t bytes = static_cast<size_t>(SumChunks(rows) * n) * sizeof(T);
+    if (absl::Status s = Grow(partial_, bytes); !s.ok()) return s;
+    return Check(LaunchSumColumns(compute(), rows, n, f,
+                                  static_cast<T*>(partial_.data()), out),
+                 "launch", operation);
+  }
+  absl::Status Gemm(const char* operation, const StridedGemm& gemm,
+                    const float* a, const float* b, float* out);
+  absl::Status Gemm(const char* operation, const StridedGemm& gemm,
+                    const double* a, const double* b, double* out);
+  absl::StatusOr<const int32_t*> Stage(const char* operation,
+                                       absl::Span<const int32_t> numbers);
+
+  absl::StatusOr<Buffer> Allocate(size_t bytes);
+  absl::StatusOr<Buffer> Pin(absl::Span<std::byte> memory);
+  // Between ordinary memory and the device, in order with the operations;
+  // complete on return.
+  absl::Status Copy(const char* operation, const void* from, void* to,
+                    size_t bytes);
+  // The same beside the operations, once those queued so far are done.
+  absl::StatusOr<CopyId> StartCopy(const char* operation, const void* from,
+                                   void* to, size_t bytes);
+  absl::Status UseCopy(CopyId copy);
+  absl::StatusOr<bool> CopyIsDone(CopyId copy);
+  absl::Status FinishCopy(CopyId copy);
+
+ private:
+  template <typename Object, auto destroy>
+  struct Destroyer {
+    using pointer = Object;
+    void operator()(Object object) const { destroy(object); }
+  };
+  using Stream =
+      std::unique_ptr<CUstream_st, Destroyer<cudaStream_t, cudaStreamDestroy>>;
+  using Event =
+      std::unique_ptr<CUevent_st, Destroyer<cudaEvent_t, cudaEventDestroy>>;
+  using Blas =
+      std::unique_ptr<cublasContext, Destroyer<cublasHandle_t, cublasDestroy>>;
+
+  CudaDevice() = default;
+  absl::Status Initialise();
+  absl::Status Check(cudaError_t error, const char* call,
+                     const char* operation) const {
+    return ToStatus(error, {call, operation, *name_});
+  }
+  cudaStream_t compute() const { return compute_.get(); }
+  absl::Status Grow(Buffer& buffer, size_t bytes);
+  absl::StatusOr<CopyId> NewEvent(const char* operation);
+  template <typename T>
+  absl::Status GemmOf(const char* operation, const StridedGemm& gemm,
+                      const T* a, const T* b, T* out);
+  template <typename T>
+  absl::Status Zero(const char* operation, const StridedGemm& gemm, T* out);
+
+  std::unique_ptr<std::string> name_;
+  Precision precision_ = Precision::kFloat32;
+  Stream compute_;
+  Stream copies_;
+  Event computed_;    // what the next copy has to wait for
+  Buffer workspace_;  // of cuBLAS: its own would depend on what ran before
+  Blas blas_;
+  Buffer partial_;
+  Buffer numbers_;
+  std::vector<Event> events_;  // a CopyId is an index
+  std::vector<CopyId> idle_;   // events whose copy has been finished
+};
+
+}  // namespace lockstep::cuda
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_DEVICE_H_

@@ -1,0 +1,74 @@
+#include "worker/compute/cuda/cuda_status.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep::cuda {
+namespace {
+
+std::string Where(const CallSite& site) {
+  return absl::StrCat(site.operation, ": ", site.call, " on ", site.device,
+                      ": ");
+}
+
+}  // namespace
+
+bool IsLost(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorAssert:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorContained:
+    case cudaErrorUnknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status ToStatus(cudaError_t error, const CallSite& site) {
+  if (error == cudaSuccess) return absl::OkStatus();
+  const std::string message = absl::StrCat(Where(site), cudaGetErrorName(error),
+                                           ", ", cudaGetErrorString(error));
+  if (error == cudaErrorMemoryAllocation) {
+    return absl::ResourceExhaustedError(message);
+  }
+  if (IsLost(error)) {
+    return absl::UnavailableError(absl::StrCat(
+        message, "; the device is lost to this process, start it again"));
+  }
+  return absl::InternalError(message);
+}
+
+absl::Status ToStatus(cublasStatus_t error, const CallSite& site) {
+  if (error == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
+  const std::string message =
+      absl::StrCat(Where(site), cublasGetStatusName(error), ", ",
+                   cublasGetStatusString(error));
+  if (error == CUBLAS_STATUS_ALLOC_FAILED) {
+    return absl::ResourceExhaustedError(message);
+  }
+  // What ran before on the device may be what failed.
+  if (error == CUBLAS_STATUS_EXECUTION_FAILED) {
+    const cudaError_t cause = cudaPeekAtLastError();
+    if (IsLost(cause)) return ToStatus(cause, site);
+  }
+  return absl::InternalError(message);
+}
+
+absl::Status OutOfMemory(size_t asked, size_t free, size_t total,
+                         const std::string& device) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "no memory for ", asked, " bytes on ", device, ": ", free, " of ", total,
+      " are free; make batch_size smaller, or micro_batches larger"));
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,41 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_STATUS_H_
+#define LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_STATUS_H_
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/status.h"
+
+// What CUDA says, as a Status: "MatMul: cublasGemmStridedBatchedEx on device 0
+// (NVIDIA H100): CUBLAS_STATUS_...".
+//
+//   kUnavailable        the device is lost to this process, which has to be
+//                       started again
+//   kResourceExhausted  memory of the device is short
+//   kInternal           anything else
+namespace lockstep::cuda {
+
+// Where a call was made: its name, the operation that needed it, and the
+// device.
+struct CallSite {
+  const char* call;
+  const char* operation;
+  const std::string& device;
+};
+
+absl::Status ToStatus(cudaError_t error, const CallSite& site);
+absl::Status ToStatus(cublasStatus_t error, const CallSite& site);
+
+// Memory was short: how much was asked for, and what would fit.
+absl::Status OutOfMemory(size_t asked, size_t free, size_t total,
+                         const std::string& device);
+
+// True if no further call of this process on the device can succeed.
+bool IsLost(cudaError_t error);
+
+}  // namespace lockstep::cuda
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_STATUS_H_

@@ -1,0 +1,167 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_CUDA_LAUNCH_CUH_
+#define LOCKSTEP_WORKER_COMPUTE_CUDA_LAUNCH_CUH_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "worker/compute/cuda/launch.h"
+
+namespace lockstep::cuda {
+
+inline constexpr int kThreads = 256;
+inline constexpr int kRowThreads = 128;
+inline constexpr int kWarp = 32;
+inline constexpr int kTileRows = 8;
+inline constexpr int64_t kMaxBlocks = 1 << 20;  // loops take the rest
+
+inline unsigned Blocks(int64_t work, int64_t per_block) {
+  return static_cast<unsigned>(
+      std::min(kMaxBlocks, (work + per_block - 1) / per_block));
+}
+
+// A block of threads as a Group (worker/compute/kernels/rows.h).
+struct BlockGroup {
+  template <typename F>
+  __device__ void ForEach(int64_t n, F f) {
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) f(i);
+    __syncthreads();
+  }
+
+  template <typename T, typename F>
+  __device__ T Sum(int64_t n, F f) {
+    T sum = 0;
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += f(i);
+    return Reduce(sum, [](T a, T b) { return a + b; });
+  }
+
+  template <typename T, typename F>
+  __device__ T Max(int64_t n, F f) {
+    T largest = -INFINITY;
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+      const T x = f(i);
+      largest = largest < x ? x : largest;
+    }
+    return Reduce(largest, [](T a, T b) { return a < b ? b : a; });
+  }
+
+  __device__ bool Leads() const { return threadIdx.x == 0; }
+
+ private:
+  // The same value in every thread: warps by a butterfly, then their results
+  // in order.
+  template <typename T, typename Join>
+  __device__ T Reduce(T value, Join join) {
+    __shared__ T of_warp[kRowThreads / kWarp];
+    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+      value = join(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    }
+    if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
+    __syncthreads();
+    value = of_warp[0];
+    for (int warp = 1; warp < kRowThreads / kWarp; ++warp) {
+      value = join(value, of_warp[warp]);
+    }
+    __syncthreads();  // before of_warp is used again
+    return value;
+  }
+};
+
+template <typename F>
+__global__ void ForEachKernel(int64_t n, F f) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (; i < n; i += step) f(i);
+}
+
+template <typename F>
+__global__ void GridKernel(int64_t count, int64_t n, F f) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (; i < count; i += step) f(i / n, i % n);
+}
+
+template <typename F>
+__global__ void RowsKernel(int64_t rows, F f) {
+  BlockGroup group;
+  for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) f(group, row);
+}
+
+// A block sums 32 columns over one chunk of rows: eight rows at a time, then
+// those eight sums in order.
+template <typename T, typename F>
+__global__ void SumColumnsKernel(int64_t rows, int64_t chunk_rows, int64_t n,
+                                 F f, T* out) {
+  __shared__ T sums[kTileRows][kWarp + 1];
+  const int64_t column = int64_t{blockIdx.x} * kWarp + threadIdx.x;
+  const int64_t first = int64_t{blockIdx.y} * chunk_rows;
+  const int64_t end = min(first + chunk_rows, rows);
+  T sum = 0;
+  if (column < n) {
+    for (int64_t row = first + threadIdx.y; row < end; row += kTileRows) {
+      sum += f(row, column);
+    }
+  }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= n) return;
+  for (int i = 1; i < kTileRows; ++i) sum += sums[i][threadIdx.x];
+  out[blockIdx.y * n + column] = sum;
+}
+
+template <typename T>
+struct SumOfChunks {
+  const T* partial;
+  int64_t chunks;
+  int64_t n;
+  T* out;
+
+  __device__ void operator()(int64_t column) const {
+    T sum = 0;
+    for (int64_t i = 0; i < chunks; ++i) sum += partial[i * n + column];
+    out[column] = sum;
+  }
+};
+
+template <typename F>
+cudaError_t LaunchForEach(cudaStream_t stream, int64_t n, const F& f) {
+  if (n == 0) return cudaSuccess;
+  ForEachKernel<<<Blocks(n, kThreads), kThreads, 0, stream>>>(n, f);
+  return cudaGetLastError();
+}
+
+template <typename F>
+cudaError_t LaunchGrid(cudaStream_t stream, int64_t rows, int64_t n,
+                       const F& f) {
+  const int64_t count = rows * n;
+  if (count == 0) return cudaSuccess;
+  GridKernel<<<Blocks(count, kThreads), kThreads, 0, stream>>>(count, n, f);
+  return cudaGetLastError();
+}
+
+template <typename F>
+cudaError_t LaunchRows(cudaStream_t stream, int64_t rows, const F& f) {
+  if (rows == 0) return cudaSuccess;
+  RowsKernel<<<Blocks(rows, 1), kRowThreads, 0, stream>>>(rows, f);
+  return cudaGetLastError();
+}
+
+template <typename T, typename F>
+cudaError_t LaunchSumColumns(cudaStream_t stream, int64_t rows, int64_t n,
+                             const F& f, T* partial, T* out) {
+  if (n == 0) return cudaSuccess;
+  const int64_t chunks = SumChunks(rows);
+  const int64_t chunk_rows = (rows + chunks - 1) / chunks;
+  const dim3 grid(static_cast<unsigned>((n + kWarp - 1) / kWarp),
+                  static_cast<unsigned>(chunks));
+  SumColumnsKernel<<<grid, dim3(kWarp, kTileRows), 0, stream>>>(
+      rows, chunk_rows, n, f, chunks == 1 ? out : partial);
+  if (const cudaError_t error = cudaGetLastError();
+      error != cudaSuccess || chunks == 1) {
+    return error;
+  }
+  return LaunchForEach(stream, n, SumOfChunks<T>{partial, chunks, n, out});
+}
+
+}  // namespace lockstep::cuda
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_LAUNCH_CUH_

@@ -1,0 +1,65 @@
+#include "worker/data/examples.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/status_macros.h"
+#include "worker/data/batch_loader.h"
+#include "worker/data/dataset.h"
+#include "worker/data/text.h"
+
+namespace lockstep {
+namespace {
+
+absl::StatusOr<Examples> LoadPictures(const std::string& images,
+                                      const std::string& labels) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Dataset loaded, LoadImageDataset(images, labels));
+  const auto dataset = std::make_shared<const Dataset>(std::move(loaded));
+  return Examples{.count = dataset->num_examples,
+                  .height = dataset->height,
+                  .width = dataset->width,
+                  .channels = dataset->channels,
+                  .classes = dataset->classes,
+                  .load = [dataset](absl::Span<const int64_t> ids) {
+                    return LoadBatch(*dataset, ids);
+                  }};
+}
+
+absl::StatusOr<Examples> LoadTextExamples(const std::string& path,
+                                          int64_t length) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Text loaded, LoadText(path, length));
+  const auto text = std::make_shared<const Text>(std::move(loaded));
+  return Examples{.count = text->num_examples(),
+                  .classes = Text::kTokens,
+                  .tokens = text->length,
+                  .load = [text](absl::Span<const int64_t> ids) {
+                    return LoadTextBatch(*text, ids);
+                  }};
+}
+
+}  // namespace
+
+absl::StatusOr<Examples> LoadTrainingExamples(const DataConfig& data) {
+  return data.train_text.empty()
+             ? LoadPictures(data.train_images, data.train_labels)
+             : LoadTextExamples(data.train_text, data.sequence_length);
+}
+
+absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data) {
+  return data.test_text.empty()
+             ? LoadPictures(data.test_images, data.test_labels)
+             : LoadTextExamples(data.test_text, data.sequence_length);
+}
+
+BatchSource MakeBatchSource(BatchSchedule schedule, const Examples& examples) {
+  return [schedule = std::move(schedule), load = examples.load](
+             int64_t index) mutable -> absl::StatusOr<Batch> {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> ids,
+                              schedule.Batch(index));
+    return load(ids);
+  };
+}
+
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+#ifndef LOCKSTEP_WORKER_DATA_EXAMPLES_H_
+#define LOCKSTEP_WORKER_DATA_EXAMPLES_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/job/job_config.h"
+#include "worker/data/batch.h"
+#include "worker/data/batch_schedule.h"
+
+namespace lockstep {
+
+// Examples is a whole data set in memory, whatever it is of.
+//
+// Threads: safe to share.
+struct Examples {
+  int64_t count = 0;
+  int64_t height = 1;  // of pictures, as the next two
+  int64_t width = 1;
+  int64_t channels = 1;
+  int64_t classes = 0;
+  int64_t tokens = 0;  // bytes of each text; 0: pictures
+
+  // The examples of these ids, in that order.
+  //
+  //   kInvalidArgument  an id outside [0, count)
+  std::function<absl::StatusOr<Batch>(absl::Span<const int64_t> ids)> load;
+};
+
+// Reads what the job trains on, or what it is scored on. Errors are those of
+// LoadImageDataset() and LoadText().
+absl::StatusOr<Examples> LoadTrainingExamples(const DataConfig& data);
+absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data);
+
+// Joins the two: `schedule` chooses the examples. The source is used by one
+// thread at a time.
+BatchSource MakeBatchSource(BatchSchedule schedule, const Examples& examples);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_DATA_EXAMPLES_H_

@@ -1,0 +1,48 @@
+#ifndef LOCKSTEP_WORKER_DATA_TEXT_H_
+#define LOCKSTEP_WORKER_DATA_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "worker/data/batch.h"
+
+namespace lockstep {
+
+// Text is bytes cut into examples of `length`, one after the other. What fills
+// no example at the end is left out.
+//
+// Threads: constant once made, so safe to share.
+struct Text {
+  static constexpr int64_t kTokens = 256;  // a byte is a token
+
+  std::vector<uint8_t> bytes;
+  int64_t length = 0;
+
+  // The label of the last token of an example is the first of the next.
+  int64_t num_examples() const {
+    return (static_cast<int64_t>(bytes.size()) - 1) / length;
+  }
+};
+
+//   kInvalidArgument  `length` below 1, or fewer than length + 1 bytes
+absl::StatusOr<Text> MakeText(std::vector<uint8_t> bytes, int64_t length);
+
+// Reads a file, plain or gzipped. Every error names `path`.
+//
+//   kNotFound, kPermissionDenied  as the system says
+//   kInvalidArgument              as MakeText(), or no regular file
+//   kResourceExhausted            more than 4 GiB
+absl::StatusOr<Text> LoadText(const std::string& path, int64_t length);
+
+// The examples `ids` of `text`: tokens, and as labels what follows each.
+//
+//   kInvalidArgument  an id outside [0, num_examples)
+absl::StatusOr<Batch> LoadTextBatch(const Text& text,
+                                    absl::Span<const int64_t> ids);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_DATA_TEXT_H_

@@ -1,0 +1,187 @@
+#include "worker/device_variables.h"
+
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+Shape ShapeOf(const VariableSpec& variable) {
+  return Shape(variable.shape.begin(), variable.shape.end());
+}
+
+ElementType TypeOf(const VariableSpec& variable) {
+  return variable.dtype == DType::kFloat64 ? ElementType::kFloat64
+                                           : ElementType::kFloat32;
+}
+
+std::vector<absl::Span<std::byte>> MemoryOf(size_t variables,
+                                            const ParameterMemory& memory) {
+  std::vector<absl::Span<std::byte>> spans;
+  for (size_t i = 0; i < variables; ++i) {
+    spans.push_back(memory.value(i));
+    spans.push_back(memory.gradient(i));
+  }
+  return spans;
+}
+
+}  // namespace
+
+ModelInput InputOf(const Examples& examples) {
+  return {.height = examples.height,
+          .width = examples.width,
+          .channels = examples.channels,
+          .classes = examples.classes,
+          .tokens = examples.tokens};
+}
+
+std::vector<ConstTensor> ValueViews(const std::vector<VariableSpec>& variables,
+                                    const ParameterMemory& memory) {
+  std::vector<ConstTensor> views;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    views.emplace_back(TypeOf(variables[i]), ShapeOf(variables[i]),
+                       memory.value(i).data());
+  }
+  return views;
+}
+
+std::vector<Tensor> GradientViews(const std::vector<VariableSpec>& variables,
+                                  const ParameterMemory& memory) {
+  std::vector<Tensor> views;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    views.emplace_back(TypeOf(variables[i]), ShapeOf(variables[i]),
+                       memory.gradient(i).data());
+  }
+  return views;
+}
+
+DeviceVariables::DeviceVariables(std::vector<VariableSpec> variables,
+                                 const ParameterMemory& memory,
+                                 ComputeBackend& backend)
+    : variables_(std::move(variables)),
+      backend_(backend),
+      host_values_(ValueViews(variables_, memory)),
+      host_gradients_(GradientViews(variables_, memory)),
+      memory_(MemoryOf(variables_.size(), memory)) {
+  if (!backend.UsesOrdinaryMemory()) return;
+  values_ = host_values_;
+  gradients_ = host_gradients_;
+  prepared_ = true;
+}
+
+DeviceVariables::~DeviceVariables() { Settle(); }
+
+void DeviceVariables::Settle() {
+  for (CopyId copy : uploads_) backend_.FinishCopy(copy).IgnoreError();
+  for (const auto& [variable, copy] : downloads_) {
+    backend_.FinishCopy(copy).IgnoreError();
+  }
+  uploads_.clear();
+  downloads_.clear();
+}
+
+absl::Status DeviceVariables::Prepare() {
+  if (prepared_) return absl::OkStatus();
+  std::vector<Buffer> buffers;
+  std::vector<Tensor> tensors;
+  for (int copy = 0; copy < 2; ++copy) {
+    for (const Tensor& host : host_gradients_) {
+      LOCKSTEP_ASSIGN_OR_RETURN(Buffer buffer, backend_.Allocate(host.bytes()));
+      tensors.emplace_back(host.type(), host.shape(), buffer.data());
+      buffers.push_back(std::move(buffer));
+    }
+  }
+  const auto half = tensors.begin() + static_cast<ptrdiff_t>(variables_.size());
+  own_values_.assign(tensors.begin(), half);
+  values_.assign(tensors.begin(), half);
+  gradients_.assign(half, tensors.end());
+  buffers_ = std::move(buffers);
+  for (const absl::Span<std::byte>& memory : memory_) {
+    absl::StatusOr<Buffer> pin = backend_.Pin(memory);
+    if (pin.ok()) pins_.push_back(*std::move(pin));  // else copies are slower
+  }
+  prepared_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status DeviceVariables::StartUpload() {
+  LOCKSTEP_RETURN_IF_ERROR(Prepare());
+  Settle();
+  for (size_t i = 0; i < own_values_.size(); ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const CopyId copy,
+        backend_.StartUpload(host_values_[i], own_values_[i]));
+    uploads_.push_back(copy);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceVariables::BeforeUse(size_t first, size_t count) {
+  for (size_t i = first; i < first + count && i < uploads_.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(backend_.UseCopy(uploads_[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceVariables::Upload() {
+  LOCKSTEP_RETURN_IF_ERROR(StartUpload());
+  LOCKSTEP_RETURN_IF_ERROR(BeforeUse(0, uploads_.size()));
+  for (CopyId copy : uploads_) {
+    LOCKSTEP_RETURN_IF_ERROR(backend_.FinishCopy(copy));
+  }
+  uploads_.clear();
+  return absl::OkStatus();
+}
+
+// The value may be overwritten as soon as the gradient is reported, so its
+// upload has to be over by then: it was, before the gradient was computed.
+absl::Status DeviceVariables::StartDownload(size_t variable) {
+  if (backend_.UsesOrdinaryMemory()) {
+    downloads_.emplace_back(variable, CopyId{0});
+    return absl::OkStatus();
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const CopyId copy,
+      backend_.StartDownload(gradients_[variable], host_gradients_[variable]));
+  downloads_.emplace_back(variable, copy);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceVariables::Arrived(bool wait, const Report& report) {
+  while (!downloads_.empty()) {
+    const auto [variable, copy] = downloads_.front();
+    if (!wait) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const bool done, backend_.CopyIsDone(copy));
+      if (!done) return absl::OkStatus();
+    }
+    LOCKSTEP_RETURN_IF_ERROR(backend_.FinishCopy(copy));
+    downloads_.pop_front();
+    report(variable);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BatchView> BatchStage::View(const Batch& batch, int64_t first,
+                                           int64_t count) {
+  BatchView view;
+  const int64_t labels = input_.tokens > 0 ? input_.tokens : 1;
+  view.labels = absl::MakeSpan(batch.labels)
+                    .subspan(static_cast<size_t>(first * labels),
+                             static_cast<size_t>(count * labels));
+  if (input_.tokens > 0) {
+    view.tokens = ConstTensor(ElementType::kInt32, {count, input_.tokens},
+                              batch.tokens.data() + first * input_.tokens);
+    return view;
+  }
+  const Shape shape = {count, input_.height, input_.width, input_.channels};
+  view.images = ConstTensor(ElementType::kFloat32, shape,
+                            batch.images.data() + first * input_.elements());
+  if (backend_.UsesOrdinaryMemory()) return view;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Tensor staged,
+      images_.Reserve(backend_, ElementType::kFloat32, shape));
+  LOCKSTEP_RETURN_IF_ERROR(backend_.Upload(view.images, staged));
+  view.images = staged;
+  return view;
+}
+
+}  // namespace lockstep

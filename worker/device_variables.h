@@ -1,0 +1,106 @@
+#ifndef LOCKSTEP_WORKER_DEVICE_VARIABLES_H_
+#define LOCKSTEP_WORKER_DEVICE_VARIABLES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/compute/compute_backend.h"
+#include "worker/compute/scratch.h"
+#include "worker/data/batch.h"
+#include "worker/data/examples.h"
+#include "worker/models/model.h"
+#include "worker/parameter_memory.h"
+
+namespace lockstep {
+
+// What the model has to know of the examples.
+ModelInput InputOf(const Examples& examples);
+
+// DeviceVariables are a model's variables and gradients where the backend
+// computes: the worker's memory itself on a CPU, else copies of it. The
+// worker's memory is pinned, so that copies run beside the operations, and a
+// gradient is pushed from where its copy arrived.
+//
+// Borrows: memory and backend.
+class DeviceVariables {
+ public:
+  using Report = std::function<void(size_t variable)>;
+
+  DeviceVariables(std::vector<VariableSpec> variables,
+                  const ParameterMemory& memory, ComputeBackend& backend);
+  ~DeviceVariables();
+  DeviceVariables(const DeviceVariables&) = delete;
+  DeviceVariables& operator=(const DeviceVariables&) = delete;
+
+  // Valid once StartUpload() or Upload() has succeeded.
+  const std::vector<ConstTensor>& values() const { return values_; }
+  const std::vector<Tensor>& gradients() const { return gradients_; }
+
+  // Begins to bring all values to the device, the first layers' first, and
+  // gets its memory when that has not been done.
+  //
+  //   kResourceExhausted  the device has too little memory
+  absl::Status StartUpload();
+  // Lets the operations called from now on wait for these values alone.
+  absl::Status BeforeUse(size_t first, size_t count);
+  // Both, for all of them, and waits.
+  absl::Status Upload();
+
+  // The gradient is final: begins to bring it to the worker's memory.
+  absl::Status StartDownload(size_t variable);
+  // Reports those that have arrived, in the order of StartDownload(); all of
+  // them, if `wait` is set.
+  absl::Status Arrived(bool wait, const Report& report);
+
+ private:
+  absl::Status Prepare();
+  // Waits for what is under way.
+  void Settle();
+
+  const std::vector<VariableSpec> variables_;
+  ComputeBackend& backend_;
+  const std::vector<ConstTensor> host_values_;
+  const std::vector<Tensor> host_gradients_;
+  const std::vector<absl::Span<std::byte>> memory_;  // what can be pinned
+  bool prepared_ = false;
+  std::vector<Buffer> buffers_;
+  std::vector<Buffer> pins_;
+  std::vector<Tensor> own_values_;
+  std::vector<ConstTensor> values_;
+  std::vector<Tensor> gradients_;
+  std::vector<CopyId> uploads_;
+  std::deque<std::pair<size_t, CopyId>> downloads_;
+};
+
+// BatchStage brings examples of a batch where the backend computes.
+class BatchStage {
+ public:
+  BatchStage(ComputeBackend& backend, const ModelInput& input)
+      : backend_(backend), input_(input) {}
+
+  // Examples [first, first + count) of the batch, which must outlive the view;
+  // good until the next call.
+  absl::StatusOr<BatchView> View(const Batch& batch, int64_t first,
+                                 int64_t count);
+
+ private:
+  ComputeBackend& backend_;
+  const ModelInput input_;
+  Scratch images_;
+};
+
+// Views of a model's variables or gradients in the worker's memory.
+std::vector<ConstTensor> ValueViews(const std::vector<VariableSpec>& variables,
+                                    const ParameterMemory& memory);
+std::vector<Tensor> GradientViews(const std::vector<VariableSpec>& variables,
+                                  const ParameterMemory& memory);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_DEVICE_VARIABLES_H_

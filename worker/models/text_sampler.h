@@ -1,0 +1,56 @@
+#ifndef LOCKSTEP_WORKER_MODELS_TEXT_SAMPLER_H_
+#define LOCKSTEP_WORKER_MODELS_TEXT_SAMPLER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "worker/compute/compute_backend.h"
+#include "worker/models/model.h"
+
+namespace lockstep {
+
+// The class that `uniform`, in [0, 1), picks where class i has the weight
+// exp(logits[i] / temperature): at temperature 0 the likeliest, of equal ones
+// the first. Classes whose logit is NaN are never picked, unless all are.
+int32_t DrawClass(absl::Span<const float> logits, double temperature,
+                  double uniform);
+
+// TextSampler lets a language model of bytes write on.
+//
+// Borrows: model, backend and variables.
+class TextSampler {
+ public:
+  struct Options {
+    int64_t window = 0;      // ModelInput::tokens: what the model sees at once
+    double temperature = 1;  // >= 0
+    uint64_t key = 0;        // equal keys draw equal texts
+  };
+
+  TextSampler(Model& model, ComputeBackend& backend,
+              absl::Span<const ConstTensor> variables, const Options& options)
+      : model_(model),
+        backend_(backend),
+        variables_(variables.begin(), variables.end()),
+        options_(options) {}
+
+  // Appends a byte to `text`, drawn from what the model expects after the last
+  // `window` bytes of it.
+  //
+  //   kInvalidArgument  `text` is empty
+  //   and what the model and the backend report; `text` is as it was
+  absl::Status Extend(std::string& text);
+
+ private:
+  Model& model_;
+  ComputeBackend& backend_;
+  const std::vector<ConstTensor> variables_;
+  const Options options_;
+  uint64_t drawn_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MODELS_TEXT_SAMPLER_H_
