@@ -13,6 +13,7 @@
 #include "common/job/job_config_codec.h"
 #include "common/log.h"
 #include "common/status_macros.h"
+#include "common/stop_status.h"
 
 namespace lockstep {
 namespace {
@@ -94,15 +95,19 @@ absl::StatusOr<Sender> CoordinatorService::Check(
   return sender;
 }
 
-absl::Status CoordinatorService::CheckTakesPart(const TaskId& task) {
+absl::Status CoordinatorService::CheckTakesPart(const TaskId& task,
+                                                bool again) {
   if (!options_.job.elastic_workers || task.type != TaskType::kWorker) {
     return absl::OkStatus();
   }
-  const std::vector<int> workers = board_.Get(clock_.Now()).settings.workers;
-  if (std::binary_search(workers.begin(), workers.end(), task.index)) {
+  const auto among = [&task](const RunSettings& settings) {
+    return std::binary_search(settings.workers.begin(), settings.workers.end(),
+                              task.index);
+  };
+  if (among(desk_.wanted()) && among(board_.Get(clock_.Now()).settings)) {
     return absl::OkStatus();
   }
-  return desk_.Join(task.index);
+  return desk_.Join(task.index, again);
 }
 
 // What the job is at this moment, so that whoever comes late has it right.
@@ -144,7 +149,12 @@ absl::Status CoordinatorService::HandleRegister(
         absl::StrCat("identity.job_id is \"", sender.job_id,
                      "\"; this chief runs \"", options_.job_id, "\""));
   }
-  LOCKSTEP_RETURN_IF_ERROR(CheckTakesPart(sender.task));
+  const absl::Status part = CheckTakesPart(sender.task, request.again());
+  if (IsHeld(part)) {
+    response.set_taken_out(std::string(part.message()));
+    return absl::OkStatus();
+  }
+  LOCKSTEP_RETURN_IF_ERROR(part);
   LOCKSTEP_RETURN_IF_ERROR(
       members_.Register(sender.task, sender.incarnation, clock_.Now()));
   spdlog::info("{} registered, incarnation {}", sender.task.ToString(),

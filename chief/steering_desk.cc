@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
+#include "common/stop_status.h"
 
 namespace lockstep {
 namespace {
@@ -195,7 +196,7 @@ void SteeringDesk::SetWorkers(std::vector<int> workers) {
   ++wanted_.revision;
 }
 
-absl::Status SteeringDesk::Join(int worker) {
+absl::Status SteeringDesk::Join(int worker, bool again) {
   MutexLock lock(mutex_);
   if (!job_.elastic_workers) {
     return absl::NotFoundError(absl::StrCat(
@@ -212,6 +213,10 @@ absl::Status SteeringDesk::Join(int worker) {
     std::vector<int> workers = wanted_.workers;
     const auto place = std::lower_bound(workers.begin(), workers.end(), worker);
     if (place == workers.end() || *place != worker) {
+      if (again) {
+        return StoppedStatus("an operator took this worker out of the job",
+                             /*hold=*/true);
+      }
       workers.insert(place, worker);
       SetWorkers(std::move(workers));
     }

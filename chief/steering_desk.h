@@ -63,14 +63,16 @@ class SteeringDesk {
   bool checkpoint_wanted() const ABSL_LOCKS_EXCLUDED(mutex_);
   void CheckpointBegun() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Elastic jobs: a worker wants to take part.
+  // Elastic jobs: a worker wants to take part. `again`: its process did before.
   //
   //   kUnavailable         it will, as soon as the chief has brought it about
+  //   kCancelled, held     it has been taken out, and this is still the process
+  //                        that was; a new one may join
   //   kNotFound            the job is not elastic
   //   kInvalidArgument     an index that is too large
   //   kFailedPrecondition  there are examples for so many workers no more, or
   //                        the job is over
-  absl::Status Join(int worker) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Join(int worker, bool again) ABSL_LOCKS_EXCLUDED(mutex_);
   // It has left, or is dead and an operator does not want it back. The last
   // worker of a job stays one of it.
   void Leave(int worker) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -66,6 +66,7 @@ absl::Status ChiefClient::TryRegister(v1::RegisterResponse& response) {
   request.set_program_version("0.1.0");
   request.set_address(options_.own_address);
   request.set_expected_job(options_.expected_job);
+  request.set_again(was_member_);
   PassFaultPoint(FaultPoint::kMemberRegisterSend);
   const grpc::Status status = stub_->Register(&context, request, &response);
   if (status.ok()) PassFaultPoint(FaultPoint::kMemberRegisterAnswered);
@@ -98,6 +99,10 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
     }
     Pause(kRetryPause);
   }
+  if (!response.taken_out().empty()) {
+    return StoppedStatus(response.taken_out(), /*hold=*/true);
+  }
+  was_member_ = true;
   Membership membership;
   LOCKSTEP_ASSIGN_OR_RETURN(membership.job, FromProto(response.job()));
   membership.job_id = response.job_id();

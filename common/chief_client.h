@@ -60,7 +60,8 @@ class ChiefClient {
   // Waits for the chief, however long it takes to come up, registers with a
   // new incarnation and starts the heartbeats.
   //
-  //   kCancelled           Stop() was called meanwhile
+  //   kCancelled           Stop() was called meanwhile; held: this worker was
+  //                        taken out of the job while it was no member
   //   kFailedPrecondition  another job or version
   //   kNotFound            the chief's cluster has no such task
   //   kInvalidArgument     a job that this process cannot read
@@ -141,6 +142,7 @@ class ChiefClient {
   absl::Time said_;  // that the chief is silent
 
   std::atomic<bool> job_is_training_ = false;
+  bool was_member_ = false;
 
   mutable Mutex mutex_;
   CondVar changed_;

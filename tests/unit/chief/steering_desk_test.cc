@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/stop_status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -134,7 +135,7 @@ TEST_F(SteeringDeskTest, AJobWithoutADirectoryWritesNoCheckpoint) {
 TEST_F(SteeringDeskTest, BackupsStayWhenWorkersJoinAndLeave) {
   SteeringDesk& desk = Open(Elastic(2, 3));
 
-  EXPECT_THAT(desk.Join(5), StatusIs(kUnavailable));
+  EXPECT_THAT(desk.Join(5, /*again=*/false), StatusIs(kUnavailable));
   EXPECT_THAT(desk.wanted().workers, ElementsAre(0, 1, 2, 5));
   EXPECT_EQ(desk.wanted().replicas_to_aggregate, 3);
 
@@ -144,8 +145,8 @@ TEST_F(SteeringDeskTest, BackupsStayWhenWorkersJoinAndLeave) {
   EXPECT_THAT(desk.wanted().workers, ElementsAre(5));
   EXPECT_EQ(desk.wanted().replicas_to_aggregate, 1);
 
-  desk.Join(0).IgnoreError();
-  desk.Join(1).IgnoreError();
+  desk.Join(0, /*again=*/false).IgnoreError();
+  desk.Join(1, /*again=*/false).IgnoreError();
   EXPECT_EQ(desk.wanted().replicas_to_aggregate, 2);
 }
 
@@ -153,13 +154,13 @@ TEST_F(SteeringDeskTest, GradientsStayWhenThePolicySaysSo) {
   SteeringDesk& desk =
       Open(Elastic(2, 3, ElasticPolicy::kFixedReplicasToAggregate));
 
-  desk.Join(3).IgnoreError();
+  desk.Join(3, /*again=*/false).IgnoreError();
   EXPECT_EQ(desk.wanted().replicas_to_aggregate, 2);
 
   for (int worker : {0, 1, 2}) desk.Leave(worker);
   EXPECT_EQ(desk.wanted().replicas_to_aggregate, 1);
 
-  desk.Join(4).IgnoreError();
+  desk.Join(4, /*again=*/false).IgnoreError();
   EXPECT_EQ(desk.wanted().replicas_to_aggregate, 2);
 }
 
@@ -167,7 +168,7 @@ TEST_F(SteeringDeskTest, AnOperatorChangesWhatThePolicyFixes) {
   SteeringDesk& desk = Open(Elastic(2, 3));
   ASSERT_OK(desk.Change({.replicas_to_aggregate = 3}));
 
-  desk.Join(3).IgnoreError();
+  desk.Join(3, /*again=*/false).IgnoreError();
 
   EXPECT_EQ(desk.wanted().replicas_to_aggregate, 4);
 }
@@ -175,9 +176,22 @@ TEST_F(SteeringDeskTest, AnOperatorChangesWhatThePolicyFixes) {
 TEST_F(SteeringDeskTest, WhoJoinsAgainChangesNothing) {
   SteeringDesk& desk = Open(Elastic(2, 3));
 
-  EXPECT_THAT(desk.Join(1), StatusIs(kUnavailable));
+  EXPECT_THAT(desk.Join(1, /*again=*/false), StatusIs(kUnavailable));
 
   EXPECT_EQ(desk.wanted().revision, 0);
+}
+
+TEST_F(SteeringDeskTest, AProcessThatWasTakenOutDoesNotJoinAgain) {
+  SteeringDesk& desk = Open(Elastic(2, 3));
+  desk.Leave(1);
+
+  const absl::Status again = desk.Join(1, /*again=*/true);
+
+  EXPECT_TRUE(IsHeld(again)) << again;
+  EXPECT_THAT(desk.wanted().workers, ElementsAre(0, 2));
+  EXPECT_THAT(desk.Join(1, /*again=*/false), StatusIs(kUnavailable));
+  EXPECT_THAT(desk.wanted().workers, ElementsAre(0, 1, 2));
+  EXPECT_THAT(desk.Join(1, /*again=*/true), StatusIs(kUnavailable));
 }
 
 TEST_F(SteeringDeskTest, TheLastWorkerStays) {
@@ -206,8 +220,9 @@ TEST_F(SteeringDeskTest, AWorkerIsToLeaveUntilItHasLeft) {
 TEST_F(SteeringDeskTest, WorkersOfOtherJobsStayAsTheyAre) {
   SteeringDesk& desk = Open(Job(2, 3));
 
-  EXPECT_THAT(desk.Join(3), StatusIs(absl::StatusCode::kNotFound,
-                                     HasSubstr("elastic_workers: true")));
+  EXPECT_THAT(desk.Join(3, /*again=*/false),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("elastic_workers: true")));
   EXPECT_THAT(desk.Change({.remove_worker = 1}),
               StatusIs(kImpossible, HasSubstr("elastic_workers: true")));
   EXPECT_THAT(desk.wanted().workers, IsEmpty());
@@ -216,8 +231,9 @@ TEST_F(SteeringDeskTest, WorkersOfOtherJobsStayAsTheyAre) {
 TEST_F(SteeringDeskTest, WorkersOutOfRangeAreRefused) {
   SteeringDesk& desk = Open(Elastic(2, 3));
 
-  EXPECT_THAT(desk.Join(RunSettings::kMaxWorkers), StatusIs(kInvalid));
-  EXPECT_THAT(desk.Join(-1), StatusIs(kInvalid));
+  EXPECT_THAT(desk.Join(RunSettings::kMaxWorkers, /*again=*/false),
+              StatusIs(kInvalid));
+  EXPECT_THAT(desk.Join(-1, /*again=*/false), StatusIs(kInvalid));
   EXPECT_THAT(desk.Change({.remove_worker = 7}),
               StatusIs(kInvalid, HasSubstr("none of the workers 0, 1, 2")));
 }
