@@ -56,10 +56,20 @@ status() { "$programs/lockstep" status --log_dir "$work/logs" "$@" 2>/dev/null; 
 # number FIELD: of the status, e.g. global_step.
 number() { status --json | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" | head -n 1; }
 reached() { local now; now=$(number "$1") && [ "${now:-0}" -ge "$2" ]; }
-in_trouble() { status --json | grep -q '"checkpoint_trouble"'; }
+in_trouble() {
+  local told
+  told=$(status --json) && [[ $told == *'"checkpoint_trouble"'* ]]
+}
 out_of_trouble() {
   local told
   told=$(status --json) && [[ $told != *'"checkpoint_trouble"'* ]]
+}
+# A checkpoint that is just being written makes room for the next one when it
+# is complete, so the volume is filled until one has failed.
+fill_until_trouble() {
+  dd if=/dev/zero of="$volume/filler" bs=4k oflag=append conv=notrunc \
+    2>/dev/null || true
+  in_trouble
 }
 
 cat >"$work/cluster.json" <<'JSON'
@@ -83,12 +93,11 @@ run=$!
 
 until_true "a checkpoint" reached last_checkpoint_step 100
 echo "-- the volume is full"
-dd if=/dev/zero of="$volume/filler" bs=4k 2>/dev/null || true
-until_true "status to say so" in_trouble
+until_true "status to say so" fill_until_trouble
 last=$(number last_checkpoint_step)
 step=$(number global_step)
 status | grep -i "no space" || fail "status does not say what is wrong"
-grep "the one before stays" "$work/logs/chief-0.log" | head -n 1 ||
+grep -m 1 "the one before stays" "$work/logs/chief-0.log" ||
   fail "the log does not say what is wrong"
 
 echo "-- training goes on, and the last checkpoint stays"
