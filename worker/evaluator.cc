@@ -10,7 +10,7 @@
 #include "common/job/variable_settings.h"
 #include "common/log.h"
 #include "common/status_macros.h"
-#include "worker/compute/registry.h"
+#include "worker/compute_device.h"
 #include "worker/device_variables.h"
 #include "worker/models/registry.h"
 
@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::Make(
   chief.expected_job = options.expected_job;
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<ComputeBackend> backend,
-      MakeBackend(options.device, {.threads = options.compute_threads}));
+      OpenComputeDevice(options.device, options.compute_threads));
   return std::unique_ptr<Evaluator>(
       new Evaluator(std::move(chief), std::move(backend)));
 }

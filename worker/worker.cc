@@ -10,7 +10,7 @@
 #include "common/status_macros.h"
 #include "common/stop_status.h"
 #include "worker/clipped_gradient_source.h"
-#include "worker/compute/registry.h"
+#include "worker/compute_device.h"
 #include "worker/data/batch_schedule.h"
 #include "worker/model_gradient_source.h"
 #include "worker/models/registry.h"
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
   chief.expected_job = options.expected_job;
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<ComputeBackend> backend,
-      MakeBackend(options.device, {.threads = options.compute_threads}));
+      OpenComputeDevice(options.device, options.compute_threads));
   return std::unique_ptr<Worker>(
       new Worker(cluster, std::move(servers), std::move(chief),
                  std::move(backend), options.shared_memory, clock));
@@ -81,13 +81,7 @@ Worker::Worker(const Cluster& cluster, std::vector<std::string> servers,
                               /*hold=*/true));
         };
         return std::move(chief);
-      }()) {
-  if (backend_->UsesOrdinaryMemory()) {
-    spdlog::info("computes on {} ({})", backend_->name(), WhyNoGpu());
-  } else {
-    spdlog::info("computes on {}", backend_->name());
-  }
-}
+      }()) {}
 
 void Worker::SetClient(ParameterClient* client) {
   MutexLock lock(mutex_);
