@@ -101,7 +101,7 @@ struct Places {
   std::string state_dir;
 };
 
-// The plain programs: "tcp" or "naive".
+// The plain programs: "tcp", "naive" or "stream".
 std::map<std::string, ProcessCluster::Job> PlainJobs(const std::string& system,
                                                      const Candidate& candidate,
                                                      const Places& places) {
@@ -143,8 +143,12 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
 std::map<std::string, ProcessCluster::Job> Jobs(const Candidate& candidate,
                                                 const Places& places) {
   if (candidate.system == "lockstep") return LockstepJobs(candidate, places);
-  const bool tcp = absl::StartsWith(candidate.system, "tcp");
-  return PlainJobs(tcp ? "tcp" : "naive", candidate, places);
+  for (const char* system : {"tcp", "stream"}) {
+    if (absl::StartsWith(candidate.system, system)) {
+      return PlainJobs(system, candidate, places);
+    }
+  }
+  return PlainJobs("naive", candidate, places);
 }
 
 absl::Status StartTasks(const Candidate& candidate, ProcessCluster& cluster) {

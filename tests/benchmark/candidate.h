@@ -13,8 +13,9 @@ namespace lockstep::benchmark {
 struct Candidate {
   // "lockstep"; "tcp", whose both directions are busy at once, or
   // "tcp_two_phase"; "naive", which is gRPC as one writes it first, or
-  // "naive_tuned" with the allocator set as Lockstep's programs set it. Only
-  // lockstep has more than one server.
+  // "naive_tuned" with the allocator set as Lockstep's programs set it;
+  // "stream", one message of gRPC each way. Only lockstep has more than one
+  // server.
   std::string system = "lockstep";
   std::string model = "dense";  // as MakeBenchmarkVariables() has it
   int64_t bytes = 0;            // of a model that has a size

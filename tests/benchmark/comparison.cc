@@ -124,7 +124,9 @@ Rows Scalar(const ComparisonOptions& options) {
   return {{"scalar", who + " / plain TCP", Metric::kStepMs, scalar,
            Plain("tcp", scalar), AtMost(3)},
           {"scalar", who + ", ms", Metric::kStepMs, scalar, std::nullopt,
-           AtMost(0.2)}};
+           AtMost(0.2)},
+          {"scalar", who + " / a bare gRPC message each way", Metric::kStepMs,
+           scalar, Plain("stream", scalar), std::nullopt}};
 }
 
 Rows Cpu(const ComparisonOptions& options) {

@@ -7,8 +7,9 @@
 
 namespace lockstep::benchmark {
 
-// Makes the wanted steps with a naive server: one call that pushes, one that
-// pulls. Worker 0 writes the record.
+// Makes the wanted steps with a naive server (one call that pushes, one that
+// pulls) or, as role "stream_worker", with one of RunStreamServer(). Worker 0
+// writes the record.
 //
 //   kUnavailable  no server came up, or it ended
 //   kInternal     the values are not what the gradients make of them

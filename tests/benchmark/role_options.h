@@ -9,8 +9,8 @@ namespace lockstep::benchmark {
 // What one process of a candidate is told on its command line. Where its peers
 // are it reads in TF_CONFIG.
 struct RoleOptions {
-  std::string role;        // "worker", or "tcp_" or "naive_" with "server" or
-                           // "worker"
+  std::string role;        // "worker", or "tcp_", "naive_" or "stream_" with
+                           // "server" or "worker"
   std::string model;       // as MakeBenchmarkVariables() has it
   int64_t bytes = 0;       // of the model
   int64_t warmup = 0;      // steps that are not recorded

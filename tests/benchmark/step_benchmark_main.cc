@@ -17,6 +17,7 @@
 #include "tests/benchmark/naive_worker.h"
 #include "tests/benchmark/role_options.h"
 #include "tests/benchmark/step_report.h"
+#include "tests/benchmark/stream_server.h"
 #include "tests/benchmark/tcp_connection.h"
 #include "tests/benchmark/tcp_server.h"
 #include "tests/benchmark/tcp_worker.h"
@@ -107,10 +108,13 @@ absl::Status RunRole(const RoleOptions& options) {
   if (options.role == "tcp_server") return RunTcpServer(cluster, options);
   if (options.role == "tcp_worker") return RunTcpWorker(cluster, options);
   if (options.role == "naive_server") return RunNaiveServer(cluster, options);
-  if (options.role == "naive_worker") return RunNaiveWorker(cluster, options);
-  return absl::InvalidArgumentError(
-      absl::StrCat("--role is ", options.role,
-                   "; write worker, or tcp_ or naive_ and server or worker"));
+  if (options.role == "stream_server") return RunStreamServer(cluster, options);
+  if (options.role == "naive_worker" || options.role == "stream_worker") {
+    return RunNaiveWorker(cluster, options);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--role is ", options.role,
+      "; write worker, or tcp_, naive_ or stream_ and server or worker"));
 }
 
 // The rows of all comparisons that are wanted, in the order of --help.

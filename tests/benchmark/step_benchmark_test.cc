@@ -52,7 +52,7 @@ TEST(StepBenchmarkTest, EveryCandidateIsReported) {
                     "tcp dense 2", "lockstep dense 2", "tcp_two_phase dense 2",
                     "lockstep dense 3", "lockstep dense 3", "naive dense 2",
                     "naive_tuned dense 2", "lockstep resnet50 2",
-                    "tcp scalar 2", "lockstep scalar 2"}));
+                    "tcp scalar 2", "lockstep scalar 2", "stream scalar 2"}));
 }
 
 TEST(StepBenchmarkTest, TableHasEveryRowOfTheComparisonsNamed) {

@@ -1,0 +1,17 @@
+#ifndef LOCKSTEP_TESTS_BENCHMARK_STREAM_SERVER_H_
+#define LOCKSTEP_TESTS_BENCHMARK_STREAM_SERVER_H_
+
+#include "absl/status/status.h"
+#include "common/cluster/cluster.h"
+#include "tests/benchmark/role_options.h"
+
+namespace lockstep::benchmark {
+
+// Serves the workers of the cluster until each has closed its stream: what the
+// naive server computes, by the callback API, where no thread waits.
+absl::Status RunStreamServer(const Cluster& cluster,
+                             const RoleOptions& options);
+
+}  // namespace lockstep::benchmark
+
+#endif  // LOCKSTEP_TESTS_BENCHMARK_STREAM_SERVER_H_
