@@ -67,8 +67,10 @@ build_ahead() {
   ahead=$!
 }
 
-# The stage that needs it says what is wrong, if something is.
+# Ends it, for the stage that needs it goes on from there without being nice,
+# and says what is wrong, if something is.
 join_ahead() {
+  [ -z "$ahead" ] || kill -TERM -- "-$ahead" 2>/dev/null || true
   [ -z "$ahead" ] || wait "$ahead" || true
   ahead=''
 }
