@@ -16,6 +16,7 @@ LOCKSTEP_TEST_PACKAGES=(
   git ccache clang clang-format clang-tidy libclang-rt-dev llvm lld python3-venv
   "${LOCKSTEP_PACKAGE_PACKAGES[@]}" debootstrap systemd-container
   podman crun catatonit iproute2 iptables bible-kjv bible-kjv-text
+  python3-jsonschema python3-yaml lintian
 )
 
 # Says what goes on, apart from what the tools print.

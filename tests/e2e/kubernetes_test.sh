@@ -22,6 +22,9 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# Against the official schemas.
+validate() { "$venv/bin/kubernetes-validate" --strict "$1"; }
+
 # field NAME KEY...: a value of the rendered Job NAME.
 field() {
   "$venv/bin/python" - "$work/all.yaml" "$@" <<'PYTHON'
@@ -52,12 +55,10 @@ for document in yaml.safe_load_all(open(sys.argv[1])):
 PYTHON
 }
 
-for directory in base overlays/gpu overlays/backup-replicas; do
+for directory in base overlays/gpu overlays/backup-replicas overlays/tls; do
   echo "== $directory"
   kubectl kustomize "$source/deploy/kubernetes/$directory" >"$work/all.yaml"
-  "$venv/bin/kubernetes-validate" --strict "$work/all.yaml" 2>&1 |
-    tee "$work/verdict"
-  if grep -q ERROR "$work/verdict"; then exit 1; fi
+  validate "$work/all.yaml"
   extract
   "$lockstep" config check --cluster "$work/fashion/cluster.json"
   for role in chief ps worker; do
@@ -71,8 +72,14 @@ done
 
 echo "== examples"
 for example in "$source"/deploy/kubernetes/examples/*.yaml; do
-  "$venv/bin/python" -c '
-import sys, yaml
-for document in yaml.safe_load_all(open(sys.argv[1])):
-    assert document["apiVersion"] and document["metadata"]["name"]' "$example"
+  "$venv/bin/python" "$source/tests/e2e/check_operator_examples.py" \
+    "$source/tests/e2e/operator_schemas.yaml" "$example" "$work/embedded.yaml"
+  validate "$work/embedded.yaml"
 done
+
+echo "== a mistake that is planted is found"
+sed 's/mountPath:/mountPaths:/' "$work/embedded.yaml" >"$work/planted.yaml"
+if validate "$work/planted.yaml" 2>/dev/null; then
+  echo "it is not found" >&2
+  exit 1
+fi

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# operator_examples_test.sh SOURCE_DIR: checks deploy/kubernetes/examples against
+# operator_schemas.yaml, and that mistakes planted in them are found at their
+# place. Needs python3-jsonschema and python3-yaml: exits with 77, which is
+# "skipped", where one is missing.
+set -euo pipefail
+source=$1
+here=$source/tests/e2e
+examples=$source/deploy/kubernetes/examples
+
+if ! python3 -c 'import jsonschema, yaml; jsonschema.Draft202012Validator' \
+  2>/dev/null; then
+  echo "SKIPPED, NOTHING WAS PROVED: python3-jsonschema or python3-yaml is" \
+    "missing" >&2
+  exit 77
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+check() {
+  python3 "$here/check_operator_examples.py" "$here/operator_schemas.yaml" "$1"
+}
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  exit 1
+}
+
+# planted EXAMPLE EDIT PLACE: with the edit, the check names the place.
+planted() {
+  sed "$2" "$examples/$1.yaml" >"$work/$1.yaml"
+  ! cmp -s "$examples/$1.yaml" "$work/$1.yaml" || fail "$1: $2 edits nothing"
+  ! check "$work/$1.yaml" >"$work/found" || fail "$1: $2 is not found"
+  grep -qF "$3" "$work/found" ||
+    fail "$1: $2 is found elsewhere: $(cat "$work/found")"
+}
+
+count=0
+for example in "$examples"/*.yaml; do
+  check "$example"
+  count=$((count + 1))
+done
+[ "$count" -eq 3 ] || fail "$count examples, not 3: plant mistakes in each"
+
+planted tfjob 's/tfReplicaSpecs/replicaSpecs/' "'tfReplicaSpecs' is a required"
+planted tfjob 's/replicas: 1/replicas: one/' spec.tfReplicaSpecs.Chief.replicas
+planted tfjob 's/restartPolicy: ExitCode/restartPolicy: ExitCodes/' \
+  spec.tfReplicaSpecs.PS.restartPolicy
+planted tfjob 's/cleanPodPolicy: .*/cleanPodPolicy: running/' \
+  spec.runPolicy.cleanPodPolicy
+planted tfjob 's/ Worker:/ worker:/' "'worker' was unexpected"
+planted tfjob 's/name: tensorflow/name: lockstep/' template.spec.containers
+planted tfjob '0,/- name: state$/s//- name: states/' 'tfReplicaSpecs.PS: there is no'
+
+planted jobset 's/operator: All/operator: Every/' spec.successPolicy.operator
+planted jobset 's/maxRestarts: 0/maxRestart: 0/' "'maxRestart' was unexpected"
+planted jobset 's/enableDNSHostnames: true/enableDNSHostnames: "yes"/' \
+  spec.network.enableDNSHostnames
+planted jobset '/^    - name: chief/s/name: chief/names: chief/' \
+  "spec.replicatedJobs.0: 'name' is a required"
+planted jobset 's/v1alpha2/v1/' 'no schema for jobset.x-k8s.io/v1/JobSet'
+
+planted volcano 's/event: PodEvicted/event: Evicted/' spec.policies.0.event
+planted volcano 's/action: RestartJob/action: Restart/' spec.policies.0.action
+planted volcano 's/minAvailable: 5/minAvailable: 4/' 'spec.minAvailable: 4, not 5'
+planted volcano 's/svc: \[\]/svc: true/' spec.plugins.svc
+planted volcano '/^    - name: ps/s/name: ps/name: PS/' spec.tasks.1.name
+echo "the examples are what their operators know"
