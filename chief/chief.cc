@@ -120,6 +120,7 @@ absl::Status Chief::StopRequested() const {
 }
 
 absl::Status Chief::Run() {
+  SetLogJob(job_.name);
   spdlog::info("job {} ({}), {} of {} gradients a step", job_.name,
                self_.job_id, job_.replicas_to_aggregate,
                job_.total_num_replicas);
@@ -203,6 +204,7 @@ absl::Status Chief::NextStep() {
     LOCKSTEP_RETURN_IF_ERROR(ApplySettings(desk_.wanted()));
   }
   const int64_t step = loop_->step();
+  SetLogStep(step);
   if (step > 0 && step >= granted_until_ && step < job_.train_steps) {
     MaybeStartCheckpoint();
   }

@@ -106,6 +106,7 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
   Membership membership;
   LOCKSTEP_ASSIGN_OR_RETURN(membership.job, FromProto(response.job()));
   membership.job_id = response.job_id();
+  SetLogJob(membership.job.name);
   membership.num_workers = response.num_workers();
   membership.data_shard = response.data_shard();
   {

@@ -200,6 +200,7 @@ absl::Status ShardControlService::HandleActivate(
   }
   LOCKSTEP_ASSIGN_OR_RETURN(StepControl::Ready ready,
                             control_.Activate(chief, opening));
+  SetLogStep(opening.global_step);
   Send(std::move(ready));
   return absl::OkStatus();
 }

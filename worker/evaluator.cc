@@ -102,6 +102,7 @@ absl::Status Evaluator::ScoreLatest(const CheckpointStore& store,
   if (!latest.manifest.has_value()) return absl::OkStatus();
   const int64_t step = latest.manifest->global_step;
   if (step <= last) return absl::OkStatus();
+  SetLogStep(step);
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader, store.Open(step));
   for (const std::string& name : averaged_) {
     reader.ReadInPlaceOf(name, TensorNameOf(name, kMovingAverageName));

@@ -80,6 +80,7 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
     call = nullptr;
     switch (response.outcome()) {
       case v1::TOKEN:
+        SetLogStep(response.step());
         return Token{Token::Kind::kToken,
                      response.step(),
                      response.slot(),

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/log.h"
 #include "common/status_macros.h"
 #include "server/optimizer/learning_rate.h"
 #include "server/optimizer/moving_average.h"
@@ -350,7 +351,9 @@ absl::Status ShardState::Commit(int64_t step) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     tables.push_back(std::make_unique<MutexLock>(part_mutexes_[part]));
   }
   MutexLock lock(record_mutex_);
-  return store_ == nullptr ? absl::OkStatus() : store_->Commit(step);
+  if (store_ != nullptr) LOCKSTEP_RETURN_IF_ERROR(store_->Commit(step));
+  SetLogStep(step);
+  return absl::OkStatus();
 }
 
 absl::Status ShardState::Activate(int64_t step,

@@ -1,5 +1,7 @@
 #include "common/log.h"
 
+#include <stdlib.h>
+
 #include <string>
 
 #include "gmock/gmock.h"
@@ -37,6 +39,30 @@ TEST(LogTest, LinesBelowTheLevelAreLeftOut) {
 
   EXPECT_THAT(GetCapturedStderr(),
               AllOf(HasSubstr("shown"), Not(HasSubstr("hidden"))));
+}
+
+TEST(LogTest, SubjectIsWhatWasSaidLast) {
+  ASSERT_OK(InitLog("ps 0", "info"));
+  SetLogJob("fashion");
+  SetLogStep(7);
+  SetLogStep(8);
+
+  const LogSubject subject = CurrentLogSubject();
+
+  EXPECT_EQ(subject.task, "ps 0");
+  EXPECT_EQ(subject.job, "fashion");
+  EXPECT_EQ(subject.step, 8);
+}
+
+TEST(LogTest, StandardErrorIsUsedWhereTheJournalReadsSomethingElse) {
+  CaptureStderr();
+  setenv("JOURNAL_STREAM", "1:1", 1);
+  ASSERT_OK(InitLog("ps 0", "info"));
+  unsetenv("JOURNAL_STREAM");
+
+  spdlog::info("here");
+
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("ps 0: here"));
 }
 
 TEST(LogTest, EveryLevelOfTheMessageIsKnown) {
