@@ -141,6 +141,7 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
   }
   for (const PlannedPart& part : parts) *request.add_parts() = ToProto(part);
   request.set_discard(state == State::kDiscard);
+  if (!parts.empty()) request.set_server(parts.front().server);
   PassFaultPoint(FaultPoint::kChiefCreateSend);
   LOCKSTEP_RETURN_IF_ERROR(
       CallUntilUp(kSetupDeadline, [&](grpc::ClientContext* context) {

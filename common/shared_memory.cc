@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -76,7 +77,39 @@ absl::Status NotVisible(const std::string& path, int error) {
                    "; the process is of another host, container or user"));
 }
 
+absl::Status CheckSpace(const SharedFile& file) {
+  const std::string own = OwnPidSpace();
+  if (!own.empty() && file.pid_space == own) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat("process ", file.pid,
+                   " is of another host, or of another namespace of processes "
+                   "as those of containers are"));
+}
+
+// One line; empty where there is none.
+std::string BootId() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
 }  // namespace
+
+std::string OwnPidSpace() {
+  char link[64];
+  const ssize_t size = readlink("/proc/self/ns/pid", link, sizeof(link));
+  const std::string boot = BootId();
+  if (size <= 0 || boot.empty()) return "";
+  return absl::StrCat(boot, " ", absl::string_view(link, size));
+}
+
+SharedFile OwnSharedFile(int fd, absl::Span<const std::byte> bytes,
+                         size_t proof_size) {
+  return {getpid(), fd, bytes.size(),
+          std::string(reinterpret_cast<const char*>(bytes.data()), proof_size),
+          OwnPidSpace()};
+}
 
 absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Create(
     const std::string& name, uint64_t size) {
@@ -125,14 +158,13 @@ SharedMemory::~SharedMemory() {
 }
 
 SharedFile SharedMemory::file() const {
-  return {
-      getpid(), fd_, mapping_.size(),
-      std::string(reinterpret_cast<const char*>(mapping_.data()), kProofSize)};
+  return OwnSharedFile(fd_, mapping_, kProofSize);
 }
 
 absl::StatusOr<std::shared_ptr<const PeerMemory>> PeerMemory::Open(
     const SharedFile& file, Require require) {
   LOCKSTEP_RETURN_IF_ERROR(CheckForm(file));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSpace(file));
   const std::string path = absl::StrCat("/proc/", file.pid, "/fd/", file.fd);
   // Looked at before it is opened: opening a device could do something.
   struct stat info;

@@ -14,14 +14,26 @@
 namespace lockstep {
 
 // How another process of this host finds a file that a process holds open:
-// as /proc/<pid>/fd/<fd>. Where processes do not see each other, or where
-// somebody else has these numbers, the proof tells.
+// as /proc/<pid>/fd/<fd>. Nobody looks for a pid of another space: somebody
+// else has that number here. Where it has been given to another process
+// meanwhile, the proof tells.
 struct SharedFile {
-  int64_t pid = 0;    // of the holder, as it sees itself
-  int fd = -1;        // the holder's
-  uint64_t size = 0;  // bytes
-  std::string proof;  // the bytes that the file begins with
+  int64_t pid = 0;        // of the holder, as it sees itself
+  int fd = -1;            // the holder's
+  uint64_t size = 0;      // bytes
+  std::string proof;      // the bytes that the file begins with
+  std::string pid_space;  // of the holder, see OwnPidSpace()
 };
+
+// Where this process's pid counts: the running system and its namespace of
+// processes, so that no two spaces of any hosts have the same text. Empty where
+// the system does not tell.
+std::string OwnPidSpace();
+
+// A file that this process holds open, mapped as `bytes`, for others; its first
+// `proof_size` bytes are the proof.
+SharedFile OwnSharedFile(int fd, absl::Span<const std::byte> bytes,
+                         size_t proof_size);
 
 // Of a part's value in a file that a server shares: where it is, and how often
 // a certain counter had counted when it was written (see WriteCounters).
@@ -77,8 +89,8 @@ class PeerMemory {
   enum class Require { kSealed, kAnyFile };
 
   //   kInvalidArgument   a size or a proof that cannot be
-  //   kNotFound          this process cannot see the other one, or that has no
-  //                      such file: another host, another container
+  //   kNotFound          this process cannot see the other one, which is of
+  //                      another host or container; or that has no such file
   //   kPermissionDenied  of another user, no regular file, of another length,
   //                      another proof, or not sealed
   static absl::StatusOr<std::shared_ptr<const PeerMemory>> Open(

@@ -8,11 +8,12 @@ v1::SharedFile ToProto(const SharedFile& file) {
   proto.set_fd(file.fd);
   proto.set_size(file.size);
   proto.set_proof(file.proof);
+  proto.set_pid_space(file.pid_space);
   return proto;
 }
 
 SharedFile FromProto(const v1::SharedFile& file) {
-  return {file.pid(), file.fd(), file.size(), file.proof()};
+  return {file.pid(), file.fd(), file.size(), file.proof(), file.pid_space()};
 }
 
 v1::SharedValue ToProto(const SharedPlace& place) {

@@ -128,6 +128,12 @@ absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
   std::vector<int> next(num_servers, 0);
   for (const v1::PartDescription& proto : response.parts()) {
     const PlannedPart part = FromProto(proto);
+    if (part.server >= num_servers) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the chief has put a part on ps ", part.server,
+                       "; this process's cluster.ps has ", num_servers,
+                       ": give all tasks the same cluster in TF_CONFIG"));
+    }
     const bool known = part.variable >= 0 && part.variable < num_variables &&
                        part.server >= 0 && part.server < num_servers;
     if (!known || part.index != next[part.server]++ ||

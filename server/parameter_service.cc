@@ -50,6 +50,9 @@ absl::Status ParameterService::HandlePush(const v1::PushHeader& header,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
+  if (header.has_server()) {
+    LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(header.server()));
+  }
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, header.slot()));
   LOCKSTEP_ASSIGN_OR_RETURN(lockstep::Push push,
                             ToPush(header, payload, *shard));
@@ -107,6 +110,9 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
+  if (message.has_server()) {
+    LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(message.server()));
+  }
   if (message.has_rows()) return HandlePullRows(message, *shard, response);
   LOCKSTEP_ASSIGN_OR_RETURN(
       Shard::Values values,

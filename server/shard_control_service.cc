@@ -100,6 +100,9 @@ absl::Status ShardControlService::HandleCreateShard(
   LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
                             ToChief(request.chief()));
   LOCKSTEP_RETURN_IF_ERROR(host_.CheckChief(chief.job_id, chief.epoch));
+  if (request.has_server()) {
+    LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(request.server()));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, FromProto(request.job()));
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckFilledIn(job));

@@ -68,6 +68,14 @@ absl::Status ShardHost::KeepEpoch() {
   return none ? absl::OkStatus() : noted;
 }
 
+absl::Status ShardHost::CheckMeant(int server) const {
+  if (server == options_.task_index) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "ps ", options_.task_index, " was taken for ps ", server,
+      ": the sender's TF_CONFIG has other addresses in cluster.ps than this "
+      "server's; give all tasks the same cluster"));
+}
+
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
     const std::string& job_id, const TaskId& task, uint64_t incarnation) const {
   MutexLock lock(mutex_);

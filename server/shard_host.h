@@ -36,6 +36,12 @@ class ShardHost {
 
   int task_index() const { return options_.task_index; }
 
+  // Whether this is the server that a peer means. Where parts are laid out
+  // alike on two servers, nothing else would tell.
+  //
+  //   kInvalidArgument  it is not; says what to change
+  absl::Status CheckMeant(int server) const;
+
   // The job that the chief gave at registration. Empty until then: nobody is
   // served. Finds out which chief was obeyed last, if an earlier process of
   // this task has left its state.

@@ -286,6 +286,7 @@ void ParameterClient::StartPush(
     ChunkTransfer::Report report) {
   const Chunk& chunk = chunks_[server][index];
   v1::PushHeader of_chunk = header;
+  of_chunk.set_server(server);
   of_chunk.mutable_parts()->set_first_part(chunk.first_part);
   of_chunk.mutable_parts()->set_num_parts(chunk.num_parts);
   std::vector<grpc::Slice> payload;

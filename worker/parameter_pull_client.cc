@@ -62,6 +62,7 @@ void ParameterClient::StartPull(int server, size_t index, int64_t step,
   request.mutable_parts()->set_first_part(chunk.first_part);
   request.mutable_parts()->set_num_parts(chunk.num_parts);
   request.set_step(step);
+  request.set_server(server);
   if (chunk.table.has_value()) {
     AddRows(routed_[server][index], *request.mutable_rows());
   } else {

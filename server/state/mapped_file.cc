@@ -118,9 +118,7 @@ absl::Status MappedFile::Publish() {
 }
 
 SharedFile MappedFile::Share(size_t proof_size) const {
-  return {
-      getpid(), fd_, bytes_.size(),
-      std::string(reinterpret_cast<const char*>(bytes_.data()), proof_size)};
+  return OwnSharedFile(fd_, bytes_, proof_size);
 }
 
 absl::Status MappedFile::Lock() {

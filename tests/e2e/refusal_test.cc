@@ -67,6 +67,28 @@ class RefusalTest : public ::testing::Test {
     }
   }
 
+  // A task's TF_CONFIG, as if it was started on another machine: on this one
+  // its own address is taken.
+  static std::string Elsewhere(TrainingJob& job, const std::string& task,
+                               int index) {
+    const std::string address = job.cluster().Address(task, index).value();
+    return absl::StrReplaceAll(
+        job.cluster().TfConfig(task, index).value(),
+        {{address, absl::StrReplaceAll(address, {{"0.0.1", "0.0.2"}})}});
+  }
+
+  // Gives worker 1 a TF_CONFIG that is not the others'.
+  void Misinform(
+      TrainingJob& job,
+      const std::vector<std::pair<std::string, std::string>>& changes) {
+    const std::string agreed = job.cluster().TfConfig("worker", 1).value();
+    const std::string other = absl::StrReplaceAll(agreed, changes);
+    ASSERT_NE(other, agreed);
+    const std::string path = directory_.Join("tf_config");
+    std::ofstream(path) << other;
+    job.cluster().AddArgument("worker", 1, "--tf_config=" + path);
+  }
+
   std::string TfConfig(const std::string& job) {
     return *job_->cluster().TfConfig(job, 0);
   }
@@ -137,6 +159,76 @@ TEST_F(RefusalTest, PortThatIsTaken) {
   close(fd);
 }
 
+// As if somebody had started a task by hand where it runs already.
+TEST_F(RefusalTest, SecondProcessOfATaskOnItsHostIsRefusedAndTheJobGoesOn) {
+  auto job = TrainingJob::Make({.set = {"train_steps=1000000"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
+
+  for (const auto& [program, task] :
+       {std::pair("chief", "chief"), std::pair("ps_server", "ps"),
+        std::pair("worker", "worker")}) {
+    std::vector<std::string> args;
+    if (program == std::string("chief")) args = {"--job", job->job_file()};
+    ExpectRefusal(program, args, job->cluster().TfConfig(task, 0).value(),
+                  {job->cluster().Address(task, 0).value(), "the port is taken",
+                   "change the address in TF_CONFIG"});
+  }
+
+  EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 5), IsOk());
+}
+
+// Nobody has its address, so nobody comes to it; what it holds are no members.
+TEST_F(RefusalTest, SecondChiefSaysWhomItMissesAndTheJobGoesOn) {
+  auto job = TrainingJob::Make(
+      {.set = {"train_steps=1000000", "checkpoint.every_steps=5"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
+  ChildProcess::Options second;
+  second.program = ProgramPath("chief");
+  second.args = {"--job", job->job_file()};
+  second.environment["TF_CONFIG"] = Elsewhere(*job, "chief", 0);
+  second.log_path = directory_.Join("second");
+  auto chief = ChildProcess::Start(second);
+  ASSERT_THAT(chief, IsOk());
+
+  EXPECT_THAT((*chief)->WaitForLog("waiting for ps 0, ps 1", kPatience),
+              IsOk());
+
+  EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
+  ASSERT_THAT((*chief)->Signal(SIGTERM), IsOk());
+  EXPECT_THAT((*chief)->Wait(kPatience),
+              IsOkAndHolds(Field(&TaskExit::code, 143)));
+  EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
+}
+
+// Nothing but a server itself knows which one it is.
+TEST_F(RefusalTest, WorkerWithServersInAnotherOrderEndsAndTheJobGoesOn) {
+  auto job = TrainingJob::Make(
+      {.servers = 3,
+       .set = {"train_steps=1000000", "replicas_to_aggregate=1"}});
+  const std::string one = job->cluster().Address("ps", 1).value();
+  const std::string two = job->cluster().Address("ps", 2).value();
+  Misinform(*job, {{one, two}, {two, one}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectRefused(*job, {{"worker", 1}}, "give all tasks the same cluster");
+
+  EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 5), IsOk());
+}
+
+TEST_F(RefusalTest, WorkerThatKnowsFewerServersEndsAndTheJobGoesOn) {
+  auto job = TrainingJob::Make(
+      {.set = {"train_steps=1000000", "replicas_to_aggregate=1"}});
+  const std::string last = job->cluster().Address("ps", 1).value();
+  Misinform(*job, {{absl::StrCat(",\"", last, "\""), ""}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectRefused(*job, {{"worker", 1}}, "give all tasks the same cluster");
+
+  EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 5), IsOk());
+}
+
 TEST_F(RefusalTest, ChiefOfAnotherJob) {
   auto job = TrainingJob::Make(
       {.evaluator = true, .more_args = {"--job_name", "other"}});
@@ -196,12 +288,7 @@ TEST_F(RefusalTest, OlderOfTwoProcessesOfOneTaskEndsAndTheJobGoesOn) {
   ASSERT_THAT(job->WaitForStep(5), IsOk());
   ChildProcess::Options twin;
   twin.program = ProgramPath("worker");
-  // Its own address is taken on this machine; on another one it would not be.
-  const std::string tf_config = job->cluster().TfConfig("worker", 1).value();
-  const std::string address = job->cluster().Address("worker", 1).value();
-  twin.environment["TF_CONFIG"] = absl::StrReplaceAll(
-      tf_config,
-      {{address, absl::StrReplaceAll(address, {{"0.0.1", "0.0.2"}})}});
+  twin.environment["TF_CONFIG"] = Elsewhere(*job, "worker", 1);
   twin.log_path = directory_.Join("twin");
   auto newer = ChildProcess::Start(twin);
   ASSERT_THAT(newer, IsOk());

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 using Stub = v1::ParameterService::Stub;
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
@@ -194,6 +195,8 @@ INSTANTIATE_TEST_SUITE_P(
                 [](R r) { r.mutable_header()->set_slot(1); }},
         BadPush{"OfAShareBelowNought", kInvalid,
                 [](R r) { r.mutable_header()->set_slot(-1); }},
+        BadPush{"MeantForAnotherServer", kInvalid,
+                [](R r) { r.mutable_header()->set_server(1); }},
         BadPush{"OfNoPass", kInvalid,
                 [](R r) { r.mutable_header()->clear_pass(); }},
         BadPush{"OfAPassThatCannotBe", kInvalid,
@@ -306,6 +309,19 @@ TEST_F(ParameterServiceTest, HugeHeaderOfAPullIsRefused) {
 
   EXPECT_THAT(Pull(request), StatusIs(kPrecondition));
   ExpectUntouched();
+}
+
+// As where a worker's TF_CONFIG has the servers in another order.
+TEST_F(ParameterServiceTest, PullMeantForAnotherServerIsRefused) {
+  shard_.Open();
+  v1::PullRequest request = ServedShard::PullRequest(0);
+  request.set_server(0);
+  EXPECT_OK(Pull(request));
+
+  request.set_server(2);
+
+  EXPECT_THAT(Pull(request),
+              StatusIs(kInvalid, HasSubstr("ps 0 was taken for ps 2")));
 }
 
 TEST_F(ParameterServiceTest, PullOfWhatIsNotThereIsRefused) {

@@ -110,6 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
                  }},
         BadShard{"VariableWithoutName",
                  [](R r) { r.mutable_variables(0)->clear_name(); }},
+        BadShard{"MeantForAnotherServer", [](R r) { r.set_server(1); }},
         BadShard{"PartOfNothing",
                  [](R r) { r.mutable_parts(0)->set_count(0); }},
         BadShard{"UnknownInitializer",

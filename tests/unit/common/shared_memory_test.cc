@@ -1,6 +1,7 @@
 #include "common/shared_memory.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -95,7 +96,7 @@ TEST(SharedMemoryOfAProcessTest, StaysReadableWhenThatIsKilled) {
   char said[sizeof(int) + 16];
   ASSERT_EQ(read(to_parent[0], said, sizeof(said)), ssize_t{sizeof(said)});
   SharedFile file{child, 0, SharedMemory::kHeaderSize + kSize,
-                  std::string(said + sizeof(int), 16)};
+                  std::string(said + sizeof(int), 16), OwnPidSpace()};
   std::memcpy(&file.fd, said, sizeof(int));
   auto peer = PeerMemory::Open(file, PeerMemory::Require::kSealed);
   ASSERT_OK(peer);
@@ -160,6 +161,39 @@ TEST_F(SharedMemoryTest, WhatIsNotThereIsNotFound) {
   EXPECT_THAT(Open(file), StatusIs(kNotFound));
 }
 
+// Everything else would fit, so that only the space can tell.
+TEST_F(SharedMemoryTest, PidOfAnotherSpaceIsNotLookedFor) {
+  for (const std::string& space :
+       {std::string(), OwnPidSpace() + "1", std::string("another host")}) {
+    file_.pid_space = space;
+
+    EXPECT_THAT(Open(file_), StatusIs(kNotFound, HasSubstr("another host")));
+  }
+}
+
+// Its first process has pid 1, as the first one of any container has.
+TEST_F(SharedMemoryTest, NamespaceOfProcessesIsASpaceOfItsOwn) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWPID) != 0) _exit(77);
+    const pid_t inside = fork();
+    if (inside == 0) {
+      _exit(getpid() == 1 && absl::IsNotFound(Open(file_)) ? 0 : 1);
+    }
+    int code = 1;
+    waitpid(inside, &code, 0);
+    _exit(WIFEXITED(code) ? WEXITSTATUS(code) : 1);
+  }
+  int code = 1;
+  ASSERT_EQ(waitpid(child, &code, 0), child);
+  ASSERT_TRUE(WIFEXITED(code));
+  if (WEXITSTATUS(code) == 77) {
+    GTEST_SKIP() << "namespaces of processes cannot be made here";
+  }
+
+  EXPECT_EQ(WEXITSTATUS(code), 0);
+}
+
 TEST_F(SharedMemoryTest, AnotherLengthIsRefused) {
   file_.size -= 1;
   EXPECT_THAT(Open(file_), StatusIs(kDenied, HasSubstr("bytes, not")));
@@ -193,7 +227,7 @@ TEST(PeerMemoryTest, OnlyWhatIsSealedCanBeRequired) {
   const std::string text(kSize, 'x');
   const int fd = open(directory.Join("file").c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_EQ(write(fd, text.data(), kSize), ssize_t{kSize});
-  const SharedFile file{getpid(), fd, kSize, text.substr(0, 20)};
+  const SharedFile file{getpid(), fd, kSize, text.substr(0, 20), OwnPidSpace()};
 
   EXPECT_THAT(Open(file), StatusIs(kDenied, HasSubstr("not sealed")));
   auto peer = PeerMemory::Open(file, PeerMemory::Require::kAnyFile);
