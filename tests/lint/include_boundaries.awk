@@ -54,7 +54,7 @@ function folder_allows(file, target,   here, there) {
 
 function compute_allows(target) {
   return target ~ /^(worker\/compute|absl)\// || target ~ /^[a-z_0-9]+$/ ||
-         target ~ /^(cblas|cuda[a-z_0-9]*|cublas[a-zA-Z_0-9]*)\.h$/
+         target ~ /^(cblas|dlfcn|cuda[a-z_0-9]*|cublas[a-zA-Z_0-9]*)\.h$/
 }
 
 function judge_arrow(i,   file, target, service) {
@@ -80,7 +80,7 @@ function judge(i,   file, target, sibling) {
   } else if (file ~ /^worker\/compute\//) {
     if (!compute_allows(target)) {
       report(i, "worker/compute builds alone: itself, Abseil, the standard " \
-                "library, cblas and CUDA only, not " target)
+                "library, cblas, dlfcn and CUDA only, not " target)
     }
   } else if (is_wire(target)) {
     if (folder_of(file) in is_folder && !is_adapter(stem_of(file))) {

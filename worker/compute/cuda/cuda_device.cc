@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "worker/compute/cuda/cublas_library.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -52,6 +53,7 @@ absl::StatusOr<CudaDevice> CudaDevice::Open() {
         error == cudaSuccess ? "there is none" : cudaGetErrorString(error),
         "; install a driver, set CUDA_VISIBLE_DEVICES, or use cpu"));
   }
+  if (absl::Status s = LoadCublas(); !s.ok()) return s;
   CudaDevice device;
   if (absl::Status s = device.Initialise(); !s.ok()) return s;
   return device;

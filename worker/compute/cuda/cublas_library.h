@@ -1,0 +1,30 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_CUDA_CUBLAS_LIBRARY_H_
+#define LOCKSTEP_WORKER_COMPUTE_CUDA_CUBLAS_LIBRARY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+// cuBLAS is looked for when a device is opened, not when a program starts: one
+// that was built with this backend also runs where there is no cuBLAS. The
+// functions of <cublas_v2.h> that this backend calls are defined here, and hand
+// over to the library's; without it they fail with
+// CUBLAS_STATUS_NOT_INITIALIZED.
+namespace lockstep::cuda {
+
+// Loads the library, once; it stays.
+//
+//   kFailedPrecondition  it is not there; says where it was looked for
+//
+// Threads: may be called from any thread.
+absl::Status LoadCublas();
+
+// Loads the first of `names` that is there, as dlopen() finds it. Errors as
+// LoadCublas().
+absl::StatusOr<void*> OpenFirst(absl::Span<const std::string> names);
+
+}  // namespace lockstep::cuda
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_CUBLAS_LIBRARY_H_
