@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
                   "user. The default one goes when it is empty. \"\": in the "
                   "process's own memory, so that a server that is killed "
                   "sends the job back to its last checkpoint.")
-      ->capture_default_str();
+      ->default_str("/dev/shm/lockstep-UID");
   parser.app().add_option("--job_name", options.expected_job,
                           "Refuse a chief that runs a job of another name.");
   lockstep::AddTransferFlags(parser, transfer);

@@ -1,25 +1,29 @@
 #!/usr/bin/env bash
-# make_completion.sh LOCKSTEP: prints a completion for bash of the program
-# LOCKSTEP with all its sub-commands, from what their --help says.
+# make_completion.sh PROGRAM_DIR: prints a completion for bash of the program
+# `lockstep` with all its sub-commands, from what --help says; what follows
+# `lockstep task ROLE INSTANCE` is completed as for that role's program.
 set -euo pipefail
-program=$1
+programs=$1
 
-# words WORDS...: sub-commands and flags of the sub-command that WORDS choose.
+# words PROGRAM WORDS...: sub-commands and flags of the program, or of its
+# sub-command that WORDS choose.
 words() {
+  local program=$programs/$1
+  shift
   "$program" "$@" --help | awk '
     /^[A-Z][a-z]*:$/ { part = $1; next }
     part == "Subcommands:" && /^  [a-z]/ { print $1 }
     part == "Options:" && /^  -/ {
       split($1, names, ",")
       for (i in names) if (names[i] ~ /^--/) print names[i]
-    }' | sort | tr '\n' ' '
+    }' | sort | tr '\n' ' ' | sed 's/ $//'
 }
 
 # cases WORDS...: one line for these and one for each sub-command below.
 cases() {
   local here word
-  here=$(words "$@")
-  printf '    "%s") words="%s" ;;\n' "$*" "${here% }"
+  here=$(words lockstep "$@")
+  printf '    "%s") words="%s" ;;\n' "$*" "$here"
   for word in $here; do
     case $word in
       -*) ;;
@@ -28,8 +32,15 @@ cases() {
   done
 }
 
+# A flag ends the path, so that the instance is its last word.
+task_cases() {
+  printf '    "task "%s) words="%s" ;;\n' \
+    'chief" "*' "$(words chief)" 'ps" "*' "$(words ps_server)" \
+    'worker" "*' "$(words worker)" 'evaluator" "*' "$(words worker)"
+}
+
 cat <<'HEAD'
-# bash completion for lockstep(1), generated from its --help
+# bash completion for lockstep(1), generated from --help
 
 _lockstep() {
   local current=${COMP_WORDS[COMP_CWORD]} words= path= word
@@ -42,6 +53,7 @@ _lockstep() {
   case $path in
 HEAD
 cases
+task_cases
 cat <<'TAIL'
   esac
   case $current in

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# manual_test.sh PROGRAM_DIR PACKAGE_SOURCE_DIR: makes the manual pages and the
+# completion as the package has them, and looks in them for every flag that
+# --help of every program and sub-command names. Needs help2man: exits with 77,
+# which is "skipped", where that is missing.
+set -euo pipefail
+programs=$1 scripts=$2
+
+command -v help2man >/dev/null || {
+  echo "SKIPPED, NOTHING WAS PROVED: help2man is not installed" >&2
+  exit 77
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0 pages=0 flags=0
+
+complain() {
+  printf 'FAILED: %s\n' "$*" >&2
+  bad=$((bad + 1))
+}
+
+# flags_of PROGRAM WORDS...: -h, --help and all others, one a line.
+flags_of() {
+  local program=$programs/$1
+  shift
+  "$program" "$@" --help | grep -oE '^  -[^ ]*' | tr -d ' ' | tr ',' '\n'
+}
+
+subcommands_of() {
+  "$programs/lockstep" "$@" --help |
+    sed -n '/^Subcommands:/,$s/^  \([a-z][a-z_]*\).*/\1/p'
+}
+
+# page_has PAGE FLAG
+page_has() {
+  gzip -dc "$work/$1.gz" | sed 's/\\-/-/g; s/\\f[A-Z]//g' |
+    grep -qE -- "(^|[ ,])$2([ ,:=]|\$)"
+}
+
+# completes WORDS... FLAG: that `lockstep WORDS...` is completed with the flag.
+completes() {
+  COMP_WORDS=(lockstep "$@")
+  COMP_CWORD=$#
+  COMPREPLY=()
+  _lockstep
+  printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "${@: -1}"
+}
+
+# check_page PAGE PROGRAM WORDS...
+check_page() {
+  local page=$1 flag
+  shift
+  [ -s "$work/$page.gz" ] || { complain "there is no page $page"; return; }
+  pages=$((pages + 1))
+  for flag in $(flags_of "$@"); do
+    flags=$((flags + 1))
+    page_has "$page" "$flag" || complain "$page does not name $flag"
+  done
+}
+
+# check_completion PROGRAM WORDS... -- TYPED...: what was typed is completed with
+# the flags of the program's sub-command WORDS.
+check_completion() {
+  local program=() flag
+  while [ "$1" != -- ]; do
+    program+=("$1")
+    shift
+  done
+  shift
+  for flag in $(flags_of "${program[@]}"); do
+    case $flag in
+      --*) completes "$@" "$flag" ||
+        complain "\`lockstep $*\` is not completed with $flag" ;;
+    esac
+  done
+}
+
+# check_command WORDS...: the sub-command and all below it.
+check_command() {
+  local words name
+  words=$*
+  name=lockstep${words:+-${words// /-}}
+  check_page "man1/$name.1" lockstep "$@"
+  check_completion lockstep "$@" -- "$@"
+  for name in $(subcommands_of "$@"); do
+    completes "$@" "$name" || complain "\`lockstep $*\` does not know $name"
+    check_command "$@" "$name"
+  done
+}
+
+"$scripts/make_man.sh" "$programs" "$work"
+"$scripts/make_completion.sh" "$programs" >"$work/completion"
+# shellcheck source=/dev/null
+. "$work/completion"
+
+check_command
+check_page man8/lockstep-chief.8 chief
+check_page man8/lockstep-ps.8 ps_server
+check_page man8/lockstep-worker.8 worker
+check_completion chief -- task chief fashion
+check_completion ps_server -- task ps fashion.0
+check_completion worker -- task worker fashion.0
+check_completion worker -- task evaluator fashion
+
+# A flag that is missing is found to be.
+! page_has man8/lockstep-chief.8 --state_dir ||
+  complain "the chief's page names a server's flag"
+! completes task chief fashion --state_dir ||
+  complain "the chief is completed with a server's flag"
+[ "$(find "$work" -name '*.gz' | wc -l)" -eq "$pages" ] ||
+  complain "pages of programs that are not there"
+[ "$bad" -eq 0 ] || exit 1
+echo "$pages pages name $flags flags, and the completion knows them"
