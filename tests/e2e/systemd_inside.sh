@@ -78,6 +78,40 @@ check_state() {
   [ ! -e "$state" ] || fail "the state is left"
 }
 
+# A task that runs goes on with its program; the operator's settings stay.
+check_upgrade() {
+  echo "-- an upgrade"
+  [ "$(dpkg-query -W -f '${Version}' lockstep)" = 0.0.1 ] || fail "no older one"
+  local env=/etc/lockstep/lockstep.env before
+  sed -i 's/^LOCKSTEP_PS_FLAGS=.*/LOCKSTEP_PS_FLAGS=--log_level=debug/' "$env"
+  systemctl start "$server"
+  before=$(property "$server" MainPID)
+  dpkg --force-confold --install /lockstep.deb
+  [ "$(dpkg-query -W -f '${Version}' lockstep)" != 0.0.1 ] || fail "no newer one"
+  [ ! -e /usr/share/doc/lockstep/only-in-0.0.1 ] || fail "an older file is left"
+  is "$server" ActiveState active || fail "the server was stopped"
+  is "$server" MainPID "$before" || fail "the server was started again"
+  grep -q 'log_level=debug' "$env" || fail "the operator's settings are gone"
+  [ -e "$env.dpkg-dist" ] || fail "the new defaults were not put beside them"
+  systemctl restart "$server"
+  tr '\0' ' ' </proc/"$(property "$server" MainPID)"/cmdline |
+    grep -e --log_level=debug || fail "the settings have no effect"
+  systemctl stop "$server"
+}
+
+# Tasks are stopped; what belongs to the operator stays until a purge.
+check_removal() {
+  echo "-- removal"
+  local server=lockstep-ps@fashion.0 pid
+  systemctl start "$server"
+  pid=$(property "$server" MainPID)
+  dpkg --remove lockstep
+  [ ! -e "/proc/$pid" ] || fail "the server still runs"
+  [ -e /etc/lockstep/lockstep.env ] || fail "the settings are gone"
+  [ -e /var/lib/lockstep/checkpoints ] || fail "the checkpoints are gone"
+  [ ! -e /usr/bin/lockstep ] || fail "the programs are left"
+}
+
 check_watchdog() {
   echo "-- a server that hangs"
   mkdir -p "/run/systemd/system/$server.service.d"
@@ -119,8 +153,23 @@ end_job() {
   chief_log | grep 'done at step 4000' || fail "the job is not done"
   chief_log | grep -E 'step 4000: test accuracy 0\.(8[6-9]|9)' ||
     fail "the accuracy is not what it should be"
-  journalctl --no-pager LOCKSTEP_INSTANCE=fashion.1 | grep -q 'worker 1' ||
-    fail "the journal has no field LOCKSTEP_INSTANCE"
+  check_journal
+}
+
+# says FIELD=VALUE... TEXT: an entry with all these fields has the text.
+says() {
+  journalctl --no-pager -o cat "${@:1:$#-1}" | grep -q "${@: -1}" ||
+    fail "the journal has no entry with $*"
+}
+
+check_journal() {
+  says LOCKSTEP_INSTANCE=fashion.1 LOCKSTEP_JOB=fashion LOCKSTEP_TASK='worker 1' \
+    'registered with the chief'
+  says LOCKSTEP_JOB=fashion LOCKSTEP_TASK='chief 0' LOCKSTEP_STEP=4000 \
+    'done at step 4000'
+  says LOCKSTEP_JOB=fashion LOCKSTEP_TASK='ps 1' LOCKSTEP_STEP=4000 PRIORITY=6 \
+    done
+  says LOCKSTEP_TASK='evaluator 0' LOCKSTEP_STEP=4000 'step 4000: accuracy'
 }
 
 if [ ! -e "$job" ]; then
@@ -129,10 +178,12 @@ if [ ! -e "$job" ]; then
   check_missing_configuration
   check_state
   check_watchdog
+  check_upgrade
   start_job
   echo "-- reboot"
   systemctl reboot
   sleep infinity
 else
   end_job
+  check_removal
 fi
