@@ -76,8 +76,14 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Make(const Cluster& cluster,
     servers.push_back(std::move(address));
   }
   const Sender self{MakeJobId(job, cluster), cluster.chief(), incarnation};
-  return std::unique_ptr<Chief>(
+  std::unique_ptr<Chief> chief(
       new Chief(cluster, std::move(job), self, std::move(servers), clock));
+  const std::string& checkpoints = chief->job_.checkpoint.directory;
+  if (checkpoints.empty()) return chief;
+  LOCKSTEP_ASSIGN_OR_RETURN(DirectoryOwner owner,
+                            DirectoryOwner::Take(checkpoints, self.job_id));
+  chief->owner_.emplace(std::move(owner));
+  return chief;
 }
 
 Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,

@@ -25,6 +25,7 @@
 #include "chief/step_pace.h"
 #include "chief/sync_loop.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/directory_owner.h"
 #include "common/clock.h"
 #include "common/cluster/cluster.h"
 #include "common/event_queue.h"
@@ -47,6 +48,8 @@ class Chief final : private RecoverySource {
   //
   //   kInvalidArgument  no ps or no worker in the cluster; replicas that the
   //                     cluster cannot supply
+  //   kAborted          another job that runs writes its checkpoints where this
+  //                     one would
   static absl::StatusOr<std::unique_ptr<Chief>> Make(const Cluster& cluster,
                                                      JobConfig job,
                                                      uint64_t incarnation,
@@ -205,6 +208,7 @@ class Chief final : private RecoverySource {
   EventQueue<Event> events_;
   ShardGroupClient servers_;  // its calls report to events_ until it ends
   const CheckpointStore store_;
+  std::optional<DirectoryOwner> owner_;  // of the directory of checkpoints
 
   mutable Mutex stop_mutex_;
   std::optional<absl::Status> stop_ ABSL_GUARDED_BY(stop_mutex_);

@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
 
 int Refuse(const absl::Status& status) {
   std::cerr << status.message() << std::endl;
-  return kExitUsage;
+  return absl::IsAborted(status) ? kExitLost : kExitUsage;
 }
 
 int ExitCodeFor(const absl::Status& status) {

@@ -62,7 +62,9 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
 absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
     const CommonFlags& flags, MetricsServer::Source source);
 
-// Prints why the process cannot start; returns the exit code for that.
+// Prints why the process cannot start; returns the exit code for that. It asks
+// to be started again only if the status is kAborted: somebody else is at it
+// now.
 int Refuse(const absl::Status& status);
 
 // Logs how the process's part in the job ended; returns its exit code.

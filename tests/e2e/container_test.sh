@@ -70,12 +70,20 @@ prepare() {
   mkdir -m 777 "$work/volumes/state" "$work/volumes/checkpoints"
 }
 
+# make_image TAG ARGUMENT...
+make_image() {
+  pod build --isolation=chroot --network=host --layers \
+    --tag "localhost/lockstep:$1" --build-arg BASE=localhost/base:1 "${@:2}" \
+    --file "$work/context/deploy/Containerfile" "$work/context" \
+    >"$work/log" 2>&1
+}
+
 build_image() {
   tar -C "$tree" -c . | pod import - localhost/base:1 >/dev/null
-  pod build --isolation=chroot --network=host --tag localhost/lockstep:test \
-    --build-arg BASE=localhost/base:1 --file "$work/context/deploy/Containerfile" \
-    "$work/context" >"$work/log" 2>&1 ||
-    { tail -n 20 "$work/log" >&2; exit 1; }
+  make_image test || { tail -n 20 "$work/log" >&2; exit 1; }
+  # That base has no cuBLAS.
+  ! make_image cuda --build-arg CUDA=ON || { echo "not an image for GPUs" >&2; exit 1; }
+  grep -F 'CUDA=ON, but' "$work/log" | tail -n 1
 }
 
 has_step() {

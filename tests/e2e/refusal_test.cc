@@ -77,6 +77,21 @@ class RefusalTest : public ::testing::Test {
         {{address, absl::StrReplaceAll(address, {{"0.0.1", "0.0.2"}})}});
   }
 
+  // As on another machine, so that its cluster is another one. Null if it
+  // cannot be started.
+  std::unique_ptr<ChildProcess> StartSecondChief(
+      TrainingJob& job, std::vector<std::string> more_args) {
+    ChildProcess::Options options;
+    options.program = ProgramPath("chief");
+    options.args = std::move(more_args);
+    options.args.insert(options.args.begin(), {"--job", job.job_file()});
+    options.environment["TF_CONFIG"] = Elsewhere(job, "chief", 0);
+    options.log_path = directory_.Join("second");
+    auto chief = ChildProcess::Start(options);
+    EXPECT_THAT(chief, IsOk());
+    return chief.ok() ? *std::move(chief) : nullptr;
+  }
+
   // Gives worker 1 a TF_CONFIG that is not the others'.
   void Misinform(
       TrainingJob& job,
@@ -184,21 +199,33 @@ TEST_F(RefusalTest, SecondChiefSaysWhomItMissesAndTheJobGoesOn) {
       {.set = {"train_steps=1000000", "checkpoint.every_steps=5"}});
   ASSERT_THAT(job->StartAll(), IsOk());
   ASSERT_THAT(job->WaitForStep(5), IsOk());
-  ChildProcess::Options second;
-  second.program = ProgramPath("chief");
-  second.args = {"--job", job->job_file()};
-  second.environment["TF_CONFIG"] = Elsewhere(*job, "chief", 0);
-  second.log_path = directory_.Join("second");
-  auto chief = ChildProcess::Start(second);
-  ASSERT_THAT(chief, IsOk());
+  auto chief = StartSecondChief(
+      *job, {"--set", "checkpoint.directory=" + directory_.Join("others")});
 
-  EXPECT_THAT((*chief)->WaitForLog("waiting for ps 0, ps 1", kPatience),
-              IsOk());
-
+  ASSERT_NE(chief, nullptr);
+  EXPECT_THAT(chief->WaitForLog("waiting for ps 0, ps 1", kPatience), IsOk());
   EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
-  ASSERT_THAT((*chief)->Signal(SIGTERM), IsOk());
-  EXPECT_THAT((*chief)->Wait(kPatience),
+  ASSERT_THAT(chief->Signal(SIGTERM), IsOk());
+  EXPECT_THAT(chief->Wait(kPatience),
               IsOkAndHolds(Field(&TaskExit::code, 143)));
+  EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
+}
+
+// The running one may end, so that it can be tried again.
+TEST_F(RefusalTest, ChiefOfAnotherJobOnTheSameCheckpointsIsToldToWait) {
+  auto job = TrainingJob::Make(
+      {.set = {"train_steps=1000000", "checkpoint.every_steps=5"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
+
+  auto chief = StartSecondChief(*job, {});
+
+  ASSERT_NE(chief, nullptr);
+  EXPECT_THAT(chief->Wait(kPatience),
+              IsOkAndHolds(Field(&TaskExit::code, 129)));
+  EXPECT_THAT(chief->ReadLog(),
+              AllOf(HasSubstr(job->checkpoints()),
+                    HasSubstr("give each job a directory of its own")));
   EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
 }
 

@@ -1,0 +1,64 @@
+#include "common/checkpoint/directory_owner.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMaxId = 1000;
+
+std::string Read(int fd) {
+  std::string text(kMaxId, '\0');
+  const ssize_t size = pread(fd, text.data(), text.size(), 0);
+  text.resize(size > 0 ? static_cast<size_t>(size) : 0);
+  return text;
+}
+
+// What cannot be written is said of nobody.
+void Write(int fd, const std::string& text) {
+  if (ftruncate(fd, 0) != 0) return;
+  if (pwrite(fd, text.data(), text.size(), 0) < 0) return;
+}
+
+}  // namespace
+
+absl::StatusOr<DirectoryOwner> DirectoryOwner::Take(
+    const std::string& directory, const std::string& job_id) {
+  std::error_code ignored;  // the first checkpoint will say
+  std::filesystem::create_directories(directory, ignored);
+  const std::string path = absl::StrCat(directory, "/.owner");
+  DirectoryOwner owner(
+      open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (owner.lock_ < 0) return owner;
+  if (flock(owner.lock_, LOCK_EX | LOCK_NB) == 0) {
+    Write(owner.lock_, job_id);
+    return owner;
+  }
+  const bool taken = errno == EWOULDBLOCK;
+  const std::string other = Read(owner.lock_);
+  if (!taken || other == job_id) return owner;
+  return absl::AbortedError(absl::StrCat(
+      "checkpoint.directory: ", directory, " is in use by the job ",
+      other.empty() ? "that holds .owner in it" : other,
+      ", which runs; give each job a directory of its own, or wait until that "
+      "one has ended"));
+}
+
+DirectoryOwner::DirectoryOwner(DirectoryOwner&& other) noexcept
+    : lock_(std::exchange(other.lock_, -1)) {}
+
+DirectoryOwner::~DirectoryOwner() {
+  if (lock_ >= 0) close(lock_);
+}
+
+}  // namespace lockstep

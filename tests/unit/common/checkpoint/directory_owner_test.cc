@@ -1,0 +1,79 @@
+#include "common/checkpoint/directory_owner.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/common/checkpoint/scratch_directory.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(DirectoryOwnerTest, AnotherJobIsRefusedAndToldWhose) {
+  ScratchDirectory scratch;
+  const auto owner = DirectoryOwner::Take(scratch.path(), "fashion-1");
+  ASSERT_OK(owner);
+
+  EXPECT_THAT(DirectoryOwner::Take(scratch.path(), "bible-2").status(),
+              StatusIs(absl::StatusCode::kAborted,
+                       AllOf(HasSubstr(scratch.path()), HasSubstr("fashion-1"),
+                             HasSubstr("a directory of its own"))));
+  EXPECT_THAT(DirectoryOwner::Take(scratch.path(), "bible-2").status(),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("fashion-1")));
+}
+
+TEST(DirectoryOwnerTest, ProcessesOfOneJobMayBothHaveIt) {
+  ScratchDirectory scratch;
+  const auto older = DirectoryOwner::Take(scratch.path(), "fashion-1");
+  ASSERT_OK(older);
+
+  EXPECT_OK(DirectoryOwner::Take(scratch.path(), "fashion-1"));
+  EXPECT_THAT(DirectoryOwner::Take(scratch.path(), "bible-2").status(),
+              StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST(DirectoryOwnerTest, NextJobHasItOnceTheOneBeforeIsGone) {
+  ScratchDirectory scratch;
+  {
+    auto owner = DirectoryOwner::Take(scratch.path(), "a-much-longer-id");
+    ASSERT_OK(owner);
+    const DirectoryOwner moved = *std::move(owner);
+  }
+
+  const auto next = DirectoryOwner::Take(scratch.path(), "bible-2");
+
+  ASSERT_OK(next);
+  EXPECT_THAT(DirectoryOwner::Take(scratch.path(), "other").status(),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("job bible-2,")));
+}
+
+TEST(DirectoryOwnerTest, MissingDirectoryIsMade) {
+  ScratchDirectory scratch;
+  const std::string directory = scratch.path() + "/a/b";
+
+  const auto owner = DirectoryOwner::Take(directory, "fashion-1");
+
+  ASSERT_OK(owner);
+  EXPECT_TRUE(std::filesystem::is_directory(directory));
+  EXPECT_THAT(DirectoryOwner::Take(directory, "bible-2").status(),
+              StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST(DirectoryOwnerTest, WhereNothingCanBeMadeNothingIsRefused) {
+  ScratchDirectory scratch;
+  std::ofstream(scratch.path() + "/file") << "in the way";
+
+  EXPECT_OK(DirectoryOwner::Take(scratch.path() + "/file", "fashion-1"));
+  EXPECT_OK(DirectoryOwner::Take(scratch.path() + "/file", "bible-2"));
+}
+
+}  // namespace
+}  // namespace lockstep
