@@ -22,6 +22,11 @@ class Fingerprint {
     return *this;
   }
   uint64_t value() const { return hash_; }
+  // A number below `bound` > 0, such as the row of a table that a name is
+  // hashed to. The low bits of the hash alone are poor.
+  uint64_t Below(uint64_t bound) const {
+    return (((hash_ ^ (hash_ >> 32)) * 0x9e3779b97f4a7c15) >> 20) % bound;
+  }
 
  private:
   void AddByte(uint64_t byte) {

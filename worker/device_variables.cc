@@ -24,6 +24,18 @@ std::vector<absl::Span<std::byte>> MemoryOf(size_t variables,
   return spans;
 }
 
+std::unique_ptr<FloatCopies> CopiesOf(
+    const std::vector<VariableSpec>& variables, const ParameterMemory& memory) {
+  if (!FloatCopies::AreNeeded(variables, memory)) return nullptr;
+  return std::make_unique<FloatCopies>(variables, memory);
+}
+
+// What the device reads and writes.
+const ParameterMemory& HostOf(const std::unique_ptr<FloatCopies>& copies,
+                              const ParameterMemory& memory) {
+  return copies == nullptr ? memory : copies->memory();
+}
+
 }  // namespace
 
 ModelInput InputOf(const Examples& examples) {
@@ -59,9 +71,10 @@ DeviceVariables::DeviceVariables(std::vector<VariableSpec> variables,
                                  ComputeBackend& backend)
     : variables_(std::move(variables)),
       backend_(backend),
-      host_values_(ValueViews(variables_, memory)),
-      host_gradients_(GradientViews(variables_, memory)),
-      memory_(MemoryOf(variables_.size(), memory)) {
+      floats_(CopiesOf(variables_, memory)),
+      host_values_(ValueViews(variables_, HostOf(floats_, memory))),
+      host_gradients_(GradientViews(variables_, HostOf(floats_, memory))),
+      memory_(MemoryOf(variables_.size(), HostOf(floats_, memory))) {
   if (!backend.UsesOrdinaryMemory()) return;
   values_ = host_values_;
   gradients_ = host_gradients_;
@@ -106,6 +119,7 @@ absl::Status DeviceVariables::Prepare() {
 absl::Status DeviceVariables::StartUpload() {
   LOCKSTEP_RETURN_IF_ERROR(Prepare());
   Settle();
+  if (floats_ != nullptr) floats_->CopyValues();
   for (size_t i = 0; i < own_values_.size(); ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const CopyId copy,
@@ -155,6 +169,7 @@ absl::Status DeviceVariables::Arrived(bool wait, const Report& report) {
     }
     LOCKSTEP_RETURN_IF_ERROR(backend_.FinishCopy(copy));
     downloads_.pop_front();
+    if (floats_ != nullptr) floats_->RoundGradient(variable);
     report(variable);
   }
   return absl::OkStatus();

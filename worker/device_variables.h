@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "worker/compute/scratch.h"
 #include "worker/data/batch.h"
 #include "worker/data/examples.h"
+#include "worker/float_copies.h"
 #include "worker/models/model.h"
 #include "worker/parameter_memory.h"
 
@@ -25,13 +27,15 @@ ModelInput InputOf(const Examples& examples);
 // DeviceVariables are a model's variables and gradients where the backend
 // computes: the worker's memory itself on a CPU, else copies of it. The
 // worker's memory is pinned, so that copies run beside the operations, and a
-// gradient is pushed from where its copy arrived.
+// gradient is pushed from where its copy arrived. Where that memory has float16
+// or bfloat16, FloatCopies are between.
 //
 // Borrows: memory and backend.
 class DeviceVariables {
  public:
   using Report = std::function<void(size_t variable)>;
 
+  // `variables` are as the model computes with them.
   DeviceVariables(std::vector<VariableSpec> variables,
                   const ParameterMemory& memory, ComputeBackend& backend);
   ~DeviceVariables();
@@ -65,6 +69,8 @@ class DeviceVariables {
 
   const std::vector<VariableSpec> variables_;
   ComputeBackend& backend_;
+  const std::unique_ptr<FloatCopies> floats_;  // null: none are needed
+  // Of the worker's memory, or of the copies of it.
   const std::vector<ConstTensor> host_values_;
   const std::vector<Tensor> host_gradients_;
   const std::vector<absl::Span<std::byte>> memory_;  // what can be pinned

@@ -52,6 +52,7 @@ absl::Status Evaluator::Prepare(const JobConfig& job) {
   LOCKSTEP_ASSIGN_OR_RETURN(data_, LoadTestExamples(job.data));
   input_ = InputOf(data_);
   LOCKSTEP_ASSIGN_OR_RETURN(model_, MakeModel(job.model, input_));
+  kept_ = KeptVariables(*model_, job.model);
   memory_.emplace(model_->variables(), ParameterMemory::Gradients::kPrivate);
   return ChooseAverages(job, model_->variables());
 }
@@ -133,7 +134,7 @@ absl::StatusOr<Evaluation> Evaluator::ScoreImages(
     const CheckpointReader& checkpoint) {
   const std::vector<VariableSpec>& variables = model_->variables();
   for (size_t i = 0; i < variables.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(checkpoint.CheckVariable(variables[i]));
+    LOCKSTEP_RETURN_IF_ERROR(checkpoint.CheckVariable(kept_[i]));
     const absl::Span<std::byte> value = memory_->value(i);
     LOCKSTEP_RETURN_IF_ERROR(
         checkpoint.Read(variables[i].name,

@@ -62,6 +62,7 @@ class Evaluator {
   std::unique_ptr<Model> model_;
   std::vector<std::string> averaged_;  // variables of which averages are scored
   std::unique_ptr<TableWorkload> tables_;  // in place of model and data
+  std::vector<VariableSpec> kept_;  // the model's variables in checkpoints
   std::optional<ParameterMemory> memory_;
 };
 

@@ -33,6 +33,7 @@ ParameterMemory::ParameterMemory(const std::vector<VariableSpec>& variables,
                                  Gradients gradients) {
   size_t total = 0;
   for (const VariableSpec& variable : variables) {
+    dtypes_.push_back(variable.dtype);
     tables_.push_back(nullptr);
     if (variable.is_table()) {
       spans_.push_back({total, 0});

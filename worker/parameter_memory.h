@@ -38,6 +38,9 @@ class ParameterMemory {
   explicit ParameterMemory(const std::vector<VariableSpec>& variables,
                            Gradients gradients = Gradients::kShared);
 
+  // Of the elements of values and gradients.
+  DType dtype(size_t variable) const { return dtypes_[variable]; }
+
   // Of a table: of the rows that were chosen.
   absl::Span<std::byte> value(size_t variable) const {
     if (tables_[variable] != nullptr) {
@@ -93,6 +96,7 @@ class ParameterMemory {
     TableRows rows;
   };
 
+  std::vector<DType> dtypes_;
   std::vector<Range> spans_;
   std::vector<std::unique_ptr<Table>> tables_;  // by variable; null: no table
   Block values_;

@@ -225,7 +225,8 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
                              membership.num_workers, membership.data_shard,
                              job.seed, job.data.epochs}));
   LOCKSTEP_RETURN_IF_ERROR(chief_.DescribeModel(
-      tables_ != nullptr ? tables_->variables() : model->variables()));
+      tables_ != nullptr ? tables_->variables()
+                         : KeptVariables(*model, job.model)));
   meter_.Begin("waits for the variables", true);
   int64_t step = 0;
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -29,6 +29,7 @@ constexpr int64_t kMinPartBytes = 8;  // one element of the widest type
 constexpr int64_t kMaxPartBytes = int64_t{1} << 30;
 constexpr size_t kMaxNameLength = 128;
 constexpr size_t kMaxPathLength = 4096;
+constexpr size_t kMaxColumnLength = 1024;
 
 absl::Status CheckUnits(absl::string_view field,
                         const std::vector<int64_t>& units) {
@@ -72,8 +73,32 @@ absl::Status CheckRequiredPath(absl::string_view field,
       absl::StrCat(field, " is missing; set it to the path of an IDX file"));
 }
 
+// Names travel in messages, whose text is UTF-8.
+absl::Status CheckColumn(absl::string_view field, const std::string& name) {
+  if (!name.empty() && name.size() <= kMaxColumnLength && IsUtf8(name)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " must be a name of 1 to ", kMaxColumnLength, " bytes, in UTF-8"));
+}
+
+absl::Status CheckColumns(const ModelConfig& model) {
+  for (const auto& [field, names] :
+       {std::pair{"model.categorical", &model.categorical},
+        {"model.crosses", &model.crosses},
+        {"model.numeric", &model.numeric}}) {
+    for (size_t i = 0; i < names->size(); ++i) {
+      LOCKSTEP_RETURN_IF_ERROR(CheckColumn(Element(field, i), (*names)[i]));
+    }
+  }
+  return CheckColumn("model.label", model.label);
+}
+
 absl::Status CheckTables(const ModelConfig& model) {
   constexpr int64_t kMaxRows = int64_t{1} << 40;
+  LOCKSTEP_RETURN_IF_ERROR(CheckColumns(model));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("model.embedding_rows", model.embedding_rows, 0, kMaxRows));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("model.features", model.features, 0, kMaxRows));
   LOCKSTEP_RETURN_IF_ERROR(
@@ -102,6 +127,10 @@ absl::Status CheckModel(const ModelConfig& model) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckUnits("model.conv_filters", model.conv_filters));
   LOCKSTEP_RETURN_IF_ERROR(CheckTables(model));
+  if (model.variable_type == DType::kFloat64) {
+    return Wrong("model.variable_type", "float64",
+                 "float32, float16 or bfloat16");
+  }
   if (model.kernel_size % 2 == 0) {
     return Wrong("model.kernel_size", model.kernel_size, "odd");
   }

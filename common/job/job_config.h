@@ -19,9 +19,9 @@ enum class SyncMode : int {
   kCompatible = 1,  // TensorFlow's SyncReplicasOptimizer, first come first in
 };
 
-// What a worker computes. `kind` is a name in the registry of worker/models.
+// What a worker computes. `kind` is a name in the registry of worker/models, or
+// one of the kinds of worker/tables.
 struct ModelConfig {
-  // "softmax", "mlp", "cnn", "resnet" or "transformer".
   std::string kind = "softmax";
   std::vector<int64_t> hidden_units;  // widths of the fully connected layers
   std::vector<int64_t> conv_filters;  // cnn: output channels of each conv
@@ -31,15 +31,24 @@ struct ModelConfig {
   int64_t heads = 0;   // transformer: of attention, dividing `width`
   int64_t width = 0;   // transformer: of the vector of each position
   double dropout = 0;  // transformer: in [0, 1)
+  // Of all variables, where they are kept; kFloat64 is none of them.
+  DType variable_type = DType::kFloat32;
 
   // Models with tables; see RowCut.
-  int64_t features = 0;       // logistic_regression: rows of the table
-  int64_t embedding_dim = 0;  // skip_gram: width of a row
+  int64_t features = 0;       // logistic_regression, wide_and_deep: rows of the
+                              // table of weights
+  int64_t embedding_dim = 0;  // skip_gram, wide_and_deep: width of a row
   int64_t window = 5;         // skip_gram: words on either side
   int64_t negatives = 5;      // skip_gram: drawn for each pair
   double subsample = 1e-3;    // skip_gram: frequency from which words are left
                               // out at times; 0: never
   bool cut_by_div = false;    // rows that follow one another to a part
+  // wide_and_deep: names of features of examples.
+  std::vector<std::string> categorical = {};
+  std::vector<std::string> crosses = {};  // "a*b", both of `categorical`
+  std::vector<std::string> numeric = {};
+  std::string label = "label";
+  int64_t embedding_rows = 0;  // wide_and_deep: of each embedding
 };
 
 // The least precision of products of matrices. A device that has nothing

@@ -97,9 +97,28 @@ void WriteModel(const ModelConfig& model, v1::ModelConfig& proto) {
   proto.set_heads(model.heads);
   proto.set_width(model.width);
   proto.set_dropout(model.dropout);
+  proto.set_variable_type(std::string(DTypeName(model.variable_type)));
+  proto.mutable_categorical()->Add(model.categorical.begin(),
+                                   model.categorical.end());
+  proto.mutable_crosses()->Add(model.crosses.begin(), model.crosses.end());
+  proto.mutable_numeric()->Add(model.numeric.begin(), model.numeric.end());
+  proto.set_label(model.label);
+  proto.set_embedding_rows(model.embedding_rows);
 }
 
-void ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
+absl::Status ReadVariableType(const v1::ModelConfig& proto,
+                              ModelConfig& model) {
+  if (proto.variable_type().empty()) return absl::OkStatus();
+  const absl::StatusOr<DType> type = ParseDType(proto.variable_type());
+  if (!type.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.variable_type: ", type.status().message()));
+  }
+  model.variable_type = *type;
+  return absl::OkStatus();
+}
+
+absl::Status ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
   SetUnlessZero(proto.kind(), model.kind);
   model.hidden_units.assign(proto.hidden_units().begin(),
                             proto.hidden_units().end());
@@ -116,6 +135,13 @@ void ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
   model.heads = proto.heads();
   model.width = proto.width();
   model.dropout = proto.dropout();
+  model.categorical.assign(proto.categorical().begin(),
+                           proto.categorical().end());
+  model.crosses.assign(proto.crosses().begin(), proto.crosses().end());
+  model.numeric.assign(proto.numeric().begin(), proto.numeric().end());
+  SetUnlessZero(proto.label(), model.label);
+  model.embedding_rows = proto.embedding_rows();
+  return ReadVariableType(proto, model);
 }
 
 void WriteData(const DataConfig& data, v1::DataConfig& proto) {
@@ -266,7 +292,7 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       job.gradient_wire_type,
       FromProto("gradient_wire_type", proto.gradient_wire_type()));
-  ReadModel(proto.model(), job.model);
+  LOCKSTEP_RETURN_IF_ERROR(ReadModel(proto.model(), job.model));
   ReadData(proto.data(), job.data);
   LOCKSTEP_ASSIGN_OR_RETURN(job.optimizer, FromProto(proto.optimizer()));
   LOCKSTEP_RETURN_IF_ERROR(ReadVariableSettings(proto, job));

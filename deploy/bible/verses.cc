@@ -26,11 +26,8 @@ std::string BookOf(const std::string& place) {
 int64_t FeatureOf(const std::string& words, int64_t num_features) {
   Fingerprint hash;
   hash.Add(words);
-  // The low bits of the hash alone are poor.
-  const uint64_t mixed =
-      (hash.value() ^ (hash.value() >> 32)) * 0x9e3779b97f4a7c15;
-  return 1 + static_cast<int64_t>((mixed >> 20) %
-                                  static_cast<uint64_t>(num_features));
+  return 1 +
+         static_cast<int64_t>(hash.Below(static_cast<uint64_t>(num_features)));
 }
 
 }  // namespace

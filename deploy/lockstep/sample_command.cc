@@ -25,11 +25,12 @@ struct Values {
   std::vector<ConstTensor> views;
 };
 
-absl::StatusOr<Values> Load(const std::string& directory, const Model& model) {
+absl::StatusOr<Values> Load(const std::string& directory, const Model& model,
+                            const ModelConfig& config) {
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader,
                             CheckpointStore(directory).OpenLatest());
   Values values;
-  for (const VariableSpec& variable : model.variables()) {
+  for (const VariableSpec& variable : KeptVariables(model, config)) {
     LOCKSTEP_RETURN_IF_ERROR(reader.CheckVariable(variable));
     const Shape shape(variable.shape.begin(), variable.shape.end());
     LOCKSTEP_ASSIGN_OR_RETURN(const int64_t size, CountElements(shape));
@@ -105,7 +106,7 @@ absl::Status SampleCommand::Write(Terminal& terminal) const {
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Values values,
       Load(checkpoints_.empty() ? job.checkpoint.directory : checkpoints_,
-           *model));
+           *model, job.model));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<ComputeBackend> backend,
                             MakeBackend("cpu", {}));
   TextSampler sampler(*model, *backend, values.views,

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,8 @@ namespace lockstep::testing {
 namespace {
 
 using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // What a command prints; a failure fails the test.
 std::string OutputOf(const std::string& command) {
@@ -73,6 +76,36 @@ TEST(ModelJobsTest, ResidualNetworkSharesItsMovingStatistics) {
 
   EXPECT_THAT(job->cluster().ReadLog("evaluator", 0),
               IsOkAndHolds(ContainsRegex("step 300: accuracy (0.9|1.0)")));
+}
+
+// The type's name in a job and in a checkpoint.
+class VariableTypeTest
+    : public ::testing::TestWithParam<std::pair<std::string, std::string>> {};
+INSTANTIATE_TEST_SUITE_P(All, VariableTypeTest,
+                         ::testing::Values(std::pair("float16", "F16"),
+                                           std::pair("bfloat16", "BF16")),
+                         [](const auto& info) { return info.param.first; });
+
+TEST_P(VariableTypeTest, NetworkIsTrainedGoesOnAndIsScored) {
+  const auto& [type, stored] = GetParam();
+  const TempDir checkpoints;
+  for (const char* steps : {"100", "200"}) {
+    auto job = TrainingJob::Make(
+        {.workers = 3,
+         .evaluator = true,
+         .set = {absl::StrCat("model.variable_type=", type),
+                 absl::StrCat("train_steps=", steps), "replicas_to_aggregate=2",
+                 "clipping.kind=GLOBAL_NORM", "clipping.limit=5"},
+         .checkpoints = checkpoints.path()});
+    ASSERT_THAT(job->Run(), IsOk());
+    EXPECT_THAT(job->cluster().ReadLog("evaluator", 0),
+                IsOkAndHolds(ContainsRegex(
+                    absl::StrCat("step ", steps, ": accuracy (0.9|1.0)"))));
+  }
+  const std::string file =
+      ReadCheckpoint(checkpoints.path(), 200, "model.safetensors");
+  EXPECT_THAT(file, HasSubstr(absl::StrCat("\"", stored, "\"")));
+  EXPECT_THAT(file, Not(HasSubstr("\"F32\"")));
 }
 
 }  // namespace

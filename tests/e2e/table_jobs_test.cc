@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -188,6 +189,65 @@ TEST_F(BibleJobsTest, WordsHaveNeighbours) {
                                 job->checkpoints(), " --word moses")
                        .c_str()),
             0);
+}
+
+// The number after the last occurrence of `words`.
+double NumberAfter(const std::string& text, const std::string& words) {
+  const size_t at = text.rfind(words);
+  if (at == std::string::npos) {
+    ADD_FAILURE() << "no \"" << words << "\" in \"" << text << "\"";
+    return 0;
+  }
+  return std::strtod(text.c_str() + at + words.size(), nullptr);
+}
+
+// deploy/jobs/click_wide_and_deep on a fifth of its impressions.
+TEST(ClickJobTest, WideAndDeepLearnsWhatTheWidePartCannot) {
+  const TempDir data;
+  ASSERT_EQ(system(absl::StrCat(LOCKSTEP_BIN_DIR "/click_data --train 60000 ",
+                                "--test 10000 --directory ", data.path(), " >",
+                                data.Join("said"))
+                       .c_str()),
+            0);
+  std::ifstream file(data.Join("said"));
+  const std::string said(std::istreambuf_iterator<char>(file), {});
+  const double best = NumberAfter(said, "true model on these: ");
+  const double wide = NumberAfter(said, "wide part alone: ");
+
+  auto job = TrainingJob::Make(
+      {.workers = 3,
+       .evaluator = true,
+       .set = {"model.kind=wide_and_deep",
+               "model.hidden_units=64,32",
+               "model.categorical=user,ad,site,device",
+               "model.crosses=site*device",
+               "model.numeric=hour",
+               "model.label=clicked",
+               "model.features=65536",
+               "model.embedding_rows=65536",
+               "model.embedding_dim=4",
+               "data.train_images=",
+               "data.train_labels=",
+               "data.test_images=",
+               "data.test_labels=",
+               "data.train_files=" + data.Join("train.tfrecord"),
+               "data.test_files=" + data.Join("test.tfrecord"),
+               "optimizer.kind=ADAGRAD",
+               "optimizer.initial_accumulator_value=1e-7",
+               "learning_rate=0.1",
+               "replicas_to_aggregate=2",
+               "batch_size=256",
+               "train_steps=800"},
+       .more_job = "variable_optimizers { variables: 'wide/*' optimizer { "
+                   "kind: FTRL initial_accumulator_value: 0.0001 } }"});
+  ASSERT_THAT(job->Run(), IsOk());
+
+  const absl::StatusOr<std::string> log =
+      job->cluster().ReadLog("evaluator", 0);
+  ASSERT_THAT(log, IsOk());
+  const double auc = NumberAfter(*log, "AUC ");
+  EXPECT_GT(auc, wide + 0.05);
+  EXPECT_GT(auc, best - 0.05);
 }
 
 }  // namespace

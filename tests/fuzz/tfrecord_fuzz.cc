@@ -1,23 +1,37 @@
-// Feeds arbitrary bytes to the readers of TFRecord files and of examples: as a
-// file, and as a record whose checks are good.
+// Feeds arbitrary bytes to the readers of TFRecord files, of examples and of
+// their columns: as a file, and as a record whose checks are good.
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include "worker/tables/tf_example.h"
-#include "worker/tables/tfrecord.h"
+#include "common/records/tf_example.h"
+#include "common/records/tfrecord.h"
+#include "worker/tables/example_columns.h"
 
 namespace lockstep {
 namespace {
 
+// Of the examples that tests/fuzz/corpus has.
+void CheckColumns(absl::string_view file) {
+  const ColumnLayout layout = {.categorical = {"user", "ad"},
+                               .crosses = {{0, 1}},
+                               .numeric = {"hour"},
+                               .label = "clicked"};
+  ColumnExamples examples;
+  const absl::Status status = ParseExamples(file, "file", layout, examples);
+  const auto count = static_cast<size_t>(examples.size());
+  if (!status.ok() && count != 0) __builtin_trap();
+  if (examples.wide.size() != 3 * count) __builtin_trap();
+  if (examples.deep.size() != 2 * count) __builtin_trap();
+  if (examples.numeric.size() != count) __builtin_trap();
+}
+
 void Check(absl::string_view bytes) {
-  TfRecordReader reader(bytes);
-  while (true) {
-    const auto record = reader.Next();
-    if (!record.ok() || !record->has_value()) break;
-    ParseTfExample(**record).status().IgnoreError();
-  }
+  CheckColumns(bytes);
+  std::string file;
+  AppendTfRecord(bytes, file);
+  CheckColumns(file);
   const auto example = ParseTfExample(bytes);
   if (!example.ok()) return;
   for (const auto& [name, feature] : *example) {

@@ -96,4 +96,11 @@ absl::StatusOr<std::vector<uint8_t>> ReadDataFile(const std::string& path,
   return Gunzip(bytes, max_bytes);
 }
 
+absl::StatusOr<std::string> ReadDataText(const std::string& path) {
+  const absl::StatusOr<std::vector<uint8_t>> bytes = ReadDataFile(path);
+  if (bytes.ok()) return std::string(bytes->begin(), bytes->end());
+  return absl::Status(bytes.status().code(),
+                      absl::StrCat(path, ": ", bytes.status().message()));
+}
+
 }  // namespace lockstep

@@ -24,6 +24,9 @@ inline constexpr int64_t kMaxDataFileBytes = int64_t{1} << 32;
 absl::StatusOr<std::vector<uint8_t>> ReadDataFile(
     const std::string& path, int64_t max_bytes = kMaxDataFileBytes);
 
+// The same as text. Errors name `path` first.
+absl::StatusOr<std::string> ReadDataText(const std::string& path);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_WORKER_DATA_DATA_FILE_H_

@@ -61,6 +61,22 @@ absl::Status CheckLayerSizes(const char* field,
   return absl::OkStatus();
 }
 
+absl::Status CheckVariableSize(const VariableSpec& variable) {
+  int64_t count = 1;
+  for (const int64_t dim : variable.shape) {
+    if (!__builtin_mul_overflow(count, dim, &count) &&
+        count <= kMaxVariableElements) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable ", variable.name, " would be ", ShapeString(variable.shape),
+        ", more than ", kMaxVariableElements,
+        " elements; make model.hidden_units, model.conv_filters, "
+        "model.kernel_size or model.embedding_dim smaller"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSetting(const char* field, int64_t value, int64_t largest) {
   return CheckRange(field, value, largest);
 }

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "common/variable_spec.h"
 #include "worker/models/model.h"
 
 // Ranges that models of every kind share. Each function returns OK or
@@ -21,6 +22,10 @@ absl::Status CheckModelType(ElementType type);
 // Layer sizes such as model.hidden_units; may be empty.
 absl::Status CheckLayerSizes(const char* field,
                              absl::Span<const int64_t> sizes);
+
+// A variable of at most kMaxVariableElements.
+inline constexpr int64_t kMaxVariableElements = int64_t{1} << 31;
+absl::Status CheckVariableSize(const VariableSpec& variable);
 
 // A number such as model.layers, in [1, largest].
 absl::Status CheckSetting(const char* field, int64_t value, int64_t largest);

@@ -62,4 +62,13 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(const ModelConfig& config,
   return UnknownKind(config.kind);
 }
 
+std::vector<VariableSpec> KeptVariables(const Model& model,
+                                        const ModelConfig& config) {
+  std::vector<VariableSpec> variables = model.variables();
+  for (VariableSpec& variable : variables) {
+    variable.dtype = config.variable_type;
+  }
+  return variables;
+}
+
 }  // namespace lockstep

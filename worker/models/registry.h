@@ -24,6 +24,11 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(
     const ModelConfig& config, const ModelInput& input,
     ElementType type = ElementType::kFloat32);
 
+// How the variables of such a model are kept outside of it: as it computes with
+// them, but with elements of config.variable_type.
+std::vector<VariableSpec> KeptVariables(const Model& model,
+                                        const ModelConfig& config);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_WORKER_MODELS_REGISTRY_H_

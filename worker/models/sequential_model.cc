@@ -2,27 +2,10 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "worker/models/model_limits.h"
 
 namespace lockstep {
-namespace {
-
-absl::Status CheckSize(const VariableSpec& spec) {
-  constexpr int64_t max = SequentialModel::kMaxVariableElements;
-  int64_t count = 1;
-  for (int64_t dim : spec.shape) {
-    if (!__builtin_mul_overflow(count, dim, &count) && count <= max) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "variable ", spec.name, " would be ", ShapeString(spec.shape),
-        ", more than ", max,
-        " elements; make model.hidden_units, model.conv_filters or "
-        "model.kernel_size smaller"));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> SequentialModel::Make(
     const ModelInput& input, ElementType type, Layers layers) {
@@ -31,7 +14,7 @@ absl::StatusOr<std::unique_ptr<Model>> SequentialModel::Make(
   }
   std::vector<VariableSpec> variables = VariablesOf(layers);
   for (const VariableSpec& spec : variables) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckSize(spec));
+    LOCKSTEP_RETURN_IF_ERROR(CheckVariableSize(spec));
   }
   return std::unique_ptr<Model>(new SequentialModel(
       input, type, std::move(variables), std::move(layers)));

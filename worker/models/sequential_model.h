@@ -13,13 +13,11 @@ namespace lockstep {
 // output are the logits. Its variables are those of the layers, in order.
 class SequentialModel final : public Model {
  public:
-  //   kInvalidArgument  no layers, or a variable of more elements than
-  //                     kMaxVariableElements, which the message names
+  //   kInvalidArgument  no layers, or a variable that is too large, which the
+  //                     message names
   static absl::StatusOr<std::unique_ptr<Model>> Make(const ModelInput& input,
                                                      ElementType type,
                                                      Layers layers);
-
-  static constexpr int64_t kMaxVariableElements = int64_t{1} << 31;
 
  private:
   // A layer and where it stands in the pass.

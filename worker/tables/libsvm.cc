@@ -117,14 +117,8 @@ absl::Status ParseLibsvm(absl::string_view text, const std::string& source,
 absl::Status ReadLibsvmFile(const std::string& path,
                             const LibsvmOptions& options,
                             SparseExamples& examples) {
-  const absl::StatusOr<std::vector<uint8_t>> bytes = ReadDataFile(path);
-  if (!bytes.ok()) {
-    return absl::Status(bytes.status().code(),
-                        absl::StrCat(path, ": ", bytes.status().message()));
-  }
-  return ParseLibsvm(
-      {reinterpret_cast<const char*>(bytes->data()), bytes->size()}, path,
-      options, examples);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadDataText(path));
+  return ParseLibsvm(text, path, options, examples);
 }
 
 }  // namespace lockstep

@@ -6,33 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "worker/tables/auc.h"
+#include "worker/tables/log_odds.h"
 
 namespace lockstep {
 namespace {
 
 constexpr size_t kWeights = 0;
 constexpr size_t kBias = 1;
-
-// Cross-entropy of a label and log-odds: log(1 + exp(-z)) of the right class.
-double Loss(bool label, double log_odds) {
-  const double z = label ? log_odds : -log_odds;
-  return z > 0 ? std::log1p(std::exp(-z)) : std::log1p(std::exp(z)) - z;
-}
-
-double Probability(double log_odds) { return 1 / (1 + std::exp(-log_odds)); }
-
-// Where each of `ids` is in `sorted`, which has all of them.
-std::vector<size_t> PlacesOf(absl::Span<const int64_t> ids,
-                             absl::Span<const int64_t> sorted) {
-  std::vector<size_t> places;
-  places.reserve(ids.size());
-  for (const int64_t id : ids) {
-    places.push_back(std::lower_bound(sorted.begin(), sorted.end(), id) -
-                     sorted.begin());
-  }
-  return places;
-}
 
 }  // namespace
 
@@ -59,7 +39,8 @@ absl::Status LogisticRegression::Prepare(absl::Span<const int64_t> examples,
   return absl::OkStatus();
 }
 
-GradientResult LogisticRegression::Compute(ParameterMemory& memory) {
+absl::StatusOr<GradientResult> LogisticRegression::Compute(
+    ParameterMemory& memory) {
   const absl::Span<const float> weights = Floats(memory.value(kWeights));
   const absl::Span<float> gradients = Floats(memory.gradient(kWeights));
   const double bias = Floats(memory.value(kBias))[0];
@@ -81,12 +62,12 @@ GradientResult LogisticRegression::Compute(ParameterMemory& memory) {
     for (size_t i = 0; i < count; ++i) {
       gradients[place[i]] += static_cast<float>(error * values[i]);
     }
-    loss += Loss(label, log_odds);
+    loss += CrossEntropy(label, log_odds);
     bias_gradient += error;
     place += count;
   }
   Floats(memory.gradient(kBias))[0] = static_cast<float>(bias_gradient);
-  return {loss * share, static_cast<int64_t>(batch_.size())};
+  return GradientResult{loss * share, static_cast<int64_t>(batch_.size())};
 }
 
 absl::StatusOr<TableScore> LogisticRegression::Score(
@@ -101,24 +82,15 @@ absl::StatusOr<TableScore> LogisticRegression::Score(
   LOCKSTEP_RETURN_IF_ERROR(
       checkpoint.Read(variables_[kBias].name, absl::MakeSpan(&bias, 1)));
   const std::vector<size_t> places = PlacesOf(examples_.features, features);
-  TableScore score;
-  score.examples = examples_.size();
-  std::vector<ScoredExample> scored;
-  double correct = 0;
+  LogOddsScore score;
   for (int64_t e = 0; e < examples_.size(); ++e) {
     double log_odds = bias;
     for (size_t i = examples_.begin(e); i < examples_.end(e); ++i) {
       log_odds += double{weights[places[i]]} * examples_.values[i];
     }
-    const bool label = examples_.labels[e];
-    score.loss += Loss(label, log_odds);
-    correct += (log_odds > 0) == label;
-    scored.emplace_back(log_odds, label);
+    score.Add(log_odds, examples_.labels[e]);
   }
-  score.loss /= static_cast<double>(score.examples);
-  score.accuracy = correct / static_cast<double>(score.examples);
-  score.auc = AreaUnderCurve(std::move(scored));
-  return score;
+  return score.Get();
 }
 
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(
@@ -135,11 +107,7 @@ absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(
                                      : job.data.test_files) {
     LOCKSTEP_RETURN_IF_ERROR(ReadLibsvmFile(path, options, examples));
   }
-  if (examples.size() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        purpose == Purpose::kTrain ? "data.train_files" : "data.test_files",
-        " hold no example"));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckHasExamples(examples.size(), purpose));
   return std::make_unique<LogisticRegression>(
       std::move(examples), job.model.features,
       job.model.cut_by_div ? RowCut::kDiv : RowCut::kMod);

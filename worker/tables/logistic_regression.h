@@ -24,7 +24,7 @@ class LogisticRegression final : public TableWorkload {
   int64_t num_examples() const override { return examples_.size(); }
   absl::Status Prepare(absl::Span<const int64_t> examples, uint64_t seed,
                        ParameterMemory& memory) override;
-  GradientResult Compute(ParameterMemory& memory) override;
+  absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) override;
   absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint) override;
 
  private:

@@ -127,7 +127,7 @@ absl::Status SkipGram::Prepare(absl::Span<const int64_t> examples,
                      memory);
 }
 
-GradientResult SkipGram::Compute(ParameterMemory& memory) {
+absl::StatusOr<GradientResult> SkipGram::Compute(ParameterMemory& memory) {
   const absl::Span<const float> inputs = Floats(memory.value(kInput));
   const absl::Span<const float> outputs = Floats(memory.value(kOutput));
   const absl::Span<float> input_gradients = Floats(memory.gradient(kInput));
@@ -152,7 +152,7 @@ GradientResult SkipGram::Compute(ParameterMemory& memory) {
     loss += std::log1p(std::exp(pair.near ? -double{dot} : double{dot}));
   }
   if (!pairs_.empty()) loss /= static_cast<double>(pairs_.size());
-  return {loss, words_};
+  return GradientResult{loss, words_};
 }
 
 absl::StatusOr<TableScore> SkipGram::Score(const CheckpointReader&) {
@@ -169,13 +169,8 @@ absl::StatusOr<std::unique_ptr<TableWorkload>> MakeSkipGram(
   }
   std::string text;
   for (const std::string& path : job.data.train_files) {
-    const absl::StatusOr<std::vector<uint8_t>> bytes = ReadDataFile(path);
-    if (!bytes.ok()) {
-      return absl::Status(bytes.status().code(),
-                          absl::StrCat(path, ": ", bytes.status().message()));
-    }
-    text.append(bytes->begin(), bytes->end());
-    text.push_back('\n');
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string more, ReadDataText(path));
+    absl::StrAppend(&text, more, "\n");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(Vocabulary vocabulary,
                             Vocabulary::Make(text, job.data.min_count));

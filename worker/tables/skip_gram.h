@@ -43,7 +43,7 @@ class SkipGram final : public TableWorkload {
   }
   absl::Status Prepare(absl::Span<const int64_t> examples, uint64_t seed,
                        ParameterMemory& memory) override;
-  GradientResult Compute(ParameterMemory& memory) override;
+  absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) override;
   // There is no test set.
   absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint) override;
 

@@ -26,7 +26,8 @@ absl::StatusOr<GradientResult> TableGradientSource::Compute(
         "batch ", index, " has not been prepared; ", prepared_, " has"));
   }
   LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
-  const GradientResult result = workload_.Compute(memory_);
+  LOCKSTEP_ASSIGN_OR_RETURN(const GradientResult result,
+                            workload_.Compute(memory_));
   for (size_t v = workload_.variables().size(); v > 0; --v) {
     hooks.Report(v - 1);
   }

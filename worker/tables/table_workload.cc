@@ -7,6 +7,7 @@
 #include "common/status_macros.h"
 #include "worker/tables/logistic_regression.h"
 #include "worker/tables/skip_gram.h"
+#include "worker/tables/wide_and_deep.h"
 
 namespace lockstep {
 namespace {
@@ -21,6 +22,7 @@ struct Registration {
 constexpr Registration kModels[] = {
     {"logistic_regression", MakeLogisticRegression},
     {"skip_gram", MakeSkipGram},
+    {"wide_and_deep", MakeWideAndDeep},
 };
 
 }  // namespace
@@ -47,6 +49,11 @@ absl::StatusOr<std::unique_ptr<TableWorkload>> MakeTableWorkload(
       return absl::InvalidArgumentError(
           absl::StrCat("data.train_files is missing, which a model of kind \"",
                        job.model.kind, "\" reads; name its files"));
+    }
+    if (job.model.variable_type != DType::kFloat32) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "model.variable_type must be float32 for a model of kind \"",
+          job.model.kind, "\", which has tables"));
     }
     return model.make(job, purpose);
   }
@@ -77,6 +84,24 @@ absl::StatusOr<std::vector<float>> ReadTableRows(
     }
   }
   return rows;
+}
+
+std::vector<size_t> PlacesOf(absl::Span<const int64_t> ids,
+                             absl::Span<const int64_t> sorted) {
+  std::vector<size_t> places;
+  places.reserve(ids.size());
+  for (const int64_t id : ids) {
+    places.push_back(std::lower_bound(sorted.begin(), sorted.end(), id) -
+                     sorted.begin());
+  }
+  return places;
+}
+
+absl::Status CheckHasExamples(int64_t count, Purpose purpose) {
+  if (count > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      purpose == Purpose::kTrain ? "data.train_files" : "data.test_files",
+      " hold no example"));
 }
 
 absl::Span<float> Floats(absl::Span<std::byte> bytes) {

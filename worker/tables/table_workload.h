@@ -47,7 +47,9 @@ class TableWorkload {
 
   // Writes the gradients of the batch that was prepared last, from the values
   // in memory.
-  virtual GradientResult Compute(ParameterMemory& memory) = 0;
+  //
+  //   kResourceExhausted  there is too little memory for the batch
+  virtual absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) = 0;
 
   // Of a workload that was made to score.
   //
@@ -77,6 +79,13 @@ absl::StatusOr<std::unique_ptr<TableWorkload>> MakeTableWorkload(
 absl::StatusOr<std::vector<float>> ReadTableRows(
     const CheckpointReader& checkpoint, const VariableSpec& table,
     absl::Span<const int64_t> ids);
+
+// Where each of `ids` is in `sorted`, which has all of them.
+std::vector<size_t> PlacesOf(absl::Span<const int64_t> ids,
+                             absl::Span<const int64_t> sorted);
+
+//   kInvalidArgument  the files of the set hold none
+absl::Status CheckHasExamples(int64_t count, Purpose purpose);
 
 // Views of memory as floats, which all values of these models are.
 absl::Span<float> Floats(absl::Span<std::byte> bytes);

@@ -1,5 +1,7 @@
 #include "common/fingerprint.h"
 
+#include <vector>
+
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -9,6 +11,15 @@ TEST(FingerprintTest, ValuesNeverChange) {
   EXPECT_EQ(Fingerprint().value(), 0xcbf29ce484222325u);
   EXPECT_EQ(Fingerprint().Add(uint64_t{0}).value(), 0xa8c7f832281a39c5u);
   EXPECT_EQ(Fingerprint().Add("hidden1/weights").value(), 0xbcd43c83ac5205ebu);
+}
+
+TEST(FingerprintTest, NumbersBelowABoundAreSpreadEvenly) {
+  std::vector<int> counts(16);
+  for (uint64_t i = 0; i < 16'000; ++i) {
+    ++counts[Fingerprint().Add(i).Below(counts.size())];
+  }
+  for (const int count : counts) EXPECT_NEAR(count, 1000, 150);
+  EXPECT_EQ(Fingerprint().Add("a").Below(1), 0u);
 }
 
 TEST(FingerprintTest, BoundariesBetweenFieldsCount) {

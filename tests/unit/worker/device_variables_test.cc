@@ -1,7 +1,9 @@
 #include "worker/device_variables.h"
 
+#include <initializer_list>
 #include <vector>
 
+#include "common/bfloat16.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -86,6 +88,33 @@ TEST_F(DeviceVariablesTest, WhatHasArrivedIsReportedWithoutWaiting) {
   ASSERT_OK(device.Arrived(/*wait=*/false, report_));
 
   EXPECT_THAT(reported_, ElementsAre(0));
+}
+
+TEST_F(DeviceVariablesTest, BFloat16IsComputedWithInFloat32) {
+  std::vector<VariableSpec> kept = variables_;
+  for (VariableSpec& variable : kept) variable.dtype = DType::kBFloat16;
+  const ParameterMemory memory(kept, ParameterMemory::Gradients::kPrivate);
+  const auto bits = [](absl::Span<std::byte> bytes) {
+    return reinterpret_cast<BFloat16*>(bytes.data());
+  };
+  bits(memory.value(0))[1] = ToBFloat16(7);
+  far_.done = true;
+  const auto cpu = CpuBackend::Make({});
+  for (ComputeBackend* backend :
+       std::initializer_list<ComputeBackend*>{&far_, cpu->get()}) {
+    DeviceVariables device(variables_, memory, *backend);
+    ASSERT_OK(device.Upload());
+    EXPECT_EQ(device.values()[0].data<float>()[1], 7);
+    device.gradients()[0].data<float>()[0] = 1.0f + 0x1p-8f;
+    bits(memory.gradient(0))[0] = BFloat16{};
+    ASSERT_OK(device.StartDownload(0));
+    ASSERT_OK(device.Arrived(/*wait=*/true, [&](size_t variable) {
+      // It is there by the time that anybody hears of it.
+      EXPECT_EQ(ToFloat(bits(memory.gradient(variable))[0]), 1);
+      reported_.push_back(variable);
+    }));
+  }
+  EXPECT_THAT(reported_, ElementsAre(0, 0));
 }
 
 TEST_F(DeviceVariablesTest, PartOfABatchIsViewed) {

@@ -96,6 +96,34 @@ TEST(JobConfigCodecTest, NestedFieldsAreRead) {
   EXPECT_EQ(job.checkpoint.keep, 2);
 }
 
+TEST(JobConfigCodecTest, ColumnsOfExamplesAreReadAndGivenBack) {
+  const auto job = ParseJobText(R"(
+    model { kind: "wide_and_deep" categorical: ["a", "b"] crosses: "a*b"
+            numeric: "x" label: "y" embedding_rows: 9 })",
+                                "job.txt");
+  ASSERT_OK(job);
+  const auto again = FromProto(ToProto(*job));
+  ASSERT_OK(again);
+  EXPECT_THAT(again->model.categorical, ElementsAre("a", "b"));
+  EXPECT_THAT(again->model.crosses, ElementsAre("a*b"));
+  EXPECT_THAT(again->model.numeric, ElementsAre("x"));
+  EXPECT_EQ(again->model.label, "y");
+  EXPECT_EQ(again->model.embedding_rows, 9);
+}
+
+TEST(JobConfigCodecTest, TypesOfVariablesHaveNames) {
+  for (const DType type :
+       {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    JobConfig job;
+    job.model.variable_type = type;
+    const auto again = FromProto(ToProto(job));
+    ASSERT_OK(again);
+    EXPECT_EQ(again->model.variable_type, type);
+  }
+  EXPECT_THAT(ParseJobText("model { variable_type: \"half\" }", "job.txt"),
+              StatusIs(kInvalid, HasSubstr("model.variable_type: dtype")));
+}
+
 TEST(JobConfigCodecTest, LearningRateIsReadFromItsTwoFields) {
   const LearningRateConfig rate = WholeJob().learning_rate;
 

@@ -165,6 +165,19 @@ INSTANTIATE_TEST_SUITE_P(
                 "model.hidden_units[1] is 0, but must be from 1 to"},
         BadCase{[](JobConfig& job) { job.model.conv_filters = {-1}; },
                 "model.conv_filters[0] is -1"},
+        BadCase{[](JobConfig& job) {
+                  job.model.categorical = {"a", ""};
+                },
+                "model.categorical[1] must be a name"},
+        BadCase{[](JobConfig& job) { job.model.numeric = {"\xC7"}; },
+                "model.numeric[0] must be a name"},
+        BadCase{[](JobConfig& job) { job.model.label.clear(); },
+                "model.label must be a name"},
+        BadCase{[](JobConfig& job) { job.model.embedding_rows = -1; },
+                "model.embedding_rows is -1"},
+        BadCase{
+            [](JobConfig& job) { job.model.variable_type = DType::kFloat64; },
+            "model.variable_type is float64, but must be"},
         BadCase{[](JobConfig& job) { job.model.kernel_size = 2; },
                 "model.kernel_size is 2, but must be odd"},
         BadCase{[](JobConfig& job) { job.model.kernel_size = -3; },

@@ -44,6 +44,15 @@ TEST(CheckModelTypeTest, OnlyFloatsTrain) {
   EXPECT_THAT(CheckModelType(ElementType::kUint8), StatusIs(kInvalid));
 }
 
+TEST(CheckVariableSizeTest, ElementsAreCountedWithoutOverflow) {
+  EXPECT_THAT(CheckVariableSize({"w", {1 << 15, 1 << 16}}), IsOk());
+  for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{
+           {(1 << 15) + 1, 1 << 16}, {int64_t{1} << 40, int64_t{1} << 40}}) {
+    EXPECT_THAT(CheckVariableSize({"w", shape}),
+                StatusIs(kInvalid, StartsWith("variable w would be [")));
+  }
+}
+
 TEST(CheckLayerSizesTest, SizesArePositiveAndBounded) {
   EXPECT_THAT(CheckLayerSizes("model.hidden_units", {}), IsOk());
   EXPECT_THAT(CheckLayerSizes("model.hidden_units", {1, 1 << 20}), IsOk());

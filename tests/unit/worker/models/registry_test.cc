@@ -126,6 +126,22 @@ TEST_P(EveryModelTest, PassOverNoExamplesHasZeroGradients) {
   }
 }
 
+TEST(KeptVariablesTest, NothingButTheTypeOfElementsChanges) {
+  ModelConfig config;
+  config.variable_type = DType::kBFloat16;
+  const auto model = MakeModel(config, kInput);
+  ASSERT_OK(model);
+
+  std::vector<VariableSpec> kept = KeptVariables(**model, config);
+
+  ASSERT_FALSE(kept.empty());
+  for (VariableSpec& variable : kept) {
+    EXPECT_EQ(variable.dtype, DType::kBFloat16);
+    variable.dtype = DType::kFloat32;
+  }
+  EXPECT_EQ(kept, (*model)->variables());
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryModelTest,
                          ::testing::ValuesIn(PictureKinds()),
                          [](const auto& info) { return info.param; });

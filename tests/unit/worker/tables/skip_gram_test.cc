@@ -31,7 +31,7 @@ TEST(SkipGramTest, ABatchFollowsFromItsSeed) {
     for (const size_t v : {0, 1}) {
       for (float& value : Floats(memory.value(v))) value = next = -1.1f * next;
     }
-    return model.Compute(memory).loss;
+    return model.Compute(memory)->loss;
   };
   EXPECT_EQ(loss_of(3), loss_of(3));
 }
@@ -44,7 +44,7 @@ TEST(SkipGramTest, GradientsAreThoseOfTheSumOverPairs) {
     ASSERT_EQ(memory.rows(v).ids.size(), 2u);
     for (float& value : Floats(memory.value(v))) value = 0.5f;
   }
-  const GradientResult result = model.Compute(memory);
+  const GradientResult result = model.Compute(memory).value();
   // Each pair: error = sigmoid(0.5) - 1, times the other's 0.5.
   const float gradient = (1 / (1 + std::exp(-0.5f)) - 1) * 0.5f;
   for (const size_t v : {0, 1}) {
@@ -61,7 +61,7 @@ TEST(SkipGramTest, ALineOfOneWordHasNoPair) {
   ParameterMemory memory(model.variables());
   ASSERT_OK(model.Prepare({2}, 1, memory));
   EXPECT_TRUE(memory.rows(0).ids.empty());
-  EXPECT_EQ(model.Compute(memory).loss, 0);
+  EXPECT_EQ(model.Compute(memory)->loss, 0);
 }
 
 }  // namespace

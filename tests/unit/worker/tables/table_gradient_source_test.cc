@@ -23,7 +23,9 @@ class FakeWorkload final : public TableWorkload {
     seeds.push_back(seed);
     return memory.ChooseRows(0, {examples.begin(), examples.end()});
   }
-  GradientResult Compute(ParameterMemory&) override { return {0.5, 2}; }
+  absl::StatusOr<GradientResult> Compute(ParameterMemory&) override {
+    return GradientResult{0.5, 2};
+  }
   absl::StatusOr<TableScore> Score(const CheckpointReader&) override {
     return TableScore();
   }

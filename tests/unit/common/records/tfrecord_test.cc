@@ -1,4 +1,4 @@
-#include "worker/tables/tfrecord.h"
+#include "common/records/tfrecord.h"
 
 #include <string>
 
@@ -14,16 +14,9 @@ using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
 
 std::string Record(const std::string& data) {
-  const auto number = [](uint64_t value, size_t size) {
-    std::string bytes;
-    for (size_t i = 0; i < size; ++i) {
-      bytes.push_back(static_cast<char>(value >> (8 * i)));
-    }
-    return bytes;
-  };
-  const std::string length = number(data.size(), 8);
-  return length + number(MaskedCrc32c(length), 4) + data +
-         number(MaskedCrc32c(data), 4);
+  std::string file;
+  AppendTfRecord(data, file);
+  return file;
 }
 
 // The examples of RFC 3720, B.4.
@@ -60,19 +53,22 @@ TEST(TfRecordTest, EveryDamagedOrMissingByteIsFound) {
   }
 }
 
-TEST(TfRecordTest, WhatTensorFlowWroteIsRead) {
-  const auto bytes = ReadDataFile(LOCKSTEP_TABLES_DATA "/tensorflow.tfrecord");
+TEST(TfRecordTest, WhatTensorFlowWroteIsReadAndWrittenAgain) {
+  const auto bytes = ReadDataFile(LOCKSTEP_RECORDS_DATA "/tensorflow.tfrecord");
   ASSERT_OK(bytes);
-  TfRecordReader reader(
-      {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  const std::string file(bytes->begin(), bytes->end());
+  TfRecordReader reader(file);
+  std::string again;
   for (int i = 0; i < 3; ++i) {
     const auto record = reader.Next();
     ASSERT_OK(record);
-    EXPECT_TRUE(record->has_value());
+    ASSERT_TRUE(record->has_value());
+    AppendTfRecord(**record, again);
   }
   const auto end = reader.Next();
   ASSERT_OK(end);
   EXPECT_FALSE(end->has_value());
+  EXPECT_EQ(again, file);
 }
 
 }  // namespace

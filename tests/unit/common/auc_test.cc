@@ -1,4 +1,4 @@
-#include "worker/tables/auc.h"
+#include "common/auc.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_TABLES_AUC_H_
-#define LOCKSTEP_WORKER_TABLES_AUC_H_
+#ifndef LOCKSTEP_COMMON_AUC_H_
+#define LOCKSTEP_COMMON_AUC_H_
 
 #include <optional>
 #include <utility>
@@ -17,4 +17,4 @@ std::optional<double> AreaUnderCurve(std::vector<ScoredExample> examples);
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_WORKER_TABLES_AUC_H_
+#endif  // LOCKSTEP_COMMON_AUC_H_

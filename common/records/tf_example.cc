@@ -1,4 +1,4 @@
-#include "worker/tables/tf_example.h"
+#include "common/records/tf_example.h"
 
 #include <cstring>
 #include <utility>

@@ -1,8 +1,9 @@
-#ifndef LOCKSTEP_WORKER_TABLES_TFRECORD_H_
-#define LOCKSTEP_WORKER_TABLES_TFRECORD_H_
+#ifndef LOCKSTEP_COMMON_RECORDS_TFRECORD_H_
+#define LOCKSTEP_COMMON_RECORDS_TFRECORD_H_
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -14,6 +15,9 @@ namespace lockstep {
 // bytes that hold checks is a good one, too.
 uint32_t Crc32c(absl::string_view bytes);
 uint32_t MaskedCrc32c(absl::string_view bytes);
+
+// Adds a record to the bytes of a TFRecord file.
+void AppendTfRecord(absl::string_view record, std::string& file);
 
 // TfRecordReader walks through the bytes of a TFRecord file, as TensorFlow
 // writes them. All numbers are little-endian:
@@ -41,4 +45,4 @@ class TfRecordReader {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_WORKER_TABLES_TFRECORD_H_
+#endif  // LOCKSTEP_COMMON_RECORDS_TFRECORD_H_

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_TABLES_TF_EXAMPLE_H_
-#define LOCKSTEP_WORKER_TABLES_TF_EXAMPLE_H_
+#ifndef LOCKSTEP_COMMON_RECORDS_TF_EXAMPLE_H_
+#define LOCKSTEP_COMMON_RECORDS_TF_EXAMPLE_H_
 
 #include <cstdint>
 #include <map>
@@ -13,9 +13,9 @@ namespace lockstep {
 
 // One feature of an example: a list of one of these types, or of none.
 struct TfFeature {
-  std::vector<std::string> bytes;
-  std::vector<float> floats;
-  std::vector<int64_t> ints;
+  std::vector<std::string> bytes = {};
+  std::vector<float> floats = {};
+  std::vector<int64_t> ints = {};
 };
 
 // A tf.train.Example: features by name.
@@ -30,4 +30,4 @@ absl::StatusOr<TfExample> ParseTfExample(absl::string_view bytes);
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_WORKER_TABLES_TF_EXAMPLE_H_
+#endif  // LOCKSTEP_COMMON_RECORDS_TF_EXAMPLE_H_

@@ -1,4 +1,4 @@
-#include "worker/tables/auc.h"
+#include "common/auc.h"
 
 #include <algorithm>
 #include <cstddef>

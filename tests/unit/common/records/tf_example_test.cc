@@ -1,10 +1,10 @@
-#include "worker/tables/tf_example.h"
+#include "common/records/tf_example.h"
 
+#include "common/records/tfrecord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 #include "worker/data/data_file.h"
-#include "worker/tables/tfrecord.h"
 
 namespace lockstep {
 namespace {
@@ -22,7 +22,7 @@ std::string WithFeature(const std::string& feature) {
 }
 
 TEST(TfExampleTest, WhatTensorFlowWroteIsRead) {
-  const auto bytes = ReadDataFile(LOCKSTEP_TABLES_DATA "/tensorflow.tfrecord");
+  const auto bytes = ReadDataFile(LOCKSTEP_RECORDS_DATA "/tensorflow.tfrecord");
   ASSERT_OK(bytes);
   TfRecordReader reader(
       {reinterpret_cast<const char*>(bytes->data()), bytes->size()});

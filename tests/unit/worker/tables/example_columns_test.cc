@@ -1,0 +1,167 @@
+#include "worker/tables/example_columns.h"
+
+#include <limits>
+
+#include "common/records/tf_example_writer.h"
+#include "common/records/tfrecord.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/unit/worker/data/idx_bytes.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+
+ModelConfig Model() {
+  ModelConfig model;
+  model.features = 1000;
+  model.embedding_rows = 100;
+  model.categorical = {"site", "device"};
+  model.crosses = {"device*site"};
+  model.numeric = {"age"};
+  return model;
+}
+
+ColumnLayout Layout() { return ColumnLayoutOf(Model()).value(); }
+
+TfExample Click(const std::string& site, int64_t device, float age,
+                int64_t label) {
+  return {{"site", {.bytes = {site}}},
+          {"device", {.ints = {device}}},
+          {"age", {.floats = {age}}},
+          {"label", {.ints = {label}}},
+          {"other", {}}};
+}
+
+std::string FileOf(const std::vector<TfExample>& examples) {
+  std::string file;
+  for (const TfExample& example : examples) {
+    AppendTfRecord(SerializeTfExample(example), file);
+  }
+  return file;
+}
+
+ColumnExamples Read(const std::vector<TfExample>& file) {
+  ColumnExamples examples;
+  EXPECT_OK(ParseExamples(FileOf(file), "a", Layout(), examples));
+  return examples;
+}
+
+TEST(ExampleColumnsTest, ExamplesAreReadInOrder) {
+  const ColumnExamples examples =
+      Read({Click("a", 1, 0.5f, 1), Click("b", 2, -3, 0)});
+  EXPECT_THAT(examples.labels, ElementsAre(true, false));
+  EXPECT_THAT(examples.numeric, ElementsAre(0.5f, -3));
+  EXPECT_EQ(examples.wide.size(), 6u);
+  EXPECT_EQ(examples.deep.size(), 4u);
+}
+
+TEST(ExampleColumnsTest, EqualValuesHaveEqualRowsAndOthersOthers) {
+  const ColumnExamples examples =
+      Read({Click("a", 1, 0, 1), Click("a", 2, 0, 0), Click("1", 2, 0, 0)});
+  const auto& wide = examples.wide;
+  EXPECT_EQ(wide[0], wide[3]);  // "a"
+  EXPECT_NE(wide[1], wide[4]);  // 1 and 2
+  EXPECT_NE(wide[2], wide[5]);  // their pairs
+  EXPECT_EQ(wide[4], wide[7]);  // 2
+  EXPECT_EQ(examples.deep[0], examples.deep[2]);
+  EXPECT_NE(examples.deep[1], examples.deep[3]);
+  // The text "1" and the number 1 are one value, but features have weights of
+  // their own.
+  EXPECT_EQ(examples.deep[1], examples.deep[4]);
+  EXPECT_NE(wide[1], wide[6]);
+}
+
+TEST(ExampleColumnsTest, RowsAreWithinTheTables) {
+  std::vector<TfExample> file;
+  for (int i = 0; i < 500; ++i) file.push_back(Click("s", i, 0, 1));
+  const ColumnExamples examples = Read(file);
+  for (const int64_t row : examples.wide) EXPECT_TRUE(row >= 0 && row < 1000);
+  for (const int64_t row : examples.deep) EXPECT_TRUE(row >= 0 && row < 100);
+}
+
+TEST(ExampleColumnsTest, WrongFeaturesAreNamedAndNothingIsTaken) {
+  const TfExample good = Click("a", 1, 0, 1);
+  const auto with = [&good](const char* name, TfFeature feature) {
+    TfExample example = good;
+    example[name] = std::move(feature);
+    return example;
+  };
+  TfExample missing = good;
+  missing.erase("site");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [example, name] : std::vector<std::pair<TfExample, char>>{
+           {missing, 's'},
+           {with("site", {}), 's'},
+           {with("site", {.bytes = {"a", "b"}}), 's'},
+           {with("site", {.floats = {1}}), 's'},
+           {with("age", {.floats = {nan}}), 'a'},
+           {with("age", {.floats = {1, 2}}), 'a'},
+           {with("age", {.bytes = {"1"}}), 'a'},
+           {with("label", {}), 'l'}}) {
+    ColumnExamples examples = Read({good});
+    EXPECT_THAT(
+        ParseExamples(FileOf({good, example}), "x.tfrecord", Layout(),
+                      examples),
+        StatusIs(kInvalid, AllOf(HasSubstr("x.tfrecord: record 2: "),
+                                 HasSubstr(std::string("feature \"") + name))));
+    EXPECT_EQ(examples.size(), 1);
+    EXPECT_EQ(examples.wide.size(), 3u);
+    EXPECT_EQ(examples.deep.size(), 2u);
+    EXPECT_EQ(examples.numeric.size(), 1u);
+  }
+}
+
+TEST(ExampleColumnsTest, DamagedFilesAreRefused) {
+  std::string file = FileOf({Click("a", 1, 0, 1), Click("b", 1, 0, 1)});
+  file.back() = static_cast<char>(file.back() ^ 1);
+  ColumnExamples examples;
+  EXPECT_THAT(ParseExamples(file, "x", Layout(), examples),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("x: record 2:")));
+  EXPECT_EQ(examples.size(), 0);
+}
+
+TEST(ExampleColumnsTest, FilesMayBeGzipped) {
+  const std::string bytes = FileOf({Click("a", 1, 0, 1)});
+  const testing::TempDir dir;
+  testing::WriteFile(dir.Join("plain"), {bytes.begin(), bytes.end()});
+  testing::WriteFile(dir.Join("packed"),
+                     testing::Gzip({bytes.begin(), bytes.end()}));
+  ColumnExamples examples;
+  for (const char* name : {"plain", "packed"}) {
+    ASSERT_OK(ReadExampleFile(dir.Join(name), Layout(), examples));
+  }
+  EXPECT_EQ(examples.size(), 2);
+  EXPECT_THAT(ReadExampleFile(dir.Join("none"), Layout(), examples),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none: ")));
+}
+
+TEST(ExampleColumnsTest, LayoutsNameWhatIsMissingOrWrong) {
+  using Change = void (*)(ModelConfig&);
+  for (const auto& [change, field] :
+       std::vector<std::pair<Change, const char*>>{
+           {[](ModelConfig& m) { m.features = 0; }, "model.features"},
+           {[](ModelConfig& m) { m.embedding_rows = 0; },
+            "model.embedding_rows"},
+           {[](ModelConfig& m) { m.categorical.clear(); }, "model.categorical"},
+           {[](ModelConfig& m) { m.crosses = {"site"}; }, "has \"site\""},
+           {[](ModelConfig& m) { m.crosses = {"site*age"}; }, "site*age"},
+           {[](ModelConfig& m) { m.crosses = {"site*site"}; }, "site*site"},
+           {[](ModelConfig& m) { m.crosses = {"site*device*site"}; },
+            "site*device*site"}}) {
+    ModelConfig model = Model();
+    change(model);
+    EXPECT_THAT(ColumnLayoutOf(model), StatusIs(kInvalid, HasSubstr(field)));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,56 @@
+#include "worker/float_copies.h"
+
+#include "absl/types/span.h"
+#include "common/bfloat16.h"
+#include "common/float16.h"
+
+namespace lockstep {
+namespace {
+
+// Elements of a span of bytes, which starts at a multiple of their size.
+template <typename T>
+absl::Span<T> As(absl::Span<std::byte> bytes) {
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+}  // namespace
+
+bool FloatCopies::AreNeeded(const std::vector<VariableSpec>& variables,
+                            const ParameterMemory& memory) {
+  for (size_t v = 0; v < variables.size(); ++v) {
+    if (memory.dtype(v) != variables[v].dtype) return true;
+  }
+  return false;
+}
+
+FloatCopies::FloatCopies(const std::vector<VariableSpec>& variables,
+                         const ParameterMemory& memory)
+    : count_(variables.size()),
+      memory_(memory),
+      copies_(variables, ParameterMemory::Gradients::kPrivate) {}
+
+void FloatCopies::CopyValues() const {
+  for (size_t v = 0; v < count_; ++v) {
+    const absl::Span<float> floats = As<float>(copies_.value(v));
+    if (memory_.dtype(v) == DType::kBFloat16) {
+      ExpandBFloat16(floats.size(), memory_.value(v).data(), floats.data());
+      continue;
+    }
+    const absl::Span<const Float16> halves = As<Float16>(memory_.value(v));
+    for (size_t i = 0; i < floats.size(); ++i) floats[i] = ToFloat(halves[i]);
+  }
+}
+
+void FloatCopies::RoundGradient(size_t variable) const {
+  const absl::Span<const float> floats = As<float>(copies_.gradient(variable));
+  const absl::Span<std::byte> rounded = memory_.gradient(variable);
+  if (memory_.dtype(variable) == DType::kBFloat16) {
+    RoundToBFloat16(floats.size(), copies_.gradient(variable).data(),
+                    rounded.data());
+    return;
+  }
+  const absl::Span<Float16> halves = As<Float16>(rounded);
+  for (size_t i = 0; i < floats.size(); ++i) halves[i] = ToFloat16(floats[i]);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,44 @@
+#ifndef LOCKSTEP_WORKER_FLOAT_COPIES_H_
+#define LOCKSTEP_WORKER_FLOAT_COPIES_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "common/variable_spec.h"
+#include "worker/parameter_memory.h"
+
+namespace lockstep {
+
+// FloatCopies are what a model computes with where the worker's memory holds
+// its variables in float16 or bfloat16: float32 copies of their values, and
+// gradients that are rounded on their way to that memory.
+//
+// Borrows: the worker's memory, whose variables are of the same shapes.
+// Threads: not thread-safe.
+class FloatCopies {
+ public:
+  // Whether the variables, float32 as the model has them, need copies at all.
+  static bool AreNeeded(const std::vector<VariableSpec>& variables,
+                        const ParameterMemory& memory);
+
+  FloatCopies(const std::vector<VariableSpec>& variables,
+              const ParameterMemory& memory);
+
+  const ParameterMemory& memory() const { return copies_; }
+
+  // Copies all values; exact.
+  void CopyValues() const;
+  // Rounds the gradient of a variable to nearest, ties to even. What is too
+  // large for float16 becomes infinite, which servers refuse unless the job
+  // allows it.
+  void RoundGradient(size_t variable) const;
+
+ private:
+  const size_t count_;
+  const ParameterMemory& memory_;
+  const ParameterMemory copies_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_FLOAT_COPIES_H_

@@ -1,0 +1,187 @@
+#include "worker/tables/example_columns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/fingerprint.h"
+#include "common/records/tf_example.h"
+#include "common/records/tfrecord.h"
+#include "common/status_macros.h"
+#include "worker/data/data_file.h"
+
+namespace lockstep {
+namespace {
+
+absl::Status CheckSet(const char* field, int64_t value, const char* meaning) {
+  if (value > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is missing; set it to ", meaning));
+}
+
+absl::StatusOr<std::pair<size_t, size_t>> PairOf(
+    const std::string& cross, const std::vector<std::string>& categorical) {
+  const std::vector<std::string> names = absl::StrSplit(cross, '*');
+  std::vector<size_t> places;
+  for (const std::string& name : names) {
+    const auto found = std::find(categorical.begin(), categorical.end(), name);
+    if (found == categorical.end()) break;
+    places.push_back(static_cast<size_t>(found - categorical.begin()));
+  }
+  if (names.size() == 2 && places.size() == 2 && places[0] != places[1]) {
+    return std::pair(places[0], places[1]);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model.crosses has \"", cross,
+      "\", but must have pairs of different features of model.categorical, as "
+      "\"site*device\""));
+}
+
+absl::Status WrongFeature(const std::string& name, const char* allowed) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("feature \"", name, "\" must be ", allowed));
+}
+
+// Null if there is none.
+const TfFeature* Find(const TfExample& example, const std::string& name) {
+  const auto found = example.find(name);
+  return found == example.end() ? nullptr : &found->second;
+}
+
+absl::StatusOr<std::string> CategoryOf(const TfExample& example,
+                                       const std::string& name) {
+  const TfFeature* feature = Find(example, name);
+  if (feature != nullptr && feature->floats.empty()) {
+    if (feature->bytes.size() == 1 && feature->ints.empty()) {
+      return feature->bytes[0];
+    }
+    if (feature->ints.size() == 1 && feature->bytes.empty()) {
+      return absl::StrCat(feature->ints[0]);
+    }
+  }
+  return WrongFeature(name, "one text or one integer");
+}
+
+absl::StatusOr<float> NumberOf(const TfExample& example,
+                               const std::string& name) {
+  const TfFeature* feature = Find(example, name);
+  if (feature != nullptr && feature->bytes.empty()) {
+    if (feature->floats.size() == 1 && feature->ints.empty() &&
+        std::isfinite(feature->floats[0])) {
+      return feature->floats[0];
+    }
+    if (feature->ints.size() == 1 && feature->floats.empty()) {
+      return static_cast<float>(feature->ints[0]);
+    }
+  }
+  return WrongFeature(name, "one finite number");
+}
+
+int64_t RowOf(const Fingerprint& hash, int64_t rows) {
+  return static_cast<int64_t>(hash.Below(static_cast<uint64_t>(rows)));
+}
+
+void AddRows(const ColumnLayout& layout,
+             const std::vector<std::string>& categories,
+             ColumnExamples& examples) {
+  for (size_t c = 0; c < categories.size(); ++c) {
+    Fingerprint wide;
+    wide.Add(layout.categorical[c]).Add(categories[c]);
+    examples.wide.push_back(RowOf(wide, layout.wide_rows));
+    Fingerprint deep;
+    deep.Add(categories[c]);
+    examples.deep.push_back(RowOf(deep, layout.deep_rows));
+  }
+  for (const auto& [a, b] : layout.crosses) {
+    Fingerprint wide;
+    wide.Add(layout.categorical[a]).Add(layout.categorical[b]);
+    wide.Add(categories[a]).Add(categories[b]);
+    examples.wide.push_back(RowOf(wide, layout.wide_rows));
+  }
+}
+
+absl::Status AddExample(const TfExample& example, const ColumnLayout& layout,
+                        ColumnExamples& examples) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const float label, NumberOf(example, layout.label));
+  std::vector<std::string> categories;
+  for (const std::string& name : layout.categorical) {
+    LOCKSTEP_ASSIGN_OR_RETURN(categories.emplace_back(),
+                              CategoryOf(example, name));
+  }
+  for (const std::string& name : layout.numeric) {
+    LOCKSTEP_ASSIGN_OR_RETURN(examples.numeric.emplace_back(),
+                              NumberOf(example, name));
+  }
+  AddRows(layout, categories, examples);
+  examples.labels.push_back(label > 0);
+  return absl::OkStatus();
+}
+
+// Whether there was one more record.
+absl::StatusOr<bool> AddRecord(TfRecordReader& reader,
+                               const ColumnLayout& layout,
+                               ColumnExamples& examples) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<absl::string_view> record,
+                            reader.Next());
+  if (!record.has_value()) return false;
+  LOCKSTEP_ASSIGN_OR_RETURN(const TfExample example, ParseTfExample(*record));
+  LOCKSTEP_RETURN_IF_ERROR(AddExample(example, layout, examples));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<ColumnLayout> ColumnLayoutOf(const ModelConfig& model) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckSet("model.features", model.features,
+                                    "the number of rows of the table that "
+                                    "categories and crosses are hashed to"));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSet("model.embedding_rows",
+                                    model.embedding_rows,
+                                    "the number of rows of each embedding"));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSet(
+      "model.categorical", static_cast<int64_t>(model.categorical.size()),
+      "the names of the features that are categories"));
+  ColumnLayout layout = {.categorical = model.categorical,
+                         .numeric = model.numeric,
+                         .label = model.label,
+                         .wide_rows = model.features,
+                         .deep_rows = model.embedding_rows};
+  for (const std::string& cross : model.crosses) {
+    LOCKSTEP_ASSIGN_OR_RETURN(layout.crosses.emplace_back(),
+                              PairOf(cross, model.categorical));
+  }
+  return layout;
+}
+
+absl::Status ParseExamples(absl::string_view bytes, const std::string& source,
+                           const ColumnLayout& layout,
+                           ColumnExamples& examples) {
+  const size_t labels = examples.labels.size();
+  const size_t wide = examples.wide.size();
+  const size_t deep = examples.deep.size();
+  const size_t numeric = examples.numeric.size();
+  TfRecordReader reader(bytes);
+  for (int64_t number = 1;; ++number) {
+    const absl::StatusOr<bool> more = AddRecord(reader, layout, examples);
+    if (more.ok() && *more) continue;
+    if (more.ok()) return absl::OkStatus();
+    examples.labels.resize(labels);
+    examples.wide.resize(wide);
+    examples.deep.resize(deep);
+    examples.numeric.resize(numeric);
+    return absl::Status(more.status().code(),
+                        absl::StrCat(source, ": record ", number, ": ",
+                                     more.status().message()));
+  }
+}
+
+absl::Status ReadExampleFile(const std::string& path,
+                             const ColumnLayout& layout,
+                             ColumnExamples& examples) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string bytes, ReadDataText(path));
+  return ParseExamples(bytes, path, layout, examples);
+}
+
+}  // namespace lockstep

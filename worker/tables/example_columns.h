@@ -1,0 +1,69 @@
+#ifndef LOCKSTEP_WORKER_TABLES_EXAMPLE_COLUMNS_H_
+#define LOCKSTEP_WORKER_TABLES_EXAMPLE_COLUMNS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// What a model reads of a tf.train.Example. A categorical feature is one text
+// or one integer, which counts as its decimal digits; a cross is the pair of
+// values of two of them.
+struct ColumnLayout {
+  std::vector<std::string> categorical = {};
+  std::vector<std::pair<size_t, size_t>> crosses =
+      {};                                 // places in `categorical`
+  std::vector<std::string> numeric = {};  // one finite number each
+  std::string label = "label";            // above 0: positive class
+  int64_t wide_rows = 1;  // that categories and crosses are hashed to; > 0
+  int64_t deep_rows = 1;  // that the values of one feature are; > 0
+
+  size_t wide_columns() const { return categorical.size() + crosses.size(); }
+};
+
+//   kInvalidArgument  model.features, embedding_rows or categorical is missing,
+//                     or a cross is no pair of two categorical features; says
+//                     which
+absl::StatusOr<ColumnLayout> ColumnLayoutOf(const ModelConfig& model);
+
+// Examples one after the other, with their values as rows of tables.
+struct ColumnExamples {
+  std::vector<bool> labels = {};   // whether of the positive class
+  std::vector<int64_t> wide = {};  // wide_columns() each: categories, crosses
+  std::vector<int64_t> deep = {};  // as many each as there are categories
+  std::vector<float> numeric = {};
+
+  int64_t size() const { return static_cast<int64_t>(labels.size()); }
+};
+
+// Appends the examples of the bytes of a TFRecord file. `source` names it in
+// errors.
+//
+//   kInvalidArgument  a record is no tf.train.Example, or lacks a feature or
+//   has
+//                     it of another form; names source, record and feature
+//   kDataLoss         as TfRecordReader says
+//
+// `examples` are then as before.
+absl::Status ParseExamples(absl::string_view bytes, const std::string& source,
+                           const ColumnLayout& layout,
+                           ColumnExamples& examples);
+
+// The same of a file, plain or gzipped.
+//
+//   and the errors of ReadDataFile(), which name the path
+absl::Status ReadExampleFile(const std::string& path,
+                             const ColumnLayout& layout,
+                             ColumnExamples& examples);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_TABLES_EXAMPLE_COLUMNS_H_

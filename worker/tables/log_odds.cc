@@ -1,0 +1,28 @@
+#include "worker/tables/log_odds.h"
+
+#include <cmath>
+
+namespace lockstep {
+
+double CrossEntropy(bool label, double log_odds) {
+  const double z = label ? log_odds : -log_odds;
+  return z > 0 ? std::log1p(std::exp(-z)) : std::log1p(std::exp(z)) - z;
+}
+
+double Probability(double log_odds) { return 1 / (1 + std::exp(-log_odds)); }
+
+void LogOddsScore::Add(double log_odds, bool label) {
+  loss_ += CrossEntropy(label, log_odds);
+  correct_ += (log_odds > 0) == label;
+  scored_.emplace_back(log_odds, label);
+}
+
+TableScore LogOddsScore::Get() const {
+  const auto count = static_cast<double>(scored_.size());
+  return {.loss = loss_ / count,
+          .accuracy = correct_ / count,
+          .examples = static_cast<int64_t>(scored_.size()),
+          .auc = AreaUnderCurve(scored_)};
+}
+
+}  // namespace lockstep
