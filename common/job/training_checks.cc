@@ -54,6 +54,24 @@ absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
   return CheckFtrl(optimizer);
 }
 
+// What is 0 in float16 divides by 0 where a gradient has always been 0.
+absl::Status CheckEpsilonOfHalves(const JobConfig& job) {
+  constexpr double kTooSmall = 0x1p-25;  // half the smallest float16
+  if (job.model.variable_type != DType::kFloat16) return absl::OkStatus();
+  for (const OptimizerConfig& optimizer : OptimizersOf(job)) {
+    using Kind = OptimizerConfig::Kind;
+    if (optimizer.kind != Kind::kAdam && optimizer.kind != Kind::kLazyAdam &&
+        optimizer.kind != Kind::kAdadelta && optimizer.kind != Kind::kRmsProp) {
+      continue;
+    }
+    LOCKSTEP_RETURN_IF_ERROR(CheckReal(
+        "optimizer.epsilon", optimizer.epsilon, optimizer.epsilon > kTooSmall,
+        "above 3e-8, as 1e-4 is, where model.variable_type is "
+        "float16, which has nothing smaller"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckClipping(const ClippingConfig& clipping) {
   const int kind = static_cast<int>(clipping.kind);
   if (kind < 0 || kind > static_cast<int>(ClippingConfig::Kind::kValue)) {
@@ -220,6 +238,7 @@ absl::Status CheckTraining(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOptimizer(job.optimizer));
   LOCKSTEP_RETURN_IF_ERROR(CheckLearningRate(job.learning_rate));
   LOCKSTEP_RETURN_IF_ERROR(CheckVariableOptimizers(job));
+  LOCKSTEP_RETURN_IF_ERROR(CheckEpsilonOfHalves(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckMovingAverage(job.moving_average));
   LOCKSTEP_RETURN_IF_ERROR(CheckConstraints(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckClipping(job.clipping));

@@ -225,7 +225,7 @@ TEST(ClickJobTest, WideAndDeepLearnsWhatTheWidePartCannot) {
                "model.label=clicked",
                "model.features=65536",
                "model.embedding_rows=65536",
-               "model.embedding_dim=4",
+               "model.embedding_dim=8",
                "data.train_images=",
                "data.train_labels=",
                "data.test_images=",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -19,6 +20,16 @@ absl::Status CheckSet(const char* field, int64_t value, const char* meaning) {
   if (value > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(field, " is missing; set it to ", meaning));
+}
+
+absl::Status CheckDistinct(const std::vector<std::string>& categorical) {
+  std::set<std::string> names;
+  for (const std::string& name : categorical) {
+    if (names.insert(name).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.categorical has \"", name, "\" twice; name each feature once"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::pair<size_t, size_t>> PairOf(
@@ -143,6 +154,7 @@ absl::StatusOr<ColumnLayout> ColumnLayoutOf(const ModelConfig& model) {
   LOCKSTEP_RETURN_IF_ERROR(CheckSet(
       "model.categorical", static_cast<int64_t>(model.categorical.size()),
       "the names of the features that are categories"));
+  LOCKSTEP_RETURN_IF_ERROR(CheckDistinct(model.categorical));
   ColumnLayout layout = {.categorical = model.categorical,
                          .numeric = model.numeric,
                          .label = model.label,

@@ -30,8 +30,9 @@ struct ColumnLayout {
 };
 
 //   kInvalidArgument  model.features, embedding_rows or categorical is missing,
-//                     or a cross is no pair of two categorical features; says
-//                     which
+//   a
+//                     category is there twice, or a cross is no pair of two of
+//                     them; says which
 absl::StatusOr<ColumnLayout> ColumnLayoutOf(const ModelConfig& model);
 
 // Examples one after the other, with their values as rows of tables.

@@ -23,6 +23,17 @@ TEST(DataFileTest, PlainAndGzippedFilesHoldTheSameBytes) {
   }
 }
 
+TEST(DataFileTest, TextIsTheBytesAndErrorsNameThePath) {
+  const testing::TempDir dir;
+  testing::WriteFile(dir.Join("packed"), testing::Gzip({'a', 0, 'b'}));
+  const auto text = ReadDataText(dir.Join("packed"));
+  ASSERT_OK(text);
+  EXPECT_EQ(*text, std::string("a\0b", 3));
+  EXPECT_THAT(ReadDataText(dir.Join("none")),
+              StatusIs(absl::StatusCode::kNotFound,
+                       ::testing::StartsWith(dir.Join("none: "))));
+}
+
 TEST(DataFileTest, FilesHaveALimit) {
   const testing::TempDir dir;
   testing::WriteFile(dir.Join("plain"), {1, 2, 3});

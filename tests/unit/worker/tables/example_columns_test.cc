@@ -152,6 +152,10 @@ TEST(ExampleColumnsTest, LayoutsNameWhatIsMissingOrWrong) {
            {[](ModelConfig& m) { m.embedding_rows = 0; },
             "model.embedding_rows"},
            {[](ModelConfig& m) { m.categorical.clear(); }, "model.categorical"},
+           {[](ModelConfig& m) {
+              m.categorical = {"a", "b", "a"};
+            },
+            "has \"a\" twice"},
            {[](ModelConfig& m) { m.crosses = {"site"}; }, "has \"site\""},
            {[](ModelConfig& m) { m.crosses = {"site*age"}; }, "site*age"},
            {[](ModelConfig& m) { m.crosses = {"site*site"}; }, "site*site"},
