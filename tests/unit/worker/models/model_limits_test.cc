@@ -45,10 +45,11 @@ TEST(CheckModelTypeTest, OnlyFloatsTrain) {
 }
 
 TEST(CheckVariableSizeTest, ElementsAreCountedWithoutOverflow) {
-  EXPECT_THAT(CheckVariableSize({"w", {1 << 15, 1 << 16}}), IsOk());
+  EXPECT_THAT(CheckVariableSize({"w", {1 << 15, 1 << 16}, DType::kFloat32, {}}),
+              IsOk());
   for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{
            {(1 << 15) + 1, 1 << 16}, {int64_t{1} << 40, int64_t{1} << 40}}) {
-    EXPECT_THAT(CheckVariableSize({"w", shape}),
+    EXPECT_THAT(CheckVariableSize({"w", shape, DType::kFloat32, {}}),
                 StatusIs(kInvalid, StartsWith("variable w would be [")));
   }
 }
