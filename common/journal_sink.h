@@ -17,7 +17,7 @@ namespace lockstep {
 // What a line of the log is about.
 struct LogSubject {
   std::string task{};  // "worker 1"
-  std::string job;     // empty before it is known
+  std::string job{};   // empty before it is known
   int64_t step = -1;   // last committed one that this process knows; -1: none
 };
 

@@ -77,8 +77,8 @@ class RefusalTest : public ::testing::Test {
         {{address, absl::StrReplaceAll(address, {{"0.0.1", "0.0.2"}})}});
   }
 
-  // As on another machine, so that its cluster is another one. Null if it
-  // cannot be started.
+  // As on another machine, with flags after those of the job. Null if it cannot
+  // be started.
   std::unique_ptr<ChildProcess> StartSecondChief(
       TrainingJob& job, std::vector<std::string> more_args) {
     ChildProcess::Options options;
@@ -218,7 +218,7 @@ TEST_F(RefusalTest, ChiefOfAnotherJobOnTheSameCheckpointsIsToldToWait) {
   ASSERT_THAT(job->StartAll(), IsOk());
   ASSERT_THAT(job->WaitForStep(5), IsOk());
 
-  auto chief = StartSecondChief(*job, {});
+  auto chief = StartSecondChief(*job, {"--set", "seed=77"});
 
   ASSERT_NE(chief, nullptr);
   EXPECT_THAT(chief->Wait(kPatience),
