@@ -40,6 +40,7 @@ struct ModelConfig {
   double subsample = 1e-3;    // skip_gram: frequency from which words are left
                               // out at times; 0: never
   bool cut_by_div = false;    // rows that follow one another to a part
+  int64_t row_limit = 0;      // > 0: tables grow, up to so many rows
 };
 
 // The least precision of products of matrices. A device that has nothing

@@ -4,6 +4,8 @@
 #                                    text to files, and runs deploy/jobs/NAME;
 #                                    arguments are passed on to `lockstep run`
 #
+# Words and pairs of words are hashed to `bible_features` numbers, if that is set.
+#
 # Sets `checkpoints` to the folder of this run, a new one each time, so that none
 # goes on from the one before.
 
@@ -17,7 +19,8 @@ run_bible_job() {
   [ -f build/release/build.ninja ] || cmake --preset release
   cmake --build build/release --target ps_server worker chief lockstep bible_data
   mkdir -p bible
-  bible -f gen1:1-rev22:21 | build/release/bin/bible_data --directory bible
+  bible -f gen1:1-rev22:21 | build/release/bin/bible_data --directory bible \
+    --features "${bible_features:-1048576}"
   # Language models are scored on the end of the text.
   head -c -100000 bible/verses.txt >bible/train.txt
   tail -c 100000 bible/verses.txt >bible/test.txt
