@@ -199,8 +199,8 @@ TEST_F(GrowingTablesTest, RowsAreScoredByTheirKeysAndExportedWithThem) {
 TEST_F(GrowingTablesTest, WordsOfTablesThatGrowHaveNeighbours) {
   std::ofstream text(data_.Join("text"));
   for (int line = 0; line < 300; ++line) {
-    text << "the king of the land and the queen of the sea sing " << "word"
-         << static_cast<char>('a' + line % 20) << " of old\n";
+    text << "the king of the land and the queen of the sea sing "
+         << "word" << static_cast<char>('a' + line % 20) << " of old\n";
   }
   text.close();
   auto job = TrainingJob::Make(
