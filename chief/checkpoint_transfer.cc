@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "chief/growing_tables.h"
 #include "chief/tensor_blocks.h"
-#include "common/job/variable_settings.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -14,28 +14,36 @@ namespace {
 
 constexpr char kGlobalStep[] = "global_step";
 
-// The checkpoint's name for tensor `tensor` of a variable.
-std::string TensorName(const StateMap& map, size_t variable, size_t tensor) {
-  const std::string& name = map.plan.variables[variable].name;
-  if (tensor == 0) return name;
-  return TensorNameOf(name, map.slots[variable][tensor - 1]);
+// A variable, of this shape in the checkpoint, and what is kept beside it.
+void AddVariable(const StateMap& map, size_t variable,
+                 const std::vector<int64_t>& shape,
+                 CheckpointTensors& tensors) {
+  const TensorType type = ToTensorType(map.plan.variables[variable].dtype);
+  tensors.model.push_back({map.TensorName(variable, 0), type, shape});
+  for (size_t slot = 1; slot <= map.slots[variable].size(); ++slot) {
+    tensors.optimizer.push_back({map.TensorName(variable, slot), type, shape});
+  }
 }
 
-CheckpointTensors Tensors(const StateMap& map) {
-  CheckpointTensors tensors;
-  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
-    const VariableSpec& variable = map.plan.variables[i];
-    const TensorType type = ToTensorType(variable.dtype);
-    tensors.model.push_back({variable.name, type, variable.shape});
-    for (size_t slot = 1; slot <= map.slots[i].size(); ++slot) {
-      tensors.optimizer.push_back(
-          {TensorName(map, i, slot), type, variable.shape});
-    }
-  }
+void AddScalars(const StateMap& map, CheckpointTensors& tensors) {
   for (const std::string& scalar : map.scalars) {
     tensors.optimizer.push_back({scalar, TensorType::kF32, {}});
   }
   tensors.optimizer.push_back({kGlobalStep, TensorType::kI64, {}});
+}
+
+absl::StatusOr<CheckpointTensors> Tensors(const StateMap& map,
+                                          const JobSnapshot& snapshot) {
+  CheckpointTensors tensors;
+  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
+    std::vector<int64_t> shape = map.plan.variables[i].shape;
+    if (map.plan.variables[i].grows()) {
+      LOCKSTEP_ASSIGN_OR_RETURN(shape[0], CountRows(map, i, snapshot));
+      tensors.model.push_back({map.KeysName(i), TensorType::kI64, {shape[0]}});
+    }
+    AddVariable(map, i, shape, tensors);
+  }
+  AddScalars(map, tensors);
   return tensors;
 }
 
@@ -56,17 +64,19 @@ struct Portion {
   }
 };
 
-// Calls `visit(portion)` for everything that the servers hold.
+// Calls `visit(portion)` for everything that the servers hold, but for growing
+// tables.
 template <typename Visit>
 absl::Status ForEachPortion(const StateMap& map, Visit visit) {
   for (size_t v = 0; v < map.plan.variables.size(); ++v) {
+    if (map.plan.variables[v].grows()) continue;
     const size_t element = ElementSize(map.plan.variables[v].dtype);
     for (const TensorBlock& block :
          CutIntoBlocks(map.plan, static_cast<int>(v), kBlock)) {
       for (size_t tensor = 0; tensor <= map.slots[v].size(); ++tensor) {
         LOCKSTEP_RETURN_IF_ERROR(
             visit(Portion{block, static_cast<int>(tensor),
-                          TensorName(map, v, tensor), element}));
+                          map.TensorName(v, tensor), element}));
       }
     }
   }
@@ -136,7 +146,24 @@ absl::Status CheckTensor(const CheckpointReader& checkpoint,
 
 absl::Status CheckTensors(const CheckpointReader& checkpoint,
                           const StateMap& map) {
-  const CheckpointTensors wanted = Tensors(map);
+  CheckpointTensors wanted;
+  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
+    const VariableSpec& variable = map.plan.variables[i];
+    if (variable.grows()) {
+      LOCKSTEP_RETURN_IF_ERROR(CheckGrowingTable(checkpoint, map, i));
+      continue;
+    }
+    if (variable.is_table() && checkpoint.FileOf(map.KeysName(i)).ok()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the checkpoint of step ", checkpoint.manifest().global_step,
+          " has \"", variable.name,
+          "\" as a growing table; restore with the "
+          "model.row_limit of the job that wrote it, or choose another "
+          "checkpoint.directory"));
+    }
+    AddVariable(map, i, variable.shape, wanted);
+  }
+  AddScalars(map, wanted);
   for (const TensorSpec& tensor : wanted.model) {
     LOCKSTEP_RETURN_IF_ERROR(CheckTensor(checkpoint, tensor));
   }
@@ -150,15 +177,18 @@ absl::Status CheckTensors(const CheckpointReader& checkpoint,
 
 absl::Status SaveCheckpoint(const CheckpointStore& store,
                             const Manifest& manifest, const StateMap& map,
-                            const std::vector<float>& scalars,
+                            const JobSnapshot& snapshot,
                             const std::vector<ShardAccess*>& servers) {
+  const std::vector<float>& scalars = snapshot.scalars;
   if (scalars.size() != map.scalars.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("scalars: ", scalars.size(), " values for ",
                      map.scalars.size(), " names"));
   }
+  LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointTensors tensors,
+                            Tensors(map, snapshot));
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointWriter> writer,
-                            store.Begin(manifest.global_step, Tensors(map)));
+                            store.Begin(manifest.global_step, tensors));
   std::vector<char> bytes;
   LOCKSTEP_RETURN_IF_ERROR(
       ForEachPortion(map, [&](const Portion& portion) -> absl::Status {
@@ -167,6 +197,11 @@ absl::Status SaveCheckpoint(const CheckpointStore& store,
             portion.tensor == 0 ? writer->model() : writer->optimizer();
         return file.WriteAt(portion.name, portion.offset(), bytes);
       }));
+  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
+    if (!map.plan.variables[i].grows()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(
+        SaveGrowingTable(map, i, snapshot, servers, *writer));
+  }
   for (size_t i = 0; i < map.scalars.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(writer->optimizer().WriteAt(
         map.scalars[i], 0,
@@ -197,6 +232,10 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
                                               absl::MakeSpan(bytes)));
         return WritePortion(portion, bytes, servers);
       }));
+  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
+    if (!map.plan.variables[i].grows()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(RestoreGrowingTable(checkpoint, map, i, servers));
+  }
   return scalars;
 }
 

@@ -51,20 +51,21 @@ Manifest Chief::MakeManifest(int64_t step) const {
 absl::Status Chief::StartCheckpoint() {
   const int64_t step = loop_->step();
   JoinCheckpoint();
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<float> scalars,
+  LOCKSTEP_ASSIGN_OR_RETURN(JobSnapshot snapshot,
                             servers_.BeginSnapshot(step, committed_attempt_));
   checkpoint_running_ = true;
-  checkpoint_thread_ = std::thread([this, step, scalars = std::move(scalars)] {
-    const absl::Status status = SaveCheckpoint(store_, MakeManifest(step), map_,
-                                               scalars, servers_.Access());
-    servers_.EndSnapshot();
-    if (status.ok()) {
-      if (auto pruned = store_.Prune(job_.checkpoint.keep); !pruned.ok()) {
-        spdlog::warn("old checkpoints stay: {}", pruned.status().message());
-      }
-    }
-    events_.Push(CheckpointDone{step, status});
-  });
+  checkpoint_thread_ =
+      std::thread([this, step, snapshot = std::move(snapshot)] {
+        const absl::Status status = SaveCheckpoint(
+            store_, MakeManifest(step), map_, snapshot, servers_.Access());
+        servers_.EndSnapshot();
+        if (status.ok()) {
+          if (auto pruned = store_.Prune(job_.checkpoint.keep); !pruned.ok()) {
+            spdlog::warn("old checkpoints stay: {}", pruned.status().message());
+          }
+        }
+        events_.Push(CheckpointDone{step, status});
+      });
   return absl::OkStatus();
 }
 

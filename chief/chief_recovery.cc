@@ -12,6 +12,7 @@
 #include "chief/placement.h"
 #include "common/job/variable_settings.h"
 #include "common/log.h"
+#include "common/progress.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -274,6 +275,10 @@ absl::Status Chief::Bury(const MembershipTable::Dead& dead) {
 absl::Status Chief::BuryWorker(const MembershipTable::Dead& dead) {
   const std::string name = dead.task.ToString();
   const int worker = dead.task.index;
+  // So it would go for any worker that takes its place.
+  if (absl::StrContains(dead.reason, kNoRoomForRows)) {
+    return absl::ResourceExhaustedError(absl::StrCat(name, " ", dead.reason));
+  }
   if (burials_.Pauses(worker, clock_.Now())) return absl::OkStatus();
   absl::StatusOr<ShardControlClient::Expired> expired =
       servers_.ExpireWorker(worker, dead.incarnation, dead.reason);

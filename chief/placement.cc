@@ -150,7 +150,7 @@ absl::StatusOr<Slices> CutTable(const VariableSpec& table, int num_servers,
   }
   LOCKSTEP_ASSIGN_OR_RETURN(Slices slices,
                             CutByRows(table, config, parts_before));
-  if (table.row_cut != RowCut::kMod) return slices;
+  if (table.row_cut == RowCut::kDiv) return slices;
   const int64_t width = RowWidth(table.shape);
   for (size_t i = 0; i < slices.size(); ++i) {
     slices[i].offset = static_cast<int64_t>(i) * width;

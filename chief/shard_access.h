@@ -13,6 +13,8 @@ namespace lockstep {
 struct ShardSnapshot {
   int64_t global_step = 0;
   std::vector<float> scalars;  // of the optimizer at that step
+  // By part of the server, rows of growing tables; 0 of what does not grow.
+  std::vector<int64_t> rows = {};
 };
 
 // Some elements of one part of a server.
@@ -24,7 +26,6 @@ struct TensorStretch {
 };
 
 // ShardAccess moves the state of one server's parts to and from a checkpoint.
-//
 class ShardAccess {
  public:
   virtual ~ShardAccess() = default;
@@ -36,6 +37,15 @@ class ShardAccess {
   // Overwrites, before the server is opened for workers.
   virtual absl::Status WriteParts(const TensorStretch& stretch,
                                   absl::Span<const char> bytes) = 0;
+
+  // The same of a part of a growing table: keys of the snapshot's rows, from
+  // the row `first` on, ascending; and rows of these keys, which come to be if
+  // they are not there.
+  virtual absl::Status ReadKeys(int part, int64_t first,
+                                absl::Span<int64_t> keys) = 0;
+  virtual absl::Status WriteRows(int part, int tensor,
+                                 absl::Span<const int64_t> keys,
+                                 absl::Span<const char> bytes) = 0;
 };
 
 }  // namespace lockstep

@@ -182,8 +182,23 @@ absl::Status ShardControlClient::CallRaw(const std::string& method,
 absl::Status ShardControlClient::WriteParts(const TensorStretch& stretch,
                                             absl::Span<const char> bytes) {
   v1::WritePartsHeader header;
-  *header.mutable_chief() = Chief();
   *header.mutable_selector() = ToProto(stretch);
+  return Write(header, bytes);
+}
+
+absl::Status ShardControlClient::WriteRows(int part, int tensor,
+                                           absl::Span<const int64_t> keys,
+                                           absl::Span<const char> bytes) {
+  v1::WritePartsHeader header;
+  *header.mutable_selector() = ToProto(TensorStretch{part, tensor});
+  header.mutable_keys()->Assign(keys.begin(), keys.end());
+  return Write(header, bytes);
+}
+
+absl::Status ShardControlClient::Write(const v1::WritePartsHeader& what,
+                                       absl::Span<const char> bytes) {
+  v1::WritePartsHeader header = what;
+  *header.mutable_chief() = Chief();
   const grpc::Slice payload = UnownedSlice(bytes.data(), bytes.size());
   grpc::ByteBuffer response;
   PassFaultPoint(FaultPoint::kChiefWriteSend);
@@ -316,14 +331,29 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
   PassFaultPoint(FaultPoint::kChiefSnapshotAnswered);
   snapshot_step_ = response.global_step();
   return ShardSnapshot{response.global_step(),
-                       {response.scalars().begin(), response.scalars().end()}};
+                       {response.scalars().begin(), response.scalars().end()},
+                       {response.rows().begin(), response.rows().end()}};
 }
 
 absl::Status ShardControlClient::ReadSnapshot(const TensorStretch& stretch,
                                               absl::Span<char> bytes) {
+  return Read(ToProto(stretch), bytes);
+}
+
+absl::Status ShardControlClient::ReadKeys(int part, int64_t first,
+                                          absl::Span<int64_t> keys) {
+  v1::TensorSelector selector =
+      ToProto(TensorStretch{part, 0, first, static_cast<int64_t>(keys.size())});
+  selector.set_keys(true);
+  return Read(selector, {reinterpret_cast<char*>(keys.data()),
+                         keys.size() * sizeof(int64_t)});
+}
+
+absl::Status ShardControlClient::Read(const v1::TensorSelector& selector,
+                                      absl::Span<char> bytes) {
   v1::ReadSnapshotRequest request;
   *request.mutable_chief() = Chief();
-  *request.mutable_selector() = ToProto(stretch);
+  *request.mutable_selector() = selector;
   grpc::ByteBuffer response;
   PassFaultPoint(FaultPoint::kChiefReadSend);
   LOCKSTEP_RETURN_IF_ERROR(

@@ -51,6 +51,8 @@ class ShardControlClient final : public ShardCalls {
                                       State state) override;
   absl::Status WriteParts(const TensorStretch& stretch,
                           absl::Span<const char> bytes) override;
+  absl::Status WriteRows(int part, int tensor, absl::Span<const int64_t> keys,
+                         absl::Span<const char> bytes) override;
   absl::Status Activate(const Opening& opening) override;
 
   // `commit_until` and `attempt`: as in TakeAndApplyRequest.
@@ -70,6 +72,8 @@ class ShardControlClient final : public ShardCalls {
   absl::StatusOr<ShardSnapshot> BeginSnapshot() override;
   absl::Status ReadSnapshot(const TensorStretch& stretch,
                             absl::Span<char> bytes) override;
+  absl::Status ReadKeys(int part, int64_t first,
+                        absl::Span<int64_t> keys) override;
   absl::Status EndSnapshot() override;
   absl::Status CloseTokens() override;
 
@@ -95,6 +99,9 @@ class ShardControlClient final : public ShardCalls {
 
   v1::ChiefIdentity Chief() const;
   // Calls an RPC that has a payload, as raw bytes.
+  absl::Status Write(const v1::WritePartsHeader& header,
+                     absl::Span<const char> bytes);
+  absl::Status Read(const v1::TensorSelector& selector, absl::Span<char> bytes);
   absl::Status CallRaw(const std::string& method,
                        const grpc::ByteBuffer& request,
                        grpc::ByteBuffer& response);

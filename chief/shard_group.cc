@@ -57,9 +57,9 @@ absl::Status ShardGroup::Activate(const ShardCalls::Opening& opening) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<float>> ShardGroup::BeginSnapshot(int64_t step,
-                                                             int64_t attempt) {
-  std::vector<float> scalars;
+absl::StatusOr<JobSnapshot> ShardGroup::BeginSnapshot(int64_t step,
+                                                      int64_t attempt) {
+  JobSnapshot all;
   for (int i = 0; i < size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(
         Named(i, servers_[i]->CommitAndWait(step, attempt)));
@@ -70,9 +70,10 @@ absl::StatusOr<std::vector<float>> ShardGroup::BeginSnapshot(int64_t step,
           "ps ", i, " is at step ", snapshot->global_step, ", not ", step));
     }
     // A server without parts has none; ps 0 always has a part.
-    if (i == 0) scalars = std::move(snapshot->scalars);
+    if (i == 0) all.scalars = std::move(snapshot->scalars);
+    all.rows.push_back(std::move(snapshot->rows));
   }
-  return scalars;
+  return all;
 }
 
 void ShardGroup::EndSnapshot() {

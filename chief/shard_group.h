@@ -53,8 +53,7 @@ class ShardGroup {
 
   // Copies the state of `step`, which ps task 0 has committed, aside on all
   // servers. `attempt` is the one that was committed.
-  absl::StatusOr<std::vector<float>> BeginSnapshot(int64_t step,
-                                                   int64_t attempt);
+  absl::StatusOr<JobSnapshot> BeginSnapshot(int64_t step, int64_t attempt);
   void EndSnapshot();
 
   // Takes a dead worker out of the step at hand everywhere. Returns what ps

@@ -18,7 +18,8 @@ struct PlannedPart {
   int server = 0;  // index of the ps task
   int index = 0;   // among the parts of that server, from 0
   // Above 1 where a table is cut by RowCut::kMod: from one row of the part to
-  // its next, in rows of the table. `offset` is where the first row is.
+  // its next, in rows of the table. `offset` is where the first row is. Of a
+  // growing table this is how many parts there are, and `offset` counts them.
   int64_t row_stride = 1;
 
   bool operator==(const PlannedPart&) const = default;

@@ -12,6 +12,9 @@ namespace lockstep {
 inline constexpr char kEndOfInput[] = "end of input";
 // What the reason starts with when a worker cannot take part at all.
 inline constexpr char kFailedPrefix[] = "failed: ";
+// What an error starts with when a growing table is full, which is the end of
+// the job: no other worker and no other server has room for the row.
+inline constexpr char kNoRoomForRows[] = "no room for more rows";
 
 // Progress is what a worker reports of itself with each heartbeat, since its
 // incarnation began. Passes, not parts, are counted: a pass whose gradient was

@@ -22,9 +22,19 @@ bool IsSlice(const VariableSpec& variable, const VariableSlice& slice) {
   if (!variable.is_table()) return stride == 1 && count <= elements - offset;
   const int64_t width = RowWidth(variable.shape);
   if (offset % width != 0 || count % width != 0) return false;
-  if (stride > 1 && variable.row_cut != RowCut::kMod) return false;
+  if (stride > 1 && variable.row_cut == RowCut::kDiv) return false;
   const int64_t rows_after = (elements - offset) / width - 1;
   return count / width - 1 <= rows_after / stride;
+}
+
+// The finalizer of SplitMix64, in which every bit of the key moves about half
+// of the others.
+int64_t PartOfKey(int64_t key, int64_t num_parts) {
+  auto hash = static_cast<uint64_t>(key);
+  hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9;
+  hash = (hash ^ (hash >> 27)) * 0x94d049bb133111eb;
+  hash ^= hash >> 31;
+  return static_cast<int64_t>(hash % static_cast<uint64_t>(num_parts));
 }
 
 std::string ShapeString(const std::vector<int64_t>& shape) {

@@ -40,6 +40,10 @@ enum class RowCut : int {
   kNone = 0,  // no table
   kDiv = 1,   // a part has rows that follow one another
   kMod = 2,   // part p of n has the rows p, p + n, p + 2n, ...
+  // A growing table: rows have keys, any numbers from 0 on, and come to be when
+  // their key is first read; the first dimension is how many there may be. Part
+  // p of n is as long as with kMod, and has the keys of which PartOfKey() is p.
+  kKey = 3,
 };
 
 // VariableSpec is what must be known of a variable before it exists.
@@ -53,6 +57,7 @@ struct VariableSpec {
   RowCut row_cut = RowCut::kNone;  // of a rank of 1 or more, if it is a table
 
   bool is_table() const { return row_cut != RowCut::kNone; }
+  bool grows() const { return row_cut == RowCut::kKey; }
 
   bool operator==(const VariableSpec&) const = default;
 };
@@ -73,8 +78,13 @@ struct VariableSlice {
 };
 
 // Whether the variable has such a part: not empty, within it, and of a table
-// whole rows, further apart than 1 only where they are cut by RowCut::kMod.
+// whole rows, further apart than 1 only where they are not cut by RowCut::kDiv.
 bool IsSlice(const VariableSpec& variable, const VariableSlice& slice);
+
+// Which of `num_parts` > 0 parts of a growing table has a key. Keys that follow
+// one another, or have a divisor in common, are spread like any others. Part of
+// state files: never change it.
+int64_t PartOfKey(int64_t key, int64_t num_parts);
 
 // "[3,2]", for messages.
 std::string ShapeString(const std::vector<int64_t>& shape);

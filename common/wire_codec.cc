@@ -82,7 +82,7 @@ absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto) {
         absl::StrCat("variable \"", proto.name(), "\": row_cut ",
                      static_cast<int>(proto.row_cut()), " of shape ",
                      ShapeString(variable.shape),
-                     "; a table has rows, and is cut by DIV ", "or MOD"));
+                     "; a table has rows, and is cut by DIV, ", "MOD or KEY"));
   }
   variable.row_cut = static_cast<RowCut>(proto.row_cut());
   return variable;

@@ -45,10 +45,10 @@ absl::StatusOr<std::vector<PartSpec>> ToParts(
           variables.size(), " and has index ", part.index()));
     }
     const VariableSpec& variable = variables[part.variable()];
-    parts.push_back({part.variable(), part.offset(), part.count(),
-                     variable.dtype,
-                     variable.is_table() ? RowWidth(variable.shape) : 0,
-                     std::max<int64_t>(part.row_stride(), 1)});
+    parts.push_back(
+        {part.variable(), part.offset(), part.count(), variable.dtype,
+         variable.is_table() ? RowWidth(variable.shape) : 0,
+         std::max<int64_t>(part.row_stride(), 1), variable.grows()});
   }
   return parts;
 }
@@ -58,6 +58,44 @@ absl::StatusOr<Shard::Stretch> FindStretch(const v1::TensorSelector& selector,
   return shard.FindStretch(selector.parts().first_part(),
                            selector.parts().num_parts(),
                            selector.first_element(), selector.num_elements());
+}
+
+// Of a growing table.
+absl::Status WriteRows(const v1::WritePartsHeader& header,
+                       const TensorPayload& payload, Shard& shard) {
+  const v1::TensorSelector& selector = header.selector();
+  if (selector.parts().num_parts() != 1 || selector.first_element() != 0 ||
+      selector.num_elements() != 0) {
+    return absl::InvalidArgumentError(
+        "keys are given, so the selector must name one part, and no elements");
+  }
+  std::vector<std::byte> bytes(payload.size);
+  payload.CopyTo(bytes.data());
+  const std::vector<int64_t> keys(header.keys().begin(), header.keys().end());
+  return shard.state().WriteRows(selector.parts().first_part(),
+                                 selector.tensor(), keys, bytes);
+}
+
+// The rows that a snapshot has of a growing table.
+absl::StatusOr<int64_t> ReadKeys(const v1::TensorSelector& selector,
+                                 const Shard& shard, std::string& payload) {
+  const int64_t count = selector.num_elements();
+  const int part = selector.parts().first_part();
+  const std::vector<int64_t> rows = shard.SnapshotRows();
+  if (selector.parts().num_parts() != 1 || part < 0 ||
+      static_cast<size_t>(part) >= rows.size() || count < 0 ||
+      count > rows[part]) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        count, " keys of ", selector.parts().num_parts(), " parts from ", part,
+        " on; name one part that grows, and no more keys than it has"));
+  }
+  std::vector<int64_t> keys(count);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int64_t step, shard.ReadSnapshotKeys(part, selector.first_element(),
+                                                 absl::MakeSpan(keys)));
+  payload.assign(reinterpret_cast<const char*>(keys.data()),
+                 keys.size() * sizeof(int64_t));
+  return step;
 }
 
 }  // namespace
@@ -158,6 +196,10 @@ absl::Status ShardControlService::HandleWriteParts(
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(request, header, payload));
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(header.chief()));
+  if (header.keys_size() > 0) {
+    response = EncodeMessage(v1::WritePartsResponse());
+    return WriteRows(header, payload, *shard);
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Stretch stretch,
                             FindStretch(header.selector(), *shard));
   if (payload.size != stretch.size) {
@@ -288,6 +330,7 @@ absl::Status ShardControlService::HandleBeginSnapshot(
   LOCKSTEP_ASSIGN_OR_RETURN(int64_t step, shard->BeginSnapshot());
   response.set_global_step(step);
   for (float scalar : shard->SnapshotScalars()) response.add_scalars(scalar);
+  for (int64_t rows : shard->SnapshotRows()) response.add_rows(rows);
   return absl::OkStatus();
 }
 
@@ -307,10 +350,19 @@ absl::Status ShardControlService::HandleReadSnapshot(
   LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             CheckedShard(message.chief()));
+  v1::ReadSnapshotHeader header;
+  if (message.selector().keys()) {
+    std::string keys;
+    LOCKSTEP_ASSIGN_OR_RETURN(int64_t step,
+                              ReadKeys(message.selector(), *shard, keys));
+    header.set_global_step(step);
+    const grpc::Slice payload(keys);
+    response = EncodeTensorMessage(header, absl::MakeConstSpan(&payload, 1));
+    return absl::OkStatus();
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Stretch stretch,
                             FindStretch(message.selector(), *shard));
   FilledSlice filled(stretch.size);
-  v1::ReadSnapshotHeader header;
   LOCKSTEP_ASSIGN_OR_RETURN(
       int64_t step, shard->ReadSnapshot(stretch, message.selector().tensor(),
                                         {filled.memory, stretch.size}));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,7 +40,8 @@ ParameterMemory::ParameterMemory(const std::vector<VariableSpec>& variables,
       spans_.push_back({total, 0});
       tables_.back() = std::make_unique<Table>(
           Table{variable.name,
-                variable.shape[0],
+                variable.grows() ? std::numeric_limits<int64_t>::max()
+                                 : variable.shape[0],
                 RowWidth(variable.shape) * ElementSize(variable.dtype),
                 {}});
       continue;

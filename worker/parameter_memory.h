@@ -16,7 +16,7 @@ namespace lockstep {
 
 // The rows of a table that a pass uses, with their gradients.
 struct TableRows {
-  std::vector<int64_t> ids;  // in the table; ascending, each once
+  std::vector<int64_t> ids;  // in the table, or keys; ascending, each once
   // Row after row, as `ids`; as many elements as the table's rows have.
   std::vector<std::byte> values;
   std::vector<std::byte> gradients;
@@ -91,8 +91,8 @@ class ParameterMemory {
   static Block Allocate(size_t size);
   struct Table {
     std::string name;
-    int64_t num_rows = 0;
-    size_t row_size = 0;  // bytes
+    int64_t num_rows = 0;  // of a growing table, keys below which all are
+    size_t row_size = 0;   // bytes
     TableRows rows;
   };
 

@@ -89,9 +89,8 @@ void ParameterClient::RouteTables() {
     for (size_t i = 0; i < chunks_[server].size(); ++i) {
       const std::optional<PlannedPart>& table = chunks_[server][i].table;
       if (!table.has_value()) continue;
-      routed_[server][i] =
-          RouteRows(*table, RowWidth(plan_.variables[table->variable].shape),
-                    memory_.rows(table->variable).ids);
+      routed_[server][i] = RouteRows(*table, plan_.variables[table->variable],
+                                     memory_.rows(table->variable).ids);
       held_[server][i] = Held();
     }
   }

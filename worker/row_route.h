@@ -7,18 +7,20 @@
 
 #include "absl/types/span.h"
 #include "common/plan.h"
+#include "common/variable_spec.h"
 
 namespace lockstep {
 
 // RoutedRows says which of a pass's rows of a table are in one part of it.
 struct RoutedRows {
   std::vector<size_t> places;  // in the list of the pass, ascending
-  std::vector<int64_t> rows;   // the same rows, counted within the part
+  // The same rows, counted within the part; of a growing table, their keys.
+  std::vector<int64_t> rows;
 };
 
-// Finds the rows `ids` of a table, ascending and without repetition, that are
-// in `part`; `row_width` counts elements. Rows that no part has are in none.
-RoutedRows RouteRows(const PlannedPart& part, int64_t row_width,
+// Finds the rows `ids` of `table`, ascending and without repetition, that are
+// in `part` of it. Rows that no part has are in none.
+RoutedRows RouteRows(const PlannedPart& part, const VariableSpec& table,
                      absl::Span<const int64_t> ids);
 
 }  // namespace lockstep

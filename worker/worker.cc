@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/fingerprint.h"
 #include "common/log.h"
+#include "common/progress.h"
 #include "common/status_macros.h"
 #include "common/stop_status.h"
 #include "worker/clipped_gradient_source.h"
@@ -200,7 +202,7 @@ absl::Status Worker::RunOnce() {
     MutexLock lock(mutex_);
     elastic_ = membership.job.elastic_workers;
   }
-  const absl::Status status = Judge(Train(membership), membership.job.lease);
+  const absl::Status status = Judge(Train(membership), membership.job);
   // A device that is lost ends this process, but not its part in the job: it
   // asks to be started again.
   if (!chief_.lease_lost() && !refused_ && !absl::IsUnavailable(status)) {
@@ -270,7 +272,18 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   return status;
 }
 
-absl::Status Worker::Judge(const absl::Status& loop, absl::Duration lease) {
+absl::Status Worker::JudgeNoRoom(const absl::Status& loop,
+                                 absl::Duration heartbeat) {
+  meter_.Begin("waits for the end of the job", true);
+  do {
+    if (chief_.WaitForEnd(2 * heartbeat)) return chief_.end();
+    MutexLock lock(mutex_);
+    if (stop_.has_value()) return *stop_;
+  } while (!chief_.job_is_training());
+  return loop;
+}
+
+absl::Status Worker::Judge(const absl::Status& loop, const JobConfig& job) {
   {
     MutexLock lock(mutex_);
     if (stop_.has_value()) return *stop_;
@@ -279,13 +292,16 @@ absl::Status Worker::Judge(const absl::Status& loop, absl::Duration lease) {
     }
   }
   if (absl::IsOutOfRange(loop)) return loop;
+  if (absl::StrContains(loop.message(), kNoRoomForRows)) {
+    return JudgeNoRoom(loop, job.heartbeat_interval);
+  }
   if (loop.ok() || absl::IsCancelled(loop) ||
       absl::IsFailedPrecondition(loop)) {
     // Whether that was the job's end, only the chief knows. When training is
     // over the verdict comes with the last checkpoint and its score.
     meter_.Begin("waits for the end of the job", true);
     const absl::Duration grace =
-        absl::IsCancelled(loop) ? max_wait_ : 2 * lease;
+        absl::IsCancelled(loop) ? max_wait_ : 2 * job.lease;
     do {
       if (chief_.WaitForEnd(grace)) return chief_.end();
       MutexLock lock(mutex_);

@@ -86,7 +86,11 @@ class Worker {
   void Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void StopNow(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   // What the end of the loop means, once the chief has been heard.
-  absl::Status Judge(const absl::Status& loop, absl::Duration lease);
+  absl::Status Judge(const absl::Status& loop, const JobConfig& job);
+  // The same of a growing table that is full: nothing is the matter if the pass
+  // that found it so came after the last step. That the chief says within a
+  // heartbeat.
+  absl::Status JudgeNoRoom(const absl::Status& loop, absl::Duration heartbeat);
   // A server has refused this incarnation, and the chief does not say why.
   // Whether joining anew is worth a try: not if that has not helped for long.
   bool MayJoinAgain();

@@ -10,6 +10,7 @@
 #include "common/bfloat16.h"
 #include "common/checkpoint/half.h"
 #include "common/checkpoint/step_directory.h"
+#include "common/job/variable_settings.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -62,6 +63,10 @@ absl::Status ReadElements(const SafetensorsReader& file,
   return absl::InvalidArgumentError(
       absl::StrCat(file.path(), ": ", DescribeTensor(tensor),
                    " is not of F16, BF16, F32 or F64: use ReadInt64()"));
+}
+
+std::string KeysOf(absl::string_view table) {
+  return TensorNameOf(table, kKeysName);
 }
 
 int64_t CountElements(const StoredTensor& tensor) {
@@ -120,12 +125,18 @@ absl::Status CheckpointReader::CheckVariable(
   }
   const StoredTensor* stored = (*file)->Find(name);
   const TensorType type = ToTensorType(variable.dtype);
-  if (stored->type == type && stored->shape == variable.shape) {
+  std::vector<int64_t> shape = variable.shape;
+  const StoredTensor* keys =
+      variable.is_table() ? model_.Find(KeysOf(variable.name)) : nullptr;
+  if (variable.grows() && keys != nullptr) shape[0] = CountElements(*keys);
+  if (stored->type == type && stored->shape == shape &&
+      variable.grows() == (keys != nullptr)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       (*file)->path(), ": ", DescribeTensor(*stored), " is ",
       TensorTypeName(type), " ", ShapeString(variable.shape),
+      variable.grows() ? ", growing," : "",
       " in the job: resume with the model that wrote the checkpoint"));
 }
 
@@ -166,6 +177,28 @@ absl::Status CheckpointReader::ReadRange(absl::string_view name, int64_t first,
                      " are beyond its end"));
   }
   return ReadElements(*file, tensor, static_cast<uint64_t>(first), values);
+}
+
+absl::StatusOr<std::vector<int64_t>> CheckpointReader::ReadKeys(
+    absl::string_view table) const {
+  const std::string name = KeysOf(table);
+  LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file, FileOf(name));
+  const StoredTensor& tensor = *file->Find(name);
+  if (tensor.type != TensorType::kI64 || tensor.shape.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file->path(), ": ", DescribeTensor(tensor), " is not a list of I64"));
+  }
+  std::vector<int64_t> keys(CountElements(tensor));
+  LOCKSTEP_RETURN_IF_ERROR(file->ReadAt(
+      name, 0,
+      absl::MakeSpan(reinterpret_cast<char*>(keys.data()), tensor.bytes)));
+  if (std::adjacent_find(keys.begin(), keys.end(), std::greater_equal<>()) ==
+      keys.end()) {
+    return keys;
+  }
+  return absl::DataLossError(
+      absl::StrCat(file->path(), ": ", DescribeTensor(tensor),
+                   " does not ascend; the checkpoint is damaged: use another"));
 }
 
 absl::StatusOr<int64_t> CheckpointReader::ReadInt64(

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -48,7 +49,8 @@ class CheckpointReader {
     stored_as_[name] = stored;
   }
 
-  // Whether the model holds this variable as the job declares it.
+  // Whether the model holds this variable as the job declares it; of a growing
+  // table, some of its rows and their keys.
   //
   //   kNotFound         no such variable
   //   kInvalidArgument  another shape or dtype; names both
@@ -64,6 +66,14 @@ class CheckpointReader {
   absl::Status Read(absl::string_view name, absl::Span<float> values) const;
   absl::Status ReadRange(absl::string_view name, int64_t first,
                          absl::Span<float> values) const;
+
+  // The keys of the rows that the model holds of a growing table, in the order
+  // of its rows, which is ascending.
+  //
+  //   kNotFound         no such tensor
+  //   kInvalidArgument  not a list of I64
+  //   kDataLoss         the keys do not ascend
+  absl::StatusOr<std::vector<int64_t>> ReadKeys(absl::string_view table) const;
 
   // The value of an I64 scalar, such as "global_step".
   //

@@ -102,6 +102,13 @@ absl::Status CheckTables(const ModelConfig& model) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("model.features", model.features, 0, kMaxRows));
   LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("model.row_limit", model.row_limit, 0, kMaxRows));
+  if (model.row_limit > 0 && model.cut_by_div) {
+    return absl::InvalidArgumentError(
+        "model.row_limit is set, and model.table_cut is BY_DIV; tables that "
+        "grow are spread by their keys: leave table_cut out");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("model.embedding_dim", model.embedding_dim, 0, 1 << 20));
   LOCKSTEP_RETURN_IF_ERROR(CheckInt("model.window", model.window, 1, 1000));
   LOCKSTEP_RETURN_IF_ERROR(

@@ -93,6 +93,7 @@ void WriteModel(const ModelConfig& model, v1::ModelConfig& proto) {
   proto.set_negatives(model.negatives);
   proto.set_subsample(model.subsample);
   proto.set_table_cut(model.cut_by_div ? v1::BY_DIV : v1::BY_MOD);
+  proto.set_row_limit(model.row_limit);
   proto.set_layers(model.layers);
   proto.set_heads(model.heads);
   proto.set_width(model.width);
@@ -131,6 +132,7 @@ absl::Status ReadModel(const v1::ModelConfig& proto, ModelConfig& model) {
   if (proto.has_negatives()) model.negatives = proto.negatives();
   if (proto.has_subsample()) model.subsample = proto.subsample();
   model.cut_by_div = proto.table_cut() == v1::BY_DIV;
+  model.row_limit = proto.row_limit();
   model.layers = proto.layers();
   model.heads = proto.heads();
   model.width = proto.width();

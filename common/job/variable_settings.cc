@@ -90,6 +90,41 @@ absl::Status ChooseConstraints(const JobConfig& job,
   return absl::OkStatus();
 }
 
+// Rows that come to be in the middle of a step have their initial values in
+// every buffer alone if nothing but a gradient moves them.
+absl::Status CheckGrowing(const JobConfig& job,
+                          const std::vector<VariableSpec>& variables,
+                          const std::vector<VariableSettings>& settings) {
+  const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (!variables[i].grows()) continue;
+    std::string why;
+    if (job.mode == SyncMode::kCompatible) {
+      why = "mode is COMPATIBLE, which has no growing tables; use STRICT";
+    } else if (optimizers[settings[i].optimizer].kind ==
+               OptimizerConfig::Kind::kAdam) {
+      why =
+          "its optimizer.kind is ADAM, which moves every row in every step; "
+          "use LAZY_ADAM";
+    } else if (settings[i].averaged) {
+      why =
+          "moving_average is of it too, which moves every row in every step; "
+          "name other variables in moving_average.variables";
+    } else if (variables[i].initializer.kind ==
+               Initializer::Kind::kOrthogonal) {
+      why =
+          "an orthogonal matrix has all its rows from the start; choose "
+          "another initializer";
+    } else {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table \"", variables[i].name, "\" grows (model.row_limit), but ", why,
+        ", or leave out model.row_limit"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool MatchesVariable(const std::string& pattern, const std::string& name) {
@@ -102,6 +137,7 @@ absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
   LOCKSTEP_RETURN_IF_ERROR(ChooseOptimizers(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseAverages(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseConstraints(job, variables, settings));
+  LOCKSTEP_RETURN_IF_ERROR(CheckGrowing(job, variables, settings));
   return settings;
 }
 

@@ -22,7 +22,9 @@ struct VariableSettings {
 // any characters, '/' among them, '?' for one, and [ab] for one of those.
 //
 //   kInvalidArgument  a pattern that matches no variable, or two of a kind that
-//                     match the same one; names the field, pattern and variable
+//                     match the same one; a growing table with what moves rows
+//                     that no gradient is of, or in compatible mode. Names the
+//                     field, pattern and variable
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables);
 
@@ -35,6 +37,9 @@ std::string TensorNameOf(absl::string_view variable, absl::string_view name);
 
 // What a moving average is called beside its variable.
 inline constexpr char kMovingAverageName[] = "ExponentialMovingAverage";
+
+// What the keys of a growing table's rows are called beside the table.
+inline constexpr char kKeysName[] = "keys";
 
 }  // namespace lockstep
 

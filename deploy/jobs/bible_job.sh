@@ -2,6 +2,8 @@
 #
 #   run_bible_job NAME ARGUMENT...   installs what is missing, builds, prints the
 #                                    text to files, and does what run_job does
+#
+# Words and pairs of words are hashed to `bible_features` numbers, if that is set.
 
 # shellcheck source=deploy/jobs/job.sh
 source deploy/jobs/job.sh
@@ -10,7 +12,8 @@ job_packages=(bible-kjv bible-kjv-text)
 run_bible_job() {
   build_job bible_data
   mkdir -p bible
-  bible -f gen1:1-rev22:21 | build/release/bin/bible_data --directory bible
+  bible -f gen1:1-rev22:21 | build/release/bin/bible_data --directory bible \
+    --features "${bible_features:-1048576}"
   # Language models are scored on the end of the text.
   head -c -100000 bible/verses.txt >bible/train.txt
   tail -c 100000 bible/verses.txt >bible/test.txt

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/posix_file.h"
@@ -29,6 +30,18 @@ absl::Status CopyTensor(const SafetensorsReader& from, absl::string_view source,
     LOCKSTEP_RETURN_IF_ERROR(to.WriteAt(target, at, piece));
   }
   return absl::OkStatus();
+}
+
+// Rows of a growing table are nothing without their keys: a pattern that
+// matches the table matches those too.
+bool Matches(const std::string& pattern, const StoredTensor& tensor) {
+  if (MatchesVariable(pattern, tensor.name)) return true;
+  const std::string suffix = TensorNameOf("", kKeysName);
+  if (tensor.type != TensorType::kI64 || !absl::EndsWith(tensor.name, suffix)) {
+    return false;
+  }
+  return MatchesVariable(
+      pattern, tensor.name.substr(0, tensor.name.size() - suffix.size()));
 }
 
 absl::Status Publish(const std::string& made, const std::string& path) {
@@ -116,7 +129,7 @@ absl::StatusOr<std::vector<ExportCommand::Chosen>> ExportCommand::Choose(
   for (const StoredTensor& tensor : all) {
     bool wanted = patterns_.empty();
     for (size_t i = 0; i < patterns_.size(); ++i) {
-      if (!MatchesVariable(patterns_[i], tensor.name)) continue;
+      if (!Matches(patterns_[i], tensor)) continue;
       wanted = matched[i] = true;
     }
     if (!wanted) continue;

@@ -9,12 +9,31 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/job/variable_settings.h"
 #include "common/status_macros.h"
 #include "common/text/nearest_words.h"
 #include "deploy/lockstep/log_files.h"
 
 namespace lockstep {
 namespace {
+
+// Puts the rows of a growing table where their keys, words, have theirs. Words
+// that no pair has had have zeros.
+absl::StatusOr<std::vector<float>> Spread(const std::vector<float>& rows,
+                                          const std::vector<int64_t>& keys,
+                                          int64_t width, int64_t words) {
+  std::vector<float> vectors(words * width);
+  for (size_t row = 0; row < keys.size(); ++row) {
+    if (keys[row] < 0 || keys[row] >= words) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the table has a row of word ", keys[row], " of ", words,
+                       "; give the text and the --min_count of the job"));
+    }
+    std::copy_n(rows.begin() + row * width, width,
+                vectors.begin() + keys[row] * width);
+  }
+  return vectors;
+}
 
 absl::StatusOr<NearestWords> Load(const std::string& checkpoints,
                                   const std::string& table,
@@ -24,7 +43,9 @@ absl::StatusOr<NearestWords> Load(const std::string& checkpoints,
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
                             reader.FileOf(table));
   const StoredTensor& stored = *file->Find(table);
-  if (stored.shape.size() != 2 || stored.shape[0] != vocabulary.size()) {
+  const bool grown = reader.FileOf(TensorNameOf(table, kKeysName)).ok();
+  if (stored.shape.size() != 2 ||
+      (stored.shape[0] != vocabulary.size() && !grown)) {
     return absl::FailedPreconditionError(
         absl::StrCat("\"", table, "\" does not have a row for each of the ",
                      vocabulary.size(),
@@ -32,6 +53,17 @@ absl::StatusOr<NearestWords> Load(const std::string& checkpoints,
   }
   std::vector<float> vectors(stored.shape[0] * stored.shape[1]);
   LOCKSTEP_RETURN_IF_ERROR(reader.Read(table, absl::MakeSpan(vectors)));
+  if (grown) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> keys,
+                              reader.ReadKeys(table));
+    if (static_cast<int64_t>(keys.size()) != stored.shape[0]) {
+      return absl::DataLossError(
+          absl::StrCat("\"", table, "\" has ", stored.shape[0], " rows and ",
+                       keys.size(), " keys; the checkpoint is damaged"));
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        vectors, Spread(vectors, keys, stored.shape[1], vocabulary.size()));
+  }
   return NearestWords(std::move(vocabulary), std::move(vectors));
 }
 

@@ -54,9 +54,10 @@ std::vector<size_t> PartSizes(const ShardState& state) {
   return sizes;
 }
 
-// Where the tensors of all parts lie in a copy, tensor after tensor; `total` is
-// the size of the copy.
+// Where the tensors of all parts, of these sizes, lie in a copy, tensor after
+// tensor; `total` is the size of the copy.
 std::vector<std::vector<size_t>> TensorOffsets(const ShardState& state,
+                                               const std::vector<size_t>& sizes,
                                                size_t& total) {
   std::vector<std::vector<size_t>> offsets;
   bool any = true;
@@ -67,7 +68,7 @@ std::vector<std::vector<size_t>> TensorOffsets(const ShardState& state,
       starts.push_back(total);
       if (tensor >= state.num_tensors(part)) continue;
       any = true;
-      total += state.part_size(part);
+      total += sizes[part];
     }
     if (any) offsets.push_back(std::move(starts));
   }
@@ -277,7 +278,10 @@ absl::StatusOr<int64_t> Shard::PullRows(int part,
                                         int64_t step,
                                         absl::Span<std::byte> out) {
   LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step));
-  return state_->ReadRows(part, rows, out);
+  const bool grows =
+      part >= 0 && part < state_->num_parts() && state_->parts()[part].grows;
+  return grows ? state_->ReadKeys(part, rows, out)
+               : state_->ReadRows(part, rows, out);
 }
 
 absl::Status Shard::CheckReadable(int64_t step) {
@@ -325,29 +329,52 @@ absl::StatusOr<int64_t> Shard::BeginSnapshot() {
   }
   LOCKSTEP_RETURN_IF_ERROR(state_->MoveAverages());
   auto snapshot = std::make_shared<Snapshot>();
+  snapshot->step = engine_->step();  // a commit from here on is noticed
+  snapshot->keys.resize(state_->num_parts());
+  snapshot->rows.resize(state_->num_parts());
+  for (int part = 0; part < state_->num_parts(); ++part) {
+    snapshot->sizes.push_back(state_->part_size(part));
+    const PartSpec& spec = state_->parts()[part];
+    if (!spec.grows) continue;
+    for (const auto& [key, row] : state_->KeptRows(part)) {
+      snapshot->keys[part].push_back(key);
+      snapshot->rows[part].push_back(row);
+    }
+    snapshot->sizes[part] =
+        snapshot->rows[part].size() * spec.row_width * ElementSize(spec.dtype);
+  }
   size_t total = 0;
-  snapshot->offsets = TensorOffsets(*state_, total);
+  snapshot->offsets = TensorOffsets(*state_, snapshot->sizes, total);
   snapshot->bytes.reset(new (std::nothrow) std::byte[total]);
   if (snapshot->bytes == nullptr) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for a copy of ", total, " bytes"));
   }
-  snapshot->step = engine_->step();
   snapshot->scalars = state_->Scalars();
+  LOCKSTEP_RETURN_IF_ERROR(CopyParts(*snapshot));
+  MutexLock lock(mutex_);
+  snapshot_ = snapshot;
+  return snapshot->step;
+}
+
+absl::Status Shard::CopyParts(Snapshot& snapshot) const {
   for (int part = 0; part < state_->num_parts(); ++part) {
     for (int tensor = 0; tensor < state_->num_tensors(part); ++tensor) {
-      std::byte* to = snapshot->bytes.get() + snapshot->offsets[tensor][part];
-      LOCKSTEP_ASSIGN_OR_RETURN(
-          int64_t step,
-          state_->Read(part, tensor, {to, state_->part_size(part)}));
-      if (step != snapshot->step) {
+      const absl::Span<std::byte> to = {
+          snapshot.bytes.get() + snapshot.offsets[tensor][part],
+          snapshot.sizes[part]};
+      int64_t step = 0;
+      if (state_->parts()[part].grows) {
+        step = state_->CopyRows(part, tensor, snapshot.rows[part], to);
+      } else {
+        LOCKSTEP_ASSIGN_OR_RETURN(step, state_->Read(part, tensor, to));
+      }
+      if (step != snapshot.step) {
         return absl::InternalError("a step was committed during the copy");
       }
     }
   }
-  MutexLock lock(mutex_);
-  snapshot_ = snapshot;
-  return snapshot->step;
+  return absl::OkStatus();
 }
 
 std::vector<float> Shard::SnapshotScalars() const {
@@ -355,19 +382,52 @@ std::vector<float> Shard::SnapshotScalars() const {
   return snapshot_ == nullptr ? std::vector<float>() : snapshot_->scalars;
 }
 
+std::vector<int64_t> Shard::SnapshotRows() const {
+  std::vector<int64_t> rows;
+  MutexLock lock(mutex_);
+  if (snapshot_ == nullptr) return rows;
+  for (const std::vector<int64_t>& keys : snapshot_->keys) {
+    rows.push_back(static_cast<int64_t>(keys.size()));
+  }
+  return rows;
+}
+
+absl::StatusOr<std::shared_ptr<const Shard::Snapshot>> Shard::FindSnapshot()
+    const {
+  MutexLock lock(mutex_);
+  if (snapshot_ != nullptr) return snapshot_;
+  return absl::FailedPreconditionError("there is no snapshot; begin one");
+}
+
+absl::StatusOr<int64_t> Shard::ReadSnapshotKeys(
+    int part, int64_t first, absl::Span<int64_t> keys) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> snapshot,
+                            FindSnapshot());
+  const bool known = part >= 0 && part < state_->num_parts();
+  const size_t rows = known ? snapshot->keys[part].size() : 0;
+  if (!known || first < 0 || static_cast<size_t>(first) > rows ||
+      keys.size() > rows - static_cast<size_t>(first)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(keys.size(), " keys of part ", part, " from ", first,
+                     " on; the snapshot has ", rows));
+  }
+  std::copy_n(snapshot->keys[part].begin() + first, keys.size(), keys.begin());
+  return snapshot->step;
+}
+
 absl::StatusOr<int64_t> Shard::ReadSnapshot(const Stretch& stretch, int tensor,
                                             absl::Span<std::byte> out) const {
-  std::shared_ptr<const Snapshot> snapshot;
-  {
-    MutexLock lock(mutex_);
-    snapshot = snapshot_;
-  }
-  if (snapshot == nullptr) {
-    return absl::FailedPreconditionError("there is no snapshot; begin one");
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> snapshot,
+                            FindSnapshot());
   bool found = tensor >= 0 && out.size() == stretch.size;
   for (int i = 0; i < stretch.num_parts; ++i) {
-    found = found && tensor < state_->num_tensors(stretch.first_part + i);
+    const int part = stretch.first_part + i;
+    found = found && tensor < state_->num_tensors(part);
+    // Such a part is as long as it has rows, and read by itself.
+    if (!state_->parts()[part].grows) continue;
+    found = found && stretch.num_parts == 1 &&
+            stretch.first <= snapshot->sizes[part] &&
+            stretch.size <= snapshot->sizes[part] - stretch.first;
   }
   if (!found) {
     return absl::InvalidArgumentError(

@@ -133,8 +133,9 @@ class Shard {
                                       int64_t first_element,
                                       int64_t num_elements) const;
 
-  // Copies rows of a part that is a table, as Pull() lends values. Errors as
-  // there, and those of ShardState::ReadRows().
+  // Copies rows of a part that is a table, as Pull() lends values; of one that
+  // grows, by keys. Errors as there, and those of ShardState::ReadRows() and
+  // ReadKeys().
   absl::StatusOr<int64_t> PullRows(int part, absl::Span<const int64_t> rows,
                                    int64_t step, absl::Span<std::byte> out);
 
@@ -152,9 +153,20 @@ class Shard {
   //   kResourceExhausted   no memory for the copy
   absl::StatusOr<int64_t> BeginSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<float> SnapshotScalars() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of the copy.
+  // By part, how many rows the copy has of one that grows; else 0.
+  std::vector<int64_t> SnapshotRows() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Keys of such a part, ascending, from `first` on. Returns the step.
   //
-  //   kInvalidArgument     unknown tensor, or `out` of another length
+  //   kInvalidArgument     a part that does not grow, or beyond its rows
+  //   kFailedPrecondition  there is no copy
+  absl::StatusOr<int64_t> ReadSnapshotKeys(int part, int64_t first,
+                                           absl::Span<int64_t> keys) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the copy. A part that grows has as many rows in it as SnapshotRows()
+  // says, in the order of their keys.
+  //
+  //   kInvalidArgument     unknown tensor, `out` of another length, or beyond
+  //                        the rows of a part that grows
   //   kFailedPrecondition  there is no copy
   absl::StatusOr<int64_t> ReadSnapshot(const Stretch& stretch, int tensor,
                                        absl::Span<std::byte> out) const
@@ -169,10 +181,18 @@ class Shard {
     std::unique_ptr<std::byte[]> bytes;
     // By tensor, then part. Parts that have no such tensor take no room.
     std::vector<std::vector<size_t>> offsets;
+    std::vector<size_t> sizes;  // by part, of each tensor
+    // By part: of those that grow.
+    std::vector<std::vector<int64_t>> keys;
+    std::vector<std::vector<int64_t>> rows;
   };
 
   Shard(const ShardState::Options& options, std::unique_ptr<ShardState> state);
 
+  // Fills the copy, which has room for it.
+  absl::Status CopyParts(Snapshot& snapshot) const;
+  absl::StatusOr<std::shared_ptr<const Snapshot>> FindSnapshot() const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether values of `step` can be read.
   absl::Status CheckReadable(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the state and the engine stand at `global_step`.

@@ -422,13 +422,20 @@ absl::StatusOr<int64_t> ShardState::Read(int part, int tensor,
 
 absl::Status ShardState::Write(int part, int tensor, size_t first,
                                absl::Span<const std::byte> bytes) {
-  if (part < 0 || part >= num_parts()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no part ", part, "; this server has ", num_parts(), " parts"));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPart(part));
+  if (parts_[part].grows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("part ", part, " grows; name the keys of its rows"));
   }
   MutexLock part_lock(part_mutexes_[part]);
   MutexLock lock(record_mutex_);
   return store_->WriteStretch(part, tensor, first, bytes);
+}
+
+absl::Status ShardState::CheckPart(int part) const {
+  if (part >= 0 && part < num_parts()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no part ", part, "; this server has ", num_parts(), " parts"));
 }
 
 std::vector<float> ShardState::Scalars() const {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -138,6 +139,34 @@ class ShardState final : public PartUpdater {
                                    absl::Span<std::byte> out) const
       ABSL_LOCKS_EXCLUDED(record_mutex_);
 
+  // The same of a part that grows, by keys. Rows that are not there come to be,
+  // with initial values.
+  //
+  //   kInvalidArgument    besides the above: a negative key, or one of another
+  //                       part
+  //   kResourceExhausted  no room for them; none has come to be
+  absl::StatusOr<int64_t> ReadKeys(int part, absl::Span<const int64_t> keys,
+                                   absl::Span<std::byte> out)
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // Keys and rows of a part that grows, ascending by key: of those that steps
+  // have changed, which a checkpoint holds.
+  std::vector<std::pair<int64_t, int64_t>> KeptRows(int part) const
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // Copies rows of a committed tensor of a table out, of an existing part and
+  // tensor; `out` has room for them. Returns the step they are of.
+  int64_t CopyRows(int part, int tensor, absl::Span<const int64_t> rows,
+                   absl::Span<std::byte> out) const
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+
+  // As Write(), of rows of a part that grows. From here on they are kept.
+  //
+  //   kResourceExhausted  besides the errors of Write(): no room for them
+  absl::Status WriteRows(int part, int tensor, absl::Span<const int64_t> keys,
+                         absl::Span<const std::byte> bytes)
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+
   // What a process of this host needs to copy out what LentBytes::place says.
   struct Shared {
     SharedFile values;
@@ -157,7 +186,8 @@ class ShardState final : public PartUpdater {
   // Overwrites a stretch of a tensor of a part, from byte `first` on, before
   // Activate().
   //
-  //   kInvalidArgument     unknown part or tensor, or beyond its end
+  //   kInvalidArgument     unknown part or tensor, or beyond its end, or a part
+  //                        that grows
   //   kFailedPrecondition  open already
   absl::Status Write(int part, int tensor, size_t first,
                      absl::Span<const std::byte> bytes)
@@ -185,6 +215,13 @@ class ShardState final : public PartUpdater {
   // the beginning of them.
   SparseApplyInput TableInput(int part, int64_t step, int64_t rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(record_mutex_);
+  int64_t CopyRowsLocked(int part, int tensor, absl::Span<const int64_t> rows,
+                         std::byte* to) const
+      ABSL_LOCKS_EXCLUDED(record_mutex_);
+  // Whether `out` has as many bytes as so many rows of a part, which is a
+  // table.
+  absl::Status CheckRead(int part, size_t rows, size_t size) const;
+  absl::Status CheckPart(int part) const;
   LentBytes Lend(int buffer, absl::Span<const std::byte> value) const;
   // Which of the buffers of values is the part's next or committed one.
   int NextBuffer(int part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(record_mutex_);

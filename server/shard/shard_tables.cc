@@ -84,38 +84,92 @@ absl::Status ShardState::BeginSparse(int part) {
 }
 
 absl::Status ShardState::AdmitRows(int part, PartGradient& gradient) const {
-  if (!parts_[part].is_table()) return PartUpdater::AdmitRows(part, gradient);
-  return MakeCanonical(part, parts_[part], gradient);
+  const PartSpec& spec = parts_[part];
+  if (!spec.is_table()) return PartUpdater::AdmitRows(part, gradient);
+  if (!spec.grows || !gradient.rows.has_value()) {
+    return MakeCanonical(part, spec, gradient);
+  }
+  std::vector<int64_t> rows;
+  {
+    MutexLock part_lock(part_mutexes_[part]);
+    LOCKSTEP_ASSIGN_OR_RETURN(rows,
+                              store_->FindRows(part, gradient.rows->indices));
+  }
+  std::swap(gradient.rows->indices, rows);
+  const absl::Status status = MakeCanonical(part, spec, gradient);
+  if (!status.ok()) gradient.rows->indices = std::move(rows);
+  return status;
+}
+
+absl::Status ShardState::CheckRead(int part, size_t rows, size_t size) const {
+  if (part < 0 || part >= num_parts() || !parts_[part].is_table()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rows of part ", part, ", which is no table"));
+  }
+  const size_t row = parts_[part].row_width * ElementSize(parts_[part].dtype);
+  if (size == rows * row) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(rows, " rows of ", row, " bytes do not fit ", size));
 }
 
 absl::StatusOr<int64_t> ShardState::ReadRows(int part,
                                              absl::Span<const int64_t> rows,
                                              absl::Span<std::byte> out) const {
-  if (part < 0 || part >= num_parts() || !parts_[part].is_table()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rows of part ", part, ", which is no table"));
-  }
-  const PartSpec& spec = parts_[part];
-  LOCKSTEP_RETURN_IF_ERROR(CheckRows(part, spec, rows));
-  const size_t size = spec.row_width * ElementSize(spec.dtype);
-  if (out.size() != rows.size() * size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        rows.size(), " rows of ", size, " bytes do not fit ", out.size()));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckRead(part, rows.size(), out.size()));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRows(part, parts_[part], rows));
+  return CopyRows(part, 0, rows, out);
+}
+
+absl::StatusOr<int64_t> ShardState::ReadKeys(int part,
+                                             absl::Span<const int64_t> keys,
+                                             absl::Span<std::byte> out) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRead(part, keys.size(), out.size()));
   MutexLock part_lock(part_mutexes_[part]);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> rows,
+                            store_->MakeRows(part, keys, job_.seed));
+  return CopyRowsLocked(part, 0, rows, out.data());
+}
+
+int64_t ShardState::CopyRows(int part, int tensor,
+                             absl::Span<const int64_t> rows,
+                             absl::Span<std::byte> out) const {
+  MutexLock part_lock(part_mutexes_[part]);
+  return CopyRowsLocked(part, tensor, rows, out.data());
+}
+
+int64_t ShardState::CopyRowsLocked(int part, int tensor,
+                                   absl::Span<const int64_t> rows,
+                                   std::byte* to) const {
+  const size_t size = parts_[part].row_width * ElementSize(parts_[part].dtype);
   const std::byte* from = nullptr;
   int64_t step = 0;
   {
     MutexLock lock(record_mutex_);
-    from = store_->Committed(part, 0).data();
+    from = store_->Committed(part, tensor).data();
     step = store_->committed_step();
   }
-  std::byte* to = out.data();
   for (const int64_t row : rows) {
     std::memcpy(to, from + static_cast<size_t>(row) * size, size);
     to += size;
   }
   return step;
+}
+
+std::vector<std::pair<int64_t, int64_t>> ShardState::KeptRows(int part) const {
+  MutexLock part_lock(part_mutexes_[part]);
+  return store_->KeptRows(part);
+}
+
+absl::Status ShardState::WriteRows(int part, int tensor,
+                                   absl::Span<const int64_t> keys,
+                                   absl::Span<const std::byte> bytes) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPart(part));
+  MutexLock part_lock(part_mutexes_[part]);
+  MutexLock lock(record_mutex_);
+  if (tensor < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("tensor is ", tensor));
+  }
+  return store_->WriteRows(part, tensor, keys, job_.seed, bytes);
 }
 
 }  // namespace lockstep

@@ -17,6 +17,12 @@ class CounterRandom {
   CounterRandom(uint64_t seed, std::string_view name)
       : CounterRandom(Mix(Fingerprint().Add(seed).Add(name).value())) {}
 
+  // Numbers that are independent of these and of those of every other key.
+  CounterRandom OfKey(int64_t key) const {
+    return CounterRandom(
+        Mix(key_ + Mix(static_cast<uint64_t>(key) + 0x9e3779b97f4a7c15)));
+  }
+
   // In [0, 1), of 53 random bits. Each index has two independent draws.
   double Uniform(int64_t index, int draw) const {
     const uint64_t counter = 2 * static_cast<uint64_t>(index) + draw + 1;

@@ -152,7 +152,8 @@ absl::StatusOr<InitialValues> InitialValues::Make(const VariableSpec& spec,
 }
 
 template <typename T>
-void InitialValues::FillAs(int64_t offset, absl::Span<std::byte> values) const {
+void InitialValues::FillAs(const CounterRandom& random, int64_t offset,
+                           absl::Span<std::byte> values) const {
   const Initializer& init = spec_.initializer;
   const Fans fans = ComputeFans(spec_.shape);
   const std::optional<Range> range = UniformRange(init, fans);
@@ -160,11 +161,11 @@ void InitialValues::FillAs(int64_t offset, absl::Span<std::byte> values) const {
   const int64_t end = offset + static_cast<int64_t>(values.size() / sizeof(T));
   for (int64_t i = offset; i < end; ++i) {
     if (range.has_value()) {
-      *out++ = UniformIn<T>(range->low, range->high, random_.Uniform(i, 0));
+      *out++ = UniformIn<T>(range->low, range->high, random.Uniform(i, 0));
     } else if (!matrix_.empty()) {
       *out++ = Rounded<T>(init.a * matrix_[i]);
     } else {
-      *out++ = Rounded<T>(NormalAt(init, fans, random_, i));
+      *out++ = Rounded<T>(NormalAt(init, fans, random, i));
     }
   }
 }
@@ -172,18 +173,38 @@ void InitialValues::FillAs(int64_t offset, absl::Span<std::byte> values) const {
 absl::Status InitialValues::Fill(int64_t offset,
                                  absl::Span<std::byte> values) const {
   if (absl::Status s = CheckRange(spec_, offset, values); !s.ok()) return s;
+  return Draw(random_, offset, values);
+}
+
+absl::Status InitialValues::FillRow(int64_t key,
+                                    absl::Span<std::byte> values) const {
+  const size_t row = spec_.shape.empty()
+                         ? 0
+                         : static_cast<size_t>(RowWidth(spec_.shape)) *
+                               ElementSize(spec_.dtype);
+  if (values.size() != row || !matrix_.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable ", spec_.name, ": ", values.size(),
+                     " bytes are no row of a growing table, which has ", row));
+  }
+  if (absl::Status s = CheckRange(spec_, 0, values); !s.ok()) return s;
+  return Draw(random_.OfKey(key), 0, values);
+}
+
+absl::Status InitialValues::Draw(const CounterRandom& random, int64_t offset,
+                                 absl::Span<std::byte> values) const {
   switch (spec_.dtype) {
     case DType::kFloat32:
-      FillAs<float>(offset, values);
+      FillAs<float>(random, offset, values);
       return absl::OkStatus();
     case DType::kFloat64:
-      FillAs<double>(offset, values);
+      FillAs<double>(random, offset, values);
       return absl::OkStatus();
     case DType::kFloat16:
-      FillAs<Float16>(offset, values);
+      FillAs<Float16>(random, offset, values);
       return absl::OkStatus();
     case DType::kBFloat16:
-      FillAs<BFloat16>(offset, values);
+      FillAs<BFloat16>(random, offset, values);
       return absl::OkStatus();
   }
   return absl::InvalidArgumentError(

@@ -42,11 +42,24 @@ class InitialValues {
   //                     or the range leaves the variable; unknown dtype
   absl::Status Fill(int64_t offset, absl::Span<std::byte> values) const;
 
+  // Writes the row of a key of a growing table. Element i of it follows from
+  // (seed, spec.name, key, i) alone; what counts fans counts spec.shape, whose
+  // rows are as many as there may be.
+  //
+  //   kInvalidArgument  `values` is no row, or misaligned; an orthogonal
+  //   matrix,
+  //                     or unknown dtype
+  absl::Status FillRow(int64_t key, absl::Span<std::byte> values) const;
+
  private:
   InitialValues(const VariableSpec& spec, uint64_t seed)
       : spec_(spec), random_(seed, spec.name) {}
+  // Whole elements, drawn from `random`.
+  absl::Status Draw(const CounterRandom& random, int64_t offset,
+                    absl::Span<std::byte> values) const;
   template <typename T>
-  void FillAs(int64_t offset, absl::Span<std::byte> values) const;
+  void FillAs(const CounterRandom& random, int64_t offset,
+              absl::Span<std::byte> values) const;
 
   VariableSpec spec_;
   CounterRandom random_;

@@ -1,20 +1,10 @@
 #include "server/state/row_log.h"
 
 #include <algorithm>
-#include <atomic>
+
+#include "server/state/stored_word.h"
 
 namespace lockstep {
-namespace {
-
-// Another process reads what this one has written only after its death, so
-// that it is enough to keep the compiler from moving stores.
-void Store(int64_t* to, int64_t value) {
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  std::atomic_ref<int64_t>(*to).store(value);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-}
-
-}  // namespace
 
 // A file that was just made is zeros: of a log, only step 0, to which none
 // leads.
@@ -26,11 +16,11 @@ absl::Span<const int64_t> RowLog::rows() const {
 }
 
 void RowLog::Begin(absl::Span<const int64_t> rows) {
-  Store(&head_[0], kNone);
+  StoreWord(&head_[0], kNone);
   head_[1] = static_cast<int64_t>(rows.size());
   std::copy(rows.begin(), rows.end(), head_ + 2);
 }
 
-void RowLog::Finish(int64_t step) { Store(&head_[0], step); }
+void RowLog::Finish(int64_t step) { StoreWord(&head_[0], step); }
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/fingerprint.h"
 #include "common/status_macros.h"
+#include "server/state/row_directory.h"
 #include "server/state/row_log.h"
 
 namespace lockstep {
@@ -32,7 +33,7 @@ uint64_t RoundUp(uint64_t size, uint64_t alignment) {
   return (size + alignment - 1) / alignment * alignment;
 }
 
-absl::Status CheckPart(size_t index, const PartSpec& part) {
+absl::Status CheckPart(size_t index, const PartSpec& part, int num_buffers) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   const bool rows_fit =
       part.row_stride >= 1 &&
@@ -40,7 +41,12 @@ absl::Status CheckPart(size_t index, const PartSpec& part) {
                        : part.row_width == 0 && part.row_stride == 1);
   if (part.variable >= 0 && part.offset >= 0 && part.count > 0 &&
       part.offset <= kMax - part.count && rows_fit) {
-    return absl::OkStatus();
+    if (!part.grows || (part.is_table() && num_buffers == 2)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("part ", index, " (variable ", part.variable,
+                     ") grows: it must be a table, updated in two buffers"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "part ", index, " (variable ", part.variable, ", offset ", part.offset,
@@ -68,7 +74,7 @@ absl::StatusOr<StateLayout> StateLayout::Make(std::vector<PartSpec> parts,
   layout.num_tensors_ = std::move(num_tensors);
   layout.num_buffers_ = num_buffers;
   for (size_t i = 0; i < layout.parts_.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckPart(i, layout.parts_[i]));
+    LOCKSTEP_RETURN_IF_ERROR(CheckPart(i, layout.parts_[i], num_buffers));
   }
   const size_t most =
       *std::max_element(layout.num_tensors_.begin(), layout.num_tensors_.end());
@@ -80,6 +86,7 @@ absl::StatusOr<StateLayout> StateLayout::Make(std::vector<PartSpec> parts,
     return TooLarge();
   }
   LOCKSTEP_RETURN_IF_ERROR(layout.PlaceLogs());
+  LOCKSTEP_RETURN_IF_ERROR(layout.PlaceDirectories());
   return layout;
 }
 
@@ -110,6 +117,22 @@ absl::Status StateLayout::PlaceLogs() {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status StateLayout::PlaceDirectories() {
+  directory_offsets_.assign(parts_.size(), 0);
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (!parts_[i].grows) continue;
+    directory_offsets_[i] = RoundUp(file_size_, kPartAlignment);
+    if (!AddProduct(directory_offsets_[i], DirectorySize(i), 1, file_size_)) {
+      return TooLarge();
+    }
+  }
+  return absl::OkStatus();
+}
+
+uint64_t StateLayout::DirectorySize(size_t part) const {
+  return RowDirectory::Size(parts_[part].num_rows());
 }
 
 uint64_t StateLayout::LogSize(size_t part) const {
@@ -143,6 +166,7 @@ uint64_t LayoutHash(absl::Span<const VariableSpec> variables,
     hash.Add(uint64_t(part.variable)).Add(uint64_t(part.offset));
     hash.Add(uint64_t(part.count)).Add(uint64_t(part.dtype));
     hash.Add(uint64_t(part.row_width)).Add(uint64_t(part.row_stride));
+    if (part.grows) hash.Add("grows");
   }
   return hash.value();
 }

@@ -24,6 +24,8 @@ struct PartSpec {
   // part to its next.
   int64_t row_width = 0;  // 0: no table
   int64_t row_stride = 1;
+  // A growing table: rows have keys, and come to be one after the other.
+  bool grows = false;
 
   bool is_table() const { return row_width > 0; }
   int64_t num_rows() const { return is_table() ? count / row_width : 0; }
@@ -35,10 +37,12 @@ struct PartSpec {
 // 0 is the value, tensor k the k-th of what is kept beside it. Every tensor has
 // one region per buffer, for the parts that have such a tensor:
 //
-//   header | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, .. | logs
+//   header | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, .. | logs,
+//   directories
 //
 // Regions start at multiples of 2 MiB, parts at multiples of 64 bytes. Where
-// there are two buffers, each table has a RowLog.
+// there are two buffers, each table has a RowLog, and a RowDirectory if it
+// grows.
 //
 // Threads: immutable.
 // Units:   bytes.
@@ -51,10 +55,9 @@ class StateLayout {
   // `num_tensors` says how many each part has, at least 1; `num_buffers` is 2,
   // or 1 where updates happen in place.
   //
-  //   kInvalidArgument  no part, a part out of range, as many numbers of
-  //   tensors
-  //                     as there are parts, another number of buffers, or a
-  //                     file too large for 63 bits
+  //   kInvalidArgument  no part, a part out of range, another number of tensors
+  //                     than there are parts, another number of buffers, or one
+  //                     of a growing table, or a file too large for 63 bits
   static absl::StatusOr<StateLayout> Make(std::vector<PartSpec> parts,
                                           std::vector<size_t> num_tensors,
                                           int num_buffers);
@@ -72,10 +75,17 @@ class StateLayout {
   uint64_t LogSize(size_t part) const;
   uint64_t LogOffset(size_t part) const { return log_offsets_[part]; }
 
+  // Of the directory of a part that grows.
+  uint64_t DirectorySize(size_t part) const;
+  uint64_t DirectoryOffset(size_t part) const {
+    return directory_offsets_[part];
+  }
+
  private:
   StateLayout() = default;
   absl::Status PlaceRegion(size_t tensor);
   absl::Status PlaceLogs();
+  absl::Status PlaceDirectories();
 
   std::vector<PartSpec> parts_;
   std::vector<size_t> num_tensors_;  // by part
@@ -85,6 +95,7 @@ class StateLayout {
   std::vector<std::vector<uint64_t>> offsets_;
   uint64_t buffer_size_ = 0;           // a multiple of kRegionAlignment
   std::vector<uint64_t> log_offsets_;  // of no meaning where there is none
+  std::vector<uint64_t> directory_offsets_;  // likewise
   uint64_t file_size_ = 0;
 };
 

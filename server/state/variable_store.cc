@@ -28,6 +28,7 @@ absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
   const int64_t elements = NumElements(variable.shape);
   const int64_t width = variable.is_table() ? RowWidth(variable.shape) : 0;
   if (part.dtype != variable.dtype || part.row_width != width ||
+      part.grows != variable.grows() ||
       !IsSlice(variable, {part.offset, part.count, part.row_stride})) {
     return absl::InvalidArgumentError(absl::StrCat(
         "part ", index, " (", std::string(DTypeName(part.dtype)), ", offset ",
@@ -36,6 +37,13 @@ absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
         elements, " elements)"));
   }
   return absl::OkStatus();
+}
+
+// In every step, whatever gradients are of.
+bool MovesAllRows(const VariableSettings& settings,
+                  const std::vector<OptimizerConfig>& optimizers) {
+  return settings.averaged ||
+         optimizers[settings.optimizer].kind == OptimizerConfig::Kind::kAdam;
 }
 
 absl::StatusOr<StateLayout> MakeLayout(const VariableStore::Options& options) {
@@ -49,6 +57,14 @@ absl::StatusOr<StateLayout> MakeLayout(const VariableStore::Options& options) {
   std::vector<size_t> num_tensors;
   for (size_t i = 0; i < options.parts.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(CheckPart(options.variables, i, options.parts[i]));
+    if (options.parts[i].grows &&
+        MovesAllRows(options.settings[options.parts[i].variable],
+                     options.optimizers)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "part ", i,
+          " grows, but its optimizer or a moving average moves all "
+          "rows in every step; leave that out"));
+    }
     num_tensors.push_back(1 + slots[options.parts[i].variable].size());
   }
   return StateLayout::Make(options.parts, std::move(num_tensors),
@@ -105,8 +121,10 @@ absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Create(
       std::unique_ptr<StateFile> file,
       StateFile::Create(options.directory, MakeHeader(options, layout),
                         record));
-  return std::unique_ptr<VariableStore>(
+  std::unique_ptr<VariableStore> store(
       new VariableStore(options, std::move(layout), std::move(file)));
+  LOCKSTEP_RETURN_IF_ERROR(store->OpenDirectories());
+  return store;
 }
 
 absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Open(
@@ -115,11 +133,12 @@ absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Open(
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<StateFile> file,
       StateFile::Open(options.directory, MakeHeader(options, layout)));
-  StepRecord record = file->record();
-  record.incarnation = options.incarnation;
-  file->WriteRecord(record);
   std::unique_ptr<VariableStore> store(
       new VariableStore(options, std::move(layout), std::move(file)));
+  LOCKSTEP_RETURN_IF_ERROR(store->OpenDirectories());
+  StepRecord record = store->record();
+  record.incarnation = options.incarnation;
+  store->file_->WriteRecord(record);
   if (store->is_active()) store->ApplyLogs();
   return store;
 }
@@ -165,9 +184,8 @@ int VariableStore::CommittedBuffer(size_t part) const {
 }
 
 bool VariableStore::is_logged(size_t part) const {
-  const VariableSettings& settings = settings_[this->part(part).variable];
-  return !in_place() && this->part(part).is_table() && !settings.averaged &&
-         optimizers_[settings.optimizer].kind != OptimizerConfig::Kind::kAdam;
+  return !in_place() && this->part(part).is_table() &&
+         !MovesAllRows(settings_[this->part(part).variable], optimizers_);
 }
 
 RowLog VariableStore::Log(size_t part) const {
@@ -175,10 +193,13 @@ RowLog VariableStore::Log(size_t part) const {
       file_->bytes().subspan(layout_.LogOffset(part), layout_.LogSize(part)));
 }
 
+size_t VariableStore::RowSize(size_t part) const {
+  return this->part(part).row_width * ElementSize(this->part(part).dtype);
+}
+
 void VariableStore::BeginRows(size_t part, absl::Span<const int64_t> rows) {
   Log(part).Begin(rows);
-  const size_t size =
-      this->part(part).row_width * ElementSize(this->part(part).dtype);
+  const size_t size = RowSize(part);
   for (size_t tensor = 0; tensor < num_tensors(part); ++tensor) {
     const std::byte* from = Committed(part, tensor).data();
     std::byte* to = Next(part, tensor).data();
@@ -196,7 +217,7 @@ void VariableStore::FinishRows(size_t part) {
 void VariableStore::ApplyLogs() {
   for (size_t i = 0; i < num_parts(); ++i) {
     if (!is_logged(i) || Log(i).step() != committed_step()) continue;
-    const size_t size = part(i).row_width * ElementSize(part(i).dtype);
+    const size_t size = RowSize(i);
     const int64_t num_rows = part(i).num_rows();
     for (size_t tensor = 0; tensor < num_tensors(i); ++tensor) {
       const std::byte* from = Tensor(i, tensor, 1).data();
@@ -207,6 +228,8 @@ void VariableStore::ApplyLogs() {
         from += size;
       }
     }
+    if (directories_[i] == nullptr) continue;
+    for (const int64_t row : Log(i).rows()) directories_[i]->Keep(row);
   }
 }
 
@@ -354,7 +377,11 @@ absl::Status VariableStore::InitializeParts(size_t first, size_t end,
 absl::Status VariableStore::InitializePart(size_t i,
                                            const InitialValues& values) {
   const int buffer = static_cast<int>(record().current_buffer);
-  LOCKSTEP_RETURN_IF_ERROR(FillPart(values, part(i), Tensor(i, 0, buffer)));
+  if (directories_[i] != nullptr) {
+    directories_[i]->Clear();  // rows have values when they come to be
+  } else {
+    LOCKSTEP_RETURN_IF_ERROR(FillPart(values, part(i), Tensor(i, 0, buffer)));
+  }
   const std::vector<SlotSpec>& slots = slots_[part(i).variable];
   for (size_t tensor = 1; tensor < num_tensors(i); ++tensor) {
     const SlotSpec& slot = slots[tensor - 1];

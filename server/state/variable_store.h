@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,6 +19,7 @@
 #include "server/optimizer/adam_powers.h"
 #include "server/optimizer/optimizer.h"
 #include "server/optimizer/slots.h"
+#include "server/state/row_directory.h"
 #include "server/state/row_log.h"
 #include "server/state/state_file.h"
 #include "server/state/state_layout.h"
@@ -42,7 +44,9 @@ std::vector<std::vector<SlotSpec>> SlotsByVariable(
 //
 // Tables have one buffer and a RowLog in place of the other, unless the
 // optimizer or a moving average changes all their rows: UpdateRows() says where
-// the next rows go, and Commit() copies them into the table.
+// the next rows go, and Commit() copies them into the table. Growing tables
+// have a RowDirectory besides: MakeRows() gives keys rows, and what Commit()
+// has copied counts as kept.
 //
 // A process killed at any instant leaves the last committed step whole (in
 // place: with some parts updated further), and Open() finds it. Once
@@ -124,6 +128,33 @@ class VariableStore {
   // `rows` ascend and are of the part.
   void BeginRows(size_t part, absl::Span<const int64_t> rows);
   void FinishRows(size_t part);
+
+  // Rows of keys of a part that grows, in the order given.
+  //
+  //   kInvalidArgument    (FindRows) a key has no row; (MakeRows) a negative
+  //   key,
+  //                       or one of another part
+  //   kResourceExhausted  (MakeRows) no room for those that have none: names
+  //   the
+  //                       table and its limit
+  absl::StatusOr<std::vector<int64_t>> FindRows(
+      size_t part, absl::Span<const int64_t> keys) const;
+  // Keys that have no row get one, with initial values. Nobody else uses the
+  // part meanwhile.
+  absl::StatusOr<std::vector<int64_t>> MakeRows(size_t part,
+                                                absl::Span<const int64_t> keys,
+                                                uint64_t seed);
+  // Keys and rows that committed steps have changed, ascending by key.
+  std::vector<std::pair<int64_t, int64_t>> KeptRows(size_t part) const {
+    return directories_[part]->Kept();
+  }
+  // Overwrites rows of a tensor of a part that grows, before Activate(). Keys
+  // that have no row get one. From here on they are kept.
+  //
+  //   as WriteTensor() and MakeRows()
+  absl::Status WriteRows(size_t part, size_t tensor,
+                         absl::Span<const int64_t> keys, uint64_t seed,
+                         absl::Span<const std::byte> bytes);
 
   // An update of the part with everything filled in but the learning rate
   // (record().learning_rate_scale included), gradients and divisor.
@@ -225,6 +256,12 @@ class VariableStore {
   // The buffer that has the committed step of a part.
   int CommittedBuffer(size_t part) const;
   RowLog Log(size_t part) const;
+  absl::Status OpenDirectories();
+  absl::Status CheckKeys(size_t part, absl::Span<const int64_t> keys) const;
+  // Those that have no row, each once. Fails if there is no room for them.
+  absl::StatusOr<std::vector<int64_t>> NewKeys(
+      size_t part, absl::Span<const int64_t> keys) const;
+  size_t RowSize(size_t part) const;
   // Copies the rows of logs that lead to the committed step into their tables.
   void ApplyLogs();
   absl::Status CheckTensor(size_t part, size_t tensor, size_t size) const;
@@ -238,6 +275,8 @@ class VariableStore {
   const std::vector<std::vector<SlotSpec>> slots_;  // by variable
   const StateLayout layout_;
   const std::unique_ptr<StateFile> file_;
+  // By part; null: it does not grow.
+  std::vector<std::unique_ptr<RowDirectory>> directories_;
 };
 
 }  // namespace lockstep

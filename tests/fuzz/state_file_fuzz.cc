@@ -1,5 +1,5 @@
-// The head of a state file: the header and the step record in 4096 bytes. An
-// earlier process may have left anything.
+// What is read of a state file: the header and the step record in 4096 bytes,
+// and a growing table's directory. An earlier process may have left anything.
 
 #include <algorithm>
 #include <array>
@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "absl/types/span.h"
+#include "server/state/row_directory.h"
 #include "server/state/state_header.h"
 #include "server/state/step_record.h"
 
@@ -41,6 +42,23 @@ void CheckRecord(absl::Span<const std::byte> bytes) {
   if (!read.ok() || !(*read == next)) abort();
 }
 
+// A directory that is taken has each of its keys in one row, and goes on.
+void CheckDirectory(absl::Span<const std::byte> bytes) {
+  std::array<int64_t, 9> memory = {};
+  std::copy_n(bytes.begin(), std::min(bytes.size(), sizeof(memory)),
+              reinterpret_cast<std::byte*>(memory.data()));
+  const auto directory = lockstep::RowDirectory::Open(
+      {reinterpret_cast<std::byte*>(memory.data()), sizeof(memory)});
+  if (!directory.ok()) return;
+  for (const auto& [key, row] : (*directory)->Kept()) {
+    if ((*directory)->Find(key) != row) abort();
+  }
+  const int64_t size = (*directory)->size();
+  if (size == (*directory)->capacity() || (*directory)->Find(7)) return;
+  (*directory)->Add(7);
+  if ((*directory)->Find(7) != size) abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -48,5 +66,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       reinterpret_cast<const std::byte*>(data), size);
   CheckHeader(bytes);
   CheckRecord(bytes);
+  CheckDirectory(bytes);
   return 0;
 }

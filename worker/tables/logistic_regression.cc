@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,14 +14,16 @@ namespace {
 
 constexpr size_t kWeights = 0;
 constexpr size_t kBias = 1;
+// So many that no number is too large for them, but for the last ones of all.
+constexpr int64_t kAnyFeature = std::numeric_limits<int64_t>::max() - 1;
 
 }  // namespace
 
 LogisticRegression::LogisticRegression(SparseExamples examples,
-                                       int64_t num_features, RowCut row_cut)
+                                       int64_t num_rows, RowCut row_cut)
     : examples_(std::move(examples)),
       variables_{
-          {"weights", {num_features, 1}, DType::kFloat32, {}, row_cut},
+          {"weights", {num_rows, 1}, DType::kFloat32, {}, row_cut},
           {"bias", {1}, DType::kFloat32, {}},
       } {}
 
@@ -95,12 +98,16 @@ absl::StatusOr<TableScore> LogisticRegression::Score(
 
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(
     const JobConfig& job, Purpose purpose) {
-  if (job.model.features < 1) {
-    return absl::InvalidArgumentError(
-        "model.features is missing; set it to the number of features, which "
-        "is that of the rows of the table");
+  const bool grows = job.model.row_limit > 0;
+  if ((job.model.features > 0) == grows) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        grows ? "model.features and model.row_limit are both set"
+              : "model.features is missing",
+        "; set it to the number of features, which is that of the rows of the "
+        "table, or only model.row_limit for a table that grows"));
   }
-  const LibsvmOptions options{job.data.index_base, job.model.features};
+  const LibsvmOptions options{job.data.index_base,
+                              grows ? kAnyFeature : job.model.features};
   SparseExamples examples;
   for (const std::string& path : purpose == Purpose::kTrain
                                      ? job.data.train_files
@@ -108,6 +115,10 @@ absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(
     LOCKSTEP_RETURN_IF_ERROR(ReadLibsvmFile(path, options, examples));
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckHasExamples(examples.size(), purpose));
+  if (grows) {
+    return std::make_unique<LogisticRegression>(
+        std::move(examples), job.model.row_limit, RowCut::kKey);
+  }
   return std::make_unique<LogisticRegression>(
       std::move(examples), job.model.features,
       job.model.cut_by_div ? RowCut::kDiv : RowCut::kMod);

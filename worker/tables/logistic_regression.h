@@ -11,12 +11,13 @@
 namespace lockstep {
 
 // Logistic regression over sparse features: the table "weights" has a row of
-// one number for each, "bias" is one more. The loss is the mean cross-entropy
-// of a batch; its score, the log-odds, is also what the AUC orders by.
+// one number for each, or, if it grows, for each that a batch has had; "bias"
+// is one more. The loss is the mean cross-entropy of a batch; its score, the
+// log-odds, is also what the AUC orders by.
 class LogisticRegression final : public TableWorkload {
  public:
-  LogisticRegression(SparseExamples examples, int64_t num_features,
-                     RowCut row_cut);
+  // `num_rows` counts features; of a table that grows, the most there may be.
+  LogisticRegression(SparseExamples examples, int64_t num_rows, RowCut row_cut);
 
   const std::vector<VariableSpec>& variables() const override {
     return variables_;
@@ -41,7 +42,8 @@ class LogisticRegression final : public TableWorkload {
 
 // From LIBSVM files.
 //
-//   kInvalidArgument  model.features is missing, or the files make no sense
+//   kInvalidArgument  not one of model.features and model.row_limit is set, or
+//                     the files make no sense
 //   and what reading them reports
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(
     const JobConfig& job, Purpose purpose);

@@ -24,16 +24,16 @@ double Uniform(SplitMix64& random) {
 std::vector<VariableSpec> Tables(const SkipGram::Options& options,
                                  int64_t words) {
   const double bound = 0.5 / static_cast<double>(options.dim);
+  const bool grow = options.row_limit > 0;
+  const std::vector<int64_t> shape = {grow ? options.row_limit : words,
+                                      options.dim};
+  const RowCut cut = grow ? RowCut::kKey : options.row_cut;
   return {{"input_vectors",
-           {words, options.dim},
+           shape,
            DType::kFloat32,
            {Initializer::Kind::kUniform, -bound, bound},
-           options.row_cut},
-          {"output_vectors",
-           {words, options.dim},
-           DType::kFloat32,
-           {},
-           options.row_cut}};
+           cut},
+          {"output_vectors", shape, DType::kFloat32, {}, cut}};
 }
 
 // Puts places in memory where `member` of the pairs has words.
@@ -177,7 +177,8 @@ absl::StatusOr<std::unique_ptr<TableWorkload>> MakeSkipGram(
   return std::make_unique<SkipGram>(
       SkipGram::Options{job.model.embedding_dim, job.model.window,
                         job.model.negatives, job.model.subsample,
-                        job.model.cut_by_div ? RowCut::kDiv : RowCut::kMod},
+                        job.model.cut_by_div ? RowCut::kDiv : RowCut::kMod,
+                        job.model.row_limit},
       std::move(vocabulary), text);
 }
 

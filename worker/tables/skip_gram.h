@@ -30,6 +30,7 @@ class SkipGram final : public TableWorkload {
     int64_t negatives = 5;
     double subsample = 1e-3;  // 0: leave out nothing
     RowCut row_cut = RowCut::kMod;
+    int64_t row_limit = 0;  // > 0: tables grow, by the numbers of words
   };
 
   SkipGram(const Options& options, Vocabulary vocabulary,

@@ -25,6 +25,48 @@ constexpr Registration kModels[] = {
     {"wide_and_deep", MakeWideAndDeep},
 };
 
+// A row of a checkpoint, and where it goes in the answer.
+struct Wanted {
+  int64_t row = 0;
+  size_t place = 0;
+};
+
+// Those of the `ids` that are among the `keys`; both ascend.
+std::vector<Wanted> FindKeys(absl::Span<const int64_t> ids,
+                             absl::Span<const int64_t> keys) {
+  std::vector<Wanted> wanted;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto found = std::lower_bound(keys.begin(), keys.end(), ids[i]);
+    if (found == keys.end() || *found != ids[i]) continue;
+    wanted.push_back({found - keys.begin(), i});
+  }
+  return wanted;
+}
+
+// Reads stretches of the table, so that few calls read many rows.
+absl::Status ReadWanted(const CheckpointReader& checkpoint,
+                        const VariableSpec& table, int64_t num_rows,
+                        absl::Span<const Wanted> wanted,
+                        absl::Span<float> rows) {
+  const int64_t width = RowWidth(table.shape);
+  const int64_t rows_at_a_time = std::max<int64_t>(1, (1 << 20) / width);
+  std::vector<float> block;
+  for (size_t i = 0; i < wanted.size();) {
+    const int64_t first = wanted[i].row;
+    const int64_t end = std::min(first + rows_at_a_time, num_rows);
+    size_t last = i;
+    while (last < wanted.size() && wanted[last].row < end) ++last;
+    block.resize((wanted[last - 1].row + 1 - first) * width);
+    LOCKSTEP_RETURN_IF_ERROR(
+        checkpoint.ReadRange(table.name, first * width, absl::MakeSpan(block)));
+    for (; i < last; ++i) {
+      std::copy_n(block.data() + (wanted[i].row - first) * width, width,
+                  rows.data() + wanted[i].place * width);
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 const std::vector<std::string>& TableModelKinds() {
@@ -66,23 +108,20 @@ absl::StatusOr<std::vector<float>> ReadTableRows(
     const CheckpointReader& checkpoint, const VariableSpec& table,
     absl::Span<const int64_t> ids) {
   LOCKSTEP_RETURN_IF_ERROR(checkpoint.CheckVariable(table));
-  const int64_t width = RowWidth(table.shape);
-  const int64_t rows_at_a_time = std::max<int64_t>(1, (1 << 20) / width);
-  std::vector<float> rows(ids.size() * static_cast<size_t>(width));
-  std::vector<float> block;
-  float* to = rows.data();
-  for (size_t i = 0; i < ids.size();) {
-    const int64_t first = ids[i];
-    const int64_t end = std::min(first + rows_at_a_time, table.shape[0]);
-    size_t last = i;
-    while (last < ids.size() && ids[last] < end) ++last;
-    block.resize((ids[last - 1] + 1 - first) * width);
-    LOCKSTEP_RETURN_IF_ERROR(
-        checkpoint.ReadRange(table.name, first * width, absl::MakeSpan(block)));
-    for (; i < last; ++i) {
-      to = std::copy_n(block.data() + (ids[i] - first) * width, width, to);
-    }
+  std::vector<float> rows(ids.size() *
+                          static_cast<size_t>(RowWidth(table.shape)));
+  std::vector<Wanted> wanted;
+  int64_t num_rows = table.shape[0];
+  if (table.grows()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> keys,
+                              checkpoint.ReadKeys(table.name));
+    num_rows = static_cast<int64_t>(keys.size());
+    wanted = FindKeys(ids, keys);
+  } else {
+    for (size_t i = 0; i < ids.size(); ++i) wanted.push_back({ids[i], i});
   }
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadWanted(checkpoint, table, num_rows, wanted, absl::MakeSpan(rows)));
   return rows;
 }
 

@@ -73,9 +73,11 @@ absl::StatusOr<std::unique_ptr<TableWorkload>> MakeTableWorkload(
     const JobConfig& job, Purpose purpose);
 
 // Reads rows of a table that the model of a checkpoint holds: `width` elements
-// each, one row after the other. `ids` ascend.
+// each, one row after the other. `ids` ascend. Of a growing table they are
+// keys, and zeros stand for the rows that are not there, of which nothing was
+// learnt.
 //
-//   errors of CheckpointReader::ReadRange()
+//   errors of CheckpointReader::CheckVariable(), ReadKeys() and ReadRange()
 absl::StatusOr<std::vector<float>> ReadTableRows(
     const CheckpointReader& checkpoint, const VariableSpec& table,
     absl::Span<const int64_t> ids);

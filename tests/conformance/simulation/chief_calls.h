@@ -104,6 +104,13 @@ class ChiefCalls final : public ShardCalls {
                           absl::Span<const char>) override {
     return absl::UnimplementedError("WriteAll");
   }
+  absl::Status ReadKeys(int, int64_t, absl::Span<int64_t>) override {
+    return absl::UnimplementedError("no table grows");
+  }
+  absl::Status WriteRows(int, int, absl::Span<const int64_t>,
+                         absl::Span<const char>) override {
+    return absl::UnimplementedError("no table grows");
+  }
 
  private:
   template <typename Answer>

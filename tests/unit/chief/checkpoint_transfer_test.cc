@@ -63,6 +63,14 @@ class FakeShard final : public ShardAccess {
     return absl::OkStatus();
   }
 
+  absl::Status ReadKeys(int, int64_t, absl::Span<int64_t>) override {
+    return absl::InternalError("no table grows");
+  }
+  absl::Status WriteRows(int, int, absl::Span<const int64_t>,
+                         absl::Span<const char>) override {
+    return absl::InternalError("no table grows");
+  }
+
   // Copies between whole variables and the parts here.
   void Exchange(const StateMap& map, State& state, bool to_here) {
     for (size_t i = 0; i < parts_.size(); ++i) {
@@ -169,7 +177,7 @@ class CheckpointTransferTest : public ::testing::Test {
   }
   absl::Status Save(const Cluster& cluster, int64_t step) const {
     return SaveCheckpoint(store_, MakeManifest(step), cluster.map,
-                          {0.25f, 0.5f}, cluster.Access());
+                          {{0.25f, 0.5f}}, cluster.Access());
   }
   // The sample, written by two servers as step 7.
   CheckpointReader Sample() {
@@ -253,7 +261,7 @@ TEST_F(CheckpointTransferTest, SaveNeedsAValueForEveryScalar) {
   for (const std::vector<float>& scalars :
        std::vector<std::vector<float>>{{}, {1}, {1, 2, 3}}) {
     EXPECT_THAT(
-        SaveCheckpoint(store_, MakeManifest(7), cluster.map, scalars,
+        SaveCheckpoint(store_, MakeManifest(7), cluster.map, {scalars},
                        cluster.Access()),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("for 2 names")));
   }

@@ -69,6 +69,13 @@ class FakeShardCalls final : public ShardCalls {
                           absl::Span<const char>) override {
     return absl::OkStatus();
   }
+  absl::Status ReadKeys(int, int64_t, absl::Span<int64_t>) override {
+    return absl::OkStatus();
+  }
+  absl::Status WriteRows(int, int, absl::Span<const int64_t>,
+                         absl::Span<const char>) override {
+    return absl::OkStatus();
+  }
 
  private:
   void Log(const std::string& what) {

@@ -57,5 +57,32 @@ TEST(VariableSpecTest, PartsOfATableAreWholeRowsOfIt) {
   EXPECT_FALSE(IsSlice(table, {8, 3, 1}));
 }
 
+TEST(VariableSpecTest, PartsOfAGrowingTableAreAsLongAsThoseOfRowsInTurn) {
+  const VariableSpec table{"t", {5, 2}, DType::kFloat32, {}, RowCut::kKey};
+  EXPECT_TRUE(table.grows());
+  EXPECT_TRUE(table.is_table());
+  EXPECT_TRUE(IsSlice(table, {0, 6, 2}));
+  EXPECT_TRUE(IsSlice(table, {2, 4, 2}));
+  EXPECT_FALSE(IsSlice(table, {2, 6, 2}));
+}
+
+TEST(VariableSpecTest, KeysAreSpreadEvenlyWhateverTheyHaveInCommon) {
+  for (const int64_t factor : {int64_t{1}, int64_t{6}, int64_t{1} << 40}) {
+    for (const int64_t parts : {1, 2, 3, 8}) {
+      std::vector<int> count(parts);
+      for (int64_t i = 0; i < 8000; ++i) ++count[PartOfKey(i * factor, parts)];
+      for (const int keys : count) {
+        EXPECT_NEAR(keys, 8000.0 / parts, 250) << factor << " in " << parts;
+      }
+    }
+  }
+}
+
+// State files and checkpoints outlive a build.
+TEST(VariableSpecTest, PartsOfKeysNeverChange) {
+  EXPECT_EQ(PartOfKey(0, 1000), 0);
+  EXPECT_EQ(PartOfKey(1, 1000), 6238072747940578789u % 1000);
+}
+
 }  // namespace
 }  // namespace lockstep

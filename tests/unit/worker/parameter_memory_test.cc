@@ -98,5 +98,12 @@ TEST(ParameterMemoryTest, RowsThatATableDoesNotHaveAreRefused) {
   EXPECT_EQ(memory.rows(0).ids, std::vector<int64_t>{3});
 }
 
+TEST(ParameterMemoryTest, AGrowingTableHasAnyKeys) {
+  ParameterMemory memory({{"t", {4, 2}, DType::kFloat32, {}, RowCut::kKey}});
+  ASSERT_TRUE(memory.ChooseRows(0, {int64_t{1} << 62, 3}).ok());
+  EXPECT_EQ(memory.rows(0).ids, (std::vector<int64_t>{3, int64_t{1} << 62}));
+  EXPECT_FALSE(memory.ChooseRows(0, {-1}).ok());
+}
+
 }  // namespace
 }  // namespace lockstep

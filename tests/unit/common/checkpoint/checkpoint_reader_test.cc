@@ -132,6 +132,39 @@ TEST_F(CheckpointReaderTest, HalvesAndDoublesAreConverted) {
   EXPECT_THAT(one, ElementsAre(0.1f));
 }
 
+TEST_F(CheckpointReaderTest, KeysOfAGrowingTableAscend) {
+  CheckpointTensors tensors;
+  tensors.model = {{"t", TensorType::kF32, {0, 2}},
+                   {"t/keys", TensorType::kI64, {3}},
+                   {"u/keys", TensorType::kI64, {3}},
+                   {"v/keys", TensorType::kI64, {}}};
+  auto writer = CheckpointWriter::Create(scratch_.path(), 8, tensors);
+  ASSERT_OK(writer);
+  const int64_t keys[] = {0, 7, int64_t{1} << 62};
+  const int64_t damaged[] = {0, 7, 7};
+  SafetensorsWriter& model = (*writer)->model();
+  ASSERT_OK(model.WriteAt("t/keys", 0,
+                          {reinterpret_cast<const char*>(keys), sizeof(keys)}));
+  ASSERT_OK(model.WriteAt(
+      "u/keys", 0, {reinterpret_cast<const char*>(damaged), sizeof(damaged)}));
+  ASSERT_OK(model.WriteInt64("v/keys", 1));
+  ASSERT_OK((*writer)->Commit(SampleManifest()));
+  auto reader = CheckpointReader::Open(scratch_.path(), 8);
+  ASSERT_OK(reader);
+
+  EXPECT_THAT(reader->ReadKeys("t"),
+              IsOkAndHolds(ElementsAre(0, 7, int64_t{1} << 62)));
+  EXPECT_THAT(reader->ReadKeys("u"), StatusIs(absl::StatusCode::kDataLoss,
+                                              HasSubstr("does not ascend")));
+  EXPECT_THAT(reader->ReadKeys("v"),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(reader->ReadKeys("w"), StatusIs(absl::StatusCode::kNotFound));
+  // Three keys, and no row.
+  EXPECT_THAT(
+      reader->CheckVariable({"t", {9, 2}, DType::kFloat32, {}, RowCut::kKey}),
+      StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST_F(CheckpointReaderTest, LongTensorIsConvertedInPieces) {
   constexpr int64_t kElements = 200'001;
   CheckpointTensors tensors;

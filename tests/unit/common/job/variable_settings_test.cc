@@ -109,5 +109,35 @@ TEST_F(VariableSettingsTest, NameOfATensorBeginsWithItsVariable) {
             "hidden1/weights/Adam_1");
 }
 
+TEST_F(VariableSettingsTest, WhatMovesAllRowsOfAGrowingTableIsRefused) {
+  const std::vector<VariableSpec> variables = {
+      {"t", {9, 2}, DType::kFloat32, {}, RowCut::kKey},
+      {"bias", {1}, DType::kFloat32, {}}};
+  const auto refused = [&](const JobConfig& job, const char* why) {
+    EXPECT_THAT(
+        SettingsOf(job, variables),
+        StatusIs(kInvalid, AllOf(HasSubstr("\"t\" grows"), HasSubstr(why),
+                                 HasSubstr("leave out model.row_limit"))));
+  };
+  EXPECT_OK(SettingsOf(job_, variables));
+  JobConfig adam = job_;
+  adam.optimizer.kind = OptimizerConfig::Kind::kAdam;
+  refused(adam, "LAZY_ADAM");
+  adam.variable_optimizers = {{"t", {}, {}, {}}};
+  EXPECT_OK(SettingsOf(adam, variables));
+  JobConfig averaged = job_;
+  averaged.moving_average = {0.9, false, {}, true};
+  refused(averaged, "moving_average");
+  averaged.moving_average.variables = {"bias"};
+  EXPECT_OK(SettingsOf(averaged, variables));
+  JobConfig compatible = job_;
+  compatible.mode = SyncMode::kCompatible;
+  refused(compatible, "STRICT");
+  std::vector<VariableSpec> orthogonal = variables;
+  orthogonal[0].initializer.kind = Initializer::Kind::kOrthogonal;
+  EXPECT_THAT(SettingsOf(job_, orthogonal),
+              StatusIs(kInvalid, HasSubstr("initializer")));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -114,6 +114,24 @@ TEST_F(ExportCommandTest, AStepAndPatternsChoose) {
   EXPECT_THAT(Values("deep/w"), ElementsAre(3, 1));
 }
 
+TEST_F(ExportCommandTest, RowsOfAGrowingTableComeWithTheirKeys) {
+  auto writer = CheckpointStore(checkpoints())
+                    .Begin(1, {{{"t", TensorType::kF32, {0, 2}},
+                                {"t/keys", TensorType::kI64, {0}},
+                                {"w", TensorType::kF32, {0}}},
+                               {{"global_step", TensorType::kI64, {}}}});
+  ASSERT_OK(writer);
+  ASSERT_OK((*writer)->optimizer().WriteInt64("global_step", 1));
+  Manifest manifest;
+  manifest.job_name = "job";
+  manifest.mode = "strict";
+  manifest.num_workers = 1;
+  ASSERT_OK((*writer)->Commit(manifest));
+
+  EXPECT_EQ(Run({"--variables=t"}), 0) << err_;
+  EXPECT_THAT(Names(), ::testing::UnorderedElementsAre("t", "t/keys"));
+}
+
 TEST_F(ExportCommandTest, AveragesComeUnderTheNamesOfTheirVariables) {
   Save(3);
   ASSERT_EQ(Run({"--averaged"}), 0) << err_;

@@ -22,13 +22,27 @@ class NearestCommandTest : public ::testing::Test {
     std::ofstream(dir_.Join("pairs")) << "a b\na c\n";
   }
 
-  void Save(const std::vector<float>& vectors) {
+  // With keys, of a growing table.
+  void Save(const std::vector<float>& vectors,
+            const std::vector<int64_t>& keys = {}) {
     const auto rows = static_cast<int64_t>(vectors.size() / 2);
     const CheckpointStore store(dir_.Join("checkpoints"));
-    auto writer =
-        store.Begin(3, {{{"input_vectors", TensorType::kF32, {rows, 2}}},
-                        {{"global_step", TensorType::kI64, {}}}});
+    CheckpointTensors tensors = {
+        {{"input_vectors", TensorType::kF32, {rows, 2}}},
+        {{"global_step", TensorType::kI64, {}}}};
+    if (!keys.empty()) {
+      tensors.model.push_back({"input_vectors/keys",
+                               TensorType::kI64,
+                               {static_cast<int64_t>(keys.size())}});
+    }
+    auto writer = store.Begin(3, tensors);
     ASSERT_OK(writer);
+    if (!keys.empty()) {
+      ASSERT_OK((*writer)->model().WriteAt(
+          "input_vectors/keys", 0,
+          absl::MakeConstSpan(reinterpret_cast<const char*>(keys.data()),
+                              keys.size() * sizeof(int64_t))));
+    }
     ASSERT_OK((*writer)->model().WriteAt(
         "input_vectors", 0,
         absl::MakeConstSpan(reinterpret_cast<const char*>(vectors.data()),
@@ -81,6 +95,18 @@ TEST_F(NearestCommandTest, AnotherTextIsNoticed) {
   Save({1, 0, 1, 1});
   EXPECT_EQ(Run({"--word=a"}), 1);
   EXPECT_THAT(err_, HasSubstr("a row for each of the 3 words"));
+}
+
+TEST_F(NearestCommandTest, RowsOfAGrowingTableAreThoseOfTheirKeys) {
+  Save({2, 0.1f, 1, 0}, {0, 2});  // nothing of b
+  EXPECT_EQ(Run({"--pairs=" + dir_.Join("pairs"), "--count=1"}), 0) << err_;
+  EXPECT_EQ(Run({"--word=c"}), 0) << err_;
+}
+
+TEST_F(NearestCommandTest, KeysThatAreNoWordsAreNoticed) {
+  Save({2, 0.1f, 1, 0}, {0, 3});
+  EXPECT_NE(Run({"--word=c"}), 0);
+  EXPECT_THAT(err_, HasSubstr("word 3"));
 }
 
 }  // namespace

@@ -252,5 +252,38 @@ TEST(InitializerTest, BFloat16IsTheSameRoundedAndStaysBelowTheEnd) {
   }
 }
 
+TEST(InitializerTest, RowsOfAGrowingTableFollowFromTheirKeysAlone) {
+  VariableSpec table = Spec(Kind::kUniform, -1, 1, {4, 3});
+  table.row_cut = RowCut::kKey;
+  const auto row = [&](uint64_t seed, int64_t key) {
+    std::vector<float> values(3);
+    EXPECT_OK(InitialValues::Make(table, seed)->FillRow(key, Bytes(values)));
+    return values;
+  };
+  const std::vector<float> first = row(1, 5);
+  EXPECT_EQ(row(1, 5), first);
+  EXPECT_NE(row(2, 5), first);
+  // Keys that a stretch of rows has no numbers for, in any arithmetic.
+  for (const int shift : {0, 10, 60, 61, 62}) {
+    EXPECT_NE(row(1, (int64_t{1} << shift) + 5), first) << shift;
+  }
+  table.shape[0] = 400;
+  EXPECT_EQ(row(1, 5), first);
+  table.name = "v";
+  EXPECT_NE(row(1, 5), first);
+}
+
+TEST(InitializerTest, WhatIsNoRowOfAGrowingTableIsRefused) {
+  const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
+  std::vector<float> values(3);
+  const auto fill = [&](const VariableSpec& spec) {
+    return InitialValues::Make(spec, 1)->FillRow(5, Bytes(values));
+  };
+  EXPECT_THAT(fill(Spec(Kind::kUniform, -1, 1, {4, 2})), invalid);
+  EXPECT_THAT(fill(Spec(Kind::kUniform, -1, 1, {})), invalid);
+  EXPECT_THAT(fill(Spec(Kind::kOrthogonal, 1, 0, {4, 3})), invalid);
+  EXPECT_OK(fill(Spec(Kind::kUniform, -1, 1, {4, 3})));
+}
+
 }  // namespace
 }  // namespace lockstep

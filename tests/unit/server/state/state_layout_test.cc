@@ -153,5 +153,28 @@ TEST(LayoutHashTest, EveryFieldCounts) {
   EXPECT_NE(hash(variable, part, 1, 1), original);
 }
 
+TEST(StateLayoutTest, GrowingTablesHaveADirectoryBehindAllElse) {
+  const PartSpec table{0, 0, 8, DType::kFloat32, 2, 1};
+  PartSpec growing = table;
+  growing.grows = true;
+  const StateLayout layout = Layout({table, growing, Floats(3)}, 0, 2);
+  EXPECT_EQ(layout.DirectorySize(1), 8u * (1 + 4));
+  EXPECT_GE(layout.DirectoryOffset(1), layout.LogOffset(1) + layout.LogSize(1));
+  EXPECT_EQ(layout.DirectoryOffset(1) % 64, 0u);
+  EXPECT_EQ(layout.file_size(),
+            layout.DirectoryOffset(1) + layout.DirectorySize(1));
+  EXPECT_NE(LayoutHash({}, Layout({table}, 0, 2)),
+            LayoutHash({}, Layout({growing}, 0, 2)));
+}
+
+TEST(StateLayoutTest, OnlyTablesWithTwoBuffersGrow) {
+  const auto invalid =
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("grows"));
+  PartSpec growing{0, 0, 8, DType::kFloat32, 2, 1, true};
+  EXPECT_THAT(StateLayout::Make({growing}, {1}, 1), invalid);
+  growing.row_width = 0;
+  EXPECT_THAT(StateLayout::Make({growing}, {1}, 2), invalid);
+}
+
 }  // namespace
 }  // namespace lockstep

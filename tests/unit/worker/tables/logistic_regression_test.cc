@@ -1,6 +1,7 @@
 #include "worker/tables/logistic_regression.h"
 
 #include <cmath>
+#include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -50,6 +51,18 @@ TEST(LogisticRegressionTest, GradientsAreThoseOfTheMeanLoss) {
                        1 / (1 + std::exp(-(0.1 + 0.9)));
   EXPECT_THAT(Floats(memory.gradient(1))[0],
               FloatNear(static_cast<float>(error / 2), 1e-6f));
+}
+
+TEST(LogisticRegressionTest, AGrowingTableHasRowsOfAnyFeature) {
+  SparseExamples examples;
+  ASSERT_OK(ParseLibsvm("1 2:1 9000000000000000000:2\n", "text",
+                        {1, std::numeric_limits<int64_t>::max() - 1},
+                        examples));
+  LogisticRegression model(std::move(examples), 10, RowCut::kKey);
+  EXPECT_TRUE(model.variables()[0].grows());
+  ParameterMemory memory(model.variables());
+  ASSERT_OK(model.Prepare({0}, 0, memory));
+  EXPECT_THAT(memory.rows(0).ids, ElementsAre(1, 8999999999999999999));
 }
 
 }  // namespace
