@@ -49,7 +49,7 @@ struct ModelConfig {
   std::vector<std::string> numeric = {};
   std::string label = "label";
   int64_t embedding_rows = 0;  // wide_and_deep: of each embedding
-  int64_t row_limit = 0;      // > 0: tables grow, up to so many rows
+  int64_t row_limit = 0;       // > 0: tables grow, up to so many rows
 };
 
 // The least precision of products of matrices. A device that has nothing

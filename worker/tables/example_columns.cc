@@ -155,6 +155,11 @@ absl::StatusOr<ColumnLayout> ColumnLayoutOf(const ModelConfig& model) {
       "model.categorical", static_cast<int64_t>(model.categorical.size()),
       "the names of the features that are categories"));
   LOCKSTEP_RETURN_IF_ERROR(CheckDistinct(model.categorical));
+  if (model.row_limit > 0) {
+    return absl::InvalidArgumentError(
+        "model.row_limit is set, but categories are hashed to model.features "
+        "rows, which do not grow; leave row_limit out");
+  }
   ColumnLayout layout = {.categorical = model.categorical,
                          .numeric = model.numeric,
                          .label = model.label,

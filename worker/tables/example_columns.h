@@ -30,9 +30,8 @@ struct ColumnLayout {
 };
 
 //   kInvalidArgument  model.features, embedding_rows or categorical is missing,
-//   a
-//                     category is there twice, or a cross is no pair of two of
-//                     them; says which
+//                     a category is there twice, a cross is no pair of two of
+//                     them, or row_limit is set; says which
 absl::StatusOr<ColumnLayout> ColumnLayoutOf(const ModelConfig& model);
 
 // Examples one after the other, with their values as rows of tables.

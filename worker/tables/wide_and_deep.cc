@@ -238,12 +238,6 @@ absl::StatusOr<TableScore> WideAndDeep::Score(
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeWideAndDeep(
     const JobConfig& job, Purpose purpose) {
   const ModelConfig& model = job.model;
-  if (model.row_limit > 0) {
-    return absl::InvalidArgumentError(
-        "model.row_limit is set, but the tables of wide_and_deep do not grow: "
-        "their values are hashed to model.features and embedding_rows rows; "
-        "leave it out");
-  }
   LOCKSTEP_ASSIGN_OR_RETURN(ColumnLayout layout, ColumnLayoutOf(model));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckSetting("model.embedding_dim", model.embedding_dim, 1 << 20));

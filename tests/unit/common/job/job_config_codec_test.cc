@@ -99,7 +99,7 @@ TEST(JobConfigCodecTest, NestedFieldsAreRead) {
 TEST(JobConfigCodecTest, ColumnsOfExamplesAreReadAndGivenBack) {
   const auto job = ParseJobText(R"(
     model { kind: "wide_and_deep" categorical: ["a", "b"] crosses: "a*b"
-            numeric: "x" label: "y" embedding_rows: 9 })",
+            numeric: "x" label: "y" embedding_rows: 9 row_limit: 8 })",
                                 "job.txt");
   ASSERT_OK(job);
   const auto again = FromProto(ToProto(*job));
@@ -109,6 +109,7 @@ TEST(JobConfigCodecTest, ColumnsOfExamplesAreReadAndGivenBack) {
   EXPECT_THAT(again->model.numeric, ElementsAre("x"));
   EXPECT_EQ(again->model.label, "y");
   EXPECT_EQ(again->model.embedding_rows, 9);
+  EXPECT_EQ(again->model.row_limit, 8);
 }
 
 TEST(JobConfigCodecTest, TypesOfVariablesHaveNames) {

@@ -173,6 +173,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "model.numeric[0] must be a name"},
         BadCase{[](JobConfig& job) { job.model.label.clear(); },
                 "model.label must be a name"},
+        BadCase{[](JobConfig& job) { job.model.row_limit = -1; },
+                "model.row_limit is -1"},
+        BadCase{[](JobConfig& job) {
+                  job.model.row_limit = 5;
+                  job.model.cut_by_div = true;
+                },
+                "leave table_cut out"},
         BadCase{[](JobConfig& job) { job.model.embedding_rows = -1; },
                 "model.embedding_rows is -1"},
         BadCase{

@@ -156,6 +156,7 @@ TEST(ExampleColumnsTest, LayoutsNameWhatIsMissingOrWrong) {
               m.categorical = {"a", "b", "a"};
             },
             "has \"a\" twice"},
+           {[](ModelConfig& m) { m.row_limit = 5; }, "model.row_limit"},
            {[](ModelConfig& m) { m.crosses = {"site"}; }, "has \"site\""},
            {[](ModelConfig& m) { m.crosses = {"site*age"}; }, "site*age"},
            {[](ModelConfig& m) { m.crosses = {"site*site"}; }, "site*site"},
