@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the jobs on the text of the Bible, from the root of the repository.
 #
 #   run_bible_job NAME ARGUMENT...   installs what is missing, builds, prints the

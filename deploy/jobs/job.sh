@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by jobs, from the root of the repository.
 #
 #   build_job TARGET...      installs what is missing, and builds the programs
