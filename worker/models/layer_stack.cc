@@ -7,7 +7,7 @@
 namespace lockstep {
 
 LayerStack::LayerStack(Layers layers, ElementType type)
-    : Layer(type, VariablesOf(layers)) {
+    : Layer(type, VariablesOf(layers)), random_(AnyRandom(layers)) {
   size_t first_variable = 0;
   for (std::unique_ptr<Layer>& layer : layers) {
     Step& step = steps_.emplace_back();

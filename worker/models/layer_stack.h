@@ -16,6 +16,7 @@ class LayerStack final : public Layer {
 
   bool empty() const { return steps_.empty(); }
   void BeginPass(const PassContext& context) override;
+  bool random() const override { return random_; }
   absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables) override;
@@ -29,6 +30,7 @@ class LayerStack final : public Layer {
     Shape in_shape;  // of the last Forward()
   };
 
+  const bool random_;
   std::vector<Step> steps_;
   Scratch between_[2];  // gradients: a step reads one and writes the other
 };
@@ -41,6 +43,9 @@ class ResidualLayer final : public Layer {
   ResidualLayer(Layers branch, Layers shortcut, ElementType type);
 
   void BeginPass(const PassContext& context) override;
+  bool random() const override {
+    return branch_.random() || shortcut_.random();
+  }
   absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables) override;

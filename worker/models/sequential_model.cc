@@ -23,7 +23,9 @@ absl::StatusOr<std::unique_ptr<Model>> SequentialModel::Make(
 SequentialModel::SequentialModel(const ModelInput& input, ElementType type,
                                  std::vector<VariableSpec> variables,
                                  Layers layers)
-    : Model(input, type, std::move(variables)), type_(type) {
+    : Model(input, type, std::move(variables)),
+      type_(type),
+      random_(AnyRandom(layers)) {
   size_t first_variable = 0;
   for (std::unique_ptr<Layer>& layer : layers) {
     Step& step = steps_.emplace_back();

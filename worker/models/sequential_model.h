@@ -19,6 +19,8 @@ class SequentialModel final : public Model {
                                                      ElementType type,
                                                      Layers layers);
 
+  bool random() const override { return random_; }
+
  private:
   // A layer and where it stands in the pass.
   struct Step {
@@ -41,6 +43,7 @@ class SequentialModel final : public Model {
                         const PassHooks& hooks) override;
 
   const ElementType type_;
+  const bool random_;
   std::vector<Step> steps_;
   // Gradients between layers: each step reads one and writes the other.
   Scratch between_[2];
