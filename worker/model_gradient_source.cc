@@ -1,6 +1,5 @@
 #include "worker/model_gradient_source.h"
 
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +19,7 @@ ModelGradientSource::ModelGradientSource(Model& model, const ModelInput& input,
       options_(options),
       device_(model.variables(), memory, backend),
       stage_(backend, input),
-      host_numbers_(CountIndex(model.variables().size())),
+      numbers_(CountIndex(model.variables().size()), backend),
       recorder_(backend),
       replays_(MayReplay()) {}
 
@@ -43,10 +42,7 @@ absl::Status ModelGradientSource::PrepareDevice(const Batch& batch) {
                      " examples, got ", options_.micro_batches));
   }
   LOCKSTEP_RETURN_IF_ERROR(device_.StartUpload());
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      numbers_,
-      numbers_memory_.Reserve(backend_, ElementType::kFloat64,
-                              {static_cast<int64_t>(host_numbers_.size())}));
+  LOCKSTEP_RETURN_IF_ERROR(numbers_.Prepare());
   if (options_.micro_batches == 1 || !parts_.empty()) return absl::OkStatus();
   part_memory_.resize(device_.gradients().size());
   std::vector<Tensor> parts;
@@ -60,19 +56,9 @@ absl::Status ModelGradientSource::PrepareDevice(const Batch& batch) {
   return absl::OkStatus();
 }
 
-Tensor ModelGradientSource::Number(size_t index) const {
-  return Tensor(numbers_.type(), {1}, numbers_.data<double>() + index);
-}
-
-absl::Status ModelGradientSource::DownloadNumbers(size_t first, size_t count) {
-  const Shape shape = {static_cast<int64_t>(count)};
-  return backend_.Download(
-      Number(first).Reshaped(shape),
-      Tensor(numbers_.type(), shape, host_numbers_.data() + first));
-}
-
-absl::Status ModelGradientSource::CheckFinite(size_t variable) const {
-  const auto count = static_cast<int64_t>(host_numbers_[CountIndex(variable)]);
+absl::Status ModelGradientSource::CheckFinite(size_t variable) {
+  LOCKSTEP_RETURN_IF_ERROR(numbers_.Finish(CountIndex(variable)));
+  const auto count = static_cast<int64_t>(numbers_.value(CountIndex(variable)));
   if (count == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "the gradient of ", model_.variables()[variable].name, " has ", count,
@@ -80,20 +66,27 @@ absl::Status ModelGradientSource::CheckFinite(size_t variable) const {
       "make learning_rate smaller or set clipping"));
 }
 
+absl::Status ModelGradientSource::Report(bool wait, Pass& pass) {
+  LOCKSTEP_RETURN_IF_ERROR(device_.Arrived(wait, [&](size_t variable) {
+    if (pass.status.ok() && options_.refuse_non_finite) {
+      pass.status = CheckFinite(variable);
+    }
+    if (pass.status.ok()) pass.outer.Report(variable);
+  }));
+  return pass.status;
+}
+
 absl::Status ModelGradientSource::Deliver(size_t variable, Pass& pass) {
+  if (options_.refuse_non_finite && !pass.numbers_are_here) {
+    LOCKSTEP_RETURN_IF_ERROR(numbers_.StartDownload(CountIndex(variable)));
+  }
   LOCKSTEP_RETURN_IF_ERROR(device_.StartDownload(variable));
-  return device_.Arrived(
-      /*wait=*/false, [&](size_t arrived) { pass.outer.Report(arrived); });
+  return Report(/*wait=*/false, pass);
 }
 
 absl::Status ModelGradientSource::Send(size_t variable, Pass& pass) {
-  const size_t index = CountIndex(variable);
-  LOCKSTEP_RETURN_IF_ERROR(
-      backend_.CountNonFinite(device_.gradients()[variable], Number(index)));
-  if (options_.refuse_non_finite) {
-    LOCKSTEP_RETURN_IF_ERROR(DownloadNumbers(index, 1));
-    LOCKSTEP_RETURN_IF_ERROR(CheckFinite(variable));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(backend_.CountNonFinite(
+      device_.gradients()[variable], numbers_.At(CountIndex(variable))));
   return Deliver(variable, pass);
 }
 
@@ -133,7 +126,7 @@ absl::Status ModelGradientSource::ComputePart(const Batch& batch, int64_t index,
   const absl::Status status =
       model_.Gradients(backend_, view, device_.values(),
                        parts_.empty() ? device_.gradients() : parts_,
-                       Number(static_cast<size_t>(part)), hooks);
+                       numbers_.At(static_cast<size_t>(part)), hooks);
   LOCKSTEP_RETURN_IF_ERROR(pass.status);
   return status;
 }
@@ -145,7 +138,7 @@ RecordingKey ModelGradientSource::KeyOf(const BatchView& view) const {
   }
   for (const ConstTensor& value : device_.values()) key.Add(value);
   for (const Tensor& gradient : device_.gradients()) key.Add(gradient);
-  key.Add(numbers_);
+  key.Add(numbers_.all());
   return key;
 }
 
@@ -156,10 +149,11 @@ absl::Status ModelGradientSource::CallOperations(const BatchView& view) {
   hooks.on_gradient = [&](size_t variable) {
     order_.push_back(variable);
     counted.Update(backend_.CountNonFinite(device_.gradients()[variable],
-                                           Number(CountIndex(variable))));
+                                           numbers_.At(CountIndex(variable))));
   };
-  LOCKSTEP_RETURN_IF_ERROR(model_.Gradients(
-      backend_, view, device_.values(), device_.gradients(), Number(0), hooks));
+  LOCKSTEP_RETURN_IF_ERROR(model_.Gradients(backend_, view, device_.values(),
+                                            device_.gradients(), numbers_.At(0),
+                                            hooks));
   return counted;
 }
 
@@ -177,7 +171,7 @@ absl::Status ModelGradientSource::ComputeAtOnce(const Batch& batch,
     replays_ = false;
   }
   if (options_.refuse_non_finite) {
-    LOCKSTEP_RETURN_IF_ERROR(DownloadNumbers(0, host_numbers_.size()));
+    LOCKSTEP_RETURN_IF_ERROR(numbers_.Download());
     pass.numbers_are_here = true;
     for (const size_t variable : order_) {
       LOCKSTEP_RETURN_IF_ERROR(CheckFinite(variable));
@@ -191,12 +185,16 @@ absl::Status ModelGradientSource::ComputeAtOnce(const Batch& batch,
 }
 
 GradientResult ModelGradientSource::Result(const Batch& batch) const {
-  const auto losses = host_numbers_.begin();
-  const auto counts = losses + static_cast<ptrdiff_t>(CountIndex(0));
-  const double loss = std::accumulate(losses, counts, 0.0) /
-                      static_cast<double>(options_.micro_batches);
-  const double count = std::accumulate(counts, host_numbers_.end(), 0.0);
-  return {loss, batch.size, static_cast<int64_t>(count)};
+  double losses = 0;
+  for (size_t part = 0; part < CountIndex(0); ++part) {
+    losses += numbers_.value(part);
+  }
+  double count = 0;
+  for (size_t i = 0; i < device_.gradients().size(); ++i) {
+    count += numbers_.value(CountIndex(i));
+  }
+  return {losses / static_cast<double>(options_.micro_batches), batch.size,
+          static_cast<int64_t>(count)};
 }
 
 absl::StatusOr<GradientResult> ModelGradientSource::Compute(
@@ -211,11 +209,8 @@ absl::StatusOr<GradientResult> ModelGradientSource::Compute(
       LOCKSTEP_RETURN_IF_ERROR(ComputePart(batch, index, part, pass));
     }
   }
-  LOCKSTEP_RETURN_IF_ERROR(device_.Arrived(
-      /*wait=*/true, [&](size_t variable) { hooks.Report(variable); }));
-  if (!pass.numbers_are_here) {
-    LOCKSTEP_RETURN_IF_ERROR(DownloadNumbers(0, host_numbers_.size()));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(Report(/*wait=*/true, pass));
+  if (!pass.numbers_are_here) LOCKSTEP_RETURN_IF_ERROR(numbers_.Download());
   return Result(batch);
 }
 

@@ -13,6 +13,7 @@
 #include "worker/gradient_source.h"
 #include "worker/models/model.h"
 #include "worker/parameter_memory.h"
+#include "worker/pass_numbers.h"
 
 namespace lockstep {
 
@@ -32,8 +33,7 @@ class ModelGradientSource final : public GradientSource {
   struct Options {
     int64_t micro_batches = 1;  // > 0, dividing the batch size
     // NaN and infinities: an error instead of a gradient that is sent. They
-    // are counted either way. Since a gradient must not leave before its count
-    // is known, a pass that is not replayed then waits for each of them.
+    // are counted either way; here the count comes ahead of the gradient.
     bool refuse_non_finite = false;
     uint64_t key = 0;    // of random numbers; each batch has its own
     bool replay = true;  // if not, every pass is launched
@@ -79,15 +79,15 @@ class ModelGradientSource final : public GradientSource {
   absl::Status Add(size_t variable, Pass& pass);
   absl::Status Send(size_t variable, Pass& pass);
   absl::Status Deliver(size_t variable, Pass& pass);
+  // Tells of gradients that are here, unless they are refused.
+  absl::Status Report(bool wait, Pass& pass);
+  absl::Status CheckFinite(size_t variable);
 
   // The numbers of a pass: the loss of each part, then how many elements of
   // each variable's gradient are not finite.
   size_t CountIndex(size_t variable) const {
     return static_cast<size_t>(options_.micro_batches) + variable;
   }
-  Tensor Number(size_t index) const;
-  absl::Status DownloadNumbers(size_t first, size_t count);
-  absl::Status CheckFinite(size_t variable) const;
   GradientResult Result(const Batch& batch) const;
 
   Model& model_;
@@ -98,9 +98,7 @@ class ModelGradientSource final : public GradientSource {
   BatchStage stage_;
   std::vector<Scratch> part_memory_;
   std::vector<Tensor> parts_;  // the gradients of one part; empty if one is all
-  Scratch numbers_memory_;
-  Tensor numbers_;
-  std::vector<double> host_numbers_;
+  PassNumbers numbers_;
   Recorder recorder_;
   bool replays_;
   std::vector<size_t> order_;  // in which CallOperations() made the gradients

@@ -193,6 +193,25 @@ TEST(ReplayTest, NonFiniteGradientsOfAReplayAreCountedOrRefused) {
   }
 }
 
+TEST(ReplayTest, NonFiniteGradientsOfALaunchAreRefusedBeforeTheyAreReported) {
+  Trainer trainer(Config("softmax"), kPictures,
+                  {.refuse_non_finite = true, .replay = false});
+  trainer.Pass(1);
+  trainer.SetFirstValue(std::numeric_limits<float>::infinity());
+  std::vector<size_t> reported;
+  const PassHooks hooks = {
+      .on_gradient = [&](size_t v) { reported.push_back(v); }};
+
+  EXPECT_THAT(trainer.source().Compute(2, hooks),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("softmax/bias has 3 elements")));
+
+  EXPECT_THAT(reported, IsEmpty());
+  trainer.SetFirstValue(1);
+  ASSERT_OK(trainer.source().Compute(3, hooks));
+  EXPECT_THAT(reported, ElementsAre(1, 0));
+}
+
 TEST(ReplayTest, PassThatNobodyWantsIsNotReplayed) {
   Trainer trainer(Config("mlp"), kPictures, {});
   for (int step = 1; step <= 2; ++step) trainer.Pass(step);
