@@ -1,6 +1,7 @@
 #include "worker/device_variables.h"
 
 #include "common/status_macros.h"
+#include "worker/compute/indices.h"
 
 namespace lockstep {
 namespace {
@@ -179,12 +180,18 @@ absl::StatusOr<BatchView> BatchStage::View(const Batch& batch, int64_t first,
                                            int64_t count) {
   BatchView view;
   const int64_t labels = input_.tokens > 0 ? input_.tokens : 1;
-  view.labels = absl::MakeSpan(batch.labels)
-                    .subspan(static_cast<size_t>(first * labels),
-                             static_cast<size_t>(count * labels));
+  const auto stage = [&](const char* name, const std::vector<int32_t>& numbers,
+                         Shape shape, Scratch& memory) {
+    return StageIndices(name,
+                        ConstTensor(ElementType::kInt32, std::move(shape),
+                                    numbers.data() + first * labels),
+                        input_.classes, backend_, memory);
+  };
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      view.labels, stage("labels", batch.labels, {count * labels}, labels_));
   if (input_.tokens > 0) {
-    view.tokens = ConstTensor(ElementType::kInt32, {count, input_.tokens},
-                              batch.tokens.data() + first * input_.tokens);
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        view.tokens, stage("tokens", batch.tokens, {count, labels}, tokens_));
     return view;
   }
   const Shape shape = {count, input_.height, input_.width, input_.channels};

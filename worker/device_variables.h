@@ -91,7 +91,10 @@ class BatchStage {
       : backend_(backend), input_(input) {}
 
   // Examples [first, first + count) of the batch, which must outlive the view;
-  // good until the next call.
+  // good until the next call. Views of equally many examples lie in the same
+  // place where the backend does not use ordinary memory.
+  //
+  //   kInvalidArgument  a label or a token that is no class
   absl::StatusOr<BatchView> View(const Batch& batch, int64_t first,
                                  int64_t count);
 
@@ -99,6 +102,8 @@ class BatchStage {
   ComputeBackend& backend_;
   const ModelInput input_;
   Scratch images_;
+  Scratch labels_;
+  Scratch tokens_;
 };
 
 // Views of a model's variables or gradients in the worker's memory.

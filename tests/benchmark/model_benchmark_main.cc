@@ -1,17 +1,24 @@
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/flags/flag_parser.h"
 #include "common/status_macros.h"
+#include "worker/compute/recorder.h"
 #include "worker/compute/registry.h"
+#include "worker/device_variables.h"
 #include "worker/model_gradient_source.h"
 #include "worker/models/registry.h"
 #include "worker/parameter_memory.h"
 
-// model_benchmark.py starts this program and says when to compute.
+// model_benchmark.py starts this program and says when to compute. With
+// --replay_rounds it compares passes that are replayed with launched ones.
 
 namespace lockstep::benchmark {
 namespace {
@@ -23,6 +30,7 @@ struct Flags {
   std::string device = "auto";
   std::string precision = "float32";
   int threads = 0;
+  int replay_rounds = 0;
 };
 
 void Declare(CLI::App& app, Flags& flags) {
@@ -42,6 +50,9 @@ void Declare(CLI::App& app, Flags& flags) {
   app.add_option("--precision", flags.precision, "float32, tf32 or bfloat16.")
       ->check(CLI::IsMember({"float32", "tf32", "bfloat16"}));
   app.add_option("--threads", flags.threads, "0: one per core.");
+  app.add_option("--replay_rounds", flags.replay_rounds,
+                 "So many times, time passes that are replayed and passes that "
+                 "are launched, in turn, and print the ratios.");
 }
 
 Precision PrecisionOf(const std::string& name) {
@@ -77,33 +88,137 @@ void FillVariables(const Model& model, const ParameterMemory& memory) {
   }
 }
 
+// A model with all that its passes need.
+struct Bench {
+  std::unique_ptr<Model> model;
+  std::unique_ptr<ComputeBackend> backend;
+  std::unique_ptr<ParameterMemory> memory;
+  Batch batch;
+};
+
+absl::StatusOr<Bench> MakeBench(const Flags& flags) {
+  Bench bench;
+  LOCKSTEP_ASSIGN_OR_RETURN(bench.model, MakeModel(flags.model, flags.input));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      bench.backend, MakeBackend(flags.device, {.threads = flags.threads}));
+  bench.backend->set_precision(PrecisionOf(flags.precision));
+  bench.memory = std::make_unique<ParameterMemory>(bench.model->variables());
+  FillVariables(*bench.model, *bench.memory);
+  bench.batch = MakeBatch(flags.input, flags.batch);
+  return bench;
+}
+
+// Milliseconds of a pass.
+using Passes = std::function<absl::Status(int count)>;
+absl::StatusOr<double> Time(int count, const Passes& passes) {
+  const auto began = std::chrono::steady_clock::now();
+  LOCKSTEP_RETURN_IF_ERROR(passes(count));
+  const std::chrono::duration<double, std::milli> took =
+      std::chrono::steady_clock::now() - began;
+  return took.count() / count;
+}
+
+Passes PassesOf(ModelGradientSource& source, int64_t& index) {
+  return [&](int count) -> absl::Status {
+    for (int i = 0; i < count; ++i) {
+      LOCKSTEP_RETURN_IF_ERROR(source.Compute(index++, {}).status());
+    }
+    return absl::OkStatus();
+  };
+}
+
 // For each number that is read computes so many passes, after one to warm up,
 // and prints how many milliseconds one took.
 absl::Status Serve(const Flags& flags) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
-                            MakeModel(flags.model, flags.input));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const std::unique_ptr<ComputeBackend> backend,
-      MakeBackend(flags.device, {.threads = flags.threads}));
-  backend->set_precision(PrecisionOf(flags.precision));
-  const ParameterMemory memory(model->variables());
-  FillVariables(*model, memory);
-  const Batch batch = MakeBatch(flags.input, flags.batch);
-  ModelGradientSource source(*model, flags.input, *backend,
-                             [&](int64_t) { return batch; }, memory, {});
+  LOCKSTEP_ASSIGN_OR_RETURN(const Bench bench, MakeBench(flags));
+  ModelGradientSource source(*bench.model, flags.input, *bench.backend,
+                             [&](int64_t) { return bench.batch; },
+                             *bench.memory, {});
   int64_t index = 0;
-  LOCKSTEP_RETURN_IF_ERROR(source.Compute(index++, {}).status());
-  std::cout << backend->name() << std::endl;
-  for (int passes = 0; std::cin >> passes;) {
-    const auto began = std::chrono::steady_clock::now();
-    for (int i = 0; i < passes; ++i) {
-      LOCKSTEP_RETURN_IF_ERROR(source.Compute(index++, {}).status());
-    }
-    const std::chrono::duration<double, std::milli> took =
-        std::chrono::steady_clock::now() - began;
-    std::cout << took.count() / passes << std::endl;
+  const Passes passes = PassesOf(source, index);
+  LOCKSTEP_RETURN_IF_ERROR(passes(1));
+  std::cout << bench.backend->name() << std::endl;
+  for (int count = 0; std::cin >> count;) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const double took, Time(count, passes));
+    std::cout << took << std::endl;
   }
   return absl::OkStatus();
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Both in turn, so that whatever else goes on disturbs both alike.
+absl::Status CompareInTurn(const char* what, int rounds, const Passes& replayed,
+                           const Passes& launched) {
+  constexpr int kPasses = 200;
+  std::vector<double> ours, theirs, ratios;
+  for (int round = -2; round < rounds; ++round) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const double one, Time(kPasses, replayed));
+    LOCKSTEP_ASSIGN_OR_RETURN(const double other, Time(kPasses, launched));
+    if (round < 0) continue;  // warms up, and records
+    ours.push_back(one);
+    theirs.push_back(other);
+    ratios.push_back(other / one);
+  }
+  const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+  std::cout << what << ": replayed " << Median(ours) << " ms, launched "
+            << Median(theirs) << " ms, ratio " << Median(ratios) << " [" << *low
+            << ", " << *high << "]" << std::endl;
+  return absl::OkStatus();
+}
+
+// The operations of passes alone, one after the other on the device: what they
+// take without the copies that every pass of a worker makes.
+absl::Status CompareOperations(const Flags& flags, const Bench& bench) {
+  ComputeBackend& backend = *bench.backend;
+  DeviceVariables device(bench.model->variables(), *bench.memory, backend);
+  LOCKSTEP_RETURN_IF_ERROR(device.Upload());
+  BatchStage stage(backend, flags.input);
+  LOCKSTEP_ASSIGN_OR_RETURN(const BatchView view,
+                            stage.View(bench.batch, 0, bench.batch.size));
+  Scratch loss_memory;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Tensor loss,
+      loss_memory.Reserve(backend, ElementType::kFloat64, {1}));
+  Recorder recorder(backend);
+  const auto launch = [&] {
+    return bench.model->Gradients(backend, view, device.values(),
+                                  device.gradients(), loss);
+  };
+  const auto passes = [&](int count, bool replay) -> absl::Status {
+    for (int i = 0; i < count; ++i) {
+      LOCKSTEP_RETURN_IF_ERROR(replay ? recorder.Run({}, launch) : launch());
+    }
+    double waited = 0;
+    return backend.Download(loss, Tensor(loss.type(), loss.shape(), &waited));
+  };
+  return CompareInTurn(
+      "operations", flags.replay_rounds,
+      [&](int count) { return passes(count, true); },
+      [&](int count) { return passes(count, false); });
+}
+
+absl::Status CompareReplay(const Flags& flags) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Bench bench, MakeBench(flags));
+  const auto batches = [&](int64_t) { return bench.batch; };
+  ModelGradientSource replaying(*bench.model, flags.input, *bench.backend,
+                                batches, *bench.memory, {});
+  ModelGradientSource launching(*bench.model, flags.input, *bench.backend,
+                                batches, *bench.memory, {.replay = false});
+  int64_t first = 0, second = 0;
+  LOCKSTEP_RETURN_IF_ERROR(PassesOf(replaying, first)(3));
+  if (replaying.replays() == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no pass was replayed on ", bench.backend->name(),
+        "; that takes --device cuda, and a small model without dropout"));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CompareInTurn("passes", flags.replay_rounds,
+                                         PassesOf(replaying, first),
+                                         PassesOf(launching, second)));
+  return CompareOperations(flags, bench);
 }
 
 }  // namespace
@@ -117,7 +232,9 @@ int main(int argc, char** argv) {
       "run tests/benchmark/model_benchmark.py.");
   lockstep::benchmark::Declare(parser.app(), flags);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
-  const absl::Status status = lockstep::benchmark::Serve(flags);
+  const absl::Status status = flags.replay_rounds > 0
+                                  ? lockstep::benchmark::CompareReplay(flags)
+                                  : lockstep::benchmark::Serve(flags);
   if (status.ok()) return 0;
   std::cerr << "model_benchmark: " << status.message() << "\n";
   return 1;

@@ -6,6 +6,8 @@ namespace lockstep {
 namespace {
 
 constexpr char kReluGradient[] = "ReluGradient";
+constexpr char kCountNonFinite[] = "CountNonFinite";
+constexpr char kCountCorrect[] = "CountCorrect";
 constexpr char kSoftmaxCrossEntropy[] = "SoftmaxCrossEntropy";
 constexpr char kAveragePoolGradient[] = "AveragePoolGradient";
 constexpr char kActivateGradient[] = "ActivateGradient";
@@ -319,14 +321,13 @@ absl::Status ComputeBackend::BatchNormGradient(
 }
 
 absl::Status ComputeBackend::Embed(const ConstTensor& table,
-                                   absl::Span<const int32_t> ids,
-                                   const Tensor& out) {
+                                   const ConstTensor& ids, const Tensor& out) {
   const absl::Status s =
       CheckEmbed("Embed", {"table", table}, ids, {"out", out});
   return s.ok() ? DoEmbed(table, ids, out) : s;
 }
 
-absl::Status ComputeBackend::EmbedGradient(absl::Span<const int32_t> ids,
+absl::Status ComputeBackend::EmbedGradient(const ConstTensor& ids,
                                            const ConstTensor& out_gradient,
                                            const Tensor& table_gradient) {
   const absl::Status s =
@@ -360,18 +361,25 @@ absl::Status ComputeBackend::CausalAttentionGradient(
                 : s;
 }
 
-absl::StatusOr<int64_t> ComputeBackend::CountNonFinite(
-    const ConstTensor& values) {
-  const absl::Status s =
-      CheckFloats("CountNonFinite", {"values", values}, values.rank());
-  if (!s.ok()) return s;
-  return DoCountNonFinite(values);
+absl::Status ComputeBackend::CountNonFinite(const ConstTensor& values,
+                                            const Tensor& count) {
+  if (absl::Status s =
+          CheckFloats(kCountNonFinite, {"values", values}, values.rank());
+      !s.ok()) {
+    return s;
+  }
+  const absl::Status s = CheckNumber(kCountNonFinite, {"count", count});
+  return s.ok() ? DoCountNonFinite(values, count) : s;
 }
 
-absl::StatusOr<double> ComputeBackend::SoftmaxCrossEntropy(
-    const ConstTensor& logits, absl::Span<const int32_t> labels,
+absl::Status ComputeBackend::SoftmaxCrossEntropy(
+    const ConstTensor& logits, const ConstTensor& labels, const Tensor& loss,
     const Tensor& logits_gradient) {
   if (absl::Status s = CheckLabels(kSoftmaxCrossEntropy, logits, labels);
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = CheckNumber(kSoftmaxCrossEntropy, {"loss", loss});
       !s.ok()) {
     return s;
   }
@@ -380,15 +388,17 @@ absl::StatusOr<double> ComputeBackend::SoftmaxCrossEntropy(
       !s.ok()) {
     return s;
   }
-  return DoSoftmaxCrossEntropy(logits, labels, logits_gradient);
+  return DoSoftmaxCrossEntropy(logits, labels, loss, logits_gradient);
 }
 
-absl::StatusOr<int64_t> ComputeBackend::CountCorrect(
-    const ConstTensor& logits, absl::Span<const int32_t> labels) {
-  if (absl::Status s = CheckLabels("CountCorrect", logits, labels); !s.ok()) {
+absl::Status ComputeBackend::CountCorrect(const ConstTensor& logits,
+                                          const ConstTensor& labels,
+                                          const Tensor& count) {
+  if (absl::Status s = CheckLabels(kCountCorrect, logits, labels); !s.ok()) {
     return s;
   }
-  return DoCountCorrect(logits, labels);
+  const absl::Status s = CheckNumber(kCountCorrect, {"count", count});
+  return s.ok() ? DoCountCorrect(logits, labels, count) : s;
 }
 
 }  // namespace lockstep

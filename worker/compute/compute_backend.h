@@ -45,15 +45,19 @@ enum class Precision {
 // A copy between ordinary memory and a device's that runs beside operations.
 using CopyId = uint64_t;
 
+class RecordingDevice;  // recording.h
+
 // ComputeBackend does the arithmetic of training on one kind of device: each
 // operation of a forward pass, and its gradient. `x_gradient` always stands
 // for the derivative of the loss with respect to x.
 //
 // The tensors of one call share one element type, float32 or float64, and lie
 // in memory that the backend can reach: its own Buffers, or for the CPU any.
-// Operations take effect in the order of the calls; a result that is returned
-// or downloaded is complete. Equal inputs give equal bits. An empty batch is
-// legal. Outputs must not overlap inputs except where said.
+// Operations take effect in the order of the calls, and none waits for a
+// device: what it finds, even if that is one number, is a tensor, complete once
+// it has been downloaded. Equal inputs give equal bits. An empty batch is
+// legal. Outputs must not overlap inputs except where said. Ids and labels are
+// int32 tensors that come from StageIndices().
 //
 // Threads: not thread-safe; one backend per thread of training.
 // Units:   shapes count elements; images are NHWC.
@@ -201,13 +205,12 @@ class ComputeBackend {
                                  const Tensor& scale_gradient,
                                  const Tensor& shift_gradient);
 
-  // Row ids[i] of `table` [rows, n] into row i of `out` [ids, n]. `ids` lie in
-  // ordinary memory.
+  // Row ids[i] of `table` [rows, n] into row i of `out` [ids, n].
   //
-  //   kInvalidArgument  also: an id outside [0, rows)
-  absl::Status Embed(const ConstTensor& table, absl::Span<const int32_t> ids,
+  //   kInvalidArgument  also: ids that are not known to be in [0, rows)
+  absl::Status Embed(const ConstTensor& table, const ConstTensor& ids,
                      const Tensor& out);
-  absl::Status EmbedGradient(absl::Span<const int32_t> ids,
+  absl::Status EmbedGradient(const ConstTensor& ids,
                              const ConstTensor& out_gradient,
                              const Tensor& table_gradient);
 
@@ -222,23 +225,28 @@ class ComputeBackend {
                                        const ConstTensor& out_gradient,
                                        const Tensor& qkv_gradient);
 
-  // How many elements are NaN or infinite.
-  absl::StatusOr<int64_t> CountNonFinite(const ConstTensor& values);
+  // How many elements are NaN or infinite, into `count`, float64 [1].
+  absl::Status CountNonFinite(const ConstTensor& values, const Tensor& count);
 
-  // Mean over the batch of -log(softmax(logits)[label]), 0 if it is empty, and
-  // its gradient. `logits` are [n, classes]; `labels` lie in ordinary memory.
+  // Mean over the batch of -log(softmax(logits)[label]), 0 if it is empty, into
+  // `loss`, float64 [1], and its gradient. `logits` are [n, classes], `labels`
+  // [n].
   //
-  //   kInvalidArgument  also: a label outside [0, classes)
-  absl::StatusOr<double> SoftmaxCrossEntropy(const ConstTensor& logits,
-                                             absl::Span<const int32_t> labels,
-                                             const Tensor& logits_gradient);
+  //   kInvalidArgument  also: labels that are not known to be in [0, classes)
+  absl::Status SoftmaxCrossEntropy(const ConstTensor& logits,
+                                   const ConstTensor& labels,
+                                   const Tensor& loss,
+                                   const Tensor& logits_gradient);
 
-  // How many rows of `logits` are largest at their label. Of equals the first
-  // counts; a row with a NaN never does.
+  // How many rows of `logits` are largest at their label, into `count`, float64
+  // [1]. Of equals the first counts; a row with a NaN never does.
   //
-  //   kInvalidArgument  also: a label outside [0, classes)
-  absl::StatusOr<int64_t> CountCorrect(const ConstTensor& logits,
-                                       absl::Span<const int32_t> labels);
+  //   kInvalidArgument  as of SoftmaxCrossEntropy()
+  absl::Status CountCorrect(const ConstTensor& logits,
+                            const ConstTensor& labels, const Tensor& count);
+
+  // What can record operations and repeat them at once; null if nothing can.
+  virtual RecordingDevice* recording_device() { return nullptr; }
 
  protected:
   // What a device implements. Arguments have been checked.
@@ -312,10 +320,9 @@ class ComputeBackend {
       const ConstTensor& scale, double epsilon, const ConstTensor& out_gradient,
       const Tensor& in_gradient, const Tensor& scale_gradient,
       const Tensor& shift_gradient) = 0;
-  virtual absl::Status DoEmbed(const ConstTensor& table,
-                               absl::Span<const int32_t> ids,
+  virtual absl::Status DoEmbed(const ConstTensor& table, const ConstTensor& ids,
                                const Tensor& out) = 0;
-  virtual absl::Status DoEmbedGradient(absl::Span<const int32_t> ids,
+  virtual absl::Status DoEmbedGradient(const ConstTensor& ids,
                                        const ConstTensor& out_gradient,
                                        const Tensor& table_gradient) = 0;
   virtual absl::Status DoCausalAttention(const ConstTensor& qkv, int64_t heads,
@@ -324,17 +331,19 @@ class ComputeBackend {
   virtual absl::Status DoCausalAttentionGradient(
       const ConstTensor& qkv, int64_t heads, const ConstTensor& probabilities,
       const ConstTensor& out_gradient, const Tensor& qkv_gradient) = 0;
-  virtual absl::StatusOr<int64_t> DoCountNonFinite(
-      const ConstTensor& values) = 0;
+  virtual absl::Status DoCountNonFinite(const ConstTensor& values,
+                                        const Tensor& count) = 0;
   virtual absl::StatusOr<CopyId> DoStartUpload(const ConstTensor& host,
                                                const Tensor& out) = 0;
   virtual absl::StatusOr<CopyId> DoStartDownload(const ConstTensor& values,
                                                  const Tensor& host) = 0;
-  virtual absl::StatusOr<double> DoSoftmaxCrossEntropy(
-      const ConstTensor& logits, absl::Span<const int32_t> labels,
-      const Tensor& logits_gradient) = 0;
-  virtual absl::StatusOr<int64_t> DoCountCorrect(
-      const ConstTensor& logits, absl::Span<const int32_t> labels) = 0;
+  virtual absl::Status DoSoftmaxCrossEntropy(const ConstTensor& logits,
+                                             const ConstTensor& labels,
+                                             const Tensor& loss,
+                                             const Tensor& logits_gradient) = 0;
+  virtual absl::Status DoCountCorrect(const ConstTensor& logits,
+                                      const ConstTensor& labels,
+                                      const Tensor& count) = 0;
 
  private:
   Precision precision_ = Precision::kFloat32;

@@ -22,8 +22,6 @@ namespace lockstep {
 //   Rows(op, rows, f)               f(group, row), see kernels/rows.h
 //   SumColumns(op, rows, n, f, out) out[column] = sum of f(row, column)
 //   Gemm(op, gemm, a, b, out)       see kernels/strided_gemm.h
-//   Stage(op, numbers)              a copy of int32 that kernels can read, good
-//                                   until the next Stage()
 //
 // Each returns a Status; `op` names the operation in it. `f` is one of the
 // functions in kernels/. Calls take effect in order. Empty ranges are legal.
@@ -36,6 +34,7 @@ class KernelBackend : public ComputeBackend {
   explicit KernelBackend(Device device) : device_(std::move(device)) {}
 
   Device& device() { return device_; }
+  const Device& device() const { return device_; }
 
   absl::Status DoMatMul(const ConstTensor& a, const ConstTensor& b,
                         const MatMulOptions& options,
@@ -101,9 +100,9 @@ class KernelBackend : public ComputeBackend {
                                    const Tensor& in_gradient,
                                    const Tensor& scale_gradient,
                                    const Tensor& shift_gradient) override;
-  absl::Status DoEmbed(const ConstTensor& table, absl::Span<const int32_t> ids,
+  absl::Status DoEmbed(const ConstTensor& table, const ConstTensor& ids,
                        const Tensor& out) override;
-  absl::Status DoEmbedGradient(absl::Span<const int32_t> ids,
+  absl::Status DoEmbedGradient(const ConstTensor& ids,
                                const ConstTensor& out_gradient,
                                const Tensor& table_gradient) override;
   absl::Status DoCausalAttention(const ConstTensor& qkv, int64_t heads,
@@ -113,12 +112,15 @@ class KernelBackend : public ComputeBackend {
                                          const ConstTensor& probabilities,
                                          const ConstTensor& out_gradient,
                                          const Tensor& qkv_gradient) override;
-  absl::StatusOr<int64_t> DoCountNonFinite(const ConstTensor& values) override;
-  absl::StatusOr<double> DoSoftmaxCrossEntropy(
-      const ConstTensor& logits, absl::Span<const int32_t> labels,
-      const Tensor& logits_gradient) override;
-  absl::StatusOr<int64_t> DoCountCorrect(
-      const ConstTensor& logits, absl::Span<const int32_t> labels) override;
+  absl::Status DoCountNonFinite(const ConstTensor& values,
+                                const Tensor& count) override;
+  absl::Status DoSoftmaxCrossEntropy(const ConstTensor& logits,
+                                     const ConstTensor& labels,
+                                     const Tensor& loss,
+                                     const Tensor& logits_gradient) override;
+  absl::Status DoCountCorrect(const ConstTensor& logits,
+                              const ConstTensor& labels,
+                              const Tensor& count) override;
 
  private:
   // As many images at a time as their patches fit kMaxPatchElements.
@@ -126,13 +128,13 @@ class KernelBackend : public ComputeBackend {
   template <typename Visit>
   absl::Status ForEachGroup(const ConvShape& shape, ElementType type,
                             Visit visit);
-  // Sums doubles that a kernel left in `values`, and brings the sum here.
-  absl::StatusOr<double> Total(const char* operation, const Tensor& values);
+  // Sums doubles that a kernel left in `values`, and divides the sum.
+  absl::Status Total(const char* operation, const Tensor& values,
+                     double divisor, const Tensor& out);
 
   Device device_;
   Scratch patches_;
-  Scratch rows_;   // a double for each row
-  Scratch total_;  // and their sum
+  Scratch rows_;  // a double for each row
   Scratch scores_;
 };
 

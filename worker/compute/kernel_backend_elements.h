@@ -129,29 +129,25 @@ absl::Status KernelBackend<Device>::DoDropout(const ConstTensor& in,
 
 template <typename Device>
 absl::Status KernelBackend<Device>::DoEmbed(const ConstTensor& table,
-                                            absl::Span<const int32_t> ids,
+                                            const ConstTensor& ids,
                                             const Tensor& out) {
-  absl::StatusOr<const int32_t*> staged = device_.Stage("Embed", ids);
-  if (!staged.ok()) return staged.status();
   return kernel_backend::ForType(table.type(), [&]<typename T>(T) {
     const int64_t n = table.dim(1);
-    return device_.Grid(
-        "Embed", out.dim(0), n,
-        kernels::Embed<T>{table.data<T>(), *staged, n, out.data<T>()});
+    return device_.Grid("Embed", out.dim(0), n,
+                        kernels::Embed<T>{table.data<T>(), ids.data<int32_t>(),
+                                          n, out.data<T>()});
   });
 }
 
 template <typename Device>
 absl::Status KernelBackend<Device>::DoEmbedGradient(
-    absl::Span<const int32_t> ids, const ConstTensor& out_gradient,
+    const ConstTensor& ids, const ConstTensor& out_gradient,
     const Tensor& table_gradient) {
-  absl::StatusOr<const int32_t*> staged = device_.Stage("EmbedGradient", ids);
-  if (!staged.ok()) return staged.status();
   return kernel_backend::ForType(table_gradient.type(), [&]<typename T>(T) {
     const int64_t n = table_gradient.dim(1);
     return device_.Grid("EmbedGradient", table_gradient.dim(0), n,
                         kernels::EmbedGradient<T>{
-                            *staged, static_cast<int64_t>(ids.size()), n,
+                            ids.data<int32_t>(), ids.size(), n,
                             out_gradient.data<T>(), table_gradient.data<T>()});
   });
 }

@@ -133,31 +133,21 @@ absl::Status KernelBackend<Device>::DoBatchNormGradient(
 }
 
 template <typename Device>
-absl::StatusOr<double> KernelBackend<Device>::Total(const char* operation,
-                                                    const Tensor& values) {
-  absl::StatusOr<Tensor> total =
-      total_.Reserve(*this, ElementType::kFloat64, {1});
-  if (!total.ok()) return total.status();
-  if (absl::Status s =
-          device_.Rows(operation, 1,
-                       kernels::Total{values.size(), values.data<double>(),
-                                      total->data<double>()});
-      !s.ok()) {
-    return s;
-  }
-  double sum = 0;
-  const absl::Status s =
-      DoDownload(*total, Tensor(ElementType::kFloat64, {1}, &sum));
-  if (!s.ok()) return s;
-  return sum;
+absl::Status KernelBackend<Device>::Total(const char* operation,
+                                          const Tensor& values, double divisor,
+                                          const Tensor& out) {
+  return device_.Rows(operation, 1,
+                      kernels::Total{values.size(), values.data<double>(),
+                                     divisor, out.data<double>()});
 }
 
 template <typename Device>
-absl::StatusOr<int64_t> KernelBackend<Device>::DoCountNonFinite(
-    const ConstTensor& values) {
+absl::Status KernelBackend<Device>::DoCountNonFinite(const ConstTensor& values,
+                                                     const Tensor& count) {
   constexpr int64_t kRow = 1 << 14;
-  const int64_t count = values.size();
-  const int64_t rows = (count + kRow - 1) / kRow;
+  const char* operation = "CountNonFinite";
+  const int64_t size = values.size();
+  const int64_t rows = (size + kRow - 1) / kRow;
   absl::StatusOr<Tensor> counts =
       rows_.Reserve(*this, ElementType::kFloat64, {rows});
   if (!counts.ok()) return counts.status();
@@ -165,27 +155,23 @@ absl::StatusOr<int64_t> KernelBackend<Device>::DoCountNonFinite(
           values.type(),
           [&]<typename T>(T) {
             return device_.Rows(
-                "CountNonFinite", rows,
-                kernels::CountNonFinite<T>{count, kRow, values.data<T>(),
+                operation, rows,
+                kernels::CountNonFinite<T>{size, kRow, values.data<T>(),
                                            counts->data<double>()});
           });
       !s.ok()) {
     return s;
   }
-  absl::StatusOr<double> total = Total("CountNonFinite", *counts);
-  if (!total.ok()) return total.status();
-  return static_cast<int64_t>(*total);
+  return Total(operation, *counts, 1, count);
 }
 
 template <typename Device>
-absl::StatusOr<double> KernelBackend<Device>::DoSoftmaxCrossEntropy(
-    const ConstTensor& logits, absl::Span<const int32_t> labels,
+absl::Status KernelBackend<Device>::DoSoftmaxCrossEntropy(
+    const ConstTensor& logits, const ConstTensor& labels, const Tensor& loss,
     const Tensor& logits_gradient) {
   const char* operation = "SoftmaxCrossEntropy";
   const int64_t rows = logits.dim(0);
-  if (rows == 0) return 0.0;
-  absl::StatusOr<const int32_t*> staged = device_.Stage(operation, labels);
-  if (!staged.ok()) return staged.status();
+  const auto any = static_cast<double>(std::max<int64_t>(rows, 1));
   absl::StatusOr<Tensor> losses =
       rows_.Reserve(*this, ElementType::kFloat64, {rows});
   if (!losses.ok()) return losses.status();
@@ -195,25 +181,22 @@ absl::StatusOr<double> KernelBackend<Device>::DoSoftmaxCrossEntropy(
             return device_.Rows(
                 operation, rows,
                 kernels::SoftmaxCrossEntropy<T>{
-                    logits.dim(1), logits.data<T>(), *staged,
-                    T{1} / static_cast<T>(rows), logits_gradient.data<T>(),
+                    logits.dim(1), logits.data<T>(), labels.data<int32_t>(),
+                    T{1} / static_cast<T>(any), logits_gradient.data<T>(),
                     losses->data<double>()});
           });
       !s.ok()) {
     return s;
   }
-  absl::StatusOr<double> total = Total(operation, *losses);
-  if (!total.ok()) return total.status();
-  return *total / static_cast<double>(rows);
+  return Total(operation, *losses, any, loss);
 }
 
 template <typename Device>
-absl::StatusOr<int64_t> KernelBackend<Device>::DoCountCorrect(
-    const ConstTensor& logits, absl::Span<const int32_t> labels) {
+absl::Status KernelBackend<Device>::DoCountCorrect(const ConstTensor& logits,
+                                                   const ConstTensor& labels,
+                                                   const Tensor& count) {
   const char* operation = "CountCorrect";
   const int64_t rows = logits.dim(0);
-  absl::StatusOr<const int32_t*> staged = device_.Stage(operation, labels);
-  if (!staged.ok()) return staged.status();
   absl::StatusOr<Tensor> correct =
       rows_.Reserve(*this, ElementType::kFloat64, {rows});
   if (!correct.ok()) return correct.status();
@@ -222,15 +205,14 @@ absl::StatusOr<int64_t> KernelBackend<Device>::DoCountCorrect(
           [&]<typename T>(T) {
             return device_.Rows(
                 operation, rows,
-                kernels::IsCorrect<T>{logits.dim(1), logits.data<T>(), *staged,
+                kernels::IsCorrect<T>{logits.dim(1), logits.data<T>(),
+                                      labels.data<int32_t>(),
                                       correct->data<double>()});
           });
       !s.ok()) {
     return s;
   }
-  absl::StatusOr<double> total = Total(operation, *correct);
-  if (!total.ok()) return total.status();
-  return static_cast<int64_t>(*total);
+  return Total(operation, *correct, 1, count);
 }
 
 }  // namespace lockstep

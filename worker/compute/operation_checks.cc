@@ -66,15 +66,19 @@ absl::Status CheckMoves(const char* operation, const Conv2DOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status CheckIndices(const char* operation, const char* name,
-                          absl::Span<const int32_t> indices, int64_t end) {
-  for (size_t i = 0; i < indices.size(); ++i) {
-    if (indices[i] >= 0 && indices[i] < end) continue;
-    return absl::InvalidArgumentError(absl::StrCat(operation, ": ", name, "[",
-                                                   i, "] must be in [0, ", end,
-                                                   "), got ", indices[i]));
+// int32 [count], of which somebody has seen that they are below `end`.
+absl::Status CheckIndices(const char* operation, const Argument& indices,
+                          int64_t count, int64_t end) {
+  const ConstTensor& tensor = indices.tensor;
+  if (absl::Status s =
+          CheckIs(operation, indices, ElementType::kInt32, {count});
+      !s.ok() || count == 0) {
+    return s;
   }
-  return absl::OkStatus();
+  if (tensor.bound() >= 1 && tensor.bound() <= end) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      operation, ": ", indices.name, " must be known to be in [0, ", end,
+      "), got [0, ", tensor.bound(), "); StageIndices() looks"));
 }
 
 }  // namespace
@@ -228,15 +232,15 @@ absl::Status CheckDropout(const DropoutOptions& options) {
 }
 
 absl::Status CheckEmbed(const char* operation, const Argument& table,
-                        absl::Span<const int32_t> ids, const Argument& out) {
+                        const ConstTensor& ids, const Argument& out) {
   if (absl::Status s = CheckFloats(operation, table, 2); !s.ok()) return s;
-  const int64_t count = static_cast<int64_t>(ids.size());
+  const int64_t count = ids.size();
   if (absl::Status s = CheckIs(operation, out, table.tensor.type(),
                                {count, table.tensor.dim(1)});
       !s.ok()) {
     return s;
   }
-  return CheckIndices(operation, "ids", ids, table.tensor.dim(0));
+  return CheckIndices(operation, {"ids", ids}, count, table.tensor.dim(0));
 }
 
 absl::Status CheckAttention(const char* operation, const Argument& qkv,
@@ -277,16 +281,16 @@ absl::Status CheckMaxPool2x2(const char* operation, const Argument& in,
 }
 
 absl::Status CheckLabels(const char* operation, const ConstTensor& logits,
-                         absl::Span<const int32_t> labels) {
+                         const ConstTensor& labels) {
   if (absl::Status s = CheckFloats(operation, {"logits", logits}, 2); !s.ok()) {
     return s;
   }
-  if (static_cast<size_t>(logits.dim(0)) != labels.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        operation, ": labels must be as many as the rows of logits ",
-        ShapeText(logits.shape()), ", got ", labels.size()));
-  }
-  return CheckIndices(operation, "labels", labels, logits.dim(1));
+  return CheckIndices(operation, {"labels", labels}, logits.dim(0),
+                      logits.dim(1));
+}
+
+absl::Status CheckNumber(const char* operation, const Argument& number) {
+  return CheckIs(operation, number, ElementType::kFloat64, {1});
 }
 
 }  // namespace lockstep

@@ -68,9 +68,9 @@ absl::Status CheckPositive(const char* operation, const char* name,
 
 absl::Status CheckDropout(const DropoutOptions& options);
 
-// `table` [rows, n], `out` [ids, n] and ids in [0, rows).
+// `table` [rows, n], `out` [ids, n] and ids known to be in [0, rows).
 absl::Status CheckEmbed(const char* operation, const Argument& table,
-                        absl::Span<const int32_t> ids, const Argument& out);
+                        const ConstTensor& ids, const Argument& out);
 
 // The tensors of an attention; `qkv` and `out` whichever is sought.
 absl::Status CheckAttention(const char* operation, const Argument& qkv,
@@ -81,9 +81,12 @@ absl::Status CheckAttention(const char* operation, const Argument& qkv,
 absl::Status CheckMaxPool2x2(const char* operation, const Argument& in,
                              const Argument& out, const Argument& argmax);
 
-// `logits` [n, classes] and n labels in [0, classes).
+// `logits` [n, classes] and n labels known to be in [0, classes).
 absl::Status CheckLabels(const char* operation, const ConstTensor& logits,
-                         absl::Span<const int32_t> labels);
+                         const ConstTensor& labels);
+
+// Where an operation puts one number: float64 [1].
+absl::Status CheckNumber(const char* operation, const Argument& number);
 
 }  // namespace lockstep
 

@@ -57,13 +57,23 @@ class ConstTensor {
 
   // The same elements under another shape of as many.
   ConstTensor Reshaped(Shape shape) const {
-    return ConstTensor(type_, std::move(shape), data_);
+    return ConstTensor(type_, std::move(shape), data_).WithBound(bound_);
+  }
+
+  // Of int32: every element has been found to be in [0, bound()). 0: nobody
+  // has looked. See indices.h.
+  int64_t bound() const { return bound_; }
+  ConstTensor WithBound(int64_t bound) const {
+    ConstTensor same = *this;
+    same.bound_ = bound;
+    return same;
   }
 
  private:
   ElementType type_ = ElementType::kFloat32;
   Shape shape_ = {0};
   const void* data_ = nullptr;
+  int64_t bound_ = 0;
 };
 
 // Tensor is a ConstTensor through which the elements may be written; a const

@@ -11,7 +11,7 @@
 namespace lockstep {
 
 // EmbeddingLayer is a vector for each token plus one for its position: int32
-// [n,t] in ordinary memory becomes [n * t, width]. The first layer of a model.
+// [n,t] becomes [n * t, width]. The first layer of a model.
 // Variables: NAME/tokens, NAME/positions.
 class EmbeddingLayer final : public Layer {
  public:

@@ -1,6 +1,13 @@
 #include "worker/models/layer.h"
 
+#include <algorithm>
+
 namespace lockstep {
+
+bool AnyRandom(const Layers& layers) {
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const auto& layer) { return layer->random(); });
+}
 
 std::vector<VariableSpec> VariablesOf(const Layers& layers) {
   std::vector<VariableSpec> variables;

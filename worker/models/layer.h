@@ -40,6 +40,9 @@ class Layer {
   // Comes before Forward().
   virtual void BeginPass(const PassContext& /*context*/) {}
 
+  // Whether training passes depend on the key of their context.
+  virtual bool random() const { return false; }
+
   // The result is good until the next call; `in` must be, too.
   virtual absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
@@ -70,6 +73,9 @@ class Layer {
 };
 
 using Layers = std::vector<std::unique_ptr<Layer>>;
+
+// Whether one of them is.
+bool AnyRandom(const Layers& layers);
 
 // The variables of all of them, in order.
 std::vector<VariableSpec> VariablesOf(const Layers& layers);

@@ -5,9 +5,16 @@
 #include "common/status_macros.h"
 
 namespace lockstep {
+namespace {
+
+absl::Status AskNobody(size_t /*first*/, size_t /*count*/) {
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 LayerStack::LayerStack(Layers layers, ElementType type)
-    : Layer(type, VariablesOf(layers)) {
+    : Layer(type, VariablesOf(layers)), random_(AnyRandom(layers)) {
   size_t first_variable = 0;
   for (std::unique_ptr<Layer>& layer : layers) {
     Step& step = steps_.emplace_back();
@@ -24,15 +31,27 @@ void LayerStack::BeginPass(const PassContext& context) {
 absl::StatusOr<Tensor> LayerStack::Forward(
     ComputeBackend& backend, const ConstTensor& in,
     absl::Span<const ConstTensor> variables) {
+  return Forward(backend, in, variables, AskNobody);
+}
+
+absl::Status LayerStack::Backward(const BackwardPass& pass,
+                                  const Tensor& out_gradient,
+                                  const Tensor* in_gradient) {
+  return Backward(pass, out_gradient, in_gradient, AskNobody);
+}
+
+absl::StatusOr<Tensor> LayerStack::Forward(
+    ComputeBackend& backend, const ConstTensor& in,
+    absl::Span<const ConstTensor> variables, BeforeLayer before) {
   ConstTensor next = in;
   Tensor out;
   for (Step& step : steps_) {
+    LOCKSTEP_RETURN_IF_ERROR(before(step.first_variable, step.count()));
     step.in_shape = next.shape();
     LOCKSTEP_ASSIGN_OR_RETURN(
-        out,
-        step.layer->Forward(backend, next,
-                            variables.subspan(step.first_variable,
-                                              step.layer->variables().size())));
+        out, step.layer->Forward(
+                 backend, next,
+                 variables.subspan(step.first_variable, step.count())));
     next = out;
   }
   return out;
@@ -40,12 +59,13 @@ absl::StatusOr<Tensor> LayerStack::Forward(
 
 absl::Status LayerStack::Backward(const BackwardPass& pass,
                                   const Tensor& out_gradient,
-                                  const Tensor* in_gradient) {
+                                  const Tensor* in_gradient,
+                                  BeforeLayer before) {
   Tensor gradient = out_gradient;
   for (size_t i = steps_.size(); i-- > 0;) {
     const Step& step = steps_[i];
     const size_t first = step.first_variable;
-    const size_t count = step.layer->variables().size();
+    LOCKSTEP_RETURN_IF_ERROR(before(first, step.count()));
     Tensor below;
     if (i > 0) {
       LOCKSTEP_ASSIGN_OR_RETURN(
@@ -55,8 +75,8 @@ absl::Status LayerStack::Backward(const BackwardPass& pass,
       pass.on_gradient(first + variable);
     };
     LOCKSTEP_RETURN_IF_ERROR(step.layer->Backward(
-        {pass.backend, pass.variables.subspan(first, count),
-         pass.gradients.subspan(first, count), report},
+        {pass.backend, pass.variables.subspan(first, step.count()),
+         pass.gradients.subspan(first, step.count()), report},
         gradient, i > 0 ? &below : in_gradient));
     gradient = below;
   }

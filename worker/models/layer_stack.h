@@ -12,23 +12,38 @@ namespace lockstep {
 // passes its input on.
 class LayerStack final : public Layer {
  public:
+  // Called before each layer, whose variables are [first, first + count); an
+  // error ends the pass.
+  using BeforeLayer =
+      absl::FunctionRef<absl::Status(size_t first, size_t count)>;
+
   LayerStack(Layers layers, ElementType type);
 
   bool empty() const { return steps_.empty(); }
   void BeginPass(const PassContext& context) override;
+  bool random() const override { return random_; }
   absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables) override;
   absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
                         const Tensor* in_gradient) override;
+  // The same for those who are asked before each layer.
+  absl::StatusOr<Tensor> Forward(ComputeBackend& backend, const ConstTensor& in,
+                                 absl::Span<const ConstTensor> variables,
+                                 BeforeLayer before);
+  absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
+                        const Tensor* in_gradient, BeforeLayer before);
 
  private:
   struct Step {
     std::unique_ptr<Layer> layer;
     size_t first_variable = 0;
     Shape in_shape;  // of the last Forward()
+
+    size_t count() const { return layer->variables().size(); }
   };
 
+  const bool random_;
   std::vector<Step> steps_;
   Scratch between_[2];  // gradients: a step reads one and writes the other
 };
@@ -41,6 +56,9 @@ class ResidualLayer final : public Layer {
   ResidualLayer(Layers branch, Layers shortcut, ElementType type);
 
   void BeginPass(const PassContext& context) override;
+  bool random() const override {
+    return branch_.random() || shortcut_.random();
+  }
   absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables) override;

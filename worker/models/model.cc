@@ -24,14 +24,20 @@ absl::Status CheckTensor(const char* what, const VariableSpec& spec,
   return absl::OkStatus();
 }
 
-absl::Status CheckClasses(const char* what, absl::Span<const int32_t> values,
+absl::Status CheckClasses(const char* what, const ConstTensor& numbers,
                           int64_t classes) {
-  for (int32_t value : values) {
-    if (value >= 0 && value < classes) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        what, " of the batch must be in [0, ", classes, "), got ", value));
+  const int64_t bound = numbers.bound();
+  if (numbers.size() == 0 || (bound > 0 && bound <= classes)) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " of the batch must be known to be in [0, ", classes,
+                   "), got [0, ", bound, ")"));
+}
+
+// Number i of float64 tensor `numbers`.
+Tensor Number(const Tensor& numbers, int64_t i) {
+  return Tensor(numbers.type(), {1}, numbers.data<double>() + i);
 }
 
 }  // namespace
@@ -40,14 +46,14 @@ Model::Model(const ModelInput& input, ElementType type,
              std::vector<VariableSpec> variables)
     : input_(input), type_(type), variables_(std::move(variables)) {}
 
-absl::StatusOr<double> Model::Gradients(ComputeBackend& backend,
-                                        const BatchView& batch,
-                                        absl::Span<const ConstTensor> variables,
-                                        absl::Span<const Tensor> gradients,
-                                        const PassHooks& hooks) {
+absl::Status Model::Gradients(ComputeBackend& backend, const BatchView& batch,
+                              absl::Span<const ConstTensor> variables,
+                              absl::Span<const Tensor> gradients,
+                              const Tensor& loss, const PassHooks& hooks) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the gradient", gradients));
-  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckBatch(batch));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckInput(batch));
+  LOCKSTEP_RETURN_IF_ERROR(CheckLabels(batch, in));
 
   context_ = {.training = true, .key = batch.key, .length = in.dim(1)};
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
@@ -55,19 +61,17 @@ absl::StatusOr<double> Model::Gradients(ComputeBackend& backend,
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Tensor logits_gradient,
       logits_gradient_.Reserve(backend, type_, logits.shape()));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const double loss,
-      backend.SoftmaxCrossEntropy(logits, batch.labels, logits_gradient));
   LOCKSTEP_RETURN_IF_ERROR(
-      Backward(backend, variables, logits_gradient, gradients, hooks));
-  return loss;
+      backend.SoftmaxCrossEntropy(logits, batch.labels, loss, logits_gradient));
+  return Backward(backend, variables, logits_gradient, gradients, hooks);
 }
 
 absl::StatusOr<Evaluation> Model::Evaluate(
     ComputeBackend& backend, const BatchView& batch,
     absl::Span<const ConstTensor> variables) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
-  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckBatch(batch));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckInput(batch));
+  LOCKSTEP_RETURN_IF_ERROR(CheckLabels(batch, in));
 
   context_ = {.training = false, .length = in.dim(1)};
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
@@ -76,19 +80,24 @@ absl::StatusOr<Evaluation> Model::Evaluate(
       const Tensor unused,
       logits_gradient_.Reserve(backend, type_, logits.shape()));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      const double loss,
-      backend.SoftmaxCrossEntropy(logits, batch.labels, unused));
-  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t correct,
-                            backend.CountCorrect(logits, batch.labels));
+      const Tensor score, score_.Reserve(backend, ElementType::kFloat64, {2}));
+  LOCKSTEP_RETURN_IF_ERROR(backend.SoftmaxCrossEntropy(
+      logits, batch.labels, Number(score, 0), unused));
+  LOCKSTEP_RETURN_IF_ERROR(
+      backend.CountCorrect(logits, batch.labels, Number(score, 1)));
+  double found[2] = {};
+  LOCKSTEP_RETURN_IF_ERROR(
+      backend.Download(score, Tensor(score.type(), score.shape(), found)));
   const int64_t examples = logits.dim(0);
-  return Evaluation{loss * static_cast<double>(examples), correct, examples};
+  return Evaluation{found[0] * static_cast<double>(examples),
+                    static_cast<int64_t>(found[1]), examples};
 }
 
 absl::StatusOr<Tensor> Model::Logits(ComputeBackend& backend,
                                      const BatchView& batch,
                                      absl::Span<const ConstTensor> variables) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
-  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckBatch(batch));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckInput(batch));
   context_ = {.training = false, .length = in.dim(1)};
   return Forward(backend, in, variables, {});
 }
@@ -118,26 +127,25 @@ absl::StatusOr<ConstTensor> Model::CheckTokens(const BatchView& batch) const {
                      input_.tokens, "], got ", ElementTypeName(tokens.type()),
                      " ", ShapeText(tokens.shape())));
   }
-  LOCKSTEP_RETURN_IF_ERROR(CheckClasses(
-      "tokens", absl::MakeSpan(tokens.data<int32_t>(), tokens.size()),
-      input_.classes));
+  LOCKSTEP_RETURN_IF_ERROR(CheckClasses("tokens", tokens, input_.classes));
   return tokens;
 }
 
-absl::StatusOr<ConstTensor> Model::CheckBatch(const BatchView& batch) const {
-  LOCKSTEP_ASSIGN_OR_RETURN(ConstTensor in, input_.tokens > 0
-                                                ? CheckTokens(batch)
-                                                : CheckImages(batch));
-  const int64_t labels = input_.tokens > 0 ? in.size() : in.dim(0);
-  if (batch.labels.size() != static_cast<size_t>(labels)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the batch must have as many labels as ",
-                     input_.tokens > 0 ? "tokens" : "images", ", got ",
-                     batch.labels.size(), " and ", labels));
+absl::StatusOr<ConstTensor> Model::CheckInput(const BatchView& batch) const {
+  return input_.tokens > 0 ? CheckTokens(batch) : CheckImages(batch);
+}
+
+absl::Status Model::CheckLabels(const BatchView& batch,
+                                const ConstTensor& in) const {
+  const int64_t count = input_.tokens > 0 ? in.size() : in.dim(0);
+  const ConstTensor& labels = batch.labels;
+  if (labels.type() != ElementType::kInt32 || labels.shape() != Shape{count}) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the batch must have as many labels as ",
+        input_.tokens > 0 ? "tokens" : "images", ", int32 [", count, "], got ",
+        ElementTypeName(labels.type()), " ", ShapeText(labels.shape())));
   }
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckClasses("labels", batch.labels, input_.classes));
-  return in;
+  return CheckClasses("labels", labels, input_.classes);
 }
 
 template <typename AnyTensor>

@@ -30,13 +30,13 @@ struct ModelInput {
 
 // The examples of one pass; none at all is legal.
 //
-// Borrows: everything.
+// Borrows: everything. All lies where the backend can read; labels and tokens
+// come from StageIndices(), and are known to be in [0, classes).
 struct BatchView {
-  ConstTensor images;  // [n,h,w,c] or [n,h*w*c], in [0, 1], where the backend
-                       // can read
-  absl::Span<const int32_t> labels;  // n, in [0, classes), ordinary memory
-  // Text instead of images: int32 [n,t], in [0, classes), ordinary memory, with
-  // n * t labels: the bytes that follow.
+  ConstTensor images;  // [n,h,w,c] or [n,h*w*c], in [0, 1]
+  ConstTensor labels;  // int32 [n]
+  // Text instead of images: int32 [n,t], with labels [n * t]: the bytes that
+  // follow.
   ConstTensor tokens = {};
   uint64_t key = 0;  // of the random numbers of this pass
 };
@@ -69,15 +69,20 @@ class Model {
   // Names, shapes and initial values; the same for every worker of a job.
   const std::vector<VariableSpec>& variables() const { return variables_; }
 
-  // Writes all gradients of the mean loss over the batch; returns that loss.
+  // Writes all gradients of the mean loss over the batch, and that loss into
+  // `loss`, float64 [1] of the backend's memory. Waits for nothing.
   //
   //   kAborted  the hooks said so between two layers; the gradients that were
   //             not reported mean nothing
-  absl::StatusOr<double> Gradients(ComputeBackend& backend,
-                                   const BatchView& batch,
-                                   absl::Span<const ConstTensor> variables,
-                                   absl::Span<const Tensor> gradients,
-                                   const PassHooks& hooks = {});
+  absl::Status Gradients(ComputeBackend& backend, const BatchView& batch,
+                         absl::Span<const ConstTensor> variables,
+                         absl::Span<const Tensor> gradients, const Tensor& loss,
+                         const PassHooks& hooks = {});
+
+  // Whether Gradients() calls other operations for another key of the batch,
+  // so that no recording of them is good for the next pass. True unless a model
+  // knows better.
+  virtual bool random() const { return true; }
 
   absl::StatusOr<Evaluation> Evaluate(ComputeBackend& backend,
                                       const BatchView& batch,
@@ -112,7 +117,8 @@ class Model {
   const PassContext& context() const { return context_; }
 
  private:
-  absl::StatusOr<ConstTensor> CheckBatch(const BatchView& batch) const;
+  absl::Status CheckLabels(const BatchView& batch, const ConstTensor& in) const;
+  absl::StatusOr<ConstTensor> CheckInput(const BatchView& batch) const;
   absl::StatusOr<ConstTensor> CheckImages(const BatchView& batch) const;
   absl::StatusOr<ConstTensor> CheckTokens(const BatchView& batch) const;
   template <typename AnyTensor>
@@ -124,6 +130,7 @@ class Model {
   const std::vector<VariableSpec> variables_;
   PassContext context_;
   Scratch logits_gradient_;
+  Scratch score_;  // what Evaluate() finds, two numbers
 };
 
 }  // namespace lockstep

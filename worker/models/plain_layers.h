@@ -48,6 +48,7 @@ class DropoutLayer final : public Layer {
   DropoutLayer(double rate, uint64_t salt, ElementType type)
       : Layer(type), rate_(rate), salt_(salt) {}
   void BeginPass(const PassContext& context) override;
+  bool random() const override { return rate_ > 0; }
   absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables) override;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "worker/models/layer.h"
+#include "worker/models/layer_stack.h"
 #include "worker/models/model.h"
 
 namespace lockstep {
@@ -19,14 +20,9 @@ class SequentialModel final : public Model {
                                                      ElementType type,
                                                      Layers layers);
 
- private:
-  // A layer and where it stands in the pass.
-  struct Step {
-    std::unique_ptr<Layer> layer;
-    size_t first_variable = 0;
-    Shape in_shape;  // of the last Forward()
-  };
+  bool random() const override { return stack_.random(); }
 
+ private:
   SequentialModel(const ModelInput& input, ElementType type,
                   std::vector<VariableSpec> variables, Layers layers);
 
@@ -40,10 +36,7 @@ class SequentialModel final : public Model {
                         absl::Span<const Tensor> gradients,
                         const PassHooks& hooks) override;
 
-  const ElementType type_;
-  std::vector<Step> steps_;
-  // Gradients between layers: each step reads one and writes the other.
-  Scratch between_[2];
+  LayerStack stack_;
 };
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/status_macros.h"
+#include "worker/compute/indices.h"
 #include "worker/compute/kernels/counter_random.h"
 
 namespace lockstep {
@@ -56,11 +57,13 @@ absl::Status TextSampler::Extend(std::string& text) {
   for (const char c : text.substr(text.size() - length)) {
     tokens.push_back(static_cast<unsigned char>(c));
   }
-  const std::vector<int32_t> labels(length);
+  constexpr int64_t kBytes = 256;
   BatchView batch;
-  batch.tokens =
-      ConstTensor::Of<int32_t>(tokens, {1, static_cast<int64_t>(length)});
-  batch.labels = labels;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      batch.tokens, StageIndices("tokens",
+                                 ConstTensor::Of<int32_t>(
+                                     tokens, {1, static_cast<int64_t>(length)}),
+                                 kBytes, backend_, tokens_));
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
                             model_.Logits(backend_, batch, variables_));
   std::vector<float> all(static_cast<size_t>(logits.size()));

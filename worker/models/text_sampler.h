@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "worker/compute/compute_backend.h"
+#include "worker/compute/scratch.h"
 #include "worker/models/model.h"
 
 namespace lockstep {
@@ -48,6 +49,7 @@ class TextSampler {
   ComputeBackend& backend_;
   const std::vector<ConstTensor> variables_;
   const Options options_;
+  Scratch tokens_;
   uint64_t drawn_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "tests/conformance/compute/tape_backend.h"
 #include "worker/compute/cpu/cpu_backend.h"
 #include "worker/compute/registry.h"
 
@@ -63,7 +64,7 @@ class KernelsBackend final : public CpuBackend {
     return KernelBackend::DoMaxPool2x2Gradient(argmax, out_gradient,
                                                in_gradient);
   }
-  absl::Status DoEmbedGradient(absl::Span<const int32_t> ids,
+  absl::Status DoEmbedGradient(const ConstTensor& ids,
                                const ConstTensor& out_gradient,
                                const Tensor& table_gradient) override {
     return KernelBackend::DoEmbedGradient(ids, out_gradient, table_gradient);
@@ -72,6 +73,7 @@ class KernelsBackend final : public CpuBackend {
 
 absl::StatusOr<std::unique_ptr<ComputeBackend>> Make(const std::string& name) {
   if (name == "kernels") return std::make_unique<KernelsBackend>();
+  if (name == "tape") return std::make_unique<TapeBackend>();
   return MakeBackend(name, {.threads = 1});
 }
 
@@ -105,6 +107,13 @@ Tensor Device::Put(ElementType type, const Shape& shape,
     EXPECT_TRUE(status.ok()) << status;
   });
   return tensor;
+}
+
+ConstTensor Device::Indices(const std::vector<int32_t>& numbers,
+                            int64_t bound) {
+  return Put(ElementType::kInt32, {static_cast<int64_t>(numbers.size())},
+             std::vector<double>(numbers.begin(), numbers.end()))
+      .WithBound(bound);
 }
 
 Tensor Device::Blank(ElementType type, const Shape& shape) {

@@ -12,7 +12,7 @@
 namespace lockstep::testing {
 
 // The backends that this build has and this machine can run, and "kernels":
-// what a GPU runs, on the CPU.
+// what a GPU runs, on the CPU. A Device may also be "tape", a TapeBackend.
 std::vector<std::string> ViableBackends();
 
 // Device is a backend with tensors that live as long as it does, read and
@@ -26,9 +26,14 @@ class Device {
   // A tensor with these values, rounded to `type`.
   Tensor Put(ElementType type, const Shape& shape,
              const std::vector<double>& values);
+  // Labels or ids, known to be in [0, bound).
+  ConstTensor Indices(const std::vector<int32_t>& numbers, int64_t bound);
   // A tensor to write to, filled with NaN so that a gap shows.
   Tensor Blank(ElementType type, const Shape& shape);
   std::vector<double> Get(const ConstTensor& tensor);
+  // Where an operation puts one number, and what is there.
+  Tensor Number() { return Blank(ElementType::kFloat64, {1}); }
+  double NumberAt(const Tensor& number) { return Get(number)[0]; }
 
  private:
   std::unique_ptr<ComputeBackend> backend_;

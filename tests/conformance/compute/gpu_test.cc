@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/conformance/compute/device.h"
 #include "tests/conformance/compute/gradient_check.h"
+#include "tests/conformance/compute/replay_check.h"
 #include "worker/compute/registry.h"
 
 namespace lockstep::testing {
@@ -155,13 +156,18 @@ TEST_F(GpuTest, LossesAgree) {
         std::vector<int32_t> labels(37);
         for (size_t i = 0; i < labels.size(); ++i) labels[i] = i * 7 % 257;
         const Tensor out = d.Blank(kFloat, {37, 257});
-        EXPECT_TRUE(
-            d.backend()
-                .SoftmaxCrossEntropy(Random(d, {37, 257}, 1), labels, out)
-                .ok());
+        EXPECT_TRUE(d.backend()
+                        .SoftmaxCrossEntropy(Random(d, {37, 257}, 1),
+                                             d.Indices(labels, 257), d.Number(),
+                                             out)
+                        .ok());
         return out;
       },
       1e-5);
+}
+
+TEST_F(GpuTest, RecordingsGiveTheBitsOfLaunches) {
+  ExpectReplaysAreLaunches("cuda");
 }
 
 TEST_F(GpuTest, DropoutHasTheSameBits) {

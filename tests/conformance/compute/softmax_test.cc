@@ -25,10 +25,12 @@ class SoftmaxTest
 
   double Loss(const std::vector<double>& logits) {
     gradient_ = device_.Blank(kDouble, shape_);
-    const absl::StatusOr<double> loss = device_.backend().SoftmaxCrossEntropy(
-        device_.Put(kDouble, shape_, logits), labels_, gradient_);
-    EXPECT_TRUE(loss.ok()) << loss.status();
-    return loss.value_or(kNaN);
+    const Tensor loss = device_.Number();
+    const absl::Status status = device_.backend().SoftmaxCrossEntropy(
+        device_.Put(kDouble, shape_, logits),
+        device_.Indices(labels_, shape_[1]), loss, gradient_);
+    EXPECT_TRUE(status.ok()) << status;
+    return device_.NumberAt(loss);
   }
 
   // The definition, without the care against overflow.
@@ -82,12 +84,14 @@ class CountCorrectTest : public ::testing::TestWithParam<std::string> {
  protected:
   CountCorrectTest() : device_(GetParam()) {}
 
-  int64_t Count(const Shape& shape, const std::vector<double>& logits,
-                const std::vector<int32_t>& labels) {
-    const absl::StatusOr<int64_t> correct = device_.backend().CountCorrect(
-        device_.Put(kDouble, shape, logits), labels);
-    EXPECT_TRUE(correct.ok()) << correct.status();
-    return correct.value_or(-1);
+  double Count(const Shape& shape, const std::vector<double>& logits,
+               const std::vector<int32_t>& labels) {
+    const Tensor count = device_.Number();
+    const absl::Status status = device_.backend().CountCorrect(
+        device_.Put(kDouble, shape, logits), device_.Indices(labels, shape[1]),
+        count);
+    EXPECT_TRUE(status.ok()) << status;
+    return device_.NumberAt(count);
   }
 
   Device device_;

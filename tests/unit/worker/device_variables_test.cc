@@ -12,6 +12,7 @@
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -23,6 +24,10 @@ class FarBackend : public CpuBackend {
 
   bool done = false;
 };
+
+std::vector<int32_t> Numbers(const ConstTensor& tensor) {
+  return {tensor.data<int32_t>(), tensor.data<int32_t>() + tensor.size()};
+}
 
 class DeviceVariablesTest : public ::testing::Test {
  protected:
@@ -127,7 +132,8 @@ TEST_F(DeviceVariablesTest, PartOfABatchIsViewed) {
   const absl::StatusOr<BatchView> view = stage.View(batch, 1, 2);
 
   ASSERT_OK(view);
-  EXPECT_THAT(view->labels, ElementsAre(1, 2));
+  EXPECT_THAT(Numbers(view->labels), ElementsAre(1, 2));
+  EXPECT_EQ(view->labels.bound(), 3);
   EXPECT_EQ(view->images.shape(), Shape({2, 1, 2, 1}));
   EXPECT_EQ(view->images.data<float>()[0], 3);
 }
@@ -142,8 +148,41 @@ TEST_F(DeviceVariablesTest, PartOfATextIsViewed) {
   const absl::StatusOr<BatchView> view = stage.View(batch, 1, 1);
 
   ASSERT_OK(view);
-  EXPECT_THAT(view->labels, ElementsAre(4, 5));
-  EXPECT_EQ(view->tokens.data<int32_t>()[0], 3);
+  EXPECT_THAT(Numbers(view->labels), ElementsAre(4, 5));
+  EXPECT_THAT(Numbers(view->tokens), ElementsAre(3, 4));
+  EXPECT_EQ(view->tokens.shape(), Shape({1, 2}));
+}
+
+TEST_F(DeviceVariablesTest, ViewsOfEquallyManyExamplesLieInOnePlace) {
+  Batch batch;
+  batch.size = 2;
+  batch.images = {1, 2};
+  batch.labels = {0, 1};
+  BatchStage stage(far_, {1, 1, 1, 3});
+
+  const BatchView first = *stage.View(batch, 0, 1);
+  const BatchView second = *stage.View(batch, 1, 1);
+
+  EXPECT_EQ(first.images.raw(), second.images.raw());
+  EXPECT_EQ(first.labels.raw(), second.labels.raw());
+}
+
+TEST_F(DeviceVariablesTest, NumbersThatAreNoClassAreRefused) {
+  Batch batch;
+  batch.size = 1;
+  batch.images = {1};
+  batch.labels = {3};
+  BatchStage images(far_, {1, 1, 1, 3});
+  EXPECT_THAT(images.View(batch, 0, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "labels[0] must be in [0, 3), got 3"));
+
+  batch.tokens = {2, -1};
+  batch.labels = {0, 1};
+  BatchStage text(far_, {.classes = 3, .tokens = 2});
+  EXPECT_THAT(text.View(batch, 0, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "tokens[1] must be in [0, 3), got -1"));
 }
 
 }  // namespace

@@ -143,15 +143,16 @@ absl::Status CpuBackend::DoMaxPool2x2Gradient(const ConstTensor& argmax,
 }
 
 // In the order of the batch, as the kernel sums it.
-absl::Status CpuBackend::DoEmbedGradient(absl::Span<const int32_t> ids,
+absl::Status CpuBackend::DoEmbedGradient(const ConstTensor& ids,
                                          const ConstTensor& out_gradient,
                                          const Tensor& table_gradient) {
   ForType(table_gradient.type(), [&]<typename T>(T) {
     const int64_t n = table_gradient.dim(1);
     std::fill_n(table_gradient.data<T>(), table_gradient.size(), T{0});
     const T* from = out_gradient.data<T>();
-    for (int32_t id : ids) {
-      T* row = table_gradient.data<T>() + id * n;
+    const int32_t* numbers = ids.data<int32_t>();
+    for (int64_t row_of = 0; row_of < ids.size(); ++row_of) {
+      T* row = table_gradient.data<T>() + numbers[row_of] * n;
       for (int64_t i = 0; i < n; ++i) row[i] += from[i];
       from += n;
     }

@@ -64,7 +64,7 @@ class CpuBackend : public KernelBackend<cpu::SerialDevice> {
   absl::Status DoMaxPool2x2Gradient(const ConstTensor& argmax,
                                     const ConstTensor& out_gradient,
                                     const Tensor& in_gradient) override;
-  absl::Status DoEmbedGradient(absl::Span<const int32_t> ids,
+  absl::Status DoEmbedGradient(const ConstTensor& ids,
                                const ConstTensor& out_gradient,
                                const Tensor& table_gradient) override;
 

@@ -6,8 +6,6 @@
 #include <limits>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "worker/compute/cpu/gemm.h"
 #include "worker/compute/kernels/strided_gemm.h"
 
@@ -88,11 +86,6 @@ class SerialDevice {
                     const T* b, T* out) {
     cpu::Gemm(gemm, a, b, out);
     return absl::OkStatus();
-  }
-
-  absl::StatusOr<const int32_t*> Stage(const char*,
-                                       absl::Span<const int32_t> numbers) {
-    return numbers.data();
   }
 };
 

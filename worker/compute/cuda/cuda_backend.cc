@@ -5,11 +5,13 @@
 #include "worker/compute/cuda/cuda_device.h"
 #include "worker/compute/kernel_backend.h"
 #include "worker/compute/kernel_backend_operations.h"
+#include "worker/compute/recording.h"
 
 namespace lockstep {
 namespace {
 
-class CudaBackend final : public KernelBackend<cuda::CudaDevice> {
+class CudaBackend final : public KernelBackend<cuda::CudaDevice>,
+                          private RecordingDevice {
  public:
   explicit CudaBackend(cuda::CudaDevice device)
       : KernelBackend(std::move(device)) {}
@@ -33,6 +35,7 @@ class CudaBackend final : public KernelBackend<cuda::CudaDevice> {
   absl::Status FinishCopy(CopyId copy) override {
     return device().FinishCopy(copy);
   }
+  RecordingDevice* recording_device() override { return this; }
 
  protected:
   absl::Status DoUpload(const ConstTensor& host, const Tensor& out) override {
@@ -51,6 +54,13 @@ class CudaBackend final : public KernelBackend<cuda::CudaDevice> {
                                          const Tensor& host) override {
     return device().StartCopy("StartDownload", values.raw(), host.raw(),
                               host.bytes());
+  }
+
+ private:
+  uint64_t generation() const override { return device().generation(); }
+  absl::Status BeginRecording() override { return device().BeginRecording(); }
+  absl::StatusOr<std::unique_ptr<Recording>> EndRecording() override {
+    return device().EndRecording();
   }
 };
 

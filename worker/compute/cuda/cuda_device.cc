@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker/compute/cuda/cublas_library.h"
+#include "worker/compute/cuda/cuda_recording.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -125,6 +126,7 @@ absl::StatusOr<Buffer> CudaDevice::Allocate(size_t bytes) {
   if (absl::Status s = Check(error, "cudaMalloc", "Allocate"); !s.ok()) {
     return s;
   }
+  ++generation_;
   return Buffer(data, bytes, FreeDevice);
 }
 
@@ -225,21 +227,12 @@ absl::Status CudaDevice::FinishCopy(CopyId copy) {
   return status;
 }
 
-absl::StatusOr<const int32_t*> CudaDevice::Stage(
-    const char* operation, absl::Span<const int32_t> numbers) {
-  const size_t bytes = numbers.size() * sizeof(int32_t);
-  if (absl::Status s = Grow(numbers_, bytes); !s.ok()) return s;
-  if (bytes == 0) return static_cast<const int32_t*>(nullptr);
-  // In order with the kernels: those that read the numbers before are done.
-  // Pageable memory has been read when the call returns.
-  if (absl::Status s =
-          Check(cudaMemcpyAsync(numbers_.data(), numbers.data(), bytes,
-                                cudaMemcpyHostToDevice, compute()),
-                "cudaMemcpyAsync", operation);
-      !s.ok()) {
-    return s;
-  }
-  return static_cast<const int32_t*>(numbers_.data());
+absl::Status CudaDevice::BeginRecording() {
+  return BeginCapture(compute(), *name_);
+}
+
+absl::StatusOr<std::unique_ptr<Recording>> CudaDevice::EndRecording() {
+  return EndCapture(compute(), *name_);
 }
 
 template <typename T>

@@ -17,6 +17,7 @@
 #include "worker/compute/cuda/cuda_status.h"
 #include "worker/compute/cuda/launch.h"
 #include "worker/compute/kernels/strided_gemm.h"
+#include "worker/compute/recording.h"
 
 namespace lockstep::cuda {
 
@@ -38,7 +39,10 @@ class CudaDevice {
 
   // "device 0 (NVIDIA H100)".
   const std::string& name() const { return *name_; }
-  void set_precision(Precision precision) { precision_ = precision; }
+  void set_precision(Precision precision) {
+    precision_ = precision;
+    ++generation_;
+  }
 
   template <typename F>
   absl::Status ForEach(const char* operation, int64_t n, const F& f) {
@@ -66,8 +70,11 @@ class CudaDevice {
                     const float* a, const float* b, float* out);
   absl::Status Gemm(const char* operation, const StridedGemm& gemm,
                     const double* a, const double* b, double* out);
-  absl::StatusOr<const int32_t*> Stage(const char* operation,
-                                       absl::Span<const int32_t> numbers);
+
+  // As of RecordingDevice, on the compute stream.
+  uint64_t generation() const { return generation_; }
+  absl::Status BeginRecording();
+  absl::StatusOr<std::unique_ptr<Recording>> EndRecording();
 
   absl::StatusOr<Buffer> Allocate(size_t bytes);
   absl::StatusOr<Buffer> Pin(absl::Span<std::byte> memory);
@@ -112,13 +119,13 @@ class CudaDevice {
 
   std::unique_ptr<std::string> name_;
   Precision precision_ = Precision::kFloat32;
+  uint64_t generation_ = 0;
   Stream compute_;
   Stream copies_;
   Event computed_;    // what the next copy has to wait for
   Buffer workspace_;  // of cuBLAS: its own would depend on what ran before
   Blas blas_;
   Buffer partial_;
-  Buffer numbers_;
   std::vector<Event> events_;  // a CopyId is an index
   std::vector<CopyId> idle_;   // events whose copy has been finished
 };

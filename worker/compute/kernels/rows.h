@@ -72,18 +72,19 @@ struct IsCorrect {
   }
 };
 
-// The sum of all values, as one row.
+// The sum of all values, divided, as one row.
 struct Total {
   int64_t count;
   const double* values;
-  double* sum;
+  double divisor;
+  double* quotient;
 
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t) const {
     const double* in = values;
     const double total =
         group.template Sum<double>(count, [=](int64_t i) { return in[i]; });
-    if (group.Leads()) *sum = total;
+    if (group.Leads()) *quotient = total / divisor;
   }
 };
 

@@ -84,14 +84,25 @@ TEST_F(ComputeBackendTest, ImageOperationsAreChecked) {
 }
 
 TEST_F(ComputeBackendTest, ClassificationIsChecked) {
+  const std::vector<int32_t> number = {1};
+  const ConstTensor labels = ConstTensor::Of<int32_t>(number, {1}).WithBound(2);
+  const Tensor loss(ElementType::kFloat64, {1}, memory_.data());
+
+  ExpectRefused(backend_->SoftmaxCrossEntropy(Of({1, 2}), labels.WithBound(3),
+                                              loss, Of({1, 2})),
+                "SoftmaxCrossEntropy: labels ");
   ExpectRefused(
-      backend_->SoftmaxCrossEntropy(Of({1, 2}), {2}, Of({1, 2})).status(),
-      "SoftmaxCrossEntropy: labels[0] ");
+      backend_->SoftmaxCrossEntropy(Of({1, 2}), labels, Of({1}), Of({1, 2})),
+      "SoftmaxCrossEntropy: loss ");
   ExpectRefused(
-      backend_->SoftmaxCrossEntropy(Of({1, 2}), {1}, Of({2, 1})).status(),
+      backend_->SoftmaxCrossEntropy(Of({1, 2}), labels, loss, Of({2, 1})),
       "SoftmaxCrossEntropy: logits_gradient ");
-  ExpectRefused(backend_->CountCorrect(Of({1, 2}), {}).status(),
+  ExpectRefused(backend_->CountCorrect(Of({2, 2}), labels, loss),
                 "CountCorrect: labels ");
+  ExpectRefused(backend_->CountCorrect(Of({1, 2}), labels, Of({1})),
+                "CountCorrect: count ");
+  ExpectRefused(backend_->CountNonFinite(Of({2}), Of({1})),
+                "CountNonFinite: count ");
 }
 
 }  // namespace

@@ -153,15 +153,29 @@ TEST(CheckMaxPoolTest, EachMismatchNamesItsArgument) {
               StatusIs(kInvalid, HasSubstr("argmax must be uint8 [2,3,2,3]")));
 }
 
-TEST(CheckLabelsTest, OneLabelPerRowInRange) {
-  EXPECT_THAT(CheckLabels("Op", Seen({2, 3}), {0, 2}), IsOk());
-  EXPECT_THAT(CheckLabels("Op", Seen({0, 3}), {}), IsOk());
-  EXPECT_THAT(CheckLabels("Op", Seen({2, 3}), {0}),
-              StatusIs(kInvalid, HasSubstr("[2,3], got 1")));
-  EXPECT_THAT(CheckLabels("Op", Seen({2, 3}), {0, 3}),
-              StatusIs(kInvalid, "Op: labels[1] must be in [0, 3), got 3"));
-  EXPECT_THAT(CheckLabels("Op", Seen({2, 3}), {-1, 0}),
-              StatusIs(kInvalid, "Op: labels[0] must be in [0, 3), got -1"));
+TEST(CheckLabelsTest, OneLabelPerRowKnownToBeInRange) {
+  const auto labels = [](int64_t count, int64_t bound) {
+    return Seen({count}, ElementType::kInt32).WithBound(bound);
+  };
+  EXPECT_THAT(CheckLabels("Op", Seen({2, 3}), labels(2, 3)), IsOk());
+  EXPECT_THAT(CheckLabels("Op", Seen({2, 3}), labels(2, 1)), IsOk());
+  EXPECT_THAT(CheckLabels("Op", Seen({0, 3}), labels(0, 0)), IsOk());
+  EXPECT_THAT(
+      CheckLabels("Op", Seen({2, 3}), labels(1, 3)),
+      StatusIs(kInvalid, "Op: labels must be int32 [2], got int32 [1]"));
+  EXPECT_THAT(CheckLabels("Op", Seen({2, 3}), Seen({2})),
+              StatusIs(kInvalid, HasSubstr("got float32 [2]")));
+  EXPECT_THAT(CheckLabels("Op", Seen({2, 3}), labels(2, 4)),
+              StatusIs(kInvalid, HasSubstr("in [0, 3), got [0, 4)")));
+  EXPECT_THAT(CheckLabels("Op", Seen({2, 3}), labels(2, 0)),
+              StatusIs(kInvalid, HasSubstr("in [0, 3), got [0, 0)")));
+}
+
+TEST(CheckNumberTest, OneDouble) {
+  EXPECT_THAT(CheckNumber("Op", {"loss", Seen({1}, kDouble)}), IsOk());
+  EXPECT_THAT(
+      CheckNumber("Op", {"loss", Seen({1})}),
+      StatusIs(kInvalid, "Op: loss must be float64 [1], got float32 [1]"));
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ TEST(EmbeddingLayerTest, TokenAndPositionAreAdded) {
       ConstTensor::Of<double>(positions, {3, 1})};
   const std::vector<int32_t> ids = {1, 0, 0, 1};
 
-  const absl::StatusOr<Tensor> out =
-      layer.Forward(*backend, ConstTensor::Of<int32_t>(ids, {2, 2}), variables);
+  const absl::StatusOr<Tensor> out = layer.Forward(
+      *backend, ConstTensor::Of<int32_t>(ids, {2, 2}).WithBound(2), variables);
 
   ASSERT_OK(out);
   EXPECT_THAT(std::vector<double>(out->data<double>(), out->data<double>() + 4),

@@ -32,6 +32,8 @@ class ModelHarness {
   BatchView Batch() const;
   std::vector<ConstTensor> Variables() const;
   std::vector<Tensor> Gradients();
+  // Where Gradients() puts the loss.
+  Tensor Loss() { return Tensor(ElementType::kFloat64, {1}, &loss_); }
 
   std::vector<std::vector<double>>& values() { return values_; }
   std::vector<std::vector<double>>& gradients() { return gradients_; }
@@ -61,6 +63,8 @@ class ModelHarness {
   std::vector<double> images_;
   std::vector<int32_t> labels_;
   std::vector<int32_t> tokens_;  // of models of text
+  const int64_t classes_;
+  double loss_ = 0;
   uint64_t key_ = 1;
 };
 

@@ -51,7 +51,7 @@ class ModelTest : public ::testing::Test {
   void ExpectRefused(const BatchView& batch, const std::string& message) {
     EXPECT_THAT(
         model_.model().Gradients(model_.backend(), batch, model_.Variables(),
-                                 model_.Gradients()),
+                                 model_.Gradients(), model_.Loss()),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
     EXPECT_THAT(
         model_.model().Evaluate(model_.backend(), batch, model_.Variables()),
@@ -78,10 +78,11 @@ TEST_F(ModelTest, FlatImagesAreTheSameAsSquareOnes) {
   BatchView batch = model_.Batch();
   batch.images = batch.images.Reshaped({4, 6});
 
-  const absl::StatusOr<double> flat = model_.model().Gradients(
-      model_.backend(), batch, model_.Variables(), model_.Gradients());
+  ASSERT_OK(model_.model().Gradients(model_.backend(), batch,
+                                     model_.Variables(), model_.Gradients(),
+                                     model_.Loss()));
 
-  EXPECT_THAT(flat, lockstep::testing::IsOkAndHolds(loss));
+  EXPECT_EQ(*model_.Loss().data<double>(), loss);
   EXPECT_EQ(model_.gradients(), gradients);
 }
 
@@ -121,13 +122,14 @@ TEST_F(ModelTest, ImagesOfAnotherFormAreRefused) {
 
 TEST_F(ModelTest, LabelsOfAnotherFormAreRefused) {
   BatchView batch = model_.Batch();
-  batch.labels.remove_suffix(1);
-  ExpectRefused(batch, "as many labels as images, got 3 and 4");
+  const ConstTensor labels = batch.labels;
+  batch.labels = labels.Reshaped({3});
+  ExpectRefused(batch, "as many labels as images, int32 [4], got int32 [3]");
 
-  model_.labels()[2] = 3;
-  ExpectRefused(model_.Batch(), "must be in [0, 3), got 3");
-  model_.labels()[2] = -1;
-  ExpectRefused(model_.Batch(), "must be in [0, 3), got -1");
+  batch.labels = labels.WithBound(0);
+  ExpectRefused(batch, "labels of the batch must be known to be in [0, 3)");
+  batch.labels = labels.WithBound(4);
+  ExpectRefused(batch, "must be known to be in [0, 3), got [0, 4)");
 }
 
 TEST_F(ModelTest, VariablesOfAnotherFormAreRefused) {
@@ -153,7 +155,7 @@ TEST_F(ModelTest, GradientsOfAnotherFormAreRefused) {
 
   EXPECT_THAT(
       model_.model().Gradients(model_.backend(), model_.Batch(),
-                               model_.Variables(), gradients),
+                               model_.Variables(), gradients, model_.Loss()),
       StatusIs(absl::StatusCode::kInvalidArgument,
                "the gradient of softmax/weights must be float64 [6,3], got "
                "float64 [3,6]"));
@@ -166,8 +168,9 @@ TEST_F(ModelTest, WarmModelAllocatesNothing) {
     ModelHarness large(Make(config), kInput, 9);
     ModelHarness small(Make(config), kInput, 4);
     const auto pass = [&](ModelHarness& harness) {
-      EXPECT_OK(large.model().Gradients(
-          backend, harness.Batch(), harness.Variables(), harness.Gradients()));
+      EXPECT_OK(large.model().Gradients(backend, harness.Batch(),
+                                        harness.Variables(),
+                                        harness.Gradients(), harness.Loss()));
     };
     pass(large);
     const int warm = backend.allocations;
@@ -186,7 +189,8 @@ TEST_F(ModelTest, SizeOfThePassBeforeDoesNotMatter) {
   ModelHarness used(Make(config), kInput, 3);
   ModelHarness other(Make(config), kInput, 8);
   ASSERT_OK(used.model().Gradients(used.backend(), other.Batch(),
-                                   other.Variables(), other.Gradients()));
+                                   other.Variables(), other.Gradients(),
+                                   other.Loss()));
 
   EXPECT_EQ(used.Pass(), fresh.Pass());
   EXPECT_EQ(used.gradients(), fresh.gradients());

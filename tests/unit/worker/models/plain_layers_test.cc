@@ -43,6 +43,12 @@ TEST_F(PlainLayersTest, DropoutOfEvaluationIsNone) {
   EXPECT_THAT(Forward(layer, {4}, {1, 1, 1, 1}), Each(1));
 }
 
+TEST_F(PlainLayersTest, DropoutIsRandomUnlessItsRateIsZero) {
+  EXPECT_TRUE(DropoutLayer(0.1, 1, kDouble).random());
+  EXPECT_FALSE(DropoutLayer(0, 1, kDouble).random());
+  EXPECT_FALSE(ReluLayer(kDouble).random());
+}
+
 TEST_F(PlainLayersTest, DropoutOfTwoLayersDiffers) {
   const std::vector<double> ones(100, 1);
   DropoutLayer first(0.5, 1, kDouble);

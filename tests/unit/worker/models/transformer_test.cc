@@ -97,24 +97,35 @@ TEST_F(TransformerTest, ShorterTextHasNoGradientForPositionsItLacks) {
   ModelHarness harness = Make(Small(), 1);
   BatchView batch = harness.Batch();
   batch.tokens = batch.tokens.Reshaped({1, 2});
-  batch.labels = batch.labels.subspan(0, 2);
+  batch.labels = batch.labels.Reshaped({2});
 
-  ASSERT_OK(harness.model().Gradients(
-      harness.backend(), batch, harness.Variables(), harness.Gradients()));
+  ASSERT_OK(harness.model().Gradients(harness.backend(), batch,
+                                      harness.Variables(), harness.Gradients(),
+                                      harness.Loss()));
 
   const std::vector<double>& positions = harness.gradients()[1];
   EXPECT_THAT(std::vector<double>(positions.begin() + 8, positions.end()),
               Each(0));
 }
 
-TEST_F(TransformerTest, TokensOutsideTheVocabularyAreRefused) {
+TEST_F(TransformerTest, TokensThatMayBeOutsideTheVocabularyAreRefused) {
   ModelHarness harness = Make(Small(), 1);
-  harness.tokens()[1] = 5;
+  BatchView batch = harness.Batch();
+  batch.tokens = batch.tokens.WithBound(6);
 
-  EXPECT_THAT(harness.model().Evaluate(harness.backend(), harness.Batch(),
-                                       harness.Variables()),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       "tokens of the batch must be in [0, 5), got 5"));
+  EXPECT_THAT(
+      harness.model().Evaluate(harness.backend(), batch, harness.Variables()),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          "tokens of the batch must be known to be in [0, 5), got [0, 6)"));
+}
+
+// Its passes draw other numbers each, so that none can stand for the next.
+TEST_F(TransformerTest, OnlyDropoutIsRandom) {
+  ModelConfig config = Small();
+  EXPECT_FALSE((*MakeTransformer(config, kInput, kDouble))->random());
+  config.dropout = 0.5;
+  EXPECT_TRUE((*MakeTransformer(config, kInput, kDouble))->random());
 }
 
 TEST_F(TransformerTest, WrongSettingsAreNamed) {

@@ -1,0 +1,288 @@
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "worker/compute/cuda/cuda_backend.h"
+#include "worker/compute/cuda/cuda_status.h"
+#include "worker/compute/tensor.h"
+
+// What the CUDA backend makes of a GPU, in proportion to what the GPU does
+// bare. Both sides of a ratio are timed in turn; figures are medians.
+
+namespace lockstep::benchmark {
+namespace {
+
+constexpr int kRounds = 7;
+constexpr ElementType kFloat = ElementType::kFloat32;
+constexpr int64_t kSide = 8192;     // of matrices
+constexpr int64_t kRows = 1 << 18;  // of a tensor of 1 GiB
+constexpr int64_t kColumns = 1 << 10;
+constexpr int64_t kCopied = int64_t{1} << 26;  // floats: 256 MiB
+const std::string kDevice = "device 0";
+
+using Work = std::function<absl::Status()>;
+
+absl::Status Cuda(cudaError_t error, const char* call) {
+  return cuda::ToStatus(error, {call, "gpu_benchmark", kDevice});
+}
+
+absl::Status Wait() { return Cuda(cudaDeviceSynchronize(), "synchronize"); }
+
+// Seconds until the device has done `work` so many times.
+absl::StatusOr<double> Time(int count, const Work& work) {
+  LOCKSTEP_RETURN_IF_ERROR(Wait());
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < count; ++i) LOCKSTEP_RETURN_IF_ERROR(work());
+  LOCKSTEP_RETURN_IF_ERROR(Wait());
+  const std::chrono::duration<double> took =
+      std::chrono::steady_clock::now() - began;
+  return took.count() / count;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Median seconds of each, done in turn after one round to warm up.
+absl::StatusOr<std::vector<double>> InTurn(int count,
+                                           const std::vector<Work>& works) {
+  std::vector<std::vector<double>> times(works.size());
+  for (int round = -1; round < kRounds; ++round) {
+    for (size_t i = 0; i < works.size(); ++i) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const double took, Time(count, works[i]));
+      if (round >= 0) times[i].push_back(took);
+    }
+  }
+  std::vector<double> medians;
+  for (std::vector<double>& of_one : times) {
+    medians.push_back(Median(std::move(of_one)));
+  }
+  return medians;
+}
+
+void Print(const std::string& what, double ratio, const std::string& of) {
+  std::cout << what << ": " << ratio << " of " << of << std::endl;
+}
+
+// Tensors of the device. Zeros would take less power than what a network
+// multiplies, and flatter the clock.
+class Bench {
+ public:
+  explicit Bench(std::unique_ptr<ComputeBackend> backend)
+      : backend_(std::move(backend)) {}
+
+  ComputeBackend& backend() { return *backend_; }
+
+  // Of numbers in [-1, 1).
+  absl::StatusOr<Tensor> Random(const Shape& shape) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t count, CountElements(shape));
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& value : values) {
+      state_ = state_ * 1664525u + 1013904223u;
+      value = static_cast<float>(static_cast<int32_t>(state_)) * 0x1p-31f;
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        Buffer buffer, backend_->Allocate(values.size() * sizeof(float)));
+    const Tensor tensor(kFloat, shape, buffer.data());
+    buffers_.push_back(std::move(buffer));
+    LOCKSTEP_RETURN_IF_ERROR(
+        backend_->Upload(ConstTensor::Of<float>(values, shape), tensor));
+    return tensor;
+  }
+
+ private:
+  std::unique_ptr<ComputeBackend> backend_;
+  std::vector<Buffer> buffers_;
+  uint32_t state_ = 1;
+};
+
+absl::StatusOr<Bench> MakeBench() {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<ComputeBackend> backend,
+                            MakeCudaBackend());
+  return Bench(std::move(backend));
+}
+
+// MatMul() with operands rounded to bfloat16, next to the call of cuBLAS that
+// it comes to.
+absl::Status Gemm() {
+  LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
+  bench.backend().set_precision(Precision::kBfloat16);
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor a, bench.Random({kSide, kSide}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor b, bench.Random({kSide, kSide}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor out, bench.Random({kSide, kSide}));
+  cublasHandle_t blas = nullptr;
+  LOCKSTEP_RETURN_IF_ERROR(cuda::ToStatus(
+      cublasCreate(&blas), {"cublasCreate", "gpu_benchmark", kDevice}));
+  const std::unique_ptr<cublasContext, cublasStatus_t (*)(cublasHandle_t)>
+      owner(blas, cublasDestroy);
+  constexpr int kInt = kSide;
+  const float one = 1, zero = 0;
+  const auto bare = [&] {
+    return cuda::ToStatus(
+        cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, kInt, kInt, kInt, &one,
+                     b.raw(), CUDA_R_32F, kInt, a.raw(), CUDA_R_32F, kInt,
+                     &zero, out.raw(), CUDA_R_32F, kInt,
+                     CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_GEMM_DEFAULT),
+        {"cublasGemmEx", "gpu_benchmark", kDevice});
+  };
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::vector<double> seconds,
+      InTurn(5, {[&] { return bench.backend().MatMul(a, b, {}, out); }, bare}));
+  Print("gemm", seconds[1] / seconds[0], "bare cuBLAS");
+  const double operations = 2.0 * kSide * kSide * kSide;
+  std::cout << "gemm: " << operations / seconds[0] / 1e12 << " TFLOP/s\n";
+  return absl::OkStatus();
+}
+
+// Operations that do little with what they read, by the bytes per second that
+// they have to move.
+absl::Status Kernels() {
+  LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
+  ComputeBackend& backend = bench.backend();
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor in, bench.Random({kRows, kColumns}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor out, bench.Random({kRows, kColumns}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor row, bench.Random({kColumns}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor kept, bench.Random({kRows, 2}));
+  struct Kernel {
+    const char* name;
+    int moves;  // of the bytes of `in`
+    Work work;
+  };
+  const std::vector<Kernel> kernels = {
+      {"AddBias", 2, [&] { return backend.AddBias(row, out); }},
+      {"Relu", 2, [&] { return backend.Relu(in, out); }},
+      {"ReluGradient", 3, [&] { return backend.ReluGradient(in, out, out); }},
+      {"Activate", 2,
+       [&] { return backend.Activate(Activation::kGelu, in, out); }},
+      {"Combine", 3, [&] { return backend.Combine(in, 1, 1, out); }},
+      {"Dropout", 2,
+       [&] {
+         return backend.Dropout(in, {0.1, 1}, out);
+       }},
+      {"BiasGradient", 1, [&] { return backend.BiasGradient(in, row); }},
+      {"LayerNorm", 2,
+       [&] { return backend.LayerNorm(in, row, row, 1e-5, out, kept); }}};
+  const Work copy = [&] {
+    return Cuda(cudaMemcpyAsync(out.raw(), in.raw(), in.bytes(),
+                                cudaMemcpyDeviceToDevice),
+                "cudaMemcpyAsync");
+  };
+  for (const Kernel& kernel : kernels) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                              InTurn(10, {kernel.work, copy}));
+    Print(kernel.name, kernel.moves / seconds[0] * seconds[1] / 2,
+          "a device copy");
+  }
+  return absl::OkStatus();
+}
+
+Work Uploading(ComputeBackend& backend, const ConstTensor& host,
+               const Tensor& there) {
+  return [&backend, host, there]() -> absl::Status {
+    LOCKSTEP_ASSIGN_OR_RETURN(const CopyId copy,
+                              backend.StartUpload(host, there));
+    return backend.FinishCopy(copy);
+  };
+}
+
+// Copies from pinned memory next to copies from ordinary memory.
+absl::Status Pinned() {
+  LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
+  std::vector<float> ordinary(kCopied), pinned(kCopied);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Buffer pin,
+      bench.backend().Pin({reinterpret_cast<std::byte*>(pinned.data()),
+                           pinned.size() * sizeof(float)}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor there, bench.Random({kCopied}));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::vector<double> seconds,
+      InTurn(3,
+             {Uploading(bench.backend(),
+                        ConstTensor::Of<float>(pinned, {kCopied}), there),
+              Uploading(bench.backend(),
+                        ConstTensor::Of<float>(ordinary, {kCopied}), there)}));
+  Print("pinned", seconds[1] / seconds[0], "the speed of pageable copies");
+  std::cout << "pinned: " << there.bytes() / seconds[0] / 1e9 << " GB/s\n";
+  return absl::OkStatus();
+}
+
+// A step that computes while it copies, next to the longer of both alone.
+absl::Status Overlap() {
+  LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
+  ComputeBackend& backend = bench.backend();
+  std::vector<float> memory(kCopied);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Buffer pin,
+      backend.Pin({reinterpret_cast<std::byte*>(memory.data()),
+                   memory.size() * sizeof(float)}));
+  const ConstTensor host = ConstTensor::Of<float>(memory, {kCopied});
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor there, bench.Random({kCopied}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor a,
+                            bench.Random({kSide / 4, kSide / 4}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor out,
+                            bench.Random({kSide / 4, kSide / 4}));
+  const Work copy = Uploading(backend, host, there);
+  const Work product = [&] { return backend.MatMul(a, a, {}, out); };
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<double> alone,
+                            InTurn(3, {copy, product}));
+  const int products = std::max(1, static_cast<int>(alone[0] / alone[1]));
+  const Work compute = [&]() -> absl::Status {
+    for (int i = 0; i < products; ++i) LOCKSTEP_RETURN_IF_ERROR(product());
+    return Wait();
+  };
+  const Work both = [&]() -> absl::Status {
+    LOCKSTEP_ASSIGN_OR_RETURN(const CopyId id,
+                              backend.StartUpload(host, there));
+    LOCKSTEP_RETURN_IF_ERROR(compute());
+    return backend.FinishCopy(id);
+  };
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                            InTurn(3, {copy, compute, both}));
+  Print("overlap", seconds[2] / std::max(seconds[0], seconds[1]),
+        "the longer of copy and products");
+  return absl::OkStatus();
+}
+
+absl::Status Run(std::vector<std::string> names) {
+  const std::vector<std::pair<std::string, absl::Status (*)()>> rows = {
+      {"gemm", Gemm},
+      {"kernels", Kernels},
+      {"pinned", Pinned},
+      {"overlap", Overlap}};
+  if (names.empty()) names = {"gemm", "kernels", "pinned", "overlap"};
+  for (const std::string& name : names) {
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) {
+      return r.first == name;
+    });
+    if (row == rows.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "rows are gemm, kernels, pinned and overlap, got ", name));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(row->second());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace lockstep::benchmark
+
+int main(int argc, char** argv) {
+  const absl::Status status = lockstep::benchmark::Run({argv + 1, argv + argc});
+  if (status.ok()) return 0;
+  std::cerr << "gpu_benchmark: " << status.message() << "\n";
+  return 1;
+}

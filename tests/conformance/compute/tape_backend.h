@@ -1,0 +1,105 @@
+#ifndef LOCKSTEP_TESTS_CONFORMANCE_COMPUTE_TAPE_BACKEND_H_
+#define LOCKSTEP_TESTS_CONFORMANCE_COMPUTE_TAPE_BACKEND_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/compute/compute_backend.h"
+#include "worker/compute/cpu/serial_device.h"
+#include "worker/compute/kernel_backend.h"
+#include "worker/compute/recording.h"
+
+namespace lockstep::testing {
+
+// TapeDevice is a Device (worker/compute/kernel_backend.h) on the CPU that can
+// put kernels on a tape instead of running them, each with the arguments that
+// it was launched with.
+class TapeDevice {
+ public:
+  using Kernel = std::function<absl::Status(cpu::SerialDevice&)>;
+
+  template <typename F>
+  absl::Status ForEach(const char* operation, int64_t n, const F& f) {
+    return Launch([=](auto& cpu) { return cpu.ForEach(operation, n, f); });
+  }
+  template <typename F>
+  absl::Status Grid(const char* operation, int64_t rows, int64_t n,
+                    const F& f) {
+    return Launch([=](auto& cpu) { return cpu.Grid(operation, rows, n, f); });
+  }
+  template <typename F>
+  absl::Status Rows(const char* operation, int64_t rows, const F& f) {
+    return Launch([=](auto& cpu) { return cpu.Rows(operation, rows, f); });
+  }
+  template <typename T, typename F>
+  absl::Status SumColumns(const char* operation, int64_t rows, int64_t n,
+                          const F& f, T* out) {
+    return Launch(
+        [=](auto& cpu) { return cpu.SumColumns(operation, rows, n, f, out); });
+  }
+  template <typename T>
+  absl::Status Gemm(const char* operation, const StridedGemm& gemm, const T* a,
+                    const T* b, T* out) {
+    return Launch(
+        [=](auto& cpu) { return cpu.Gemm(operation, gemm, a, b, out); });
+  }
+
+  bool recording = false;
+  std::vector<Kernel> tape;
+
+ private:
+  absl::Status Launch(Kernel kernel) {
+    if (!recording) return kernel(cpu_);
+    tape.push_back(std::move(kernel));
+    return absl::OkStatus();
+  }
+
+  cpu::SerialDevice cpu_;
+};
+
+// TapeBackend is a GPU that records, on the CPU: it has memory of its own, and
+// what must not be done while a GPU records fails here too.
+class TapeBackend final : public KernelBackend<TapeDevice>,
+                          private RecordingDevice {
+ public:
+  TapeBackend() : KernelBackend(TapeDevice()) {}
+
+  const char* name() const override { return "tape"; }
+  absl::StatusOr<Buffer> Allocate(size_t bytes) override;
+  bool UsesOrdinaryMemory() const override { return false; }
+  absl::StatusOr<Buffer> Pin(absl::Span<std::byte>) override {
+    return Buffer();
+  }
+  absl::Status UseCopy(CopyId) override { return NotRecorded("UseCopy"); }
+  absl::StatusOr<bool> CopyIsDone(CopyId) override { return true; }
+  absl::Status FinishCopy(CopyId) override { return absl::OkStatus(); }
+  RecordingDevice* recording_device() override { return this; }
+
+  // Set by tests: EndRecording() fails.
+  bool broken = false;
+
+ protected:
+  absl::Status DoUpload(const ConstTensor& host, const Tensor& out) override;
+  absl::Status DoDownload(const ConstTensor& values,
+                          const Tensor& host) override;
+  absl::StatusOr<CopyId> DoStartUpload(const ConstTensor& host,
+                                       const Tensor& out) override;
+  absl::StatusOr<CopyId> DoStartDownload(const ConstTensor& values,
+                                         const Tensor& host) override;
+
+ private:
+  uint64_t generation() const override { return generation_; }
+  absl::Status BeginRecording() override;
+  absl::StatusOr<std::unique_ptr<Recording>> EndRecording() override;
+  absl::Status NotRecorded(const char* call) const;
+
+  uint64_t generation_ = 0;
+};
+
+}  // namespace lockstep::testing
+
+#endif  // LOCKSTEP_TESTS_CONFORMANCE_COMPUTE_TAPE_BACKEND_H_
