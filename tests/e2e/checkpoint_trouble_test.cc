@@ -42,6 +42,7 @@ TEST(CheckpointTroubleTest, LastCheckpointThatCannotBeWrittenFailsTheJob) {
   auto job = TrainingJob::Make({.set = {"train_steps=600"}});
   ASSERT_THAT(job->StartAll(), IsOk());
   ASSERT_THAT(job->WaitForStep(5), IsOk());
+  std::filesystem::remove_all(job->checkpoints());
   std::ofstream(job->checkpoints()) << "in the way";
 
   for (const auto& [name, index] : job->Tasks()) {
