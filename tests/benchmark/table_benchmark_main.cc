@@ -174,14 +174,14 @@ double PullBytes(const RoutedRows& routed) {
 void CompareRequests() {
   const int64_t rows = int64_t{1} << 20;
   const std::vector<int64_t> ids = DrawZipf(212992, rows);
-  ParameterMemory memory(
-      {{"t", {rows, kWidth}, DType::kFloat32, {}, RowCut::kDiv}},
-      ParameterMemory::Gradients::kPrivate);
+  const VariableSpec table = {
+      "t", {rows, kWidth}, DType::kFloat32, {}, RowCut::kDiv};
+  ParameterMemory memory({table}, ParameterMemory::Gradients::kPrivate);
   Require(memory.ChooseRows(0, ids));
   RoutedRows plain;
   plain.rows = ids;
   const PlannedPart part{0, 0, rows * kWidth, 0, 0};
-  const double chosen = PullBytes(RouteRows(part, kWidth, memory.rows(0).ids));
+  const double chosen = PullBytes(RouteRows(part, table, memory.rows(0).ids));
   const double ratio = chosen / PullBytes(plain);
   std::printf(
       "pull of 212,992 ids by Zipf(1.05): %.1f MB de-duplicated, "

@@ -219,7 +219,8 @@ TEST_P(NetworkTest, LayerNormGradientsAreTheDerivatives) {
   for (const Shape& shape : kMatrices) {
     const int64_t n = shape[1];
     if (n < 2) continue;  // variance 0: differences are all rounding
-    Norm norm = {.in = RandomValues(shape, 1),
+    Norm norm = {.run = {},
+                 .in = RandomValues(shape, 1),
                  .scale = RandomValues(n, 2),
                  .shift = RandomValues(n, 3),
                  .weights = RandomValues(shape, 4),
@@ -264,7 +265,8 @@ TEST_P(NetworkTest, BatchStatisticsOfNothingAreZero) {
 TEST_P(NetworkTest, BatchNormGradientsAreTheDerivatives) {
   for (const Shape& shape : {Shape{5, 3}, Shape{37, 2}, Shape{0, 3}}) {
     const int64_t n = shape[1];
-    Norm norm = {.in = RandomValues(shape, 1),
+    Norm norm = {.run = {},
+                 .in = RandomValues(shape, 1),
                  .scale = RandomValues(n, 2),
                  .shift = RandomValues(n, 3),
                  .weights = RandomValues(shape, 4),

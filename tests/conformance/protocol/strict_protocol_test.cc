@@ -45,8 +45,9 @@ TEST_P(StrictProtocolTest,
   if (n > 1 && n >= GetParam().replicas_to_aggregate) {
     EXPECT_GT(redone, kSchedules / 10);
   }
-  if (n > GetParam().replicas_to_aggregate)
+  if (n > GetParam().replicas_to_aggregate) {
     EXPECT_GT(replaced, kSchedules / 20);
+  }
 }
 
 TEST_P(StrictProtocolTest, EveryStepTakesOneAttemptWhereNothingGoesWrong) {

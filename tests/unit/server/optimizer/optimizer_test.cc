@@ -405,8 +405,12 @@ TEST(OptimizerTest, BFloat16VariableFollowsTheRuleOfFloat32Rounded) {
 
     const size_t slots = NumSlots(Config(kind));
     EXPECT_EQ(halves.new_value, half(floats.new_value));
-    if (slots > 0) EXPECT_EQ(halves.new_slot0, half(floats.new_slot0));
-    if (slots > 1) EXPECT_EQ(halves.new_slot1, half(floats.new_slot1));
+    if (slots > 0) {
+      EXPECT_EQ(halves.new_slot0, half(floats.new_slot0));
+    }
+    if (slots > 1) {
+      EXPECT_EQ(halves.new_slot1, half(floats.new_slot1));
+    }
   }
 }
 
