@@ -171,7 +171,7 @@ TEST(KillStormTest, EndsByItselfWithTheSameBits) {
 // Who makes a step is a matter of time here, and so are the bits.
 TEST(KillStormTest, EndsByItselfWithABackup) {
   Weather weather;
-  weather.kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 10);
+  weather.kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 5);
   weather.steps_per_kill = kStepsPerKillWithBackup;
   std::vector<std::string> settings = weather.Settings();
   settings.push_back("replicas_to_aggregate=2");
