@@ -179,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(
                   job.model.row_limit = 5;
                   job.model.cut_by_div = true;
                 },
-                "leave table_cut out"},
+                "model.row_limit is set, and model.table_cut is BY_DIV"},
         BadCase{[](JobConfig& job) { job.model.embedding_rows = -1; },
                 "model.embedding_rows is -1"},
         BadCase{

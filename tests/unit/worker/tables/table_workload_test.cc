@@ -46,6 +46,7 @@ TEST(TableWorkloadTest, WhatAKindNeedsIsNamed) {
   EXPECT_THAT(MakeTableWorkload(job, Purpose::kTrain),
               missing("model.embedding_dim"));
   job.model.kind = "wide_and_deep";
+  job.model.row_limit = 0;
   job.model.features = 10;
   job.model.embedding_rows = 10;
   job.model.categorical = {"a"};
