@@ -68,6 +68,12 @@ absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
 absl::Status MembershipTable::CheckMember(const TaskId& task,
                                           uint64_t incarnation) const {
   auto found = entries_.find(task);
+  if (found == entries_.end() && taken_out_.count(task) > 0) {
+    return absl::AbortedError(
+        absl::StrCat(task.ToString(),
+                     " has no part in the job any more; register with a new "
+                     "incarnation to learn why"));
+  }
   if (found == entries_.end()) {
     return absl::NotFoundError(absl::StrCat(
         task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
@@ -169,13 +175,16 @@ void MembershipTable::SetWorkers(const std::vector<int>& workers) {
   for (int worker : workers) {
     const TaskId task{TaskType::kWorker, worker};
     entries_[task].member.task = task;
+    taken_out_.erase(task);
   }
   std::erase_if(entries_, [&](const auto& named) {
     const auto& [task, entry] = named;
-    return task.type == TaskType::kWorker && entry.unburied.empty() &&
-           entry.member.state != State::kAlive &&
-           std::find(workers.begin(), workers.end(), task.index) ==
-               workers.end();
+    const bool out =
+        task.type == TaskType::kWorker && entry.unburied.empty() &&
+        entry.member.state != State::kAlive &&
+        std::find(workers.begin(), workers.end(), task.index) == workers.end();
+    if (out) taken_out_.insert(task);
+    return out;
   });
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -101,7 +102,8 @@ class MembershipTable {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Elastic jobs: these are the workers from now on. Of others those stay that
-  // live, or have to be buried.
+  // live, or have to be buried. Who is taken out is not unknown: it may live
+  // though it was declared dead, and is told to register again (kAborted).
   void SetWorkers(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Whether a member has been taken over: there was a chief before.
@@ -148,6 +150,7 @@ class MembershipTable {
 
   mutable Mutex mutex_;
   std::map<TaskId, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::set<TaskId> taken_out_ ABSL_GUARDED_BY(mutex_);
   bool has_taken_over_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

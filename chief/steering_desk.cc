@@ -213,10 +213,11 @@ absl::Status SteeringDesk::Join(int worker, bool again) {
     std::vector<int> workers = wanted_.workers;
     const auto place = std::lower_bound(workers.begin(), workers.end(), worker);
     if (place == workers.end() || *place != worker) {
-      if (again) {
+      if (again && taken_out_.count(worker) > 0) {
         return StoppedStatus("an operator took this worker out of the job",
                              /*hold=*/true);
       }
+      taken_out_.erase(worker);
       workers.insert(place, worker);
       SetWorkers(std::move(workers));
     }
@@ -231,7 +232,9 @@ void SteeringDesk::Leave(int worker) {
   to_leave_.erase(worker);
   std::vector<int> workers = wanted_.workers;
   if (!open_ || workers.size() < 2) return;
-  if (std::erase(workers, worker) > 0) SetWorkers(std::move(workers));
+  if (std::erase(workers, worker) == 0) return;
+  taken_out_.insert(worker);
+  SetWorkers(std::move(workers));
 }
 
 bool SteeringDesk::IsToLeave(int worker) const {

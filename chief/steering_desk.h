@@ -103,6 +103,7 @@ class SteeringDesk {
   RunSettings wanted_ ABSL_GUARDED_BY(mutex_);
   int fixed_ ABSL_GUARDED_BY(mutex_);  // backups or gradients, by the policy
   std::set<int> to_leave_ ABSL_GUARDED_BY(mutex_);
+  std::set<int> taken_out_ ABSL_GUARDED_BY(mutex_);  // since this chief began
   bool checkpoint_wanted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -359,7 +359,9 @@ TEST_F(MembershipTableTest, WorkersComeAndGoButNobodyUnburied) {
   table_.Buried(kWorker0, 1);
   table_.SetWorkers({7});
   EXPECT_THAT(table_.Members(), SizeIs(3));  // worker 1 lives
-  EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Heartbeat({TaskType::kWorker, 8}, 1),
+              StatusIs(absl::StatusCode::kNotFound));
 }
 
 }  // namespace

@@ -194,6 +194,15 @@ TEST_F(SteeringDeskTest, AProcessThatWasTakenOutDoesNotJoinAgain) {
   EXPECT_THAT(desk.Join(1, /*again=*/true), StatusIs(kUnavailable));
 }
 
+// The chief that it joined may have lost its memory.
+TEST_F(SteeringDeskTest, WorkerOfAnEarlierChiefJoinsAgain) {
+  SteeringDesk& desk = Open(Elastic(2, 3));
+
+  EXPECT_THAT(desk.Join(4, /*again=*/true), StatusIs(kUnavailable));
+
+  EXPECT_THAT(desk.wanted().workers, ElementsAre(0, 1, 2, 4));
+}
+
 TEST_F(SteeringDeskTest, TheLastWorkerStays) {
   SteeringDesk& desk = Open(Elastic(1, 1));
 
