@@ -1,6 +1,7 @@
 #include "chief/membership_table.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
@@ -177,15 +178,15 @@ void MembershipTable::SetWorkers(const std::vector<int>& workers) {
     entries_[task].member.task = task;
     taken_out_.erase(task);
   }
-  std::erase_if(entries_, [&](const auto& named) {
-    const auto& [task, entry] = named;
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    const auto& [task, entry] = *it;
     const bool out =
         task.type == TaskType::kWorker && entry.unburied.empty() &&
         entry.member.state != State::kAlive &&
         std::find(workers.begin(), workers.end(), task.index) == workers.end();
     if (out) taken_out_.insert(task);
-    return out;
-  });
+    it = out ? entries_.erase(it) : std::next(it);
+  }
 }
 
 void MembershipTable::ExpectPredecessors() {
