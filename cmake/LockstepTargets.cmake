@@ -33,7 +33,8 @@ function(_lockstep_configure target)
   if(LOCKSTEP_SANITIZE)
     target_compile_options(${target} PRIVATE
       -fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all
-      -fno-omit-frame-pointer)
+      -fno-omit-frame-pointer
+      -fsanitize-ignorelist=${LOCKSTEP_ROOT}/cmake/sanitizer_ignorelist.txt)
     target_link_options(${target} PRIVATE -fsanitize=${LOCKSTEP_SANITIZE})
   endif()
 endfunction()
@@ -45,16 +46,48 @@ function(_lockstep_trace_branches target)
   endif()
 endfunction()
 
+# Sets OUT to what the headers of a target are made of, found by what it links:
+# "grpc", or "templates" (JSON, flags, HTTP), or "plain". What a library of ours
+# has in its own headers, and so in those of its dependents, stands in its
+# property LOCKSTEP_HEADERS.
+function(_lockstep_kind_of_headers out)
+  set(found plain)
+  foreach(dependency ${ARGN})
+    set(kind "")
+    if(dependency MATCHES "^gRPC::")
+      set(kind grpc)
+    elseif(dependency MATCHES "^(lockstep::cli11|nlohmann_json::|PkgConfig::httplib)")
+      set(kind templates)
+    elseif(TARGET ${dependency})
+      get_target_property(kind ${dependency} LOCKSTEP_HEADERS)
+    endif()
+    if(kind STREQUAL "grpc" OR (kind STREQUAL "templates" AND
+                                NOT found STREQUAL "grpc"))
+      set(found ${kind})
+    endif()
+  endforeach()
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# Large templates take three times as long to optimise as to compile, and are not
+# where the time of a test under sanitizers goes.
+function(_lockstep_optimise_little target kind)
+  if(LOCKSTEP_SANITIZE AND NOT kind STREQUAL "plain")
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
 # Most of what a compiler does here is to parse these headers, so where there are
-# sanitizers it parses them once for all targets of a kind ("library" or "test").
+# sanitizers it parses them once for all targets of a use ("library" or "test")
+# and a kind (see above).
 # Presets dev and release do without, and find what a source forgot to include.
 # So do libraries that are compiled with other rules of arithmetic: they set
 # DISABLE_PRECOMPILE_HEADERS.
-function(_lockstep_precompile_headers target kind)
+function(_lockstep_precompile_headers target use kind)
   if(NOT LOCKSTEP_SANITIZE)
     return()
   endif()
-  set(headers lockstep_${kind}_headers)
+  set(headers lockstep_${use}_${kind}_headers)
   if(NOT TARGET ${headers})
     file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/${headers}.cc CONTENT "\n")
     add_library(${headers} OBJECT ${PROJECT_BINARY_DIR}/${headers}.cc)
@@ -63,16 +96,26 @@ function(_lockstep_precompile_headers target kind)
     # A compiler cache knows them again only without their time.
     target_compile_options(${headers} PRIVATE
       -pthread "SHELL:-Xclang -fno-pch-timestamp")
+    _lockstep_optimise_little(${headers} ${kind})
     target_precompile_headers(${headers} PRIVATE
-      <memory> <string> <vector>
-      <absl/status/statusor.h> <absl/strings/str_cat.h>)
-    if(kind STREQUAL "test")
+      <algorithm> <functional> <map> <memory> <optional> <string> <vector>
+      <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/time/time.h>)
+    if(use STREQUAL "test")
       target_link_libraries(${headers} PRIVATE GTest::gmock GTest::gtest)
       target_compile_options(${headers} PRIVATE -O0)
       target_precompile_headers(${headers} PRIVATE
-        <gmock/gmock.h> <gtest/gtest.h>)
+        <filesystem> <fstream> <gmock/gmock.h> <gtest/gtest.h> <random>)
     else()
       _lockstep_trace_branches(${headers})
+    endif()
+    if(kind STREQUAL "grpc")
+      target_link_libraries(${headers} PRIVATE gRPC::grpc++)
+      target_precompile_headers(${headers} PRIVATE <grpcpp/grpcpp.h>)
+    elseif(kind STREQUAL "templates")
+      target_link_libraries(${headers} PRIVATE
+        lockstep::cli11 nlohmann_json::nlohmann_json)
+      target_precompile_headers(${headers} PRIVATE
+        <CLI/CLI.hpp> <nlohmann/json.hpp>)
     endif()
   endif()
   # With one option set for all: some link what asks for -pthread, others not.
@@ -92,9 +135,15 @@ function(lockstep_add_library name)
                    BASE_DIRS ${LOCKSTEP_ROOT} FILES ${ARG_HDRS})
     _lockstep_configure(${target})
     _lockstep_trace_branches(${target})
-    _lockstep_precompile_headers(${target} library)
+    _lockstep_kind_of_headers(kind ${ARG_DEPS})
+    set_target_properties(${target} PROPERTIES LOCKSTEP_HEADERS ${kind})
+    _lockstep_kind_of_headers(kind ${ARG_DEPS} ${ARG_PRIVATE_DEPS})
+    _lockstep_optimise_little(${target} ${kind})
+    _lockstep_precompile_headers(${target} library ${kind})
   else()
     add_library(${target} INTERFACE)
+    _lockstep_kind_of_headers(kind ${ARG_DEPS})
+    set_target_properties(${target} PROPERTIES LOCKSTEP_HEADERS ${kind})
     target_link_libraries(${target} INTERFACE ${ARG_DEPS})
     target_include_directories(${target} INTERFACE ${LOCKSTEP_ROOT})
     target_sources(${target} INTERFACE FILE_SET HEADERS
@@ -110,6 +159,8 @@ function(_lockstep_add_executable name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   _lockstep_configure(${name})
+  _lockstep_kind_of_headers(kind ${ARG_DEPS})
+  _lockstep_optimise_little(${name} ${kind})
 endfunction()
 
 function(lockstep_add_program name)
@@ -134,7 +185,8 @@ function(lockstep_add_test name)
   # check each access; those that compute much are in the other tiers.
   if(ARG_LABELS MATCHES "unit|integration|e2e")
     target_compile_options(${name} PRIVATE -O0)
-    _lockstep_precompile_headers(${name} test)
+    _lockstep_kind_of_headers(kind ${ARG_DEPS})
+    _lockstep_precompile_headers(${name} test ${kind})
   endif()
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
