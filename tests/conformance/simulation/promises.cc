@@ -81,6 +81,7 @@ void Promises::OnOpen(int64_t step) {
     return;
   }
   committed_ = step;
+  opened_ = step;
   model_.erase(model_.upper_bound(step), model_.end());
   sets_.erase(sets_.upper_bound(step), sets_.end());
 }
@@ -185,7 +186,7 @@ void Promises::OnCompute(int history, int64_t step,
 }
 
 void Promises::OnClaim(int history, int64_t step, int worker) {
-  if (history != history_ || going_back_) return;
+  if (history != history_ || going_back_ || step <= opened_) return;
   const auto set = sets_.find(step);
   if (set == sets_.end()) return;
   if (std::count(set->second.begin(), set->second.end(), worker) > 0) return;
