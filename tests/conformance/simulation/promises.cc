@@ -153,20 +153,26 @@ void Promises::OnToken(int64_t step) {
   }
 }
 
-void Promises::OnEpoch(int server, uint64_t epoch) {
-  if (epoch <= servers_[server].epoch) {
+void Promises::OnEpoch(int server, uint64_t epoch, uint64_t chief) {
+  Server& known = servers_[server];
+  // Who asks again may hear the same again.
+  if (epoch < known.epoch || (epoch == known.epoch && chief != known.chief)) {
     Break(absl::StrCat("P5: epoch ", epoch, " of ps ", server,
                        " is drawn twice"));
   }
-  servers_[server].epoch = epoch;
+  known.epoch = epoch;
+  known.chief = chief;
 }
 
-void Promises::OnObeyed(int server, uint64_t epoch) {
-  const uint64_t newest = servers_[server].epoch;
-  servers_[server].epoch = std::max(newest, epoch);
-  if (epoch >= newest) return;
-  Break(absl::StrCat("P5: ps ", server, " obeys the chief of epoch ", epoch,
-                     " after epoch ", newest, " was drawn"));
+void Promises::OnObeyed(int server, uint64_t epoch, uint64_t chief) {
+  Server& known = servers_[server];
+  if (epoch < known.epoch || (epoch == known.epoch && chief != known.chief)) {
+    Break(absl::StrCat("P5: ps ", server, " obeys the chief of epoch ", epoch,
+                       " after epoch ", known.epoch, " was drawn"));
+  }
+  if (epoch <= known.epoch) return;
+  known.epoch = epoch;
+  known.chief = chief;
 }
 
 void Promises::OnAdmitted(int server, bool active) {

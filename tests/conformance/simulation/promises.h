@@ -52,8 +52,9 @@ class Promises {
   void OnOpen(int64_t step);
 
   void OnToken(int64_t step);
-  void OnEpoch(int server, uint64_t epoch);
-  void OnObeyed(int server, uint64_t epoch);
+  // Chiefs by their incarnation.
+  void OnEpoch(int server, uint64_t epoch, uint64_t chief);
+  void OnObeyed(int server, uint64_t epoch, uint64_t chief);
   // A call of a worker was performed.
   void OnAdmitted(int server, bool active);
   // A worker that joined in `history` computes, on these values, or says that
@@ -75,6 +76,7 @@ class Promises {
     bool checked = false;  // the values of `committed`
     bool lost = false;     // its state, since ps task 0 opened last
     uint64_t epoch = 0;
+    uint64_t chief = 0;  // whose epoch it is
   };
 
   std::vector<PartState> After(int64_t step,
