@@ -23,14 +23,18 @@ absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
         task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
   }
   Entry& entry = found->second;
-  if (entry.predecessor) BuryPredecessor(entry, "replaced");
+  if (entry.predecessor) BuryPredecessor(entry, 0, "replaced");
+  if (entry.shut_out && entry.unburied.empty()) {
+    BuryPredecessor(entry, incarnation - 1, "away while the job went back");
+  }
   return RegisterLocked(entry, incarnation, now);
 }
 
-void MembershipTable::BuryPredecessor(Entry& entry, const std::string& reason) {
+void MembershipTable::BuryPredecessor(Entry& entry, uint64_t incarnation,
+                                      const std::string& reason) {
   entry.predecessor = false;
   entry.given_up = true;
-  entry.unburied.push_back({entry.member.task, 0, reason});
+  entry.unburied.push_back({entry.member.task, incarnation, reason});
 }
 
 absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
@@ -182,7 +186,7 @@ void MembershipTable::SetWorkers(const std::vector<int>& workers) {
     const auto& [task, entry] = *it;
     const bool out =
         task.type == TaskType::kWorker && entry.unburied.empty() &&
-        entry.member.state != State::kAlive &&
+        !entry.shut_out && entry.member.state != State::kAlive &&
         std::find(workers.begin(), workers.end(), task.index) == workers.end();
     if (out) taken_out_.insert(task);
     it = out ? entries_.erase(it) : std::next(it);
@@ -201,9 +205,30 @@ void MembershipTable::GiveUpPredecessors() {
   MutexLock lock(mutex_);
   for (auto& [task, entry] : entries_) {
     if (entry.predecessor) {
-      BuryPredecessor(entry, "silent since this chief started");
+      BuryPredecessor(entry, 0, "silent since this chief started");
     }
   }
+}
+
+void MembershipTable::ShutOutUnknown() {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    if (task.type != TaskType::kWorker || entry.member.incarnation != 0) {
+      continue;
+    }
+    entry.predecessor = false;
+    entry.given_up = true;
+    entry.shut_out = true;
+  }
+}
+
+std::vector<TaskId> MembershipTable::ShutOut() const {
+  MutexLock lock(mutex_);
+  std::vector<TaskId> tasks;
+  for (const auto& [task, entry] : entries_) {
+    if (entry.shut_out) tasks.push_back(task);
+  }
+  return tasks;
 }
 
 void MembershipTable::RenewAll(absl::Time now) {
@@ -228,9 +253,10 @@ void MembershipTable::Buried(const TaskId& task, uint64_t incarnation) {
   MutexLock lock(mutex_);
   auto found = entries_.find(task);
   if (found == entries_.end()) return;
-  std::erase_if(found->second.unburied, [&](const Dead& dead) {
-    return dead.incarnation == incarnation;
-  });
+  const size_t erased = std::erase_if(
+      found->second.unburied,
+      [&](const Dead& dead) { return dead.incarnation == incarnation; });
+  if (erased > 0 && incarnation > 0) found->second.shut_out = false;
 }
 
 std::vector<MembershipTable::Member> MembershipTable::Members() const {

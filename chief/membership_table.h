@@ -116,6 +116,13 @@ class MembershipTable {
   // anew if they are not.
   void GiveUpPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The job goes back. A worker of which this table has not heard may live
+  // nevertheless, and hold what does not count any more: servers hear nothing
+  // of it from now on, and what it has been before is to be buried when it
+  // registers. ShutOut() names those that this is still to happen to.
+  void ShutOutUnknown() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<TaskId> ShutOut() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // All who live have just been heard: it was this process that was away.
   void RenewAll(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -135,13 +142,15 @@ class MembershipTable {
     uint64_t newest = 0;       // that wanted to register
     bool predecessor = false;  // one that was never heard of is to be buried
     bool given_up = false;     // nobody is taken over by a heartbeat any more
+    bool shut_out = false;     // servers hear none of its incarnations
     std::vector<Dead> unburied;
   };
 
   absl::Status RegisterLocked(Entry& entry, uint64_t incarnation,
                               absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void BuryPredecessor(Entry& entry, const std::string& reason)
+  void BuryPredecessor(Entry& entry, uint64_t incarnation,
+                       const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckMember(const TaskId& task, uint64_t incarnation) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

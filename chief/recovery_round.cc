@@ -66,6 +66,7 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
     members_.ExpireAll(TaskType::kWorker,
                        absl::StrCat(kWentBack, outcome.plan.step),
                        clock_.Now());
+    members_.ShutOutUnknown();
     opening.attempt = FirstAttempt(servers_.epoch());
   }
   if (discard) {
@@ -91,8 +92,11 @@ absl::Status RecoveryRound::Open(ShardCalls::Opening opening) {
       continue;
     }
     const bool alive = member.state == MembershipTable::State::kAlive;
-    opening.expired.emplace_back(member.task.index,
-                                 member.incarnation - (alive ? 1 : 0));
+    const uint64_t last = member.incarnation - (alive ? 1 : 0);
+    if (last > 0) opening.expired.emplace_back(member.task.index, last);
+  }
+  for (const TaskId& task : members_.ShutOut()) {
+    opening.expired.emplace_back(task.index, 0);
   }
   opening.settings = source_.settings();
   const absl::Status opened = servers_.Activate(opening);

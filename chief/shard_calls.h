@@ -36,7 +36,8 @@ class ShardCalls : public ShardAccess {
     int64_t global_step = 0;
     std::vector<float> scalars;
     int64_t attempt = 0;
-    std::vector<std::pair<int, uint64_t>> expired;  // worker, incarnation
+    // Worker, incarnation; 0: all of them, until ExpireWorker() names one.
+    std::vector<std::pair<int, uint64_t>> expired;
     RunSettings settings;
   };
   struct Expired {

@@ -29,7 +29,8 @@ absl::Status CheckFilledIn(const JobConfig& job) {
 
 absl::StatusOr<StepControl::Chief> ToChief(const v1::ChiefIdentity& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(chief.identity()));
-  return StepControl::Chief{std::move(sender.job_id), chief.epoch()};
+  return StepControl::Chief{std::move(sender.job_id), chief.epoch(),
+                            sender.incarnation};
 }
 
 absl::StatusOr<std::vector<PartSpec>> ToParts(
@@ -125,8 +126,8 @@ grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
   PassFaultPoint(FaultPoint::kPsEpochReceived);
   absl::StatusOr<Sender> sender = FromProto(request->chief().identity());
   if (!sender.ok()) return FinishUnary(context, sender.status());
-  absl::StatusOr<uint64_t> epoch =
-      control_.TakeEpoch(sender->job_id, request->newer_than());
+  absl::StatusOr<uint64_t> epoch = control_.TakeEpoch(
+      sender->job_id, request->newer_than(), sender->incarnation);
   if (!epoch.ok()) return FinishUnary(context, epoch.status());
   response->set_epoch(*epoch);
   PassFaultPoint(FaultPoint::kPsEpochAnswering);
@@ -137,7 +138,8 @@ absl::Status ShardControlService::HandleCreateShard(
     const v1::CreateShardRequest& request, v1::CreateShardResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
                             ToChief(request.chief()));
-  LOCKSTEP_RETURN_IF_ERROR(host_.CheckChief(chief.job_id, chief.epoch));
+  LOCKSTEP_RETURN_IF_ERROR(
+      host_.CheckChief(chief.job_id, chief.epoch, chief.incarnation));
   if (request.has_server()) {
     LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(request.server()));
   }

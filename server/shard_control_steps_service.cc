@@ -62,8 +62,10 @@ absl::Status ShardControlService::HandleTake(
                             FromProto(request.chief().identity()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       StepControl::Ready ready,
-      control_.Take({std::move(sender.job_id), request.chief().epoch()}, ticket,
-                    request.step(), request.commit_until(), request.attempt()));
+      control_.Take({std::move(sender.job_id), request.chief().epoch(),
+                     sender.incarnation},
+                    ticket, request.step(), request.commit_until(),
+                    request.attempt()));
   Send(std::move(ready));
   return absl::OkStatus();
 }
@@ -74,7 +76,8 @@ absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
                             FromProto(request.chief().identity()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       StepControl::Committed committed,
-      control_.Commit({std::move(sender.job_id), request.chief().epoch()},
+      control_.Commit({std::move(sender.job_id), request.chief().epoch(),
+                       sender.incarnation},
                       request.step(), request.attempt()));
   for (int worker : committed.members) response.add_workers(worker);
   response.set_global_step(committed.global_step);

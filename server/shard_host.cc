@@ -38,24 +38,34 @@ absl::Status ShardHost::CheckJob(const std::string& job_id) const {
 }
 
 absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id,
-                                              uint64_t newer_than) {
+                                              uint64_t newer_than,
+                                              uint64_t chief) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
+  if (chief != 0 && chief == chief_ && newer_than < epoch_) return epoch_;
   if (shard_ != nullptr) shard_->Grant(0);  // it was the old chief's word
   epoch_ = std::max(epoch_, newer_than) + 1;
+  chief_ = chief;
   LOCKSTEP_RETURN_IF_ERROR(KeepEpoch());
   return epoch_;
 }
 
-absl::Status ShardHost::CheckChief(const std::string& job_id, uint64_t epoch) {
+absl::Status ShardHost::CheckChief(const std::string& job_id, uint64_t epoch,
+                                   uint64_t chief) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
   if (epoch < epoch_ || epoch == 0) {
     return absl::AbortedError(absl::StrCat(
         "epoch ", epoch, " is over; a newer chief has epoch ", epoch_));
   }
-  if (epoch == epoch_) return absl::OkStatus();
+  if (epoch == epoch_) {
+    if (chief_ == 0) chief_ = chief;
+    if (chief_ == chief) return absl::OkStatus();
+    return absl::AbortedError(
+        absl::StrCat("epoch ", epoch, " is that of another chief"));
+  }
   epoch_ = epoch;
+  chief_ = chief;
   return KeepEpoch();
 }
 
@@ -80,6 +90,11 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
     const std::string& job_id, const TaskId& task, uint64_t incarnation) const {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
+  if (task.type == TaskType::kWorker && shut_out_.count(task.index) > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(task.ToString(), " was away when the job went back; ",
+                     "register again"));
+  }
   auto expired = expired_.find(task.index);
   if (task.type == TaskType::kWorker && expired != expired_.end() &&
       incarnation <= expired->second) {
@@ -200,7 +215,15 @@ void ShardHost::ExpireWorker(int worker, uint64_t incarnation) {
   MutexLock lock(mutex_);
   uint64_t& expired = expired_[worker];
   expired = std::max(expired, incarnation);
+  if (incarnation > 0) shut_out_.erase(worker);
   if (shard_ != nullptr) shard_->shared_gradients().Remove(worker, incarnation);
+}
+
+void ShardHost::ShutOut(const std::vector<int>& workers) {
+  MutexLock lock(mutex_);
+  if (shut_out_epoch_ == epoch_) return;
+  shut_out_epoch_ = epoch_;
+  shut_out_.insert(workers.begin(), workers.end());
 }
 
 absl::Status ShardHost::RemoveState() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -47,25 +48,30 @@ class ShardHost {
   // this task has left its state.
   void SetJobId(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // A new epoch, larger than any before and than `newer_than`.
+  // A new epoch, larger than any before and than `newer_than`, for the chief
+  // of this incarnation. One that it has taken already is answered again: the
+  // answer was lost, or the request was delayed.
   //
   //   kUnavailable         no job yet; so do the calls below
   //   kFailedPrecondition  another job
   absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id,
-                                     uint64_t newer_than = 0)
+                                     uint64_t newer_than = 0,
+                                     uint64_t chief = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Admits a chief.
   //
   //   kFailedPrecondition  another job
-  //   kAborted             an older epoch
-  absl::Status CheckChief(const std::string& job_id, uint64_t epoch)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  //   kAborted             an older epoch, or one of another chief: servers
+  //                        that lost their state count from 1 again
+  absl::Status CheckChief(const std::string& job_id, uint64_t epoch,
+                          uint64_t chief = 0) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Admits a worker, or whoever reads, and returns the open shard.
   //
   //   kUnavailable         no shard, or one that the chief has not opened yet
   //   kFailedPrecondition  another job, or an incarnation that has been expired
+  //                        or shut out
   absl::StatusOr<std::shared_ptr<Shard>> Admit(const std::string& job_id,
                                                const TaskId& task,
                                                uint64_t incarnation) const
@@ -97,6 +103,11 @@ class ShardHost {
   void ExpireWorker(int worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // From now on nothing of these workers is admitted, whatever incarnation,
+  // until ExpireWorker() names one. Counts once an epoch, so that a call that
+  // was delayed does no harm.
+  void ShutOut(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Deletes the state file, if there is one, be it an earlier process's.
   absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -119,6 +130,8 @@ class ShardHost {
   mutable Mutex mutex_;
   std::string job_id_ ABSL_GUARDED_BY(mutex_);
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The incarnation of its chief; 0: not known.
+  uint64_t chief_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the chief that had state discarded last.
   uint64_t discarded_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   // In which nothing was found: there is nothing to be discarded yet.
@@ -126,6 +139,8 @@ class ShardHost {
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);  // of shard_
   std::map<int, uint64_t> expired_ ABSL_GUARDED_BY(mutex_);
+  std::set<int> shut_out_ ABSL_GUARDED_BY(mutex_);
+  uint64_t shut_out_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace lockstep

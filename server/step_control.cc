@@ -15,22 +15,30 @@ void Append(std::vector<StepGate::Answer>& to,
 
 absl::StatusOr<std::shared_ptr<Shard>> StepControl::CheckedShard(
     const Chief& chief) {
-  LOCKSTEP_RETURN_IF_ERROR(host_.CheckChief(chief.job_id, chief.epoch));
+  LOCKSTEP_RETURN_IF_ERROR(
+      host_.CheckChief(chief.job_id, chief.epoch, chief.incarnation));
   return host_.shard();
 }
 
 absl::StatusOr<uint64_t> StepControl::TakeEpoch(const std::string& job_id,
-                                                uint64_t newer_than) {
+                                                uint64_t newer_than,
+                                                uint64_t chief) {
   MutexLock lock(epoch_mutex_);
-  return host_.TakeEpoch(job_id, newer_than);
+  return host_.TakeEpoch(job_id, newer_than, chief);
 }
 
 absl::StatusOr<StepControl::Ready> StepControl::Activate(
     const Chief& chief, const Opening& opening) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
+  std::vector<int> unknown;
   for (const auto& [worker, incarnation] : opening.expired) {
-    host_.ExpireWorker(worker, incarnation);
+    if (incarnation == 0) {
+      unknown.push_back(worker);
+    } else {
+      host_.ExpireWorker(worker, incarnation);
+    }
   }
+  host_.ShutOut(unknown);
   LOCKSTEP_ASSIGN_OR_RETURN(
       Shard::Activated activated,
       shard->Activate(opening.global_step, opening.scalars, opening.attempt,

@@ -32,6 +32,7 @@ class StepControl {
   struct Chief {
     std::string job_id;
     uint64_t epoch = 0;
+    uint64_t incarnation = 0;
   };
 
   // What there is to be sent, to workers and to the chief.
@@ -50,11 +51,11 @@ class StepControl {
   // As ShardHost::TakeEpoch(). From then on nothing is committed that an older
   // chief has asked for or granted.
   absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id,
-                                     uint64_t newer_than)
+                                     uint64_t newer_than, uint64_t chief = 0)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
   // As Shard::Activate(). Expired workers (with their incarnations) are not
-  // admitted any more.
+  // admitted any more, those with incarnation 0 as in ShardHost::ShutOut().
   struct Opening {
     int64_t global_step = 0;
     std::vector<float> scalars;

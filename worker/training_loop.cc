@@ -93,10 +93,6 @@ absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
     attempt = token.attempt;
   }
   // The step may have come of another attempt, with somebody else's gradient.
-  if (token.kind == Token::Kind::kToken && token.step == pass_.step + 1 &&
-      token.attempt != 0 && token.attempt != attempt) {
-    counted = false;
-  }
   if (counted && !token.not_needed) {
     meter_.Accepted();
   } else {

@@ -46,7 +46,8 @@ class StepGate {
     int64_t attempt = 0;
     // Of kToken, strict mode: the worker is in the set of `step` already.
     int64_t selected_attempt = 0;
-    // Strict mode: the pass was announced, and its step went on without it.
+    // Strict mode: the step of the pass went on without it, as far as this gate
+    // has seen that step.
     bool not_needed = false;
   };
 

@@ -52,6 +52,7 @@ std::vector<StepGate::Answer> StepSelection::Activate(int64_t global_step) {
   MutexLock lock(mutex_);
   if (active_) return {};
   active_ = true;
+  opened_step_ = global_step;
   global_step_ = global_step;
   return AnswerWaiters();
 }
@@ -124,6 +125,14 @@ bool StepSelection::IsMember(const Pass& pass) const {
                      [&](const Pass& p) { return SamePass(p, pass); });
 }
 
+bool StepSelection::PassedOver(const Pass& pass) const {
+  if (pass.local_step < opened_step_ || pass.local_step >= global_step_) {
+    return false;
+  }
+  const auto counted = counted_.find(pass.worker);
+  return counted == counted_.end() || counted->second != pass.local_step;
+}
+
 absl::StatusOr<StepSelection::Announced> StepSelection::Announce(
     const Pass& pass) {
   MutexLock lock(mutex_);
@@ -156,9 +165,7 @@ void StepSelection::Select(const Pass& ended) {
 
 bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) {
   answer = Answer{waiter.ticket};
-  const auto passed_over = not_needed_.find(waiter.pass.worker);
-  answer.not_needed = passed_over != not_needed_.end() &&
-                      passed_over->second == waiter.pass.local_step;
+  answer.not_needed = PassedOver(waiter.pass);
   if (finished_) {
     answer.outcome = Outcome::kFinished;
     return true;
@@ -336,8 +343,8 @@ absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Commit(
         "commit of attempt ", attempt, " of step ", step, " while attempt ",
         attempt_, " has ", announced_.size(), " of ", replicas_, " gradients"));
   }
-  for (size_t i = NumMembers(); i < announced_.size(); ++i) {
-    not_needed_[announced_[i].worker] = global_step_;
+  for (size_t i = 0; i < NumMembers(); ++i) {
+    counted_[announced_[i].worker] = global_step_;
   }
   global_step_ = step;
   committed_attempt_ = attempt;

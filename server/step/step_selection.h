@@ -105,6 +105,8 @@ class StepSelection final : public StepGate {
   // Whether the worker's gradient of the pass is ready, so that it waits.
   bool IsReady(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsMember(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the step of the pass was committed here without the worker.
+  bool PassedOver(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Files a wait in place of the worker's older one.
   absl::StatusOr<std::vector<Answer>> File(const Waiter& waiter)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -154,8 +156,10 @@ class StepSelection final : public StepGate {
   std::vector<Pass> announced_ ABSL_GUARDED_BY(mutex_);
   std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
   std::map<int, Newest> newest_ ABSL_GUARDED_BY(mutex_);
-  // By worker: its newest step that was announced and went on without it.
-  std::map<int, int64_t> not_needed_ ABSL_GUARDED_BY(mutex_);
+  // Where this gate has begun: it knows the sets of the steps from there on.
+  int64_t opened_step_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By worker: the newest step that was committed with it in the set.
+  std::map<int, int64_t> counted_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

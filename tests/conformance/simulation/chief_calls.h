@@ -18,15 +18,25 @@ namespace lockstep::simulation {
 // simulated network. Calls wait in the fiber that was given last.
 class ChiefCalls final : public ShardCalls {
  public:
-  ChiefCalls(Job& job, Waiting& waiting, int server)
-      : job_(job), waiting_(&waiting), server_(server) {}
+  ChiefCalls(Job& job, Waiting& waiting, uint64_t incarnation, int server)
+      : job_(job),
+        waiting_(&waiting),
+        incarnation_(incarnation),
+        server_(server) {}
 
   void set_waiting(Waiting& waiting) { waiting_ = &waiting; }
   int place() const { return job_.server_place(server_); }
+  // The chief, as servers hear of it.
+  StepControl::Chief Self() const { return Self(epoch_); }
+  StepControl::Chief Self(uint64_t epoch) const {
+    return {job_.id, epoch, incarnation_};
+  }
 
   absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) override {
     return CallUntilUp<uint64_t>(
-        [newer_than](ServerProcess& ps) { return ps.TakeEpoch(newer_than); });
+        [chief = Self(), newer_than](ServerProcess& ps) {
+          return ps.TakeEpoch(chief, newer_than);
+        });
   }
   void set_epoch(uint64_t epoch) override { epoch_ = epoch; }
 
@@ -35,49 +45,49 @@ class ChiefCalls final : public ShardCalls {
                                       State state) override {
     const bool discard = state == State::kDiscard;
     const auto report =
-        CallUntilUp<ServerReport>([epoch = epoch_, discard](ServerProcess& ps) {
-          return ps.CreateShard(epoch, discard);
+        CallUntilUp<ServerReport>([chief = Self(), discard](ServerProcess& ps) {
+          return ps.CreateShard(chief, discard);
         });
     if (!report.ok()) return report.status();
     return Created{{{"Momentum"}}, {}, *report};
   }
   absl::Status Activate(const Opening& opening) override {
-    return CallUntilUp<bool>([epoch = epoch_, opening](ServerProcess& ps) {
-             return ps.Activate(epoch, opening);
+    return CallUntilUp<bool>([chief = Self(), opening](ServerProcess& ps) {
+             return ps.Activate(chief, opening);
            })
         .status();
   }
   absl::Status CommitAndWait(int64_t step, int64_t attempt) override {
-    return Call<bool>([epoch = epoch_, step, attempt](ServerProcess& ps) {
-             return ps.Commit(epoch, step, attempt);
+    return Call<bool>([chief = Self(), step, attempt](ServerProcess& ps) {
+             return ps.Commit(chief, step, attempt);
            })
         .status();
   }
   absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
                                        const std::string&, int64_t step,
                                        int64_t attempt) override {
-    return Call<Expired>([=, epoch = epoch_](ServerProcess& ps) {
-      return ps.ExpireWorker(epoch, worker, incarnation, step, attempt);
+    return Call<Expired>([=, chief = Self()](ServerProcess& ps) {
+      return ps.ExpireWorker(chief, worker, incarnation, step, attempt);
     });
   }
   absl::StatusOr<Replaced> ReplaceMember(int worker, int64_t step,
                                          int64_t attempt,
                                          const std::string&) override {
-    return Call<Replaced>([=, epoch = epoch_](ServerProcess& ps) {
-      return ps.ReplaceMember(epoch, worker, step, attempt);
+    return Call<Replaced>([=, chief = Self()](ServerProcess& ps) {
+      return ps.ReplaceMember(chief, worker, step, attempt);
     });
   }
   absl::StatusOr<ShardSnapshot> BeginSnapshot() override {
-    const auto begun = Call<ShardSnapshot>([epoch = epoch_](ServerProcess& ps) {
-      return ps.BeginSnapshot(epoch);
+    const auto begun = Call<ShardSnapshot>([chief = Self()](ServerProcess& ps) {
+      return ps.BeginSnapshot(chief);
     });
     if (begun.ok()) snapshot_step_ = begun->global_step;
     return begun;
   }
   absl::Status EndSnapshot() override { return absl::OkStatus(); }
   absl::Status CloseTokens() override {
-    return Call<bool>([epoch = epoch_](ServerProcess& ps) {
-             return ps.CloseTokens(epoch);
+    return Call<bool>([chief = Self()](ServerProcess& ps) {
+             return ps.CloseTokens(chief);
            })
         .status();
   }
@@ -86,14 +96,15 @@ class ChiefCalls final : public ShardCalls {
   absl::StatusOr<std::vector<PartState>> ReadAll(Waiting& waiting,
                                                  uint64_t epoch) {
     return waiting.Call<std::vector<PartState>>(
-        place(), Serve<std::vector<PartState>>(
-                     [epoch, step = snapshot_step_](ServerProcess& ps) {
-                       return ps.ReadSnapshot(epoch, step);
-                     }));
+        place(),
+        Serve<std::vector<PartState>>(
+            [chief = Self(epoch), step = snapshot_step_](ServerProcess& ps) {
+              return ps.ReadSnapshot(chief, step);
+            }));
   }
   absl::Status WriteAll(const std::vector<PartState>& parts) {
-    return Call<bool>([epoch = epoch_, parts](ServerProcess& ps) {
-             return ps.WriteParts(epoch, parts);
+    return Call<bool>([chief = Self(), parts](ServerProcess& ps) {
+             return ps.WriteParts(chief, parts);
            })
         .status();
   }
@@ -143,6 +154,7 @@ class ChiefCalls final : public ShardCalls {
 
   Job& job_;
   Waiting* waiting_;
+  const uint64_t incarnation_;
   const int server_;
   uint64_t epoch_ = 0;
   int64_t snapshot_step_ = -1;

@@ -37,7 +37,8 @@ ChiefProcess::ChiefProcess(Job& job)
       waiting_(job.world,
                number_ = job.world.Start(job.chief_place(), nullptr, nullptr)) {
   for (int server = 0; server < job.num_servers(); ++server) {
-    calls_.push_back(std::make_unique<ChiefCalls>(job, waiting_, server));
+    calls_.push_back(std::make_unique<ChiefCalls>(
+        job, waiting_, static_cast<uint64_t>(number_) + 1, server));
     group_.Add(*calls_.back());
   }
   job_.chief = this;

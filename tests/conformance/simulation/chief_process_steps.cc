@@ -76,9 +76,10 @@ void ChiefProcess::Ask(const SyncLoop::Actions& actions) {
     told_until_ = granted_until_;
     job_.world.Call<TakeReply>(
         number_, job_.server_place(server),
-        [&job = job_, server, epoch, step, until = granted_until_,
+        [&job = job_, server, chief = calls_[0]->Self(), step,
+         until = granted_until_,
          attempt = stalls_.attempt()](const World::Reply<TakeReply>& reply) {
-          job.servers[server]->Take(epoch, step, until, attempt, reply);
+          job.servers[server]->Take(chief, step, until, attempt, reply);
         },
         [this, epoch, server, step](const absl::StatusOr<TakeReply>& answer) {
           Post(epoch, [=, this] { return OnTake(server, step, answer); });
@@ -88,8 +89,9 @@ void ChiefProcess::Ask(const SyncLoop::Actions& actions) {
   const SyncLoop::CommitAction commit = *actions.commit;
   job_.world.Call<bool>(
       number_, job_.server_place(0),
-      [&job = job_, epoch, commit](const World::Reply<bool>& reply) {
-        reply(job.servers[0]->Commit(epoch, commit.step, commit.attempt));
+      [&job = job_, chief = calls_[0]->Self(),
+       commit](const World::Reply<bool>& reply) {
+        reply(job.servers[0]->Commit(chief, commit.step, commit.attempt));
       },
       [this, epoch, commit](const absl::StatusOr<bool>& answer) {
         Post(epoch, [=, this] { return OnCommit(commit, answer); });

@@ -81,6 +81,7 @@ void Promises::OnOpen(int64_t step) {
     return;
   }
   committed_ = step;
+  opened_ = step;
   model_.erase(model_.upper_bound(step), model_.end());
   sets_.erase(sets_.upper_bound(step), sets_.end());
 }
@@ -152,20 +153,26 @@ void Promises::OnToken(int64_t step) {
   }
 }
 
-void Promises::OnEpoch(int server, uint64_t epoch) {
-  if (epoch <= servers_[server].epoch) {
+void Promises::OnEpoch(int server, uint64_t epoch, uint64_t chief) {
+  Server& known = servers_[server];
+  // Who asks again may hear the same again.
+  if (epoch < known.epoch || (epoch == known.epoch && chief != known.chief)) {
     Break(absl::StrCat("P5: epoch ", epoch, " of ps ", server,
                        " is drawn twice"));
   }
-  servers_[server].epoch = epoch;
+  known.epoch = epoch;
+  known.chief = chief;
 }
 
-void Promises::OnObeyed(int server, uint64_t epoch) {
-  const uint64_t newest = servers_[server].epoch;
-  servers_[server].epoch = std::max(newest, epoch);
-  if (epoch >= newest) return;
-  Break(absl::StrCat("P5: ps ", server, " obeys the chief of epoch ", epoch,
-                     " after epoch ", newest, " was drawn"));
+void Promises::OnObeyed(int server, uint64_t epoch, uint64_t chief) {
+  Server& known = servers_[server];
+  if (epoch < known.epoch || (epoch == known.epoch && chief != known.chief)) {
+    Break(absl::StrCat("P5: ps ", server, " obeys the chief of epoch ", epoch,
+                       " after epoch ", known.epoch, " was drawn"));
+  }
+  if (epoch <= known.epoch) return;
+  known.epoch = epoch;
+  known.chief = chief;
 }
 
 void Promises::OnAdmitted(int server, bool active) {
@@ -185,7 +192,7 @@ void Promises::OnCompute(int history, int64_t step,
 }
 
 void Promises::OnClaim(int history, int64_t step, int worker) {
-  if (history != history_ || going_back_) return;
+  if (history != history_ || going_back_ || step <= opened_) return;
   const auto set = sets_.find(step);
   if (set == sets_.end()) return;
   if (std::count(set->second.begin(), set->second.end(), worker) > 0) return;

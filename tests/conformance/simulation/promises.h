@@ -52,12 +52,14 @@ class Promises {
   void OnOpen(int64_t step);
 
   void OnToken(int64_t step);
-  void OnEpoch(int server, uint64_t epoch);
-  void OnObeyed(int server, uint64_t epoch);
+  // Chiefs by their incarnation.
+  void OnEpoch(int server, uint64_t epoch, uint64_t chief);
+  void OnObeyed(int server, uint64_t epoch, uint64_t chief);
   // A call of a worker was performed.
   void OnAdmitted(int server, bool active);
   // A worker that joined in `history` computes, on these values, or says that
-  // its gradient has counted for `step`.
+  // its gradient has counted for `step`. A ps task 0 that has opened since
+  // cannot have told it otherwise.
   void OnCompute(int history, int64_t step, const std::vector<float>& values);
   void OnClaim(int history, int64_t step, int worker);
   void OnCheckpoint(int64_t step,
@@ -74,6 +76,7 @@ class Promises {
     bool checked = false;  // the values of `committed`
     bool lost = false;     // its state, since ps task 0 opened last
     uint64_t epoch = 0;
+    uint64_t chief = 0;  // whose epoch it is
   };
 
   std::vector<PartState> After(int64_t step,
@@ -85,6 +88,7 @@ class Promises {
   int num_parts_ = 0;
   std::vector<Server> servers_;
   int64_t committed_ = -1;
+  int64_t opened_ = -1;  // where ps task 0 opened last
   int history_ = 0;
   bool going_back_ = false;
   std::map<int64_t, std::vector<PartState>> model_;  // by step

@@ -101,15 +101,22 @@ void ServerProcess::AfterEvent() {
   job_.promises.OnServer(server_, open);
 }
 
-StepControl::Chief ServerProcess::ChiefOf(uint64_t epoch) {
+StepControl::Chief ServerProcess::ChiefOf(const StepControl::Chief& chief) {
+  StepControl::Chief taken_for = chief;
   if (job_.Has(PlantedBug::kOldChiefIsObeyed)) {
-    while (absl::IsAborted(host_.CheckChief(job_.id, epoch))) ++epoch;
+    while (absl::IsAborted(
+        host_.CheckChief(job_.id, taken_for.epoch, taken_for.incarnation))) {
+      ++taken_for.epoch;
+    }
   }
-  return {job_.id, epoch};
+  return taken_for;
 }
 
-absl::Status ServerProcess::Obeyed(uint64_t epoch, const absl::Status& status) {
-  if (status.ok()) job_.promises.OnObeyed(server_, epoch);
+absl::Status ServerProcess::Obeyed(const StepControl::Chief& chief,
+                                   const absl::Status& status) {
+  if (status.ok()) {
+    job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);
+  }
   return status;
 }
 

@@ -54,34 +54,38 @@ class ServerProcess final : public Process {
                                  int num_parts, int64_t step);
 
   // For chiefs.
-  absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than);
-  absl::StatusOr<ServerReport> CreateShard(uint64_t epoch, bool discard);
-  absl::StatusOr<bool> WriteParts(uint64_t epoch,
+  absl::StatusOr<uint64_t> TakeEpoch(const StepControl::Chief& chief,
+                                     uint64_t newer_than);
+  absl::StatusOr<ServerReport> CreateShard(const StepControl::Chief& chief,
+                                           bool discard);
+  absl::StatusOr<bool> WriteParts(const StepControl::Chief& chief,
                                   const std::vector<PartState>& parts);
-  absl::StatusOr<bool> Activate(uint64_t epoch,
+  absl::StatusOr<bool> Activate(const StepControl::Chief& chief,
                                 const ShardCalls::Opening& opening);
-  void Take(uint64_t epoch, int64_t step, int64_t commit_until, int64_t attempt,
-            const World::Reply<TakeReply>& reply);
-  absl::StatusOr<bool> Commit(uint64_t epoch, int64_t step, int64_t attempt);
-  absl::StatusOr<ShardCalls::Expired> ExpireWorker(uint64_t epoch, int worker,
-                                                   uint64_t incarnation,
-                                                   int64_t step,
-                                                   int64_t attempt);
-  absl::StatusOr<ShardCalls::Replaced> ReplaceMember(uint64_t epoch, int worker,
-                                                     int64_t step,
-                                                     int64_t attempt);
-  absl::StatusOr<ShardSnapshot> BeginSnapshot(uint64_t epoch);
-  absl::StatusOr<std::vector<PartState>> ReadSnapshot(uint64_t epoch,
-                                                      int64_t step);
-  absl::StatusOr<bool> CloseTokens(uint64_t epoch);
+  void Take(const StepControl::Chief& chief, int64_t step, int64_t commit_until,
+            int64_t attempt, const World::Reply<TakeReply>& reply);
+  absl::StatusOr<bool> Commit(const StepControl::Chief& chief, int64_t step,
+                              int64_t attempt);
+  absl::StatusOr<ShardCalls::Expired> ExpireWorker(
+      const StepControl::Chief& chief, int worker, uint64_t incarnation,
+      int64_t step, int64_t attempt);
+  absl::StatusOr<ShardCalls::Replaced> ReplaceMember(
+      const StepControl::Chief& chief, int worker, int64_t step,
+      int64_t attempt);
+  absl::StatusOr<ShardSnapshot> BeginSnapshot(const StepControl::Chief& chief);
+  absl::StatusOr<std::vector<PartState>> ReadSnapshot(
+      const StepControl::Chief& chief, int64_t step);
+  absl::StatusOr<bool> CloseTokens(const StepControl::Chief& chief);
 
   // What its step lacks, for a report.
   std::string WaitsFor() const;
 
  private:
-  StepControl::Chief ChiefOf(uint64_t epoch);
+  // The chief that the server takes it for.
+  StepControl::Chief ChiefOf(const StepControl::Chief& chief);
   // Notes whom a call that was performed has obeyed.
-  absl::Status Obeyed(uint64_t epoch, const absl::Status& status);
+  absl::Status Obeyed(const StepControl::Chief& chief,
+                      const absl::Status& status);
   absl::StatusOr<std::shared_ptr<Shard>> Admit(const Pass& pass);
   void BeforeEvent();
   void AfterEvent();

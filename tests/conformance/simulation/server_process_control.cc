@@ -13,16 +13,20 @@ constexpr absl::Duration kLongestTake = absl::Seconds(1);
 
 }  // namespace
 
-absl::StatusOr<uint64_t> ServerProcess::TakeEpoch(uint64_t newer_than) {
-  const auto epoch = control_.TakeEpoch(job_.id, newer_than);
-  if (epoch.ok()) job_.promises.OnEpoch(server_, *epoch);
+absl::StatusOr<uint64_t> ServerProcess::TakeEpoch(
+    const StepControl::Chief& chief, uint64_t newer_than) {
+  const auto epoch =
+      control_.TakeEpoch(chief.job_id, newer_than, chief.incarnation);
+  if (epoch.ok()) job_.promises.OnEpoch(server_, *epoch, chief.incarnation);
   return epoch;
 }
 
-absl::StatusOr<ServerReport> ServerProcess::CreateShard(uint64_t epoch,
-                                                        bool discard) {
+absl::StatusOr<ServerReport> ServerProcess::CreateShard(
+    const StepControl::Chief& chief, bool discard) {
+  const StepControl::Chief taken_for = ChiefOf(chief);
   LOCKSTEP_RETURN_IF_ERROR(
-      Obeyed(epoch, host_.CheckChief(job_.id, ChiefOf(epoch).epoch)));
+      Obeyed(chief, host_.CheckChief(taken_for.job_id, taken_for.epoch,
+                                     taken_for.incarnation)));
   std::vector<PartSpec> parts;
   for (const PlannedPart& part : job_.plan.parts) {
     if (part.server != server_) continue;
@@ -55,10 +59,10 @@ absl::StatusOr<ServerReport> ServerProcess::CreateShard(uint64_t epoch,
 }
 
 absl::StatusOr<bool> ServerProcess::WriteParts(
-    uint64_t epoch, const std::vector<PartState>& parts) {
+    const StepControl::Chief& chief, const std::vector<PartState>& parts) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
-                            control_.CheckedShard(ChiefOf(epoch)));
-  job_.promises.OnObeyed(server_, epoch);
+                            control_.CheckedShard(ChiefOf(chief)));
+  job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);
   for (size_t part = 0; part < parts.size(); ++part) {
     for (int tensor = 0; tensor < 2; ++tensor) {
       const float value =
@@ -73,23 +77,23 @@ absl::StatusOr<bool> ServerProcess::WriteParts(
 }
 
 absl::StatusOr<bool> ServerProcess::Activate(
-    uint64_t epoch, const ShardCalls::Opening& opening) {
+    const StepControl::Chief& chief, const ShardCalls::Opening& opening) {
   absl::StatusOr<StepControl::Ready> ready = control_.Activate(
-      ChiefOf(epoch), {opening.global_step, opening.scalars, opening.attempt,
+      ChiefOf(chief), {opening.global_step, opening.scalars, opening.attempt,
                        opening.expired, opening.settings});
-  LOCKSTEP_RETURN_IF_ERROR(Obeyed(epoch, ready.status()));
+  LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, ready.status()));
   Send(*std::move(ready));
   return true;
 }
 
-void ServerProcess::Take(uint64_t epoch, int64_t step, int64_t commit_until,
-                         int64_t attempt,
+void ServerProcess::Take(const StepControl::Chief& chief, int64_t step,
+                         int64_t commit_until, int64_t attempt,
                          const World::Reply<TakeReply>& reply) {
   const uint64_t ticket = ++tickets_;
   takes_[ticket] = reply;
   absl::StatusOr<StepControl::Ready> ready =
-      control_.Take(ChiefOf(epoch), ticket, step, commit_until, attempt);
-  if (absl::Status status = Obeyed(epoch, ready.status()); !status.ok()) {
+      control_.Take(ChiefOf(chief), ticket, step, commit_until, attempt);
+  if (absl::Status status = Obeyed(chief, ready.status()); !status.ok()) {
     takes_.erase(ticket);
     return reply(status);
   }
@@ -107,27 +111,27 @@ void ServerProcess::Take(uint64_t epoch, int64_t step, int64_t commit_until,
   Send(*std::move(ready));
 }
 
-absl::StatusOr<bool> ServerProcess::Commit(uint64_t epoch, int64_t step,
-                                           int64_t attempt) {
+absl::StatusOr<bool> ServerProcess::Commit(const StepControl::Chief& chief,
+                                           int64_t step, int64_t attempt) {
   absl::StatusOr<StepControl::Committed> committed =
-      control_.Commit(ChiefOf(epoch), step, attempt);
-  LOCKSTEP_RETURN_IF_ERROR(Obeyed(epoch, committed.status()));
+      control_.Commit(ChiefOf(chief), step, attempt);
+  LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, committed.status()));
   Send(std::move(committed->ready));
   return true;
 }
 
 absl::StatusOr<ShardCalls::Expired> ServerProcess::ExpireWorker(
-    uint64_t epoch, int worker, uint64_t incarnation, int64_t step,
-    int64_t attempt) {
+    const StepControl::Chief& chief, int worker, uint64_t incarnation,
+    int64_t step, int64_t attempt) {
   if (job_.Has(PlantedBug::kDeadWorkerKeepsItsPlace)) {
     LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
-                              control_.CheckedShard(ChiefOf(epoch)));
+                              control_.CheckedShard(ChiefOf(chief)));
     return ShardCalls::Expired{false, false, open->engine().step(),
                                open->engine().arrivals().attempt, incarnation};
   }
   absl::StatusOr<StepControl::Expired> expired =
-      control_.ExpireWorker(ChiefOf(epoch), worker, incarnation, step, attempt);
-  LOCKSTEP_RETURN_IF_ERROR(Obeyed(epoch, expired.status()));
+      control_.ExpireWorker(ChiefOf(chief), worker, incarnation, step, attempt);
+  LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, expired.status()));
   Send(std::move(expired->ready));
   return ShardCalls::Expired{expired->held_announcement, expired->held_token,
                              expired->step, expired->attempt,
@@ -135,29 +139,31 @@ absl::StatusOr<ShardCalls::Expired> ServerProcess::ExpireWorker(
 }
 
 absl::StatusOr<ShardCalls::Replaced> ServerProcess::ReplaceMember(
-    uint64_t epoch, int worker, int64_t step, int64_t attempt) {
+    const StepControl::Chief& chief, int worker, int64_t step,
+    int64_t attempt) {
   absl::StatusOr<StepControl::Replaced> replaced =
-      control_.ReplaceMember(ChiefOf(epoch), worker, step, attempt);
-  LOCKSTEP_RETURN_IF_ERROR(Obeyed(epoch, replaced.status()));
+      control_.ReplaceMember(ChiefOf(chief), worker, step, attempt);
+  LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, replaced.status()));
   Send(std::move(replaced->ready));
   ShardCalls::Replaced answer{std::nullopt, replaced->step, replaced->attempt};
   if (replaced->by >= 0) answer.by = replaced->by;
   return answer;
 }
 
-absl::StatusOr<ShardSnapshot> ServerProcess::BeginSnapshot(uint64_t epoch) {
+absl::StatusOr<ShardSnapshot> ServerProcess::BeginSnapshot(
+    const StepControl::Chief& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
-                            control_.CheckedShard(ChiefOf(epoch)));
-  job_.promises.OnObeyed(server_, epoch);
+                            control_.CheckedShard(ChiefOf(chief)));
+  job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);
   open->Grant(0);
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t step, open->BeginSnapshot());
   return ShardSnapshot{step, {}};
 }
 
 absl::StatusOr<std::vector<PartState>> ServerProcess::ReadSnapshot(
-    uint64_t epoch, int64_t step) {
+    const StepControl::Chief& chief, int64_t step) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
-                            control_.CheckedShard(ChiefOf(epoch)));
+                            control_.CheckedShard(ChiefOf(chief)));
   std::vector<PartState> parts(job_.options.parts[server_]);
   for (size_t part = 0; part < parts.size(); ++part) {
     for (int tensor = 0; tensor < 2; ++tensor) {
@@ -174,10 +180,11 @@ absl::StatusOr<std::vector<PartState>> ServerProcess::ReadSnapshot(
   return parts;
 }
 
-absl::StatusOr<bool> ServerProcess::CloseTokens(uint64_t epoch) {
+absl::StatusOr<bool> ServerProcess::CloseTokens(
+    const StepControl::Chief& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
-                            control_.CheckedShard(ChiefOf(epoch)));
-  job_.promises.OnObeyed(server_, epoch);
+                            control_.CheckedShard(ChiefOf(chief)));
+  job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);
   SendTokens(open->gate()->Finish());
   return true;
 }

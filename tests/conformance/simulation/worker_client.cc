@@ -261,7 +261,6 @@ absl::StatusOr<Token> WorkerClient::TakeToken(const PassId& pass,
     }
     switch (answer->outcome) {
       case StepGate::Outcome::kToken:
-        knows_attempt = answer->attempt > 0 && answer->step == pass.step + 1;
         SettleHeld(answer->step, answer->attempt);
         return Token{Token::Kind::kToken,
                      answer->step,
@@ -272,7 +271,6 @@ absl::StatusOr<Token> WorkerClient::TakeToken(const PassId& pass,
       case StepGate::Outcome::kRedo:
         return Token{Token::Kind::kRedo, 0, 0, answer->attempt};
       case StepGate::Outcome::kFinished:
-        knows_attempt = false;
         return Token{.kind = Token::Kind::kFinished,
                      .not_needed = answer->not_needed};
       case StepGate::Outcome::kCancelled:

@@ -35,10 +35,6 @@ class WorkerClient final : public StepClient {
   // The membership is over: calls end with kCancelled.
   void Cancel() { cancelled_ = true; }
 
-  // Whether the token said which attempt the pass's step came of: a ps 0 that
-  // has been started again does not know.
-  bool knows_attempt = true;
-
   // What the worker computes from and into, by part.
   std::vector<float> values;
   std::vector<float> gradients;

@@ -22,9 +22,14 @@ class Source final : public GradientSource {
         history_(history),
         passes_(passes) {}
 
+  // Comes with every token, be it that its pass is not computed.
+  absl::Status Prepare(int64_t /*index*/) override {
+    NoteClaim();
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<GradientResult> Compute(int64_t index,
                                          const PassHooks& hooks) override {
-    NoteClaim();
     const int shares = SharesOf(worker_, job_.options.replicas_to_aggregate,
                                 job_.options.total_num_replicas);
     step_ = index / shares;
@@ -50,7 +55,7 @@ class Source final : public GradientSource {
   // The pass before has counted, as far as the worker knows.
   void NoteClaim() {
     const int64_t accepted = meter_.Get().accepted;
-    if (accepted > accepted_ && client_.knows_attempt) {
+    if (accepted > accepted_) {
       job_.promises.OnClaim(history_, step_ + 1, worker_);
     }
     accepted_ = accepted;

@@ -38,9 +38,11 @@ class ShardControlFixture : public ::testing::Test {
     EXPECT_THAT(shard_.Values(),
                 ::testing::ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
   }
+  // The epoch after the one that the chief has.
   absl::StatusOr<uint64_t> TakeEpoch() {
     v1::TakeEpochRequest request;
     *request.mutable_chief() = shard_.Chief();
+    request.set_newer_than(shard_.Chief().epoch());
     auto response = Call(shard_.control(), &Stub::TakeEpoch, request);
     if (!response.ok()) return response.status();
     return response->epoch();

@@ -155,6 +155,24 @@ TEST_F(MembershipTableTest, SilentMemberOfTheChiefBeforeIsGivenUp) {
   EXPECT_OK(Heartbeat(kWorker1, 6));
 }
 
+TEST_F(MembershipTableTest, WorkerThatWasAwayWhenTheJobWentBackJoinsAnew) {
+  ASSERT_OK(Register(kWorker1, 5));
+  table_.ShutOutUnknown();
+  EXPECT_THAT(table_.ShutOut(), ElementsAre(kWorker0));
+
+  EXPECT_THAT(TakeOver(kWorker0, 3), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Register(kWorker0, 8), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(table_.ShutOut(), ElementsAre(kWorker0));
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].task, kWorker0);
+  EXPECT_EQ(dead[0].incarnation, 7u);
+  BuryAll();
+
+  EXPECT_OK(Register(kWorker0, 8));
+  EXPECT_THAT(table_.ShutOut(), IsEmpty());
+}
+
 TEST_F(MembershipTableTest, NobodyDiesOfTheChiefsOwnSleep) {
   ASSERT_OK(Register(kWorker0, 1));
   now_ += 10 * kLease;

@@ -96,6 +96,18 @@ TEST_F(RecoveryRoundTest, LostStateBringsAllBackAndWorkersJoinAnew) {
                                 "activate 1", "activate 0"));
 }
 
+TEST_F(RecoveryRoundTest, WorkersThatNobodyKnowsAreShutOutWhenTheJobGoesBack) {
+  Report({.active = true, .committed_step = 7});
+  ASSERT_OK(Run());
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre());
+
+  ps1_.report = {};
+  ASSERT_OK(Run());
+
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 0)));
+  EXPECT_THAT(ps1_.opening.expired, ElementsAre(Pair(0, 0)));
+}
+
 TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAllServersHaveLostTheirState) {
   ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
   checkpoint_ = 4;

@@ -85,6 +85,27 @@ TEST_F(ShardHostTest, EveryEpochIsLargerThanAnyBefore) {
   EXPECT_THAT(host_.TakeEpoch("job", /*newer_than=*/20), IsOkAndHolds(21));
 }
 
+TEST_F(ShardHostTest, EpochThatAChiefHasTakenIsAnsweredAgain) {
+  ASSERT_THAT(host_.TakeEpoch("job", 0, /*chief=*/7), IsOkAndHolds(1));
+  ASSERT_OK(host_.CheckChief("job", 2, 7));  // as ps task 0 has answered
+
+  EXPECT_THAT(host_.TakeEpoch("job", 0, 7), IsOkAndHolds(2));
+  EXPECT_OK(host_.CheckChief("job", 2, 7));
+
+  EXPECT_THAT(host_.TakeEpoch("job", 2, 7), IsOkAndHolds(3));
+  EXPECT_THAT(host_.TakeEpoch("job", 0, /*chief=*/8), IsOkAndHolds(4));
+}
+
+TEST_F(ShardHostTest, ChiefOfAnEpochThatAnotherHasTakenIsFencedOff) {
+  // This server has lost its state, and so counts from 1 again.
+  ASSERT_THAT(host_.TakeEpoch("job", 0, /*chief=*/8), IsOkAndHolds(1));
+
+  EXPECT_THAT(host_.CheckChief("job", 1, /*chief=*/7),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("another chief")));
+
+  EXPECT_OK(host_.CheckChief("job", 1, 8));
+}
+
 TEST_F(ShardHostTest, OlderChiefIsFencedOff) {
   EXPECT_OK(host_.CheckChief("job", 3));
   EXPECT_OK(host_.CheckChief("job", 3));
@@ -128,6 +149,25 @@ TEST_F(ShardHostTest, ExpiredIncarnationsAreHeardNoMore) {
 
   EXPECT_OK(host_.Admit("job", kWorker1, 8));
   EXPECT_OK(host_.Admit("job", TaskId{TaskType::kWorker, 0}, 7));
+}
+
+TEST_F(ShardHostTest, WorkerThatIsShutOutIsHeardOnceItsIncarnationIsKnown) {
+  ASSERT_NO_FATAL_FAILURE(CreateActive());
+  ASSERT_OK(host_.CheckChief("job", 3));
+  host_.ShutOut({1});
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                HasSubstr("when the job went back"));
+  EXPECT_THAT(host_.Admit("job", kWorker1, 1000), refused);
+  EXPECT_OK(host_.Admit("job", TaskId{TaskType::kWorker, 0}, 1));
+
+  host_.ExpireWorker(1, 0);  // of which nothing is known
+  EXPECT_THAT(host_.Admit("job", kWorker1, 1000), refused);
+  host_.ExpireWorker(1, 7);
+  host_.ShutOut({1});  // was delayed
+
+  EXPECT_THAT(host_.Admit("job", kWorker1, 7),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(host_.Admit("job", kWorker1, 8));
 }
 
 TEST_F(ShardHostTest, RepeatedCreateGivesTheSameShard) {

@@ -145,6 +145,18 @@ TEST_F(StepControlTest, DeathOfAMemberBeginsAnAttemptOfValuesToo) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+TEST_F(StepControlTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
+  StepControl::Opening opening;
+  opening.expired = {{0, 4}, {1, 0}};
+
+  ASSERT_OK(control_.Activate({"job", kEpoch + 1}, opening));
+
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(host_.Admit("job", {TaskType::kWorker, 0}, 4), refused);
+  EXPECT_OK(host_.Admit("job", {TaskType::kWorker, 0}, 5));
+  EXPECT_THAT(host_.Admit("job", {TaskType::kWorker, 1}, 5), refused);
+}
+
 TEST_F(StepControlTest, TakeOfAnotherStepIsAnsweredWithWhy) {
   const auto ready = control_.Take(kChief, 5, /*step=*/4, 0, 0);
 

@@ -79,6 +79,35 @@ TEST(StepSelectionRedoTest, NewGateSelectsThoseWhoAreNotThatFar) {
   EXPECT_OK(gate.Commit(kStep + 1, kAttempt));
 }
 
+TEST(StepSelectionRedoTest, WhoAsksTooLateLearnsThatAnotherPassCounted) {
+  StepSelection gate = NewGate(1, 2);
+  gate.Activate(kStep);
+  gate.Redo(kAttempt);
+  ASSERT_OK(gate.Wait(0, PassOf(0), 0, kNow));
+  ASSERT_OK(gate.Commit(kStep + 1, kAttempt));
+  ASSERT_OK(gate.Announce({0, 1, kStep + 1, kStep + 2, 0}));
+  ASSERT_OK(gate.Commit(kStep + 2, 1));
+
+  // It was selected and pushed, all of which was lost with the gate before.
+  const auto passed_over = gate.Wait(1, PassOf(1), 1, kNow);
+  const auto counted = gate.Wait(0, {0, 1, kStep + 1, kStep + 2, 0}, 1, kNow);
+
+  ASSERT_THAT(passed_over, IsOkAndHolds(ElementsAre(TokenFor(1, kStep + 2))));
+  EXPECT_TRUE((*passed_over)[0].not_needed);
+  ASSERT_THAT(counted, IsOkAndHolds(ElementsAre(TokenFor(0, kStep + 2))));
+  EXPECT_FALSE((*counted)[0].not_needed);
+}
+
+TEST(StepSelectionRedoTest, OfStepsBeforeItsOwnAGateSaysNothing) {
+  StepSelection gate = NewGate(1, 2);
+  gate.Activate(kStep);
+
+  const auto token = gate.Wait(0, {0, 1, kStep - 1, kStep, 0}, 1, kNow);
+
+  ASSERT_THAT(token, IsOkAndHolds(ElementsAre(TokenFor(0, kStep))));
+  EXPECT_FALSE((*token)[0].not_needed);
+}
+
 TEST(StepSelectionRedoTest, SharesOfAStepAreComputedOnceMore) {
   StepSelection gate = NewGate(2, 1);
   gate.Activate(kStep);
