@@ -22,7 +22,20 @@ choose_driver() {
     2>/dev/null && umount "$work/probe/over" || driver=vfs
 }
 
+# In memory where there is much: it is quick, and gone with the namespace.
+make_storage() {
+  mkdir -p "$work/root"
+  local free
+  free=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)
+  if [ "${free:-0}" -gt $((4 << 20)) ]; then
+    mount -t tmpfs none "$work/root"
+  fi
+  mkdir "$work/root/tmp"
+  export TMPDIR=$work/root/tmp
+}
+
 podman_or_skip() {
+  make_storage
   printf '%s\n' '[containers]' \
     'default_ulimits = ["nofile=1024:1024","nproc=1000:1000"]' '[engine]' \
     'cgroup_manager = "cgroupfs"' 'events_logger = "file"' >"$work/conf"
@@ -41,7 +54,7 @@ podman_or_skip() {
 pods_end() {
   pod pod rm --force --time 0 --all >/dev/null 2>&1 || true
   pod umount --all >/dev/null 2>&1 || true
-  umount "$work/root/overlay" 2>/dev/null || true
+  umount "$work/root/overlay" "$work/root" 2>/dev/null || true
 }
 
 make_image() {

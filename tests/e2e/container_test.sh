@@ -2,8 +2,8 @@
 # container_test.sh SOURCE_DIR BUILD_DIR TREE: builds the image of
 # deploy/Containerfile on TREE, which debian_tree_test.sh makes, and runs the pods
 # of deploy/kubernetes/base on this machine with `podman kube play`: they train
-# Fashion-MNIST, a worker's container is killed and comes back, and all end with
-# code 0. Needs root, mounts, podman and kubectl: exits with 77, which is
+# Fashion-MNIST, a worker's container is killed and comes back, the job is stopped,
+# and started again it goes on to its end. Needs root, mounts, podman and kubectl: exits with 77, which is
 # "skipped", where one is missing.
 set -euo pipefail
 script_arguments=("$@")
@@ -56,7 +56,7 @@ has_step() {
 is_another() { [ "$(status "$1" Pid)" -gt 0 ] && [ "$(status "$1" Pid)" != "$2" ]; }
 is_ended() { [ "$(status "$1" Status)" = exited ]; }
 
-play() {
+prepare_pods() {
   ip link set lo up
   mkdir "$work/volumes"
   mkdir -m 777 "$work/volumes/state" "$work/volumes/checkpoints"
@@ -66,26 +66,52 @@ play() {
     sed 's|image: lockstep:.*|image: localhost/lockstep:test|' >"$work/all.yaml"
   python3 "$here/pods_of_jobs.py" "$work/all.yaml" \
     "$work/cluster.json" "$work/volumes" >"$work/pods.yaml"
-  pod kube play "$work/pods.yaml" >/dev/null
 }
 
-train() {
+# ends_with CODE NAME...: waits for the end of these containers.
+ends_with() {
+  local code=$1 name
+  shift
+  for name in "$@"; do
+    until_true "the end of $name" is_ended "$name"
+    [ "$(status "$name" ExitCode)" = "$code" ] ||
+      fail "$name ended with $(status "$name" ExitCode), not $code"
+  done
+}
+
+chief_says() {
+  pod logs fashion-chief-0-chief 2>&1 | grep "$1" || fail "the chief says no: $1"
+}
+
+# All but the chief, whose pod is not started again, would be for any other code.
+stop_pods() {
+  pod kube play "$work/pods.yaml" >/dev/null
   until_true "step 50" has_step 50
-  local worker=fashion-worker-1-worker killed name
+  local worker=fashion-worker-1-worker killed
   killed=$(status "$worker" Pid)
   kill -KILL "$killed"
   until_true "another process of $worker" is_another "$worker" "$killed"
-  for name in $(names); do
-    until_true "the end of $name" is_ended "$name"
-    [ "$(status "$name" ExitCode)" = 0 ] || fail "$name did not end with 0"
-  done
-  pod logs fashion-chief-0-chief 2>&1 | grep 'done at step 2000' ||
-    fail "the job is not done"
+  until_true "step 100" has_step 100
+  "$lockstep" stop --cluster "$work/cluster.json"
+  # shellcheck disable=SC2046  # names are words
+  ends_with 0 $(names | grep -v chief)
+  ends_with 3 fashion-chief-0-chief
+  pod pod rm --force --time 0 --all >/dev/null
+}
+
+train_to_the_end() {
+  pod kube play "$work/pods.yaml" >/dev/null
+  # shellcheck disable=SC2046
+  ends_with 0 $(names)
+  chief_says 'resumed from the checkpoint of step'
+  chief_says 'done at step 1000'
 }
 
 phase "a base image" podman_or_skip "$base"
 phase "the image" build_image
-phase "pods start" play
-phase "pods train" train
+phase "the pods' manifests" prepare_pods
+phase "a job in pods that is stopped" stop_pods
+phase "the same job to its end" train_to_the_end
 phases
-echo "pods train, a killed worker comes back, and all end with 0"
+echo "pods train, a killed worker comes back, a stopped job stays stopped, and" \
+  "goes on to its end when it is started again"
