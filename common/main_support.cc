@@ -35,6 +35,11 @@ void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
       "HOST:PORT; port 0 takes a free one and says which in the log.");
   parser.app().add_flag("--exit_with_parent", flags.exit_with_parent,
                         "End when the process that started this one ends.");
+  parser.app().add_flag(
+      "--stopped_is_done", flags.stopped_is_done,
+      "Leave with 0 instead of 3 when an operator has stopped the job for "
+      "good, or taken out this worker: for platforms that start again what "
+      "does not end with 0, as Kubernetes does by restartPolicy OnFailure.");
 }
 
 void AddJobFlags(FlagParser& parser, JobFlags& flags) {
@@ -128,7 +133,7 @@ int Refuse(const absl::Status& status) {
   return absl::IsAborted(status) ? kExitLost : kExitUsage;
 }
 
-int ExitCodeFor(const absl::Status& status) {
+int ExitCodeFor(const CommonFlags& flags, const absl::Status& status) {
   const std::string message(status.message());
   if (status.ok()) {
     spdlog::info("done");
@@ -136,7 +141,8 @@ int ExitCodeFor(const absl::Status& status) {
   }
   if (absl::IsCancelled(status)) {
     spdlog::warn("stopped: {}", message);
-    return IsHeld(status) ? kExitHeld : kExitStopped;
+    if (!IsHeld(status)) return kExitStopped;
+    return flags.stopped_is_done ? kExitDone : kExitHeld;
   }
   spdlog::error("{}", message);
   // A peer that is gone may come back, and so may this process.

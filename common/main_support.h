@@ -26,6 +26,7 @@ struct CommonFlags {
   std::string log_level = "info";
   std::string metrics_address;  // host:port; empty: no metrics are served
   bool exit_with_parent = false;
+  bool stopped_is_done = false;  // kExitDone instead of kExitHeld
 };
 void AddCommonFlags(FlagParser& parser, CommonFlags& flags);
 
@@ -68,7 +69,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
 int Refuse(const absl::Status& status);
 
 // Logs how the process's part in the job ended; returns its exit code.
-int ExitCodeFor(const absl::Status& status);
+int ExitCodeFor(const CommonFlags& flags, const absl::Status& status);
 
 // SignalGate turns SIGTERM and SIGINT into calls of a handler that may be
 // given late: a signal that came before is not lost. The second signal ends

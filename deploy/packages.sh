@@ -14,7 +14,7 @@ LOCKSTEP_PACKAGE_PACKAGES=(dpkg-dev file help2man)  # for target lockstep_deb
 LOCKSTEP_DATA_PACKAGES=(dataset-fashion-mnist)
 LOCKSTEP_TEST_PACKAGES=(
   git ccache clang clang-format clang-tidy libclang-rt-dev llvm lld python3-venv
-  "${LOCKSTEP_PACKAGE_PACKAGES[@]}" debootstrap systemd-container
+  "${LOCKSTEP_PACKAGE_PACKAGES[@]}" mmdebstrap systemd-container
   podman crun catatonit iproute2 iptables bible-kjv bible-kjv-text
   python3-jsonschema python3-yaml lintian
 )

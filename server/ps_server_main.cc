@@ -33,7 +33,7 @@ int Main(const CommonFlags& flags, const TransferFlags& transfer,
       [&](const std::string& reason) { (*ps)->RequestStop(reason); });
   const absl::Status status = (*ps)->Run();
   signals.SetHandler(nullptr);
-  return ExitCodeFor(status);
+  return ExitCodeFor(flags, status);
 }
 
 }  // namespace

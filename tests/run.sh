@@ -12,8 +12,8 @@
 #   LOCKSTEP_JOBS          compilers and tests at a time, and half of the
 #                          clusters of end-to-end tests; default: the cores
 #   LOCKSTEP_FUZZ_SECONDS  for each fuzz target; default 5
-#   LOCKSTEP_SYSTEM_TESTS  yes: also boot Debian trees with the package, and
-#                          train in pods: 5 minutes, as root; default no
+#   LOCKSTEP_SYSTEM_TESTS  no: do not boot a Debian with the package, nor train
+#                          in pods; default yes, where root and mounts are had
 #   LOCKSTEP_ASAN_E2E      end-to-end tests under asan: all, light (default;
 #                          without those labelled e2e-heavy) or none
 set -euo pipefail
@@ -24,7 +24,7 @@ source deploy/packages.sh
 jobs=${LOCKSTEP_JOBS:-$(nproc)}
 fuzz_seconds=${LOCKSTEP_FUZZ_SECONDS:-5}
 logs=build/test-logs
-rows=() failures=() tests=0 failed=0 broken=0
+rows=() failures=() skips=() tests=0 failed=0 broken=0
 
 # Everything that we start carries this mark, and so does what it leaves behind.
 export LOCKSTEP_TEST_RUN="$$-$EPOCHSECONDS"
@@ -121,6 +121,10 @@ test_stage() {
   [ "$result" -eq 0 ] || [ "${BASH_REMATCH[1]:-0}" -gt 0 ] ||
     broken=$((broken + 1))
   row "$name" $((SECONDS - started)) "${summary:-NO TEST RAN}"
+  mapfile -t -O "${#skips[@]}" skips < <(
+    awk -v stage="$name" '/^[0-9]+\/[0-9]+ Testing: / { test = $3 }
+      /SKIPPED, NOTHING WAS PROVED/ { print stage ": " test ": " $0 }' \
+      "build/${1%%-*}/Testing/Temporary/LastTest.log" 2>/dev/null)
   mapfile -t -O "${#failures[@]}" failures < <(
     sed -n '/^The following tests FAILED/,/^Errors/s/^\t *[0-9]* - /'"$name: /p" \
       "$log" 2>/dev/null)
@@ -168,6 +172,7 @@ tier() {
 summary() {
   say "summary (logs are in $logs)"
   printf '%s\n' "${rows[@]}"
+  [ ${#skips[@]} -eq 0 ] || printf '%s\n' "${skips[@]}"
   [ ${#failures[@]} -eq 0 ] || printf 'FAILED %s\n' "${failures[@]}"
   [ "$broken" -eq 0 ] || printf '\n%d stages are broken, see above\n' "$broken"
   [ "$tests" -eq 0 ] || printf '\n%d%% %s, %d tests failed out of %d\n' \
@@ -202,7 +207,8 @@ trap 'exit 143' TERM
 
 at_once=$jobs wrapper=() quiet=--quiet ahead='' next=''
 release_tests=release
-[ "${LOCKSTEP_SYSTEM_TESTS:-no}" != yes ] || release_tests=release-system
+[ "${LOCKSTEP_SYSTEM_TESTS:-yes}" = yes ] ||
+  release_tests=release-without-system
 [ ! -t 1 ] || quiet=
 need_packages "${LOCKSTEP_BUILD_PACKAGES[@]}" "${LOCKSTEP_DATA_PACKAGES[@]}" \
   "${LOCKSTEP_TEST_PACKAGES[@]}"

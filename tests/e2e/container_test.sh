@@ -1,21 +1,32 @@
 #!/usr/bin/env bash
-# container_test.sh SOURCE_DIR BUILD_DIR VENV: builds the image of
-# deploy/Containerfile from a Debian that debootstrap makes, and runs the pods
+# container_test.sh SOURCE_DIR BUILD_DIR TREE: builds the image of
+# deploy/Containerfile on TREE, which debian_tree_test.sh makes, and runs the pods
 # of deploy/kubernetes/base on this machine with `podman kube play`: they train
-# Fashion-MNIST, a worker's container is killed and comes back, and all end with
-# code 0. Needs root, debootstrap, podman, kubectl, help2man, and VENV, which
-# kubernetes_test.sh makes: exits with 77, which is "skipped", where one is
-# missing.
-#
-# Environment:
-#   LOCKSTEP_DEBIAN_TREE  a directory that debootstrap has filled, instead of a
-#                         new one
+# Fashion-MNIST, a worker's container is killed and comes back, the job is stopped,
+# and started again it goes on to its end. Needs root, mounts, podman and kubectl: exits with 77, which is
+# "skipped", where one is missing.
 set -euo pipefail
+script_arguments=("$@")
+here=$(dirname "$0")
+# shellcheck source=tests/e2e/system_lib.sh
+source "$here/system_lib.sh"
+# shellcheck source=tests/e2e/container_lib.sh
+source "$here/container_lib.sh"
+need_root
+need_tools podman crun kubectl ip
+python3 -c 'import yaml' 2>/dev/null || skip "python3-yaml is not installed"
+need_data
+in_namespaces --mount --net  # where all ports are free
+source=$1 build=$2 base=$3 lockstep=$2/bin/lockstep
+[ -e "$base/made-for" ] || skip "$base is missing: see debian_tree_test"
+package=$(newest_package "$build")
 
-skip() {
-  printf 'SKIPPED, NOTHING WAS PROVED: %s\n' "$*" >&2
-  exit 77
+work=$(mktemp -d /tmp/lockstep-container-XXXXXX)
+finish() {
+  pods_end
+  rm -rf --one-file-system "$work"
 }
+trap finish EXIT
 
 fail() {
   printf 'FAILED: %s\n' "$*"
@@ -26,64 +37,14 @@ fail() {
   exit 1
 }
 
-# Storage of our own. vfs works on every file system.
-pod() {
-  podman --storage-driver=vfs --root "$work/root" --runroot "$work/run" "$@"
-}
-
 names() { pod ps -a --format '{{.Names}}' | grep -v infra; }
 status() { pod inspect --format "{{.State.$2}}" "$1"; }
 
-# until_true WHAT COMMAND...: tries the command for three minutes.
-until_true() {
-  local what=$1 deadline=$((SECONDS + 180))
-  shift
-  until "$@"; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "waited in vain for: $what"
-    sleep 0.5
-  done
-}
-
-# Before the mount namespace and the network that the rest runs in.
-prepare() {
-  [ "$(id -u)" -eq 0 ] || skip "this takes root"
-  local tool
-  for tool in debootstrap podman kubectl help2man; do
-    command -v "$tool" >/dev/null || skip "$tool is not installed"
-  done
-  [ -x "$venv/bin/python" ] || skip "$venv is missing: run kubernetes_test"
-  [ -d /usr/share/datasets/fashion-mnist ] ||
-    skip "dataset-fashion-mnist is not installed"
-  tree=${LOCKSTEP_DEBIAN_TREE:-$work/tree}
-  [ -d "$tree" ] ||
-    debootstrap --variant=minbase bookworm "$tree" >"$work/log" 2>&1 ||
-    { tail -n 3 "$work/log" >&2; skip "debootstrap failed"; }
-  rm -f "$build"/lockstep_*.deb
-  cmake --build "$build" --target lockstep_deb -- --quiet
+build_image() {
   mkdir -p "$work/context/build/release" "$work/context/deploy"
   cp "$source/deploy/Containerfile" "$work/context/deploy"
-  cp "$build"/lockstep_*.deb "$work/context/build/release"
-  printf '%s\n' '[containers]' \
-    'default_ulimits = ["nofile=1024:1024","nproc=1000:1000"]' '[engine]' \
-    'cgroup_manager = "cgroupfs"' 'events_logger = "file"' >"$work/conf"
-  mkdir "$work/volumes"
-  mkdir -m 777 "$work/volumes/state" "$work/volumes/checkpoints"
-}
-
-# make_image TAG ARGUMENT...
-make_image() {
-  pod build --isolation=chroot --network=host --layers \
-    --tag "localhost/lockstep:$1" --build-arg BASE=localhost/base:1 "${@:2}" \
-    --file "$work/context/deploy/Containerfile" "$work/context" \
-    >"$work/log" 2>&1
-}
-
-build_image() {
-  tar -C "$tree" -c . | pod import - localhost/base:1 >/dev/null
-  make_image test || { tail -n 20 "$work/log" >&2; exit 1; }
-  # That base has no cuBLAS.
-  ! make_image cuda --build-arg CUDA=ON || { echo "not an image for GPUs" >&2; exit 1; }
-  grep -F 'CUDA=ON, but' "$work/log" | tail -n 1
+  cp "$package" "$work/context/build/release"
+  make_image test "$work/context" || { tail -n 20 "$work/log" >&2; return 1; }
 }
 
 has_step() {
@@ -95,50 +56,62 @@ has_step() {
 is_another() { [ "$(status "$1" Pid)" -gt 0 ] && [ "$(status "$1" Pid)" != "$2" ]; }
 is_ended() { [ "$(status "$1" Status)" = exited ]; }
 
-# In a network of its own, where all ports are free.
-run_pods() {
+prepare_pods() {
   ip link set lo up
+  mkdir "$work/volumes"
+  mkdir -m 777 "$work/volumes/state" "$work/volumes/checkpoints"
   "$lockstep" config make --ps 2 --workers 2 --host_pattern 127.0.0.1 \
     >"$work/cluster.json"
   kubectl kustomize "$source/deploy/kubernetes/base" |
     sed 's|image: lockstep:.*|image: localhost/lockstep:test|' >"$work/all.yaml"
-  "$venv/bin/python" "$source/tests/e2e/pods_of_jobs.py" "$work/all.yaml" \
+  python3 "$here/pods_of_jobs.py" "$work/all.yaml" \
     "$work/cluster.json" "$work/volumes" >"$work/pods.yaml"
+}
+
+# ends_with CODE NAME...: waits for the end of these containers.
+ends_with() {
+  local code=$1 name
+  shift
+  for name in "$@"; do
+    until_true "the end of $name" is_ended "$name"
+    [ "$(status "$name" ExitCode)" = "$code" ] ||
+      fail "$name ended with $(status "$name" ExitCode), not $code"
+  done
+}
+
+chief_says() {
+  pod logs fashion-chief-0-chief 2>&1 | grep "$1" || fail "the chief says no: $1"
+}
+
+# All but the chief, whose pod is not started again, would be for any other code.
+stop_pods() {
   pod kube play "$work/pods.yaml" >/dev/null
   until_true "step 50" has_step 50
-  local worker=fashion-worker-1-worker killed name
+  local worker=fashion-worker-1-worker killed
   killed=$(status "$worker" Pid)
   kill -KILL "$killed"
   until_true "another process of $worker" is_another "$worker" "$killed"
-  for name in $(names); do
-    until_true "the end of $name" is_ended "$name"
-    [ "$(status "$name" ExitCode)" = 0 ] || fail "$name did not end with 0"
-  done
-  pod logs fashion-chief-0-chief 2>&1 | grep 'done at step 2000' ||
-    fail "the job is not done"
+  until_true "step 100" has_step 100
+  "$lockstep" stop --cluster "$work/cluster.json"
+  # shellcheck disable=SC2046  # names are words
+  ends_with 0 $(names | grep -v chief)
+  ends_with 3 fashion-chief-0-chief
+  pod pod rm --force --time 0 --all >/dev/null
 }
 
-if [ "${1:-}" = --inside ]; then
-  shift
-  source=$1 build=$2 venv=$3 work=$4 tree=$5 lockstep=$2/bin/lockstep
-  export CONTAINERS_CONF=$work/conf
-  # crun refuses a machine that mounts both versions of control groups.
-  umount /sys/fs/cgroup/unified 2>/dev/null || true
-  if [ "${6:-}" = run ]; then
-    trap 'pod pod rm --force --all >/dev/null 2>&1 || true' EXIT
-    run_pods
-  else
-    build_image
-  fi
-  exit 0
-fi
+train_to_the_end() {
+  pod kube play "$work/pods.yaml" >/dev/null
+  # shellcheck disable=SC2046
+  ends_with 0 $(names)
+  chief_says 'resumed from the checkpoint of step'
+  chief_says 'done at step 1000'
+}
 
-source=$1 build=$2 venv=$3
-work=$(mktemp -d /tmp/lockstep-container-XXXXXX)
-trap 'rm -rf --one-file-system "$work"' EXIT
-echo "== preparing" && prepare
-echo "== the image" &&
-  unshare --mount "$0" --inside "$source" "$build" "$venv" "$work" "$tree"
-echo "== pods" && unshare --mount --net "$0" --inside "$source" "$build" \
-  "$venv" "$work" "$tree" run
-echo "pods train, a killed worker comes back, and all end with 0"
+phase "a base image" podman_or_skip "$base"
+phase "the image" build_image
+phase "the pods' manifests" prepare_pods
+phase "a job in pods that is stopped" stop_pods
+phase "the same job to its end" train_to_the_end
+phases
+echo "pods train, a killed worker comes back, a stopped job stays stopped, and" \
+  "goes on to its end when it is started again"

@@ -7,15 +7,13 @@
 set -euo pipefail
 source=$1 lockstep=$2 venv=$3
 
-skip() {
-  printf 'SKIPPED, NOTHING WAS PROVED: %s\n' "$*" >&2
-  exit 77
-}
+# shellcheck source=tests/e2e/system_lib.sh
+source "$(dirname "$0")/system_lib.sh"
 
-command -v kubectl >/dev/null || skip "kubectl is not installed"
+need_tools kubectl
 if [ ! -x "$venv/bin/kubernetes-validate" ]; then
   { python3 -m venv "$venv" &&
-    "$venv/bin/pip" --quiet install kubernetes-validate; } ||
+    timeout 240 "$venv/bin/pip" --quiet install kubernetes-validate; } ||
     skip "kubernetes-validate cannot be installed"
 fi
 

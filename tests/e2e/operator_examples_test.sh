@@ -66,4 +66,33 @@ planted volcano 's/action: RestartJob/action: Restart/' spec.policies.0.action
 planted volcano 's/minAvailable: 5/minAvailable: 4/' 'spec.minAvailable: 4, not 5'
 planted volcano 's/svc: \[\]/svc: true/' spec.plugins.svc
 planted volcano '/^    - name: ps/s/name: ps/name: PS/' spec.tasks.1.name
+echo "== exit codes"
+restarts() { python3 "$here/check_restarts.py" "$@"; }
+restarts "$source"/deploy/kubernetes/base/*.yaml "$examples"/*.yaml
+
+# restarts_planted FILE EDIT WORDS: with the edit, the check finds these words.
+restarts_planted() {
+  sed "$2" "$source/deploy/kubernetes/$1" >"$work/planted.yaml"
+  ! cmp -s "$source/deploy/kubernetes/$1" "$work/planted.yaml" ||
+    fail "$1: $2 edits nothing"
+  ! restarts "$work/planted.yaml" >"$work/found" || fail "$1: $2 is not found"
+  grep -qF "$3" "$work/found" ||
+    fail "$1: $2 is found as: $(cat "$work/found")"
+}
+restarts_planted base/ps.yaml 's/, *--stopped_is_done//; s/--stopped_is_done//' \
+  'ps is started again when it was stopped for good, with code 3'
+restarts_planted base/chief.yaml 's/values: .1, 2, 3./values: [1, 2]/' \
+  'chief is started again when it was stopped for good, with code 3'
+restarts_planted base/chief.yaml 's/values: .1, 2, 3./values: [1, 2, 3, 143]/' \
+  'chief is not started again with code 143'
+restarts_planted base/chief.yaml 's/restartPolicy: Never/restartPolicy: OnFailure/' \
+  'podFailurePolicy takes restartPolicy Never'
+restarts_planted base/worker.yaml 's/, --stopped_is_done//' \
+  'worker ends all workers when one is taken out'
+restarts_planted examples/tfjob.yaml '0,/ExitCode/s/ExitCode/OnFailure/' \
+  'chief is started again with code 1'
+restarts_planted examples/volcano.yaml 's/--stopped_is_done//' \
+  'chief is started again when it was stopped for good, with code 3'
+restarts_planted examples/jobset.yaml '0,/\[1, 2, 3\]/s//[2, 3]/' \
+  'chief is started again with code 1'
 echo "the examples are what their operators know"

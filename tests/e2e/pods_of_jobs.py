@@ -13,7 +13,7 @@ import sys
 
 import yaml
 
-TRAIN_STEPS = 2000
+TRAIN_STEPS = 1000
 
 
 def config_map(document, cluster):
@@ -38,10 +38,11 @@ def pod(job, index, volumes):
                 "ports"):
         container.pop(key)
     args = [a for a in container["args"] if a != "--pod_index"]
-    container["args"] = args[:-1] + [f"fashion.{index}"]
+    container["args"] = [f"fashion.{index}" if a == "fashion" else a for a in args]
     spec["volumes"] = [v if "configMap" in v else volume(v["name"], volumes)
                        for v in spec["volumes"]]
-    spec["restartPolicy"] = "OnFailure"
+    if role == "worker":  # a Job makes another pod
+        spec["restartPolicy"] = "OnFailure"
     spec["hostNetwork"] = True
     spec.pop("subdomain")
     return {"apiVersion": "v1", "kind": "Pod",

@@ -93,6 +93,23 @@ TEST_F(SteeringTest, ChangesHoldOnAllServersAndOutliveTheChief) {
   for (const auto& [task, index] : job_->Tasks()) ExpectEnd(task, index, kHeld);
 }
 
+// So that nobody starts again what has ended in good order.
+TEST_F(SteeringTest, AStoppedJobIsDoneForTasksThatAreToldSo) {
+  Begin({.workers = 3,
+         .set = {"elastic_workers=true", "replicas_to_aggregate=2", kForever},
+         .more_args = {"--stopped_is_done"}});
+
+  Change({.remove_worker = 1});
+  ExpectEnd("worker", 1, TaskExit{});
+  ExpectMoreSteps();
+
+  ASSERT_THAT(chief_->Stop("lunch", kTimeout, /*hold=*/true), IsOk());
+  for (const auto& [task, index] : job_->Tasks()) {
+    if (task == "worker" && index == 1) continue;
+    ExpectEnd(task, index, task == "chief" ? kHeld : TaskExit{});
+  }
+}
+
 TEST_F(SteeringTest, APausedJobStandsStillAndCanBeSaved) {
   Begin({.set = {kForever}});
 

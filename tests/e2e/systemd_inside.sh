@@ -3,6 +3,8 @@
 # chief, two servers, three workers and an evaluator by units. The machine
 # reboots in the middle of it; this is run before and after. See systemd_test.sh.
 set -euo pipefail
+# shellcheck source=tests/e2e/system_lib.sh
+source /system_lib.sh
 
 job=/etc/lockstep/fashion
 units=(lockstep-ps@fashion.{0,1} lockstep-worker@fashion.{0,1,2}
@@ -13,16 +15,6 @@ fail() {
   systemctl list-units --all --no-pager 'lockstep*' || true
   journalctl --no-pager -n 60 -u 'lockstep*' || true
   exit 1
-}
-
-# until_true WHAT COMMAND...: tries the command for three minutes.
-until_true() {
-  local what=$1 deadline=$((SECONDS + 180))
-  shift
-  until "$@"; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "waited in vain for: $what"
-    sleep 0.2
-  done
 }
 
 chief_log() { journalctl --no-pager -o cat -u lockstep-chief@fashion; }
@@ -39,14 +31,13 @@ configure() {
   lockstep config make --ps 2 --workers 3 --evaluator --host_pattern 127.0.0.1 \
     >"$job/cluster.json"
   lockstep config check --cluster "$job/cluster.json"
-  sed 's/^train_steps: .*/train_steps: 4000/; s/decay_steps: .*/decay_steps: 4000/
+  sed 's/^train_steps: .*/train_steps: 3000/; s/decay_steps: .*/decay_steps: 3000/
     s/^batch_size: .*/batch_size: 100/; s/^name: .*/name: "fashion"/' \
     /usr/share/doc/lockstep/examples/fashion_mnist/job.textproto \
     >"$job/job.textproto"
 }
 
 check_sandbox() {
-  echo "-- sandbox"
   for unit in "${units[@]}"; do
     systemd-analyze security --threshold=30 "$unit.service" >/tmp/security ||
       fail "$unit: $(tail -n 1 /tmp/security)"
@@ -55,7 +46,6 @@ check_sandbox() {
 }
 
 check_missing_configuration() {
-  echo "-- a unit without its configuration"
   ! systemctl start lockstep-ps@nothing.0 2>/dev/null || fail "it started"
   is lockstep-ps@nothing.0 ExecMainStatus 2 || fail "exit code is not 2"
   is lockstep-ps@nothing.0 NRestarts 0 || fail "it was started again"
@@ -63,7 +53,6 @@ check_missing_configuration() {
 }
 
 check_state() {
-  echo "-- state outlives a killed server, not a stopped one"
   server=lockstep-ps@fashion.0
   state=/run/lockstep/ps-fashion.0
   systemctl start "$server"  # ready without any peer
@@ -80,7 +69,6 @@ check_state() {
 
 # A task that runs goes on with its program; the operator's settings stay.
 check_upgrade() {
-  echo "-- an upgrade"
   [ "$(dpkg-query -W -f '${Version}' lockstep)" = 0.0.1 ] || fail "no older one"
   local env=/etc/lockstep/lockstep.env before
   sed -i 's/^LOCKSTEP_PS_FLAGS=.*/LOCKSTEP_PS_FLAGS=--log_level=debug/' "$env"
@@ -101,7 +89,6 @@ check_upgrade() {
 
 # Tasks are stopped; what belongs to the operator stays until a purge.
 check_removal() {
-  echo "-- removal"
   local server=lockstep-ps@fashion.0 pid
   systemctl start "$server"
   pid=$(property "$server" MainPID)
@@ -112,36 +99,46 @@ check_removal() {
   [ ! -e /usr/bin/lockstep ] || fail "the programs are left"
 }
 
-check_watchdog() {
-  echo "-- a server that hangs"
-  mkdir -p "/run/systemd/system/$server.service.d"
-  printf '[Service]\nWatchdogSec=4\nTimeoutAbortSec=1\n' \
-    >"/run/systemd/system/$server.service.d/watchdog.conf"
+# Its gRPC server answers the watchdog's questions; then it hangs. What the others
+# check goes on meanwhile.
+start_watchdog() {
+  hung=lockstep-ps@fashion.1
+  mkdir -p "/run/systemd/system/$hung.service.d"
+  printf '[Service]\nWatchdogSec=8\nTimeoutAbortSec=1\n' \
+    >"/run/systemd/system/$hung.service.d/watchdog.conf"
   systemctl daemon-reload
-  systemctl start "$server"
-  sleep 6
-  is "$server" NRestarts 0 || fail "the watchdog bit a server that lives"
-  kill -STOP "$(property "$server" MainPID)"
-  until_true "the watchdog" is "$server" NRestarts 1
-  systemctl stop "$server"
-  rm -r "/run/systemd/system/$server.service.d"
+  systemctl start "$hung"
+  first_pat=$(property "$hung" WatchdogTimestampMonotonic)
+}
+
+was_patted() { ! is "$hung" WatchdogTimestampMonotonic "$first_pat"; }
+
+hang() {
+  until_true "an answer to the watchdog" was_patted
+  is "$hung" NRestarts 0 || fail "the watchdog bit a server that lives"
+  kill -STOP "$(property "$hung" MainPID)"
+}
+
+check_watchdog() {
+  until_true "the watchdog" is "$hung" NRestarts 1
+  says _SYSTEMD_UNIT=init.scope 'Watchdog timeout'
+  systemctl stop "$hung"
+  rm -r "/run/systemd/system/$hung.service.d"
   systemctl daemon-reload
 }
 
 # The worker that is killed comes back, and the job goes on to a checkpoint.
 start_job() {
-  echo "-- a job with a worker that is killed"
   systemctl enable "${units[@]}" lockstep.target 2>/dev/null
   systemctl start lockstep.target
   until_true "step 50" has_step 50
   local worker=lockstep-worker@fashion.1
   kill -KILL "$(property "$worker" MainPID)"
   until_true "another worker" is "$worker" NRestarts 1
-  until_true "more steps" has_step 800
+  until_true "more steps" has_step 300
 }
 
 end_job() {
-  echo "-- the job after a reboot"
   local unit
   for unit in "${units[@]}"; do
     until_true "the end of $unit" is "$unit" ActiveState inactive
@@ -150,8 +147,8 @@ end_job() {
   done
   chief_log | grep 'resumed from the checkpoint of step' ||
     fail "it did not resume"
-  chief_log | grep 'done at step 4000' || fail "the job is not done"
-  chief_log | grep -E 'step 4000: test accuracy 0\.(8[6-9]|9)' ||
+  chief_log | grep 'done at step 3000' || fail "the job is not done"
+  chief_log | grep -E 'step 3000: test accuracy 0\.(8[6-9]|9)' ||
     fail "the accuracy is not what it should be"
   check_journal
 }
@@ -165,25 +162,29 @@ says() {
 check_journal() {
   says LOCKSTEP_INSTANCE=fashion.1 LOCKSTEP_JOB=fashion LOCKSTEP_TASK='worker 1' \
     'registered with the chief'
-  says LOCKSTEP_JOB=fashion LOCKSTEP_TASK='chief 0' LOCKSTEP_STEP=4000 \
-    'done at step 4000'
-  says LOCKSTEP_JOB=fashion LOCKSTEP_TASK='ps 1' LOCKSTEP_STEP=4000 PRIORITY=6 \
+  says LOCKSTEP_JOB=fashion LOCKSTEP_TASK='chief 0' LOCKSTEP_STEP=3000 \
+    'done at step 3000'
+  says LOCKSTEP_JOB=fashion LOCKSTEP_TASK='ps 1' LOCKSTEP_STEP=3000 PRIORITY=6 \
     done
-  says LOCKSTEP_TASK='evaluator 0' LOCKSTEP_STEP=4000 'step 4000: accuracy'
+  says LOCKSTEP_TASK='evaluator 0' LOCKSTEP_STEP=3000 'step 3000: accuracy'
 }
 
 if [ ! -e "$job" ]; then
-  configure
-  check_sandbox
-  check_missing_configuration
-  check_state
-  check_watchdog
-  check_upgrade
-  start_job
+  phase "configuration" configure
+  start_watchdog
+  phase "sandbox" check_sandbox
+  phase "a unit without its configuration" check_missing_configuration
+  hang
+  phase "state outlives a killed server, not a stopped one" check_state
+  phase "an upgrade" check_upgrade
+  phase "a server that hangs" check_watchdog
+  phase "a job with a worker that is killed" start_job
+  phases
   echo "-- reboot"
   systemctl reboot
   sleep infinity
 else
-  end_job
-  check_removal
+  phase "the job after a reboot" end_job
+  phase "removal" check_removal
+  phases
 fi

@@ -1,110 +1,110 @@
 #!/usr/bin/env bash
-# systemd_test.sh BUILD_DIR SYSTEM_TEST: makes the Debian package, has lintian
-# check it, installs an older version of it in a Debian of its own, boots that
-# with a real systemd, and runs SYSTEM_TEST inside, which upgrades it. Needs root,
-# debootstrap, systemd-nspawn, help2man, lintian and a mirror of Debian: exits
-# with 77, which is "skipped", where one is missing.
-#
-# Environment:
-#   LOCKSTEP_DEBIAN_TREE  a directory that debootstrap has filled, with systemd
-#                         and dbus; copied, instead of making a new one
+# systemd_test.sh BUILD_DIR TREE: installs an older version of the package in a
+# Debian of its own, which is TREE with a layer over it, boots that with a real
+# systemd, and runs systemd_inside.sh there, which upgrades it. TREE is what
+# debian_tree_test.sh makes. Needs root, mounts and systemd-nspawn: exits with 77,
+# which is "skipped", where one is missing.
 set -euo pipefail
-build=$1 system_test=$2
-
-skip() {
-  printf 'SKIPPED, NOTHING WAS PROVED: %s\n' "$*" >&2
-  exit 77
-}
-
-[ "$(id -u)" -eq 0 ] || skip "this takes root"
-for tool in debootstrap systemd-nspawn help2man dpkg-deb lintian; do
-  command -v "$tool" >/dev/null || skip "$tool is not installed"
-done
-[ -d /usr/share/datasets/fashion-mnist ] ||
-  skip "dataset-fashion-mnist is not installed"
+script_arguments=("$@")
+here=$(dirname "$0")
+# shellcheck source=tests/e2e/system_lib.sh
+source "$here/system_lib.sh"
+need_root
+need_tools systemd-nspawn dpkg-deb
+need_data
+in_namespaces --mount
+base=$2
+[ -e "$base/made-for" ] || skip "$base is missing: see debian_tree_test"
+package=$(newest_package "$1")
 
 work=$(mktemp -d /tmp/lockstep-systemd-XXXXXX)
-trap 'rm -rf --one-file-system "$work"' EXIT
 tree=$work/tree
-
-make_tree() {
-  if [ -n "${LOCKSTEP_DEBIAN_TREE:-}" ]; then
-    cp -a "$LOCKSTEP_DEBIAN_TREE" "$tree"
-  else
-    debootstrap --variant=minbase --include=systemd,dbus bookworm "$tree" \
-      >"$work/debootstrap.log" 2>&1 ||
-      { tail -n 3 "$work/debootstrap.log" >&2; skip "debootstrap failed"; }
-  fi
+finish() {
+  umount "$tree" 2>/dev/null || true
+  rm -rf --one-file-system "$work"
 }
+trap finish EXIT
+
+container=(--quiet "--directory=$tree" --keep-unit --register=no
+  --private-network)
 
 # Runs a command in the tree, which is not booted.
 inside() {
-  systemd-nspawn --quiet --directory="$tree" --keep-unit --register=no --pipe \
-    --setenv=DEBIAN_FRONTEND=noninteractive \
-    --bind-ro=/etc/resolv.conf --bind-ro=/etc/apt/sources.list.d "$@"
+  systemd-nspawn "${container[@]}" --pipe --setenv=DEBIAN_FRONTEND=noninteractive "$@"
 }
 
-# lintian finds nothing, but would find a missing licence.
-check_package() {
-  local package
-  package=$(echo "$build"/lockstep_*.deb)
-  lintian --allow-root --fail-on error,warning "$package"
-  older "rm usr/share/doc/lockstep/copyright" "$work/spoilt.deb"
-  if lintian --allow-root --fail-on error "$work/spoilt.deb" >/dev/null 2>&1; then
-    echo "lintian finds nothing" >&2
-    return 1
-  fi
-}
-
-# older EDIT DEB: the package with a lower version, other defaults, a file that
-# the newer one does not have, and EDIT.
+# older DEB: the package with a lower version, other defaults, and a file that the
+# newer one does not have.
 older() {
-  rm -rf "$work/older"
-  dpkg-deb --raw-extract "$build"/lockstep_*.deb "$work/older"
+  dpkg-deb --raw-extract "$package" "$work/older"
   (cd "$work/older"
    sed -i 's/^Version: .*/Version: 0.0.1/' DEBIAN/control
    echo '# the default of an older version' >>etc/lockstep/lockstep.env
-   touch usr/share/doc/lockstep/only-in-0.0.1
-   eval "$1")
-  dpkg-deb --root-owner-group --build "$work/older" "$2" >/dev/null
+   touch usr/share/doc/lockstep/only-in-0.0.1)
+  dpkg-deb -Znone --root-owner-group --build "$work/older" "$1" >/dev/null
+  rm -r "$work/older"
+}
+
+make_tree() {
+  tree_over "$base"
+  inside /bin/true 2>/dev/null || skip "systemd-nspawn runs nothing here"
 }
 
 install_package() {
-  cp "$build"/lockstep_*.deb "$tree/lockstep.deb"
-  older true "$tree/lockstep-older.deb"
+  cp "$package" "$tree/lockstep.deb"
+  older "$tree/lockstep-older.deb"
   inside /bin/sh -c 'apt-get update -q && apt-get install -q -y \
     --no-install-recommends /lockstep-older.deb' >"$work/install.log" 2>&1 ||
     { tail -n 20 "$work/install.log" >&2; return 1; }
-  cp "$system_test" "$tree/system_test.sh"
+  cp "$here"/system_lib.sh "$here"/systemd_inside.sh "$tree"
   cat >"$tree/etc/systemd/system/system-test.service" <<'UNIT'
 [Unit]
 After=multi-user.target
 [Service]
 Type=oneshot
-ExecStart=/bin/bash -c '/bin/bash /system_test.sh >>/system_test.log 2>&1; echo $? >/system_test.code; systemctl poweroff'
+ExecStart=/bin/bash -c '/bin/bash /systemd_inside.sh >>/system_test.log 2>&1; echo $? >/system_test.code; systemctl poweroff'
 [Install]
 WantedBy=multi-user.target
 UNIT
   inside systemctl enable system-test.service >/dev/null 2>&1
 }
 
-# Until SYSTEM_TEST has said how it went; a reboot ends systemd-nspawn too.
+boot_once() {
+  timeout --kill-after=10 "$1" systemd-nspawn "${container[@]}" --boot \
+    --bind-ro=/usr/share/datasets --console=pipe </dev/null \
+    >>"$work/console.log" 2>&1 || true
+}
+
+# Whether a tree boots here that has nothing of ours.
+bare_tree_boots() {
+  umount "$tree" 2>/dev/null || true
+  rm -rf --one-file-system "$tree" "$work/upper" "$work/inner"
+  tree_over "$base"
+  printf '[Service]\nExecStart=/bin/touch /booted\nExecStartPost=systemctl poweroff\n[Install]\nWantedBy=multi-user.target\n' \
+    >"$tree/etc/systemd/system/bare.service"
+  inside systemctl enable bare.service >/dev/null 2>&1
+  boot_once 120
+  [ -e "$tree/booted" ]
+}
+
+# Until the test inside has said how it went; a reboot ends systemd-nspawn too.
 boot() {
-  local times
-  for times in first second; do
-    [ ! -e "$tree/system_test.code" ] || break
-    echo "the $times boot"
-    timeout --kill-after=10 900 systemd-nspawn --quiet --directory="$tree" \
-      --keep-unit --register=no --private-network --boot \
-      --bind-ro=/usr/share/datasets --console=pipe </dev/null \
-      >>"$work/console.log" 2>&1 || true
-  done
-  cat "$tree/system_test.log" ||
-    { tail -n 30 "$work/console.log" >&2; return 1; }
+  [ -e "$tree/system_test.code" ] || boot_once 600
+  if [ ! -e "$tree/system_test.log" ]; then
+    tail -n 30 "$work/console.log" >&2
+    bare_tree_boots || skip "systemd does not boot in a container here"
+    echo "FAILED: only a tree without the package boots" >&2
+    return 1
+  fi
+}
+
+report() {
+  cat "$tree/system_test.log"
   [ "$(cat "$tree/system_test.code")" = 0 ]
 }
 
 purge() {
+  rm -rf "$tree/etc/lockstep/fashion"
   inside apt-get purge -q -y lockstep >"$work/purge.log" 2>&1 ||
     { cat "$work/purge.log" >&2; return 1; }
   local left
@@ -112,17 +112,20 @@ purge() {
     /etc/lockstep/lockstep.env /lib/systemd/system/lockstep.target \
     /etc/systemd/system/lockstep.target.wants \
     /etc/systemd/system/multi-user.target.wants/lockstep.target; do
-    [ ! -e "$tree$left" ] && [ ! -L "$tree$left" ] || { echo "left after purge: $left" >&2; return 1; }
+    if [ -e "$tree$left" ] || [ -L "$tree$left" ]; then
+      echo "left after purge: $left" >&2
+      return 1
+    fi
   done
-  ! grep -q warning "$work/purge.log"
+  ! grep warning "$work/purge.log"
 }
 
-echo "== the package" && rm -f "$build"/lockstep_*.deb &&
-  cmake --build "$build" --target lockstep_deb -- --quiet
-echo "== lintian" && check_package
-echo "== a Debian tree" && make_tree
-echo "== installing" && install_package
-echo "== booting" && boot
-echo "== purging" && rm -rf "$tree/etc/lockstep/fashion" && purge
+phase "a tree to boot" make_tree
+phase "installing an older package" install_package
+phase "the first boot" boot
+phase "the second boot" boot
+report
+phase "purging" purge
+phases
 echo "systemd runs a job, and restarts and stops its tasks; the package is" \
   "installed, upgraded, removed and purged"

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# lintian_test.sh BUILD_DIR: has lintian check the Debian package there. Exits
+# with 77, which is "skipped", where a tool is missing.
+set -euo pipefail
+# shellcheck source=tests/e2e/system_lib.sh
+source "$(dirname "$0")/system_lib.sh"
+need_tools help2man dpkg-deb lintian
+package=$(newest_package "$1")
+spoilt=$(mktemp -d /tmp/lockstep-lintian-XXXXXX)
+trap 'rm -rf "$spoilt"' EXIT
+
+find_nothing() {
+  lintian --allow-root --fail-on error,warning "$package"
+}
+
+find_a_missing_licence() {
+  dpkg-deb --raw-extract "$package" "$spoilt/lockstep"
+  rm "$spoilt/lockstep/usr/share/doc/lockstep/copyright"
+  dpkg-deb -Znone --root-owner-group --build "$spoilt/lockstep" "$spoilt" \
+    >/dev/null
+  ! lintian --allow-root --fail-on error "$spoilt"/*.deb >"$spoilt/found" ||
+    { echo "lintian does not miss the licence" >&2; return 1; }
+  grep no-copyright-file "$spoilt/found"
+}
+
+phase "lintian" find_nothing
+phase "lintian finds what is planted" find_a_missing_licence
+phases
