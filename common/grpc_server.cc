@@ -38,11 +38,12 @@ void SetKeepalive(grpc::ServerBuilder& builder) {
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const std::string& address, const std::vector<grpc::Service*>& services) {
+  grpc::EnableDefaultHealthCheckService(true);
   static std::once_flag once;
-  std::call_once(once, [] {
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  });
+  if (!services.empty()) {
+    std::call_once(once,
+                   grpc::reflection::InitProtoReflectionServerBuilderPlugin);
+  }
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(ListenAddress(address),

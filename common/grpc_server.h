@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-// GrpcServer is a listening gRPC server with the health service and
-// reflection, besides the services it is given.
+// GrpcServer is a listening gRPC server with the health service, besides the
+// services it is given and, where there are some, reflection.
 //
 // Threads: safe to share.
 // Borrows: the services, which must outlive it.

@@ -66,7 +66,7 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
       ->default_str("auto");
   parser.app()
       .add_option("--pollers", flags.pollers,
-                  "Threads that serve the network, of those that gRPC has: "
+                  "Threads that serve the network, of as many as gRPC has: "
                   "half of the processors, from 2 to 16. 0: one where it has "
                   "2, else all.")
       ->check(CLI::Range(0, 16))

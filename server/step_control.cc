@@ -59,7 +59,9 @@ absl::StatusOr<StepControl::Ready> StepControl::Take(const Chief& chief,
     LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(chief));
     shard->Grant(commit_until);
   }
-  Ready begun;
+  // A step may have been prepared when nothing was granted any more.
+  Ready begun = Settle(*shard, {.prepared = shard->engine().WaitsForCommit()});
+  begun.answers.prepared.reset();
   while (true) {
     const int64_t at = shard->engine().step();
     if (shard->gate() != nullptr && at > step && shard->WasGranted(at)) {
@@ -71,7 +73,9 @@ absl::StatusOr<StepControl::Ready> StepControl::Take(const Chief& chief,
     absl::StatusOr<ShardAnswers> answers = shard->engine().Take(ticket, step);
     if (answers.ok()) {
       begun.answers.Append(*std::move(answers));
-      return Settle(*shard, std::move(begun.answers));
+      Ready ready = Settle(*shard, std::move(begun.answers));
+      Append(ready.tokens, begun.tokens);
+      return ready;
     }
     // Unless a push has had a granted step committed meanwhile.
     if (shard->engine().step() == at) {

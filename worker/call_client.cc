@@ -24,7 +24,7 @@ std::shared_ptr<CallClient::Call> CallClient::Start(
                 [call](absl::Status status, grpc::ByteBuffer answer) {
                   call->status = std::move(status);
                   call->answer = std::move(answer);
-                  call->done.Notify();
+                  call->done = true;
                 });
   return call;
 }
@@ -38,7 +38,7 @@ absl::Status CallClient::CallUntilAnswered(
   std::shared_ptr<Call> call = std::move(first);
   while (!cancelled_) {
     if (call == nullptr) call = Start(method, bytes);
-    call->done.WaitForNotification();
+    channel_.poller().RunUntil([&] { return call->done.load(); });
     const absl::Status result = call->status;
     if (result.ok()) return DecodeMessage(call->answer, response);
     call = nullptr;

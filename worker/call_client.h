@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/synchronization/notification.h"
 #include "google/protobuf/message_lite.h"
 #include "worker/server_channel.h"
 
@@ -21,8 +20,8 @@ class CallClient {
  public:
   // One call, on its way or answered.
   struct Call {
-    absl::Notification done;
-    absl::Status status;
+    std::atomic<bool> done = false;
+    absl::Status status;  // this and the answer once it is done
     grpc::ByteBuffer answer;
   };
 

@@ -7,12 +7,15 @@
 
 namespace lockstep {
 
-void CallStreamClient::Open(v1::CallStreamService::Stub& stub, OnEnd on_end) {
+void CallStreamClient::Open(v1::CallStreamService::Stub& stub,
+                            CallPoller& poller, OnEnd on_end) {
+  MutexLock lock(mutex_);
   on_end_ = std::move(on_end);
-  stub.async()->Calls(&context_, this);
-  AddHold();  // for the writes that Call() starts
-  StartRead(&incoming_);
-  StartCall();
+  context_.set_initial_metadata_corked(true);  // the first write opens it
+  stream_ = stub.PrepareAsyncCalls(&context_, &poller.queue());
+  stream_->StartCall(nullptr);
+  under_way_ = 1;
+  stream_->Read(&incoming_, &read_);
 }
 
 bool CallStreamClient::Call(const std::string& method,
@@ -42,29 +45,47 @@ void CallStreamClient::Release() {
 
 void CallStreamClient::WriteNext() {
   if (writing_ || broken_ || holds_ > 0 || calls_.calls_size() == 0) return;
-  written_.Clear();
-  written_.Swap(&calls_);
   writing_ = true;
-  StartWrite(&written_);
+  ++under_way_;
+  stream_->Write(calls_, &write_);
+  calls_.Clear();
 }
 
-void CallStreamClient::OnWriteDone(bool /*ok*/) {
+// The operation that is the last to end ends the stream, and perhaps `this`.
+void CallStreamClient::Operation::Happened(bool ok) {
+  CallStreamClient& stream = *stream_;
+  (stream.*then_)(ok);
+  {
+    MutexLock lock(stream.mutex_);
+    if (--stream.under_way_ > 0) return;
+  }
+  stream.End();
+}
+
+// After a failure the read fails, too.
+void CallStreamClient::Written(bool /*ok*/) {
   MutexLock lock(mutex_);
   writing_ = false;
-  WriteNext();  // after a failure the read fails, too
+  WriteNext();
 }
 
-void CallStreamClient::OnReadDone(bool ok) {
-  if (!ok) {
-    MutexLock lock(mutex_);
-    if (!std::exchange(broken_, true)) RemoveHold();
-    return;
-  }
+void CallStreamClient::Read(bool ok) {
   v1::StreamedAnswers batch;
-  batch.Swap(&incoming_);
-  StartRead(&incoming_);
+  {
+    MutexLock lock(mutex_);
+    ++under_way_;
+    if (!ok) {
+      broken_ = true;
+      stream_->Finish(&status_, &finish_);
+      return;
+    }
+    batch.Swap(&incoming_);
+    stream_->Read(&incoming_, &read_);
+  }
   for (v1::StreamedAnswer& answer : *batch.mutable_answers()) Answered(answer);
 }
+
+void CallStreamClient::Finished(bool /*ok*/) {}
 
 void CallStreamClient::Answered(v1::StreamedAnswer& answer) {
   Callback callback;
@@ -81,26 +102,25 @@ void CallStreamClient::Answered(v1::StreamedAnswer& answer) {
            grpc::ByteBuffer(&response, 1));
 }
 
-absl::Status CallStreamClient::WhyBroken(const grpc::Status& status) {
+absl::Status CallStreamClient::WhyBroken() {
   if (cancelled_) return absl::CancelledError("the job ended");
   if (overdue_) {
     return absl::DeadlineExceededError("no answer within the deadline");
   }
   // A server that goes cancels what it serves.
-  if (status.ok() || status.error_code() == grpc::StatusCode::CANCELLED) {
+  if (status_.ok() || status_.error_code() == grpc::StatusCode::CANCELLED) {
     return absl::UnavailableError("the server ended the stream");
   }
-  return FromGrpcStatus(status);
+  return FromGrpcStatus(status_);
 }
 
-void CallStreamClient::OnDone(const grpc::Status& status) {
+void CallStreamClient::End() {
   std::map<uint64_t, Waiting> failed;
   absl::Status why;
   {
     MutexLock lock(mutex_);
-    broken_ = true;
     failed.swap(waiting_);
-    why = WhyBroken(status);
+    why = WhyBroken();
   }
   // What the server says of the stream, it does not say of the calls.
   const bool passing = absl::IsCancelled(why) || absl::IsDeadlineExceeded(why);

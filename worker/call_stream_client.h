@@ -12,9 +12,10 @@
 #include "absl/time/time.h"
 #include "common/mutex.h"
 #include "grpcpp/client_context.h"
+#include "grpcpp/support/async_stream.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/client_callback.h"
 #include "lockstep/v1/call_stream.grpc.pb.h"
+#include "worker/call_poller_client.h"
 
 namespace lockstep {
 
@@ -24,9 +25,9 @@ namespace lockstep {
 //
 //   made -> Open() -> broken -> on_end, after which gRPC does not use it
 //
-// Threads: safe to share; callbacks run in gRPC's threads, never inside Call().
-class CallStreamClient final
-    : public grpc::ClientBidiReactor<v1::StreamedCalls, v1::StreamedAnswers> {
+// Threads: safe to share; callbacks run in threads that serve the poller, never
+//          inside Call().
+class CallStreamClient final {
  public:
   using Callback = std::function<void(absl::Status, grpc::ByteBuffer response)>;
   // `status` is what broke the stream; kUnimplemented: the server has none.
@@ -34,7 +35,8 @@ class CallStreamClient final
 
   // Once. `on_end` runs after the callbacks of all calls, and nothing of this
   // object runs after it.
-  void Open(v1::CallStreamService::Stub& stub, OnEnd on_end);
+  void Open(v1::CallStreamService::Stub& stub, CallPoller& poller, OnEnd on_end)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Makes a call, whose request is copied. Returns false, and does nothing, if
   // the stream is broken. The callback runs once, with the answer or with
@@ -55,27 +57,47 @@ class CallStreamClient final
   // Breaks the stream.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
-  void OnDone(const grpc::Status& status) override;
-
  private:
+  using Stream =
+      grpc::ClientAsyncReaderWriter<v1::StreamedCalls, v1::StreamedAnswers>;
+
+  // An operation of the stream, of which one may be under way.
+  class Operation final : public CallPoller::Event {
+   public:
+    using Then = void (CallStreamClient::*)(bool ok);
+    Operation(CallStreamClient* stream, Then then)
+        : stream_(stream), then_(then) {}
+    void Happened(bool ok) override;
+
+   private:
+    CallStreamClient* const stream_;
+    const Then then_;
+  };
   struct Waiting {
     absl::Time deadline;
     Callback callback;
   };
 
+  void Read(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Written(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Finished(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Fails what waits, and ends.
+  void End() ABSL_LOCKS_EXCLUDED(mutex_);
   void Answered(v1::StreamedAnswer& answer) ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status WhyBroken(const grpc::Status& status)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WhyBroken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   OnEnd on_end_;
   grpc::ClientContext context_;
+  std::unique_ptr<Stream> stream_;
+  grpc::Status status_;  // once the stream has finished
   v1::StreamedAnswers incoming_;
-  v1::StreamedCalls written_;
+  Operation read_{this, &CallStreamClient::Read};
+  Operation write_{this, &CallStreamClient::Written};
+  Operation finish_{this, &CallStreamClient::Finished};
 
   Mutex mutex_;
+  int under_way_ ABSL_GUARDED_BY(mutex_) = 0;  // operations
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool overdue_ ABSL_GUARDED_BY(mutex_) = false;

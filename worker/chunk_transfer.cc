@@ -1,7 +1,6 @@
 #include "worker/chunk_transfer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <utility>
 
@@ -44,7 +43,8 @@ void ChunkTransfer::Add(int server, size_t chunk) {
   Pump(server);
 }
 
-bool ChunkTransfer::Finished() const {
+bool ChunkTransfer::Finished() {
+  MutexLock lock(mutex_);
   return total_in_flight_ == 0 && (left_ == 0 || !failure_.ok());
 }
 
@@ -91,14 +91,12 @@ void ChunkTransfer::Done(int server, size_t chunk, const absl::Status& status) {
     // cannot return while this thread still uses the transfer.
     if (!more) {
       --total_in_flight_;
-      changed_.SignalAll();
       return;
     }
   }
   Pump(server);
   MutexLock lock(mutex_);
   --total_in_flight_;
-  changed_.SignalAll();
 }
 
 absl::Status ChunkTransfer::Run() {
@@ -109,11 +107,12 @@ absl::Status ChunkTransfer::Run() {
   }
   while (true) {
     for (size_t s = 0; s < num_servers; ++s) Pump(static_cast<int>(s));
-    MutexLock lock(mutex_);
-    if (Finished()) return failure_;
-    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(options_.retry_pause));
-    if (Finished()) return failure_;
+    const auto finished = [this] { return Finished(); };
+    options_.wait(finished, options_.retry_pause);
+    if (finished()) break;
   }
+  MutexLock lock(mutex_);
+  return failure_;
 }
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/mutex.h"
@@ -29,6 +30,9 @@ class ChunkTransfer {
     std::vector<bool> without_window;
     // After the first failure; doubled after each further one, up to 0.3 s.
     absl::Duration retry_pause = absl::Milliseconds(100);
+    // How Run() waits: until `done`, which a report makes true, for `at_most`.
+    std::function<void(absl::FunctionRef<bool()> done, absl::Duration at_most)>
+        wait;
     // Called before a pause, at the first failure and every few seconds.
     std::function<void(int server, const absl::Status& status)> on_retry;
   };
@@ -65,13 +69,12 @@ class ChunkTransfer {
   void Pump(int server) ABSL_LOCKS_EXCLUDED(mutex_);
   void Done(int server, size_t chunk, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Finished() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;
   const Start start_;
 
   Mutex mutex_;
-  CondVar changed_;
   std::vector<Server> servers_ ABSL_GUARDED_BY(mutex_);
   size_t left_ ABSL_GUARDED_BY(mutex_) = 0;
   int total_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;

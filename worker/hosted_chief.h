@@ -13,6 +13,7 @@
 #include "common/cluster/cluster.h"
 #include "common/grpc_server.h"
 #include "common/job/job_config.h"
+#include "common/poller_limit_client.h"
 
 namespace lockstep {
 
@@ -38,6 +39,7 @@ class HostedChief {
  private:
   HostedChief() = default;
 
+  const PollerLimit pollers_{0};
   std::unique_ptr<Chief> chief_;
   std::unique_ptr<GrpcServer> server_;
   absl::Status status_;

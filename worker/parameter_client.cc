@@ -51,11 +51,12 @@ void CountOutcomes(const v1::PushResult& result, PushCounts& counts) {
 }
 
 std::vector<std::unique_ptr<ServerChannel>> Connect(
-    const std::vector<std::string>& servers) {
+    CallPoller& poller, const std::vector<std::string>& servers) {
   const int connections = servers.size() == 1 ? kConnections : 1;
   std::vector<std::unique_ptr<ServerChannel>> channels;
   for (const std::string& address : servers) {
-    channels.push_back(std::make_unique<ServerChannel>(address, connections));
+    channels.push_back(
+        std::make_unique<ServerChannel>(poller, address, connections));
   }
   return channels;
 }
@@ -81,7 +82,8 @@ ParameterClient::ParameterClient(const Options& options, const Plan& plan,
                          options.max_part_bytes)),
       sharing_(options.servers.size()),
       ready_(chunks_),
-      channels_(Connect(options.servers)),
+      poller_(options.pollers),
+      channels_(Connect(poller_, options.servers)),
       sync_(*channels_[0], options.self) {
   for (const auto& chunks : chunks_) {
     held_.emplace_back(chunks.size());
@@ -161,6 +163,10 @@ ChunkTransfer::Options ParameterClient::TransferOptions(
   ChunkTransfer::Options options;
   options.window = kWindow;
   options.retry_pause = kRetryPause;
+  options.wait = [this](absl::FunctionRef<bool()> done,
+                        absl::Duration at_most) {
+    poller_.RunUntil(done, absl::Now() + at_most);
+  };
   options.on_retry = [what, reported = absl::Now()](
                          int server, const absl::Status& status) mutable {
     if (absl::Now() - reported < kReportEvery) return;

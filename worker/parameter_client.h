@@ -18,6 +18,7 @@
 #include "common/plan.h"
 #include "common/wire_codec.h"
 #include "lockstep/v1/parameter.pb.h"
+#include "worker/call_poller_client.h"
 #include "worker/chunk_plan.h"
 #include "worker/chunk_transfer.h"
 #include "worker/parameter_memory.h"
@@ -48,6 +49,7 @@ class ParameterClient final : public StepClient {
     int64_t max_part_bytes = 1 << 20;
     // kBFloat16 where all variables are float32.
     GradientType gradient_type = GradientType::kVariable;
+    int pollers = 0;  // threads, as CallPoller takes them
   };
 
   ParameterClient(const Options& options, const Plan& plan,
@@ -102,7 +104,7 @@ class ParameterClient final : public StepClient {
   absl::Status Reconsider(const absl::Status& status, int server);
 
   // Says now and then why `what` has to wait.
-  static ChunkTransfer::Options TransferOptions(const std::string& what);
+  ChunkTransfer::Options TransferOptions(const std::string& what);
   absl::Status Finish(ChunkTransfer& transfer);
   // Finds out which parts have the rows that the pass has chosen of tables. No
   // rows of an earlier pass are held from then on.
@@ -154,6 +156,7 @@ class ParameterClient final : public StepClient {
   std::vector<std::vector<RoutedRows>> routed_;  // as held_; of tables
   ReadyChunks ready_;
   std::atomic<bool> cancelled_ = false;
+  CallPoller poller_;
   std::vector<std::unique_ptr<ServerChannel>> channels_;
   SyncClient sync_;
   std::unique_ptr<ActivePush> push_;

@@ -5,7 +5,6 @@
 #include "absl/time/clock.h"
 #include "common/grpc_channel.h"
 #include "common/grpc_status.h"
-#include "grpcpp/support/stub_options.h"
 
 namespace lockstep {
 namespace {
@@ -14,14 +13,20 @@ constexpr absl::Duration kWatchEvery = absl::Seconds(1);
 
 }  // namespace
 
-struct ServerChannel::InFlight {
+struct ServerChannel::InFlight final : CallPoller::Event {
+  void Happened(bool /*ok*/) override { channel->Done(this); }
+
+  ServerChannel* channel = nullptr;
   grpc::ClientContext context;
-  grpc::ByteBuffer request;
   grpc::ByteBuffer response;
+  grpc::Status status;
   Callback callback;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader;
 };
 
-ServerChannel::ServerChannel(const std::string& address, int connections) {
+ServerChannel::ServerChannel(CallPoller& poller, const std::string& address,
+                             int connections)
+    : poller_(poller) {
   for (int i = 0; i < connections; ++i) {
     const std::shared_ptr<grpc::Channel> channel = MakeChannel(address, i);
     stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
@@ -54,7 +59,7 @@ void ServerChannel::CallAlone(const std::string& method,
   auto owned = std::make_unique<InFlight>();
   InFlight* call = owned.get();
   call->context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
-  call->request = request;
+  call->channel = this;
   call->callback = std::move(callback);
   grpc::GenericStub* stub = nullptr;
   {
@@ -63,16 +68,16 @@ void ServerChannel::CallAlone(const std::string& method,
     stub = stubs_[next_stub_++ % stubs_.size()].get();
     if (cancelled_) call->context.TryCancel();
   }
-  stub->UnaryCall(&call->context, method, grpc::StubOptions(), &call->request,
-                  &call->response, [this, call](const grpc::Status& status) {
-                    Done(call, status);
-                  });
+  call->reader =
+      stub->PrepareUnaryCall(&call->context, method, request, &poller_.queue());
+  call->reader->StartCall();
+  call->reader->Finish(&call->response, &call->status, call);
 }
 
 // The call ends before the channel may: its context shares the gRPC channel,
 // and gRPC crashes when a channel ends in the thread that runs callbacks.
-void ServerChannel::Done(InFlight* call, const grpc::Status& status) {
-  call->callback(FromGrpcStatus(status), std::move(call->response));
+void ServerChannel::Done(InFlight* call) {
+  call->callback(FromGrpcStatus(call->status), std::move(call->response));
   call->callback = nullptr;
   MutexLock lock(mutex_);
   in_flight_.erase(call);
@@ -86,7 +91,7 @@ std::shared_ptr<CallStreamClient> ServerChannel::Stream() {
   streams_.push_back(std::make_shared<CallStreamClient>());
   const std::shared_ptr<CallStreamClient> stream = streams_.back();
   stream_open_ = true;
-  stream->Open(*stream_stub_,
+  stream->Open(*stream_stub_, poller_,
                [this, ended = stream.get()](const absl::Status& status) {
                  StreamEnded(ended, status);
                });

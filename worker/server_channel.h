@@ -17,6 +17,7 @@
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "worker/call_poller_client.h"
 #include "worker/call_stream_client.h"
 
 namespace lockstep {
@@ -25,14 +26,19 @@ namespace lockstep {
 // flight at once. Large ones are calls of their own, over a few connections in
 // turn; small ones share an open stream.
 //
-// Threads: safe to share; callbacks run in gRPC's threads, never inside Call().
+// Threads: safe to share; callbacks run in threads that serve the poller, never
+//          inside Call().
+// Borrows: the poller.
 class ServerChannel {
  public:
   using Callback = std::function<void(absl::Status, grpc::ByteBuffer response)>;
 
-  ServerChannel(const std::string& address, int connections);
+  ServerChannel(CallPoller& poller, const std::string& address,
+                int connections);
   // Waits until every callback has run.
   ~ServerChannel();
+
+  CallPoller& poller() { return poller_; }
 
   // `method` is a full name, "/lockstep.v1.ParameterService/Push". What the
   // request refers to must stay until the callback has run.
@@ -69,8 +75,7 @@ class ServerChannel {
   void CallAlone(const std::string& method, const grpc::ByteBuffer& request,
                  absl::Duration deadline, Callback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void Done(InFlight* call, const grpc::Status& status)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Done(InFlight* call) ABSL_LOCKS_EXCLUDED(mutex_);
   // The open stream; null where the server has none, or all is cancelled.
   std::shared_ptr<CallStreamClient> Stream() ABSL_LOCKS_EXCLUDED(mutex_);
   void StreamEnded(CallStreamClient* stream, const absl::Status& status)
@@ -78,6 +83,7 @@ class ServerChannel {
   // Breaks streams that leave a call without an answer for too long.
   void WatchStreams() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  CallPoller& poller_;
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
   std::unique_ptr<v1::CallStreamService::Stub> stream_stub_;
 

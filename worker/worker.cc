@@ -64,17 +64,18 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
       OpenComputeDevice(options.device, options.compute_threads));
   return std::unique_ptr<Worker>(
       new Worker(cluster, std::move(servers), std::move(chief),
-                 std::move(backend), options.shared_memory, clock));
+                 std::move(backend), options, clock));
 }
 
 Worker::Worker(const Cluster& cluster, std::vector<std::string> servers,
                ChiefClient::Options chief,
-               std::unique_ptr<ComputeBackend> backend, bool shared_memory,
+               std::unique_ptr<ComputeBackend> backend, const Options& options,
                const Clock& clock)
     : task_(cluster.self()),
       servers_(std::move(servers)),
       backend_(std::move(backend)),
-      shared_memory_(shared_memory),
+      shared_memory_(options.shared_memory),
+      pollers_(options.pollers),
       meter_(clock),
       chief_([&] {
         chief.progress = [this] { return meter_.Get(); };
@@ -239,7 +240,8 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   ParameterClient client({servers_,
                           {membership.job_id, task_, membership.incarnation},
                           job.max_part_bytes,
-                          job.gradient_wire_type},
+                          job.gradient_wire_type,
+                          pollers_},
                          plan, memory);
   const std::unique_ptr<GradientSource> source =
       MakeSource(job, model.get(), std::move(schedule), memory);

@@ -38,6 +38,7 @@ class Worker {
     int compute_threads = 1;      // of the CPU backend; 0: one per core
     std::string expected_job;     // job name to insist on; empty: any
     bool shared_memory = true;    // with servers of this host
+    int pollers = 0;              // threads, as CallPoller takes them
   };
 
   //   kInvalidArgument     no such backend
@@ -66,7 +67,7 @@ class Worker {
  private:
   Worker(const Cluster& cluster, std::vector<std::string> servers,
          ChiefClient::Options chief, std::unique_ptr<ComputeBackend> backend,
-         bool shared_memory, const Clock& clock);
+         const Options& options, const Clock& clock);
 
   // One membership, from registration to whatever ends it.
   absl::Status RunOnce();
@@ -99,6 +100,7 @@ class Worker {
   const std::vector<std::string> servers_;
   const std::unique_ptr<ComputeBackend> backend_;
   const bool shared_memory_;
+  const int pollers_;
   ProgressMeter meter_;
   ChiefClient chief_;
   std::optional<Examples> data_;

@@ -4,7 +4,6 @@
 
 #include "common/grpc_server.h"
 #include "common/main_support.h"
-#include "common/poller_limit_client.h"
 #include "common/progress_metrics.h"
 #include "common/service_manager_client.h"
 #include "worker/evaluator.h"
@@ -39,7 +38,6 @@ int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
 }
 
 int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
-  const PollerLimit pollers(flags.transfer.pollers);
   std::unique_ptr<HostedChief> chief;
   std::unique_ptr<GrpcServer> server;
   if (cluster.IsChief()) {
@@ -123,5 +121,6 @@ int main(int argc, char** argv) {
   lockstep::AddTransferFlags(parser, flags.transfer);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
   flags.worker.shared_memory = flags.transfer.shared_memory;
+  flags.worker.pollers = flags.transfer.pollers;
   return lockstep::Main(flags);
 }

@@ -117,6 +117,11 @@ class ShardEngine {
   // Withdraws a wait of the chief, if it has not been answered.
   virtual void CancelTake(uint64_t ticket) = 0;
 
+  // The step that is prepared and not committed, where the mode has such.
+  virtual std::optional<ShardAnswers::Prepared> WaitsForCommit() const {
+    return std::nullopt;
+  }
+
   // Whether Commit() would succeed. Changes nothing. Errors as Commit().
   virtual absl::Status CheckCommit(int64_t step, int64_t attempt) const = 0;
 

@@ -311,6 +311,12 @@ absl::StatusOr<ShardAnswers> StrictShard::Take(uint64_t ticket, int64_t step) {
   return answers;
 }
 
+std::optional<ShardAnswers::Prepared> StrictShard::WaitsForCommit() const {
+  MutexLock lock(mutex_);
+  if (!prepared()) return std::nullopt;
+  return ShardAnswers::Prepared{step_, attempt_};
+}
+
 void StrictShard::CancelTake(uint64_t ticket) {
   MutexLock lock(mutex_);
   if (take_ == ticket) take_.reset();

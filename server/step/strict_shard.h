@@ -58,6 +58,8 @@ class StrictShard final : public ShardEngine {
   absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   void CancelTake(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<ShardAnswers::Prepared> WaitsForCommit() const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CheckCommit(int64_t step, int64_t attempt) const override
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<ShardAnswers> Commit(int64_t step, int64_t attempt) override

@@ -8,7 +8,6 @@
 #include "absl/time/clock.h"
 #include "common/chief_client.h"
 #include "common/clock.h"
-#include "common/poller_limit_client.h"
 #include "common/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/step_samples.h"
@@ -135,7 +134,8 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
       {servers,
        {membership.job_id, cluster.self(), membership.incarnation},
        job.max_part_bytes,
-       job.gradient_wire_type},
+       job.gradient_wire_type,
+       options.pollers},
       plan, memory);
   RunRecorder recorder(options.warmup, options.steps);
   TimedStepClient timed(client, recorder);
@@ -155,7 +155,6 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
 
 absl::Status RunLockstepWorker(const Cluster& cluster,
                                const RoleOptions& options) {
-  const PollerLimit pollers(options.pollers);
   ProgressMeter meter(Clock::Real());
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Options chief_options,
                             ChiefOptions(cluster, meter));

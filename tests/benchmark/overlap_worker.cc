@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/chief_client.h"
 #include "common/clock.h"
-#include "common/poller_limit_client.h"
 #include "common/status_macros.h"
 #include "tests/benchmark/layered_source.h"
 #include "worker/parameter_client.h"
@@ -78,7 +77,6 @@ absl::Status Train(const Cluster& cluster, const OverlapOptions& options,
 absl::Status RunOverlapWorker(const Cluster& cluster,
                               const OverlapOptions& options,
                               const std::string& report) {
-  const PollerLimit pollers(0);
   ProgressMeter meter(Clock::Real());
   ChiefClient::Options chief_options;
   LOCKSTEP_ASSIGN_OR_RETURN(chief_options.address,

@@ -85,16 +85,17 @@ class ServerChannelTest : public ::testing::Test {
 
   EchoService echo_;
   std::unique_ptr<GrpcServer> server_;
+  CallPoller poller_;
 };
 
 TEST_F(ServerChannelTest, SmallCallsAreAnsweredOnTheStream) {
-  ServerChannel channel(address(), 1);
+  ServerChannel channel(poller_, address(), 1);
   EXPECT_EQ(Start(channel, "a").get(), Answer(absl::OkStatus(), "1 m a"));
   EXPECT_EQ(Start(channel, "b").get(), Answer(absl::OkStatus(), "1 m b"));
 }
 
 TEST_F(ServerChannelTest, CallsMadeTogetherTravelTogether) {
-  ServerChannel channel(address(), 1);
+  ServerChannel channel(poller_, address(), 1);
   std::future<Answer> first;
   std::future<Answer> second;
   {
@@ -107,7 +108,7 @@ TEST_F(ServerChannelTest, CallsMadeTogetherTravelTogether) {
 }
 
 TEST_F(ServerChannelTest, CallsOfABrokenStreamHaveFailedAndTheNextHasANewOne) {
-  ServerChannel channel(address(), 1);
+  ServerChannel channel(poller_, address(), 1);
   auto waiting = Start(channel, "wait");
   auto breaking = Start(channel, "break");
   EXPECT_THAT(waiting.get().first, StatusIs(absl::StatusCode::kUnavailable));
@@ -120,13 +121,13 @@ TEST_F(ServerChannelTest, CallsOfABrokenStreamHaveFailedAndTheNextHasANewOne) {
 }
 
 TEST_F(ServerChannelTest, CallWithoutAnAnswerFailsAfterItsDeadline) {
-  ServerChannel channel(address(), 1);
+  ServerChannel channel(poller_, address(), 1);
   EXPECT_THAT(Start(channel, "wait", absl::Milliseconds(1)).get().first,
               StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
 TEST_F(ServerChannelTest, CancelEndsCallsAtHandAndLaterOnes) {
-  ServerChannel channel(address(), 1);
+  ServerChannel channel(poller_, address(), 1);
   auto waiting = Start(channel, "wait");
   channel.Cancel();
   EXPECT_THAT(waiting.get().first, StatusIs(absl::StatusCode::kCancelled));
@@ -135,7 +136,7 @@ TEST_F(ServerChannelTest, CancelEndsCallsAtHandAndLaterOnes) {
 }
 
 TEST_F(ServerChannelTest, ServerThatIsGoneMakesCallsUnavailable) {
-  ServerChannel channel(address(), 1);
+  ServerChannel channel(poller_, address(), 1);
   auto waiting = Start(channel, "wait");
   server_.reset();
   EXPECT_THAT(waiting.get().first, StatusIs(absl::StatusCode::kUnavailable));
@@ -175,7 +176,8 @@ TEST(ServerChannelWithoutStreamsTest, SmallCallsTravelAlone) {
                            &port);
   builder.RegisterCallbackGenericService(&service);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  ServerChannel channel(absl::StrCat("127.0.0.1:", port), 1);
+  CallPoller poller;
+  ServerChannel channel(poller, absl::StrCat("127.0.0.1:", port), 1);
   Answer answer;
   do {  // the first says that there are no streams
     answer = Start(channel, "a").get();

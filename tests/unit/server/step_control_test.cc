@@ -107,6 +107,21 @@ TEST_F(StepControlTest, StepOfALargerGrantBeforeIsToldAsCommitted) {
   }
 }
 
+TEST_F(StepControlTest, StepThatIsPreparedIsCommittedWhenItIsGranted) {
+  Join();
+  Push(0, 1);
+  ASSERT_EQ(Push(1, 2).committed_step, 0);
+
+  const auto granted = control_.Take(kChief, 5, 0, /*commit_until=*/1, 0);
+
+  ASSERT_OK(granted);
+  EXPECT_EQ(granted->committed_step, 1);
+  EXPECT_THAT(granted->answers.takes, SizeIs(1));
+  EXPECT_THAT(granted->tokens,
+              UnorderedElementsAre(TokenFor(10, 1), TokenFor(11, 1)));
+  EXPECT_EQ(shard().engine().step(), 1);
+}
+
 TEST_F(StepControlTest, GrantEndsWithTheNextEpoch) {
   Join();
   ASSERT_OK(control_.Take(kChief, 5, 0, /*commit_until=*/1, 0));

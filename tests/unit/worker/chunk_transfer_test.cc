@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
@@ -22,6 +23,12 @@ ChunkTransfer::Options Fast(int window = 4) {
   ChunkTransfer::Options options;
   options.window = window;
   options.retry_pause = absl::Microseconds(100);
+  options.wait = [](absl::FunctionRef<bool()> done, absl::Duration at_most) {
+    const absl::Time deadline = absl::Now() + at_most;
+    while (!done() && absl::Now() < deadline) {
+      absl::SleepFor(absl::Microseconds(10));
+    }
+  };
   return options;
 }
 

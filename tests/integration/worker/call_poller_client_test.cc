@@ -1,0 +1,132 @@
+#include "worker/call_poller_client.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <list>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "grpcpp/alarm.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+// Happens after a while, once, and remembers where.
+class Timer final : public CallPoller::Event {
+ public:
+  Timer(CallPoller& poller, absl::Duration delay) {
+    alarm_.Set(&poller.queue(), absl::ToChronoTime(absl::Now() + delay), this);
+  }
+  void Happened(bool ok) override {
+    ok_ = ok;
+    thread_.set_value(std::this_thread::get_id());
+    happened_ = true;
+  }
+
+  void Cancel() { alarm_.Cancel(); }
+  bool happened() const { return happened_; }
+  bool ok() const { return ok_; }
+  // Waits for it.
+  std::thread::id thread() { return thread_.get_future().get(); }
+
+ private:
+  grpc::Alarm alarm_;
+  std::promise<std::thread::id> thread_;
+  std::atomic<bool> ok_ = false;
+  std::atomic<bool> happened_ = false;
+};
+
+TEST(CallPollerTest, AThreadThatWaitsServesAllEventsButTheFirst) {
+  CallPoller poller(1);
+  std::list<Timer> timers;
+  for (int i = 1; i <= 5; ++i)
+    timers.emplace_back(poller, absl::Milliseconds(i));
+
+  poller.RunUntil([&] {
+    for (const Timer& timer : timers) {
+      if (!timer.happened()) return false;
+    }
+    return true;
+  });
+
+  int elsewhere = 0;
+  for (Timer& timer : timers) {
+    elsewhere += timer.thread() != std::this_thread::get_id();
+  }
+  EXPECT_LE(elsewhere, 1);
+}
+
+TEST(CallPollerTest, EventsAreServedWhereNobodyWaits) {
+  CallPoller poller(1);
+  for (int repeated = 0; repeated < 3; ++repeated) {
+    Timer timer(poller, absl::Milliseconds(1));
+    EXPECT_NE(timer.thread(), std::this_thread::get_id());
+  }
+}
+
+TEST(CallPollerTest, EventsAreServedAgainAfterAGuestThatStayedLong) {
+  CallPoller poller(1);
+  Timer long_wait(poller, absl::Milliseconds(50));
+  poller.RunUntil([&] { return long_wait.happened(); });
+
+  Timer timer(poller, absl::Milliseconds(1));
+
+  EXPECT_NE(timer.thread(), std::this_thread::get_id());
+}
+
+TEST(CallPollerTest, AWaitEndsAtItsDeadline) {
+  for (int threads : {1, 2}) {
+    CallPoller poller(threads);
+    bool asked = false;
+
+    poller.RunUntil(
+        [&] {
+          asked = true;
+          return false;
+        },
+        absl::Now() + absl::Milliseconds(5));
+
+    EXPECT_TRUE(asked);
+  }
+}
+
+TEST(CallPollerTest, WhatIsDoneAlreadyServesNothing) {
+  CallPoller poller(1);
+  poller.RunUntil([] { return true; });
+}
+
+TEST(CallPollerTest, SeveralThreadsServeAndTheGuestOnlyWaits) {
+  CallPoller poller(2);
+  for (int repeated = 0; repeated < 20; ++repeated) {
+    Timer timer(poller, absl::Microseconds(100 * repeated));
+    poller.RunUntil([&] { return timer.happened(); });
+    EXPECT_NE(timer.thread(), std::this_thread::get_id());
+  }
+}
+
+TEST(CallPollerTest, ShortWaitsInARowMissNoEvent) {
+  CallPoller poller(1);
+  for (int repeated = 0; repeated < 500; ++repeated) {
+    Timer timer(poller, absl::Microseconds(repeated % 50 * 40));
+    poller.RunUntil([&] { return timer.happened(); });
+    EXPECT_TRUE(timer.ok());
+    if (repeated % 100 == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  }
+}
+
+TEST(CallPollerTest, WhatIsCancelledHappensBeforeTheEnd) {
+  std::list<Timer> timers;
+  {
+    CallPoller poller(1);
+    timers.emplace_back(poller, absl::Hours(1));
+    timers.back().Cancel();
+  }
+  EXPECT_TRUE(timers.back().happened());
+  EXPECT_FALSE(timers.back().ok());
+}
+
+}  // namespace
+}  // namespace lockstep
