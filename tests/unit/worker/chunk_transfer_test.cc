@@ -26,7 +26,7 @@ ChunkTransfer::Options Fast(int window = 4) {
   options.wait = [](absl::FunctionRef<bool()> done, absl::Duration at_most) {
     const absl::Time deadline = absl::Now() + at_most;
     while (!done() && absl::Now() < deadline) {
-      absl::SleepFor(absl::Microseconds(10));
+      std::this_thread::yield();
     }
   };
   return options;
