@@ -89,7 +89,10 @@ absl::StatusOr<std::vector<int64_t>> ListStepDirectories(
   }
   if (error) {
     return absl::ErrnoToStatus(
-        error.value(), absl::StrCat(directory, ": cannot list checkpoints"));
+        error.value(),
+        absl::StrCat(directory,
+                     ": cannot list checkpoints; name a directory that this "
+                     "process may read and write"));
   }
   std::sort(steps.begin(), steps.end());
   return steps;

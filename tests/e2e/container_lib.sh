@@ -5,8 +5,9 @@
 #                         container runs
 #   pod ARGUMENT...       podman with storage of our own
 #   pods_end              ends all pods and takes the storage away
-#   make_image TAG CONTEXT ARGUMENT...   the image of deploy/Containerfile in
-#                         CONTEXT, as localhost/lockstep:TAG; its log is $work/log
+#   make_image TAG BASE CONTEXT ARGUMENT...   the image of deploy/Containerfile
+#                         in CONTEXT on localhost/BASE:1, as
+#                         localhost/lockstep:TAG; its log is $work/log
 
 pod() {
   podman --storage-driver="$driver" --root "$work/root" --runroot "$work/run" \
@@ -59,6 +60,6 @@ pods_end() {
 
 make_image() {
   pod build --isolation=chroot --network=host --layers \
-    --tag "localhost/lockstep:$1" --build-arg BASE=localhost/base:1 "${@:3}" \
-    --file "$2/deploy/Containerfile" "$2" >"$work/log" 2>&1
+    --tag "localhost/lockstep:$1" --build-arg "BASE=localhost/$2:1" "${@:4}" \
+    --file "$3/deploy/Containerfile" "$3" >"$work/log" 2>&1
 }

@@ -3,7 +3,8 @@
 # deploy/Containerfile on TREE, which debian_tree_test.sh makes, and runs the pods
 # of deploy/kubernetes/base on this machine with `podman kube play`: they train
 # Fashion-MNIST, a worker's container is killed and comes back, the job is stopped,
-# and started again it goes on to its end. Needs root, mounts, podman and kubectl: exits with 77, which is
+# and started again it goes on to its end. Where there is a CUDA toolkit, the image for
+# GPUs is made too, and trains without one. Needs root, mounts, podman and kubectl: exits with 77, which is
 # "skipped", where one is missing.
 set -euo pipefail
 script_arguments=("$@")
@@ -17,6 +18,7 @@ need_tools podman crun kubectl ip
 python3 -c 'import yaml' 2>/dev/null || skip "python3-yaml is not installed"
 need_data
 in_namespaces --mount --net  # where all ports are free
+ip link set lo up
 source=$1 build=$2 base=$3 lockstep=$2/bin/lockstep
 [ -e "$base/made-for" ] || skip "$base is missing: see debian_tree_test"
 package=$(newest_package "$build")
@@ -44,7 +46,7 @@ build_image() {
   mkdir -p "$work/context/build/release" "$work/context/deploy"
   cp "$source/deploy/Containerfile" "$work/context/deploy"
   cp "$package" "$work/context/build/release"
-  make_image test "$work/context" || { tail -n 20 "$work/log" >&2; return 1; }
+  make_image test base "$work/context" || { tail -n 20 "$work/log" >&2; return 1; }
 }
 
 has_step() {
@@ -56,8 +58,56 @@ has_step() {
 is_another() { [ "$(status "$1" Pid)" -gt 0 ] && [ "$(status "$1" Pid)" != "$2" ]; }
 is_ended() { [ "$(status "$1" Status)" = exited ]; }
 
+# Of a package that was built with CUDA, with the toolkit's cuBLAS as a volume.
+gpu_image() {
+  ! make_image cuda base "$work/context" --build-arg CUDA=ON ||
+    { echo "FAILED: an image for GPUs without cuBLAS"; return 1; }
+  grep -F 'CUDA=ON, but' "$work/log" | tail -n 1
+  if ! grep -q cublasCreate "$build/bin/worker" ||
+    ! [ -e /usr/local/cuda/lib64/libcublas.so ]; then
+    echo "SKIPPED, NOTHING WAS PROVED: the image for GPUs: no CUDA toolkit"
+    return
+  fi
+  echo /usr/local/cuda/lib64 >"$work/probe/cuda.conf"
+  printf 'FROM localhost/base:1\nCOPY cuda.conf /etc/ld.so.conf.d/\n' |
+    pod build --isolation=chroot --network=host --tag localhost/toolkit:1 \
+      --file - "$work/probe" >/dev/null 2>&1
+  make_image cuda toolkit "$work/context" --build-arg CUDA=ON "${cuda[@]}" ||
+    { tail -n 20 "$work/log" >&2; return 1; }
+  gpu_worker --version
+  gpu_worker --help | grep -- --device
+  gpu_job
+}
+
+cuda=(--volume "$(readlink -f /usr/local/cuda):/usr/local/cuda:ro")
+in_gpu_image() {
+  pod run --rm --timeout=600 --network=host --read-only --tmpfs /tmp \
+    "${cuda[@]}" "$@"
+}
+
+# The loader complains of what it cannot preload.
+gpu_worker() {
+  local said
+  said=$(in_gpu_image --env LD_PRELOAD=libcublas.so \
+    --entrypoint /usr/libexec/lockstep/worker localhost/lockstep:cuda "$@" 2>&1)
+  echo "$said"
+  ! grep -q 'cannot be preloaded' <<<"$said"
+}
+
+# There is no GPU: workers say so, and train on the CPU.
+gpu_job() {
+  local example=/usr/share/doc/lockstep/examples/fashion_mnist
+  mkdir -m 777 "$work/gpu"
+  in_gpu_image --volume "$work/gpu:/gpu" \
+    --volume /usr/share/datasets:/usr/share/datasets:ro \
+    localhost/lockstep:cuda run --cluster $example/cluster.json \
+    --job $example/job.textproto --set train_steps=20 \
+    --set checkpoint.directory=/gpu/checkpoints --log_dir /gpu/logs |
+    tail -n 1
+  grep 'computes on cpu (backend cuda: no device' "$work"/gpu/logs/worker-0.log
+}
+
 prepare_pods() {
-  ip link set lo up
   mkdir "$work/volumes"
   mkdir -m 777 "$work/volumes/state" "$work/volumes/checkpoints"
   "$lockstep" config make --ps 2 --workers 2 --host_pattern 127.0.0.1 \
@@ -109,6 +159,7 @@ train_to_the_end() {
 
 phase "a base image" podman_or_skip "$base"
 phase "the image" build_image
+phase "the image for GPUs" gpu_image
 phase "the pods' manifests" prepare_pods
 phase "a job in pods that is stopped" stop_pods
 phase "the same job to its end" train_to_the_end

@@ -8,7 +8,7 @@
 #                          cannot be made. Call it first: starts the script anew.
 #   phase NAME COMMAND...  runs a command, and notes how long it took
 #   phases                 prints that, as a table
-#   until_true WHAT COMMAND...   tries the command for three minutes, then calls
+#   until_true WHAT COMMAND...   tries the command for ten minutes, then calls
 #                          `fail`, which the script defines
 
 skip() {
@@ -50,7 +50,7 @@ phase() {
 phases() { [ ${#phase_rows[@]} -eq 0 ] || printf '%s\n' "${phase_rows[@]}"; }
 
 until_true() {
-  local what=$1 deadline=$((SECONDS + 180))
+  local what=$1 deadline=$((SECONDS + 600))
   shift
   until "$@"; do
     [ "$SECONDS" -lt "$deadline" ] || fail "waited in vain for: $what"

@@ -104,7 +104,7 @@ check_removal() {
 start_watchdog() {
   hung=lockstep-ps@fashion.1
   mkdir -p "/run/systemd/system/$hung.service.d"
-  printf '[Service]\nWatchdogSec=8\nTimeoutAbortSec=1\n' \
+  printf '[Service]\nWatchdogSec=16\nTimeoutAbortSec=1\n' \
     >"/run/systemd/system/$hung.service.d/watchdog.conf"
   systemctl daemon-reload
   systemctl start "$hung"

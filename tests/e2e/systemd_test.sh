@@ -83,13 +83,13 @@ bare_tree_boots() {
   printf '[Service]\nExecStart=/bin/touch /booted\nExecStartPost=systemctl poweroff\n[Install]\nWantedBy=multi-user.target\n' \
     >"$tree/etc/systemd/system/bare.service"
   inside systemctl enable bare.service >/dev/null 2>&1
-  boot_once 120
+  boot_once 240
   [ -e "$tree/booted" ]
 }
 
 # Until the test inside has said how it went; a reboot ends systemd-nspawn too.
 boot() {
-  [ -e "$tree/system_test.code" ] || boot_once 600
+  [ -e "$tree/system_test.code" ] || boot_once 2400
   if [ ! -e "$tree/system_test.log" ]; then
     tail -n 30 "$work/console.log" >&2
     bare_tree_boots || skip "systemd does not boot in a container here"
