@@ -25,7 +25,7 @@ struct Flags {
 int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   absl::StatusOr<std::unique_ptr<Evaluator>> evaluator = Evaluator::Make(
       cluster, {flags.worker.device, flags.worker.compute_threads,
-                flags.worker.expected_job});
+                flags.worker.expected_job, flags.worker.chief_wait});
   if (!evaluator.ok()) return Refuse(evaluator.status());
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
       ServeMetrics(flags.common, [] { return std::vector<Metric>(); });
@@ -123,5 +123,6 @@ int main(int argc, char** argv) {
   lockstep::AddTransferFlags(parser, flags.transfer);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
   flags.worker.shared_memory = flags.transfer.shared_memory;
+  flags.worker.chief_wait = flags.transfer.chief_wait;
   return lockstep::Main(flags);
 }
