@@ -1,12 +1,17 @@
 #include "chief/checkpoint_transfer.h"
 
+#include <atomic>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "chief/growing_tables.h"
 #include "chief/tensor_blocks.h"
+#include "common/mutex.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -50,9 +55,13 @@ absl::StatusOr<CheckpointTensors> Tensors(const StateMap& map,
 // What a message carries of a large part, in elements.
 constexpr int64_t kBlock = int64_t{1} << 20;
 
+// Blocks that are restored at once: while servers take some in, others are read
+// from the disk.
+constexpr int kBlocksAtOnce = 4;
+
 // One block of a variable or of one of its slots.
 struct Portion {
-  const TensorBlock& block;
+  TensorBlock block;
   int tensor;
   std::string name;
   size_t element;  // bytes
@@ -118,6 +127,58 @@ absl::Status WritePortion(const Portion& portion,
         portion.StretchOf(piece), piece_bytes));
   }
   return absl::OkStatus();
+}
+
+absl::Status RestorePortion(const CheckpointReader& checkpoint,
+                            const Portion& portion,
+                            const std::vector<ShardAccess*>& servers,
+                            std::vector<char>& bytes) {
+  bytes.resize(portion.size());
+  LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
+                            checkpoint.FileOf(portion.name));
+  LOCKSTEP_RETURN_IF_ERROR(
+      file->ReadAt(portion.name, portion.offset(), absl::MakeSpan(bytes)));
+  return WritePortion(portion, bytes, servers);
+}
+
+// Calls `body` in as many threads, of which this is one, and waits for all.
+void RunInThreads(int count, const std::function<void()>& body) {
+  std::vector<std::thread> threads;
+  try {
+    while (static_cast<int>(threads.size()) + 1 < count) {
+      threads.emplace_back(body);
+    }
+  } catch (const std::system_error&) {
+    // The system gives no more of them: the others do the work.
+  }
+  body();
+  for (std::thread& thread : threads) thread.join();
+}
+
+// All portions, several at once. Stops at the first error.
+absl::Status RestorePortions(const CheckpointReader& checkpoint,
+                             const StateMap& map,
+                             const std::vector<ShardAccess*>& servers) {
+  std::vector<Portion> portions;
+  LOCKSTEP_RETURN_IF_ERROR(ForEachPortion(map, [&](Portion portion) {
+    portions.push_back(std::move(portion));
+    return absl::OkStatus();
+  }));
+  std::atomic<size_t> next{0};
+  Mutex mutex;
+  absl::Status status;
+  RunInThreads(kBlocksAtOnce, [&] {
+    std::vector<char> bytes;
+    for (size_t i = next++; i < portions.size(); i = next++) {
+      const absl::Status restored =
+          RestorePortion(checkpoint, portions[i], servers, bytes);
+      if (restored.ok()) continue;
+      next = portions.size();
+      MutexLock lock(mutex);
+      status.Update(restored);
+    }
+  });
+  return status;
 }
 
 absl::Status CheckTensor(const CheckpointReader& checkpoint,
@@ -222,16 +283,7 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     LOCKSTEP_RETURN_IF_ERROR(
         checkpoint.Read(map.scalars[i], absl::MakeSpan(&scalars[i], 1)));
   }
-  std::vector<char> bytes;
-  LOCKSTEP_RETURN_IF_ERROR(
-      ForEachPortion(map, [&](const Portion& portion) -> absl::Status {
-        bytes.resize(portion.size());
-        LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
-                                  checkpoint.FileOf(portion.name));
-        LOCKSTEP_RETURN_IF_ERROR(file->ReadAt(portion.name, portion.offset(),
-                                              absl::MakeSpan(bytes)));
-        return WritePortion(portion, bytes, servers);
-      }));
+  LOCKSTEP_RETURN_IF_ERROR(RestorePortions(checkpoint, map, servers));
   for (size_t i = 0; i < map.plan.variables.size(); ++i) {
     if (!map.plan.variables[i].grows()) continue;
     LOCKSTEP_RETURN_IF_ERROR(RestoreGrowingTable(checkpoint, map, i, servers));

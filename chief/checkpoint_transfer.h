@@ -24,7 +24,7 @@ absl::Status SaveCheckpoint(const CheckpointStore& store,
                             const std::vector<ShardAccess*>& servers);
 
 // Checks that the checkpoint holds what the map names, then writes it to the
-// servers. Returns the optimizer's scalars.
+// servers, several blocks of a few MB at once. Returns the optimizer's scalars.
 //
 //   kFailedPrecondition  a variable is missing or has another shape or dtype:
 //                        names both; nothing was written. So is a table of

@@ -43,6 +43,7 @@ Manifest Chief::MakeManifest(int64_t step) const {
     manifest.settings["learning_rate_scale"] = settings_.learning_rate_scale;
     manifest.settings["replicas_to_aggregate"] =
         settings_.replicas_to_aggregate;
+    manifest.settings["paused"] = settings_.paused ? 1 : 0;
   }
   manifest.saved_at_unix_ms = absl::ToUnixMillis(clock_.Now());
   return manifest;
@@ -54,18 +55,18 @@ absl::Status Chief::StartCheckpoint() {
   LOCKSTEP_ASSIGN_OR_RETURN(JobSnapshot snapshot,
                             servers_.BeginSnapshot(step, committed_attempt_));
   checkpoint_running_ = true;
-  checkpoint_thread_ =
-      std::thread([this, step, snapshot = std::move(snapshot)] {
-        const absl::Status status = SaveCheckpoint(
-            store_, MakeManifest(step), map_, snapshot, servers_.Access());
-        servers_.EndSnapshot();
-        if (status.ok()) {
-          if (auto pruned = store_.Prune(job_.checkpoint.keep); !pruned.ok()) {
-            spdlog::warn("old checkpoints stay: {}", pruned.status().message());
-          }
-        }
-        events_.Push(CheckpointDone{step, status});
-      });
+  checkpoint_thread_ = std::thread([this, step, manifest = MakeManifest(step),
+                                    snapshot = std::move(snapshot)] {
+    const absl::Status status =
+        SaveCheckpoint(store_, manifest, map_, snapshot, servers_.Access());
+    servers_.EndSnapshot();
+    if (status.ok()) {
+      if (auto pruned = store_.Prune(job_.checkpoint.keep); !pruned.ok()) {
+        spdlog::warn("old checkpoints stay: {}", pruned.status().message());
+      }
+    }
+    events_.Push(CheckpointDone{step, status});
+  });
   return absl::OkStatus();
 }
 

@@ -70,6 +70,7 @@ void Chief::RestoreSettings(const Manifest& manifest) {
   RunSettings restored = settings_;
   restored.revision = 1;
   restored.learning_rate_scale = value("learning_rate_scale", 1);
+  restored.paused = value("paused", 0) != 0;
   const double replicas =
       value("replicas_to_aggregate", settings_.replicas_to_aggregate);
   const bool possible = replicas >= 1 &&

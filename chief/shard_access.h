@@ -26,6 +26,8 @@ struct TensorStretch {
 };
 
 // ShardAccess moves the state of one server's parts to and from a checkpoint.
+//
+// Threads: safe to share.
 class ShardAccess {
  public:
   virtual ~ShardAccess() = default;

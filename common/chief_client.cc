@@ -83,6 +83,7 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
     lease_lost_ = false;
     heartbeats_stop_ = false;
   }
+  const absl::Duration limit = was_member_ ? max_wait_ : options_.chief_wait;
   const absl::Time began = absl::Now();
   absl::Time reported = began;
   v1::RegisterResponse response;
@@ -91,6 +92,12 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
     const absl::Status status = TryRegister(response);
     if (status.ok()) break;
     if (!Transient(status)) return status;
+    if (absl::Now() - began >= limit) {
+      return absl::UnavailableError(absl::StrCat(
+          "the chief at ", options_.address, " has not let this task in for ",
+          absl::FormatDuration(limit), ": start it, or correct TF_CONFIG; ",
+          status.message()));
+    }
     if (absl::Now() - reported > kReportEvery) {
       reported = absl::Now();
       spdlog::info("waiting for the chief at {} since {}: {}", options_.address,

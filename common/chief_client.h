@@ -41,6 +41,8 @@ class ChiefClient {
     std::string expected_job;  // job name to insist on; empty: any
     // What a worker reports; may be empty.
     std::function<Progress()> progress;
+    // How long a chief is waited for that has never answered.
+    absl::Duration chief_wait = absl::InfiniteDuration();
     // Of a worker: an operator wants it to leave. Called with each heartbeat
     // from then on, in its thread; may be empty.
     std::function<void()> on_leave{};
@@ -57,9 +59,11 @@ class ChiefClient {
   explicit ChiefClient(Options options);
   ~ChiefClient();
 
-  // Waits for the chief, however long it takes to come up, registers with a
-  // new incarnation and starts the heartbeats.
+  // Waits for the chief, registers with a new incarnation and starts the
+  // heartbeats. A chief that has answered before is waited for as long as in
+  // between.
   //
+  //   kUnavailable         it has not answered for as long as it is waited for
   //   kCancelled           Stop() was called meanwhile; held: this worker was
   //                        taken out of the job while it was no member
   //   kFailedPrecondition  another job or version

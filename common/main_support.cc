@@ -71,6 +71,19 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
                   "2, else all.")
       ->check(CLI::Range(0, 16))
       ->capture_default_str();
+  parser.app()
+      .add_option_function<int>(
+          "--chief_wait",
+          [&flags](int seconds) {
+            flags.chief_wait =
+                seconds > 0 ? absl::Seconds(seconds) : absl::InfiniteDuration();
+          },
+          "Seconds to wait for a chief that has never answered; then this "
+          "process ends with exit code 129, which asks to be started again. "
+          "One that has answered is waited for as long as the job's max_wait "
+          "says. 0: without limit.")
+      ->check(CLI::NonNegativeNumber)
+      ->default_str("600");
 }
 
 absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/cluster/cluster.h"
 #include "common/cluster/task_id.h"
 #include "common/flags/flag_parser.h"
@@ -41,6 +42,8 @@ void AddJobFlags(FlagParser& parser, JobFlags& flags);
 struct TransferFlags {
   bool shared_memory = true;  // where worker and server are of one host
   int pollers = 0;            // as PollerLimit takes it
+  // As ChiefClient::Options has it.
+  absl::Duration chief_wait = absl::Minutes(10);
 };
 void AddTransferFlags(FlagParser& parser, TransferFlags& flags);
 

@@ -26,6 +26,7 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
   LOCKSTEP_ASSIGN_OR_RETURN(chief.own_address, cluster.Address(cluster.self()));
   chief.task = cluster.self();
   chief.expected_job = options.expected_job;
+  chief.chief_wait = options.chief_wait;
   const std::string address = chief.own_address;
   auto ps = std::unique_ptr<PsServer>(
       new PsServer(options, cluster.self().index, DrawIncarnation(),

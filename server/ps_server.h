@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/chief_client.h"
 #include "common/clock.h"
 #include "common/cluster/cluster.h"
@@ -34,6 +35,8 @@ class PsServer {
     bool own_state_dir = false;  // it is to go when nothing is left in it
     std::string expected_job;    // job name to insist on; empty: any
     bool shared_memory = true;   // with workers of this host
+    // As ChiefClient::Options has it.
+    absl::Duration chief_wait = absl::InfiniteDuration();
   };
 
   // Listens on the task's address.

@@ -21,6 +21,7 @@ int Main(const CommonFlags& flags, const TransferFlags& transfer,
   if (!cluster.ok()) return Refuse(cluster.status());
   const PollerLimit pollers(transfer.pollers);
   options.shared_memory = transfer.shared_memory;
+  options.chief_wait = transfer.chief_wait;
   absl::StatusOr<std::unique_ptr<PsServer>> ps =
       PsServer::Start(*cluster, options, Clock::Real());
   if (!ps.ok()) return Refuse(ps.status());

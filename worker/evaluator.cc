@@ -29,6 +29,7 @@ absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::Make(
   LOCKSTEP_ASSIGN_OR_RETURN(chief.address, cluster.Address(cluster.chief()));
   chief.task = cluster.self();
   chief.expected_job = options.expected_job;
+  chief.chief_wait = options.chief_wait;
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<ComputeBackend> backend,
       OpenComputeDevice(options.device, options.compute_threads));

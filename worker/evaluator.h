@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/chief_client.h"
 #include "common/cluster/cluster.h"
@@ -31,6 +32,8 @@ class Evaluator {
     std::string device = "auto";
     int compute_threads = 1;
     std::string expected_job;
+    // As ChiefClient::Options has it.
+    absl::Duration chief_wait = absl::InfiniteDuration();
   };
 
   // Errors as Worker::Make().

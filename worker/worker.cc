@@ -59,6 +59,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
   LOCKSTEP_ASSIGN_OR_RETURN(chief.own_address, cluster.Address(cluster.self()));
   chief.task = cluster.self();
   chief.expected_job = options.expected_job;
+  chief.chief_wait = options.chief_wait;
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<ComputeBackend> backend,
       OpenComputeDevice(options.device, options.compute_threads));
@@ -195,10 +196,10 @@ absl::Status Worker::Run() {
 }
 
 absl::Status Worker::RunOnce() {
+  refused_ = false;
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,
                             chief_.Register());
   max_wait_ = membership.job.max_wait;
-  refused_ = false;
   {
     MutexLock lock(mutex_);
     elastic_ = membership.job.elastic_workers;

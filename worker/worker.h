@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/chief_client.h"
 #include "common/clock.h"
 #include "common/cluster/cluster.h"
@@ -39,6 +40,8 @@ class Worker {
     std::string expected_job;     // job name to insist on; empty: any
     bool shared_memory = true;    // with servers of this host
     int pollers = 0;              // threads, as CallPoller takes them
+    // As ChiefClient::Options has it.
+    absl::Duration chief_wait = absl::InfiniteDuration();
   };
 
   //   kInvalidArgument     no such backend

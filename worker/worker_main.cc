@@ -24,7 +24,7 @@ struct Flags {
 int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   absl::StatusOr<std::unique_ptr<Evaluator>> evaluator = Evaluator::Make(
       cluster, {flags.worker.device, flags.worker.compute_threads,
-                flags.worker.expected_job});
+                flags.worker.expected_job, flags.worker.chief_wait});
   if (!evaluator.ok()) return Refuse(evaluator.status());
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
       ServeMetrics(flags.common, [] { return std::vector<Metric>(); });
@@ -122,5 +122,6 @@ int main(int argc, char** argv) {
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
   flags.worker.shared_memory = flags.transfer.shared_memory;
   flags.worker.pollers = flags.transfer.pollers;
+  flags.worker.chief_wait = flags.transfer.chief_wait;
   return lockstep::Main(flags);
 }

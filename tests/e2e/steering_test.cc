@@ -129,6 +129,26 @@ TEST_F(SteeringTest, APausedJobStandsStillAndCanBeSaved) {
   }
 }
 
+TEST_F(SteeringTest, APausedJobIsStillPausedWhenItGoesOnFromItsCheckpoint) {
+  Begin({.set = {kForever}});
+  Change({.paused = true});
+  ASSERT_THAT(chief_->Stop("it moves", kTimeout), IsOk());
+  for (const auto& [task, index] : job_->Tasks()) {
+    ExpectEnd(task, index, kStopped);
+  }
+
+  for (const auto& [task, index] : job_->Tasks()) {
+    ASSERT_THAT(job_->cluster().Start(task, index), IsOk());
+  }
+  const JobStatus paused = WaitUntil([](const JobStatus& status) {
+    return status.state == JobState::kTraining && status.settings.paused;
+  });
+  EXPECT_EQ(paused.step, paused.last_checkpoint_step);
+
+  Change({.paused = false});
+  ExpectMoreSteps();
+}
+
 TEST_F(SteeringTest, AStepThatWaitsForADeadWorkerCanBeHelped) {
   Begin({.set = {kForever}});
   ASSERT_THAT(job_->cluster().Kill("worker", 1), IsOk());

@@ -1,12 +1,17 @@
 #include "chief/checkpoint_transfer.h"
 
+#include <atomic>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "chief/placement.h"
+#include "common/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -53,6 +58,7 @@ class FakeShard final : public ShardAccess {
   absl::Status WriteParts(const TensorStretch& stretch,
                           absl::Span<const char> bytes) override {
     ++writes_;
+    if (on_write_) LOCKSTEP_RETURN_IF_ERROR(on_write_());
     const size_t size = ElementSizeOf(stretch.part);
     Tensor& to = bytes_.at(stretch.part).at(stretch.tensor);
     if (bytes.size() != stretch.count * size ||
@@ -88,6 +94,9 @@ class FakeShard final : public ShardAccess {
   }
 
   void FailReads(const absl::Status& failure) { failure_ = failure; }
+  void OnWrite(std::function<absl::Status()> on_write) {
+    on_write_ = std::move(on_write);
+  }
   int writes() const { return writes_; }
 
  private:
@@ -98,7 +107,8 @@ class FakeShard final : public ShardAccess {
   std::vector<PlannedPart> parts_;
   std::vector<std::vector<Tensor>> bytes_;  // by part, then tensor
   absl::Status failure_;
-  int writes_ = 0;
+  std::function<absl::Status()> on_write_;
+  std::atomic<int> writes_ = 0;
 };
 
 struct Cluster {
@@ -213,6 +223,43 @@ TEST_F(CheckpointTransferTest, RestoresOntoAnyNumberOfServers) {
       EXPECT_THAT(scalars, IsOkAndHolds(ElementsAre(0.25f, 0.5f)));
       EXPECT_EQ(Unload(restored), SampleState()) << from << " to " << to;
     }
+  }
+}
+
+TEST_F(CheckpointTransferTest, ServersAreWrittenToAtOnce) {
+  const CheckpointReader checkpoint = Sample();
+  Cluster cluster = MakeCluster(2);
+  absl::Notification begun[2];
+  std::atomic_flag first[2] = {ATOMIC_FLAG_INIT, ATOMIC_FLAG_INIT};
+  std::atomic<int> alone = 0;
+  for (int server : {0, 1}) {
+    cluster.shards[server]->OnWrite([&, server] {
+      if (first[server].test_and_set()) return absl::OkStatus();
+      begun[server].Notify();
+      // Each server's first write ends once the other's has begun.
+      if (!begun[1 - server].WaitForNotificationWithTimeout(
+              absl::Seconds(20))) {
+        ++alone;
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  EXPECT_OK(RestoreCheckpoint(checkpoint, cluster.map, cluster.Access()));
+
+  EXPECT_EQ(alone, 0);
+  EXPECT_EQ(Unload(cluster), SampleState());
+}
+
+TEST_F(CheckpointTransferTest, FailedWriteEndsTheRestore) {
+  const CheckpointReader checkpoint = Sample();
+  for (int server : {0, 1}) {
+    Cluster cluster = MakeCluster(2);
+    cluster.shards[server]->OnWrite(
+        [] { return absl::UnavailableError("server is gone"); });
+
+    EXPECT_THAT(RestoreCheckpoint(checkpoint, cluster.map, cluster.Access()),
+                StatusIs(absl::StatusCode::kUnavailable));
   }
 }
 
