@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/cluster/cluster_normalizer.h"
 #include "common/cluster/excerpt.h"
+#include "common/cluster/mistakes.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -63,17 +64,21 @@ absl::string_view ProgramFor(TaskType type) {
 absl::StatusOr<Cluster> Cluster::Make(const TfConfig& config,
                                       const ClusterOptions& options) {
   if (config.cluster.empty()) return MakeLocal(config);
-  LOCKSTEP_ASSIGN_OR_RETURN(const TaskId self, ReadSelf(config));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      NormalizedCluster normalized,
-      NormalizeCluster(config, self, options.allow_port_zero));
+  const absl::StatusOr<TaskId> read = ReadSelf(config);
+  const TaskId self = read.value_or(TaskId{TaskType::kWorker, 0});
+  absl::StatusOr<NormalizedCluster> normalized =
+      NormalizeCluster(config, self, options.allow_port_zero);
+  Mistakes mistakes;
+  mistakes.Add(read.status());
+  mistakes.Add(normalized.status());
+  LOCKSTEP_RETURN_IF_ERROR(mistakes.status());
 
   Cluster cluster;
   cluster.self_ = self;
-  cluster.spec_ = std::move(normalized.spec);
+  cluster.spec_ = std::move(normalized->spec);
   cluster.source_ = config.source;
   cluster.warnings_ = config.warnings;
-  std::move(normalized.warnings.begin(), normalized.warnings.end(),
+  std::move(normalized->warnings.begin(), normalized->warnings.end(),
             std::back_inserter(cluster.warnings_));
   if (self.type != TaskType::kEvaluator) {
     const absl::Status found = cluster.CheckTask(self);

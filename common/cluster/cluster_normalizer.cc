@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/cluster/excerpt.h"
 #include "common/cluster/host_port.h"
+#include "common/cluster/mistakes.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -22,12 +23,11 @@ class Normalizer {
       : config_(config), self_(self), allow_port_zero_(allow_port_zero) {}
 
   absl::StatusOr<NormalizedCluster> Run() {
-    LOCKSTEP_RETURN_IF_ERROR(CheckMaster());
-    for (const auto& [job, tasks] : config_.cluster.jobs()) {
-      LOCKSTEP_RETURN_IF_ERROR(AddJob(job, tasks));
-    }
-    LOCKSTEP_RETURN_IF_ERROR(CheckAtMostOne(TaskType::kChief));
-    LOCKSTEP_RETURN_IF_ERROR(CheckAtMostOne(TaskType::kEvaluator));
+    mistakes_.Add(CheckMaster());
+    for (const auto& [job, tasks] : config_.cluster.jobs()) AddJob(job, tasks);
+    mistakes_.Add(CheckAtMostOne(TaskType::kChief));
+    mistakes_.Add(CheckAtMostOne(TaskType::kEvaluator));
+    LOCKSTEP_RETURN_IF_ERROR(mistakes_.status());
     MoveLonePsToItsIndex();
     LOCKSTEP_ASSIGN_OR_RETURN(result_.spec,
                               ClusterSpec::FromJobs(std::move(jobs_)));
@@ -52,7 +52,7 @@ class Normalizer {
     return absl::OkStatus();
   }
 
-  absl::Status AddJob(const std::string& job, const ClusterSpec::Tasks& tasks) {
+  void AddJob(const std::string& job, const ClusterSpec::Tasks& tasks) {
     const absl::StatusOr<TaskType> type = ParseTaskType(job);
     if (!type.ok()) {
       const bool only_case = ParseTaskType(absl::AsciiStrToLower(job)).ok();
@@ -60,14 +60,15 @@ class Normalizer {
                         ", which is none of chief, worker, ps, evaluator; "
                         "ignored",
                         only_case ? "; write it in lower case" : ""));
-      return absl::OkStatus();
+      return;
     }
     ClusterSpec::Tasks& known = jobs_[std::string(TaskTypeName(*type))];
     for (const auto& [index, address] : tasks) {
       const std::string path = absl::StrCat("cluster.", job, "[", index, "]");
-      LOCKSTEP_ASSIGN_OR_RETURN(known[index], CheckAddress(path, address));
+      absl::StatusOr<std::string> checked = CheckAddress(path, address);
+      mistakes_.Add(checked.status());
+      known[index] = std::move(checked).value_or("");
     }
-    return absl::OkStatus();
   }
 
   absl::StatusOr<std::string> CheckAddress(const std::string& path,
@@ -139,6 +140,7 @@ class Normalizer {
   const TaskId self_;
   const bool allow_port_zero_;
 
+  Mistakes mistakes_;
   NormalizedCluster result_;
   ClusterSpec::Jobs jobs_;
   absl::flat_hash_map<std::string, std::string> paths_;  // by address

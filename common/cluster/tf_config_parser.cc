@@ -72,14 +72,14 @@ TfConfigParser::TfConfigParser(absl::string_view source) {
 
 absl::StatusOr<TfConfig> TfConfigParser::Parse(absl::string_view text) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Json root, ReadDocument(text));
-  LOCKSTEP_RETURN_IF_ERROR(ReadCluster(root));
-  LOCKSTEP_RETURN_IF_ERROR(ReadTask(root));
-  LOCKSTEP_RETURN_IF_ERROR(ReadText(root, "rpc_layer", config_.rpc_layer));
-  LOCKSTEP_RETURN_IF_ERROR(
-      ReadText(root, "session_master", config_.session_master));
-  LOCKSTEP_RETURN_IF_ERROR(CheckOldKeys(root));
+  ReadCluster(root);
+  ReadTask(root);
+  ReadText(root, "rpc_layer", config_.rpc_layer);
+  ReadText(root, "session_master", config_.session_master);
+  CheckOldKeys(root);
   ReadEnvironment(root);
   KeepUnknownKeys(root);
+  LOCKSTEP_RETURN_IF_ERROR(mistakes_.status());
   return std::move(config_);
 }
 
@@ -99,13 +99,13 @@ absl::StatusOr<json> TfConfigParser::ReadDocument(absl::string_view text) {
                    "[\"host:port\"]}, \"task\": {...}}"));
 }
 
-absl::Status TfConfigParser::ReadCluster(const Json& root) {
+void TfConfigParser::ReadCluster(const Json& root) {
   const Json* cluster = Find(root, "cluster");
   const Json* sparse = Find(root, "sparseCluster");
   if (cluster != nullptr && sparse != nullptr) {
     return Wrong("sparseCluster", *sparse, "absent beside cluster");
   }
-  if (cluster == nullptr && sparse == nullptr) return absl::OkStatus();
+  if (cluster == nullptr && sparse == nullptr) return;
   const std::string path = cluster != nullptr ? "cluster" : "sparseCluster";
   if (cluster == nullptr) cluster = sparse;
   if (!cluster->is_object()) {
@@ -117,113 +117,104 @@ absl::Status TfConfigParser::ReadCluster(const Json& root) {
     if (tasks.is_null()) {  // how some producers write an empty list
       jobs[job] = {};
     } else if (tasks.is_array()) {
-      LOCKSTEP_ASSIGN_OR_RETURN(jobs[job], ReadList(job_path, tasks));
+      jobs[job] = ReadList(job_path, tasks);
     } else if (tasks.is_object()) {
-      LOCKSTEP_ASSIGN_OR_RETURN(jobs[job], ReadMap(job_path, tasks));
+      jobs[job] = ReadMap(job_path, tasks);
     } else {
-      return Wrong(job_path, tasks,
-                   "a list of \"host:port\" or an object from index to it");
+      Wrong(job_path, tasks,
+            "a list of \"host:port\" or an object from index to it");
     }
   }
   absl::StatusOr<ClusterSpec> spec = ClusterSpec::FromJobs(std::move(jobs));
-  if (!spec.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(config_.source, ": ", spec.status().message()));
-  }
+  if (!spec.ok()) return Mistake(spec.status().message());
   config_.cluster = *std::move(spec);
-  return absl::OkStatus();
 }
 
-absl::StatusOr<ClusterSpec::Tasks> TfConfigParser::ReadList(
-    const std::string& path, const Json& list) {
+ClusterSpec::Tasks TfConfigParser::ReadList(const std::string& path,
+                                            const Json& list) {
   ClusterSpec::Tasks tasks;
   for (const Json& address : list) {
     const int index = static_cast<int>(tasks.size());
     if (!address.is_string()) {
-      return Wrong(absl::StrCat(path, "[", index, "]"), address,
-                   kWantedAddress);
+      Wrong(absl::StrCat(path, "[", index, "]"), address, kWantedAddress);
     }
-    tasks.emplace_hint(tasks.end(), index, Text(address));
+    tasks.emplace_hint(tasks.end(), index,
+                       address.is_string() ? Text(address) : "");
   }
   return tasks;
 }
 
-absl::StatusOr<ClusterSpec::Tasks> TfConfigParser::ReadMap(
-    const std::string& path, const Json& map) {
+ClusterSpec::Tasks TfConfigParser::ReadMap(const std::string& path,
+                                           const Json& map) {
   ClusterSpec::Tasks tasks;
   for (const auto& [key, address] : map.items()) {
     const std::string key_path = absl::StrCat(path, "[", Excerpt(key), "]");
     const absl::optional<int> index = IndexOfText(key);
     if (!index.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(config_.source, ": ", path, " has the key ",
-                       Excerpt(key), ", but a key must be ", kWantedIndex));
-    }
-    if (!address.is_string()) return Wrong(key_path, address, kWantedAddress);
-    if (!tasks.emplace(*index, Text(address)).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(config_.source, ": ", path, " gives task ", *index,
-                       " twice; remove the key ", Excerpt(key)));
+      Mistake(absl::StrCat(path, " has the key ", Excerpt(key),
+                           ", but a key must be ", kWantedIndex));
+    } else if (!address.is_string()) {
+      Wrong(key_path, address, kWantedAddress);
+    } else if (!tasks.emplace(*index, Text(address)).second) {
+      Mistake(absl::StrCat(path, " gives task ", *index,
+                           " twice; remove the key ", Excerpt(key)));
     }
   }
   return tasks;
 }
 
-absl::Status TfConfigParser::ReadTask(const Json& root) {
+void TfConfigParser::ReadTask(const Json& root) {
   const Json* task = Find(root, "task");
-  if (task == nullptr) return absl::OkStatus();
+  if (task == nullptr) return;
   if (!task->is_object()) {
     return Wrong("task", *task,
                  "an object such as {\"type\": \"worker\", \"index\": 0}");
   }
-  LOCKSTEP_RETURN_IF_ERROR(ReadTaskType(*task));
-  LOCKSTEP_RETURN_IF_ERROR(ReadTaskIndex(*task));
+  ReadTaskType(*task);
+  ReadTaskIndex(*task);
   for (const auto& [key, value] : task->items()) {
     if (IsOneOf(key, {"type", "index", "trial", "cloud"})) continue;
     KeepUnknown(JobPath("task", key), value);
   }
-  return absl::OkStatus();
 }
 
-absl::Status TfConfigParser::ReadTaskType(const Json& task) {
+void TfConfigParser::ReadTaskType(const Json& task) {
   const Json* type = Find(task, "type");
-  if (type == nullptr) return absl::OkStatus();
+  if (type == nullptr) return;
   if (type->is_structured()) return Wrong("task.type", *type, "a string");
   config_.task_type = type->is_string() ? Text(*type) : type->dump();
   if (config_.task_type.empty()) {
-    return Wrong("task.type", *type, "chief, worker, ps or evaluator");
+    Wrong("task.type", *type, "chief, worker, ps or evaluator");
   }
-  return absl::OkStatus();
 }
 
-absl::Status TfConfigParser::ReadTaskIndex(const Json& task) {
+void TfConfigParser::ReadTaskIndex(const Json& task) {
   const Json* index = Find(task, "index");
-  if (index == nullptr) return absl::OkStatus();
+  if (index == nullptr) return;
   config_.task_index = IndexOf(*index);
-  if (config_.task_index.has_value()) return absl::OkStatus();
-  return Wrong("task.index", *index, kWantedIndex);
+  if (config_.task_index.has_value()) return;
+  Wrong("task.index", *index, kWantedIndex);
 }
 
-absl::Status TfConfigParser::ReadText(const Json& root, const char* key,
-                                      std::string& field) {
+void TfConfigParser::ReadText(const Json& root, const char* key,
+                              std::string& field) {
   const Json* value = Find(root, key);
-  if (value == nullptr) return absl::OkStatus();
+  if (value == nullptr) return;
   if (!value->is_string()) return Wrong(key, *value, "a string");
   field = Text(*value);
-  return absl::OkStatus();
 }
 
-absl::Status TfConfigParser::CheckOldKeys(const Json& root) {
+void TfConfigParser::CheckOldKeys(const Json& root) {
   const Json* service = Find(root, "service");
   if (service != nullptr && !service->is_object()) {
-    return Wrong("service", *service, "an object, or absent");
+    Wrong("service", *service, "an object, or absent");
   }
-  LOCKSTEP_RETURN_IF_ERROR(ReadText(root, "model_dir", config_.model_dir));
+  ReadText(root, "model_dir", config_.model_dir);
   const Json* model_dir = Find(root, "model_dir");
-  if (model_dir != nullptr && config_.model_dir.empty()) {
-    return Wrong("model_dir", *model_dir, "a folder, or absent");
+  if (model_dir != nullptr && model_dir->is_string() &&
+      config_.model_dir.empty()) {
+    Wrong("model_dir", *model_dir, "a folder, or absent");
   }
-  return absl::OkStatus();
 }
 
 void TfConfigParser::ReadEnvironment(const Json& root) {
@@ -251,11 +242,15 @@ void TfConfigParser::KeepUnknown(const std::string& path, const Json& value) {
   Warn(absl::StrCat("the key ", Excerpt(path), " is not known; ignored"));
 }
 
-absl::Status TfConfigParser::Wrong(absl::string_view path, const Json& value,
-                                   absl::string_view wanted) const {
-  return absl::InvalidArgumentError(absl::StrCat(config_.source, ": ", path,
-                                                 " is ", DescribeJson(value),
-                                                 ", but must be ", wanted));
+void TfConfigParser::Wrong(absl::string_view path, const Json& value,
+                           absl::string_view wanted) {
+  Mistake(absl::StrCat(path, " is ", DescribeJson(value), ", but must be ",
+                       wanted));
+}
+
+void TfConfigParser::Mistake(absl::string_view text) {
+  mistakes_.Add(
+      absl::InvalidArgumentError(absl::StrCat(config_.source, ": ", text)));
 }
 
 void TfConfigParser::Warn(absl::string_view text) {

@@ -7,12 +7,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/cluster/cluster_spec.h"
+#include "common/cluster/mistakes.h"
 #include "common/cluster/tf_config.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep {
 
-// TfConfigParser does the work of ParseTfConfig, one document each.
+// TfConfigParser does the work of ParseTfConfig, one document each. It reads on
+// after a mistake, and in the end names all.
 class TfConfigParser {
  public:
   explicit TfConfigParser(absl::string_view source);
@@ -24,25 +26,25 @@ class TfConfigParser {
   using Json = nlohmann::json;
 
   absl::StatusOr<Json> ReadDocument(absl::string_view text);
-  absl::Status ReadCluster(const Json& root);
-  absl::StatusOr<ClusterSpec::Tasks> ReadList(const std::string& path,
-                                              const Json& list);
-  absl::StatusOr<ClusterSpec::Tasks> ReadMap(const std::string& path,
-                                             const Json& map);
-  absl::Status ReadTask(const Json& root);
-  absl::Status ReadTaskType(const Json& task);
-  absl::Status ReadTaskIndex(const Json& task);
-  absl::Status ReadText(const Json& root, const char* key, std::string& field);
-  absl::Status CheckOldKeys(const Json& root);
+  void ReadCluster(const Json& root);
+  ClusterSpec::Tasks ReadList(const std::string& path, const Json& list);
+  ClusterSpec::Tasks ReadMap(const std::string& path, const Json& map);
+  void ReadTask(const Json& root);
+  void ReadTaskType(const Json& task);
+  void ReadTaskIndex(const Json& task);
+  void ReadText(const Json& root, const char* key, std::string& field);
+  void CheckOldKeys(const Json& root);
   void ReadEnvironment(const Json& root);
   void KeepUnknownKeys(const Json& root);
   void KeepUnknown(const std::string& path, const Json& value);
 
-  absl::Status Wrong(absl::string_view path, const Json& value,
-                     absl::string_view wanted) const;
+  void Wrong(absl::string_view path, const Json& value,
+             absl::string_view wanted);
+  void Mistake(absl::string_view text);
   void Warn(absl::string_view text);
 
   TfConfig config_;
+  Mistakes mistakes_;
 };
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/cluster/cluster_environment.h"
 #include "common/cluster/host_port.h"
 #include "common/cluster/tf_config_loader.h"
@@ -84,7 +85,11 @@ int ConfigCheckCommand::Run(Terminal& terminal, std::ostream& err) const {
           ? Cluster::Make(*config, {.allow_port_zero = !cluster_file_.empty()})
           : config.status();
   if (!cluster.ok()) {
-    terminal.Print(absl::StrCat("mistake: ", cluster.status().message(), "\n"));
+    // A line for each.
+    terminal.Print(absl::StrCat("mistake: ",
+                                absl::StrReplaceAll(cluster.status().message(),
+                                                    {{"\n", "\nmistake: "}}),
+                                "\n"));
     return kMistakeExitCode;
   }
   std::vector<std::string> mistakes = FindMistakes(*cluster);

@@ -223,6 +223,18 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{R"({"model_dir": ""})", "model_dir is \"\", but"},
         ErrorCase{R"({"model_dir": 1})", "model_dir is 1, but"}));
 
+TEST(TfConfigParserTest, EveryMistakeIsNamed) {
+  EXPECT_THAT(
+      TfConfigParser("f").Parse(R"({"cluster": {"ps": 1, "worker": [2, "a:1"]},
+                                    "task": {"type": [], "index": -1},
+                                    "rpc_layer": 3})"),
+      StatusIs(kInvalid, AllOf(HasSubstr("f: cluster.ps is 1"),
+                               HasSubstr("\nf: cluster.worker[0] is 2"),
+                               HasSubstr("\nf: task.type is an array"),
+                               HasSubstr("\nf: task.index is -1"),
+                               HasSubstr("\nf: rpc_layer is 3"))));
+}
+
 TEST(TfConfigParserTest, MessageCarriesNoMoreThanAnExcerpt) {
   const std::string text =
       absl::StrCat(R"({"cluster": {"ps": ")", std::string(1000, 's'), R"("}})");

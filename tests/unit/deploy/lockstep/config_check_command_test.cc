@@ -70,6 +70,18 @@ TEST_F(ConfigCheckCommandTest, AMistakeIsNamedByItsPath) {
             "missing; write \"host:port\"\n");
 }
 
+TEST_F(ConfigCheckCommandTest, EveryMistakeHasALine) {
+  setenv("TF_CONFIG", R"({"cluster":{"ps":["p:0"],"worker":["w"]},
+                          "task":{"type":"wrker","index":0}})",
+         1);
+
+  EXPECT_EQ(Check({}), 1);
+  EXPECT_THAT(Out(),
+              AllOf(HasSubstr("mistake: TF_CONFIG: task.type is \"wrker\""),
+                    HasSubstr("\nmistake: TF_CONFIG: cluster.ps[0] is"),
+                    HasSubstr("\nmistake: TF_CONFIG: cluster.worker[0] is")));
+}
+
 TEST_F(ConfigCheckCommandTest, OnlyOneSourceMayBeGiven) {
   EXPECT_EQ(Check({"--tf_config", "a", "--cluster", "b"}), 2);
   EXPECT_THAT(Err(), HasSubstr("2 of --tf_config, --environment_file and "
