@@ -293,8 +293,13 @@ absl::Status Chief::BuryWorker(const MembershipTable::Dead& dead) {
   const std::string held = expired->held_announcement ? "an announcement"
                            : expired->held_token      ? "a token"
                                                       : "nothing";
-  spdlog::warn("{} is gone ({}); it held {}", name, dead.reason, held);
-  if (!absl::StartsWith(dead.reason, "left: ") &&
+  if (dead.reason == kUnknownAtACheckpoint) {
+    spdlog::info("{} is let in; it was {}", name, dead.reason);
+  } else {
+    spdlog::warn("{} is gone ({}); it held {}", name, dead.reason, held);
+  }
+  if (dead.reason != kUnknownAtACheckpoint &&
+      !absl::StartsWith(dead.reason, "left: ") &&
       !absl::StartsWith(dead.reason, kWentBack)) {
     NoteDeath(name, dead.reason, held,
               expired->held_announcement

@@ -81,6 +81,8 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
     outcome.checkpoint_step = restored->step;
     opening.global_step = restored->step;
     opening.scalars = std::move(restored->scalars);
+    // Nor need this chief have heard of whoever worked before it started.
+    members_.ShutOutUnknown();
   }
   outcome.step = opening.global_step;
   return Open(std::move(opening));

@@ -108,6 +108,14 @@ TEST_F(RecoveryRoundTest, WorkersThatNobodyKnowsAreShutOutWhenTheJobGoesBack) {
   EXPECT_THAT(ps1_.opening.expired, ElementsAre(Pair(0, 0)));
 }
 
+TEST_F(RecoveryRoundTest, WorkersThatNobodyKnowsAreShutOutOfAFirstRound) {
+  checkpoint_ = 4;
+
+  ASSERT_OK(Run(/*first=*/true));
+
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 0)));
+}
+
 TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAllServersHaveLostTheirState) {
   ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
   checkpoint_ = 4;
