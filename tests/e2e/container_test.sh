@@ -2,10 +2,10 @@
 # container_test.sh SOURCE_DIR BUILD_DIR TREE: builds the image of
 # deploy/Containerfile on TREE, which debian_tree_test.sh makes, and runs the pods
 # of deploy/kubernetes/base on this machine with `podman kube play`: they train
-# Fashion-MNIST, a worker's container is killed and comes back, the job is stopped,
-# and started again it goes on to its end. Where there is a CUDA toolkit, the image for
-# GPUs is made too, and trains without one. Needs root, mounts, podman and kubectl: exits with 77, which is
-# "skipped", where one is missing.
+# Fashion-MNIST, a worker's container is killed and comes back, the job is
+# stopped, and started again it goes on to its end. Where there is a CUDA toolkit,
+# the image for GPUs is made too, and trains without one. Needs root, mounts,
+# podman and kubectl: exits with 77, which is "skipped", where one is missing.
 set -euo pipefail
 script_arguments=("$@")
 here=$(dirname "$0")
