@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 #include <list>
+#include <memory>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -19,21 +20,24 @@ class Timer final : public CallPoller::Event {
   Timer(CallPoller& poller, absl::Duration delay) {
     alarm_.Set(&poller.queue(), absl::ToChronoTime(absl::Now() + delay), this);
   }
+  // Who has seen that it happened may end it.
   void Happened(bool ok) override {
+    const std::shared_ptr<std::promise<std::thread::id>> thread = thread_;
     ok_ = ok;
-    thread_.set_value(std::this_thread::get_id());
     happened_ = true;
+    thread->set_value(std::this_thread::get_id());
   }
 
   void Cancel() { alarm_.Cancel(); }
   bool happened() const { return happened_; }
   bool ok() const { return ok_; }
   // Waits for it.
-  std::thread::id thread() { return thread_.get_future().get(); }
+  std::thread::id thread() { return thread_->get_future().get(); }
 
  private:
   grpc::Alarm alarm_;
-  std::promise<std::thread::id> thread_;
+  const std::shared_ptr<std::promise<std::thread::id>> thread_ =
+      std::make_shared<std::promise<std::thread::id>>();
   std::atomic<bool> ok_ = false;
   std::atomic<bool> happened_ = false;
 };
