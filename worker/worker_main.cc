@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -98,10 +97,6 @@ int Main(const Flags& flags) {
 
 int main(int argc, char** argv) {
   lockstep::TuneProcess();
-  // The health service has threads of gRPC's that poll. With this engine they
-  // watch its connections alone, and leave those to servers to the thread that
-  // waits for them: half of the wake-ups of a short step.
-  setenv("GRPC_POLL_STRATEGY", "poll", /*overwrite=*/0);
   lockstep::Flags flags;
   lockstep::FlagParser parser(
       "worker",
