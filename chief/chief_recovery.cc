@@ -293,12 +293,12 @@ absl::Status Chief::BuryWorker(const MembershipTable::Dead& dead) {
   const std::string held = expired->held_announcement ? "an announcement"
                            : expired->held_token      ? "a token"
                                                       : "nothing";
-  if (dead.reason == kUnknownAtACheckpoint) {
+  if (dead.reason == kUnknownAtTheStart) {
     spdlog::info("{} is let in; it was {}", name, dead.reason);
   } else {
     spdlog::warn("{} is gone ({}); it held {}", name, dead.reason, held);
   }
-  if (dead.reason != kUnknownAtACheckpoint &&
+  if (dead.reason != kUnknownAtTheStart &&
       !absl::StartsWith(dead.reason, "left: ") &&
       !absl::StartsWith(dead.reason, kWentBack)) {
     NoteDeath(name, dead.reason, held,

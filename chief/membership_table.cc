@@ -25,7 +25,7 @@ absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
   Entry& entry = found->second;
   if (entry.predecessor) BuryPredecessor(entry, 0, "replaced");
   if (entry.shut_out && entry.unburied.empty()) {
-    BuryPredecessor(entry, incarnation - 1, kUnknownAtACheckpoint);
+    BuryPredecessor(entry, incarnation - 1, kUnknownAtTheStart);
   }
   return RegisterLocked(entry, incarnation, now);
 }

@@ -18,8 +18,8 @@ namespace lockstep {
 
 // The reason for which servers forget what a worker may have been before it
 // registers.
-inline constexpr char kUnknownAtACheckpoint[] =
-    "not known when all went on from a checkpoint";
+inline constexpr char kUnknownAtTheStart[] =
+    "not known when all began from a checkpoint or anew";
 
 // MembershipTable knows every task of the cluster, which of them live, and
 // what they last said.
@@ -121,7 +121,7 @@ class MembershipTable {
   // anew if they are not.
   void GiveUpPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // All go on from a checkpoint. A worker not heard of before may live
+  // All begin from a checkpoint or anew. A worker not heard of before may live
   // nevertheless, and hold what does not count any more: servers hear nothing
   // of it from now on, and what it has been before is to be buried when it
   // registers. ShutOut() names those that this is still to happen to.

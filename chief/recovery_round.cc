@@ -56,6 +56,8 @@ absl::Status RecoveryRound::ExpirePredecessors() {
 }
 
 absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
+  // This chief need not have heard of whoever worked before it started.
+  members_.ShutOutUnknown();
   ShardCalls::Opening opening;
   opening.global_step = outcome.plan.step;
   const bool discard = outcome.plan.action == RecoveryPlan::Action::kGoBack;
@@ -66,7 +68,6 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
     members_.ExpireAll(TaskType::kWorker,
                        absl::StrCat(kWentBack, outcome.plan.step),
                        clock_.Now());
-    members_.ShutOutUnknown();
     opening.attempt = FirstAttempt(servers_.epoch());
   }
   if (discard) {
@@ -81,8 +82,6 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
     outcome.checkpoint_step = restored->step;
     opening.global_step = restored->step;
     opening.scalars = std::move(restored->scalars);
-    // Nor need this chief have heard of whoever worked before it started.
-    members_.ShutOutUnknown();
   }
   outcome.step = opening.global_step;
   return Open(std::move(opening));

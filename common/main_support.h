@@ -38,10 +38,10 @@ struct JobFlags {
 };
 void AddJobFlags(FlagParser& parser, JobFlags& flags);
 
-// Of the processes that move tensors.
+// Of the processes that the chief leads.
 struct TransferFlags {
   bool shared_memory = true;  // where worker and server are of one host
-  int pollers = 0;            // as PollerLimit takes it
+  int pollers = 0;            // as PollerLimit and CallPoller take it
   // As ChiefClient::Options has it.
   absl::Duration chief_wait = absl::Minutes(10);
 };

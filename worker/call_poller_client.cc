@@ -1,6 +1,7 @@
 #include "worker/call_poller_client.h"
 
 #include <chrono>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "common/poller_limit_client.h"

@@ -2,6 +2,11 @@
 // again; a job that runs takes no notice of them. `newer_worker` and
 // `newer_chief` are the real programs, built with the next protocol version.
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/process.h"

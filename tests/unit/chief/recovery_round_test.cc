@@ -109,11 +109,13 @@ TEST_F(RecoveryRoundTest, WorkersThatNobodyKnowsAreShutOutWhenTheJobGoesBack) {
 }
 
 TEST_F(RecoveryRoundTest, WorkersThatNobodyKnowsAreShutOutOfAFirstRound) {
-  checkpoint_ = 4;
+  for (int64_t checkpoint : {-1, 4}) {
+    checkpoint_ = checkpoint;
 
-  ASSERT_OK(Run(/*first=*/true));
+    ASSERT_OK(Run(/*first=*/true));
 
-  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 0)));
+    EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 0))) << checkpoint;
+  }
 }
 
 TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAllServersHaveLostTheirState) {

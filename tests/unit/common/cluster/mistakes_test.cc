@@ -1,5 +1,7 @@
 #include "common/cluster/mistakes.h"
 
+#include <string>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
