@@ -161,7 +161,6 @@ absl::Status Chief::RunPhases() {
   const absl::Status trained = Train();
   desk_.Close("the job is finishing: its last checkpoint is written");
   if (!trained.ok() && !absl::IsCancelled(trained)) return trained;
-  board_.SetState(JobState::kFinishing, "", clock_.Now());
   const absl::Status saved = SaveLastCheckpoint();
   if (!saved.ok()) {
     return absl::Status(saved.code(),

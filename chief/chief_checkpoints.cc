@@ -123,12 +123,15 @@ absl::Status Chief::SaveLastCheckpoint() {
   const absl::Time began = step_began_ = clock_.Now();
   const int64_t last_step = loop_->step();
   while (true) {
+    board_.SetState(JobState::kFinishing, "", clock_.Now());
     const absl::Status saved = TrySaveLastCheckpoint();
     if (!Passing(saved) || clock_.Now() - began > job_.max_wait) return saved;
     spdlog::warn("the end waits: {}", std::string(saved.message()));
     LOCKSTEP_RETURN_IF_ERROR(Recover());
     if (loop_->step() >= last_step) continue;
-    // State was lost: what leads to the end has to be done once more.
+    // State was lost: what leads to the end has to be done once more, by
+    // workers that wait for the end.
+    board_.SetState(JobState::kTraining, "", clock_.Now());
     const absl::Status trained = Train();
     if (!trained.ok() && !absl::IsCancelled(trained)) return trained;
   }

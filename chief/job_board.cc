@@ -140,7 +140,11 @@ void JobBoard::SetState(JobState state, const std::string& reason,
   view_.hold = hold;
   view_.state = state;
   view_.reason = reason;
-  if (started_.has_value() && !ended_.has_value()) ended_ = now;
+  if (state == JobState::kTraining) {
+    ended_.reset();
+  } else if (started_.has_value() && !ended_.has_value()) {
+    ended_ = now;
+  }
 }
 
 void JobBoard::Evaluated(const Evaluation& evaluation) {

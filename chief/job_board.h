@@ -109,8 +109,9 @@ class JobBoard {
   void Redone(const std::string& what) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetWaits(std::vector<Wait> waits) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Training time ends here. The states done, failed and stopped are final:
-  // later calls change nothing.
+  // Training time ends here, unless the job trains again: what led to the end
+  // was lost while the job was finishing. The states done, failed and stopped
+  // are final: later calls change nothing.
   void SetState(JobState state, const std::string& reason, absl::Time now,
                 bool hold = false) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -56,15 +56,14 @@ PsServer::~PsServer() {
   returned_parts_.Push(kNoPart);
   ticks_.join();
   returns_.join();
+  // Calls may still come in until the server is gone, and gRPC waits for all
+  // that have: who waits hears it now, and nobody waits from now on.
   const absl::Status gone = absl::UnavailableError("this ps has ended");
+  host_.Close(gone);
   parameters_.CancelAll(gone);
   sync_.CancelAll(gone);
   control_.CancelAll(gone);
-  // Calls may still come in until the server is gone, so end them again.
   if (server_ != nullptr) server_->Shutdown(absl::Milliseconds(200));
-  parameters_.CancelAll(gone);
-  sync_.CancelAll(gone);
-  control_.CancelAll(gone);
   server_.reset();
 }
 

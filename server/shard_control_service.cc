@@ -139,7 +139,7 @@ absl::Status ShardControlService::HandleCreateShard(
   LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
                             ToChief(request.chief()));
   LOCKSTEP_RETURN_IF_ERROR(
-      host_.CheckChief(chief.job_id, chief.epoch, chief.incarnation));
+      host_.FollowChief(chief.job_id, chief.epoch, chief.incarnation));
   if (request.has_server()) {
     LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(request.server()));
   }

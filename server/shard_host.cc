@@ -18,6 +18,11 @@ void ShardHost::SetJobId(const std::string& job_id) {
   if (left.ok()) epoch_ = std::max(epoch_, left->epoch);
 }
 
+void ShardHost::Close(const absl::Status& why) {
+  MutexLock lock(mutex_);
+  closed_ = why;
+}
+
 StateHeader ShardHost::FileHeader() const {
   StateHeader header;
   header.job_id = job_id_;
@@ -26,6 +31,7 @@ StateHeader ShardHost::FileHeader() const {
 }
 
 absl::Status ShardHost::CheckJob(const std::string& job_id) const {
+  LOCKSTEP_RETURN_IF_ERROR(closed_);
   if (job_id_.empty()) {
     return absl::UnavailableError(
         absl::StrCat("ps ", options_.task_index,
@@ -50,23 +56,43 @@ absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id,
   return epoch_;
 }
 
+absl::Status ShardHost::FollowChief(const std::string& job_id, uint64_t epoch,
+                                    uint64_t chief) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
+  if (epoch <= epoch_) return CheckFollowed(epoch, chief);
+  epoch_ = epoch;
+  chief_ = chief;
+  return KeepEpoch();
+}
+
 absl::Status ShardHost::CheckChief(const std::string& job_id, uint64_t epoch,
                                    uint64_t chief) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
+  return CheckFollowed(epoch, chief);
+}
+
+absl::Status ShardHost::CheckFollowed(uint64_t epoch, uint64_t chief) const {
   if (epoch < epoch_ || epoch == 0) {
     return absl::AbortedError(absl::StrCat(
         "epoch ", epoch, " is over; a newer chief has epoch ", epoch_));
   }
-  if (epoch == epoch_) {
-    if (chief_ == 0) chief_ = chief;
-    if (chief_ == chief) return absl::OkStatus();
-    return absl::AbortedError(
-        absl::StrCat("epoch ", epoch, " is that of another chief"));
+  if (epoch > epoch_) {
+    return absl::UnavailableError(absl::StrCat(
+        "ps ", options_.task_index, " is in epoch ", epoch_, "; the chief of ",
+        "epoch ", epoch, " has to create the shard first"));
   }
-  epoch_ = epoch;
-  chief_ = chief;
-  return KeepEpoch();
+  if (chief_ == chief) return absl::OkStatus();
+  if (chief_ == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("ps ", options_.task_index,
+                     " was restarted and does not know who took "
+                     "epoch ",
+                     epoch, "; the chief has to take a newer one"));
+  }
+  return absl::AbortedError(
+      absl::StrCat("epoch ", epoch, " is that of another chief"));
 }
 
 absl::Status ShardHost::KeepEpoch() {

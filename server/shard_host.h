@@ -59,8 +59,22 @@ class ShardHost {
                                      uint64_t chief = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Admits a chief.
+  // From now on nobody is admitted: all is refused with `why`. A call that was
+  // admitted before has filed itself already where it waits.
+  void Close(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Admits a chief that takes the server over, with a call that comes before
+  // all others of its epoch, and holds to this epoch from now on. Errors as
+  // CheckChief(), which admits newer epochs never.
+  absl::Status FollowChief(const std::string& job_id, uint64_t epoch,
+                           uint64_t chief = 0) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Admits a chief that this server follows.
   //
+  //   kUnavailable         a newer epoch: the server has lost its state since,
+  //                        and may be another chief's by now; or it was
+  //                        restarted in this epoch, and two chiefs may have
+  //                        drawn the same number, each on another server
   //   kFailedPrecondition  another job
   //   kAborted             an older epoch, or one of another chief: servers
   //                        that lost their state count from 1 again
@@ -113,6 +127,8 @@ class ShardHost {
 
  private:
   // Makes epoch_ outlive this process, where there is state of the job.
+  absl::Status CheckFollowed(uint64_t epoch, uint64_t chief) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status KeepEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StateHeader FileHeader() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ShardState::Options StateOptions(const JobConfig& job,
@@ -128,6 +144,7 @@ class ShardHost {
   const Options options_;
 
   mutable Mutex mutex_;
+  absl::Status closed_ ABSL_GUARDED_BY(mutex_);  // OK: it is open
   std::string job_id_ ABSL_GUARDED_BY(mutex_);
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   // The incarnation of its chief; 0: not known.

@@ -190,7 +190,7 @@ bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) {
   }
   if (!has_shares()) return false;
   answer.step = global_step_;
-  answer.slot = FirstMissingSlot(pass);
+  answer.slot = FirstMissingSlot(pass.worker);
   return answer.slot < QuotaLocked(pass.worker);
 }
 
@@ -203,15 +203,10 @@ void StepSelection::Recall(const Pass& pass) {
   if (!known) announced_.push_back(pass);
 }
 
-int StepSelection::FirstMissingSlot(const Pass& pass) const {
-  Pass share = pass;
-  for (share.slot = 0; share.slot < QuotaLocked(pass.worker); ++share.slot) {
-    const bool announced =
-        std::any_of(announced_.begin(), announced_.end(),
-                    [&](const Pass& p) { return SamePass(p, share); });
-    if (!announced) break;
-  }
-  return share.slot;
+int StepSelection::FirstMissingSlot(int worker) const {
+  int slot = 0;
+  while (pushed_.count({worker, slot}) > 0) ++slot;
+  return slot;
 }
 
 std::vector<StepSelection::Answer> StepSelection::AnswerWaiters() {
@@ -254,6 +249,9 @@ absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::File(
     return true;
   });
   waiters_.push_back(waiter);
+  const bool of_this_attempt =
+      waiter.pass.local_step == global_step_ && waiter.attempt == attempt_;
+  if (of_this_attempt) pushed_.emplace(waiter.pass.worker, waiter.pass.slot);
   std::vector<Answer> answers = AnswerWaiters();
   answers.insert(answers.end(), replaced.begin(), replaced.end());
   return answers;
@@ -280,6 +278,7 @@ void StepSelection::StartAttempt(int64_t attempt) {
   // Workers with several shares hold only the last one's gradient, so they
   // begin the step anew.
   if (has_shares()) announced_.clear();
+  pushed_.clear();
 }
 
 StepSelection::Expired StepSelection::Expire(int worker, uint64_t incarnation) {
@@ -350,6 +349,7 @@ absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Commit(
   committed_attempt_ = attempt;
   attempt_ = 1;
   announced_.clear();
+  pushed_.clear();
   return AnswerWaiters();
 }
 

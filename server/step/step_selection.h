@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -114,8 +116,7 @@ class StepSelection final : public StepGate {
   // may make its worker a member.
   bool TryAnswer(const Waiter& waiter, Answer& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int FirstMissingSlot(const Pass& pass) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int FirstMissingSlot(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Answer> AnswerWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the worker's next pass a member of the step at hand.
   void Select(const Pass& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -152,6 +153,10 @@ class StepSelection final : public StepGate {
   int64_t redone_step_ ABSL_GUARDED_BY(mutex_) = -1;
   bool active_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  // Shares of the attempt at hand, (worker, slot), of workers that have
+  // several: those that have been pushed for it. An announcement alone may be
+  // one that was delayed, of a pass whose gradient its worker no longer holds.
+  std::set<std::pair<int, int>> pushed_ ABSL_GUARDED_BY(mutex_);
   // In order of arrival; the first A are the members.
   std::vector<Pass> announced_ ABSL_GUARDED_BY(mutex_);
   std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);

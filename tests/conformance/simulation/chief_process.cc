@@ -92,7 +92,6 @@ absl::Status ChiefProcess::Run() {
   opened_ = job_.world.Now();
   has_plan_ = training_ = true;
   LOCKSTEP_RETURN_IF_ERROR(Train());
-  training_ = false;
   return SaveLastCheckpoint();
 }
 
@@ -180,10 +179,13 @@ void ChiefProcess::OnGoBack(const RecoveryPlan& plan, bool first) {
 absl::Status ChiefProcess::SaveLastCheckpoint() {
   const int64_t last_step = loop_->step();
   while (true) {
+    training_ = false;
     const absl::Status saved = TrySaveLastCheckpoint();
     if (!Passing(saved)) return saved;
     LOCKSTEP_RETURN_IF_ERROR(Recover());
-    if (loop_->step() < last_step) LOCKSTEP_RETURN_IF_ERROR(Train());
+    if (loop_->step() >= last_step) continue;
+    training_ = true;
+    LOCKSTEP_RETURN_IF_ERROR(Train());
   }
 }
 

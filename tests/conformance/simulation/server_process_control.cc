@@ -25,8 +25,8 @@ absl::StatusOr<ServerReport> ServerProcess::CreateShard(
     const StepControl::Chief& chief, bool discard) {
   const StepControl::Chief taken_for = ChiefOf(chief);
   LOCKSTEP_RETURN_IF_ERROR(
-      Obeyed(chief, host_.CheckChief(taken_for.job_id, taken_for.epoch,
-                                     taken_for.incarnation)));
+      Obeyed(chief, host_.FollowChief(taken_for.job_id, taken_for.epoch,
+                                      taken_for.incarnation)));
   std::vector<PartSpec> parts;
   for (const PlannedPart& part : job_.plan.parts) {
     if (part.server != server_) continue;

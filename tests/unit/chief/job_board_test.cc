@@ -205,6 +205,18 @@ TEST(JobBoardTest, TrainingTimeAndRateEndWithTraining) {
   EXPECT_EQ(board.Get(At(300)).training_time, absl::Seconds(5));
 }
 
+TEST(JobBoardTest, TrainingThatIsDoneOnceMoreCounts) {
+  JobBoard board;
+  board.StartTraining(0, kStart);
+  board.SetState(JobState::kFinishing, "", At(5));
+
+  board.SetState(JobState::kTraining, "", At(7));
+  EXPECT_EQ(board.Get(At(9)).state, JobState::kTraining);
+  board.SetState(JobState::kFinishing, "", At(10));
+
+  EXPECT_EQ(board.Get(At(100)).training_time, absl::Seconds(10));
+}
+
 TEST(JobBoardTest, FinalStatesStay) {
   for (JobState state :
        {JobState::kDone, JobState::kFailed, JobState::kStopped}) {

@@ -39,11 +39,11 @@ class ShardHostTest : public ::testing::Test {
     ShardHost killed(
         {.task_index = 2, .incarnation = 4, .state_dir = temp_dir_.path()});
     killed.SetJobId("job");
-    ASSERT_OK(killed.CheckChief("job", epoch - 1));
+    ASSERT_OK(killed.FollowChief("job", epoch - 1));
     const auto shard = killed.Create(job_, variables_, parts_);
     ASSERT_OK(shard);
     ASSERT_OK((*shard)->Activate(0, {}));
-    ASSERT_OK(killed.CheckChief("job", epoch));
+    ASSERT_OK(killed.FollowChief("job", epoch));
   }
   bool HasFile() const { return !std::filesystem::is_empty(temp_dir_.path()); }
 
@@ -64,6 +64,20 @@ TEST_F(ShardHostTest, NobodyIsServedBeforeItsJobIsKnown) {
   EXPECT_THAT(host.Admit("job", kWorker1, 1), unavailable);
 }
 
+TEST_F(ShardHostTest, NobodyIsServedAfterTheEnd) {
+  ASSERT_OK(host_.FollowChief("job", 3));
+  CreateActive();
+  const auto ended =
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("has ended"));
+
+  host_.Close(absl::UnavailableError("this ps has ended"));
+
+  EXPECT_THAT(host_.TakeEpoch("job"), ended);
+  EXPECT_THAT(host_.FollowChief("job", 4), ended);
+  EXPECT_THAT(host_.CheckChief("job", 3), ended);
+  EXPECT_THAT(host_.Admit("job", kWorker1, 1), ended);
+}
+
 TEST_F(ShardHostTest, AnotherJobIsRefusedByName) {
   const auto refused =
       StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -78,7 +92,7 @@ TEST_F(ShardHostTest, AnotherJobIsRefusedByName) {
 TEST_F(ShardHostTest, EveryEpochIsLargerThanAnyBefore) {
   EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(1));
   EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(2));
-  ASSERT_OK(host_.CheckChief("job", 9));
+  ASSERT_OK(host_.FollowChief("job", 9));
 
   EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(10));
   EXPECT_THAT(host_.TakeEpoch("job", /*newer_than=*/3), IsOkAndHolds(11));
@@ -87,7 +101,7 @@ TEST_F(ShardHostTest, EveryEpochIsLargerThanAnyBefore) {
 
 TEST_F(ShardHostTest, EpochThatAChiefHasTakenIsAnsweredAgain) {
   ASSERT_THAT(host_.TakeEpoch("job", 0, /*chief=*/7), IsOkAndHolds(1));
-  ASSERT_OK(host_.CheckChief("job", 2, 7));  // as ps task 0 has answered
+  ASSERT_OK(host_.FollowChief("job", 2, 7));  // as ps task 0 has answered
 
   EXPECT_THAT(host_.TakeEpoch("job", 0, 7), IsOkAndHolds(2));
   EXPECT_OK(host_.CheckChief("job", 2, 7));
@@ -107,9 +121,9 @@ TEST_F(ShardHostTest, ChiefOfAnEpochThatAnotherHasTakenIsFencedOff) {
 }
 
 TEST_F(ShardHostTest, OlderChiefIsFencedOff) {
+  EXPECT_OK(host_.FollowChief("job", 3));
   EXPECT_OK(host_.CheckChief("job", 3));
-  EXPECT_OK(host_.CheckChief("job", 3));
-  EXPECT_OK(host_.CheckChief("job", 4));
+  EXPECT_OK(host_.FollowChief("job", 4));
 
   EXPECT_THAT(host_.CheckChief("job", 3),
               StatusIs(absl::StatusCode::kAborted,
@@ -118,7 +132,40 @@ TEST_F(ShardHostTest, OlderChiefIsFencedOff) {
   EXPECT_OK(host_.CheckChief("job", 4));
 }
 
+TEST_F(ShardHostTest, NewerEpochIsFollowedWhereItsRoundBegins) {
+  // The server has lost its state, and the epoch of a chief that hung then.
+  ASSERT_OK(host_.FollowChief("job", 1, /*chief=*/8));
+
+  EXPECT_THAT(host_.CheckChief("job", 2, /*chief=*/7),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("ps 2 is in epoch 1"),
+                             HasSubstr("chief of epoch 2"))));
+
+  EXPECT_OK(host_.CheckChief("job", 1, 8));
+  ASSERT_OK(host_.FollowChief("job", 2, 7));
+  EXPECT_THAT(host_.CheckChief("job", 1, 8),
+              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(host_.FollowChief("job", 1, 8),
+              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_OK(host_.CheckChief("job", 2, 7));
+}
+
+TEST_F(ShardHostTest, RestartedServerWantsANewEpochOfWhoeverComes) {
+  // Chief 7 drew epoch 3 here, and chief 8 its own epoch 3 elsewhere.
+  LeaveState(3);
+  host_.SetJobId("job");
+
+  EXPECT_THAT(host_.FollowChief("job", 3, /*chief=*/8),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("has to take a newer one")));
+
+  EXPECT_THAT(host_.TakeEpoch("job", 3, 7), IsOkAndHolds(4));
+  EXPECT_OK(host_.FollowChief("job", 4, 7));
+}
+
 TEST_F(ShardHostTest, ChiefWithoutAnEpochIsNoChief) {
+  EXPECT_THAT(host_.FollowChief("job", 0),
+              StatusIs(absl::StatusCode::kAborted));
   EXPECT_THAT(host_.CheckChief("job", 0), StatusIs(absl::StatusCode::kAborted));
 }
 
@@ -153,7 +200,7 @@ TEST_F(ShardHostTest, ExpiredIncarnationsAreHeardNoMore) {
 
 TEST_F(ShardHostTest, WorkerThatIsShutOutIsHeardOnceItsIncarnationIsKnown) {
   ASSERT_NO_FATAL_FAILURE(CreateActive());
-  ASSERT_OK(host_.CheckChief("job", 3));
+  ASSERT_OK(host_.FollowChief("job", 3));
   host_.ShutOut({1});
   const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
                                 HasSubstr("when the job went back"));
@@ -216,7 +263,7 @@ TEST_F(ShardHostTest, StateIsGivenUpOnlyWhenToldSo) {
 
 TEST_F(ShardHostTest, DelayedOrderToDiscardDoesNoHarm) {
   ASSERT_NO_FATAL_FAILURE(CreateActive());
-  ASSERT_OK(host_.CheckChief("job", 3));
+  ASSERT_OK(host_.FollowChief("job", 3));
   const auto discard = [this] {
     return host_.Create(job_, variables_, parts_, ShardHost::Keep::kNothing);
   };
@@ -227,7 +274,7 @@ TEST_F(ShardHostTest, DelayedOrderToDiscardDoesNoHarm) {
   EXPECT_THAT(discard(), IsOkAndHolds(*fresh));
   EXPECT_TRUE((*fresh)->active());
 
-  ASSERT_OK(host_.CheckChief("job", 4));
+  ASSERT_OK(host_.FollowChief("job", 4));
   const auto again = discard();
   ASSERT_OK(again);
   EXPECT_NE(*again, *fresh);
@@ -238,7 +285,7 @@ TEST_F(ShardHostTest, WhatWasMadeInThisEpochNeedsNoDiscarding) {
   const auto discard = [this] {
     return host_.Create(job_, variables_, parts_, ShardHost::Keep::kNothing);
   };
-  ASSERT_OK(host_.CheckChief("job", 3));
+  ASSERT_OK(host_.FollowChief("job", 3));
   const auto made = Create();
   ASSERT_OK(made);
 
@@ -246,7 +293,7 @@ TEST_F(ShardHostTest, WhatWasMadeInThisEpochNeedsNoDiscarding) {
   ASSERT_OK((*made)->Activate(4, {}));
   EXPECT_THAT(discard(), IsOkAndHolds(*made));  // one that was delayed
 
-  ASSERT_OK(host_.CheckChief("job", 4));
+  ASSERT_OK(host_.FollowChief("job", 4));
   EXPECT_THAT(discard(), IsOkAndHolds(::testing::Ne(*made)));
 }
 
@@ -280,7 +327,7 @@ TEST_F(ShardHostTest, SuccessorOfAKilledProcessGoesOnFromItsState) {
 }
 
 TEST_F(ShardHostTest, StateOfANewerChiefAsksForANewerEpoch) {
-  ASSERT_OK(host_.CheckChief("job", 3));
+  ASSERT_OK(host_.FollowChief("job", 3));
   ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
 
   EXPECT_THAT(Create(),

@@ -25,7 +25,7 @@ class StepControlTest : public ShardFixture {
  protected:
   StepControlTest() {
     host_.SetJobId("job");
-    EXPECT_OK(host_.CheckChief("job", kEpoch));
+    EXPECT_OK(host_.FollowChief("job", kEpoch));
     EXPECT_OK(host_.Create(options_.job, options_.variables, options_.parts));
     EXPECT_OK(control_.Activate(kChief, {}));
   }
@@ -164,6 +164,7 @@ TEST_F(StepControlTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
   StepControl::Opening opening;
   opening.expired = {{0, 4}, {1, 0}};
 
+  ASSERT_OK(host_.FollowChief("job", kEpoch + 1));
   ASSERT_OK(control_.Activate({"job", kEpoch + 1}, opening));
 
   const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition);

@@ -11,6 +11,7 @@ namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::RedoFor;
+using ::lockstep::testing::SlotTokenFor;
 using ::lockstep::testing::TokenFor;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -117,6 +118,22 @@ TEST(StepSelectionRedoTest, SharesOfAStepAreComputedOnceMore) {
 
   ASSERT_THAT(token, IsOkAndHolds(ElementsAre(TokenFor(7, kStep))));
   EXPECT_EQ((*token)[0].slot, 0);
+}
+
+TEST(StepSelectionRedoTest, DelayedAnnouncementIsNoShareOfTheNewAttempt) {
+  StepSelection gate = NewGate(2, 1);
+  gate.Activate(kStep);
+  gate.Redo(kAttempt);
+  ASSERT_OK(gate.Announce(PassOf(0, 0)));  // sent to the gate before this one
+
+  EXPECT_THAT(gate.Wait(7, PassOf(0, 1), 1, kNow),
+              IsOkAndHolds(ElementsAre(SlotTokenFor(7, kStep, 0))));
+
+  Pass anew = PassOf(0, 0);
+  anew.pass += 1;
+  ASSERT_OK(gate.Announce(anew));
+  EXPECT_THAT(gate.Wait(8, anew, kAttempt, kNow),
+              IsOkAndHolds(ElementsAre(SlotTokenFor(8, kStep, 1))));
 }
 
 TEST(StepSelectionRedoTest, NextStepIsAsAnyOther) {
