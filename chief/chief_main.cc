@@ -35,7 +35,7 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
       [&](const std::string& reason) { (*chief)->RequestStop(reason); });
   const absl::Status status = (*chief)->Run();
   signals.SetHandler(nullptr);
-  return ExitCodeFor(flags, status);
+  return EndProcess(flags, status);
 }
 
 }  // namespace

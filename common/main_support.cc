@@ -18,6 +18,27 @@
 #include "common/stop_status.h"
 
 namespace lockstep {
+namespace {
+
+constexpr absl::Duration kEndGrace = absl::Seconds(30);
+
+int ExitCodeFor(const CommonFlags& flags, const absl::Status& status) {
+  const std::string message(status.message());
+  if (status.ok()) {
+    spdlog::info("done");
+    return kExitDone;
+  }
+  if (absl::IsCancelled(status)) {
+    spdlog::warn("stopped: {}", message);
+    if (!IsHeld(status)) return kExitStopped;
+    return flags.stopped_is_done ? kExitDone : kExitHeld;
+  }
+  spdlog::error("{}", message);
+  // A peer that is gone may come back, and so may this process.
+  return absl::IsUnavailable(status) ? kExitLost : kExitFailed;
+}
+
+}  // namespace
 
 void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
   parser.app().add_option(
@@ -146,20 +167,8 @@ int Refuse(const absl::Status& status) {
   return absl::IsAborted(status) ? kExitLost : kExitUsage;
 }
 
-int ExitCodeFor(const CommonFlags& flags, const absl::Status& status) {
-  const std::string message(status.message());
-  if (status.ok()) {
-    spdlog::info("done");
-    return kExitDone;
-  }
-  if (absl::IsCancelled(status)) {
-    spdlog::warn("stopped: {}", message);
-    if (!IsHeld(status)) return kExitStopped;
-    return flags.stopped_is_done ? kExitDone : kExitHeld;
-  }
-  spdlog::error("{}", message);
-  // A peer that is gone may come back, and so may this process.
-  return absl::IsUnavailable(status) ? kExitLost : kExitFailed;
+int EndProcess(const CommonFlags& flags, const absl::Status& status) {
+  return EndWithin(kEndGrace, ExitCodeFor(flags, status));
 }
 
 SignalGate::SignalGate() : watcher_([this](int signal) { OnSignal(signal); }) {}

@@ -71,8 +71,9 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
 // now.
 int Refuse(const absl::Status& status);
 
-// Logs how the process's part in the job ended; returns its exit code.
-int ExitCodeFor(const CommonFlags& flags, const absl::Status& status);
+// Logs how the process's part in the job ended; returns its exit code, with
+// which the process ends in half a minute at the latest: EndWithin().
+int EndProcess(const CommonFlags& flags, const absl::Status& status);
 
 // SignalGate turns SIGTERM and SIGINT into calls of a handler that may be
 // given late: a signal that came before is not lost. The second signal ends

@@ -72,6 +72,18 @@ absl::Status ExitWithParent() {
   return absl::OkStatus();
 }
 
+int EndWithin(absl::Duration grace, int code) {
+  std::thread([grace, code] {
+    absl::SleepFor(grace);
+    // The log may be gone.
+    constexpr char kWhy[] = "ends now: gRPC has not let go of this process\n";
+    [[maybe_unused]] const ssize_t written =
+        write(STDERR_FILENO, kWhy, sizeof(kWhy) - 1);
+    _exit(code);
+  }).detach();
+  return code;
+}
+
 uint64_t DrawIncarnation() {
   return static_cast<uint64_t>(absl::GetCurrentTimeNanos() / 1000);
 }

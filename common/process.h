@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 
 namespace lockstep {
 
@@ -37,6 +38,12 @@ void TuneProcess();
 //
 //   kFailedPrecondition  the parent is gone already
 absl::Status ExitWithParent();
+
+// Ends the process with `code` where it has not ended by itself after `grace`,
+// and says so on standard error; returns `code`, for main to return. What the
+// process was there for is done by then, and nobody ought to wait for gRPC,
+// which lets go of its servers and channels without any limit of time.
+int EndWithin(absl::Duration grace, int code);
 
 // A number larger than that of any earlier process of the same task: wall
 // time in microseconds.

@@ -34,7 +34,7 @@ int Main(const CommonFlags& flags, const TransferFlags& transfer,
       [&](const std::string& reason) { (*ps)->RequestStop(reason); });
   const absl::Status status = (*ps)->Run();
   signals.SetHandler(nullptr);
-  return ExitCodeFor(flags, status);
+  return EndProcess(flags, status);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
       [&](const std::string& reason) { (*evaluator)->RequestStop(reason); });
   const absl::Status status = (*evaluator)->Run();
   signals.SetHandler(nullptr);
-  return ExitCodeFor(flags.common, status);
+  return EndProcess(flags.common, status);
 }
 
 int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
@@ -78,7 +78,7 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   const absl::Status status = (*worker)->Run();
   const absl::Status job = chief == nullptr ? status : chief->Wait();
   signals.SetHandler(nullptr);
-  return ExitCodeFor(flags.common, status.ok() ? job : status);
+  return EndProcess(flags.common, status.ok() ? job : status);
 }
 
 int Main(const Flags& flags) {

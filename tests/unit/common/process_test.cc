@@ -60,6 +60,22 @@ TEST(ProcessTest, ExitCodesSayWhetherToRestart) {
   for (int code : {kExitLost, kExitStopped}) EXPECT_GE(code, 128);
 }
 
+TEST(EndWithinDeathTest, ProcessThatDoesNotEndIsEnded) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        EndWithin(absl::Milliseconds(20), 7);
+        while (true) pause();
+      },
+      ::testing::ExitedWithCode(7), "ends now");
+}
+
+TEST(EndWithinDeathTest, ProcessThatEndsIsLeftAlone) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(_exit(EndWithin(absl::Hours(1), 3)), ::testing::ExitedWithCode(3),
+              "^$");
+}
+
 TEST(SignalWatcherTest, EverySignalIsReportedInTurn) {
   SignalLog log;
   SignalWatcher watcher([&](int signal) { log.Add(signal); });
