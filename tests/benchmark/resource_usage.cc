@@ -7,6 +7,7 @@
 #include <sstream>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 
@@ -76,6 +77,8 @@ ResourceUsage UsageOfSiblings() {
   std::error_code ignored;
   for (const auto& entry :
        std::filesystem::directory_iterator("/proc", ignored)) {
+    // Besides numbers there are "self" and "thread-self".
+    if (!absl::ascii_isdigit(entry.path().filename().native()[0])) continue;
     const ProcessStat stat = ParseStat(ReadFile(entry.path() / "stat"));
     if (stat.parent != parent) continue;
     usage.cpu_seconds += stat.cpu_seconds;

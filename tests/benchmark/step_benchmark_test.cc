@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <ctime>
 #include <fstream>
 #include <string>
@@ -207,14 +209,22 @@ TEST(ResourceUsageTest, MemoryIsReadByKind) {
   EXPECT_EQ(memory.peak, 70 << 10);
 }
 
-TEST(ResourceUsageTest, OwnProcessIsAmongItsSiblings) {
-  const double before = UsageOfSiblings().cpu_seconds;
-  const std::clock_t until = std::clock() + CLOCKS_PER_SEC / 20;
-
+// A process that uses a fifth of a second, and whose parent has no other child;
+// returns what it sees of all siblings.
+double SecondsOfAnOnlyChild() {
+  const std::clock_t until = CLOCKS_PER_SEC / 5;
   while (std::clock() < until) {
   }
+  return UsageOfSiblings().cpu_seconds;
+}
 
-  EXPECT_GT(UsageOfSiblings().cpu_seconds, before);
+TEST(ResourceUsageDeathTest, OwnProcessIsAmongItsSiblingsOnce) {
+  EXPECT_EXIT(
+      {
+        const double seconds = SecondsOfAnOnlyChild();
+        _exit(seconds > 0.15 && seconds < 0.35 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST(ResourceUsageTest, SilentStatusIsNoMemory) {
