@@ -5,7 +5,6 @@
 #include "chief/chief.h"
 #include "common/grpc_server.h"
 #include "common/main_support.h"
-#include "common/poller_limit_client.h"
 #include "common/service_manager_client.h"
 
 namespace lockstep {
@@ -18,7 +17,6 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
   if (!cluster.ok()) return Refuse(cluster.status());
   absl::StatusOr<JobConfig> job = LoadJob(job_flags);
   if (!job.ok()) return Refuse(job.status());
-  const PollerLimit pollers(0);
   absl::StatusOr<std::unique_ptr<Chief>> chief =
       Chief::Make(*cluster, *job, DrawIncarnation(), Clock::Real());
   if (!chief.ok()) return Refuse(chief.status());

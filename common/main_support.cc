@@ -88,8 +88,8 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
   parser.app()
       .add_option("--pollers", flags.pollers,
                   "Threads that serve the network, of as many as gRPC has: "
-                  "half of the processors, from 2 to 16. 0: one where it has "
-                  "2, else all.")
+                  "half of the processors, from 2 to 16. 0: all of a server, "
+                  "and of a worker one where gRPC has 2, else all.")
       ->check(CLI::Range(0, 16))
       ->capture_default_str();
   parser.app()

@@ -105,8 +105,7 @@ int GrpcPollers() {
 
 PollerLimit::PollerLimit(int pollers) {
   const int all = GrpcPollers();
-  if (pollers == 0) pollers = all == 2 ? 1 : all;
-  if (pollers >= all) return;
+  if (pollers == 0 || pollers >= all) return;
   sleepers_ = std::make_unique<Sleepers>();
   if (sleepers_->Hold(all - pollers)) return;
   spdlog::warn("gRPC's threads are not as expected: all {} stay awake", all);

@@ -13,7 +13,6 @@
 #include "common/cluster/cluster.h"
 #include "common/grpc_server.h"
 #include "common/job/job_config.h"
-#include "common/poller_limit_client.h"
 
 namespace lockstep {
 
@@ -39,7 +38,6 @@ class HostedChief {
  private:
   HostedChief() = default;
 
-  const PollerLimit pollers_{0};
   std::unique_ptr<Chief> chief_;
   std::unique_ptr<GrpcServer> server_;
   absl::Status status_;
