@@ -49,6 +49,10 @@ absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id,
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
   if (chief != 0 && chief == chief_ && newer_than < epoch_) return epoch_;
+  if (chief != 0 && chief < chief_) {
+    return absl::AbortedError(
+        absl::StrCat("a chief that started later has taken epoch ", epoch_));
+  }
   if (shard_ != nullptr) shard_->Grant(0);  // it was the old chief's word
   epoch_ = std::max(epoch_, newer_than) + 1;
   chief_ = chief;

@@ -54,6 +54,8 @@ class ShardHost {
   //
   //   kUnavailable         no job yet; so do the calls below
   //   kFailedPrecondition  another job
+  //   kAborted             a chief that started later has taken one: this one
+  //                        hung meanwhile, and what it knows is out of date
   absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id,
                                      uint64_t newer_than = 0,
                                      uint64_t chief = 0)

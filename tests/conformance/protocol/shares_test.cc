@@ -92,6 +92,7 @@ TEST_F(SharesTest, ShareThatIsNotTheWorkersIsRefused) {
 
 TEST_F(SharesTest, NewAttemptBeginsWithTheFirstShareOfEveryWorker) {
   Announce(Share(0, 0, 1), 1);
+  ASSERT_OK(Wait(Share(0, 0, 1), 1));
   Announce(Share(0, 1, 2), 1);
   Announce(Share(1, 0, 1), 1);
   ASSERT_THAT(Wait(Share(0, 1, 2), 1), IsOkAndHolds(IsEmpty()));

@@ -130,7 +130,8 @@ void Promises::OnStateLost(int server) {
 void Promises::OnDiscard(int server) {
   bool missing = going_back_;
   for (size_t k = 0; k < servers_.size(); ++k) {
-    missing |= parts_of_server_[k] > 0 && servers_[k].committed < 0;
+    missing |= parts_of_server_[k] > 0 &&
+               (servers_[k].committed < 0 || servers_[k].lost);
   }
   if (!missing) {
     Break(absl::StrCat("P5: ps ", server,

@@ -110,6 +110,18 @@ TEST_F(ShardHostTest, EpochThatAChiefHasTakenIsAnsweredAgain) {
   EXPECT_THAT(host_.TakeEpoch("job", 0, /*chief=*/8), IsOkAndHolds(4));
 }
 
+TEST_F(ShardHostTest, ChiefThatHungWhileItsSuccessorBeganTakesNoEpoch) {
+  // What it knows of workers is older than what its successor has opened.
+  ASSERT_THAT(host_.TakeEpoch("job", 0, /*chief=*/8), IsOkAndHolds(1));
+
+  EXPECT_THAT(host_.TakeEpoch("job", 5, /*chief=*/7),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("started later has taken epoch 1")));
+
+  EXPECT_OK(host_.CheckChief("job", 1, 8));
+  EXPECT_THAT(host_.TakeEpoch("job", 1, /*chief=*/9), IsOkAndHolds(2));
+}
+
 TEST_F(ShardHostTest, ChiefOfAnEpochThatAnotherHasTakenIsFencedOff) {
   // This server has lost its state, and so counts from 1 again.
   ASSERT_THAT(host_.TakeEpoch("job", 0, /*chief=*/8), IsOkAndHolds(1));
