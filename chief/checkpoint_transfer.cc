@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -251,8 +252,10 @@ absl::Status SaveCheckpoint(const CheckpointStore& store,
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointWriter> writer,
                             store.Begin(manifest.global_step, tensors));
   std::vector<char> bytes;
+  std::optional<Portion> any;
   LOCKSTEP_RETURN_IF_ERROR(
       ForEachPortion(map, [&](const Portion& portion) -> absl::Status {
+        any.emplace(portion);
         LOCKSTEP_RETURN_IF_ERROR(ReadPortion(portion, servers, bytes));
         SafetensorsWriter& file =
             portion.tensor == 0 ? writer->model() : writer->optimizer();
@@ -271,6 +274,11 @@ absl::Status SaveCheckpoint(const CheckpointStore& store,
   }
   LOCKSTEP_RETURN_IF_ERROR(
       writer->optimizer().WriteInt64(kGlobalStep, manifest.global_step));
+  // Where this process hung, another chief may have gone back meanwhile: then
+  // its server refuses to be read once more.
+  if (any.has_value()) {
+    LOCKSTEP_RETURN_IF_ERROR(ReadPortion(*any, servers, bytes));
+  }
   return writer->Commit(manifest);
 }
 

@@ -214,8 +214,10 @@ absl::Status ChiefProcess::StartCheckpoint() {
       if (!parts.ok()) break;
       checkpoint.servers.push_back(*std::move(parts));
     }
+    // As SaveCheckpoint() reads once more before it commits.
+    const bool still = calls_.back()->ReadAll(*saver_, epoch).ok();
     checkpoint_running_ = false;
-    if (checkpoint.servers.size() == calls_.size()) {
+    if (still && checkpoint.servers.size() == calls_.size()) {
       job_.promises.OnCheckpoint(step, checkpoint.servers);
       job_.checkpoints[step] = std::move(checkpoint);
       saved_step_ = step;
