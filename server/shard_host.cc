@@ -89,11 +89,9 @@ absl::Status ShardHost::CheckFollowed(uint64_t epoch, uint64_t chief) const {
   }
   if (chief_ == chief) return absl::OkStatus();
   if (chief_ == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("ps ", options_.task_index,
-                     " was restarted and does not know who took "
-                     "epoch ",
-                     epoch, "; the chief has to take a newer one"));
+    return absl::UnavailableError(absl::StrCat(
+        "ps ", options_.task_index, " was restarted and does not know who took",
+        " epoch ", epoch, "; the chief has to take a newer one"));
   }
   return absl::AbortedError(
       absl::StrCat("epoch ", epoch, " is that of another chief"));

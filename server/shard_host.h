@@ -128,9 +128,9 @@ class ShardHost {
   absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Makes epoch_ outlive this process, where there is state of the job.
   absl::Status CheckFollowed(uint64_t epoch, uint64_t chief) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes epoch_ outlive this process, where there is state of the job.
   absl::Status KeepEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StateHeader FileHeader() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ShardState::Options StateOptions(const JobConfig& job,

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -46,6 +47,9 @@ class FakeShard final : public ShardAccess {
   absl::Status ReadSnapshot(const TensorStretch& stretch,
                             absl::Span<char> bytes) override {
     if (!failure_.ok()) return failure_;
+    if (read_ >= fail_after_)
+      return absl::AbortedError("a newer chief is here");
+    read_ += bytes.size();
     const size_t size = ElementSizeOf(stretch.part);
     const Tensor& from = bytes_.at(stretch.part).at(stretch.tensor);
     if (bytes.size() != stretch.count * size ||
@@ -94,6 +98,13 @@ class FakeShard final : public ShardAccess {
   }
 
   void FailReads(const absl::Status& failure) { failure_ = failure; }
+  // From when everything has been read once.
+  void BeTakenOverWhenRead() {
+    fail_after_ = 0;
+    for (const std::vector<Tensor>& tensors : bytes_) {
+      for (const Tensor& tensor : tensors) fail_after_ += tensor.size();
+    }
+  }
   void OnWrite(std::function<absl::Status()> on_write) {
     on_write_ = std::move(on_write);
   }
@@ -107,6 +118,8 @@ class FakeShard final : public ShardAccess {
   std::vector<PlannedPart> parts_;
   std::vector<std::vector<Tensor>> bytes_;  // by part, then tensor
   absl::Status failure_;
+  size_t read_ = 0;  // bytes
+  size_t fail_after_ = std::numeric_limits<size_t>::max();
   std::function<absl::Status()> on_write_;
   std::atomic<int> writes_ = 0;
 };
@@ -300,6 +313,15 @@ TEST_F(CheckpointTransferTest, FailedSaveLeavesNoCheckpoint) {
   EXPECT_THAT(store_.Open(7), StatusIs(absl::StatusCode::kNotFound));
   cluster.shards[1]->FailReads(absl::OkStatus());
   EXPECT_OK(Save(cluster, 7));
+}
+
+TEST_F(CheckpointTransferTest, ReplacedChiefCompletesNoCheckpoint) {
+  Cluster cluster = MakeCluster(1);
+  cluster.shards[0]->BeTakenOverWhenRead();
+
+  EXPECT_THAT(Save(cluster, 7), StatusIs(absl::StatusCode::kAborted));
+
+  EXPECT_THAT(store_.Open(7), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(CheckpointTransferTest, SaveNeedsAValueForEveryScalar) {
