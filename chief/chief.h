@@ -122,7 +122,7 @@ class Chief final : private RecoverySource {
   bool OnResume(absl::Span<const ServerReport> reports, bool first) override;
   RunSettings settings() const override { return settings_; }
   void OnEpoch(uint64_t epoch) override;
-  void OnGoBack(const RecoveryPlan& plan, bool first) override;
+  void OnStartFrom(const RecoveryPlan& plan, bool first) override;
   std::string Describe(int64_t step) const;
   // What a newer chief's fence means for this one.
   absl::Status Replaced(const absl::Status& status);

@@ -2,6 +2,7 @@
 // starts, and when a server has been away.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -174,10 +175,12 @@ absl::Status Chief::WaitForServers(absl::Time began) {
 
 absl::Status Chief::Admit() {
   const bool first = !loop_.has_value();
+  std::optional<int64_t> step;
+  if (!first) step = loop_->step();
   LOCKSTEP_ASSIGN_OR_RETURN(
       RecoveryRound::Outcome outcome,
       RecoveryRound(job_, servers_, members_, *this, clock_)
-          .Run(map_.plan, first));
+          .Run(map_.plan, step));
   map_ = std::move(outcome.map);
   retries_ = RetrySchedule(servers_.size());
   commit_again_.reset();
@@ -215,7 +218,9 @@ bool Chief::OnResume(absl::Span<const ServerReport> reports, bool first) {
   return SumsOtherwise(reports);
 }
 
-void Chief::OnGoBack(const RecoveryPlan& plan, bool first) {
+void Chief::OnStartFrom(const RecoveryPlan& plan, bool first) {
+  if (!first) loop_.emplace(servers_.size(), plan.step);
+  if (plan.action != RecoveryPlan::Action::kGoBack) return;
   spdlog::error("{}: all servers go back to {}; {} steps are repeated",
                 plan.reason, Describe(plan.step), plan.repeated_steps);
   if (!first) return;

@@ -25,7 +25,8 @@ std::string Trouble(const ServerReport& report, bool in_place, int64_t step) {
 }  // namespace
 
 RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
-                              bool in_place, int64_t checkpoint_step) {
+                              bool in_place, int64_t checkpoint_step,
+                              int64_t known_step) {
   int64_t newest = -1;
   for (const ServerReport& report : reports) {
     newest = std::max(newest, report.committed_step);
@@ -34,7 +35,8 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
   plan.step = std::max<int64_t>(checkpoint_step, 0);
   if (newest < 0) return plan;
   const int64_t step = reports[0].committed_step;
-  plan.repeated_steps = std::max<int64_t>(newest - plan.step, 0);
+  plan.repeated_steps =
+      std::max<int64_t>(std::max(newest, known_step) - plan.step, 0);
   plan.action = RecoveryPlan::Action::kGoBack;
   for (size_t server = 0; server < reports.size(); ++server) {
     const std::string trouble = Trouble(reports[server], in_place, step);
@@ -45,6 +47,11 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
   if (checkpoint_step > newest) {
     plan.reason = absl::StrCat("the checkpoint of step ", checkpoint_step,
                                " is newer than the servers' step ", newest);
+    return plan;
+  }
+  if (step < known_step) {
+    plan.reason = absl::StrCat("another chief has taken the servers back to ",
+                               "step ", step, " from step ", known_step);
     return plan;
   }
   plan.action = RecoveryPlan::Action::kResume;

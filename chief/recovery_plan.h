@@ -46,8 +46,12 @@ struct RecoveryPlan {
 //
 // `in_place`: values are updated in place, so that what a killed process leaves
 // may be half a step. `checkpoint_step` is the newest one, -1 for none.
+// `known_step` is the last one that this chief has seen committed, -1 for none:
+// servers that all are behind it have been taken back by another chief, and
+// workers of this one may have gradients of what is lost.
 RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
-                              bool in_place, int64_t checkpoint_step);
+                              bool in_place, int64_t checkpoint_step,
+                              int64_t known_step);
 
 // Attempts of a step that begins anew under a chief of `epoch`: larger than any
 // that an older one can have given, so that no server needs to remember them.

@@ -7,8 +7,9 @@
 
 namespace lockstep {
 
-absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(const Plan& plan,
-                                                          bool first) {
+absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
+    const Plan& plan, std::optional<int64_t> step) {
+  const bool first = !step.has_value();
   LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t epoch, servers_.TakeEpoch());
   source_.OnEpoch(epoch);
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -20,7 +21,7 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(const Plan& plan,
   outcome.checkpoint_step = latest.value_or(-1);
   outcome.plan =
       MakeRecoveryPlan(found.reports, job_.mode == SyncMode::kCompatible,
-                       outcome.checkpoint_step);
+                       outcome.checkpoint_step, step.value_or(-1));
   if (outcome.plan.action == RecoveryPlan::Action::kResume) {
     if (source_.OnResume(found.reports, first)) outcome.plan.redo = true;
     LOCKSTEP_RETURN_IF_ERROR(Resume(outcome, first));
@@ -61,7 +62,7 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
   ShardCalls::Opening opening;
   opening.global_step = outcome.plan.step;
   const bool discard = outcome.plan.action == RecoveryPlan::Action::kGoBack;
-  if (discard) source_.OnGoBack(outcome.plan, first);
+  source_.OnStartFrom(outcome.plan, first);
   // Where workers have been at work their tokens and values are void, be it
   // that no server has anything left.
   if (discard || !first || members_.HasTakenOver()) {

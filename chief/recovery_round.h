@@ -48,9 +48,11 @@ class RecoverySource {
 
   // The round has its epoch.
   virtual void OnEpoch(uint64_t epoch) = 0;
-  // All servers are about to leave their state. In a chief's first round this
-  // waits until members of the chief before have had time to say so.
-  virtual void OnGoBack(const RecoveryPlan& plan, bool first) = 0;
+  // All servers are about to start from plan.step, so that no later step counts
+  // as seen, even if this round fails. Where they leave state for it (kGoBack)
+  // and it is a chief's first round, this waits until members of the chief
+  // before have had time to register.
+  virtual void OnStartFrom(const RecoveryPlan& plan, bool first) = 0;
 };
 
 // RecoveryRound brings all servers to one committed step and opens them: it
@@ -77,11 +79,12 @@ class RecoveryRound {
     // Of the newest checkpoint that fits, where the round has looked; -1: none.
     int64_t checkpoint_step = -1;
   };
-  // `first`: of this chief, which then takes over what one before it has left.
+  // `step`: the last one that this chief has seen committed. Nothing in its
+  // first round, which takes over what a chief before it has left.
   //
   //   kUnavailable, kDeadlineExceeded  a server is away, again
   //   kAborted                         there is a newer chief
-  absl::StatusOr<Outcome> Run(const Plan& plan, bool first);
+  absl::StatusOr<Outcome> Run(const Plan& plan, std::optional<int64_t> step);
 
  private:
   absl::Status Resume(Outcome& outcome, bool first);

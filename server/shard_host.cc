@@ -118,14 +118,13 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
     const std::string& job_id, const TaskId& task, uint64_t incarnation) const {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
-  if (task.type == TaskType::kWorker && shut_out_.count(task.index) > 0) {
+  const bool worker = task.type == TaskType::kWorker;
+  if (worker && fences_.IsShutOut(task.index)) {
     return absl::FailedPreconditionError(
         absl::StrCat(task.ToString(), " was away when the job went back; ",
                      "register again"));
   }
-  auto expired = expired_.find(task.index);
-  if (task.type == TaskType::kWorker && expired != expired_.end() &&
-      incarnation <= expired->second) {
+  if (worker && fences_.IsExpired(task.index, incarnation)) {
     return absl::FailedPreconditionError(
         absl::StrCat(task.ToString(), " with incarnation ", incarnation,
                      " was taken for dead; register again"));
@@ -211,6 +210,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
     }
     shard = Shard::Open(options);
   } else {
+    fences_.KeepIn({});
     shard_ = nullptr;  // there may be no room for two
   }
   const bool none =
@@ -228,6 +228,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
   if (none) created_epoch_ = epoch_;
   if (keep == Keep::kNothing) discarded_epoch_ = epoch_;
   shard_ = *std::move(shard);
+  fences_.KeepIn(shard_->state().fences());
   variables_ = variables;
   return shard_;
 }
@@ -241,9 +242,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::shard() const {
 
 void ShardHost::ExpireWorker(int worker, uint64_t incarnation) {
   MutexLock lock(mutex_);
-  uint64_t& expired = expired_[worker];
-  expired = std::max(expired, incarnation);
-  if (incarnation > 0) shut_out_.erase(worker);
+  fences_.Expire(worker, incarnation);
   if (shard_ != nullptr) shard_->shared_gradients().Remove(worker, incarnation);
 }
 
@@ -251,7 +250,7 @@ void ShardHost::ShutOut(const std::vector<int>& workers) {
   MutexLock lock(mutex_);
   if (shut_out_epoch_ == epoch_) return;
   shut_out_epoch_ = epoch_;
-  shut_out_.insert(workers.begin(), workers.end());
+  for (int worker : workers) fences_.ShutOut(worker);
 }
 
 absl::Status ShardHost::RemoveState() {

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,6 +11,7 @@
 #include "common/cluster/task_id.h"
 #include "common/mutex.h"
 #include "server/shard/shard.h"
+#include "server/state/worker_fences.h"
 
 namespace lockstep {
 
@@ -114,8 +113,8 @@ class ShardHost {
   absl::StatusOr<std::shared_ptr<Shard>> shard() const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // From now on nothing of these incarnations is admitted. Memory that they
-  // share is let go.
+  // From now on nothing of these incarnations is admitted, here or by a later
+  // process that finds the state. Memory that they share is let go.
   void ExpireWorker(int worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -157,8 +156,7 @@ class ShardHost {
   uint64_t created_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);  // of shard_
-  std::map<int, uint64_t> expired_ ABSL_GUARDED_BY(mutex_);
-  std::set<int> shut_out_ ABSL_GUARDED_BY(mutex_);
+  WorkerFences fences_ ABSL_GUARDED_BY(mutex_);  // kept in the shard's state
   uint64_t shut_out_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -196,6 +196,11 @@ class ShardState final : public PartUpdater {
   // The optimizer's scalars, as the next update will use them.
   std::vector<float> Scalars() const ABSL_LOCKS_EXCLUDED(record_mutex_);
 
+  // As VariableStore::fences(); empty where the server has no part.
+  absl::Span<std::byte> fences() const {
+    return store_ == nullptr ? absl::Span<std::byte>() : store_->fences();
+  }
+
   absl::Status SetEpoch(uint64_t epoch) ABSL_LOCKS_EXCLUDED(record_mutex_);
 
   // Deletes the state file: the job is done.

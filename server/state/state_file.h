@@ -18,7 +18,7 @@ namespace lockstep {
 // when the server is killed; or, where the directory is "", in the server's own
 // memory, so that there never is a file of an earlier process:
 //
-//   header at 0 | step record at 1024 | tensors, from 4096 on
+//   header at 0 | step record at 1024 | the rest, from 4096 on
 //
 // Threads: not safe to share; the bytes are the caller's to guard.
 class StateFile {

@@ -37,8 +37,8 @@ struct PartSpec {
 // 0 is the value, tensor k the k-th of what is kept beside it. Every tensor has
 // one region per buffer, for the parts that have such a tensor:
 //
-//   header | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, .. | logs,
-//   directories
+//   header | fences | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, ..
+//   | logs | directories
 //
 // Regions start at multiples of 2 MiB, parts at multiples of 64 bytes. Where
 // there are two buffers, each table has a RowLog, and a RowDirectory if it
@@ -66,6 +66,10 @@ class StateLayout {
   size_t num_tensors(size_t part) const { return num_tensors_[part]; }
   int num_buffers() const { return num_buffers_; }
   uint64_t file_size() const { return file_size_; }
+
+  // Of WorkerFences: what is left before the first region.
+  static constexpr uint64_t kFencesOffset = kHeaderSize;
+  static constexpr uint64_t kFencesSize = kRegionAlignment - kHeaderSize;
 
   // Of one tensor of the part.
   uint64_t TensorSize(size_t part) const;

@@ -238,6 +238,12 @@ class VariableStore {
   void SetSettings(const RunSettings& settings);
   RunSettings settings() const;
 
+  // Where WorkerFences go that shall outlive this process.
+  absl::Span<std::byte> fences() const {
+    return file_->bytes().subspan(StateLayout::kFencesOffset,
+                                  StateLayout::kFencesSize);
+  }
+
   // Deletes the state file: the job is done.
   absl::Status Remove() { return file_->Remove(); }
 

@@ -124,9 +124,11 @@ absl::Status ChiefProcess::Recover() {
       if (server_away_) waiting_.Sleep(kTick);
     } while (server_away_);
     const bool first = !loop_.has_value();
+    std::optional<int64_t> step;
+    if (!first) step = loop_->step();
     const auto outcome =
         RecoveryRound(job_.config, group_, members_, *this, job_.world)
-            .Run(job_.plan, first);
+            .Run(job_.plan, step);
     job_.Trace([&] {
       return absl::StrCat("round of epoch ", group_.epoch(), ": ",
                           outcome.ok() ? absl::StrCat("step ", outcome->step)
@@ -166,7 +168,9 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> ChiefProcess::Restore(
 
 void ChiefProcess::OnEpoch(uint64_t) {}
 
-void ChiefProcess::OnGoBack(const RecoveryPlan& plan, bool first) {
+void ChiefProcess::OnStartFrom(const RecoveryPlan& plan, bool first) {
+  if (!first) loop_.emplace(job_.num_servers(), plan.step);
+  if (plan.action != RecoveryPlan::Action::kGoBack) return;
   job_.Trace([&] {
     return absl::StrCat("all go back to step ", plan.step, ": ", plan.reason);
   });

@@ -75,7 +75,7 @@ class ChiefProcess final : public Process, private RecoverySource {
   absl::StatusOr<int64_t> LatestStep() const override;
   absl::StatusOr<std::optional<Restored>> Restore(const StateMap& map) override;
   void OnEpoch(uint64_t epoch) override;
-  void OnGoBack(const RecoveryPlan& plan, bool first) override;
+  void OnStartFrom(const RecoveryPlan& plan, bool first) override;
 
   Job& job_;
   MembershipTable members_;

@@ -35,6 +35,7 @@ struct Case {
   std::vector<ServerReport> reports;
   int64_t checkpoint = kNone;
   bool in_place = false;
+  int64_t known = kNone;
   Action action = Action::kStart;
   int64_t step = 0;
   bool redo = false;
@@ -50,7 +51,7 @@ TEST_P(RecoveryPlanTest, IsWhatTheReportsAskFor) {
   const Case& c = GetParam();
 
   const RecoveryPlan plan =
-      MakeRecoveryPlan(c.reports, c.in_place, c.checkpoint);
+      MakeRecoveryPlan(c.reports, c.in_place, c.checkpoint, c.known);
 
   EXPECT_EQ(plan.action, c.action);
   EXPECT_EQ(plan.step, c.step);
@@ -128,6 +129,26 @@ INSTANTIATE_TEST_SUITE_P(
                            .step = 5,
                            .repeated = 2,
                            .reason = "ps 0 has lost its state"},
+                      Case{.name = "ChiefHasSeenTheStep",
+                           .reports = {Open(7), Killed(7)},
+                           .known = 7,
+                           .action = Action::kResume,
+                           .step = 7,
+                           .redo = true},
+                      Case{.name = "CommitThatTheChiefHasNotSeen",
+                           .reports = {Killed(8), Open(7, 8)},
+                           .known = 7,
+                           .action = Action::kResume,
+                           .step = 8,
+                           .redo = true},
+                      Case{.name = "AnotherChiefTookAllBack",
+                           .reports = {Open(5), Open(5)},
+                           .checkpoint = 5,
+                           .known = 7,
+                           .action = Action::kGoBack,
+                           .step = 5,
+                           .repeated = 2,
+                           .reason = "back to step 5 from step 7"},
                       Case{.name = "WithoutACheckpointToTheStart",
                            .reports = {Open(7), kLost},
                            .action = Action::kGoBack,

@@ -1,5 +1,7 @@
 #include "chief/recovery_round.h"
 
+#include <optional>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -10,6 +12,7 @@ namespace {
 
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::Pair;
 using State = MembershipTable::State;
 
@@ -34,11 +37,13 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
     return Restored{checkpoint_, {}};
   }
   void OnEpoch(uint64_t) override {}
-  void OnGoBack(const RecoveryPlan&, bool) override {}
+  void OnStartFrom(const RecoveryPlan&, bool) override {}
 
-  absl::StatusOr<RecoveryRound::Outcome> Run(bool first = false) {
+  // Of a chief that has seen this step committed; by default one that has
+  // been through a round that led to nothing.
+  absl::StatusOr<RecoveryRound::Outcome> Run(std::optional<int64_t> step = 0) {
     return RecoveryRound(job_, group_, members_, *this, clock_)
-        .Run(Plan(), first);
+        .Run(Plan(), step);
   }
   void Report(const ServerReport& report) {
     ps0_.report = ps1_.report = report;
@@ -57,7 +62,7 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
 TEST_F(RecoveryRoundTest, FreshJobStartsAtOnce) {
   ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
 
-  const auto outcome = Run(/*first=*/true);
+  const auto outcome = Run(/*step=*/std::nullopt);
 
   ASSERT_OK(outcome);
   EXPECT_EQ(outcome->step, 0);
@@ -96,6 +101,21 @@ TEST_F(RecoveryRoundTest, LostStateBringsAllBackAndWorkersJoinAnew) {
                                 "activate 1", "activate 0"));
 }
 
+TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAnotherChiefHasGoneBack) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+  Report({.active = true, .committed_step = 4});
+  checkpoint_ = 4;
+
+  const auto outcome = Run(/*step=*/7);
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 4);
+  EXPECT_EQ(outcome->plan.repeated_steps, 3);
+  EXPECT_THAT(outcome->plan.reason, HasSubstr("another chief"));
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 5)));
+}
+
 TEST_F(RecoveryRoundTest, WorkersThatNobodyKnowsAreShutOutWhenTheJobGoesBack) {
   Report({.active = true, .committed_step = 7});
   ASSERT_OK(Run());
@@ -112,7 +132,7 @@ TEST_F(RecoveryRoundTest, WorkersThatNobodyKnowsAreShutOutOfAFirstRound) {
   for (int64_t checkpoint : {-1, 4}) {
     checkpoint_ = checkpoint;
 
-    ASSERT_OK(Run(/*first=*/true));
+    ASSERT_OK(Run(/*step=*/std::nullopt));
 
     EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 0))) << checkpoint;
   }
@@ -132,7 +152,7 @@ TEST_F(RecoveryRoundTest, FirstRoundOfAChiefExpiresWhoCameBeforeItsMembers) {
   ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
   Report({.active = true, .committed_step = 7});
 
-  ASSERT_OK(Run(/*first=*/true));
+  ASSERT_OK(Run(/*step=*/std::nullopt));
 
   EXPECT_EQ(ps0_.opening.attempt, 0);
   EXPECT_EQ(log_.back(), "expire 0 at 7 1");

@@ -229,6 +229,46 @@ TEST_F(ShardHostTest, WorkerThatIsShutOutIsHeardOnceItsIncarnationIsKnown) {
   EXPECT_OK(host_.Admit("job", kWorker1, 8));
 }
 
+TEST_F(ShardHostTest, ServerThatIsRestartedKnowsWhoIsHeardNoMore) {
+  {
+    ShardHost killed(
+        {.task_index = 2, .incarnation = 4, .state_dir = temp_dir_.path()});
+    killed.SetJobId("job");
+    ASSERT_OK(killed.FollowChief("job", 3));
+    const auto shard = killed.Create(job_, variables_, parts_);
+    ASSERT_OK(shard);
+    ASSERT_OK((*shard)->Activate(0, {}));
+    killed.ExpireWorker(1, 7);
+    killed.ShutOut({0});
+  }
+  ASSERT_OK(host_.TakeEpoch("job", /*newer_than=*/3));
+  const auto shard = Create();
+  ASSERT_OK(shard);
+  ASSERT_OK((*shard)->Activate(0, {}));
+
+  EXPECT_THAT(host_.Admit("job", kWorker1, 7),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("taken for dead")));
+  EXPECT_OK(host_.Admit("job", kWorker1, 8));
+  EXPECT_THAT(host_.Admit("job", TaskId{TaskType::kWorker, 0}, 9),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("when the job went back")));
+}
+
+TEST_F(ShardHostTest, FencesOutliveStateThatIsDiscarded) {
+  ASSERT_OK(host_.FollowChief("job", 3));
+  ASSERT_NO_FATAL_FAILURE(CreateActive());
+  host_.ExpireWorker(1, 7);
+
+  const auto shard =
+      host_.Create(job_, variables_, parts_, ShardHost::Keep::kNothing);
+  ASSERT_OK(shard);
+  ASSERT_OK((*shard)->Activate(0, {}));
+
+  EXPECT_THAT(host_.Admit("job", kWorker1, 7),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
 TEST_F(ShardHostTest, RepeatedCreateGivesTheSameShard) {
   const auto first = Create();
   ASSERT_OK(first);

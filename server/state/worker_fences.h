@@ -1,0 +1,56 @@
+#ifndef LOCKSTEP_SERVER_STATE_WORKER_FENCES_H_
+#define LOCKSTEP_SERVER_STATE_WORKER_FENCES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "absl/types/span.h"
+
+namespace lockstep {
+
+// WorkerFences knows which incarnations of workers are heard no more: those
+// that were taken for dead, and those that were away when the job went back. A
+// worker that hung meanwhile would otherwise add what it has of lost steps.
+//
+// They have to outlive the process: a chief that was started again does not
+// know who its predecessor fenced off. In a state file each of the first
+// memory.size() / kBytesPerWorker workers has a place; of others, and where
+// there is no file, fences go with the process.
+//
+// Threads: not safe to share.
+// Borrows: the memory.
+class WorkerFences {
+ public:
+  static constexpr size_t kBytesPerWorker = 2 * sizeof(int64_t);
+
+  // Fences are kept in `memory` too from now on, at a multiple of 8 bytes;
+  // empty for none. Those that an earlier process left there count as well;
+  // zeros hold none.
+  void KeepIn(absl::Span<std::byte> memory);
+
+  // Incarnations up to this one are heard no more. One above 0 ends ShutOut().
+  void Expire(int worker, uint64_t incarnation);
+  // No incarnation is heard, until Expire() names one.
+  void ShutOut(int worker);
+
+  bool IsShutOut(int worker) const { return Find(worker).shut_out; }
+  bool IsExpired(int worker, uint64_t incarnation) const {
+    return incarnation <= Find(worker).expired;
+  }
+
+ private:
+  struct Fence {
+    uint64_t expired = 0;
+    bool shut_out = false;
+  };
+  Fence Find(int worker) const;
+  void Keep(int worker, const Fence& fence);
+
+  std::map<int, Fence> fences_;
+  absl::Span<int64_t> words_;  // by worker: expired, shut out
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_WORKER_FENCES_H_
