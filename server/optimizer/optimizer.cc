@@ -160,6 +160,23 @@ class FloatBlock {
   std::vector<float> floats_;
 };
 
+bool AllFinite(const UpdateBlock<float>& block) {
+  return AllFiniteFloat(block.count, block.gradient);
+}
+bool AllFinite(const UpdateBlock<double>& block) {
+  return AllFiniteDouble(block.count, block.gradient);
+}
+bool AllFinite(const UpdateBlock<Float16>& block) {
+  return AllFiniteFloat16(block.count, block.gradient);
+}
+
+// Looks at the mean while it is in the first-level cache.
+template <typename T>
+void LookAtMean(const UpdateBlock<T>& block, const ApplyInput& input) {
+  if (input.mean_is_finite == nullptr || AllFinite(block)) return;
+  *input.mean_is_finite = false;
+}
+
 // Small counts, exactly.
 template <typename T>
 T FromCount(int64_t count) {
@@ -201,6 +218,7 @@ void Optimizer::ApplyBlocks(const ApplyInput& input) const {
     const size_t count = std::min(kBlockElements, size - first);
     UpdateBlock<T> block = MakeBlock<T>(input, first, count);
     block.gradient = mean.Next(count);
+    LookAtMean(block, input);
     ApplyBlock(config_, hyper, adam, block);
   }
 }
@@ -220,6 +238,7 @@ void Optimizer::ApplyBFloat16(const ApplyInput& input) const {
     const size_t count = std::min(kBlockElements, size - first);
     UpdateBlock<float> block = floats.Load(input, first, count);
     block.gradient = mean.Next(count);
+    LookAtMean(block, input);
     ApplyBlock(config_, hyper, adam, block);
     floats.Store(input, first, count);
   }
@@ -227,6 +246,7 @@ void Optimizer::ApplyBFloat16(const ApplyInput& input) const {
 
 absl::Status Optimizer::Apply(const ApplyInput& input) const {
   LOCKSTEP_RETURN_IF_ERROR(Check(input));
+  if (input.mean_is_finite != nullptr) *input.mean_is_finite = true;
   switch (input.dtype) {
     case DType::kFloat16:
       ApplyBlocks<Float16>(input);

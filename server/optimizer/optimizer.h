@@ -33,6 +33,9 @@ struct ApplyInput {
   // gradient and divisor 1 is the plain update.
   absl::Span<const GradientSlices> gradients;
   int64_t divisor = 1;
+  // Where given: set to whether the mean holds no NaN and no infinity. No
+  // gradient does then; if it does, one of them does, or their sum overflows.
+  bool* mean_is_finite = nullptr;
 
   absl::Span<const std::byte> old_value;
   absl::Span<std::byte> new_value;

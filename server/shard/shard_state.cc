@@ -234,11 +234,12 @@ absl::Status ShardState::MoveAverages() {
   return absl::OkStatus();
 }
 
-absl::Status ShardState::Update(int part, int64_t step,
-                                absl::Span<const PartGradient> gradients) {
+absl::StatusOr<bool> ShardState::Update(
+    int part, int64_t step, absl::Span<const PartGradient> gradients) {
   if (parts_[part].is_table()) {
     const SparseGradient mean = MeanOfRows(parts_[part], gradients);
-    return UpdateTable(part, step, mean);
+    LOCKSTEP_RETURN_IF_ERROR(UpdateTable(part, step, mean));
+    return true;  // rows were looked at before they were added up
   }
   std::vector<GradientSlices> slices;
   for (const PartGradient& gradient : gradients) {
@@ -258,10 +259,12 @@ absl::Status ShardState::Update(int part, int64_t step,
   }
   input.gradients = slices;
   input.divisor = static_cast<int64_t>(slices.size());
+  bool finite = true;
+  if (job_.refuse_non_finite) input.mean_is_finite = &finite;
   LOCKSTEP_RETURN_IF_ERROR(optimizers_[settings.optimizer].Apply(input));
   Project(settings.constraint, spec.dtype,
           RowElements(variables_[spec.variable]), input.new_value);
-  return absl::OkStatus();
+  return finite;
 }
 
 int ShardState::CommittedBuffer(int part) const {

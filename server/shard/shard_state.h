@@ -85,8 +85,9 @@ class ShardState final : public PartUpdater {
 
   bool ClaimNext(int part) override ABSL_LOCKS_EXCLUDED(record_mutex_);
   LentBytes LendNext(int part) override ABSL_LOCKS_EXCLUDED(record_mutex_);
-  absl::Status Update(int part, int64_t step,
-                      absl::Span<const PartGradient> gradients) override;
+  absl::StatusOr<bool> Update(
+      int part, int64_t step,
+      absl::Span<const PartGradient> gradients) override;
   // Brings all moving averages to the committed step. Otherwise that of a part
   // follows when the part is updated next, since until then nobody reads it.
   absl::Status MoveAverages() ABSL_LOCKS_EXCLUDED(record_mutex_);

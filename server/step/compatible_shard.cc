@@ -210,7 +210,8 @@ absl::StatusOr<PushOutcome> CompatibleShard::AddPart(
 absl::Status CompatibleShard::UpdatePart(int part, const DenseGradient& mean) {
   const PartGradient gradient{{{mean.values.data(), mean.values.size()}},
                               nullptr};
-  return updater_.Update(part, step(), absl::MakeConstSpan(&gradient, 1));
+  return updater_.Update(part, step(), absl::MakeConstSpan(&gradient, 1))
+      .status();
 }
 
 absl::Status CompatibleShard::UpdatePart(int part, const SparseGradient& mean) {

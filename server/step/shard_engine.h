@@ -97,7 +97,8 @@ class ShardEngine {
   virtual void Activate(int64_t global_step) = 0;
 
   // Adds gradients. The push is answered, here or by a later call, once the
-  // outcome of every part of it is known.
+  // outcome of every part of it is known. A gradient that is not finite may be
+  // found with the answer only; nothing of that push has counted then either.
   //
   //   kInvalidArgument     a part that does not exist, a gradient of the wrong
   //                        length or of a type that the part or the mode does
@@ -188,9 +189,11 @@ class PartUpdater {
   virtual LentBytes LendNext(int part) = 0;
 
   // Writes the part's value and slots of step + 1, from those of `step` and
-  // the mean of `gradients`, summed in the order given.
-  virtual absl::Status Update(int part, int64_t step,
-                              absl::Span<const PartGradient> gradients) = 0;
+  // the mean of `gradients`, summed in the order given. False: the mean holds
+  // NaN or an infinity, be it that a gradient does or that the sum overflows;
+  // may be told only where the job refuses such gradients.
+  virtual absl::StatusOr<bool> Update(
+      int part, int64_t step, absl::Span<const PartGradient> gradients) = 0;
 
   // Strict mode: checks a gradient of rows of a part, which is of none but a
   // table, and brings its rows in ascending order, adding up what is repeated.

@@ -27,8 +27,8 @@ void StrictShard::Activate(int64_t global_step) {
   attempt_ = 1;
 }
 
-absl::Status StrictShard::CheckGradient(int part,
-                                        PartGradient& gradient) const {
+absl::Status StrictShard::CheckGradient(int part, PartGradient& gradient,
+                                        bool look_at_it) const {
   if (gradient.rows.has_value()) {
     LOCKSTEP_RETURN_IF_ERROR(updater_.AdmitRows(part, gradient));
   } else {
@@ -41,8 +41,7 @@ absl::Status StrictShard::CheckGradient(int part,
           " the part has ", size));
     }
   }
-  if (!options_.refuse_non_finite) return absl::OkStatus();
-  return updater_.CheckFinite(part, gradient);
+  return look_at_it ? updater_.CheckFinite(part, gradient) : absl::OkStatus();
 }
 
 absl::Status StrictShard::CheckForm(Push& push) const {
@@ -54,9 +53,14 @@ absl::Status StrictShard::CheckForm(Push& push) const {
         "parts ", push.first_part, " to ", end - 1, " are not all among the ",
         updater_.num_parts(), " parts of this server"));
   }
+  // What is of one part is large, and is looked at as it is summed. If a part
+  // were refused then while another counts, the push would be in halves.
+  const bool look_now =
+      options_.refuse_non_finite &&
+      (has_shares() || push.gradients.size() > 1 || push.gradients[0].rows);
   for (size_t i = 0; i < push.gradients.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(CheckGradient(
-        push.first_part + static_cast<int>(i), push.gradients[i]));
+        push.first_part + static_cast<int>(i), push.gradients[i], look_now));
   }
   return absl::OkStatus();
 }
@@ -157,8 +161,9 @@ void StrictShard::MakeWork(int index, std::vector<Work>& work) {
     return;
   }
   part.updating = true;
-  Work item{index, step_, attempt_, {}};
+  Work item{index, step_, attempt_, {}, {}, {}};
   for (const auto& [who, contribution] : part.collected) {
+    item.contributors.push_back(who);
     item.gradients.push_back(contribution.gradient);
   }
   work.push_back(std::move(item));
@@ -170,12 +175,22 @@ ShardAnswers StrictShard::Run(std::vector<Work> work) {
     Work item = std::move(work.back());
     work.pop_back();
     if (!MayRun(item, work)) continue;
-    const absl::Status status =
+    const absl::StatusOr<bool> finite =
         updater_.Update(item.part, item.step, item.gradients);
+    if (finite.ok() && !*finite) FindNonFinite(item);
     MutexLock lock(mutex_);
-    FinishPart(item, status, work, answers);
+    FinishPart(item, finite.status(), work, answers);
   }
   return answers;
+}
+
+void StrictShard::FindNonFinite(Work& item) const {
+  if (!options_.refuse_non_finite) return;
+  for (size_t i = 0; i < item.gradients.size(); ++i) {
+    const absl::Status finite =
+        updater_.CheckFinite(item.part, item.gradients[i]);
+    if (!finite.ok()) item.refused.emplace(item.contributors[i], finite);
+  }
 }
 
 bool StrictShard::MayRun(Work& item, std::vector<Work>& work) {
@@ -219,6 +234,11 @@ void StrictShard::FinishPart(const Work& done, const absl::Status& status,
     Fail(status, answers);
     return;
   }
+  if (!done.refused.empty()) {
+    Refuse(done, answers);
+    MakeWork(done.part, work);
+    return;
+  }
   DecideAll(part, PushOutcome::kAccepted, status, answers);
   part.updated = true;
   ++updated_parts_;
@@ -229,6 +249,14 @@ void StrictShard::FinishPart(const Work& done, const absl::Status& status,
     AnswerTake(marked, answers);
   } else {
     Fail(marked, answers);
+  }
+}
+
+void StrictShard::Refuse(const Work& done, ShardAnswers& answers) {
+  Part& part = parts_[done.part];
+  for (const auto& [who, why] : done.refused) {
+    auto refused = part.collected.extract(who);
+    Decide(refused.mapped(), PushOutcome::kSuperseded, why, answers);
   }
 }
 

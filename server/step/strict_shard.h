@@ -102,11 +102,14 @@ class StrictShard final : public ShardEngine {
     int part;
     int64_t step;
     int64_t attempt;
-    std::vector<PartGradient> gradients;
+    std::vector<Contributor> contributors;
+    std::vector<PartGradient> gradients;          // one of each
+    std::map<Contributor, absl::Status> refused;  // theirs are not finite
   };
 
   absl::Status CheckForm(Push& push) const;
-  absl::Status CheckGradient(int part, PartGradient& gradient) const;
+  absl::Status CheckGradient(int part, PartGradient& gradient,
+                             bool look_at_it) const;
   // Whether the push is for another step or attempt than the one at hand, and
   // what to answer then.
   absl::StatusOr<std::optional<PushOutcome>> Judge(const Push& push)
@@ -125,8 +128,13 @@ class StrictShard final : public ShardEngine {
   bool MayRun(Work& item, std::vector<Work>& work) ABSL_LOCKS_EXCLUDED(mutex_);
   // Updates parts until no work is left; returns what became ready.
   ShardAnswers Run(std::vector<Work> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Fills `refused`.
+  void FindNonFinite(Work& item) const;
   void FinishPart(const Work& done, const absl::Status& status,
                   std::vector<Work>& work, ShardAnswers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The part waits for other gradients of these workers.
+  void Refuse(const Work& done, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the attempt at hand: nothing but a newer one is left.
   void Fail(const absl::Status& status, ShardAnswers& answers)

@@ -25,15 +25,16 @@ absl::StatusOr<size_t> TraceUpdater::GradientSize(int part,
   return part_size(part);
 }
 
-absl::Status TraceUpdater::Update(int part, int64_t,
-                                  absl::Span<const PartGradient> gradients) {
+absl::StatusOr<bool> TraceUpdater::Update(
+    int part, int64_t, absl::Span<const PartGradient> gradients) {
   VariableState& state = StateOf(part);
   Tensor gradient{state.value.shape, {}};
   for (const ByteSlice& slice : gradients[0].slices) {
     gradient.values.insert(gradient.values.end(), slice.data,
                            slice.data + slice.size);
   }
-  return ApplyDense(settings_, gradient, state);
+  LOCKSTEP_RETURN_IF_ERROR(ApplyDense(settings_, gradient, state));
+  return true;
 }
 
 absl::Status TraceUpdater::UpdateSparse(int part, int64_t,

@@ -39,8 +39,9 @@ class TraceUpdater final : public PartUpdater {
                                       GradientType type) const override;
   bool ClaimNext(int) override { return true; }
   LentBytes LendNext(int) override { return {}; }
-  absl::Status Update(int part, int64_t step,
-                      absl::Span<const PartGradient> gradients) override;
+  absl::StatusOr<bool> Update(
+      int part, int64_t step,
+      absl::Span<const PartGradient> gradients) override;
   absl::Status UpdateSparse(int part, int64_t step,
                             const SparseGradient& mean) override;
   absl::Status BeginSparse(int part) override;

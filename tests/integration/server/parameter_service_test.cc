@@ -262,6 +262,18 @@ INSTANTIATE_TEST_SUITE_P(
                 [](R r) { r.mutable_header()->set_local_step(1); }}),
     [](const auto& info) { return info.param.name; });
 
+TEST_F(ParameterServiceTest, NaNInAPushOfOnePartLeavesNoTrace) {
+  shard_.Open();
+  v1::PushRequest request = ServedShard::PushRequest(0, 1, 1);
+  request.mutable_header()->mutable_parts()->set_num_parts(1);
+  request.mutable_payload()->resize(4 * sizeof(float));
+  SetFirst(request, std::numeric_limits<float>::quiet_NaN());
+
+  EXPECT_THAT(Push(request), StatusIs(kInvalid, HasSubstr("part 0")));
+
+  ExpectUntouched();
+}
+
 TEST_F(ParameterServiceTest, BytesThatAreNoMessageAreRefused) {
   shard_.Open();
   const std::string garbage[] = {

@@ -414,5 +414,55 @@ TEST(OptimizerTest, BFloat16VariableFollowsTheRuleOfFloat32Rounded) {
   }
 }
 
+template <typename T>
+void ExpectNonFiniteMeanIsTold() {
+  const Optimizer optimizer(Config(OptimizerConfig::Kind::kMomentum));
+  const size_t count = 2 * kBlockElements + 100;
+  for (size_t at : {size_t{0}, kBlockElements - 1, kBlockElements, count - 1}) {
+    Part<T> part(count);
+    part.AddGradient(std::vector<T>(count, 1));
+    part.AddGradient(std::vector<T>(count, 2));
+    ApplyInput input = part.Input();
+    input.divisor = 2;
+    bool finite = false;
+    input.mean_is_finite = &finite;
+    ASSERT_OK(optimizer.Apply(input));
+    EXPECT_TRUE(finite);
+
+    part.gradients[1][at] = std::numeric_limits<T>::quiet_NaN();
+    ASSERT_OK(optimizer.Apply(input));
+    EXPECT_FALSE(finite) << at;
+
+    part.gradients[0][at] = std::numeric_limits<T>::infinity();
+    part.gradients[1][at] = -std::numeric_limits<T>::infinity();
+    ASSERT_OK(optimizer.Apply(input));
+    EXPECT_FALSE(finite) << at;
+  }
+}
+
+TEST(OptimizerTest, MeanThatIsNotFiniteIsTold) {
+  ExpectNonFiniteMeanIsTold<float>();
+  ExpectNonFiniteMeanIsTold<double>();
+}
+
+TEST(OptimizerTest, MeanOfBFloat16sThatIsNotFiniteIsTold) {
+  const Optimizer optimizer(Config(OptimizerConfig::Kind::kGradientDescent));
+  Part<float> part(2);
+  part.AddGradient({1, 2});
+  ApplyInput input = part.Input();
+  uint16_t packed[] = {0x3f80, 0x3f80};
+  const ByteSlice slice = {reinterpret_cast<const std::byte*>(packed), 4};
+  const GradientSlices gradient = {{&slice, 1}, GradientType::kBFloat16};
+  input.gradients = {&gradient, 1};
+  bool finite = false;
+  input.mean_is_finite = &finite;
+  ASSERT_OK(optimizer.Apply(input));
+  EXPECT_TRUE(finite);
+
+  packed[1] = 0x7f80;
+  ASSERT_OK(optimizer.Apply(input));
+  EXPECT_FALSE(finite);
+}
+
 }  // namespace
 }  // namespace lockstep

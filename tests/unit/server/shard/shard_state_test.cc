@@ -52,7 +52,7 @@ class ShardStateTest : public ShardFixture {
     const std::vector<PartGradient> b = Gradients(other);
     for (int part = 0; part < kParts; ++part) {
       const PartGradient both[] = {a[part], b[part]};
-      ASSERT_OK(state.Update(part, step, both));
+      EXPECT_THAT(state.Update(part, step, both), IsOkAndHolds(true));
     }
   }
 };
@@ -291,6 +291,15 @@ TEST_F(ShardStateTest, UnknownTensorsAndOtherLengthsAreRefused) {
   }
   EXPECT_THAT(state->Read(0, 0, absl::MakeSpan(shorter)), invalid);
   EXPECT_THAT(state->Write(0, 0, kPartSize, shorter), invalid);
+}
+
+TEST_F(ShardStateTest, UpdateTellsOfAMeanThatIsNotFinite) {
+  auto state = CreateActive();
+  const PartGradient good = GradientOf(std::vector<float>{1, 2, 3, 4});
+  const PartGradient bad = GradientOf(std::vector<float>{1, 2, NAN, 4});
+
+  EXPECT_THAT(state->Update(0, 0, std::vector{good, bad}), IsOkAndHolds(false));
+  EXPECT_THAT(state->Update(0, 0, std::vector{good, good}), IsOkAndHolds(true));
 }
 
 TEST_F(ShardStateTest, NonFiniteElementIsFoundWhereverItIs) {

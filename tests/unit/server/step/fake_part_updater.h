@@ -102,8 +102,9 @@ class FakePartUpdater : public PartUpdater {
     return {{bytes, sizeof(float)}, next_values_[part]};
   }
 
-  absl::Status Update(int part, int64_t step,
-                      absl::Span<const PartGradient> gradients) override {
+  absl::StatusOr<bool> Update(
+      int part, int64_t step,
+      absl::Span<const PartGradient> gradients) override {
     Update_ update{part, step, {}};
     for (const PartGradient& gradient : gradients) {
       update.gradients.push_back(ValueOf(gradient));
@@ -123,7 +124,7 @@ class FakePartUpdater : public PartUpdater {
     float sum = 0;
     for (float gradient : update.gradients) sum += gradient;
     *next_values_[part] = sum;
-    return status;
+    return std::isfinite(sum);
   }
 
   absl::Status CheckFinite(int part,

@@ -14,6 +14,7 @@ using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // Two workers, both count; one part.
 class StrictShardGradientTypeTest : public ::testing::Test {
@@ -65,7 +66,15 @@ TEST_F(StrictShardGradientTypeTest, TypeThatThePartDoesNotTakeIsRefused) {
 }
 
 TEST_F(StrictShardGradientTypeTest, NonFiniteBFloat16IsRefused) {
-  ExpectRefused(BFloat16GradientOf(HUGE_VALF), "holds NaN");
+  ASSERT_OK(shard_.AddPush(1, PushWith(0, BFloat16GradientOf(HUGE_VALF))));
+
+  const auto answers = shard_.AddPush(2, PushWith(1, GradientOf(1)));
+
+  ASSERT_OK(answers);
+  ASSERT_THAT(answers->pushes, SizeIs(1));
+  EXPECT_THAT(
+      answers->pushes[0].status,
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("holds NaN")));
 }
 
 }  // namespace

@@ -406,30 +406,6 @@ TEST_F(StrictShardTest, MalformedPushIsRefusedAndNothingCounts) {
   EXPECT_THAT(updater_.updates(), IsEmpty());
 }
 
-TEST_F(StrictShardTest, NonFiniteGradientIsRefusedWithAllPartsOfThePush) {
-  for (float bad : {std::numeric_limits<float>::quiet_NaN(),
-                    -std::numeric_limits<float>::infinity()}) {
-    Push push = AllParts(0);
-    push.gradients[1] = GradientOf(bad);
-    EXPECT_THAT(shard_.AddPush(1, std::move(push)),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("part 1 holds NaN")));
-  }
-
-  Add(AllParts(1));
-  EXPECT_THAT(updater_.updates(), IsEmpty());
-}
-
-TEST_F(StrictShardTest, NonFiniteGradientCountsWhereTheJobAllowsIt) {
-  FakePartUpdater updater(1);
-  StrictShard shard({1, 1, /*refuse_non_finite=*/false}, updater);
-
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-
-  EXPECT_OK(shard.AddPush(1, PushOf({0, 1, 0, 1, 0}, 1, 0, 1, nan)));
-  EXPECT_THAT(updater.updates(), SizeIs(1));
-}
-
 TEST_F(StrictShardTest, FailedUpdateReachesEveryPushAndTheTake) {
   updater_.on_update = [](int, int64_t) { return absl::InternalError("why"); };
   const auto failed = StatusIs(absl::StatusCode::kInternal);
