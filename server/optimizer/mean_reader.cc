@@ -18,6 +18,15 @@ bool IsOne(T value) {
 }
 bool IsOne(Float16 value) { return ToFloat(value) == 1; }
 
+template <typename T>
+constexpr bool (*AllFinite)(size_t count, const std::byte* a) = nullptr;
+template <>
+constexpr auto AllFinite<float> = AllFiniteFloat;
+template <>
+constexpr auto AllFinite<double> = AllFiniteDouble;
+template <>
+constexpr auto AllFinite<Float16> = AllFiniteFloat16;
+
 }  // namespace
 
 template <typename T>
@@ -30,10 +39,21 @@ MeanReader<T>::MeanReader(absl::Span<const GradientSlices> gradients, T divisor)
 
 template <typename T>
 const std::byte* MeanReader<T>::Next(size_t count) {
-  const std::byte* sum = Sum(count);
+  const std::byte* sum = Read(sources_[0], count, first_);
+  const size_t last = sources_.size() - 1;
+  for (size_t i = 1; i < last; ++i) {
+    AddKernel(count, sum, Read(sources_[i], count, next_), mean_.data());
+    sum = Bytes(mean_);
+  }
+  if (last > 0) {
+    const std::byte* addend = Read(sources_[last], count, next_);
+    all_finite_ &= MeanKernel(count, sum, addend, divisor_, mean_.data());
+    return Bytes(mean_);
+  }
+  all_finite_ &= AllFinite<T>(count, sum);
   if (IsOne(divisor_)) return sum;
-  DivideKernel(count, sum, divisor_, sum_.data());
-  return Bytes(sum_);
+  DivideKernel(count, sum, divisor_, mean_.data());
+  return Bytes(mean_);
 }
 
 template <typename T>
@@ -48,16 +68,6 @@ const std::byte* MeanReader<T>::Read(Source& source, size_t count,
     }
   }
   return source.reader.Next(count * sizeof(T), Bytes(block));
-}
-
-template <typename T>
-const std::byte* MeanReader<T>::Sum(size_t count) {
-  const std::byte* sum = Read(sources_[0], count, first_);
-  for (size_t i = 1; i < sources_.size(); ++i) {
-    AddKernel(count, sum, Read(sources_[i], count, next_), sum_.data());
-    sum = Bytes(sum_);
-  }
-  return sum;
 }
 
 template class MeanReader<float>;

@@ -13,9 +13,9 @@
 
 namespace lockstep {
 
-// Elements that are summed and applied at a time. A block of each operand
-// together stays in the first-level cache.
-inline constexpr size_t kBlockElements = 1024;
+// Elements that are summed and applied at a time: few, so that memory delivers
+// the next ones of the gradients while the state before is being updated.
+inline constexpr size_t kBlockElements = 256;
 
 // MeanReader yields the mean of several gradients block by block: the first
 // plus the second, plus the third, and so on, then one division, each
@@ -37,6 +37,9 @@ class MeanReader {
   // They stay valid until the next call. That many must be left.
   const std::byte* Next(size_t count);
 
+  // Whether all that Next() has returned was finite.
+  bool all_finite() const { return all_finite_; }
+
  private:
   struct Source {
     GradientReader reader;
@@ -45,11 +48,11 @@ class MeanReader {
   // The next elements of one gradient: where they lie, or in `block`.
   const std::byte* Read(Source& source, size_t count,
                         std::array<T, kBlockElements>& block);
-  const std::byte* Sum(size_t count);
 
   const T divisor_;
+  bool all_finite_ = true;
   absl::InlinedVector<Source, 8> sources_;
-  alignas(64) std::array<T, kBlockElements> sum_;
+  alignas(64) std::array<T, kBlockElements> mean_;
   alignas(64) std::array<T, kBlockElements> first_;
   alignas(64) std::array<T, kBlockElements> next_;
   // Of a block that straddles slices.

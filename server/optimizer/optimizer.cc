@@ -1,6 +1,7 @@
 #include "server/optimizer/optimizer.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "server/optimizer/adaptive_kernels.h"
 #include "server/optimizer/hyperparameters.h"
 #include "server/optimizer/mean_reader.h"
+#include "server/optimizer/stream_copy.h"
 #include "server/optimizer/update_kernels.h"
 
 namespace lockstep {
@@ -160,22 +162,39 @@ class FloatBlock {
   std::vector<float> floats_;
 };
 
-bool AllFinite(const UpdateBlock<float>& block) {
-  return AllFiniteFloat(block.count, block.gradient);
-}
-bool AllFinite(const UpdateBlock<double>& block) {
-  return AllFiniteDouble(block.count, block.gradient);
-}
-bool AllFinite(const UpdateBlock<Float16>& block) {
-  return AllFiniteFloat16(block.count, block.gradient);
-}
-
-// Looks at the mean while it is in the first-level cache.
+// New slots, which nobody reads before the next step, on their way past the
+// caches. Those that are updated in place stay where they are.
 template <typename T>
-void LookAtMean(const UpdateBlock<T>& block, const ApplyInput& input) {
-  if (input.mean_is_finite == nullptr || AllFinite(block)) return;
-  *input.mean_is_finite = false;
-}
+class SlotStream {
+ public:
+  SlotStream() = default;
+  SlotStream(const SlotStream&) = delete;
+  SlotStream& operator=(const SlotStream&) = delete;
+  ~SlotStream() { FinishStreaming(); }
+
+  // Has the kernel write new slots here.
+  void Redirect(UpdateBlock<T>& block) {
+    for (size_t i = 0; i < kMaxSlots; ++i) {
+      targets_[i] = nullptr;
+      if (block.new_slots[i] == block.old_slots[i]) continue;
+      targets_[i] = block.new_slots[i];
+      block.new_slots[i] = slots_[i].data();
+    }
+  }
+  // Sends them to where they belong.
+  void Send(size_t count) {
+    for (size_t i = 0; i < kMaxSlots; ++i) {
+      if (targets_[i] == nullptr) continue;
+      StreamCopy(count * sizeof(T),
+                 reinterpret_cast<const std::byte*>(slots_[i].data()),
+                 reinterpret_cast<std::byte*>(targets_[i]));
+    }
+  }
+
+ private:
+  T* targets_[kMaxSlots] = {};
+  alignas(64) std::array<std::array<T, kBlockElements>, kMaxSlots> slots_;
+};
 
 // Small counts, exactly.
 template <typename T>
@@ -207,23 +226,26 @@ absl::Status Optimizer::Check(const ApplyInput& input) const {
 }
 
 template <typename T>
-void Optimizer::ApplyBlocks(const ApplyInput& input) const {
+bool Optimizer::ApplyBlocks(const ApplyInput& input) const {
   ScopedFlushDenormals flush;
   const Hyperparameters hyper =
       MakeHyperparameters(config_, input.learning_rate, input.powers);
   const auto adam = MakeAdamCoefficients<T>(hyper.adam);
   MeanReader<T> mean(input.gradients, FromCount<T>(input.divisor));
+  SlotStream<T> slots;
   const size_t size = input.old_value.size() / sizeof(T);
   for (size_t first = 0; first < size; first += kBlockElements) {
     const size_t count = std::min(kBlockElements, size - first);
     UpdateBlock<T> block = MakeBlock<T>(input, first, count);
     block.gradient = mean.Next(count);
-    LookAtMean(block, input);
+    slots.Redirect(block);
     ApplyBlock(config_, hyper, adam, block);
+    slots.Send(count);
   }
+  return mean.all_finite();
 }
 
-void Optimizer::ApplyBFloat16(const ApplyInput& input) const {
+bool Optimizer::ApplyBFloat16(const ApplyInput& input) const {
   ScopedFlushDenormals flush;
   const Hyperparameters hyper =
       MakeHyperparameters(config_, input.learning_rate, input.powers);
@@ -238,30 +260,31 @@ void Optimizer::ApplyBFloat16(const ApplyInput& input) const {
     const size_t count = std::min(kBlockElements, size - first);
     UpdateBlock<float> block = floats.Load(input, first, count);
     block.gradient = mean.Next(count);
-    LookAtMean(block, input);
     ApplyBlock(config_, hyper, adam, block);
     floats.Store(input, first, count);
   }
+  return mean.all_finite();
 }
 
 absl::Status Optimizer::Apply(const ApplyInput& input) const {
   LOCKSTEP_RETURN_IF_ERROR(Check(input));
-  if (input.mean_is_finite != nullptr) *input.mean_is_finite = true;
+  const bool finite = ApplyAs(input);
+  if (input.mean_is_finite != nullptr) *input.mean_is_finite = finite;
+  return absl::OkStatus();
+}
+
+bool Optimizer::ApplyAs(const ApplyInput& input) const {
   switch (input.dtype) {
     case DType::kFloat16:
-      ApplyBlocks<Float16>(input);
-      break;
+      return ApplyBlocks<Float16>(input);
     case DType::kFloat32:
-      ApplyBlocks<float>(input);
-      break;
+      return ApplyBlocks<float>(input);
     case DType::kFloat64:
-      ApplyBlocks<double>(input);
-      break;
+      return ApplyBlocks<double>(input);
     case DType::kBFloat16:
-      ApplyBFloat16(input);
-      break;
+      return ApplyBFloat16(input);
   }
-  return absl::OkStatus();
+  return true;
 }
 
 }  // namespace lockstep

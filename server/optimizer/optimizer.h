@@ -70,9 +70,11 @@ class Optimizer {
 
  private:
   absl::Status Check(const ApplyInput& input) const;
+  // All return whether the mean was finite.
+  bool ApplyAs(const ApplyInput& input) const;
   template <typename T>
-  void ApplyBlocks(const ApplyInput& input) const;
-  void ApplyBFloat16(const ApplyInput& input) const;
+  bool ApplyBlocks(const ApplyInput& input) const;
+  bool ApplyBFloat16(const ApplyInput& input) const;
 
   const OptimizerConfig config_;
 };

@@ -1,5 +1,6 @@
 #include "server/optimizer/update_kernels.h"
 
+#include <bit>
 #include <cstdint>
 
 #include "common/element_operations.h"
@@ -75,8 +76,42 @@ LOCKSTEP_INLINE void Divide(size_t count, const std::byte* a, T divisor,
     quotient[i] = LoadElement<T>(a, i) / divisor;
 }
 
-// NaN and the infinities have every bit of the exponent set. The loop has no
-// way out, so that it can be vectorised.
+// The bits of an element, and which of them are its exponent. NaN and the
+// infinities have every bit of that set.
+template <typename T>
+struct Exponent;
+template <>
+struct Exponent<float> {
+  using Bits = uint32_t;
+  static constexpr Bits kMask = 0x7f800000;
+};
+template <>
+struct Exponent<double> {
+  using Bits = uint64_t;
+  static constexpr Bits kMask = 0x7ff0000000000000;
+};
+template <>
+struct Exponent<Float16> {
+  using Bits = uint16_t;
+  static constexpr Bits kMask = 0x7c00;
+};
+
+template <typename T>
+LOCKSTEP_INLINE bool Mean(size_t count, const std::byte* a, const std::byte* b,
+                          T divisor, T* mean) {
+  using Bits = typename Exponent<T>::Bits;
+  constexpr Bits kMask = Exponent<T>::kMask;
+  Bits found = 0;
+  LOCKSTEP_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const T quotient = (LoadElement<T>(a, i) + LoadElement<T>(b, i)) / divisor;
+    found |= (std::bit_cast<Bits>(quotient) & kMask) == kMask ? 1 : 0;
+    mean[i] = quotient;
+  }
+  return found == 0;
+}
+
+// The loop has no way out, so that it can be vectorised.
 template <typename Bits>
 LOCKSTEP_INLINE bool NoExponentIsFull(size_t count, const std::byte* a,
                                       Bits exponent) {
@@ -112,7 +147,7 @@ template AdamCoefficients<Float16> MakeAdamCoefficients<Float16>(
 float Product(float a, float b) { return a * b; }
 
 LOCKSTEP_CLONES bool AllFiniteFloat(size_t count, const std::byte* a) {
-  return NoExponentIsFull<uint32_t>(count, a, 0x7f800000);
+  return NoExponentIsFull(count, a, Exponent<float>::kMask);
 }
 
 LOCKSTEP_CLONES bool AllFiniteBFloat16(size_t count, const std::byte* a) {
@@ -120,11 +155,11 @@ LOCKSTEP_CLONES bool AllFiniteBFloat16(size_t count, const std::byte* a) {
 }
 
 LOCKSTEP_CLONES bool AllFiniteFloat16(size_t count, const std::byte* a) {
-  return NoExponentIsFull<uint16_t>(count, a, 0x7c00);
+  return NoExponentIsFull(count, a, Exponent<Float16>::kMask);
 }
 
 LOCKSTEP_CLONES bool AllFiniteDouble(size_t count, const std::byte* a) {
-  return NoExponentIsFull<uint64_t>(count, a, 0x7ff0000000000000);
+  return NoExponentIsFull(count, a, Exponent<double>::kMask);
 }
 
 // Every exported kernel, for one element type.
@@ -148,6 +183,10 @@ LOCKSTEP_CLONES bool AllFiniteDouble(size_t count, const std::byte* a) {
   LOCKSTEP_CLONES void AddKernel(size_t count, const std::byte* a,             \
                                  const std::byte* b, T* sum) {                 \
     Add(count, a, b, sum);                                                     \
+  }                                                                            \
+  LOCKSTEP_CLONES bool MeanKernel(size_t count, const std::byte* a,            \
+                                  const std::byte* b, T divisor, T* mean) {    \
+    return Mean(count, a, b, divisor, mean);                                   \
   }                                                                            \
   LOCKSTEP_CLONES void DivideKernel(size_t count, const std::byte* a,          \
                                     T divisor, T* quotient) {                  \

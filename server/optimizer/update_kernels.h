@@ -83,6 +83,15 @@ void AddKernel(size_t count, const std::byte* a, const std::byte* b,
 void AddKernel(size_t count, const std::byte* a, const std::byte* b,
                Float16* sum);
 
+// mean[i] = (a[i] + b[i]) / divisor, rounded twice. Returns whether every one
+// is finite. `mean` may be `a`.
+bool MeanKernel(size_t count, const std::byte* a, const std::byte* b,
+                float divisor, float* mean);
+bool MeanKernel(size_t count, const std::byte* a, const std::byte* b,
+                double divisor, double* mean);
+bool MeanKernel(size_t count, const std::byte* a, const std::byte* b,
+                Float16 divisor, Float16* mean);
+
 // quotient[i] = a[i] / divisor. `quotient` may be `a`.
 void DivideKernel(size_t count, const std::byte* a, float divisor,
                   float* quotient);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -103,8 +104,26 @@ TEST(MeanReaderTest, FullBlocksFollowEachOther) {
   const std::byte* second = reader.Next(kBlockElements);
 
   const std::vector<float> mean = Values<float>(second, kBlockElements);
-  EXPECT_EQ(mean.front(), 1024.0f);
-  EXPECT_EQ(mean.back(), 2047.0f);
+  EXPECT_EQ(mean.front(), float{kBlockElements});
+  EXPECT_EQ(mean.back(), float{2 * kBlockElements - 1});
+  EXPECT_TRUE(reader.all_finite());
+}
+
+TEST(MeanReaderTest, WhatIsNotFiniteIsRememberedHoweverManyAreSummed) {
+  const std::vector<float> good(2 * kBlockElements, 1);
+  std::vector<float> bad = good;
+  bad[5] = HUGE_VALF;
+  const ByteSlice slices[] = {Slice(good), Slice(bad)};
+  for (size_t count : {1, 2, 3}) {
+    for (size_t at = 0; at < count; ++at) {
+      std::vector<GradientSlices> gradients(count, {{&slices[0], 1}});
+      gradients[at] = {{&slices[1], 1}};
+      MeanReader<float> reader(gradients, static_cast<float>(count));
+      reader.Next(kBlockElements);
+      reader.Next(kBlockElements);
+      EXPECT_FALSE(reader.all_finite()) << at << " of " << count;
+    }
+  }
 }
 
 // Gradients of one part, each as bfloat16 and as the floats that it stands

@@ -183,6 +183,30 @@ TYPED_TEST(UpdateKernelsTest, AddAndDivideAreThePlainLoops) {
   EXPECT_TRUE(SameBits(f.value, mean));
 }
 
+TYPED_TEST(UpdateKernelsTest, MeanIsThePlainLoopAndTellsWhetherAllIsFinite) {
+  using T = TypeParam;
+  Fixture<T> f;
+  std::vector<T> expected(kCount);
+  for (size_t i = 0; i < kCount; ++i) {
+    expected[i] = (f.value[i] + f.gradient[i]) / T{3};
+  }
+  const auto* value = reinterpret_cast<const std::byte*>(f.value.data());
+  const std::byte* gradient = f.odd.data() + 1;
+
+  EXPECT_FALSE(MeanKernel(kCount, value, gradient, T{3}, f.new_value.data()));
+  EXPECT_TRUE(SameBits(f.new_value, expected));
+
+  for (size_t at : {size_t{0}, size_t{9}, kCount - 1}) {
+    f.value.assign(kCount, std::numeric_limits<T>::max() / 2);
+    std::memset(f.odd.data(), 0, f.odd.size());
+    EXPECT_TRUE(MeanKernel(kCount, value, gradient, T{2}, f.new_value.data()));
+    f.value[at] = std::numeric_limits<T>::quiet_NaN();
+    EXPECT_FALSE(MeanKernel(kCount, value, gradient, T{2}, f.new_value.data()));
+    f.value[at] = -std::numeric_limits<T>::infinity();
+    EXPECT_FALSE(MeanKernel(kCount, value, gradient, T{2}, f.value.data()));
+  }
+}
+
 TYPED_TEST(UpdateKernelsTest, SubnormalsCountAsZeroInTheFlushingMode) {
   using T = TypeParam;
   const T smallest = std::numeric_limits<T>::min();
