@@ -8,12 +8,16 @@ namespace lockstep {
 
 void WorkerFences::KeepIn(absl::Span<std::byte> memory) {
   words_ = {reinterpret_cast<int64_t*>(memory.data()),
-            memory.size() / kBytesPerWorker * 2};
-  for (size_t i = 0; i < words_.size(); i += 2) {
-    if (words_[i] == 0 && words_[i + 1] == 0) continue;
-    Fence& fence = fences_[static_cast<int>(i / 2)];
-    fence.expired = std::max(fence.expired, static_cast<uint64_t>(words_[i]));
-    fence.shut_out = fence.shut_out || words_[i + 1] != 0;
+            memory.size() / sizeof(int64_t)};
+  const size_t places = NumPlaces(memory.size());
+  const size_t used =
+      places == 0 ? 0 : std::min(static_cast<size_t>(words_[0]), places);
+  for (size_t worker = 0; worker < used; ++worker) {
+    const int64_t* words = Place(worker);
+    if (words[0] == 0 && words[1] == 0) continue;
+    Fence& fence = fences_[static_cast<int>(worker)];
+    fence.expired = std::max(fence.expired, static_cast<uint64_t>(words[0]));
+    fence.shut_out = fence.shut_out || words[1] != 0;
   }
   for (const auto& [worker, fence] : fences_) Keep(worker, fence);
 }
@@ -36,12 +40,15 @@ WorkerFences::Fence WorkerFences::Find(int worker) const {
   return found == fences_.end() ? Fence() : found->second;
 }
 
-// The gate is opened last, so that a process killed in between leaves it shut.
+// A process that is killed in between leaves the worker shut out: what lets it
+// in is written last.
 void WorkerFences::Keep(int worker, const Fence& fence) {
-  const size_t at = 2 * static_cast<size_t>(worker);
-  if (worker < 0 || at >= words_.size()) return;
-  StoreWord(&words_[at], static_cast<int64_t>(fence.expired));
-  StoreWord(&words_[at + 1], fence.shut_out ? 1 : 0);
+  const auto at = static_cast<size_t>(worker);
+  if (worker < 0 || at >= NumPlaces(words_.size() * sizeof(int64_t))) return;
+  if (words_[0] <= worker) StoreWord(&words_[0], worker + 1);
+  int64_t* words = Place(at);
+  StoreWord(&words[0], static_cast<int64_t>(fence.expired));
+  StoreWord(&words[1], fence.shut_out ? 1 : 0);
 }
 
 }  // namespace lockstep

@@ -15,14 +15,19 @@ namespace lockstep {
 //
 // They have to outlive the process: a chief that was started again does not
 // know who its predecessor fenced off. In a state file each of the first
-// memory.size() / kBytesPerWorker workers has a place; of others, and where
-// there is no file, fences go with the process.
+// NumPlaces() workers has a place; of others, and where there is no file,
+// fences go with the process.
 //
 // Threads: not safe to share.
 // Borrows: the memory.
 class WorkerFences {
  public:
-  static constexpr size_t kBytesPerWorker = 2 * sizeof(int64_t);
+  // How many workers have a place in so many bytes.
+  static constexpr size_t NumPlaces(size_t bytes) {
+    return bytes / sizeof(int64_t) < 1
+               ? 0
+               : (bytes / sizeof(int64_t) - 1) / kWordsPerWorker;
+  }
 
   // Fences are kept in `memory` too from now on, at a multiple of 8 bytes;
   // empty for none. Those that an earlier process left there count as well;
@@ -40,15 +45,22 @@ class WorkerFences {
   }
 
  private:
+  static constexpr size_t kWordsPerWorker = 2;  // expired, shut out
+
   struct Fence {
     uint64_t expired = 0;
     bool shut_out = false;
   };
   Fence Find(int worker) const;
+  int64_t* Place(size_t worker) const {
+    return words_.data() + 1 + worker * kWordsPerWorker;
+  }
   void Keep(int worker, const Fence& fence);
 
   std::map<int, Fence> fences_;
-  absl::Span<int64_t> words_;  // by worker: expired, shut out
+  // How many workers may have fences, then theirs; or nothing. Places beyond
+  // that number are never touched, which would make the file's pages.
+  absl::Span<int64_t> words_;
 };
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@ class WorkerFencesTest : public ::testing::Test {
             words_.size() * sizeof(int64_t)};
   }
   // Of three workers.
-  std::vector<int64_t> words_ = std::vector<int64_t>(6);
+  std::vector<int64_t> words_ = std::vector<int64_t>(7);
   WorkerFences fences_;
 };
 
@@ -71,8 +71,31 @@ TEST_F(WorkerFencesTest, NothingIsWrittenOnceTheMemoryIsGivenUp) {
 
   fences_.Expire(0, 9);
 
-  EXPECT_EQ(words_[0], 7);
+  EXPECT_EQ(words_[1], 7);
   EXPECT_TRUE(fences_.IsExpired(0, 9));
+}
+
+TEST_F(WorkerFencesTest, NonsenseInTheMemoryIsNotFollowed) {
+  EXPECT_EQ(WorkerFences::NumPlaces(Memory().size()), 3);
+  EXPECT_EQ(WorkerFences::NumPlaces(0), 0);
+  for (const int64_t used : {int64_t{-1}, int64_t{1} << 62}) {
+    words_.assign(7, 0);
+    words_[0] = used;
+    words_[5] = 9;
+
+    WorkerFences later;
+    later.KeepIn(Memory());
+
+    EXPECT_TRUE(later.IsExpired(2, 9));
+    EXPECT_FALSE(later.IsExpired(3, 1));
+  }
+}
+
+TEST_F(WorkerFencesTest, PlacesOfWorkersWithoutAFenceAreNotTouched) {
+  fences_.KeepIn(Memory());
+  fences_.Expire(1, 7);
+
+  EXPECT_EQ(words_, (std::vector<int64_t>{2, 0, 0, 7, 0, 0, 0}));
 }
 
 TEST_F(WorkerFencesTest, WorkersBeyondTheMemoryAreFencedOffByThisProcess) {
@@ -83,7 +106,7 @@ TEST_F(WorkerFencesTest, WorkersBeyondTheMemoryAreFencedOffByThisProcess) {
 
   EXPECT_TRUE(fences_.IsExpired(3, 7));
   EXPECT_TRUE(fences_.IsExpired(1'000'000, 8));
-  EXPECT_EQ(words_, std::vector<int64_t>(6));
+  EXPECT_EQ(words_, std::vector<int64_t>(7));
 }
 
 }  // namespace
