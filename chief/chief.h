@@ -194,6 +194,8 @@ class Chief final : private RecoverySource {
   absl::Status TrySaveLastCheckpoint();
   Manifest MakeManifest(int64_t step) const;
   absl::StatusOr<std::optional<CheckpointReader>> OpenLatest();
+  // As CheckpointStore::RemoveUnfinished().
+  void RemoveUnfinished();
   absl::StatusOr<int64_t> LatestStep() const override;
   absl::Status StopRequested() const;
 

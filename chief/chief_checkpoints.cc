@@ -31,6 +31,15 @@ absl::StatusOr<std::optional<CheckpointReader>> Chief::OpenLatest() {
   return std::optional<CheckpointReader>(std::move(reader));
 }
 
+void Chief::RemoveUnfinished() {
+  if (store_.directory().empty()) return;
+  // Where that cannot be done, as on a volume that is read-only, nobody can
+  // complete a checkpoint either.
+  if (absl::Status removed = store_.RemoveUnfinished(); !removed.ok()) {
+    spdlog::warn("{}", std::string(removed.message()));
+  }
+}
+
 Manifest Chief::MakeManifest(int64_t step) const {
   Manifest manifest;
   manifest.job_name = job_.name;

@@ -229,6 +229,7 @@ void Chief::OnStartFrom(const RecoveryPlan& plan, bool first) {
 
 absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
     const StateMap& map) {
+  RemoveUnfinished();
   LOCKSTEP_ASSIGN_OR_RETURN(std::optional<CheckpointReader> checkpoint,
                             OpenLatest());
   if (!checkpoint.has_value()) return std::nullopt;

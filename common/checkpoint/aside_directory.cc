@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::string_view kPrefix = ".tmp-step-";
-constexpr int kMaxNames = 1000;
 
 absl::Status Error(const std::error_code& error, const std::string& path,
                    absl::string_view act) {
@@ -44,6 +44,16 @@ Lock TryLock(const std::string& path) {
   return lock;
 }
 
+absl::StatusOr<std::string> NewName(const std::string& parent, int64_t step) {
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof(random), 0) != sizeof(random)) {
+    return absl::ErrnoToStatus(errno, "no random number for a new name");
+  }
+  return (fs::path(parent) / absl::StrCat(".tmp-", StepDirectoryName(step), "-",
+                                          absl::Hex(random, absl::kZeroPad16)))
+      .string();
+}
+
 absl::Status RemoveIfStale(const std::string& path) {
   const Lock lock = TryLock(path);
   if (lock.taken) return absl::OkStatus();
@@ -54,15 +64,44 @@ absl::Status RemoveIfStale(const std::string& path) {
   return absl::OkStatus();
 }
 
+// Away in one go first, so that nobody renames a half of it.
+absl::Status RemoveFromItsOwner(const std::string& path) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::string away,
+      NewName(fs::path(path).parent_path().string(), /*step=*/0));
+  std::error_code error;
+  fs::rename(path, away, error);
+  if (error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  if (!error) fs::remove_all(away, error);
+  if (error) return Error(error, path, "remove a checkpoint in the making");
+  return absl::OkStatus();
+}
+
+// Calls `remove(path)` for every one of them.
+absl::Status ForEachAside(const std::string& parent,
+                          absl::Status (*remove)(const std::string&)) {
+  std::vector<std::string> asides;
+  std::error_code error;
+  fs::directory_iterator entry(parent, error);
+  if (error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  while (!error && entry != fs::directory_iterator()) {
+    if (absl::StartsWith(entry->path().filename().string(), kPrefix)) {
+      asides.push_back(entry->path().string());
+    }
+    entry.increment(error);
+  }
+  absl::Status result;
+  if (error) result = Error(error, parent, "list the directory");
+  for (const std::string& aside : asides) result.Update(remove(aside));
+  return result;
+}
+
 }  // namespace
 
 absl::StatusOr<AsideDirectory> AsideDirectory::Create(const std::string& parent,
                                                       int64_t step) {
-  for (int i = 0; i < kMaxNames; ++i) {
-    const std::string path =
-        (fs::path(parent) /
-         absl::StrCat(".tmp-", StepDirectoryName(step), "-", i))
-            .string();
+  while (true) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string path, NewName(parent, step));
     std::error_code error;
     const bool made = fs::create_directory(path, error);
     if (error && error != std::errc::file_exists) {
@@ -74,9 +113,6 @@ absl::StatusOr<AsideDirectory> AsideDirectory::Create(const std::string& parent,
     if (lock.taken) continue;
     return AsideDirectory(path, lock.fd);
   }
-  return absl::ResourceExhaustedError(
-      absl::StrCat(parent, ": has ", kMaxNames, " aside directories of step ",
-                   step, ": remove ", kPrefix, "*"));
 }
 
 AsideDirectory::AsideDirectory(std::string path, int lock)
@@ -101,22 +137,11 @@ absl::Status AsideDirectory::MoveTo(const std::string& target) {
 }
 
 absl::Status RemoveStaleAsides(const std::string& parent) {
-  std::vector<std::string> asides;
-  std::error_code error;
-  fs::directory_iterator entry(parent, error);
-  if (error == std::errc::no_such_file_or_directory) return absl::OkStatus();
-  while (!error && entry != fs::directory_iterator()) {
-    if (absl::StartsWith(entry->path().filename().string(), kPrefix)) {
-      asides.push_back(entry->path().string());
-    }
-    entry.increment(error);
-  }
-  absl::Status result;
-  if (error) result = Error(error, parent, "list the directory");
-  for (const std::string& aside : asides) {
-    result.Update(RemoveIfStale(aside));
-  }
-  return result;
+  return ForEachAside(parent, RemoveIfStale);
+}
+
+absl::Status RemoveAllAsides(const std::string& parent) {
+  return ForEachAside(parent, RemoveFromItsOwner);
 }
 
 }  // namespace lockstep

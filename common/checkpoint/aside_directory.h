@@ -10,16 +10,16 @@
 namespace lockstep {
 
 // AsideDirectory is a directory that no reader looks into, for things not yet
-// or no longer valid: ".tmp-step-00001500-0". It is locked (flock) while this
-// object lives, so that others can tell work in progress from what a killed
-// process left behind.
+// or no longer valid: ".tmp-step-00001500-5f0c9a1e77b2d348". It is locked
+// (flock) while this object lives, so that others can tell work in progress
+// from what a killed process left behind. No name is ever used twice: whoever
+// finds its directory gone cannot take another one for it.
 //
 // Owns:    the directory and all in it; the destructor removes them.
 // Errors:  messages have the path and the system's own text.
 class AsideDirectory {
  public:
-  //   kResourceExhausted  every name is taken: call RemoveStaleAsides()
-  //   and what the system reports
+  // Errors: what the system reports
   static absl::StatusOr<AsideDirectory> Create(const std::string& parent,
                                                int64_t step);
 
@@ -43,6 +43,10 @@ class AsideDirectory {
 // Removes what killed processes left in `parent`; leaves alone what a living
 // one is working on. File systems without flock make no such difference.
 absl::Status RemoveStaleAsides(const std::string& parent);
+
+// Removes all, also what a living process is working on: its MoveTo() fails
+// from now on.
+absl::Status RemoveAllAsides(const std::string& parent);
 
 }  // namespace lockstep
 

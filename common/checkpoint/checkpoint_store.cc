@@ -153,4 +153,8 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Prune(
   return steps;
 }
 
+absl::Status CheckpointStore::RemoveUnfinished() const {
+  return RemoveAllAsides(directory_);
+}
+
 }  // namespace lockstep

@@ -81,6 +81,11 @@ class CheckpointStore {
   //   kInvalidArgument  keep < 1
   absl::StatusOr<std::vector<int64_t>> Prune(int64_t keep) const;
 
+  // Removes every checkpoint in the making. A chief does so before a job goes
+  // back: one that hung while it was saving, and has been replaced, must not
+  // complete a checkpoint of steps that are lost.
+  absl::Status RemoveUnfinished() const;
+
  private:
   absl::StatusOr<std::vector<int64_t>> StepsToRemove(int64_t keep) const;
 

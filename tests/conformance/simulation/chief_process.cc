@@ -158,6 +158,7 @@ absl::StatusOr<int64_t> ChiefProcess::LatestStep() const {
 
 absl::StatusOr<std::optional<RecoverySource::Restored>> ChiefProcess::Restore(
     const StateMap&) {
+  ++job_.unfinished_removed;
   if (job_.checkpoints.empty()) return std::nullopt;
   const auto [step, checkpoint] = *job_.checkpoints.rbegin();
   for (size_t k = 0; k < calls_.size(); ++k) {
@@ -211,28 +212,31 @@ absl::Status ChiefProcess::StartCheckpoint() {
       group_.BeginSnapshot(step, committed_attempt_).status());
   checkpoint_running_ = true;
   saver_ = std::make_unique<Waiting>(job_.world, number_);
-  saver_->Start([this, step, epoch = group_.epoch()] {
-    Job::Checkpoint checkpoint;
-    for (auto& server : calls_) {
-      auto parts = server->ReadAll(*saver_, epoch);
-      if (!parts.ok()) break;
-      checkpoint.servers.push_back(*std::move(parts));
-    }
-    // As SaveCheckpoint() reads once more before it commits.
-    const bool still = calls_.back()->ReadAll(*saver_, epoch).ok();
-    checkpoint_running_ = false;
-    if (still && checkpoint.servers.size() == calls_.size()) {
-      job_.promises.OnCheckpoint(step, checkpoint.servers);
-      job_.checkpoints[step] = std::move(checkpoint);
-      saved_step_ = step;
-      policy_->Saved(step, job_.world.Now());
-    } else {
-      policy_->Failed(job_.world.Now());
-    }
-    // The main fiber may wait for this; it goes on in an event of its own.
-    job_.world.AfterFor(number_, absl::ZeroDuration(),
-                        [this] { waiting_.Wake(); });
-  });
+  saver_->Start(
+      [this, step, epoch = group_.epoch(), removed = job_.unfinished_removed] {
+        Job::Checkpoint checkpoint;
+        for (auto& server : calls_) {
+          auto parts = server->ReadAll(*saver_, epoch);
+          if (!parts.ok()) break;
+          checkpoint.servers.push_back(*std::move(parts));
+        }
+        // As SaveCheckpoint() reads once more before it commits.
+        const bool still = calls_.back()->ReadAll(*saver_, epoch).ok();
+        checkpoint_running_ = false;
+        // As CheckpointWriter::Commit() renames what it has written.
+        const bool there = removed == job_.unfinished_removed;
+        if (still && there && checkpoint.servers.size() == calls_.size()) {
+          job_.promises.OnCheckpoint(step, checkpoint.servers);
+          job_.checkpoints[step] = std::move(checkpoint);
+          saved_step_ = step;
+          policy_->Saved(step, job_.world.Now());
+        } else {
+          policy_->Failed(job_.world.Now());
+        }
+        // The main fiber may wait for this; it goes on in an event of its own.
+        job_.world.AfterFor(number_, absl::ZeroDuration(),
+                            [this] { waiting_.Wake(); });
+      });
   return absl::OkStatus();
 }
 

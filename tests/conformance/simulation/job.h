@@ -75,6 +75,8 @@ struct Job {
   std::string id = "job";
   uint64_t last_incarnation = 0;
   std::map<int64_t, Checkpoint> checkpoints;  // by step
+  // How often those in the making have been removed.
+  int64_t unfinished_removed = 0;
 
   // Whoever is at those places, if anybody.
   ChiefProcess* chief = nullptr;

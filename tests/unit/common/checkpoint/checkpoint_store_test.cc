@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/step_directory.h"
 #include "gmock/gmock.h"
@@ -27,6 +28,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class CheckpointStoreTest : public ::testing::Test {
  protected:
@@ -47,6 +49,14 @@ class CheckpointStoreTest : public ::testing::Test {
     auto steps = ListStepDirectories(store_.directory());
     EXPECT_OK(steps);
     return steps.value_or(std::vector<int64_t>{});
+  }
+  std::vector<std::string> Asides() const {
+    std::vector<std::string> asides;
+    for (const auto& entry : fs::directory_iterator(store_.directory())) {
+      const std::string name = entry.path().filename().string();
+      if (absl::StartsWith(name, ".tmp-")) asides.push_back(name);
+    }
+    return asides;
   }
   // Lets a child process start a checkpoint and die in the middle of it.
   void DieWhileWriting(int64_t step) {
@@ -134,7 +144,7 @@ TEST_F(CheckpointStoreTest, ListHasTheCompleteOnesInOrderAndTheReasons) {
 TEST_F(CheckpointStoreTest, ProcessThatDiesWhileWritingLeavesNoCheckpoint) {
   ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
   ASSERT_NO_FATAL_FAILURE(DieWhileWriting(20));
-  ASSERT_TRUE(fs::exists(store_.directory() + "/.tmp-step-00000020-0"));
+  ASSERT_THAT(Asides(), SizeIs(1));
 
   auto latest = store_.Latest();
   ASSERT_OK(latest);
@@ -143,7 +153,7 @@ TEST_F(CheckpointStoreTest, ProcessThatDiesWhileWritingLeavesNoCheckpoint) {
 
   ASSERT_NO_FATAL_FAILURE(WriteSteps({20}));
   ASSERT_OK(store_.Prune(5));
-  EXPECT_FALSE(fs::exists(store_.directory() + "/.tmp-step-00000020-0"));
+  EXPECT_THAT(Asides(), IsEmpty());
   EXPECT_THAT(Steps(), ElementsAre(10, 20));
 }
 
@@ -156,6 +166,19 @@ TEST_F(CheckpointStoreTest, PruneSparesACheckpointInTheMaking) {
 
   EXPECT_OK((*writer)->Commit(SampleManifest()));
   EXPECT_OK(store_.Verify(10));
+}
+
+TEST_F(CheckpointStoreTest, RemovedOneIsNotCompletedByWhoHungOverIt) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
+  auto hung = store_.Begin(20, SampleTensors());
+  ASSERT_OK(hung);
+  ASSERT_NO_FATAL_FAILURE(FillSample(**hung, 20));
+
+  ASSERT_OK(store_.RemoveUnfinished());
+
+  EXPECT_FALSE((*hung)->Commit(SampleManifest()).ok());
+  EXPECT_THAT(Steps(), ElementsAre(10));
+  EXPECT_THAT(Asides(), IsEmpty());
 }
 
 TEST_F(CheckpointStoreTest, PruneKeepsTheNewest) {
