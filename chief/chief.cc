@@ -152,11 +152,11 @@ absl::Status Chief::Run() {
 
 absl::Status Chief::RunPhases() {
   LOCKSTEP_RETURN_IF_ERROR(WaitForMembers());
+  if (!finished_before_) LOCKSTEP_RETURN_IF_ERROR(SetUp());
   if (finished_before_) {
     spdlog::info("a checkpoint holds the last step: the job was done before");
     return absl::OkStatus();
   }
-  LOCKSTEP_RETURN_IF_ERROR(SetUp());
   desk_.Open(settings_);
   const absl::Status trained = Train();
   desk_.Close("the job is finishing: its last checkpoint is written");

@@ -116,6 +116,9 @@ class Chief final : private RecoverySource {
   absl::Status Recover();
   absl::Status BringTogether(absl::Time began);
   absl::Status WaitForServers(absl::Time began);
+  // Sets finished_before_ if a chief that has opened nothing has waited so long
+  // that it may say so.
+  bool FinishedBefore(absl::Duration waited);
   // One round, as RecoveryRound::Run().
   absl::Status Admit();
   absl::StatusOr<std::optional<Restored>> Restore(const StateMap& map) override;
@@ -219,9 +222,11 @@ class Chief final : private RecoverySource {
   const absl::Time started_ = clock_.Now();
   absl::Time opened_ = absl::InfiniteFuture();  // for the first time
   absl::Time last_tick_ = clock_.Now();
-  bool server_away_ = false;      // so Recover() has to be called
-  bool replaced_ = false;         // by a newer chief
-  bool finished_before_ = false;  // the job was done before this chief started
+  bool server_away_ = false;  // so Recover() has to be called
+  bool replaced_ = false;     // by a newer chief
+  // The job was done before this chief started: members that have left with it
+  // do not come.
+  bool finished_before_ = false;
   JobBoard::Losses losses_;
   RunSettings settings_;  // in effect, or about to be
   StateMap map_;

@@ -47,11 +47,7 @@ absl::Status Chief::WaitForMembers() {
     }
     if (missing.empty()) return absl::OkStatus();
     const absl::Time now = clock_.Now();
-    if (now - began > kAfterTheEnd &&
-        LatestStep().value_or(-1) >= job_.train_steps) {
-      finished_before_ = true;
-      return absl::OkStatus();
-    }
+    if (FinishedBefore(now - began)) return absl::OkStatus();
     board_.SetWaits({{"chief", absl::StrJoin(missing, ", "), began}});
     if (now - std::max(began, last_report_) > kReportAfter) {
       last_report_ = now;
@@ -71,6 +67,12 @@ absl::Status Chief::WaitForMembers() {
   }
 }
 
+bool Chief::FinishedBefore(absl::Duration waited) {
+  finished_before_ = !loop_.has_value() && waited > kAfterTheEnd &&
+                     LatestStep().value_or(-1) >= job_.train_steps;
+  return finished_before_;
+}
+
 absl::Status Chief::SetUp() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckGradientType(board_.variables(), job_.gradient_wire_type));
@@ -80,6 +82,7 @@ absl::Status Chief::SetUp() {
       MakePlan(board_.variables(), servers_.size(), job_.max_part_bytes,
                job_.placement, job_.partitioner));
   LOCKSTEP_RETURN_IF_ERROR(BringTogether(clock_.Now()));
+  if (finished_before_) return absl::OkStatus();
   spdlog::info("{} variables in {} parts on {} servers, epoch {}",
                map_.plan.variables.size(), map_.plan.parts.size(),
                servers_.size(), servers_.epoch());
@@ -118,6 +121,7 @@ absl::Status Chief::BringTogether(absl::Time began) {
   server_away_ = false;
   while (true) {
     LOCKSTEP_RETURN_IF_ERROR(WaitForServers(began));
+    if (finished_before_) return absl::OkStatus();
     const absl::Status admitted = Admit();
     if (admitted.ok()) return absl::OkStatus();
     if (absl::IsAborted(admitted)) return Replaced(admitted);
@@ -150,6 +154,7 @@ absl::Status Chief::WaitForServers(absl::Time began) {
       away.push_back(absl::StrCat(task.ToString(), " (gone)"));
     }
     if (away.empty() && now - began < job_.max_wait) return absl::OkStatus();
+    if (FinishedBefore(now - began)) return absl::OkStatus();
     const std::string whom =
         away.empty() ? "the servers" : absl::StrJoin(away, ", ");
     if (now - began >= job_.max_wait) {

@@ -89,20 +89,23 @@ void ChiefProcess::Main() {
 absl::Status ChiefProcess::Run() {
   if (!WaitForMembers()) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(Recover());
+  if (!loop_.has_value()) return absl::OkStatus();
   opened_ = job_.world.Now();
   has_plan_ = training_ = true;
   LOCKSTEP_RETURN_IF_ERROR(Train());
   return SaveLastCheckpoint();
 }
 
+bool ChiefProcess::FinishedBefore(absl::Duration waited) const {
+  return !loop_.has_value() && waited > kLeaveGrace &&
+         LatestStep().value_or(-1) >= job_.options.steps;
+}
+
 // False: the job was done before this chief started.
 bool ChiefProcess::WaitForMembers() {
   while (!members_.NotAlive(TaskType::kPs).empty() || !has_model_) {
     const absl::Time now = job_.world.Now();
-    if (now - started_ > kLeaveGrace &&
-        LatestStep().value_or(-1) >= job_.options.steps) {
-      return false;
-    }
+    if (FinishedBefore(now - started_)) return false;
     for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
       members_.Buried(dead.task, dead.incarnation);
     }
@@ -112,6 +115,7 @@ bool ChiefProcess::WaitForMembers() {
 }
 
 absl::Status ChiefProcess::Recover() {
+  const absl::Time began = job_.world.Now();
   JoinCheckpoint();
   while (true) {
     do {
@@ -121,6 +125,9 @@ absl::Status ChiefProcess::Recover() {
         LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
       }
       server_away_ = !members_.NotAlive(TaskType::kPs).empty();
+      if (server_away_ && FinishedBefore(job_.world.Now() - began)) {
+        return absl::OkStatus();
+      }
       if (server_away_) waiting_.Sleep(kTick);
     } while (server_away_);
     const bool first = !loop_.has_value();

@@ -49,6 +49,9 @@ class ChiefProcess final : public Process, private RecoverySource {
   void Main();
   absl::Status Run();
   bool WaitForMembers();
+  // Whether the job was done before this chief started, which has opened
+  // nothing and has waited this long for members.
+  bool FinishedBefore(absl::Duration waited) const;
   absl::Status Recover();
   absl::Status Train();
   absl::Status NextStep();
