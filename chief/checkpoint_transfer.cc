@@ -275,7 +275,8 @@ absl::Status SaveCheckpoint(const CheckpointStore& store,
   LOCKSTEP_RETURN_IF_ERROR(
       writer->optimizer().WriteInt64(kGlobalStep, manifest.global_step));
   // Where this process hung, another chief may have gone back meanwhile: then
-  // its server refuses to be read once more.
+  // its server refuses to be read once more. It removes what is in the making
+  // here too, but that may fail, as by a volume's permissions.
   if (any.has_value()) {
     LOCKSTEP_RETURN_IF_ERROR(ReadPortion(*any, servers, bytes));
   }
