@@ -34,11 +34,11 @@ class ShardCalls : public ShardAccess {
   // As in ActivateRequest.
   struct Opening {
     int64_t global_step = 0;
-    std::vector<float> scalars;
+    std::vector<float> scalars{};
     int64_t attempt = 0;
     // Worker, incarnation; 0: all of them, until ExpireWorker() names one.
-    std::vector<std::pair<int, uint64_t>> expired;
-    RunSettings settings;
+    std::vector<std::pair<int, uint64_t>> expired{};
+    RunSettings settings{};
   };
   struct Expired {
     bool held_announcement = false;

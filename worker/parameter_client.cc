@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/shared_memory_codec.h"
 #include "common/status_macros.h"
+#include "common/stream_copy.h"
 #include "worker/call_client.h"
 #include "worker/row_codec.h"
 
@@ -191,7 +192,9 @@ void ParameterClient::Store(const TensorPayload& payload, const Chunk& chunk) {
     for (size_t left = range.size; left > 0;) {
       const grpc::Slice& from = payload.slices[slice];
       const size_t piece = std::min(left, from.size() - offset);
-      std::memcpy(to, from.begin() + offset, piece);
+      const auto* bytes =
+          reinterpret_cast<const std::byte*>(from.begin()) + offset;
+      StreamCopy(piece, bytes, to);
       to += piece;
       left -= piece;
       offset += piece;
@@ -201,6 +204,7 @@ void ParameterClient::Store(const TensorPayload& payload, const Chunk& chunk) {
       }
     }
   }
+  FinishStreaming();
 }
 
 absl::Status ParameterClient::Copy(const Places& places, int server,

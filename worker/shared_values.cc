@@ -1,54 +1,27 @@
 #include "worker/shared_values.h"
 
-#include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "common/stream_copy.h"
 #include "common/write_counters.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace lockstep {
 namespace {
 
-#if defined(__SSE2__)
-constexpr size_t kLine = 64;
-// Values that no cache holds until they are used are written past the caches:
-// then what they replace need not be read.
+// From here on, values are in no cache by the time that they are used.
 constexpr size_t kStreamFrom = size_t{256} << 10;
 
-// Whole cache lines; returns how many bytes. `to` starts one.
-size_t StreamLines(std::byte* to, const std::byte* from, size_t size) {
-  size_t done = 0;
-  for (; done + kLine <= size; done += kLine) {
-    const auto* in = reinterpret_cast<const __m128i*>(from + done);
-    auto* out = reinterpret_cast<__m128i*>(to + done);
-    const __m128i line[] = {_mm_loadu_si128(in), _mm_loadu_si128(in + 1),
-                            _mm_loadu_si128(in + 2), _mm_loadu_si128(in + 3)};
-    for (int i = 0; i < 4; ++i) _mm_stream_si128(out + i, line[i]);
-  }
-  _mm_sfence();
-  return done;
-}
-
 void CopyBytes(std::byte* to, const std::byte* from, size_t size) {
-  size_t done = 0;
-  if (size >= kStreamFrom) {
-    done = -reinterpret_cast<uintptr_t>(to) % kLine;
-    std::memcpy(to, from, done);
-    done += StreamLines(to + done, from + done, size - done);
+  if (size < kStreamFrom) {
+    std::memcpy(to, from, size);
+  } else {
+    StreamCopy(size, from, to);
+    FinishStreaming();
   }
-  std::memcpy(to + done, from + done, size - done);
 }
-#else
-void CopyBytes(std::byte* to, const std::byte* from, size_t size) {
-  std::memcpy(to, from, size);
-}
-#endif
 
 }  // namespace
 

@@ -13,9 +13,9 @@
 
 namespace lockstep {
 
-// Elements that are summed and applied at a time: few, so that memory delivers
-// the next ones of the gradients while the state before is being updated.
-inline constexpr size_t kBlockElements = 256;
+// Elements that are summed and applied at a time: few, so that the processor
+// need not wait until the stores of one block are done to begin the next.
+inline constexpr size_t kBlockElements = 128;
 
 // MeanReader yields the mean of several gradients block by block: the first
 // plus the second, plus the third, and so on, then one division, each

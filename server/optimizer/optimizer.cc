@@ -11,10 +11,10 @@
 #include "common/denormals.h"
 #include "common/float16.h"
 #include "common/status_macros.h"
+#include "common/stream_copy.h"
 #include "server/optimizer/adaptive_kernels.h"
 #include "server/optimizer/hyperparameters.h"
 #include "server/optimizer/mean_reader.h"
-#include "server/optimizer/stream_copy.h"
 #include "server/optimizer/update_kernels.h"
 
 namespace lockstep {
@@ -82,25 +82,6 @@ absl::Status CheckGradients(const ApplyInput& input) {
 }
 
 template <typename T>
-UpdateBlock<T> MakeBlock(const ApplyInput& input, size_t first, size_t count) {
-  const auto old_at = [first](absl::Span<const std::byte> span) {
-    return reinterpret_cast<const T*>(span.data()) + first;
-  };
-  const auto new_at = [first](absl::Span<std::byte> span) {
-    return reinterpret_cast<T*>(span.data()) + first;
-  };
-  UpdateBlock<T> block;
-  block.count = count;
-  block.old_value = old_at(input.old_value);
-  block.new_value = new_at(input.new_value);
-  for (size_t i = 0; i < kMaxSlots && !input.new_slots[i].empty(); ++i) {
-    block.old_slots[i] = old_at(input.old_slots[i]);
-    block.new_slots[i] = new_at(input.new_slots[i]);
-  }
-  return block;
-}
-
-template <typename T>
 void ApplyBlock(const OptimizerConfig& config, const Hyperparameters& hyper,
                 const AdamCoefficients<T>& adam, const UpdateBlock<T>& block) {
   switch (config.kind) {
@@ -162,38 +143,70 @@ class FloatBlock {
   std::vector<float> floats_;
 };
 
-// New slots, which nobody reads before the next step, on their way past the
-// caches. Those that are updated in place stay where they are.
+// BlockWalk walks through the state of an update block by block. New slots,
+// which nobody reads before the next step, go past the caches; those that are
+// updated in place stay where they are.
+//
+// New values are sent next and stay in the cache. Stores reach it in their
+// order, so that one whose line is still on its way from memory holds up all
+// that follow; the lines of a block are therefore asked for at its beginning.
 template <typename T>
-class SlotStream {
+class BlockWalk {
  public:
-  SlotStream() = default;
-  SlotStream(const SlotStream&) = delete;
-  SlotStream& operator=(const SlotStream&) = delete;
-  ~SlotStream() { FinishStreaming(); }
-
-  // Has the kernel write new slots here.
-  void Redirect(UpdateBlock<T>& block) {
-    for (size_t i = 0; i < kMaxSlots; ++i) {
-      targets_[i] = nullptr;
-      if (block.new_slots[i] == block.old_slots[i]) continue;
-      targets_[i] = block.new_slots[i];
-      block.new_slots[i] = slots_[i].data();
+  explicit BlockWalk(const ApplyInput& input) {
+    block_.old_value = reinterpret_cast<const T*>(input.old_value.data());
+    block_.new_value = reinterpret_cast<T*>(input.new_value.data());
+    for (; slots_ < kMaxSlots && !input.new_slots[slots_].empty(); ++slots_) {
+      const auto* old_slot =
+          reinterpret_cast<const T*>(input.old_slots[slots_].data());
+      auto* new_slot = reinterpret_cast<T*>(input.new_slots[slots_].data());
+      block_.old_slots[slots_] = old_slot;
+      block_.new_slots[slots_] = new_slot;
+      if (new_slot == old_slot) continue;
+      targets_[slots_] = new_slot;
+      block_.new_slots[slots_] = written_[slots_].data();
     }
   }
-  // Sends them to where they belong.
-  void Send(size_t count) {
-    for (size_t i = 0; i < kMaxSlots; ++i) {
-      if (targets_[i] == nullptr) continue;
+  BlockWalk(const BlockWalk&) = delete;
+  BlockWalk& operator=(const BlockWalk&) = delete;
+  ~BlockWalk() { FinishStreaming(); }
+
+  // The state of the next `count` elements, with their gradient.
+  const UpdateBlock<T>& At(size_t count, const std::byte* gradient) {
+    block_.count = count;
+    block_.gradient = gradient;
+    const auto* line = reinterpret_cast<const std::byte*>(block_.new_value);
+    for (size_t i = 0; i < count * sizeof(T); i += kLine) {
+      __builtin_prefetch(line + i, /*rw=*/1);
+    }
+    return block_;
+  }
+
+  // The block is updated.
+  void Advance() {
+    const size_t count = block_.count;
+    block_.old_value += count;
+    block_.new_value += count;
+    for (size_t i = 0; i < slots_; ++i) {
+      block_.old_slots[i] += count;
+      if (targets_[i] == nullptr) {
+        block_.new_slots[i] += count;
+        continue;
+      }
       StreamCopy(count * sizeof(T),
-                 reinterpret_cast<const std::byte*>(slots_[i].data()),
+                 reinterpret_cast<const std::byte*>(written_[i].data()),
                  reinterpret_cast<std::byte*>(targets_[i]));
+      targets_[i] += count;
     }
   }
 
  private:
-  T* targets_[kMaxSlots] = {};
-  alignas(64) std::array<std::array<T, kBlockElements>, kMaxSlots> slots_;
+  static constexpr size_t kLine = 64;  // bytes of the cache
+
+  UpdateBlock<T> block_;
+  size_t slots_ = 0;
+  T* targets_[kMaxSlots] = {};  // null: updated in place
+  alignas(64) std::array<std::array<T, kBlockElements>, kMaxSlots> written_;
 };
 
 // Small counts, exactly.
@@ -232,15 +245,12 @@ bool Optimizer::ApplyBlocks(const ApplyInput& input) const {
       MakeHyperparameters(config_, input.learning_rate, input.powers);
   const auto adam = MakeAdamCoefficients<T>(hyper.adam);
   MeanReader<T> mean(input.gradients, FromCount<T>(input.divisor));
-  SlotStream<T> slots;
+  BlockWalk<T> state(input);
   const size_t size = input.old_value.size() / sizeof(T);
   for (size_t first = 0; first < size; first += kBlockElements) {
     const size_t count = std::min(kBlockElements, size - first);
-    UpdateBlock<T> block = MakeBlock<T>(input, first, count);
-    block.gradient = mean.Next(count);
-    slots.Redirect(block);
-    ApplyBlock(config_, hyper, adam, block);
-    slots.Send(count);
+    ApplyBlock(config_, hyper, adam, state.At(count, mean.Next(count)));
+    state.Advance();
   }
   return mean.all_finite();
 }

@@ -72,8 +72,8 @@ struct TakeAnswer {
 
 // What a call made ready, to be sent once no lock is held.
 struct ShardAnswers {
-  std::vector<PushAnswer> pushes;
-  std::vector<TakeAnswer> takes;
+  std::vector<PushAnswer> pushes{};
+  std::vector<TakeAnswer> takes{};
   // A step has just been prepared: the step after it can be committed.
   struct Prepared {
     int64_t step = 0;

@@ -101,7 +101,7 @@ struct Places {
   std::string state_dir;
 };
 
-// The plain programs: "tcp", "naive" or "stream".
+// The plain programs: "tcp", "naive", "stream" or "chunk".
 std::map<std::string, ProcessCluster::Job> PlainJobs(const std::string& system,
                                                      const Candidate& candidate,
                                                      const Places& places) {
@@ -143,7 +143,7 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
 std::map<std::string, ProcessCluster::Job> Jobs(const Candidate& candidate,
                                                 const Places& places) {
   if (candidate.system == "lockstep") return LockstepJobs(candidate, places);
-  for (const char* system : {"tcp", "stream"}) {
+  for (const char* system : {"tcp", "stream", "chunk"}) {
     if (absl::StartsWith(candidate.system, system)) {
       return PlainJobs(system, candidate, places);
     }

@@ -14,8 +14,8 @@ struct Candidate {
   // "lockstep"; "tcp", whose both directions are busy at once, or
   // "tcp_two_phase"; "naive", which is gRPC as one writes it first, or
   // "naive_tuned" with the allocator set as Lockstep's programs set it;
-  // "stream", one message of gRPC each way. Only lockstep has more than one
-  // server.
+  // "stream", one message of gRPC each way; "chunk", a bare gRPC call for each
+  // MiB. Only lockstep has more than one server.
   std::string system = "lockstep";
   std::string model = "dense";  // as MakeBenchmarkVariables() has it
   int64_t bytes = 0;            // of a model that has a size

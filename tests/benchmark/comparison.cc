@@ -50,11 +50,17 @@ Candidate WithBytes(Candidate candidate, int64_t bytes) {
 Rows TcpRows(const std::string& name, const Candidate& base, double goal) {
   const Candidate tcp = Plain("tcp", base);
   const Candidate two_phase = Plain("tcp_two_phase", base);
-  const std::string who = absl::StrCat("step, ", Workers(base.workers));
-  return {{name, who + " / plain TCP, both ways at once", Metric::kStepMs, base,
-           tcp, AtMost(goal)},
-          {name, who + " / plain TCP, two phases", Metric::kStepMs, base,
-           two_phase, std::nullopt}};
+  const Candidate bare = Plain("chunk", base);
+  const std::string workers = Workers(base.workers);
+  const std::string who = absl::StrCat("step, ", workers);
+  return {
+      {name, who + " / plain TCP, both ways at once", Metric::kStepMs, base,
+       tcp, AtMost(goal)},
+      {name, who + " / plain TCP, two phases", Metric::kStepMs, base, two_phase,
+       std::nullopt},
+      {name, who + " / bare gRPC", Metric::kStepMs, base, bare, std::nullopt},
+      {name, absl::StrCat("bare gRPC, ", workers, " / plain TCP"),
+       Metric::kStepMs, bare, tcp, std::nullopt}};
 }
 
 Rows Tcp1(const ComparisonOptions& options) {
@@ -128,9 +134,14 @@ Rows Scalar(const ComparisonOptions& options) {
 }
 
 Rows Cpu(const ComparisonOptions& options) {
+  const Candidate tcp = Plain("tcp", options.base);
+  const Candidate bare = Plain("chunk", options.base);
   return {{"cpu", "CPU time of a step / plain TCP, both ways at once",
-           Metric::kCpuMs, options.base, Plain("tcp", options.base),
-           AtMost(1.4)}};
+           Metric::kCpuMs, options.base, tcp, AtMost(1.4)},
+          {"cpu", "CPU time of a step / bare gRPC", Metric::kCpuMs,
+           options.base, bare, std::nullopt},
+          {"cpu", "CPU time of bare gRPC / plain TCP", Metric::kCpuMs, bare,
+           tcp, std::nullopt}};
 }
 
 Rows Memory(const ComparisonOptions& options) {

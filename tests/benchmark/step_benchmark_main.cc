@@ -9,6 +9,8 @@
 #include "common/main_support.h"
 #include "common/process.h"
 #include "common/status_macros.h"
+#include "tests/benchmark/chunk_server.h"
+#include "tests/benchmark/chunk_worker.h"
 #include "tests/benchmark/comparison.h"
 #include "tests/benchmark/comparison_table.h"
 #include "tests/benchmark/lockstep_worker.h"
@@ -109,12 +111,15 @@ absl::Status RunRole(const RoleOptions& options) {
   if (options.role == "tcp_worker") return RunTcpWorker(cluster, options);
   if (options.role == "naive_server") return RunNaiveServer(cluster, options);
   if (options.role == "stream_server") return RunStreamServer(cluster, options);
+  if (options.role == "chunk_server") return RunChunkServer(cluster, options);
+  if (options.role == "chunk_worker") return RunChunkWorker(cluster, options);
   if (options.role == "naive_worker" || options.role == "stream_worker") {
     return RunNaiveWorker(cluster, options);
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--role is ", options.role,
-      "; write worker, or tcp_, naive_ or stream_ and server or worker"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--role is ", options.role,
+                   "; write worker, or tcp_, naive_, stream_ or chunk_ and "
+                   "server or worker"));
 }
 
 // The rows of all comparisons that are wanted, in the order of --help.

@@ -1,4 +1,4 @@
-#include "server/optimizer/stream_copy.h"
+#include "common/stream_copy.h"
 
 #include <vector>
 
@@ -11,12 +11,12 @@ namespace {
 using ::testing::ElementsAreArray;
 
 TEST(StreamCopyTest, CopiesAnyLengthToAndFromAnyAddress) {
-  constexpr size_t kSize = 200;
-  for (size_t from = 0; from < 17; ++from) {
-    for (size_t to = 0; to < 17; ++to) {
-      for (size_t size : {0, 1, 15, 16, 17, 32, 100, 129}) {
-        alignas(16) std::byte source[kSize];
-        alignas(16) std::byte target[kSize] = {};
+  constexpr size_t kSize = 400;
+  for (size_t from : {0, 1, 4, 16, 63}) {
+    for (size_t to = 0; to < 65; ++to) {
+      for (size_t size : {0, 1, 15, 63, 64, 65, 127, 128, 200, 321}) {
+        alignas(64) std::byte source[kSize];
+        alignas(64) std::byte target[kSize] = {};
         std::vector<std::byte> expected(kSize);
         for (size_t i = 0; i < kSize; ++i) source[i] = std::byte(i + 1);
         for (size_t i = 0; i < size; ++i) expected[to + i] = source[from + i];
