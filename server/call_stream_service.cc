@@ -63,6 +63,7 @@ class CallStream final : public Reactor {
       MutexLock lock(mutex_);
       unanswered_ += batch.calls_size();
       reads_ = false;
+      caller_waits_ = batch.waits() && batch.calls_size() > 0;
       ReadOn();
     }
     const AnswersTogether together;
@@ -124,7 +125,8 @@ class CallStream final : public Reactor {
 
   // Not after the end: gRPC may be done with the stream then.
   void ReadOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (reads_ || ended_ || unanswered_ >= kMaxUnanswered) return;
+    if (reads_ || ended_ || caller_waits_) return;
+    if (unanswered_ >= kMaxUnanswered) return;
     reads_ = true;
     StartRead(&incoming_);
   }
@@ -140,6 +142,8 @@ class CallStream final : public Reactor {
     written_.Swap(&answers_);
     writing_ = true;
     StartWrite(&written_);
+    caller_waits_ = false;
+    ReadOn();
   }
 
   void End(const grpc::Status& status) {
@@ -159,6 +163,8 @@ class CallStream final : public Reactor {
   v1::StreamedAnswers answers_ ABSL_GUARDED_BY(mutex_);  // to be written
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reads_ ABSL_GUARDED_BY(mutex_) = true;
+  // For an answer: it sends nothing meanwhile.
+  bool caller_waits_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;

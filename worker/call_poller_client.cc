@@ -45,6 +45,10 @@ class CallPoller::Guest {
     poller_.guest_ = false;
     ++poller_.visits_;
     if (poller_.asleep_) poller_.changed_.SignalAll();
+    // What this thread leaves undone falls to one that waits already.
+    if (poller_.serving_ && !poller_.before_waiting_.empty()) {
+      new Kick(poller_.queue_);
+    }
   }
   Guest(const Guest&) = delete;
   Guest& operator=(const Guest&) = delete;
@@ -52,6 +56,7 @@ class CallPoller::Guest {
   // Serves an event, or waits until another thread has.
   void ServeOrWait(absl::Time deadline) {
     if (poller_.num_threads_ > 1) return Wait(deadline);
+    poller_.RunWaiting(/*serves=*/false);
     void* event = nullptr;
     bool ok = false;
     if (poller_.queue_.AsyncNext(&event, &ok, absl::ToChronoTime(deadline)) ==
@@ -92,6 +97,26 @@ CallPoller::~CallPoller() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+void CallPoller::BeforeWaiting(Event* event) {
+  MutexLock lock(mutex_);
+  before_waiting_.push_back(event);
+}
+
+void CallPoller::RunWaiting(bool serves) {
+  while (true) {
+    std::vector<Event*> events;
+    {
+      MutexLock lock(mutex_);
+      if (before_waiting_.empty()) {
+        serving_ = serving_ || serves;
+        return;
+      }
+      events.swap(before_waiting_);
+    }
+    for (Event* event : events) event->Happened(true);
+  }
+}
+
 void CallPoller::RunUntil(absl::FunctionRef<bool()> done, absl::Time deadline) {
   if (done()) return;
   Guest guest(*this);
@@ -102,10 +127,12 @@ void CallPoller::Serve() {
   void* event = nullptr;
   bool ok = false;
   LetGuestServe();
+  RunWaiting(/*serves=*/true);
   while (queue_.Next(&event, &ok)) {
     static_cast<Event*>(event)->Happened(ok);
     TellGuest();
     LetGuestServe();
+    RunWaiting(/*serves=*/true);
   }
 }
 
@@ -128,6 +155,7 @@ void CallPoller::LetGuestServe() {
 void CallPoller::TellGuest() {
   MutexLock lock(mutex_);
   ++events_;
+  serving_ = false;
   if (!guest_) return;
   if (num_threads_ > 1) {
     changed_.SignalAll();

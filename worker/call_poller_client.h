@@ -45,6 +45,12 @@ class CallPoller {
 
   grpc::CompletionQueue& queue() { return queue_; }
 
+  // While another event happens: has `event` happen, with true, in a thread
+  // that is about to wait for further ones. What it starts then comes after all
+  // that was started meanwhile; gRPC has it in the same packet. At most a few
+  // milliseconds later.
+  void BeforeWaiting(Event* event) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Returns when `done` is true, which an event makes so, or at the deadline.
   // `done` is asked in this thread, before everything else and after events.
   void RunUntil(absl::FunctionRef<bool()> done,
@@ -56,6 +62,8 @@ class CallPoller {
   class Kick;
 
   void Serve() ABSL_LOCKS_EXCLUDED(mutex_);
+  // `serves`: this thread of the poller's own waits for events from then on.
+  void RunWaiting(bool serves) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns when there is no thread in RunUntil(), and there was none lately.
   void LetGuestServe() ABSL_LOCKS_EXCLUDED(mutex_);
   // Has a thread in RunUntil() ask again whether it is done.
@@ -67,11 +75,13 @@ class CallPoller {
   Mutex mutex_;
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool guest_ ABSL_GUARDED_BY(mutex_) = false;   // a thread in RunUntil()
-  int64_t visits_ ABSL_GUARDED_BY(mutex_) = 0;   // that have ended
-  int64_t events_ ABSL_GUARDED_BY(mutex_) = 0;   // that own threads served
-  int64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;     // of the visits
-  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;  // until the guest leaves
+  bool guest_ ABSL_GUARDED_BY(mutex_) = false;    // a thread in RunUntil()
+  int64_t visits_ ABSL_GUARDED_BY(mutex_) = 0;    // that have ended
+  int64_t events_ ABSL_GUARDED_BY(mutex_) = 0;    // that own threads served
+  int64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;      // of the visits
+  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;   // until the guest leaves
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;  // an own thread waits
+  std::vector<Event*> before_waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
 };
 

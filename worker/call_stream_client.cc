@@ -11,6 +11,7 @@ void CallStreamClient::Open(v1::CallStreamService::Stub& stub,
                             CallPoller& poller, OnEnd on_end) {
   MutexLock lock(mutex_);
   on_end_ = std::move(on_end);
+  poller_ = &poller;
   context_.set_initial_metadata_corked(true);  // the first write opens it
   stream_ = stub.PrepareAsyncCalls(&context_, &poller.queue());
   stream_->StartCall(nullptr);
@@ -37,9 +38,10 @@ void CallStreamClient::Hold() {
   ++holds_;
 }
 
-void CallStreamClient::Release() {
+void CallStreamClient::Release(bool waits) {
   MutexLock lock(mutex_);
   --holds_;
+  if (waits && calls_.calls_size() > 0) calls_.set_waits(true);
   WriteNext();
 }
 
@@ -80,9 +82,17 @@ void CallStreamClient::Read(bool ok) {
       return;
     }
     batch.Swap(&incoming_);
-    stream_->Read(&incoming_, &read_);
   }
+  // A read tells the peer how much more it may send: on its own, unless calls
+  // are written before.
+  poller_->BeforeWaiting(&read_on_);
   for (v1::StreamedAnswer& answer : *batch.mutable_answers()) Answered(answer);
+}
+
+void CallStreamClient::ReadOn(bool /*ok*/) {
+  MutexLock lock(mutex_);
+  ++under_way_;
+  stream_->Read(&incoming_, &read_);
 }
 
 void CallStreamClient::Finished(bool /*ok*/) {}

@@ -47,9 +47,10 @@ class CallStreamClient final {
   bool Call(const std::string& method, const grpc::ByteBuffer& request,
             absl::Time deadline, Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls made between these two are sent together, at the second.
+  // Calls made between these two are sent together, at the second. `waits`: no
+  // call follows before one of these is answered.
   void Hold() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Release() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Release(bool waits) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Breaks the stream if a call has had no answer by its deadline.
   void CheckDeadlines(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -79,6 +80,7 @@ class CallStreamClient final {
   };
 
   void Read(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReadOn(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
   void Written(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
   void Finished(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
   // Fails what waits, and ends.
@@ -89,10 +91,12 @@ class CallStreamClient final {
 
   OnEnd on_end_;
   grpc::ClientContext context_;
+  CallPoller* poller_ = nullptr;
   std::unique_ptr<Stream> stream_;
   grpc::Status status_;  // once the stream has finished
   v1::StreamedAnswers incoming_;
   Operation read_{this, &CallStreamClient::Read};
+  Operation read_on_{this, &CallStreamClient::ReadOn};
   Operation write_{this, &CallStreamClient::Written};
   Operation finish_{this, &CallStreamClient::Finished};
 

@@ -43,6 +43,11 @@ void ChunkTransfer::Add(int server, size_t chunk) {
   Pump(server);
 }
 
+bool ChunkTransfer::AllStarted(int server) const {
+  MutexLock lock(mutex_);
+  return servers_[server].waiting.empty();
+}
+
 bool ChunkTransfer::Finished() {
   MutexLock lock(mutex_);
   return total_in_flight_ == 0 && (left_ == 0 || !failure_.ok());

@@ -52,6 +52,9 @@ class ChunkTransfer {
   // repeated by Run() or by a later Add(), not in between.
   void Add(int server, size_t chunk) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Whether all chunks of a server so far are under way or through.
+  bool AllStarted(int server) const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Returns when every chunk is through, or with the first failure that does
   // not pass, once no call is in flight. The object must not go before that.
   absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -74,7 +77,7 @@ class ChunkTransfer {
   const Options options_;
   const Start start_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<Server> servers_ ABSL_GUARDED_BY(mutex_);
   size_t left_ ABSL_GUARDED_BY(mutex_) = 0;
   int total_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -382,7 +382,7 @@ void ParameterClient::BeginPush(const PassId& pass, int64_t attempt) {
 absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
                                                  int64_t attempt) {
   {
-    const ServerChannel::Together together(*channels_[0]);
+    ServerChannel::Together together(*channels_[0]);
     if (attempt > 0) sync_.SendTakeToken(pass, attempt);
     if (push_ == nullptr || push_->pass != pass || push_->attempt != attempt) {
       BeginPush(pass, attempt);
@@ -390,6 +390,7 @@ absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
     for (const ReadyChunks::Id& id : ready_.MarkRest()) {
       push_->transfer->Add(id.server, id.chunk);
     }
+    if (attempt > 0 && push_->transfer->AllStarted(0)) together.Wait();
   }
   const absl::Status status = Finish(*push_->transfer);
   const std::unique_ptr<ActivePush> push = std::move(push_);

@@ -57,13 +57,18 @@ class ServerChannel {
       if (stream_ != nullptr) stream_->Hold();
     }
     ~Together() {
-      if (stream_ != nullptr) stream_->Release();
+      if (stream_ != nullptr) stream_->Release(waits_);
     }
     Together(const Together&) = delete;
     Together& operator=(const Together&) = delete;
 
+    // No small call follows before one of these is answered: the server may
+    // not read it before.
+    void Wait() { waits_ = true; }
+
    private:
     const std::shared_ptr<CallStreamClient> stream_;
+    bool waits_ = false;
   };
 
   // Ends calls in flight and all later ones with kCancelled.

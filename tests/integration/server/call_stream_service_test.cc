@@ -96,6 +96,32 @@ TEST_F(CallStreamServiceTest, CallsThatWaitDoNotHoldUpOthers) {
   EXPECT_EQ(response.step(), 1);
 }
 
+TEST_F(CallStreamServiceTest, CallerThatWaitsIsReadFromOnceItIsAnswered) {
+  Add(kTakeToken, ServedShard::TokenRequest(1, 0));
+  calls_.set_waits(true);
+  Send();
+  Add(kPull, ServedShard::PullRequest(0));  // against its word
+  Send();
+  std::atomic<bool> done = false;
+  std::thread ticks([&] {
+    while (!done) shard_.AnswerWaits();
+  });
+
+  EXPECT_EQ(Next().id(), 1u);
+  EXPECT_EQ(Next().id(), 2u);
+  done = true;
+  ticks.join();
+}
+
+TEST_F(CallStreamServiceTest, CallerThatWaitsForNothingIsReadFrom) {
+  calls_.set_waits(true);
+  Send();
+  Add(kPull, ServedShard::PullRequest(0));
+  Send();
+
+  EXPECT_EQ(Next().id(), 1u);
+}
+
 TEST_F(CallStreamServiceTest, FailureOfACallIsItsAnswerAndLeavesTheStream) {
   v1::PullRequest bad = ServedShard::PullRequest(0);
   bad.mutable_parts()->set_num_parts(1000);

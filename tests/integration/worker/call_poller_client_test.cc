@@ -121,6 +121,68 @@ TEST(CallPollerTest, ShortWaitsInARowMissNoEvent) {
   }
 }
 
+// What is put off.
+class Note final : public CallPoller::Event {
+ public:
+  void Happened(bool /*ok*/) override {
+    happened_ = true;
+    thread_.set_value(std::this_thread::get_id());
+  }
+  bool happened() const { return happened_; }
+  // Waits for it.
+  std::thread::id thread() { return thread_.get_future().get(); }
+
+ private:
+  std::atomic<bool> happened_ = false;
+  std::promise<std::thread::id> thread_;
+};
+
+// Puts it off, at once.
+class Postponer final : public CallPoller::Event {
+ public:
+  Postponer(CallPoller& poller, Note& note) : poller_(poller), note_(note) {
+    alarm_.Set(&poller.queue(), absl::ToChronoTime(absl::Now()), this);
+  }
+  void Happened(bool /*ok*/) override {
+    poller_.BeforeWaiting(&note_);
+    happened_ = true;
+  }
+  bool happened() const { return happened_; }
+
+ private:
+  CallPoller& poller_;
+  Note& note_;
+  grpc::Alarm alarm_;
+  std::atomic<bool> happened_ = false;
+};
+
+TEST(CallPollerTest, WhatIsPutOffHappensBeforeTheNextWait) {
+  CallPoller poller(1);
+  Note note;
+  Postponer postponer(poller, note);
+  poller.RunUntil([&] { return postponer.happened(); });
+
+  Timer later(poller, absl::Milliseconds(1));
+  poller.RunUntil([&] { return later.happened(); });
+
+  EXPECT_TRUE(note.happened());
+}
+
+TEST(CallPollerTest, WhatIsPutOffHappensThoughNobodyComesBack) {
+  for (int threads : {1, 2}) {
+    for (int repeated = 0; repeated < 100; ++repeated) {
+      Note note;
+      CallPoller poller(threads);
+      // The poller's own thread may wait already, or not yet.
+      std::this_thread::sleep_for(std::chrono::microseconds(repeated * 20));
+      Postponer postponer(poller, note);
+      poller.RunUntil([&] { return postponer.happened(); });
+
+      EXPECT_NE(note.thread(), std::this_thread::get_id());
+    }
+  }
+}
+
 TEST(CallPollerTest, WhatIsCancelledHappensBeforeTheEnd) {
   std::list<Timer> timers;
   {

@@ -234,6 +234,25 @@ TEST(ChunkTransferTest, ChunksMayBeAddedWhileOthersEnd) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(ChunkTransferTest, AllAreStartedOnceNoneWaitsForTheWindow) {
+  std::deque<ChunkTransfer::Report> reports;
+  ChunkTransfer transfer(Fast(1), {{}, {}},
+                         [&](int, size_t, ChunkTransfer::Report done) {
+                           reports.push_back(std::move(done));
+                         });
+  transfer.Add(0, 0);
+  EXPECT_TRUE(transfer.AllStarted(0));
+  transfer.Add(0, 1);
+  EXPECT_FALSE(transfer.AllStarted(0));
+  EXPECT_TRUE(transfer.AllStarted(1));
+
+  reports.front()(absl::OkStatus());
+
+  EXPECT_TRUE(transfer.AllStarted(0));
+  reports.back()(absl::OkStatus());
+  EXPECT_THAT(transfer.Run(), IsOk());
+}
+
 TEST(ChunkTransferTest, NothingToDoIsDoneAtOnce) {
   EXPECT_THAT(
       ChunkTransfer(Fast(), {}, [](int, size_t, ChunkTransfer::Report) {})
