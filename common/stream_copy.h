@@ -15,6 +15,10 @@ namespace lockstep {
 // them.
 void StreamCopy(size_t size, const std::byte* from, std::byte* to);
 
+// Units: bytes. From this size on values that arrive together are in no cache
+// by the time that a pass uses them.
+inline constexpr size_t kStreamFrom = size_t{256} << 10;
+
 // What this thread has copied is in memory before anything that it writes next.
 void FinishStreaming();
 

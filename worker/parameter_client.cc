@@ -194,7 +194,11 @@ void ParameterClient::Store(const TensorPayload& payload, const Chunk& chunk) {
       const size_t piece = std::min(left, from.size() - offset);
       const auto* bytes =
           reinterpret_cast<const std::byte*>(from.begin()) + offset;
-      StreamCopy(piece, bytes, to);
+      if (payload.size < kStreamFrom) {
+        std::memcpy(to, bytes, piece);
+      } else {
+        StreamCopy(piece, bytes, to);
+      }
       to += piece;
       left -= piece;
       offset += piece;

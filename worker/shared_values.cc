@@ -11,9 +11,6 @@
 namespace lockstep {
 namespace {
 
-// From here on, values are in no cache by the time that they are used.
-constexpr size_t kStreamFrom = size_t{256} << 10;
-
 void CopyBytes(std::byte* to, const std::byte* from, size_t size) {
   if (size < kStreamFrom) {
     std::memcpy(to, from, size);

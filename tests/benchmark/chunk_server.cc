@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "common/grpc_server.h"
+#include "common/grpc_status.h"
 #include "common/mutex.h"
 #include "common/status_macros.h"
 #include "server/optimizer/optimizer.h"
@@ -15,6 +13,7 @@
 #include "tests/benchmark/chunk_message_codec.h"
 #include "tests/benchmark/huge_buffer.h"
 #include "tests/benchmark/naive.grpc.pb.h"
+#include "tests/benchmark/plain_server.h"
 
 namespace lockstep::benchmark {
 namespace {
@@ -36,8 +35,9 @@ class ChunkParameterService final
         optimizer_(Momentum()),
         values_{HugeBuffer(bytes), HugeBuffer(bytes)},
         velocities_{HugeBuffer(bytes), HugeBuffer(bytes)},
-        chunks_((bytes + kChunkBytes - 1) / kChunkBytes),
-        left_(static_cast<int64_t>(chunks_.size() * workers) * steps) {
+        num_chunks_((bytes + kChunkBytes - 1) / kChunkBytes),
+        chunks_(num_chunks_),
+        left_(num_chunks_ * static_cast<int64_t>(workers) * steps) {
     for (Chunk& chunk : chunks_) chunk.calls.resize(workers);
   }
 
@@ -78,8 +78,7 @@ class ChunkParameterService final
   bool Known(const ChunkMessage::Header& header) const {
     return header.worker >= 0 &&
            header.worker < static_cast<int64_t>(workers_) &&
-           header.chunk >= 0 &&
-           header.chunk < static_cast<int64_t>(chunks_.size());
+           header.chunk >= 0 && header.chunk < num_chunks_;
   }
 
   // Whether it was the last one of its chunk.
@@ -116,12 +115,11 @@ class ChunkParameterService final
     input.new_value = values_[1 - from].bytes().subspan(offset, size);
     input.old_slots[0] = velocities_[from].bytes().subspan(offset, size);
     input.new_slots[0] = velocities_[1 - from].bytes().subspan(offset, size);
-    optimizer_.Apply(input).IgnoreError();
-    Answer(chunk, input.new_value);
+    Answer(chunk, input.new_value, ToGrpcStatus(optimizer_.Apply(input)));
   }
 
-  void Answer(Chunk& chunk, absl::Span<const std::byte> values)
-      ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  void Answer(Chunk& chunk, absl::Span<const std::byte> values,
+              const grpc::Status& status) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     std::vector<Call> calls(workers_);
     calls.swap(chunk.calls);
     chunk.arrived = 0;
@@ -130,7 +128,7 @@ class ChunkParameterService final
       const grpc::Slice slice(values.data(), values.size(),
                               grpc::Slice::STATIC_SLICE);
       *call.response = grpc::ByteBuffer(&slice, 1);
-      call.reactor->Finish(grpc::Status::OK);
+      call.reactor->Finish(status);
     }
     MutexLock lock(mutex_);
     left_ -= static_cast<int64_t>(workers_);
@@ -142,6 +140,7 @@ class ChunkParameterService final
   const Optimizer optimizer_;
   const std::array<HugeBuffer, 2> values_;
   const std::array<HugeBuffer, 2> velocities_;
+  const int64_t num_chunks_;
 
   Mutex mutex_;
   CondVar changed_;
@@ -156,15 +155,9 @@ absl::Status RunChunkServer(const Cluster& cluster,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<VariableSpec> variables,
       MakeBenchmarkVariables(options.model, options.bytes));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::string address,
-                            cluster.Address(cluster.self()));
   ChunkParameterService service(cluster.num_workers(), TotalBytes(variables),
                                 AllSteps(options));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server,
-                            GrpcServer::Start(address, {&service}));
-  service.WaitUntilDone();
-  server->Shutdown(absl::Seconds(10));
-  return absl::OkStatus();
+  return ServeUntil([&] { service.WaitUntilDone(); }, cluster, service);
 }
 
 }  // namespace lockstep::benchmark

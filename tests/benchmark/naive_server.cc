@@ -1,11 +1,8 @@
 #include "tests/benchmark/naive_server.h"
 
-#include <memory>
-#include <string>
-
-#include "common/grpc_server.h"
 #include "common/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
+#include "tests/benchmark/plain_server.h"
 #include "tests/benchmark/tcp_kernel.h"
 
 namespace lockstep::benchmark {
@@ -63,14 +60,9 @@ absl::Status RunNaiveServer(const Cluster& cluster,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<VariableSpec> variables,
       MakeBenchmarkVariables(options.model, options.bytes));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::string address,
-                            cluster.Address(cluster.self()));
   NaiveParameterService service(cluster.num_workers(), TotalBytes(variables));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server,
-                            GrpcServer::Start(address, {&service}));
-  service.WaitUntilDone(AllSteps(options));
-  server->Shutdown(absl::Seconds(10));
-  return absl::OkStatus();
+  return ServeUntil([&] { service.WaitUntilDone(AllSteps(options)); }, cluster,
+                    service);
 }
 
 }  // namespace lockstep::benchmark

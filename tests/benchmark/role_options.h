@@ -9,14 +9,14 @@ namespace lockstep::benchmark {
 // What one process of a candidate is told on its command line. Where its peers
 // are it reads in TF_CONFIG.
 struct RoleOptions {
-  std::string role;        // "worker", or "tcp_", "naive_" or "stream_" with
-                           // "server" or "worker"
-  std::string model;       // as MakeBenchmarkVariables() has it
-  int64_t bytes = 0;       // of the model
-  int64_t warmup = 0;      // steps that are not recorded
-  int64_t steps = 0;       // steps that are
-  std::string record;      // worker 0's file, written at the end; where there
-                           // are backups, worker i's has ".i" behind it
+  std::string role;    // "worker", or "tcp_", "naive_", "stream_" or "chunk_"
+                       // with "server" or "worker"
+  std::string model;   // as MakeBenchmarkVariables() has it
+  int64_t bytes = 0;   // of the model
+  int64_t warmup = 0;  // steps that are not recorded
+  int64_t steps = 0;   // steps that are
+  std::string record;  // worker 0's file, written at the end; where there
+                       // are backups, worker i's has ".i" behind it
   bool two_phase = false;  // tcp_server: sends nothing while it receives
   bool default_allocator = false;  // without Lockstep's settings
 

@@ -1,16 +1,15 @@
 #include "tests/benchmark/stream_server.h"
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "common/grpc_server.h"
 #include "common/mutex.h"
 #include "common/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/naive.grpc.pb.h"
+#include "tests/benchmark/plain_server.h"
 #include "tests/benchmark/tcp_kernel.h"
 
 namespace lockstep::benchmark {
@@ -155,14 +154,8 @@ absl::Status RunStreamServer(const Cluster& cluster,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<VariableSpec> variables,
       MakeBenchmarkVariables(options.model, options.bytes));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::string address,
-                            cluster.Address(cluster.self()));
   StreamParameterService service(cluster.num_workers(), TotalBytes(variables));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server,
-                            GrpcServer::Start(address, {&service}));
-  service.WaitUntilDone();
-  server->Shutdown(absl::Seconds(10));
-  return absl::OkStatus();
+  return ServeUntil([&] { service.WaitUntilDone(); }, cluster, service);
 }
 
 }  // namespace lockstep::benchmark

@@ -5,6 +5,7 @@
 #include <future>
 #include <list>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -125,12 +126,15 @@ TEST(CallPollerTest, ShortWaitsInARowMissNoEvent) {
 class Note final : public CallPoller::Event {
  public:
   void Happened(bool /*ok*/) override {
+    happened_ = true;
     thread_.set_value(std::this_thread::get_id());
   }
+  bool happened() const { return happened_; }
   // Waits for it.
   std::thread::id thread() { return thread_.get_future().get(); }
 
  private:
+  std::atomic<bool> happened_ = false;
   std::promise<std::thread::id> thread_;
 };
 
@@ -153,17 +157,22 @@ class Postponer final : public CallPoller::Event {
   std::atomic<bool> happened_ = false;
 };
 
-TEST(CallPollerTest, WhatIsPutOffHappensBeforeTheNextWait) {
+TEST(CallPollerTest, WhatIsPutOffHappensWhereAThreadIsAboutToWait) {
   CallPoller poller(1);
   Note note;
-  Postponer postponer(poller, note);
-  poller.RunUntil([&] { return postponer.happened(); });
+  std::optional<Postponer> postponer;
+  std::optional<Timer> later;
+  int asked = 0;
 
-  Timer later(poller, absl::Milliseconds(1));
-  poller.RunUntil([&] { return later.happened(); });
+  // The second time that it is asked, the poller's own thread stays out.
+  poller.RunUntil([&] {
+    if (++asked == 2) postponer.emplace(poller, note);
+    if (asked == 2) later.emplace(poller, absl::Milliseconds(5));
+    return later.has_value() && later->happened();
+  });
 
-  // In the poller's own thread if that has served the first event.
-  EXPECT_NE(note.thread(), std::thread::id());
+  ASSERT_TRUE(note.happened());
+  EXPECT_EQ(note.thread(), std::this_thread::get_id());
 }
 
 TEST(CallPollerTest, WhatIsPutOffHappensThoughNobodyComesBack) {
