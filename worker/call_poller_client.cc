@@ -21,15 +21,20 @@ int NumThreads(int asked) {
 
 }  // namespace
 
-// An event that only ends a wait for events.
+// An event that ends a wait for events, and has another one happen.
 class CallPoller::Kick final : public Event {
  public:
-  explicit Kick(grpc::CompletionQueue& queue) {
+  explicit Kick(grpc::CompletionQueue& queue, Event* then = nullptr)
+      : then_(then) {
     alarm_.Set(&queue, std::chrono::system_clock::time_point(), this);
   }
-  void Happened(bool /*ok*/) override { delete this; }
+  void Happened(bool /*ok*/) override {
+    if (then_ != nullptr) then_->Happened(true);
+    delete this;
+  }
 
  private:
+  Event* const then_;
   grpc::Alarm alarm_;
 };
 
@@ -96,6 +101,8 @@ CallPoller::~CallPoller() {
   queue_.Shutdown();
   for (std::thread& thread : threads_) thread.join();
 }
+
+void CallPoller::Soon(Event* event) { new Kick(queue_, event); }
 
 void CallPoller::BeforeWaiting(Event* event) {
   MutexLock lock(mutex_);

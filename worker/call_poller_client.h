@@ -45,6 +45,10 @@ class CallPoller {
 
   grpc::CompletionQueue& queue() { return queue_; }
 
+  // Has `event` happen, with true, in a thread that serves: perhaps this one,
+  // later, in RunUntil().
+  void Soon(Event* event);
+
   // While another event happens: has `event` happen, with true, in a thread
   // that is about to wait for further ones. What it starts then comes after all
   // that was started meanwhile; gRPC has it in the same packet. At most a few

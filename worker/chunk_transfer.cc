@@ -43,6 +43,26 @@ void ChunkTransfer::Add(int server, size_t chunk) {
   Pump(server);
 }
 
+bool ChunkTransfer::AddOnly(int server, size_t chunk) {
+  MutexLock lock(mutex_);
+  Server& s = servers_[server];
+  ++left_;
+  s.waiting.push_back(chunk);
+  const bool full = s.in_flight >= s.window;  // the next that ends starts it
+  return !full && !std::exchange(start_asked_, true);
+}
+
+void ChunkTransfer::StartAdded() {
+  {
+    MutexLock lock(mutex_);
+    start_asked_ = false;
+    ++total_in_flight_;  // keeps Run() as a call does
+  }
+  PumpAll();
+  MutexLock lock(mutex_);
+  --total_in_flight_;
+}
+
 bool ChunkTransfer::AllStarted(int server) const {
   MutexLock lock(mutex_);
   return servers_[server].waiting.empty();
@@ -50,7 +70,8 @@ bool ChunkTransfer::AllStarted(int server) const {
 
 bool ChunkTransfer::Finished() {
   MutexLock lock(mutex_);
-  return total_in_flight_ == 0 && (left_ == 0 || !failure_.ok());
+  return total_in_flight_ == 0 && !start_asked_ &&
+         (left_ == 0 || !failure_.ok());
 }
 
 void ChunkTransfer::Pump(int server) {
@@ -104,14 +125,18 @@ void ChunkTransfer::Done(int server, size_t chunk, const absl::Status& status) {
   --total_in_flight_;
 }
 
-absl::Status ChunkTransfer::Run() {
+void ChunkTransfer::PumpAll() {
   size_t num_servers = 0;
   {
     MutexLock lock(mutex_);
     num_servers = servers_.size();
   }
+  for (size_t s = 0; s < num_servers; ++s) Pump(static_cast<int>(s));
+}
+
+absl::Status ChunkTransfer::Run() {
   while (true) {
-    for (size_t s = 0; s < num_servers; ++s) Pump(static_cast<int>(s));
+    PumpAll();
     const auto finished = [this] { return Finished(); };
     options_.wait(finished, options_.retry_pause);
     if (finished()) break;

@@ -20,8 +20,8 @@ namespace lockstep {
 //
 // More chunks may follow while calls are under way: Add() ... Add(), Run().
 //
-// Threads: Add() and Run() in one thread; results may be reported from any
-//          thread, also from within `start`.
+// Threads: Add(), AddOnly() and Run() in one thread; StartAdded() in any, and
+//          results may be reported from any, also from within `start`.
 class ChunkTransfer {
  public:
   struct Options {
@@ -52,6 +52,13 @@ class ChunkTransfer {
   // repeated by Run() or by a later Add(), not in between.
   void Add(int server, size_t chunk) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The same for a thread that should not lose the time which starts take.
+  // Returns whether another one has to call StartAdded(), once; Run() waits
+  // until that has returned.
+  [[nodiscard]] bool AddOnly(int server, size_t chunk)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void StartAdded() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Whether all chunks of a server so far are under way or through.
   bool AllStarted(int server) const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -70,6 +77,7 @@ class ChunkTransfer {
 
   // Starts what the windows allow.
   void Pump(int server) ABSL_LOCKS_EXCLUDED(mutex_);
+  void PumpAll() ABSL_LOCKS_EXCLUDED(mutex_);
   void Done(int server, size_t chunk, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool Finished() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -81,6 +89,7 @@ class ChunkTransfer {
   std::vector<Server> servers_ ABSL_GUARDED_BY(mutex_);
   size_t left_ ABSL_GUARDED_BY(mutex_) = 0;
   int total_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool start_asked_ ABSL_GUARDED_BY(mutex_) = false;  // StartAdded() is to come
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -72,6 +72,12 @@ struct ParameterClient::ActivePush {
   Mutex mutex;
   PushCounts counts ABSL_GUARDED_BY(mutex);
   std::unique_ptr<ChunkTransfer> transfer;
+
+  struct StartAdded final : CallPoller::Event {
+    explicit StartAdded(ActivePush& of) : push(of) {}
+    void Happened(bool /*ok*/) override { push.transfer->StartAdded(); }
+    ActivePush& push;
+  } start_added{*this};
 };
 
 ParameterClient::ParameterClient(const Options& options, const Plan& plan,
@@ -341,7 +347,14 @@ void ParameterClient::BeginPass(const PassId& pass, bool watch) {
 
 void ParameterClient::GradientReady(size_t variable) {
   for (const ReadyChunks::Id& id : ready_.MarkReady(variable)) {
-    if (push_ != nullptr) push_->transfer->Add(id.server, id.chunk);
+    if (push_ == nullptr) continue;
+    ChunkTransfer& transfer = *push_->transfer;
+    // To start a large one takes as long as to copy it to the kernel.
+    if (CallSize(id.server, id.chunk) == ServerChannel::Size::kSmall) {
+      transfer.Add(id.server, id.chunk);
+    } else if (transfer.AddOnly(id.server, id.chunk)) {
+      poller_.Soon(&push_->start_added);
+    }
   }
 }
 

@@ -190,6 +190,17 @@ TEST(CallPollerTest, WhatIsPutOffHappensThoughNobodyComesBack) {
   }
 }
 
+TEST(CallPollerTest, WhatIsToHappenSoonDoesWithoutWhoAskedForIt) {
+  for (int threads : {1, 2}) {
+    CallPoller poller(threads);
+    for (int repeated = 0; repeated < 50; ++repeated) {
+      Note note;
+      poller.Soon(&note);
+      EXPECT_NE(note.thread(), std::this_thread::get_id());
+    }
+  }
+}
+
 TEST(CallPollerTest, WhatIsCancelledHappensBeforeTheEnd) {
   std::list<Timer> timers;
   {

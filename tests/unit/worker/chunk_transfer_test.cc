@@ -234,6 +234,57 @@ TEST(ChunkTransferTest, ChunksMayBeAddedWhileOthersEnd) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(ChunkTransferTest, WhatIsOnlyAddedStartsInAnotherThread) {
+  std::vector<size_t> started;
+  std::deque<ChunkTransfer::Report> reports;
+  ChunkTransfer transfer(Fast(2), {{}},
+                         [&](int, size_t chunk, ChunkTransfer::Report done) {
+                           started.push_back(chunk);
+                           reports.push_back(std::move(done));
+                         });
+
+  EXPECT_TRUE(transfer.AddOnly(0, 7));
+  EXPECT_FALSE(transfer.AddOnly(0, 6));  // one start is asked for already
+  EXPECT_EQ(started, (std::vector<size_t>{}));
+  std::thread([&] { transfer.StartAdded(); }).join();
+  EXPECT_EQ(started, (std::vector<size_t>{7, 6}));
+
+  EXPECT_FALSE(transfer.AddOnly(0, 5));  // the window is full
+  reports[0](absl::OkStatus());
+  EXPECT_EQ(started, (std::vector<size_t>{7, 6, 5}));
+  reports[1](absl::OkStatus());
+  reports[2](absl::OkStatus());
+  EXPECT_TRUE(transfer.AddOnly(0, 4));
+  transfer.StartAdded();
+  reports[3](absl::OkStatus());
+  EXPECT_THAT(transfer.Run(), IsOk());
+}
+
+TEST(ChunkTransferTest, RunDoesNotReturnBeforeAStartThatWasAskedFor) {
+  std::atomic<int> waits = 0;
+  std::atomic<bool> started = false;
+  ChunkTransfer::Options options = Fast();
+  options.wait = [&](absl::FunctionRef<bool()> done, absl::Duration) {
+    const bool finished = done();
+    EXPECT_TRUE(!finished || started);
+    ++waits;
+  };
+  ChunkTransfer transfer(
+      options, {{}},
+      [](int, size_t, ChunkTransfer::Report done) { done(absl::OkStatus()); });
+  ASSERT_TRUE(transfer.AddOnly(0, 0));
+  std::thread late([&] {
+    while (waits < 3) std::this_thread::yield();
+    started = true;
+    transfer.StartAdded();
+  });
+
+  EXPECT_THAT(transfer.Run(), IsOk());
+
+  EXPECT_GE(waits, 3);
+  late.join();
+}
+
 TEST(ChunkTransferTest, AllAreStartedOnceNoneWaitsForTheWindow) {
   std::deque<ChunkTransfer::Report> reports;
   ChunkTransfer transfer(Fast(1), {{}, {}},
