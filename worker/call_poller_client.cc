@@ -102,7 +102,16 @@ CallPoller::~CallPoller() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void CallPoller::Soon(Event* event) { new Kick(queue_, event); }
+void CallPoller::Soon(Event* event) {
+  new Kick(queue_, event);
+  ServeAlone();
+}
+
+void CallPoller::ServeAlone() {
+  MutexLock lock(mutex_);
+  seen_ = visits_;
+  changed_.SignalAll();
+}
 
 void CallPoller::BeforeWaiting(Event* event) {
   MutexLock lock(mutex_);

@@ -47,7 +47,11 @@ class CallPoller {
 
   // Has `event` happen, with true, in a thread that serves: perhaps this one,
   // later, in RunUntil().
-  void Soon(Event* event);
+  void Soon(Event* event) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Has a thread of the poller's own serve at once, for the one that was in
+  // RunUntil() does not come back soon.
+  void ServeAlone() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // While another event happens: has `event` happen, with true, in a thread
   // that is about to wait for further ones. What it starts then comes after all

@@ -134,13 +134,16 @@ void ChunkTransfer::PumpAll() {
   for (size_t s = 0; s < num_servers; ++s) Pump(static_cast<int>(s));
 }
 
-absl::Status ChunkTransfer::Run() {
-  while (true) {
+void ChunkTransfer::RunUntil(absl::FunctionRef<bool()> enough) {
+  const auto over = [&] { return Finished() || enough(); };
+  do {
     PumpAll();
-    const auto finished = [this] { return Finished(); };
-    options_.wait(finished, options_.retry_pause);
-    if (finished()) break;
-  }
+    options_.wait(over, options_.retry_pause);
+  } while (!over());
+}
+
+absl::Status ChunkTransfer::Run() {
+  RunUntil([] { return false; });
   MutexLock lock(mutex_);
   return failure_;
 }

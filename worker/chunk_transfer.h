@@ -66,6 +66,10 @@ class ChunkTransfer {
   // not pass, once no call is in flight. The object must not go before that.
   absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Returns when Run() would, or before that when `enough`, which a report
+  // makes true. Further chunks may follow.
+  void RunUntil(absl::FunctionRef<bool()> enough) ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   struct Server {
     std::deque<size_t> waiting;

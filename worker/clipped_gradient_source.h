@@ -37,6 +37,7 @@ class ClippedGradientSource final : public GradientSource {
   absl::Status Prepare(int64_t index) override {
     return source_.Prepare(index);
   }
+  bool WaitsForValues() const override { return source_.WaitsForValues(); }
   absl::StatusOr<GradientResult> Compute(int64_t index,
                                          const PassHooks& hooks) override;
 

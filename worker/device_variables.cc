@@ -85,7 +85,9 @@ DeviceVariables::DeviceVariables(std::vector<VariableSpec> variables,
 DeviceVariables::~DeviceVariables() { Settle(); }
 
 void DeviceVariables::Settle() {
-  for (CopyId copy : uploads_) backend_.FinishCopy(copy).IgnoreError();
+  for (const std::optional<CopyId>& copy : uploads_) {
+    if (copy.has_value()) backend_.FinishCopy(*copy).IgnoreError();
+  }
   for (const auto& [variable, copy] : downloads_) {
     backend_.FinishCopy(copy).IgnoreError();
   }
@@ -117,31 +119,48 @@ absl::Status DeviceVariables::Prepare() {
   return absl::OkStatus();
 }
 
-absl::Status DeviceVariables::StartUpload() {
+absl::Status DeviceVariables::BeginPass() {
   LOCKSTEP_RETURN_IF_ERROR(Prepare());
   Settle();
-  if (floats_ != nullptr) floats_->CopyValues();
-  for (size_t i = 0; i < own_values_.size(); ++i) {
+  brought_.assign(variables_.size(), false);
+  uploads_.resize(own_values_.size());
+  return absl::OkStatus();
+}
+
+absl::Status DeviceVariables::Bring(size_t variable) {
+  if (brought_[variable]) return absl::OkStatus();
+  if (floats_ != nullptr) floats_->CopyValue(variable);
+  if (!uploads_.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(
-        const CopyId copy,
-        backend_.StartUpload(host_values_[i], own_values_[i]));
-    uploads_.push_back(copy);
+        uploads_[variable],
+        backend_.StartUpload(host_values_[variable], own_values_[variable]));
+  }
+  brought_[variable] = true;
+  return absl::OkStatus();
+}
+
+absl::Status DeviceVariables::StartUpload() {
+  LOCKSTEP_RETURN_IF_ERROR(BeginPass());
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(Bring(i));
   }
   return absl::OkStatus();
 }
 
 absl::Status DeviceVariables::BeforeUse(size_t first, size_t count) {
-  for (size_t i = first; i < first + count && i < uploads_.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(backend_.UseCopy(uploads_[i]));
+  for (size_t i = first; i < first + count && i < variables_.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(Bring(i));
+    if (uploads_.empty()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(backend_.UseCopy(*uploads_[i]));
   }
   return absl::OkStatus();
 }
 
 absl::Status DeviceVariables::Upload() {
   LOCKSTEP_RETURN_IF_ERROR(StartUpload());
-  LOCKSTEP_RETURN_IF_ERROR(BeforeUse(0, uploads_.size()));
-  for (CopyId copy : uploads_) {
-    LOCKSTEP_RETURN_IF_ERROR(backend_.FinishCopy(copy));
+  LOCKSTEP_RETURN_IF_ERROR(BeforeUse(0, variables_.size()));
+  for (const std::optional<CopyId>& copy : uploads_) {
+    LOCKSTEP_RETURN_IF_ERROR(backend_.FinishCopy(*copy));
   }
   uploads_.clear();
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,18 +43,22 @@ class DeviceVariables {
   DeviceVariables(const DeviceVariables&) = delete;
   DeviceVariables& operator=(const DeviceVariables&) = delete;
 
-  // Valid once StartUpload() or Upload() has succeeded.
+  // Valid once BeginPass() has succeeded.
   const std::vector<ConstTensor>& values() const { return values_; }
   const std::vector<Tensor>& gradients() const { return gradients_; }
 
-  // Begins to bring all values to the device, the first layers' first, and
-  // gets its memory when that has not been done.
+  // From now on the worker's memory may have other values. Gets the device's
+  // memory when that has not been done.
   //
   //   kResourceExhausted  the device has too little memory
+  absl::Status BeginPass();
+  // The same, and begins to bring all values to the device, the first layers'
+  // first.
   absl::Status StartUpload();
-  // Lets the operations called from now on wait for these values alone.
+  // Lets the operations called from now on wait for these values alone. Begins
+  // to bring those that are not on their way.
   absl::Status BeforeUse(size_t first, size_t count);
-  // Both, for all of them, and waits.
+  // StartUpload(), and waits.
   absl::Status Upload();
 
   // The gradient is final: begins to bring it to the worker's memory.
@@ -64,6 +69,7 @@ class DeviceVariables {
 
  private:
   absl::Status Prepare();
+  absl::Status Bring(size_t variable);
   // Waits for what is under way.
   void Settle();
 
@@ -80,7 +86,8 @@ class DeviceVariables {
   std::vector<Tensor> own_values_;
   std::vector<ConstTensor> values_;
   std::vector<Tensor> gradients_;
-  std::vector<CopyId> uploads_;
+  std::vector<bool> brought_;                   // of the pass; by variable
+  std::vector<std::optional<CopyId>> uploads_;  // by variable
   std::deque<std::pair<size_t, CopyId>> downloads_;
 };
 

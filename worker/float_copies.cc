@@ -25,20 +25,18 @@ bool FloatCopies::AreNeeded(const std::vector<VariableSpec>& variables,
 
 FloatCopies::FloatCopies(const std::vector<VariableSpec>& variables,
                          const ParameterMemory& memory)
-    : count_(variables.size()),
-      memory_(memory),
+    : memory_(memory),
       copies_(variables, ParameterMemory::Gradients::kPrivate) {}
 
-void FloatCopies::CopyValues() const {
-  for (size_t v = 0; v < count_; ++v) {
-    const absl::Span<float> floats = As<float>(copies_.value(v));
-    if (memory_.dtype(v) == DType::kBFloat16) {
-      ExpandBFloat16(floats.size(), memory_.value(v).data(), floats.data());
-      continue;
-    }
-    const absl::Span<const Float16> halves = As<Float16>(memory_.value(v));
-    for (size_t i = 0; i < floats.size(); ++i) floats[i] = ToFloat(halves[i]);
+void FloatCopies::CopyValue(size_t variable) const {
+  const absl::Span<float> floats = As<float>(copies_.value(variable));
+  if (memory_.dtype(variable) == DType::kBFloat16) {
+    ExpandBFloat16(floats.size(), memory_.value(variable).data(),
+                   floats.data());
+    return;
   }
+  const absl::Span<const Float16> halves = As<Float16>(memory_.value(variable));
+  for (size_t i = 0; i < floats.size(); ++i) floats[i] = ToFloat(halves[i]);
 }
 
 void FloatCopies::RoundGradient(size_t variable) const {

@@ -26,15 +26,14 @@ class FloatCopies {
 
   const ParameterMemory& memory() const { return copies_; }
 
-  // Copies all values; exact.
-  void CopyValues() const;
+  // Copies the value of a variable; exact.
+  void CopyValue(size_t variable) const;
   // Rounds the gradient of a variable to nearest, ties to even. What is too
   // large for float16 becomes infinite, which servers refuse unless the job
   // allows it.
   void RoundGradient(size_t variable) const;
 
  private:
-  const size_t count_;
   const ParameterMemory& memory_;
   const ParameterMemory copies_;
 };

@@ -27,6 +27,10 @@ class GradientSource {
   //   kOutOfRange  as in Compute()
   virtual absl::Status Prepare(int64_t /*index*/) { return absl::OkStatus(); }
 
+  // Whether Compute() calls before_use and before_gradients of its hooks, and
+  // needs no Prepare(): it may begin before the values are there.
+  virtual bool WaitsForValues() const { return false; }
+
   //   kOutOfRange  the end of input: there is no batch `index`
   //   kAborted     the hooks said that the pass is not wanted
   virtual absl::StatusOr<GradientResult> Compute(int64_t index,

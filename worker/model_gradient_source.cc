@@ -35,13 +35,15 @@ bool ModelGradientSource::MayReplay() const {
          bytes <= kMaxReplayedBytes;
 }
 
-absl::Status ModelGradientSource::PrepareDevice(const Batch& batch) {
+absl::Status ModelGradientSource::PrepareDevice(const Batch& batch,
+                                                const PassHooks& hooks) {
   if (batch.size % options_.micro_batches != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("micro_batches must divide the batch of ", batch.size,
                      " examples, got ", options_.micro_batches));
   }
-  LOCKSTEP_RETURN_IF_ERROR(device_.StartUpload());
+  LOCKSTEP_RETURN_IF_ERROR(hooks.before_use ? device_.BeginPass()
+                                            : device_.StartUpload());
   LOCKSTEP_RETURN_IF_ERROR(numbers_.Prepare());
   if (options_.micro_batches == 1 || !parts_.empty()) return absl::OkStatus();
   part_memory_.resize(device_.gradients().size());
@@ -54,6 +56,12 @@ absl::Status ModelGradientSource::PrepareDevice(const Batch& batch) {
   }
   parts_ = std::move(parts);
   return absl::OkStatus();
+}
+
+absl::Status ModelGradientSource::BeforeUse(size_t first, size_t count,
+                                            const PassHooks& hooks) {
+  LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeUse(first, count));
+  return device_.BeforeUse(first, count);
 }
 
 absl::Status ModelGradientSource::CheckFinite(size_t variable) {
@@ -119,9 +127,10 @@ absl::Status ModelGradientSource::ComputePart(const Batch& batch, int64_t index,
     return !pass.status.ok() || !pass.outer.CheckWanted().ok();
   };
   if (pass.first) {
-    hooks.before_use = [this](size_t first, size_t count) {
-      return device_.BeforeUse(first, count);
+    hooks.before_use = [&](size_t first, size_t count) {
+      return BeforeUse(first, count, pass.outer);
     };
+    hooks.before_gradients = [&] { return pass.outer.BeforeGradients(); };
   }
   const absl::Status status =
       model_.Gradients(backend_, view, device_.values(),
@@ -162,7 +171,8 @@ absl::Status ModelGradientSource::ComputeAtOnce(const Batch& batch,
   LOCKSTEP_ASSIGN_OR_RETURN(const BatchView view,
                             stage_.View(batch, 0, batch.size));
   LOCKSTEP_RETURN_IF_ERROR(pass.outer.CheckWanted());
-  LOCKSTEP_RETURN_IF_ERROR(device_.BeforeUse(0, device_.values().size()));
+  LOCKSTEP_RETURN_IF_ERROR(BeforeUse(0, model_.variables().size(), pass.outer));
+  LOCKSTEP_RETURN_IF_ERROR(pass.outer.BeforeGradients());
   LOCKSTEP_RETURN_IF_ERROR(
       recorder_.Run(KeyOf(view), [&] { return CallOperations(view); }));
   if (const absl::Status why = recorder_.TakeFailure(); !why.ok()) {
@@ -200,7 +210,7 @@ GradientResult ModelGradientSource::Result(const Batch& batch) const {
 absl::StatusOr<GradientResult> ModelGradientSource::Compute(
     int64_t index, const PassHooks& hooks) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Batch batch, batches_.Get(index));
-  LOCKSTEP_RETURN_IF_ERROR(PrepareDevice(batch));
+  LOCKSTEP_RETURN_IF_ERROR(PrepareDevice(batch, hooks));
   Pass pass{.outer = hooks};
   if (replays_) {
     LOCKSTEP_RETURN_IF_ERROR(ComputeAtOnce(batch, pass));

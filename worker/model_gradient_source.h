@@ -48,6 +48,8 @@ class ModelGradientSource final : public GradientSource {
                       ComputeBackend& backend, BatchSource batches,
                       const ParameterMemory& memory, const Options& options);
 
+  bool WaitsForValues() const override { return true; }
+
   // In the result, `non_finite` counts elements of all gradients.
   //
   //   kInvalidArgument  also: a gradient that is refused, or a batch that does
@@ -68,7 +70,9 @@ class ModelGradientSource final : public GradientSource {
   };
 
   bool MayReplay() const;
-  absl::Status PrepareDevice(const Batch& batch);
+  absl::Status PrepareDevice(const Batch& batch, const PassHooks& hooks);
+  // Waits until the values are there, and lets what follows use them.
+  absl::Status BeforeUse(size_t first, size_t count, const PassHooks& hooks);
   absl::Status ComputePart(const Batch& batch, int64_t index, int64_t part,
                            Pass& pass);
   // The whole batch, recorded or replayed where that may be.

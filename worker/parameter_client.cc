@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -67,10 +68,12 @@ std::vector<std::unique_ptr<ServerChannel>> Connect(
 struct ParameterClient::ActivePush {
   PassId pass;
   int64_t attempt = 0;
+  bool rest_sent = false;
   v1::PushHeader header;
 
   Mutex mutex;
   PushCounts counts ABSL_GUARDED_BY(mutex);
+  std::vector<std::set<size_t>> through ABSL_GUARDED_BY(mutex);  // by server
   std::unique_ptr<ChunkTransfer> transfer;
 
   struct StartAdded final : CallPoller::Event {
@@ -88,7 +91,7 @@ ParameterClient::ParameterClient(const Options& options, const Plan& plan,
       chunks_(MakeChunks(plan, static_cast<int>(options.servers.size()),
                          options.max_part_bytes)),
       sharing_(options.servers.size()),
-      ready_(chunks_),
+      ready_(chunks_, options.order),
       poller_(options.pollers),
       channels_(Connect(poller_, options.servers)),
       sync_(*channels_[0], options.self) {
@@ -144,7 +147,7 @@ void ParameterClient::CutForSharing(int server) {
   held_[server].assign(chunks_[server].size(), Held());
   rounded_[server].assign(chunks_[server].size(), 0);
   routed_[server].assign(chunks_[server].size(), {});
-  ready_ = ReadyChunks(chunks_);
+  ready_ = ReadyChunks(chunks_, options_.order);
 }
 
 absl::StatusOr<SharedValues> ParameterClient::OpenSharedMemoryOf(int server) {
@@ -371,13 +374,17 @@ void ParameterClient::BeginPush(const PassId& pass, int64_t attempt) {
   header.set_attempt(attempt);
   header.set_return_values(attempt > 0);
   header.set_gradient_type(ToProto(options_.gradient_type));
-  const auto count = [push = push_.get()](const v1::PushResult& result) {
-    MutexLock lock(push->mutex);
-    CountOutcomes(result, push->counts);
-  };
-  const auto start = [this, count, push = push_.get()](
-                         int server, size_t index,
-                         ChunkTransfer::Report report) {
+  {
+    MutexLock lock(push_->mutex);
+    push_->through.resize(chunks_.size());
+  }
+  const auto start = [this, push = push_.get()](int server, size_t index,
+                                                ChunkTransfer::Report report) {
+    const auto count = [=](const v1::PushResult& result) {
+      MutexLock lock(push->mutex);
+      CountOutcomes(result, push->counts);
+      push->through[server].insert(index);
+    };
     StartPush(server, index, push->header, count, std::move(report));
   };
   ChunkTransfer::Options transfer_options = TransferOptions("push");
@@ -396,24 +403,55 @@ void ParameterClient::BeginPush(const PassId& pass, int64_t attempt) {
   }
 }
 
+void ParameterClient::SendRest(const PassId& pass, int64_t attempt) {
+  const bool begun =
+      push_ != nullptr && push_->pass == pass && push_->attempt == attempt;
+  if (begun && push_->rest_sent) return;
+  ServerChannel::Together together(*channels_[0]);
+  if (attempt > 0) sync_.SendTakeToken(pass, attempt);
+  if (!begun) BeginPush(pass, attempt);
+  push_->rest_sent = true;
+  for (const ReadyChunks::Id& id : ready_.MarkRest()) {
+    push_->transfer->Add(id.server, id.chunk);
+  }
+  if (attempt > 0 && push_->transfer->AllStarted(0)) together.Wait();
+}
+
 absl::StatusOr<PushCounts> ParameterClient::Push(const PassId& pass,
                                                  int64_t attempt) {
-  {
-    ServerChannel::Together together(*channels_[0]);
-    if (attempt > 0) sync_.SendTakeToken(pass, attempt);
-    if (push_ == nullptr || push_->pass != pass || push_->attempt != attempt) {
-      BeginPush(pass, attempt);
-    }
-    for (const ReadyChunks::Id& id : ready_.MarkRest()) {
-      push_->transfer->Add(id.server, id.chunk);
-    }
-    if (attempt > 0 && push_->transfer->AllStarted(0)) together.Wait();
-  }
+  SendRest(pass, attempt);
   const absl::Status status = Finish(*push_->transfer);
   const std::unique_ptr<ActivePush> push = std::move(push_);
   LOCKSTEP_RETURN_IF_ERROR(status);
   MutexLock lock(push->mutex);
   return push->counts;
+}
+
+absl::Status ParameterClient::AwaitValues(size_t first, size_t count) {
+  if (push_ == nullptr) return absl::AbortedError("no push is under way");
+  std::vector<ReadyChunks::Id> chunks;
+  for (size_t variable = first; variable < first + count; ++variable) {
+    const auto& of_variable = ready_.ChunksOf(variable);
+    chunks.insert(chunks.end(), of_variable.begin(), of_variable.end());
+  }
+  const auto known = [&] {
+    MutexLock lock(push_->mutex);
+    while (!chunks.empty() &&
+           push_->through[chunks.back().server].contains(chunks.back().chunk)) {
+      const Held& held = held_[chunks.back().server][chunks.back().chunk];
+      if (held.step != push_->pass.step + 1 || held.attempt != push_->attempt) {
+        return true;
+      }
+      chunks.pop_back();
+    }
+    return chunks.empty();
+  };
+  if (!known()) {
+    push_->transfer->RunUntil(known);
+    poller_.ServeAlone();
+  }
+  if (known() && chunks.empty()) return absl::OkStatus();
+  return absl::AbortedError("the push has not brought all of the values");
 }
 
 void ParameterClient::DropPush() {

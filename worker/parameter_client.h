@@ -50,6 +50,8 @@ class ParameterClient final : public StepClient {
     // kBFloat16 where all variables are float32.
     GradientType gradient_type = GradientType::kVariable;
     int pollers = 0;  // threads, as CallPoller takes them
+    // In which pushes send chunks; the same for all workers of a job.
+    ReadyChunks::Order order = ReadyChunks::Order::kAsReady;
   };
 
   ParameterClient(const Options& options, const Plan& plan,
@@ -64,6 +66,8 @@ class ParameterClient final : public StepClient {
   absl::StatusOr<Announcement> Announce(const PassId& pass) override;
   void BeginPush(const PassId& pass, int64_t attempt) override;
   absl::StatusOr<PushCounts> Push(const PassId& pass, int64_t attempt) override;
+  void SendRest(const PassId& pass, int64_t attempt) override;
+  absl::Status AwaitValues(size_t first, size_t count) override;
   absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt) override;
 
   // Ends the call at hand and all later ones with kCancelled.

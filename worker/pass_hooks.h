@@ -18,8 +18,13 @@ struct PassHooks {
   // Asked between layers: whether nobody wants the rest of the pass.
   std::function<bool()> unwanted = nullptr;
   // Called before the pass reads the values of variables [first, first + count)
-  // for the first time.
+  // for the first time: they may still be on their way.
   std::function<absl::Status(size_t first, size_t count)> before_use = nullptr;
+  // Called once, before the pass writes any gradient: those of the pass before
+  // may still be needed.
+  //
+  //   kAborted  what the pass has read has come to nothing
+  std::function<absl::Status()> before_gradients = nullptr;
 
   void Report(size_t variable) const {
     if (on_gradient) on_gradient(variable);
@@ -27,6 +32,10 @@ struct PassHooks {
 
   absl::Status BeforeUse(size_t first, size_t count) const {
     return before_use ? before_use(first, count) : absl::OkStatus();
+  }
+
+  absl::Status BeforeGradients() const {
+    return before_gradients ? before_gradients() : absl::OkStatus();
   }
 
   //   kAborted  the rest of the pass is not wanted

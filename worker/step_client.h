@@ -89,6 +89,19 @@ class StepClient {
   virtual absl::StatusOr<PushCounts> Push(const PassId& pass,
                                           int64_t attempt) = 0;
 
+  // Strict mode: begins what Push() does and returns. Push() has to follow, for
+  // the same pass and attempt; until then no gradient may be written.
+  virtual void SendRest(const PassId& /*pass*/, int64_t /*attempt*/) {}
+
+  // After SendRest(): waits until its answers have brought the values of
+  // variables [first, first + count). They are those of the next step if its
+  // token says that it came of this attempt.
+  //
+  //   kAborted  the push brings no values of them
+  virtual absl::Status AwaitValues(size_t /*first*/, size_t /*count*/) {
+    return absl::AbortedError("no push brings values");
+  }
+
   // Waits for the token after `pass`, whose gradient was pushed for `attempt`
   // (0: not pushed).
   virtual absl::StatusOr<Token> TakeToken(const PassId& pass,

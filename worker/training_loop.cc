@@ -1,11 +1,28 @@
 #include "worker/training_loop.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "common/shares.h"
 #include "common/status_macros.h"
 #include "worker/strict_pass.h"
 
 namespace lockstep {
+namespace {
+
+std::string Computes(int64_t step) {
+  return absl::StrCat("computes step ", step + 1);
+}
+
+// Whether the values that were pushed for `attempt` are those of the pass.
+bool Follows(const absl::StatusOr<Token>& token, const PassId& pass,
+             int64_t attempt) {
+  return token.ok() && token->kind == Token::Kind::kToken &&
+         token->step == pass.step && token->slot == pass.slot &&
+         token->attempt == attempt;
+}
+
+}  // namespace
 
 TrainingLoop::TrainingLoop(const Options& options, StepClient& client,
                            GradientSource& source, ProgressMeter& meter)
@@ -21,8 +38,9 @@ int64_t TrainingLoop::BatchOf(const PassId& pass) const {
   return pass.step * shares + pass.slot;
 }
 
-absl::Status TrainingLoop::Compute(int64_t index, const PassHooks& hooks) {
-  meter_.Begin(absl::StrCat("computes step ", pass_.step + 1), false);
+absl::Status TrainingLoop::Compute(int64_t step, int64_t index,
+                                   const PassHooks& hooks) {
+  meter_.Begin(Computes(step), false);
   LOCKSTEP_ASSIGN_OR_RETURN(GradientResult result,
                             source_.Compute(index, hooks));
   meter_.Computed(pass_.step, result.loss, result.examples);
@@ -43,41 +61,103 @@ absl::StatusOr<Token> TrainingLoop::NextToken(int64_t attempt) {
   return client_.TakeToken(pass_, attempt);
 }
 
+bool TrainingLoop::IsLeaving() const {
+  return options_.leaving != nullptr && *options_.leaving;
+}
+
 absl::Status TrainingLoop::RunStrict() {
   pass_.step = -1;  // before any step: the first token is free
   LOCKSTEP_ASSIGN_OR_RETURN(Token token, NextToken(0));
   while (token.kind != Token::Kind::kFinished) {
-    if (options_.leaving != nullptr && *options_.leaving) {
-      return absl::CancelledError("this worker leaves");
-    }
-    LOCKSTEP_ASSIGN_OR_RETURN(token, RunPass(token));
+    if (IsLeaving()) return absl::CancelledError("this worker leaves");
+    LOCKSTEP_ASSIGN_OR_RETURN(token, RunPasses(token));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Token> TrainingLoop::RunPass(const Token& token) {
+absl::StatusOr<Token> TrainingLoop::RunPasses(const Token& token) {
   pass_.step = token.step;
   pass_.slot = token.slot;
   LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(BatchOf(pass_)));
+  std::optional<StrictPass> pass;
+  LOCKSTEP_RETURN_IF_ERROR(Enter(token, pass));
+  if (!pass.has_value()) return NextToken(0);
+  absl::Status computed = Compute(pass_.step, BatchOf(pass_), pass->Hooks());
+  while (true) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t attempt, Leave(computed, *pass));
+    if (attempt == kDropped) return NextToken(0);
+    if (!BeginsEarly(attempt)) return PushUntilToken(attempt);
+    pass.reset();
+    LOCKSTEP_ASSIGN_OR_RETURN(const Token next,
+                              ComputeEarly(attempt, pass, computed));
+    if (!pass.has_value()) return next;
+  }
+}
+
+absl::Status TrainingLoop::Enter(const Token& token,
+                                 std::optional<StrictPass>& pass) {
   meter_.Begin(absl::StrCat("pulls step ", token.step), true);
   LOCKSTEP_ASSIGN_OR_RETURN(int64_t pulled, client_.Pull(token.step));
-  if (pulled != token.step) return NextToken(0);  // too slow: the step is over
+  if (pulled != token.step) return absl::OkStatus();
+  pass_.step = token.step;
   ++pass_.number;
-  StrictPass pass(
-      client_, pass_,
-      {.selected_attempt = token.selected_attempt,
-       // Where not everybody counts, nobody is selected by a token.
-       .watch = token.selected_attempt == 0 &&
-                options_.total_num_replicas >= options_.replicas_to_aggregate});
-  const absl::Status computed = Compute(BatchOf(pass_), pass.Hooks());
+  // Where not everybody counts, nobody is selected by a token.
+  const bool watch =
+      token.selected_attempt == 0 &&
+      options_.total_num_replicas >= options_.replicas_to_aggregate;
+  pass.emplace(client_, pass_,
+               StrictPass::Options{.selected_attempt = token.selected_attempt,
+                                   .watch = watch});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> TrainingLoop::Leave(const absl::Status& computed,
+                                            StrictPass& pass) {
   if (absl::IsAborted(computed) && pass.dropped()) {
     meter_.Dropped();
-    return NextToken(0);
+    return kDropped;
   }
   LOCKSTEP_RETURN_IF_ERROR(pass.status());
   LOCKSTEP_RETURN_IF_ERROR(computed);
   LOCKSTEP_RETURN_IF_ERROR(pass.Finish());
-  return PushUntilToken(pass.attempt());
+  return pass.attempt();
+}
+
+bool TrainingLoop::BeginsEarly(int64_t attempt) const {
+  return attempt > 0 && source_.WaitsForValues() && !IsLeaving() &&
+         options_.replicas_to_aggregate == options_.total_num_replicas;
+}
+
+absl::StatusOr<Token> TrainingLoop::ComputeEarly(
+    int64_t attempt, std::optional<StrictPass>& pass, absl::Status& computed) {
+  PassId next = pass_;
+  ++next.step;
+  std::optional<absl::StatusOr<Token>> token;
+  PassHooks of_pass;
+  PassHooks hooks;
+  hooks.on_gradient = [&](size_t variable) { of_pass.Report(variable); };
+  hooks.unwanted = [&] { return !of_pass.CheckWanted().ok(); };
+  hooks.before_use = [&](size_t first, size_t count) {
+    meter_.Begin(absl::StrCat("waits for values of step ", next.step), true);
+    const absl::Status status = client_.AwaitValues(first, count);
+    meter_.Begin(Computes(next.step), false);
+    return status;
+  };
+  hooks.before_gradients = [&]() -> absl::Status {
+    token = PushUntilToken(attempt);
+    if (!IsLeaving() && Follows(*token, next, attempt)) {
+      LOCKSTEP_RETURN_IF_ERROR(Enter(**token, pass));
+    }
+    if (!pass.has_value()) return absl::AbortedError("its values do not count");
+    of_pass = pass->Hooks();
+    meter_.Begin(Computes(next.step), false);
+    return absl::OkStatus();
+  };
+  client_.SendRest(pass_, attempt);
+  computed = Compute(next.step, BatchOf(next), hooks);
+  // A pass that failed before is tried once more, with a token.
+  if (!token.has_value()) token = PushUntilToken(attempt);
+  return *token;
 }
 
 absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
@@ -107,7 +187,7 @@ absl::Status TrainingLoop::RunCompatible() {
     LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(index));
     meter_.Begin("pulls", true);
     LOCKSTEP_RETURN_IF_ERROR(client_.Pull(-1).status());
-    LOCKSTEP_RETURN_IF_ERROR(Compute(index, {}));
+    LOCKSTEP_RETURN_IF_ERROR(Compute(pass_.step, index, {}));
     ++pass_.number;
     LOCKSTEP_ASSIGN_OR_RETURN(PushCounts counts, Push(0));
     if (counts.accepted + counts.duplicate > 0) {

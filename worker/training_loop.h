@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "common/job/job_config.h"
 #include "worker/gradient_source.h"
 #include "worker/progress_meter.h"
 #include "worker/step_client.h"
+#include "worker/strict_pass.h"
 
 namespace lockstep {
 
@@ -21,6 +23,16 @@ namespace lockstep {
 //               announces where everybody is needed, and a backup drops its
 //               pass when the step is over without it: see StrictPass
 //   compatible  pull -> compute -> push -> token ...
+//
+// Where everybody is needed, a pass that can wait for its values begins early,
+// while the gradients before it are still under way: layers are computed as
+// their values come, and the token is taken before the first gradient is
+// written. A token that says another step or attempt makes an end of such a
+// pass.
+//
+//   gradients 4 |=====|-----|            = computed, - sent and answered
+//   values 5          .  |--|
+//   forward 5            |=====| token 5, gradients 5 ...
 //
 // In strict mode the batch follows from the step, so that a worker that was
 // restarted goes on with the data that it would have had. In compatible mode
@@ -50,14 +62,27 @@ class TrainingLoop {
  private:
   absl::Status RunStrict();
   absl::Status RunCompatible();
-  // One strict pass for a token, up to the next token.
-  absl::StatusOr<Token> RunPass(const Token& token);
+  // Strict passes from a token on, up to one for which none has begun early.
+  absl::StatusOr<Token> RunPasses(const Token& token);
+  // Pulls for a token and begins its pass; leaves `pass` empty if the step is
+  // over.
+  absl::Status Enter(const Token& token, std::optional<StrictPass>& pass);
+  // The attempt to push for what was computed; 0: none, kDropped: the pass was.
+  static constexpr int64_t kDropped = -1;
+  absl::StatusOr<int64_t> Leave(const absl::Status& computed, StrictPass& pass);
+  bool IsLeaving() const;
+  bool BeginsEarly(int64_t attempt) const;
+  // Computes the pass after the one at hand, which was pushed for `attempt`.
+  // Returns the token between them, `pass` being empty if that ended it.
+  absl::StatusOr<Token> ComputeEarly(int64_t attempt,
+                                     std::optional<StrictPass>& pass,
+                                     absl::Status& computed);
   // Pushes what has been computed, for `attempt` if there is one and for each
   // that follows, until the next token.
   absl::StatusOr<Token> PushUntilToken(int64_t attempt);
   absl::StatusOr<PushCounts> Push(int64_t attempt);
   absl::StatusOr<Token> NextToken(int64_t attempt);
-  absl::Status Compute(int64_t index, const PassHooks& hooks);
+  absl::Status Compute(int64_t step, int64_t index, const PassHooks& hooks);
   // Strict: the batch of a share of a step.
   int64_t BatchOf(const PassId& pass) const;
 

@@ -46,40 +46,59 @@ double LayeredSource::TransferMs(int round) const {
 
 absl::StatusOr<GradientResult> LayeredSource::Compute(int64_t index,
                                                       const PassHooks& hooks) {
-  const int64_t began = NowNanoseconds();
-  BeginStep(began);
+  BeginStep(NowNanoseconds());
   oracle_.AdvanceTo(index);
-  for (int layer = 0; layer < options_.layers; ++layer) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckLayer(layer));
+  const OverlapStep step = StepAt(options_, index);
+  absl::Duration compute;
+  if (step.phase != OverlapPhase::kTransfer) {
+    compute = absl::Milliseconds(TransferMs(step.round) *
+                                 options_.balances[step.balance]);
   }
-  LOCKSTEP_RETURN_IF_ERROR(Pass(StepAt(options_, index), hooks));
-  compute_ms_ = Milliseconds(NowNanoseconds() - began);
+  LOCKSTEP_RETURN_IF_ERROR(Pass(step, compute, hooks));
   return GradientResult{0, 1};
 }
 
+absl::Status LayeredSource::Forward(absl::Duration time,
+                                    const PassHooks& hooks) {
+  for (int layer = 0; layer < options_.layers; ++layer) {
+    LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
+    LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeUse(layer, 1));
+    LOCKSTEP_RETURN_IF_ERROR(CheckLayer(layer));
+    Queue(time / options_.layers);
+  }
+  return hooks.BeforeGradients();
+}
+
 absl::Status LayeredSource::Pass(const OverlapStep& step,
-                                 const PassHooks& hooks) const {
-  if (step.phase == OverlapPhase::kTransfer) return absl::OkStatus();
-  const absl::Duration compute = absl::Milliseconds(
-      TransferMs(step.round) * options_.balances[step.balance]);
-  Take(compute * options_.forward_share);
+                                 absl::Duration compute,
+                                 const PassHooks& hooks) {
+  const bool overlaps = step.phase == OverlapPhase::kOverlapped;
+  const absl::Duration forward = compute * options_.forward_share;
+  LOCKSTEP_RETURN_IF_ERROR(
+      Forward(overlaps ? forward : absl::ZeroDuration(), hooks));
+  const int64_t began = NowNanoseconds();
+  if (!overlaps) Queue(forward);
   for (int layer = options_.layers - 1; layer >= 0; --layer) {
     LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
-    Take(compute * (1 - options_.forward_share) / options_.layers);
+    Queue((compute - forward) / options_.layers);
+    WaitForDevice();
     LOCKSTEP_RETURN_IF_ERROR(CheckLayer(layer));
-    if (step.phase == OverlapPhase::kOverlapped) hooks.Report(layer);
+    if (overlaps) hooks.Report(layer);
   }
+  compute_ms_ = Milliseconds(NowNanoseconds() - began);
   return absl::OkStatus();
 }
 
-void LayeredSource::Take(absl::Duration time) const {
-  if (!options_.spin) {
-    absl::SleepFor(time);
-    return;
+void LayeredSource::Queue(absl::Duration time) {
+  device_free_ =
+      std::max(device_free_, NowNanoseconds()) + absl::ToInt64Nanoseconds(time);
+  if (options_.spin) WaitForDevice();
+}
+
+void LayeredSource::WaitForDevice() const {
+  while (options_.spin && NowNanoseconds() < device_free_) {
   }
-  const int64_t end = NowNanoseconds() + absl::ToInt64Nanoseconds(time);
-  while (NowNanoseconds() < end) {
-  }
+  absl::SleepFor(absl::Nanoseconds(device_free_ - NowNanoseconds()));
 }
 
 absl::Status LayeredSource::CheckLayer(int layer) const {

@@ -17,11 +17,17 @@ namespace lockstep::benchmark {
 // gradient is in memory from the start. Its variables are the layers. It looks
 // at both ends of a layer's value as long as a real layer might read it.
 //
+// The time is that of a device which works through the layers that it is given:
+// a layer begins when the one before has ended and its value is there. The
+// thread waits for a layer's end when its gradient is to be sent.
+//
 // Borrows: the memory.
 class LayeredSource final : public GradientSource {
  public:
   LayeredSource(const OverlapOptions& options, int worker, int workers,
                 const ParameterMemory& memory);
+
+  bool WaitsForValues() const override { return true; }
 
   //   kInternal  a value is not what the step's gradients make of it
   absl::StatusOr<GradientResult> Compute(int64_t index,
@@ -35,15 +41,20 @@ class LayeredSource final : public GradientSource {
   void BeginStep(int64_t now);
   // What the round's steps without compute took.
   double TransferMs(int round) const;
-  absl::Status Pass(const OverlapStep& step, const PassHooks& hooks) const;
-  void Take(absl::Duration time) const;
+  absl::Status Forward(absl::Duration time, const PassHooks& hooks);
+  absl::Status Pass(const OverlapStep& step, absl::Duration compute,
+                    const PassHooks& hooks);
+  // Gives the device a layer.
+  void Queue(absl::Duration time);
+  void WaitForDevice() const;
   absl::Status CheckLayer(int layer) const;
 
   const OverlapOptions options_;
   const ParameterMemory& memory_;
   MomentumOracle oracle_;
-  int64_t step_began_ = 0;  // nanoseconds; 0 before the first step
-  double compute_ms_ = 0;   // of the step at hand
+  int64_t step_began_ = 0;   // nanoseconds; 0 before the first step
+  double compute_ms_ = 0;    // of the step at hand
+  int64_t device_free_ = 0;  // from when on; nanoseconds
   std::vector<OverlapSample> samples_;
 };
 

@@ -29,7 +29,7 @@ struct Flags {
   OverlapOptions run;
   int workers = 2;
   int servers = 1;
-  int64_t megabytes = 40;
+  int64_t megabytes = 100;
   std::string shared_memory = "off";
   std::string report;  // of the process that is a worker
 };
@@ -57,7 +57,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(0.01, 100.0))
       ->capture_default_str();
   app.add_option("--block", flags.run.block, "Steps of one kind in a row.")
-      ->check(CLI::Range(2, 100000))
+      ->check(CLI::Range(3, 100000))
       ->capture_default_str();
   app.add_option("--rounds", flags.run.rounds, "How often each is measured.")
       ->check(CLI::Range(1, 1000))

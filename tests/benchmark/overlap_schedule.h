@@ -13,11 +13,12 @@ namespace lockstep::benchmark {
 // measured within seconds of each other.
 struct OverlapOptions {
   int64_t bytes = 0;  // of the model
-  int layers = 10;    // of equal size, > 0
-  // What the forward pass takes of the compute time; nothing is sent in it.
+  int layers = 25;    // of equal size, > 0
+  // What the forward pass takes of the compute time.
   double forward_share = 1.0 / 3;
   std::vector<double> balances = {0.5, 1, 2};  // compute / transfer, > 0
-  int block = 10;                              // steps of a block, > 0
+  // Steps of a block, more than two: the first two show what was before.
+  int block = 10;
   int rounds = 3;
   bool spin = false;  // compute keeps a core busy
 };
@@ -40,9 +41,10 @@ struct OverlapSample {
   double compute = 0;  // what of it was spent on computing
 };
 
-// The shortest step in which `compute` and `transfer` can overlap, layer by
-// layer, the last layer first, each sent once it is computed. Units: those of
-// the arguments.
+// What no step can be shorter than: beside all compute the transfer of the
+// first layer, whose gradient is computed last and whose value is needed first;
+// beside all transfer the compute between the last value and the first
+// gradient. Units: those of the arguments.
 double ShortestStep(const OverlapOptions& options, double compute,
                     double transfer);
 

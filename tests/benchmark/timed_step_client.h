@@ -41,6 +41,14 @@ class TimedStepClient final : public StepClient {
     const Stopwatch watch(now_.push);
     return client_.Push(pass, attempt);
   }
+  void SendRest(const PassId& pass, int64_t attempt) override {
+    const Stopwatch watch(now_.push);
+    client_.SendRest(pass, attempt);
+  }
+  absl::Status AwaitValues(size_t first, size_t count) override {
+    const Stopwatch watch(now_.push);
+    return client_.AwaitValues(first, count);
+  }
   absl::StatusOr<Token> TakeToken(const PassId& pass,
                                   int64_t attempt) override {
     absl::StatusOr<Token> token = TimedToken(pass, attempt);

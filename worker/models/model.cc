@@ -58,6 +58,7 @@ absl::Status Model::Gradients(ComputeBackend& backend, const BatchView& batch,
   context_ = {.training = true, .key = batch.key, .length = in.dim(1)};
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
                             Forward(backend, in, variables, hooks));
+  LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeGradients());
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Tensor logits_gradient,
       logits_gradient_.Reserve(backend, type_, logits.shape()));

@@ -26,6 +26,7 @@ enum class PlantedBug {
   kStaleGradientCounts,      // P2: is taken for one of the step at hand
   kRepeatedPushCounts,       // P3: as another worker's
   kPullOfHalfAnUpdate,       // P4: one part is of the prepared step
+  kValuesAreNotAwaited,      // P4: a pass that begins early reads what is there
   kOldChiefIsObeyed,         // P5: servers do not look at epochs
   kInitialisedAnew,          // P5: a restarted server forgets its values
   kServesBeforeOpen,         // P5: a restarted server answers at once

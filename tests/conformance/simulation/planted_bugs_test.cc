@@ -58,6 +58,8 @@ INSTANTIATE_TEST_SUITE_P(
                 kAll},
         Planted{"PullOfHalfAnUpdate", PlantedBug::kPullOfHalfAnUpdate, "P4",
                 kBackup},
+        Planted{"ValuesAreNotAwaited", PlantedBug::kValuesAreNotAwaited, "P4",
+                kAll},
         Planted{"OldChiefIsObeyed", PlantedBug::kOldChiefIsObeyed, "P5", kAll},
         Planted{"InitialisedAnew", PlantedBug::kInitialisedAnew, "P", kAll},
         Planted{"ServesBeforeOpen", PlantedBug::kServesBeforeOpen, "P5", kAll},

@@ -119,6 +119,7 @@ void WorkerClient::BeginPush(const PassId& pass, int64_t attempt) {
   push_->pass = pass;
   push_->attempt = attempt;
   push_->sent.resize(values.size());
+  push_->answered.resize(values.size());
   for (size_t part = 0; part < values.size(); ++part) {
     if (ready_[part]) SendPush(static_cast<int>(part), push_);
   }
@@ -153,6 +154,7 @@ void WorkerClient::TakePush(int part, const std::shared_ptr<ActivePush>& push,
     return;
   }
   --push->open;
+  push->answered[part] = true;
   push->status.Update(answer.status());
   if (answer.ok()) {
     if (!answer->values.empty()) {
@@ -183,15 +185,35 @@ void WorkerClient::DropPush() {
   push_.reset();
 }
 
-absl::StatusOr<PushCounts> WorkerClient::Push(const PassId& pass,
-                                              int64_t attempt) {
+void WorkerClient::SendRest(const PassId& pass, int64_t attempt) {
+  const bool begun = push_ && push_->pass == pass && push_->attempt == attempt;
+  if (begun && push_->rest_sent) return;
   SendTakeToken(pass, attempt);
-  if (!push_ || !(push_->pass == pass) || push_->attempt != attempt) {
-    BeginPush(pass, attempt);
-  }
+  if (!begun) BeginPush(pass, attempt);
+  push_->rest_sent = true;
   for (size_t part = 0; part < values.size(); ++part) {
     if (!push_->sent[part]) GradientReady(part);
   }
+}
+
+absl::Status WorkerClient::AwaitValues(size_t first, size_t count) {
+  if (job_.Has(PlantedBug::kValuesAreNotAwaited)) return absl::OkStatus();
+  for (size_t part = first; part < first + count; ++part) {
+    waiting_.Until([this, part] {
+      return !push_ || push_->answered[part] || !push_->status.ok() ||
+             cancelled_;
+    });
+    if (!push_ || held_[part].step != push_->pass.step + 1 ||
+        held_[part].attempt != push_->attempt) {
+      return absl::AbortedError("the push brings no such values");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PushCounts> WorkerClient::Push(const PassId& pass,
+                                              int64_t attempt) {
+  SendRest(pass, attempt);
   waiting_.Until(
       [this] { return push_->open == 0 || !push_->status.ok() || cancelled_; });
   if (cancelled_) return absl::CancelledError("the membership is over");

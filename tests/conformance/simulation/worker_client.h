@@ -30,6 +30,8 @@ class WorkerClient final : public StepClient {
   void BeginPush(const PassId& pass, int64_t attempt) override;
   absl::StatusOr<Announcement> Announce(const PassId& pass) override;
   absl::StatusOr<PushCounts> Push(const PassId& pass, int64_t attempt) override;
+  void SendRest(const PassId& pass, int64_t attempt) override;
+  absl::Status AwaitValues(size_t first, size_t count) override;
   absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt) override;
 
   // The membership is over: calls end with kCancelled.
@@ -48,9 +50,11 @@ class WorkerClient final : public StepClient {
     PassId pass;
     int64_t attempt = 0;
     int open = 0;  // calls
+    bool rest_sent = false;
     PushCounts counts;
     absl::Status status;
     std::vector<bool> sent;
+    std::vector<bool> answered;
   };
   struct Watch {
     bool over = false;

@@ -1,6 +1,7 @@
 #include "tests/conformance/simulation/worker_process.h"
 
 #include "common/shares.h"
+#include "common/status_macros.h"
 #include "tests/conformance/simulation/chief_process.h"
 #include "worker/gradient_source.h"
 #include "worker/progress_meter.h"
@@ -22,7 +23,9 @@ class Source final : public GradientSource {
         history_(history),
         passes_(passes) {}
 
-  // Comes with every token, be it that its pass is not computed.
+  bool WaitsForValues() const override { return waits_for_values_; }
+
+  // Comes with every token that no pass has waited for.
   absl::Status Prepare(int64_t /*index*/) override {
     NoteClaim();
     return absl::OkStatus();
@@ -32,9 +35,19 @@ class Source final : public GradientSource {
                                          const PassHooks& hooks) override {
     const int shares = SharesOf(worker_, job_.options.replicas_to_aggregate,
                                 job_.options.total_num_replicas);
+    std::vector<float> used(client_.values.size());
+    for (int part = 0; part < job_.promises.num_parts(); ++part) {
+      LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeUse(part, 1));
+      used[part] = client_.values[part];
+      if (job_.world.Chance(100)) {
+        waiting_.Sleep(job_.world.RandomDuration(absl::Milliseconds(2)));
+      }
+    }
+    LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeGradients());
+    NoteClaim();
     step_ = index / shares;
     const int slot = static_cast<int>(index % shares);
-    job_.promises.OnCompute(history_, step_, client_.values);
+    job_.promises.OnCompute(history_, step_, used);
     const int64_t batch =
         job_.Has(PlantedBug::kDataFollowsPasses) ? passes_ : step_;
     ++passes_;
@@ -69,6 +82,7 @@ class Source final : public GradientSource {
   const int worker_;
   const int history_;
   int64_t& passes_;
+  const bool waits_for_values_ = job_.world.Chance(700);
   int64_t step_ = -1;
   int64_t accepted_ = 0;
 };

@@ -201,6 +201,17 @@ TEST(CallPollerTest, WhatIsToHappenSoonDoesWithoutWhoAskedForIt) {
   }
 }
 
+TEST(CallPollerTest, EventsAreServedAfterAGuestThatDoesNotComeBack) {
+  CallPoller poller(1);
+  for (int repeated = 0; repeated < 100; ++repeated) {
+    Timer first(poller, absl::ZeroDuration());
+    poller.RunUntil([&] { return first.happened(); });
+    poller.ServeAlone();
+    Timer second(poller, absl::Microseconds(10 * repeated));
+    EXPECT_NE(second.thread(), std::this_thread::get_id());
+  }
+}
+
 TEST(CallPollerTest, WhatIsCancelledHappensBeforeTheEnd) {
   std::list<Timer> timers;
   {

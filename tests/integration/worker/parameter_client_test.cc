@@ -244,6 +244,64 @@ TEST_F(ParameterClientTest, WatchedPassMayBeAnnouncedAndPushed) {
   EXPECT_EQ(token->step, 1);
 }
 
+TEST_F(ParameterClientTest, ValuesAreAwaitedBeforeTheirStepIsCommitted) {
+  const PassId pass{0, 1, 0};
+  FillGradients(2);
+  client_->BeginPass(pass, /*watch=*/false);
+
+  client_->SendRest(pass, Announce(pass));
+
+  EXPECT_OK(client_->AwaitValues(0, 1));
+  EXPECT_THAT(FloatsInMemory(), Each(0));  // 1 - 0.5 * 2
+  EXPECT_OK(client_->AwaitValues(0, 2));
+  const auto counts = client_->Push(pass, 1);
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 3);
+  EXPECT_EQ(counts->duplicate, 0);
+  Commit(0);
+  const auto token = client_->TakeToken(pass, 1);
+  ASSERT_OK(token);
+  EXPECT_EQ(token->step, 1);
+  EXPECT_EQ(token->attempt, 1);
+  EXPECT_THAT(client_->Pull(1), IsOkAndHolds(1));
+}
+
+TEST_F(ParameterClientTest, PushThatCameTooLateBringsNoValues) {
+  const PassId pass{0, 1, 0};
+  FillGradients(2);
+  client_->BeginPass(pass, /*watch=*/false);
+  const int64_t attempt = Announce(pass);
+  (*shard_.host().shard())->engine().StartAttempt(0, 2);
+
+  client_->SendRest(pass, attempt);
+
+  EXPECT_THAT(client_->AwaitValues(0, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(client_->AwaitValues(1, 1), StatusIs(absl::StatusCode::kAborted));
+  const auto counts = client_->Push(pass, attempt);
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->superseded, 3);
+  const auto again = client_->Push(pass, 2);
+  ASSERT_OK(again);
+  EXPECT_EQ(again->accepted, 3);
+}
+
+TEST_F(ParameterClientTest, NoValuesAreAwaitedWhereNothingWasSent) {
+  EXPECT_THAT(client_->AwaitValues(0, 1), StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(ParameterClientTest, CancelEndsTheWaitForValues) {
+  const PassId pass{0, 1, 0};
+  client_->BeginPass(pass, /*watch=*/false);
+  const int64_t attempt = Announce(pass);
+  client_->Cancel();
+
+  client_->SendRest(pass, attempt);
+
+  EXPECT_THAT(client_->AwaitValues(0, 2), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(client_->Push(pass, attempt),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
 TEST_F(ParameterClientTest, CancelEndsAPushThatHasBegun) {
   const PassId pass{0, 1, 0};
   client_->BeginPass(pass, /*watch=*/true);

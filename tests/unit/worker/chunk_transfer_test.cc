@@ -285,6 +285,44 @@ TEST(ChunkTransferTest, RunDoesNotReturnBeforeAStartThatWasAskedFor) {
   late.join();
 }
 
+TEST(ChunkTransferTest, RunEndsEarlyWhenThereIsEnough) {
+  std::deque<ChunkTransfer::Report> reports;
+  ChunkTransfer::Options options = Fast(2);
+  options.wait = [&](absl::FunctionRef<bool()> done, absl::Duration) {
+    if (done()) return;
+    const ChunkTransfer::Report report = std::move(reports.front());
+    reports.pop_front();
+    report(absl::OkStatus());
+  };
+  int started = 0;
+  ChunkTransfer transfer(options, {Range(10)},
+                         [&](int, size_t, ChunkTransfer::Report done) {
+                           ++started;
+                           reports.push_back(std::move(done));
+                         });
+
+  transfer.RunUntil([&] { return started >= 5; });
+  EXPECT_EQ(started, 5);
+
+  transfer.RunUntil([] { return true; });
+  EXPECT_EQ(started, 5);
+
+  EXPECT_THAT(transfer.Run(), IsOk());
+  EXPECT_EQ(started, 10);
+}
+
+TEST(ChunkTransferTest, RunForEnoughEndsWithAFailureToo) {
+  ChunkTransfer transfer(Fast(), {{0}},
+                         [](int, size_t, ChunkTransfer::Report done) {
+                           done(absl::InvalidArgumentError("NaN"));
+                         });
+
+  transfer.RunUntil([] { return false; });
+
+  EXPECT_THAT(transfer.Run(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "NaN"));
+}
+
 TEST(ChunkTransferTest, AllAreStartedOnceNoneWaitsForTheWindow) {
   std::deque<ChunkTransfer::Report> reports;
   ChunkTransfer transfer(Fast(1), {{}, {}},

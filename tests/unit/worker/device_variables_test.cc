@@ -69,6 +69,34 @@ TEST_F(DeviceVariablesTest, ValuesAreCopiedThere) {
   EXPECT_EQ(device.values()[0].data<float>()[1], 7);
 }
 
+TEST_F(DeviceVariablesTest, ValueIsTakenWhenItIsToBeUsed) {
+  std::vector<VariableSpec> kept = variables_;
+  for (VariableSpec& variable : kept) variable.dtype = DType::kBFloat16;
+  const ParameterMemory rounded(kept, ParameterMemory::Gradients::kPrivate);
+  for (const ParameterMemory* memory : {&memory_, &rounded}) {
+    DeviceVariables device(variables_, *memory, far_);
+    for (int pass = 1; pass <= 2; ++pass) {
+      ASSERT_OK(device.BeginPass());
+      const auto set = [&](float a, float b) {
+        if (memory == &memory_) {
+          Value(0)[0] = a;
+          Value(1)[0] = b;
+        } else {
+          *reinterpret_cast<BFloat16*>(memory->value(0).data()) = ToBFloat16(a);
+          *reinterpret_cast<BFloat16*>(memory->value(1).data()) = ToBFloat16(b);
+        }
+      };
+      set(pass, -1);
+      ASSERT_OK(device.BeforeUse(0, 1));
+      set(-1, 10 * pass);
+      ASSERT_OK(device.BeforeUse(0, 2));
+
+      EXPECT_EQ(device.values()[0].data<float>()[0], pass);
+      EXPECT_EQ(device.values()[1].data<float>()[0], 10 * pass);
+    }
+  }
+}
+
 TEST_F(DeviceVariablesTest, GradientsAreReportedInOrderOnceTheyAreHere) {
   DeviceVariables device(variables_, memory_, far_);
   ASSERT_OK(device.Upload());

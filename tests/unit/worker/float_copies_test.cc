@@ -32,7 +32,9 @@ void ExpectCopies(DType type, T (*round)(float), float exact, float between,
   As<T>(memory.value(0))[1] = round(exact);
   As<T>(memory.value(1))[0] = round(-2);
 
-  copies.CopyValues();
+  copies.CopyValue(0);
+  EXPECT_THAT(As<float>(copies.memory().value(1)), ElementsAre(0));
+  copies.CopyValue(1);
 
   EXPECT_THAT(As<float>(copies.memory().value(0)), ElementsAre(0, exact, 0));
   EXPECT_THAT(As<float>(copies.memory().value(1)), ElementsAre(-2));

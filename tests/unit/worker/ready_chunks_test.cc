@@ -12,6 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Id = ReadyChunks::Id;
+using Order = ReadyChunks::Order;
 
 Chunk ChunkOf(const std::vector<int>& variables) {
   Chunk chunk;
@@ -27,7 +28,7 @@ std::vector<std::vector<Chunk>> TwoServers() {
 }
 
 TEST(ReadyChunksTest, ChunkIsReadyWithTheLastOfItsVariables) {
-  ReadyChunks ready(TwoServers());
+  ReadyChunks ready(TwoServers(), Order::kAsReady);
 
   EXPECT_THAT(ready.MarkReady(1), IsEmpty());
   EXPECT_THAT(ready.MarkReady(2), ElementsAre(Id{1, 0}));
@@ -36,7 +37,7 @@ TEST(ReadyChunksTest, ChunkIsReadyWithTheLastOfItsVariables) {
 }
 
 TEST(ReadyChunksTest, OrderIsThatOfBecomingReady) {
-  ReadyChunks ready(TwoServers());
+  ReadyChunks ready(TwoServers(), Order::kAsReady);
 
   for (size_t variable : {4, 2, 1, 0}) ready.MarkReady(variable);
 
@@ -44,7 +45,7 @@ TEST(ReadyChunksTest, OrderIsThatOfBecomingReady) {
 }
 
 TEST(ReadyChunksTest, VariableThatIsReportedTwiceCountsOnce) {
-  ReadyChunks ready(TwoServers());
+  ReadyChunks ready(TwoServers(), Order::kAsReady);
 
   EXPECT_THAT(ready.MarkReady(1), IsEmpty());
   EXPECT_THAT(ready.MarkReady(1), IsEmpty());
@@ -55,7 +56,7 @@ TEST(ReadyChunksTest, VariableThatIsReportedTwiceCountsOnce) {
 }
 
 TEST(ReadyChunksTest, VariablesThatNoChunkHoldsMakeNothingReady) {
-  ReadyChunks ready(TwoServers());
+  ReadyChunks ready(TwoServers(), Order::kAsReady);
 
   EXPECT_THAT(ready.MarkReady(3), IsEmpty());
   EXPECT_THAT(ready.MarkReady(5), IsEmpty());
@@ -63,7 +64,7 @@ TEST(ReadyChunksTest, VariablesThatNoChunkHoldsMakeNothingReady) {
 }
 
 TEST(ReadyChunksTest, RestComesBehindWhatIsReady) {
-  ReadyChunks ready(TwoServers());
+  ReadyChunks ready(TwoServers(), Order::kAsReady);
   ready.MarkReady(4);
   ready.MarkReady(1);
 
@@ -75,7 +76,7 @@ TEST(ReadyChunksTest, RestComesBehindWhatIsReady) {
 }
 
 TEST(ReadyChunksTest, NextPassBeginsWithNothingReady) {
-  ReadyChunks ready(TwoServers());
+  ReadyChunks ready(TwoServers(), Order::kAsReady);
   ready.MarkReady(4);
   ready.MarkRest();
 
@@ -86,8 +87,69 @@ TEST(ReadyChunksTest, NextPassBeginsWithNothingReady) {
   EXPECT_THAT(ready.MarkReady(1), ElementsAre(Id{1, 0}));
 }
 
+// One server, seven chunks of one variable each.
+std::vector<std::vector<Chunk>> SevenLayers() {
+  std::vector<Chunk> chunks;
+  for (int variable = 0; variable < 7; ++variable) {
+    chunks.push_back(ChunkOf({variable}));
+  }
+  return {chunks};
+}
+
+TEST(ReadyChunksTest, ThirdsComeLastAndTheFirstLayersFirst) {
+  ReadyChunks ready(SevenLayers(), Order::kThirdsLast);
+
+  EXPECT_THAT(ready.MarkReady(6), ElementsAre(Id{0, 6}));
+  EXPECT_THAT(ready.MarkReady(5), IsEmpty());
+  EXPECT_THAT(ready.MarkReady(4), ElementsAre(Id{0, 4}));
+  EXPECT_THAT(ready.MarkReady(3), ElementsAre(Id{0, 3}));
+  EXPECT_THAT(ready.MarkReady(2), IsEmpty());
+  EXPECT_THAT(ready.MarkReady(1), ElementsAre(Id{0, 1}));
+  EXPECT_THAT(ready.MarkReady(0), ElementsAre(Id{0, 0}, Id{0, 2}, Id{0, 5}));
+  EXPECT_THAT(ready.MarkRest(), IsEmpty());
+  EXPECT_THAT(ready.order(), ElementsAre(ElementsAre(6, 4, 3, 1, 0, 2, 5)));
+}
+
+TEST(ReadyChunksTest, ThirdThatIsReadyAfterAllOthersIsSentAtOnce) {
+  ReadyChunks ready(SevenLayers(), Order::kThirdsLast);
+  for (size_t variable : {6, 4, 3, 1, 5}) ready.MarkReady(variable);
+
+  EXPECT_THAT(ready.MarkReady(0), ElementsAre(Id{0, 0}, Id{0, 5}));
+  EXPECT_THAT(ready.MarkReady(2), ElementsAre(Id{0, 2}));
+}
+
+TEST(ReadyChunksTest, ThirdsComeLastOfTheRestToo) {
+  ReadyChunks ready(SevenLayers(), Order::kThirdsLast);
+  for (int pass = 0; pass < 2; ++pass) {
+    ready.MarkReady(5);
+    ready.MarkReady(4);
+
+    EXPECT_THAT(ready.MarkRest(), ElementsAre(Id{0, 0}, Id{0, 1}, Id{0, 3},
+                                              Id{0, 6}, Id{0, 2}, Id{0, 5}));
+    ready.Reset();
+  }
+}
+
+TEST(ReadyChunksTest, EachServersThirdsWaitForItsOwnChunks) {
+  std::vector<std::vector<Chunk>> chunks = SevenLayers();
+  chunks.push_back({ChunkOf({7}), ChunkOf({8}), ChunkOf({9})});
+  ReadyChunks ready(chunks, Order::kThirdsLast);
+  for (size_t variable : {9, 8}) ready.MarkReady(variable);
+
+  EXPECT_THAT(ready.MarkReady(7), ElementsAre(Id{1, 0}, Id{1, 2}));
+  EXPECT_THAT(ready.MarkReady(5), IsEmpty());
+}
+
+TEST(ReadyChunksTest, VariablesAreFoundInTheirChunks) {
+  const ReadyChunks ready(TwoServers(), Order::kAsReady);
+
+  EXPECT_THAT(ready.ChunksOf(1), ElementsAre(Id{0, 1}, Id{1, 0}, Id{1, 0}));
+  EXPECT_THAT(ready.ChunksOf(3), IsEmpty());
+  EXPECT_THAT(ready.ChunksOf(1000000), IsEmpty());
+}
+
 TEST(ReadyChunksTest, ServersWithoutChunksAreFine) {
-  ReadyChunks ready({{}, {}});
+  ReadyChunks ready({{}, {}}, Order::kAsReady);
 
   EXPECT_THAT(ready.MarkReady(0), IsEmpty());
   EXPECT_THAT(ready.MarkRest(), IsEmpty());
