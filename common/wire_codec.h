@@ -24,8 +24,9 @@ namespace lockstep {
 // comes from a peer is checked; what goes out is ours.
 
 // The version of the protocol that this program speaks. It grows when a
-// message changes its meaning; programs of different versions do not mix.
-inline constexpr int kProtocolVersion = 1;
+// message changes its meaning, or workers send in another order; programs of
+// different versions do not mix.
+inline constexpr int kProtocolVersion = 2;
 
 // Who a request is from.
 struct Sender {

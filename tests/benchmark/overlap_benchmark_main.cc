@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -120,7 +121,10 @@ absl::Status RunCluster(const Flags& flags, const std::string& directory) {
                             ProcessCluster::Create(std::move(options)));
   LOCKSTEP_RETURN_IF_ERROR(cluster->StartAll());
   LOCKSTEP_RETURN_IF_ERROR(cluster->WaitAllSucceed(absl::Minutes(10)));
-  std::cout << std::ifstream(report).rdbuf() << std::flush;
+  std::ostringstream lines;
+  lines << std::ifstream(report).rdbuf();
+  std::cout << lines.str() << std::flush;
+  std::cerr << OverlapTable(lines.str()) << std::flush;
   return absl::OkStatus();
 }
 
@@ -160,7 +164,8 @@ int main(int argc, char** argv) {
       "overlap_benchmark",
       "Times steps of a cluster of real processes whose workers take their "
       "time layer by layer, and prints how a step compares with the slower of "
-      "compute and transfer alone. Prints one line of JSON per balance.");
+      "compute and transfer alone. Prints one line of JSON per balance, and on "
+      "standard error a table with the goal.");
   lockstep::benchmark::AddFlags(parser.app(), flags);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
   return lockstep::benchmark::Main(flags);

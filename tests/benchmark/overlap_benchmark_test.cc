@@ -80,6 +80,12 @@ TEST(OverlapScheduleTest, ReportComparesWithTheSlowerOfBoth) {
   EXPECT_DOUBLE_EQ(heavy.at("fastest_ratio"), 1.2);
   EXPECT_DOUBLE_EQ(heavy.at("compute_ms"), 30);
   EXPECT_DOUBLE_EQ(heavy.at("transfer_ms"), 10);
+  EXPECT_EQ(OverlapTable(report),
+            "compute : transfer   ratio  [range]            least  serial     "
+            "goal   met\n"
+            "1                     1.60  [1.60, 1.60]        1.50    2.00  "
+            "<= 1.15    NO\n"
+            "3                     1.20  [1.20, 1.20]        1.17    1.33\n");
 }
 
 TEST(OverlapBenchmarkTest, EveryBalanceIsReported) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 #include "tests/benchmark/step_samples.h"
 
@@ -11,6 +13,10 @@ namespace {
 
 // A pass that begins early still waits for what the pass before has sent.
 constexpr int64_t kSettling = 2;
+
+// Where both take as long, a step should not take much longer than one.
+constexpr double kGoalBalance = 1;
+constexpr double kGoal = 1.15;
 
 int64_t BlocksOfARound(const OverlapOptions& options) {
   return 1 + 2 * static_cast<int64_t>(options.balances.size());
@@ -117,6 +123,31 @@ std::string OverlapReport(const OverlapOptions& options,
     report += line.dump() + "\n";
   }
   return report;
+}
+
+std::string OverlapTable(const std::string& report) {
+  std::string table = absl::StrFormat("%-19s %6s  %-18s %5s %7s %8s %5s\n",
+                                      "compute : transfer", "ratio", "[range]",
+                                      "least", "serial", "goal", "met");
+  for (const absl::string_view line :
+       absl::StrSplit(report, '\n', absl::SkipEmpty())) {
+    const auto json = nlohmann::json::parse(line);
+    const std::vector<double> rounds = json.at("round_ratios");
+    const auto [low, high] = std::minmax_element(rounds.begin(), rounds.end());
+    const double balance = json.at("compute_over_transfer");
+    const double ratio = json.at("ratio");
+    absl::StrAppendFormat(&table, "%-19g %6.2f  %-18s %5.2f %7.2f", balance,
+                          ratio, absl::StrFormat("[%.2f, %.2f]", *low, *high),
+                          json.at("shortest_ratio").get<double>(),
+                          json.at("serial_ratio").get<double>());
+    if (balance == kGoalBalance) {
+      absl::StrAppendFormat(&table, " %8s %5s",
+                            absl::StrFormat("<= %.2f", kGoal),
+                            ratio <= kGoal ? "yes" : "NO");
+    }
+    table += "\n";
+  }
+  return table;
 }
 
 }  // namespace lockstep::benchmark

@@ -53,6 +53,9 @@ double ShortestStep(const OverlapOptions& options, double compute,
 std::string OverlapReport(const OverlapOptions& options,
                           const std::vector<OverlapSample>& samples);
 
+// The lines of OverlapReport() for people, with the goal where there is one.
+std::string OverlapTable(const std::string& report);
+
 }  // namespace lockstep::benchmark
 
 #endif  // LOCKSTEP_TESTS_BENCHMARK_OVERLAP_SCHEDULE_H_
