@@ -30,9 +30,11 @@ namespace lockstep {
 // written. A token that says another step or attempt makes an end of such a
 // pass.
 //
-//   gradients 4 |=====|-----|            = computed, - sent and answered
-//   values 5          .  |--|
-//   forward 5            |=====| token 5, gradients 5 ...
+//   backward 4   |======|
+//   pushes 4      |---------|        each brings values of 5 back
+//   forward 5            |=====|
+//   token 5                    |     step 5 came of these pushes
+//   backward 5                 |======| ...
 //
 // In strict mode the batch follows from the step, so that a worker that was
 // restarted goes on with the data that it would have had. In compatible mode
