@@ -91,7 +91,7 @@ ParameterClient::ParameterClient(const Options& options, const Plan& plan,
       chunks_(MakeChunks(plan, static_cast<int>(options.servers.size()),
                          options.max_part_bytes)),
       sharing_(options.servers.size()),
-      ready_(chunks_, options.order),
+      ready_(chunks_),
       poller_(options.pollers),
       channels_(Connect(poller_, options.servers)),
       sync_(*channels_[0], options.self) {
@@ -147,7 +147,7 @@ void ParameterClient::CutForSharing(int server) {
   held_[server].assign(chunks_[server].size(), Held());
   rounded_[server].assign(chunks_[server].size(), 0);
   routed_[server].assign(chunks_[server].size(), {});
-  ready_ = ReadyChunks(chunks_, options_.order);
+  ready_ = ReadyChunks(chunks_);
 }
 
 absl::StatusOr<SharedValues> ParameterClient::OpenSharedMemoryOf(int server) {
@@ -342,9 +342,12 @@ void ParameterClient::StartPush(
       });
 }
 
-void ParameterClient::BeginPass(const PassId& pass, bool watch) {
+void ParameterClient::BeginPass(const PassId& pass, PassKind kind, bool watch) {
   DropPush();
-  ready_.Reset();
+  // Where everybody counts, passes begin early: see TrainingLoop.
+  ready_.Reset(kind == PassKind::kEverybodyCounts
+                   ? ReadyChunks::Order::kThirdsLast
+                   : ReadyChunks::Order::kAsReady);
   if (watch) sync_.Watch(pass);
 }
 

@@ -50,8 +50,6 @@ class ParameterClient final : public StepClient {
     // kBFloat16 where all variables are float32.
     GradientType gradient_type = GradientType::kVariable;
     int pollers = 0;  // threads, as CallPoller takes them
-    // In which pushes send chunks; the same for all workers of a job.
-    ReadyChunks::Order order = ReadyChunks::Order::kAsReady;
   };
 
   ParameterClient(const Options& options, const Plan& plan,
@@ -60,7 +58,7 @@ class ParameterClient final : public StepClient {
   ~ParameterClient() override;
 
   absl::StatusOr<int64_t> Pull(int64_t step) override;
-  void BeginPass(const PassId& pass, bool watch) override;
+  void BeginPass(const PassId& pass, PassKind kind, bool watch) override;
   bool StepIsOver() const override { return sync_.StepIsOver(); }
   void GradientReady(size_t variable) override;
   absl::StatusOr<Announcement> Announce(const PassId& pass) override;

@@ -4,9 +4,8 @@
 
 namespace lockstep {
 
-ReadyChunks::ReadyChunks(const std::vector<std::vector<Chunk>>& chunks,
-                         Order order)
-    : policy_(order), parts_(chunks.size()), order_(chunks.size()) {
+ReadyChunks::ReadyChunks(const std::vector<std::vector<Chunk>>& chunks)
+    : parts_(chunks.size()), order_(chunks.size()) {
   for (size_t server = 0; server < chunks.size(); ++server) {
     for (size_t i = 0; i < chunks[server].size(); ++i) {
       parts_[server].push_back(chunks[server][i].ranges.size());
@@ -17,10 +16,11 @@ ReadyChunks::ReadyChunks(const std::vector<std::vector<Chunk>>& chunks,
       }
     }
   }
-  Reset();
+  Reset(Order::kAsReady);
 }
 
-void ReadyChunks::Reset() {
+void ReadyChunks::Reset(Order order) {
+  policy_ = order;
   missing_ = parts_;
   for (auto& of_server : order_) of_server.clear();
   ready_.assign(by_variable_.size(), false);

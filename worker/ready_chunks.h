@@ -12,9 +12,9 @@ namespace lockstep {
 
 // ReadyChunks says which chunks are to be sent while a pass goes on: those
 // whose variables are all ready, in an order that is the same for every worker
-// of a job. All must send in one order: servers answer a push when every
+// of a step. All must send in one order: servers answer a push when every
 // worker's has come, so that workers who fill their windows with different
-// chunks would wait for one another.
+// chunks would wait for one another for good.
 class ReadyChunks {
  public:
   enum class Order {
@@ -36,10 +36,10 @@ class ReadyChunks {
   };
 
   // `chunks` by server, as MakeChunks() returns them, perhaps not cut alike.
-  ReadyChunks(const std::vector<std::vector<Chunk>>& chunks, Order order);
+  explicit ReadyChunks(const std::vector<std::vector<Chunk>>& chunks);
 
   // A new pass begins: nothing is ready.
-  void Reset();
+  void Reset(Order order);
 
   // Returns the chunks that are to be sent since `variable` is ready. Repeating
   // it, or a variable without a chunk, makes nothing ready.
@@ -62,7 +62,7 @@ class ReadyChunks {
   void Release(const Id& id, std::vector<Id>& sent);
   void Send(const Id& id, std::vector<Id>& sent);
 
-  Order policy_;
+  Order policy_ = Order::kAsReady;
   std::vector<std::vector<size_t>> parts_;    // by server and chunk
   std::vector<std::vector<size_t>> missing_;  // parts that are not ready
   std::vector<std::vector<Id>> by_variable_;  // the chunk of each part of it

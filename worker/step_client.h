@@ -65,10 +65,16 @@ class StepClient {
   // is gone; -1: whatever is newest, each part by itself. Returns the step.
   virtual absl::StatusOr<int64_t> Pull(int64_t step) = 0;
 
+  // What a pass is for: the same for all workers of a step.
+  enum class PassKind {
+    kEverybodyCounts,  // the token has made the worker a member
+    kSomeCount,
+  };
   // Strict mode: a pass begins. Nothing is ready from now on, and if `watch` is
   // set StepIsOver() turns true when the step is committed meanwhile, or when
   // training ends. Needless to call where none of the following is used.
-  virtual void BeginPass(const PassId& /*pass*/, bool /*watch*/) {}
+  virtual void BeginPass(const PassId& /*pass*/, PassKind /*kind*/,
+                         bool /*watch*/) {}
   virtual bool StepIsOver() const { return false; }
 
   // Strict mode: the variable's gradient can be sent and its value be

@@ -6,9 +6,13 @@ StrictPass::StrictPass(StepClient& client, const PassId& pass,
                        const Options& options)
     : client_(client),
       pass_(pass),
+      everybody_counts_(options.selected_attempt > 0),
       watch_(options.watch),
       attempt_(options.selected_attempt) {
-  client_.BeginPass(pass_, watch_);
+  client_.BeginPass(pass_,
+                    everybody_counts_ ? StepClient::PassKind::kEverybodyCounts
+                                      : StepClient::PassKind::kSomeCount,
+                    watch_);
 }
 
 PassHooks StrictPass::Hooks() {

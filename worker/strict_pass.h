@@ -44,6 +44,8 @@ class StrictPass {
   bool dropped() const { return dropped_; }
   // Of the announcement; it told the pass to end early, too.
   const absl::Status& status() const { return status_; }
+  // All workers are in the set, as the token says.
+  bool everybody_counts() const { return everybody_counts_; }
   // To push for; 0: not in the set.
   int64_t attempt() const { return attempt_; }
 
@@ -55,6 +57,7 @@ class StrictPass {
 
   StepClient& client_;
   const PassId pass_;
+  const bool everybody_counts_;
   const bool watch_;
   int64_t attempt_ = 0;
   bool decided_ = false;

@@ -86,7 +86,7 @@ absl::StatusOr<Token> TrainingLoop::RunPasses(const Token& token) {
   while (true) {
     LOCKSTEP_ASSIGN_OR_RETURN(const int64_t attempt, Leave(computed, *pass));
     if (attempt == kDropped) return NextToken(0);
-    if (!BeginsEarly(attempt)) return PushUntilToken(attempt);
+    if (!BeginsEarly(*pass)) return PushUntilToken(attempt);
     pass.reset();
     LOCKSTEP_ASSIGN_OR_RETURN(const Token next,
                               ComputeEarly(attempt, pass, computed));
@@ -123,9 +123,8 @@ absl::StatusOr<int64_t> TrainingLoop::Leave(const absl::Status& computed,
   return pass.attempt();
 }
 
-bool TrainingLoop::BeginsEarly(int64_t attempt) const {
-  return attempt > 0 && source_.WaitsForValues() && !IsLeaving() &&
-         options_.replicas_to_aggregate == options_.total_num_replicas;
+bool TrainingLoop::BeginsEarly(const StrictPass& pass) const {
+  return pass.everybody_counts() && source_.WaitsForValues() && !IsLeaving();
 }
 
 absl::StatusOr<Token> TrainingLoop::ComputeEarly(

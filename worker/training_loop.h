@@ -73,7 +73,8 @@ class TrainingLoop {
   static constexpr int64_t kDropped = -1;
   absl::StatusOr<int64_t> Leave(const absl::Status& computed, StrictPass& pass);
   bool IsLeaving() const;
-  bool BeginsEarly(int64_t attempt) const;
+  // Whether the pass after `pass` does.
+  bool BeginsEarly(const StrictPass& pass) const;
   // Computes the pass after the one at hand, which was pushed for `attempt`.
   // Returns the token between them, `pass` being empty if that ended it.
   absl::StatusOr<Token> ComputeEarly(int64_t attempt,

@@ -43,14 +43,6 @@ uint64_t PassKey(uint64_t seed, int worker) {
   return seed * 1'000'003 + static_cast<uint64_t>(worker);
 }
 
-// Where everybody is needed, passes begin early: see TrainingLoop.
-ReadyChunks::Order PushOrder(const JobConfig& job) {
-  return job.mode == SyncMode::kStrict &&
-                 job.replicas_to_aggregate == job.total_num_replicas
-             ? ReadyChunks::Order::kThirdsLast
-             : ReadyChunks::Order::kAsReady;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
@@ -250,8 +242,7 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
                           {membership.job_id, task_, membership.incarnation},
                           job.max_part_bytes,
                           job.gradient_wire_type,
-                          pollers_,
-                          PushOrder(job)},
+                          pollers_},
                          plan, memory);
   const std::unique_ptr<GradientSource> source =
       MakeSource(job, model.get(), std::move(schedule), memory);

@@ -58,10 +58,7 @@ absl::Status Train(const Cluster& cluster, const OverlapOptions& options,
   ParameterClient client(
       {servers,
        {membership.job_id, cluster.self(), membership.incarnation},
-       job.max_part_bytes,
-       GradientType::kVariable,
-       /*pollers=*/0,
-       ReadyChunks::Order::kThirdsLast},
+       job.max_part_bytes},
       plan, memory);
   chief.set_on_end([&client] { client.Cancel(); });
   absl::Status status = TrainingLoop({job.mode, job.replicas_to_aggregate,

@@ -21,8 +21,8 @@ class TimedStepClient final : public StepClient {
     const Stopwatch watch(now_.pull);
     return client_.Pull(step);
   }
-  void BeginPass(const PassId& pass, bool watch) override {
-    client_.BeginPass(pass, watch);
+  void BeginPass(const PassId& pass, PassKind kind, bool watch) override {
+    client_.BeginPass(pass, kind, watch);
   }
   bool StepIsOver() const override { return client_.StepIsOver(); }
   void GradientReady(size_t variable) override {

@@ -79,7 +79,8 @@ absl::StatusOr<int64_t> WorkerClient::Pull(int64_t step) {
   }
 }
 
-void WorkerClient::BeginPass(const PassId& pass, bool watch) {
+void WorkerClient::BeginPass(const PassId& pass, PassKind /*kind*/,
+                             bool watch) {
   DropPush();
   std::fill(ready_.begin(), ready_.end(), false);
   if (watch_) watch_->ended = true;

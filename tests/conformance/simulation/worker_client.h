@@ -24,7 +24,7 @@ class WorkerClient final : public StepClient {
                uint64_t incarnation);
 
   absl::StatusOr<int64_t> Pull(int64_t step) override;
-  void BeginPass(const PassId& pass, bool watch) override;
+  void BeginPass(const PassId& pass, PassKind kind, bool watch) override;
   bool StepIsOver() const override { return watch_ && watch_->over; }
   void GradientReady(size_t variable) override;
   void BeginPush(const PassId& pass, int64_t attempt) override;

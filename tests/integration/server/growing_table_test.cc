@@ -100,7 +100,7 @@ class TestCluster {
     std::fill_n(reinterpret_cast<float*>(gradient.data()),
                 gradient.size() / sizeof(float), 1.0f);
     const PassId pass{step, step + 1, 0};
-    worker_->BeginPass(pass, /*watch=*/false);
+    worker_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
     const auto announced = worker_->Announce(pass);
     ASSERT_OK(announced);
     ASSERT_OK(worker_->Push(pass, announced->attempt));

@@ -103,7 +103,7 @@ JobConfig ServedShard::Job() const {
   job.train_steps = 100;
   job.batch_size = 1;
   job.replicas_to_aggregate = 1;
-  job.total_num_replicas = 2;
+  job.total_num_replicas = workers_;
   job.learning_rate.base = 0.5;
   job.data.train_images = "images";
   job.data.train_labels = "labels";

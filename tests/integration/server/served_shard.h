@@ -36,6 +36,9 @@ class ServedShard {
                        DType dtype = DType::kFloat32);
   ~ServedShard();
 
+  // Before Create(). With one worker, everybody counts.
+  void set_workers(int workers) { workers_ = workers; }
+
   // What a chief does before training. Fails the test if it does not work.
   void Create();
   void Open();
@@ -78,6 +81,7 @@ class ServedShard {
  private:
   const SyncMode mode_;
   const DType dtype_;
+  int workers_ = 2;
   const TempDir directory_;
   ShardHost host_;
   ParameterService parameter_service_;

@@ -77,9 +77,10 @@ class WaitingSource final : public GradientSource {
 class EarlyPassTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    shard_.set_workers(1);
     shard_.Open();
     worker_ = std::thread([this] {
-      result_ = TrainingLoop({SyncMode::kStrict, 1, 1, 1, 0}, client_, source_,
+      result_ = TrainingLoop({SyncMode::kStrict, 1, 1, 0, 0}, client_, source_,
                              meter_)
                     .Run();
     });
@@ -91,7 +92,7 @@ class EarlyPassTest : public ::testing::Test {
       {{0, 0, 4, 0, 0}, {0, 4, 4, 0, 1}, {1, 0, 2, 0, 2}}};
   ParameterMemory memory_{plan_.variables};
   ParameterClient client_{
-      {{shard_.address()}, {kJobId, {TaskType::kWorker, 1}, 1}, 32},
+      {{shard_.address()}, {kJobId, {TaskType::kWorker, 0}, 1}, 32},
       plan_,
       memory_};
   WaitingSource source_{memory_};

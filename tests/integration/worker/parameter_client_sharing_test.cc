@@ -125,7 +125,8 @@ TEST(ParameterClientSharingTest, GradientsAreReadAsTheyBecomeReady) {
   const auto w = worker.memory.gradient(0);
   const std::vector<std::byte> gradient(w.begin(), w.end());
   std::memset(w.data(), 0xff, w.size());  // NaN
-  worker.client.BeginPass(pass, /*watch=*/false);
+  worker.client.BeginPass(pass, StepClient::PassKind::kSomeCount,
+                          /*watch=*/false);
   const auto announced = worker.client.Announce(pass);
   ASSERT_OK(announced);
   worker.client.BeginPush(pass, announced->attempt);

@@ -111,7 +111,7 @@ TEST_F(ParameterClientTest, GradientsAreSentAsTheyBecomeReady) {
   const PassId pass{0, 1, 0};
   ASSERT_THAT(client_->Pull(0), IsOkAndHolds(0));
   FillGradients(2);
-  client_->BeginPass(pass, /*watch=*/false);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
   client_->BeginPush(pass, Announce(pass));
 
   client_->GradientReady(1);
@@ -135,7 +135,7 @@ TEST_F(ParameterClientTest, GradientsAreSentAsTheyBecomeReady) {
 TEST_F(ParameterClientTest, WhatWasReadyBeforeThePushBeganIsSentToo) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, /*watch=*/false);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
   client_->GradientReady(1);
 
   client_->BeginPush(pass, Announce(pass));
@@ -148,7 +148,7 @@ TEST_F(ParameterClientTest, WhatWasReadyBeforeThePushBeganIsSentToo) {
 TEST_F(ParameterClientTest, PushSendsWhatNobodyCalledReady) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, /*watch=*/false);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
 
   const auto counts = client_->Push(pass, Announce(pass));
 
@@ -159,7 +159,7 @@ TEST_F(ParameterClientTest, PushSendsWhatNobodyCalledReady) {
 TEST_F(ParameterClientTest, PushForANewerAttemptSendsEverythingAgain) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, /*watch=*/false);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
   client_->BeginPush(pass, Announce(pass));
   client_->GradientReady(1);
   ASSERT_TRUE(ServerWaitsForParts(2));
@@ -174,7 +174,7 @@ TEST_F(ParameterClientTest, PushForANewerAttemptSendsEverythingAgain) {
 TEST_F(ParameterClientTest, PassThatIsGivenUpHalfWayCountsNothing) {
   const PassId pass{0, 1, 0};
   FillGradients(100);
-  client_->BeginPass(pass, /*watch=*/false);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
   client_->BeginPush(pass, Announce(pass));
   client_->GradientReady(1);
   ASSERT_TRUE(ServerWaitsForParts(2));
@@ -194,7 +194,8 @@ TEST_F(ParameterClientTest, PassThatIsGivenUpHalfWayCountsNothing) {
 }
 
 TEST_F(ParameterClientTest, WatcherLearnsThatItsStepIsOver) {
-  client_->BeginPass({0, 1, 0}, /*watch=*/true);
+  client_->BeginPass({0, 1, 0}, StepClient::PassKind::kSomeCount,
+                     /*watch=*/true);
   EXPECT_FALSE(client_->StepIsOver());
 
   shard_.Step(0, 1);
@@ -206,7 +207,8 @@ TEST_F(ParameterClientTest, WatcherLearnsThatItsStepIsOver) {
 }
 
 TEST_F(ParameterClientTest, WatchOutlastsTheAnswerToALongWait) {
-  client_->BeginPass({0, 1, 0}, /*watch=*/true);
+  client_->BeginPass({0, 1, 0}, StepClient::PassKind::kSomeCount,
+                     /*watch=*/true);
   for (int i = 0; i < 20; ++i) {
     shard_.AnswerWaits();
     absl::SleepFor(absl::Milliseconds(1));
@@ -219,11 +221,13 @@ TEST_F(ParameterClientTest, WatchOutlastsTheAnswerToALongWait) {
 }
 
 TEST_F(ParameterClientTest, NextPassIsWatchedAnew) {
-  client_->BeginPass({0, 1, 0}, /*watch=*/true);
+  client_->BeginPass({0, 1, 0}, StepClient::PassKind::kSomeCount,
+                     /*watch=*/true);
   shard_.Step(0, 1);
   ASSERT_TRUE(Eventually([&] { return client_->StepIsOver(); }));
 
-  client_->BeginPass({1, 2, 0}, /*watch=*/true);
+  client_->BeginPass({1, 2, 0}, StepClient::PassKind::kSomeCount,
+                     /*watch=*/true);
 
   EXPECT_FALSE(client_->StepIsOver());
   shard_.Step(1, 1);
@@ -233,7 +237,7 @@ TEST_F(ParameterClientTest, NextPassIsWatchedAnew) {
 TEST_F(ParameterClientTest, WatchedPassMayBeAnnouncedAndPushed) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, /*watch=*/true);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/true);
 
   client_->BeginPush(pass, Announce(pass));
 
@@ -247,7 +251,7 @@ TEST_F(ParameterClientTest, WatchedPassMayBeAnnouncedAndPushed) {
 TEST_F(ParameterClientTest, ValuesAreAwaitedBeforeTheirStepIsCommitted) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, /*watch=*/false);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
 
   client_->SendRest(pass, Announce(pass));
 
@@ -269,7 +273,7 @@ TEST_F(ParameterClientTest, ValuesAreAwaitedBeforeTheirStepIsCommitted) {
 TEST_F(ParameterClientTest, PushThatCameTooLateBringsNoValues) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, /*watch=*/false);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
   const int64_t attempt = Announce(pass);
   (*shard_.host().shard())->engine().StartAttempt(0, 2);
 
@@ -291,7 +295,7 @@ TEST_F(ParameterClientTest, NoValuesAreAwaitedWhereNothingWasSent) {
 
 TEST_F(ParameterClientTest, CancelEndsTheWaitForValues) {
   const PassId pass{0, 1, 0};
-  client_->BeginPass(pass, /*watch=*/false);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
   const int64_t attempt = Announce(pass);
   client_->Cancel();
 
@@ -304,7 +308,7 @@ TEST_F(ParameterClientTest, CancelEndsTheWaitForValues) {
 
 TEST_F(ParameterClientTest, CancelEndsAPushThatHasBegun) {
   const PassId pass{0, 1, 0};
-  client_->BeginPass(pass, /*watch=*/true);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/true);
   client_->BeginPush(pass, Announce(pass));
   client_->Cancel();
 

@@ -28,7 +28,7 @@ std::vector<std::vector<Chunk>> TwoServers() {
 }
 
 TEST(ReadyChunksTest, ChunkIsReadyWithTheLastOfItsVariables) {
-  ReadyChunks ready(TwoServers(), Order::kAsReady);
+  ReadyChunks ready(TwoServers());
 
   EXPECT_THAT(ready.MarkReady(1), IsEmpty());
   EXPECT_THAT(ready.MarkReady(2), ElementsAre(Id{1, 0}));
@@ -37,7 +37,7 @@ TEST(ReadyChunksTest, ChunkIsReadyWithTheLastOfItsVariables) {
 }
 
 TEST(ReadyChunksTest, OrderIsThatOfBecomingReady) {
-  ReadyChunks ready(TwoServers(), Order::kAsReady);
+  ReadyChunks ready(TwoServers());
 
   for (size_t variable : {4, 2, 1, 0}) ready.MarkReady(variable);
 
@@ -45,7 +45,7 @@ TEST(ReadyChunksTest, OrderIsThatOfBecomingReady) {
 }
 
 TEST(ReadyChunksTest, VariableThatIsReportedTwiceCountsOnce) {
-  ReadyChunks ready(TwoServers(), Order::kAsReady);
+  ReadyChunks ready(TwoServers());
 
   EXPECT_THAT(ready.MarkReady(1), IsEmpty());
   EXPECT_THAT(ready.MarkReady(1), IsEmpty());
@@ -56,7 +56,7 @@ TEST(ReadyChunksTest, VariableThatIsReportedTwiceCountsOnce) {
 }
 
 TEST(ReadyChunksTest, VariablesThatNoChunkHoldsMakeNothingReady) {
-  ReadyChunks ready(TwoServers(), Order::kAsReady);
+  ReadyChunks ready(TwoServers());
 
   EXPECT_THAT(ready.MarkReady(3), IsEmpty());
   EXPECT_THAT(ready.MarkReady(5), IsEmpty());
@@ -64,7 +64,7 @@ TEST(ReadyChunksTest, VariablesThatNoChunkHoldsMakeNothingReady) {
 }
 
 TEST(ReadyChunksTest, RestComesBehindWhatIsReady) {
-  ReadyChunks ready(TwoServers(), Order::kAsReady);
+  ReadyChunks ready(TwoServers());
   ready.MarkReady(4);
   ready.MarkReady(1);
 
@@ -76,11 +76,11 @@ TEST(ReadyChunksTest, RestComesBehindWhatIsReady) {
 }
 
 TEST(ReadyChunksTest, NextPassBeginsWithNothingReady) {
-  ReadyChunks ready(TwoServers(), Order::kAsReady);
+  ReadyChunks ready(TwoServers());
   ready.MarkReady(4);
   ready.MarkRest();
 
-  ready.Reset();
+  ready.Reset(Order::kAsReady);
 
   EXPECT_THAT(ready.order(), ElementsAre(IsEmpty(), IsEmpty()));
   EXPECT_THAT(ready.MarkReady(2), IsEmpty());
@@ -97,7 +97,8 @@ std::vector<std::vector<Chunk>> SevenLayers() {
 }
 
 TEST(ReadyChunksTest, ThirdsComeLastAndTheFirstLayersFirst) {
-  ReadyChunks ready(SevenLayers(), Order::kThirdsLast);
+  ReadyChunks ready(SevenLayers());
+  ready.Reset(Order::kThirdsLast);
 
   EXPECT_THAT(ready.MarkReady(6), ElementsAre(Id{0, 6}));
   EXPECT_THAT(ready.MarkReady(5), IsEmpty());
@@ -111,7 +112,8 @@ TEST(ReadyChunksTest, ThirdsComeLastAndTheFirstLayersFirst) {
 }
 
 TEST(ReadyChunksTest, ThirdThatIsReadyAfterAllOthersIsSentAtOnce) {
-  ReadyChunks ready(SevenLayers(), Order::kThirdsLast);
+  ReadyChunks ready(SevenLayers());
+  ready.Reset(Order::kThirdsLast);
   for (size_t variable : {6, 4, 3, 1, 5}) ready.MarkReady(variable);
 
   EXPECT_THAT(ready.MarkReady(0), ElementsAre(Id{0, 0}, Id{0, 5}));
@@ -119,21 +121,23 @@ TEST(ReadyChunksTest, ThirdThatIsReadyAfterAllOthersIsSentAtOnce) {
 }
 
 TEST(ReadyChunksTest, ThirdsComeLastOfTheRestToo) {
-  ReadyChunks ready(SevenLayers(), Order::kThirdsLast);
+  ReadyChunks ready(SevenLayers());
+  ready.Reset(Order::kThirdsLast);
   for (int pass = 0; pass < 2; ++pass) {
     ready.MarkReady(5);
     ready.MarkReady(4);
 
     EXPECT_THAT(ready.MarkRest(), ElementsAre(Id{0, 0}, Id{0, 1}, Id{0, 3},
                                               Id{0, 6}, Id{0, 2}, Id{0, 5}));
-    ready.Reset();
+    ready.Reset(Order::kThirdsLast);
   }
 }
 
 TEST(ReadyChunksTest, EachServersThirdsWaitForItsOwnChunks) {
   std::vector<std::vector<Chunk>> chunks = SevenLayers();
   chunks.push_back({ChunkOf({7}), ChunkOf({8}), ChunkOf({9})});
-  ReadyChunks ready(chunks, Order::kThirdsLast);
+  ReadyChunks ready(chunks);
+  ready.Reset(Order::kThirdsLast);
   for (size_t variable : {9, 8}) ready.MarkReady(variable);
 
   EXPECT_THAT(ready.MarkReady(7), ElementsAre(Id{1, 0}, Id{1, 2}));
@@ -141,7 +145,7 @@ TEST(ReadyChunksTest, EachServersThirdsWaitForItsOwnChunks) {
 }
 
 TEST(ReadyChunksTest, VariablesAreFoundInTheirChunks) {
-  const ReadyChunks ready(TwoServers(), Order::kAsReady);
+  const ReadyChunks ready(TwoServers());
 
   EXPECT_THAT(ready.ChunksOf(1), ElementsAre(Id{0, 1}, Id{1, 0}, Id{1, 0}));
   EXPECT_THAT(ready.ChunksOf(3), IsEmpty());
@@ -149,7 +153,7 @@ TEST(ReadyChunksTest, VariablesAreFoundInTheirChunks) {
 }
 
 TEST(ReadyChunksTest, ServersWithoutChunksAreFine) {
-  ReadyChunks ready({{}, {}}, Order::kAsReady);
+  ReadyChunks ready({{}, {}});
 
   EXPECT_THAT(ready.MarkReady(0), IsEmpty());
   EXPECT_THAT(ready.MarkRest(), IsEmpty());

@@ -21,7 +21,7 @@ class ScriptedClient final : public StepClient {
     calls.push_back("pull " + std::to_string(step));
     return pulled.has_value() ? *pulled : step;
   }
-  void BeginPass(const PassId&, bool watch) override {
+  void BeginPass(const PassId&, PassKind, bool watch) override {
     if (watch) calls.push_back("watch");
     over = false;
   }

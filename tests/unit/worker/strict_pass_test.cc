@@ -20,9 +20,10 @@ constexpr PassId kPass{4, 5, 0};
 // Writes down what it is asked to begin.
 class RecordingClient final : public StepClient {
  public:
-  void BeginPass(const PassId& pass, bool watch) override {
+  void BeginPass(const PassId& pass, PassKind kind, bool watch) override {
     calls.push_back((watch ? "watch " : "begin ") + std::to_string(pass.step) +
                     "." + std::to_string(pass.number));
+    kinds.push_back(kind);
   }
   bool StepIsOver() const override { return over; }
   void GradientReady(size_t variable) override {
@@ -49,12 +50,23 @@ class RecordingClient final : public StepClient {
   absl::StatusOr<Announcement> announcement = Announcement{};
   bool over = false;
   std::vector<std::string> calls;
+  std::vector<PassKind> kinds;
 };
 
 class StrictPassTest : public ::testing::Test {
  protected:
   RecordingClient client_;
 };
+
+TEST_F(StrictPassTest, KindIsWhatTheTokenSaysOfAllWorkers) {
+  const StrictPass member(client_, kPass, {.selected_attempt = 3});
+  const StrictPass other(client_, kPass, {});
+
+  EXPECT_TRUE(member.everybody_counts());
+  EXPECT_FALSE(other.everybody_counts());
+  EXPECT_THAT(client_.kinds, ElementsAre(StepClient::PassKind::kEverybodyCounts,
+                                         StepClient::PassKind::kSomeCount));
+}
 
 TEST_F(StrictPassTest, MemberSendsFromTheFirstGradientOn) {
   StrictPass pass(client_, kPass, {.selected_attempt = 3});
