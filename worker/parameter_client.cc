@@ -344,7 +344,7 @@ void ParameterClient::StartPush(
 
 void ParameterClient::BeginPass(const PassId& pass, PassKind kind, bool watch) {
   DropPush();
-  // Where everybody counts, passes begin early: see TrainingLoop.
+  // Where everybody counts, the next pass begins early: see TrainingLoop.
   ready_.Reset(kind == PassKind::kEverybodyCounts
                    ? ReadyChunks::Order::kThirdsLast
                    : ReadyChunks::Order::kAsReady);
@@ -399,8 +399,11 @@ void ParameterClient::BeginPush(const PassId& pass, int64_t attempt) {
   }
   push_->transfer = std::make_unique<ChunkTransfer>(
       std::move(transfer_options), ChunkLists(chunks_.size()), start);
-  for (size_t server = 0; server < chunks_.size(); ++server) {
-    for (size_t chunk : ready_.order()[server]) {
+  // The members of an attempt send in one order. Of a later one some may have
+  // begun the pass when others counted.
+  const ChunkLists& chunks = attempt > 1 ? ready_.as_ready() : ready_.order();
+  for (size_t server = 0; server < chunks.size(); ++server) {
+    for (size_t chunk : chunks[server]) {
       push_->transfer->Add(static_cast<int>(server), chunk);
     }
   }

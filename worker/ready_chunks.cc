@@ -5,7 +5,7 @@
 namespace lockstep {
 
 ReadyChunks::ReadyChunks(const std::vector<std::vector<Chunk>>& chunks)
-    : parts_(chunks.size()), order_(chunks.size()) {
+    : parts_(chunks.size()), order_(chunks.size()), as_ready_(chunks.size()) {
   for (size_t server = 0; server < chunks.size(); ++server) {
     for (size_t i = 0; i < chunks[server].size(); ++i) {
       parts_[server].push_back(chunks[server][i].ranges.size());
@@ -23,6 +23,7 @@ void ReadyChunks::Reset(Order order) {
   policy_ = order;
   missing_ = parts_;
   for (auto& of_server : order_) of_server.clear();
+  for (auto& of_server : as_ready_) of_server.clear();
   ready_.assign(by_variable_.size(), false);
   kept_.assign(parts_.size(), {});
   first_left_.assign(parts_.size(), 0);
@@ -39,6 +40,7 @@ void ReadyChunks::Send(const Id& id, std::vector<Id>& sent) {
 }
 
 void ReadyChunks::Release(const Id& id, std::vector<Id>& sent) {
+  as_ready_[id.server].push_back(id.chunk);
   size_t& first_left = first_left_[id.server];
   if (ComesLast(id.chunk) && first_left > 0) {
     kept_[id.server].insert(id.chunk);

@@ -50,6 +50,8 @@ class ReadyChunks {
 
   // What has been returned, by server, in its order.
   const std::vector<std::deque<size_t>>& order() const { return order_; }
+  // What is ready, by server, as kAsReady has it.
+  const std::vector<std::deque<size_t>>& as_ready() const { return as_ready_; }
 
   // The chunks that hold parts of a variable, one for each part.
   const std::vector<Id>& ChunksOf(size_t variable) const;
@@ -70,6 +72,7 @@ class ReadyChunks {
   std::vector<size_t> first_left_;            // by server; do not come last
   std::vector<std::set<size_t>> kept_;        // by server; ready, for later
   std::vector<std::deque<size_t>> order_;
+  std::vector<std::deque<size_t>> as_ready_;
 };
 
 }  // namespace lockstep

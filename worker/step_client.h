@@ -65,9 +65,9 @@ class StepClient {
   // is gone; -1: whatever is newest, each part by itself. Returns the step.
   virtual absl::StatusOr<int64_t> Pull(int64_t step) = 0;
 
-  // What a pass is for: the same for all workers of a step.
+  // What a pass is for: the same for all members of an attempt of a step.
   enum class PassKind {
-    kEverybodyCounts,  // the token has made the worker a member
+    kEverybodyCounts,  // the step's first attempt, whose members tokens make
     kSomeCount,
   };
   // Strict mode: a pass begins. Nothing is ready from now on, and if `watch` is

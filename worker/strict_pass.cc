@@ -10,8 +10,9 @@ StrictPass::StrictPass(StepClient& client, const PassId& pass,
       watch_(options.watch),
       attempt_(options.selected_attempt) {
   client_.BeginPass(pass_,
-                    everybody_counts_ ? StepClient::PassKind::kEverybodyCounts
-                                      : StepClient::PassKind::kSomeCount,
+                    options.selected_attempt == 1
+                        ? StepClient::PassKind::kEverybodyCounts
+                        : StepClient::PassKind::kSomeCount,
                     watch_);
 }
 

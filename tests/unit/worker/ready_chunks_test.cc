@@ -109,6 +109,7 @@ TEST(ReadyChunksTest, ThirdsComeLastAndTheFirstLayersFirst) {
   EXPECT_THAT(ready.MarkReady(0), ElementsAre(Id{0, 0}, Id{0, 2}, Id{0, 5}));
   EXPECT_THAT(ready.MarkRest(), IsEmpty());
   EXPECT_THAT(ready.order(), ElementsAre(ElementsAre(6, 4, 3, 1, 0, 2, 5)));
+  EXPECT_THAT(ready.as_ready(), ElementsAre(ElementsAre(6, 5, 4, 3, 2, 1, 0)));
 }
 
 TEST(ReadyChunksTest, ThirdThatIsReadyAfterAllOthersIsSentAtOnce) {

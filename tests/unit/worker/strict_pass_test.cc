@@ -58,13 +58,16 @@ class StrictPassTest : public ::testing::Test {
   RecordingClient client_;
 };
 
-TEST_F(StrictPassTest, KindIsWhatTheTokenSaysOfAllWorkers) {
-  const StrictPass member(client_, kPass, {.selected_attempt = 3});
-  const StrictPass other(client_, kPass, {});
+TEST_F(StrictPassTest, OnlyTheFirstAttemptIsOneOfWhichTokensSayWhoCounts) {
+  const StrictPass first(client_, kPass, {.selected_attempt = 1});
+  const StrictPass redone(client_, kPass, {.selected_attempt = 3});
+  const StrictPass some(client_, kPass, {});
 
-  EXPECT_TRUE(member.everybody_counts());
-  EXPECT_FALSE(other.everybody_counts());
+  EXPECT_TRUE(first.everybody_counts());
+  EXPECT_TRUE(redone.everybody_counts());
+  EXPECT_FALSE(some.everybody_counts());
   EXPECT_THAT(client_.kinds, ElementsAre(StepClient::PassKind::kEverybodyCounts,
+                                         StepClient::PassKind::kSomeCount,
                                          StepClient::PassKind::kSomeCount));
 }
 
