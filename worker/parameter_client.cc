@@ -401,9 +401,9 @@ void ParameterClient::BeginPush(const PassId& pass, int64_t attempt) {
       std::move(transfer_options), ChunkLists(chunks_.size()), start);
   // The members of an attempt send in one order. Of a later one some may have
   // begun the pass when others counted.
-  const ChunkLists& chunks = attempt > 1 ? ready_.as_ready() : ready_.order();
-  for (size_t server = 0; server < chunks.size(); ++server) {
-    for (size_t chunk : chunks[server]) {
+  if (attempt > 1) ready_.KeepNothingBack();
+  for (size_t server = 0; server < chunks_.size(); ++server) {
+    for (size_t chunk : ready_.order()[server]) {
       push_->transfer->Add(static_cast<int>(server), chunk);
     }
   }

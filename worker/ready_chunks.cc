@@ -41,6 +41,7 @@ void ReadyChunks::Send(const Id& id, std::vector<Id>& sent) {
 
 void ReadyChunks::Release(const Id& id, std::vector<Id>& sent) {
   as_ready_[id.server].push_back(id.chunk);
+  if (policy_ == Order::kAsReady) return Send(id, sent);
   size_t& first_left = first_left_[id.server];
   if (ComesLast(id.chunk) && first_left > 0) {
     kept_[id.server].insert(id.chunk);
@@ -51,6 +52,12 @@ void ReadyChunks::Release(const Id& id, std::vector<Id>& sent) {
   for (const size_t chunk : std::exchange(kept_[id.server], {})) {
     Send({id.server, chunk}, sent);
   }
+}
+
+void ReadyChunks::KeepNothingBack() {
+  policy_ = Order::kAsReady;
+  order_ = as_ready_;
+  kept_.assign(parts_.size(), {});
 }
 
 std::vector<ReadyChunks::Id> ReadyChunks::MarkReady(size_t variable) {

@@ -50,8 +50,10 @@ class ReadyChunks {
 
   // What has been returned, by server, in its order.
   const std::vector<std::deque<size_t>>& order() const { return order_; }
-  // What is ready, by server, as kAsReady has it.
-  const std::vector<std::deque<size_t>>& as_ready() const { return as_ready_; }
+
+  // From now on until the next pass the order is kAsReady, also of what has
+  // been returned: for a push that sends all of it anew.
+  void KeepNothingBack();
 
   // The chunks that hold parts of a variable, one for each part.
   const std::vector<Id>& ChunksOf(size_t variable) const;

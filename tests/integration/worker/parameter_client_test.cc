@@ -270,6 +270,30 @@ TEST_F(ParameterClientTest, ValuesAreAwaitedBeforeTheirStepIsCommitted) {
   EXPECT_THAT(client_->Pull(1), IsOkAndHolds(1));
 }
 
+// Of three messages the third, which is "b", would come last in the first one.
+TEST_F(ParameterClientTest, LaterAttemptsKeepNothingBack) {
+  const PassId pass{0, 1, 0};
+  FillGradients(2);
+  client_ = std::make_unique<ParameterClient>(
+      ParameterClient::Options{{shard_.address()},
+                               {kJobId, {TaskType::kWorker, 1}, 1},
+                               /*max_part_bytes=*/16},
+      plan_, memory_);
+  client_->BeginPass(pass, StepClient::PassKind::kEverybodyCounts,
+                     /*watch=*/false);
+  Announce(pass);
+  (*shard_.host().shard())->engine().StartAttempt(0, 2);
+
+  client_->BeginPush(pass, 2);
+  client_->GradientReady(1);
+
+  EXPECT_TRUE(ServerWaitsForParts(2));
+  const auto counts = client_->Push(pass, 2);
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 3);
+  EXPECT_EQ(counts->duplicate, 0);
+}
+
 TEST_F(ParameterClientTest, PushThatCameTooLateBringsNoValues) {
   const PassId pass{0, 1, 0};
   FillGradients(2);

@@ -109,7 +109,24 @@ TEST(ReadyChunksTest, ThirdsComeLastAndTheFirstLayersFirst) {
   EXPECT_THAT(ready.MarkReady(0), ElementsAre(Id{0, 0}, Id{0, 2}, Id{0, 5}));
   EXPECT_THAT(ready.MarkRest(), IsEmpty());
   EXPECT_THAT(ready.order(), ElementsAre(ElementsAre(6, 4, 3, 1, 0, 2, 5)));
-  EXPECT_THAT(ready.as_ready(), ElementsAre(ElementsAre(6, 5, 4, 3, 2, 1, 0)));
+
+  ready.KeepNothingBack();
+
+  EXPECT_THAT(ready.order(), ElementsAre(ElementsAre(6, 5, 4, 3, 2, 1, 0)));
+}
+
+TEST(ReadyChunksTest, WhatIsNotKeptBackAnyMoreComesOnce) {
+  ReadyChunks ready(SevenLayers());
+  ready.Reset(Order::kThirdsLast);
+  for (size_t variable : {6, 5, 4}) ready.MarkReady(variable);
+
+  ready.KeepNothingBack();
+
+  EXPECT_THAT(ready.order(), ElementsAre(ElementsAre(6, 5, 4)));
+  EXPECT_THAT(ready.MarkReady(2), ElementsAre(Id{0, 2}));
+  EXPECT_THAT(ready.MarkRest(), ElementsAre(Id{0, 0}, Id{0, 1}, Id{0, 3}));
+  ready.Reset(Order::kThirdsLast);
+  EXPECT_THAT(ready.MarkReady(5), IsEmpty());
 }
 
 TEST(ReadyChunksTest, ThirdThatIsReadyAfterAllOthersIsSentAtOnce) {
