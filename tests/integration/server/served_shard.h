@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/grpc_server.h"
 #include "common/job/job_config.h"
+#include "common/plan.h"
 #include "lockstep/v1/parameter.grpc.pb.h"
 #include "lockstep/v1/shard_control.grpc.pb.h"
 #include "lockstep/v1/sync.grpc.pb.h"
@@ -35,6 +36,12 @@ class ServedShard {
   explicit ServedShard(int task_index = 0, SyncMode mode = SyncMode::kStrict,
                        DType dtype = DType::kFloat32);
   ~ServedShard();
+
+  // The model as workers know it.
+  static Plan MakePlan() {
+    return {{{"w", {8}, DType::kFloat32, {}}, {"b", {2}, DType::kFloat64, {}}},
+            {{0, 0, 4, 0, 0}, {0, 4, 4, 0, 1}, {1, 0, 2, 0, 2}}};
+  }
 
   // Before Create(). With one worker, everybody counts.
   void set_workers(int workers) { workers_ = workers; }

@@ -87,9 +87,7 @@ class EarlyPassTest : public ::testing::Test {
   }
 
   ServedShard shard_;
-  const Plan plan_{
-      {{"w", {8}, DType::kFloat32, {}}, {"b", {2}, DType::kFloat64, {}}},
-      {{0, 0, 4, 0, 0}, {0, 4, 4, 0, 1}, {1, 0, 2, 0, 2}}};
+  const Plan plan_ = ServedShard::MakePlan();
   ParameterMemory memory_{plan_.variables};
   ParameterClient client_{
       {{shard_.address()}, {kJobId, {TaskType::kWorker, 0}, 1}, 32},

@@ -26,22 +26,16 @@ using ::testing::Field;
 
 using Gradients = ParameterMemory::Gradients;
 
-// The model of ServedShard.
-Plan MakePlan() {
-  return {{{"w", {8}, DType::kFloat32, {}}, {"b", {2}, DType::kFloat64, {}}},
-          {{0, 0, 4, 0, 0}, {0, 4, 4, 0, 1}, {1, 0, 2, 0, 2}}};
-}
-
 // A worker, and what it has in its memory.
 struct Client {
   Client(const std::string& address, int worker, Gradients gradients,
          GradientType gradient_type = GradientType::kVariable)
-      : memory(MakePlan().variables, gradients),
+      : memory(ServedShard::MakePlan().variables, gradients),
         client({{address},
                 {kJobId, {TaskType::kWorker, worker}, /*incarnation=*/1},
                 /*max_part_bytes=*/16,
                 gradient_type},
-               MakePlan(), memory) {}
+               ServedShard::MakePlan(), memory) {}
 
   // Different for every element and step.
   void Compute(int64_t step) {

@@ -20,12 +20,6 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-// As ServedShard has it: "w" is 8 floats in two parts, "b" two doubles.
-Plan TwoVariables() {
-  return {{{"w", {8}, DType::kFloat32, {}}, {"b", {2}, DType::kFloat64, {}}},
-          {{0, 0, 4, 0, 0}, {0, 4, 4, 0, 1}, {1, 0, 2, 0, 2}}};
-}
-
 // Waits for what has to happen; a hang fails the test.
 template <typename Condition>
 bool Eventually(const Condition& condition) {
@@ -101,7 +95,7 @@ class ParameterClientTest : public ::testing::Test {
     return announced->attempt;
   }
 
-  const Plan plan_ = TwoVariables();
+  const Plan plan_ = ServedShard::MakePlan();
   ServedShard shard_;
   ParameterMemory memory_{plan_.variables};
   std::unique_ptr<ParameterClient> client_;
