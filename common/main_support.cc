@@ -86,10 +86,12 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
       ->check(CLI::IsMember({"auto", "off"}))
       ->default_str("auto");
   parser.app()
-      .add_option("--pollers", flags.pollers,
-                  "Threads that serve the network, of as many as gRPC has: "
-                  "half of the processors, from 2 to 16. 0: all of a server, "
-                  "and of a worker one where gRPC has 2, else all.")
+      .add_option(
+          "--pollers", flags.pollers,
+          "Threads that serve the network, of as many as gRPC has: "
+          "half of the processors, from 2 to 16. 0: all; but where gRPC "
+          "has 2, one of a worker, and of a server as long as many "
+          "calls come that move little.")
       ->check(CLI::Range(0, 16))
       ->capture_default_str();
   parser.app()

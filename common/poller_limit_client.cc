@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/time/time.h"
 #include "common/grpc_channel.h"
 #include "common/log.h"
-#include "common/mutex.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/support/byte_buffer.h"
@@ -44,11 +45,37 @@ class PollerLimit::Sleepers {
     return Await(&Sleepers::running_, count);
   }
 
+  // Waits until all are awake.
   void LetGo() {
     MutexLock lock(mutex_);
     let_go_ = true;
     changed_.SignalAll();
     while (running_ > 0) changed_.Wait(mutex_);
+    let_go_ = false;
+  }
+
+  // Puts a thread to sleep for as long as `goes_on`, which is asked now and
+  // then and by AskAgain().
+  void Rest(std::function<bool()> goes_on) {
+    Start([this, goes_on = std::move(goes_on)] {
+      MutexLock lock(mutex_);
+      ++asleep_;
+      while (goes_on() && !let_go_) {
+        changed_.WaitFor(mutex_,
+                         absl::ToChronoNanoseconds(PollerDemand::kPeriod));
+      }
+      --asleep_;
+    });
+  }
+
+  void AskAgain() {
+    MutexLock lock(mutex_);  // not between the question and the sleep
+    changed_.SignalAll();
+  }
+
+  int asleep() {
+    MutexLock lock(mutex_);
+    return asleep_;
   }
 
  private:
@@ -66,11 +93,11 @@ class PollerLimit::Sleepers {
       MutexLock lock(mutex_);
       ++running_;
     }
-    Call& call = calls_.emplace_back();
-    call.context.TryCancel();
-    stub_.UnaryCall(&call.context, "/lockstep/Nothing", grpc::StubOptions(),
-                    &call.request, &call.response,
-                    [this, body = std::move(body)](const grpc::Status&) {
+    auto call = std::make_shared<Call>();
+    call->context.TryCancel();
+    stub_.UnaryCall(&call->context, "/lockstep/Nothing", grpc::StubOptions(),
+                    &call->request, &call->response,
+                    [this, call, body = std::move(body)](const grpc::Status&) {
                       body();
                       MutexLock lock(mutex_);
                       --running_;
@@ -91,7 +118,6 @@ class PollerLimit::Sleepers {
   }
 
   grpc::GenericStub stub_;
-  std::deque<Call> calls_;  // where they are, they stay
   Mutex mutex_;
   CondVar changed_;
   int asleep_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -103,17 +129,49 @@ int GrpcPollers() {
   return std::clamp<int>(sysconf(_SC_NPROCESSORS_CONF) / 2, 2, 16);
 }
 
-PollerLimit::PollerLimit(int pollers) {
+PollerLimit::PollerLimit(int pollers, const Clock& clock) : clock_(clock) {
   const int all = GrpcPollers();
-  if (pollers == 0 || pollers >= all) return;
+  adapts_ = pollers == 0 && all == 2;
+  const int awake = adapts_ ? 1 : pollers;
+  if (awake == 0 || awake >= all) return;
   sleepers_ = std::make_unique<Sleepers>();
-  if (sleepers_->Hold(all - pollers)) return;
-  spdlog::warn("gRPC's threads are not as expected: all {} stay awake", all);
+  const bool as_expected = sleepers_->Hold(all - awake);
+  if (as_expected && !adapts_) return;
   sleepers_->LetGo();
+  if (as_expected) return;
+  adapts_ = false;
+  spdlog::warn("gRPC's threads are not as expected: all {} stay awake", all);
 }
 
 PollerLimit::~PollerLimit() {
   if (sleepers_ != nullptr) sleepers_->LetGo();
+}
+
+void PollerLimit::Moved(size_t bytes) {
+  if (!adapts_) return;
+  bool begins = false;
+  {
+    MutexLock lock(mutex_);
+    demand_.Count(bytes, clock_.Now());
+    if (rests_ == demand_.one_is_enough()) return;
+    begins = !std::exchange(rests_, true);
+  }
+  if (begins) {
+    sleepers_->Rest([this] { return GoesOnResting(); });
+  } else {
+    sleepers_->AskAgain();
+  }
+}
+
+bool PollerLimit::GoesOnResting() {
+  MutexLock lock(mutex_);
+  demand_.PassTime(clock_.Now());
+  rests_ = demand_.one_is_enough();
+  return rests_;
+}
+
+int PollerLimit::asleep() const {
+  return sleepers_ == nullptr ? 0 : sleepers_->asleep();
 }
 
 }  // namespace lockstep

@@ -18,6 +18,20 @@ namespace {
 // a batch that are far smaller.
 constexpr size_t kLargestAnswer = size_t{256} << 20;
 
+size_t BytesOf(const std::vector<PartGradient>& gradients) {
+  size_t bytes = 0;
+  for (const PartGradient& gradient : gradients) {
+    for (const auto& slice : gradient.slices) bytes += slice.size;
+  }
+  return bytes;
+}
+
+size_t BytesOf(const std::vector<LentBytes>& values) {
+  size_t bytes = 0;
+  for (const LentBytes& value : values) bytes += value.bytes.size();
+  return bytes;
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* ParameterService::Push(
@@ -56,6 +70,7 @@ absl::Status ParameterService::HandlePush(const v1::PushHeader& header,
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, header.slot()));
   LOCKSTEP_ASSIGN_OR_RETURN(lockstep::Push push,
                             ToPush(header, payload, *shard));
+  moved_(BytesOf(push.gradients));
   LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
                             shard->engine().AddPush(ticket, std::move(push)));
   ready_(*shard, std::move(answers));
@@ -118,6 +133,7 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
       Shard::Values values,
       shard->Pull(message.parts().first_part(), message.parts().num_parts(),
                   message.step()));
+  moved_(BytesOf(values.parts));
   v1::PullHeader header;
   header.set_step(values.step);
   if (message.shared()) {
@@ -158,6 +174,7 @@ absl::Status ParameterService::HandlePullRows(const v1::PullRequest& request,
         absl::StrCat(rows.size(), " rows of ", row, " bytes: an answer has at ",
                      "most ", kLargestAnswer, " bytes; ask for fewer"));
   }
+  moved_(size);
   FilledSlice filled(size);
   v1::PullHeader header;
   LOCKSTEP_ASSIGN_OR_RETURN(

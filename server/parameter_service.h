@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_SERVER_PARAMETER_SERVICE_H_
 #define LOCKSTEP_SERVER_PARAMETER_SERVICE_H_
 
+#include <cstddef>
 #include <functional>
 
 #include "absl/status/status.h"
@@ -28,6 +29,7 @@ class ParameterService final
                   v1::ParameterService::Service>>> {
  public:
   using Ready = std::function<void(Shard&, ShardAnswers)>;
+  using Moved = std::function<void(size_t bytes)>;
 
   ParameterService(ShardHost& host, const Clock& clock)
       : host_(host), clock_(clock) {}
@@ -35,6 +37,10 @@ class ParameterService final
   // Where to send what pushes make ready, pushes included. Call it before
   // serving.
   void set_ready(Ready ready) { ready_ = std::move(ready); }
+
+  // Whom to tell how many bytes a push or a pull moves, on the wire or through
+  // shared memory. Likewise.
+  void set_moved(Moved moved) { moved_ = std::move(moved); }
 
   grpc::ServerUnaryReactor* Push(grpc::CallbackServerContext* context,
                                  const grpc::ByteBuffer* request,
@@ -64,14 +70,15 @@ class ParameterService final
                           const TensorPayload& payload, uint64_t ticket);
   absl::Status HandlePull(const grpc::ByteBuffer& request,
                           grpc::ByteBuffer& response);
-  static absl::Status HandlePullRows(const v1::PullRequest& request,
-                                     Shard& shard, grpc::ByteBuffer& response);
+  absl::Status HandlePullRows(const v1::PullRequest& request, Shard& shard,
+                              grpc::ByteBuffer& response);
   absl::StatusOr<v1::OpenSharedMemoryResponse> HandleOpen(
       const v1::OpenSharedMemoryRequest& request);
 
   ShardHost& host_;
   const Clock& clock_;
   Ready ready_;
+  Moved moved_ = [](size_t) {};
   struct PendingPush {
     Respond respond;
     bool shared = false;  // the answer says where the tensors are

@@ -49,7 +49,9 @@ PsServer::PsServer(const Options& options, int task_index, uint64_t incarnation,
       streams_(StreamedMethods(parameters_, sync_)),
       chief_(std::move(chief)),
       ticks_([this] { Tick(); }),
-      returns_([this] { UpdateReturnedParts(); }) {}
+      returns_([this] { UpdateReturnedParts(); }) {
+  if (options.moved) parameters_.set_moved(options.moved);
+}
 
 PsServer::~PsServer() {
   end_ticks_ = true;

@@ -32,9 +32,10 @@ class PsServer {
  public:
   struct Options {
     std::string state_dir;
-    bool own_state_dir = false;  // it is to go when nothing is left in it
-    std::string expected_job;    // job name to insist on; empty: any
-    bool shared_memory = true;   // with workers of this host
+    bool own_state_dir = false;     // it is to go when nothing is left in it
+    std::string expected_job;       // job name to insist on; empty: any
+    bool shared_memory = true;      // with workers of this host
+    ParameterService::Moved moved;  // told what calls move, if given
     // As ChiefClient::Options has it.
     absl::Duration chief_wait = absl::InfiniteDuration();
   };

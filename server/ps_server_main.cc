@@ -19,7 +19,8 @@ int Main(const CommonFlags& flags, const TransferFlags& transfer,
   absl::StatusOr<Cluster> cluster =
       StartProcess(flags, {TaskType::kPs}, "ps_server");
   if (!cluster.ok()) return Refuse(cluster.status());
-  const PollerLimit pollers(transfer.pollers);
+  PollerLimit pollers(transfer.pollers);
+  options.moved = [&](size_t bytes) { pollers.Moved(bytes); };
   options.shared_memory = transfer.shared_memory;
   options.chief_wait = transfer.chief_wait;
   absl::StatusOr<std::unique_ptr<PsServer>> ps =

@@ -126,8 +126,7 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
   for (const std::string& arg :
        {std::string("--compute_ms"), absl::StrCat(candidate.compute_ms),
         std::string("--slow_worker"), absl::StrCat(candidate.workers - 1),
-        std::string("--slow_factor"), absl::StrCat(candidate.slow_factor),
-        std::string("--pollers"), absl::StrCat(candidate.pollers)}) {
+        std::string("--slow_factor"), absl::StrCat(candidate.slow_factor)}) {
     worker.args.push_back(arg);
   }
   return {{"chief", {1, {ProgramPath("chief"), {"--job", places.job_file}}}},

@@ -34,7 +34,7 @@ struct Candidate {
   // A loaded machine is no dead process.
   int64_t heartbeat_ms = 1000;
   int64_t lease_ms = 60000;
-  int pollers = 0;           // of servers and workers, as PollerLimit has it
+  int pollers = 0;           // of servers, as PollerLimit has it
   int64_t compute_ms = 0;    // what a gradient takes to compute
   double slow_factor = 1;    // by how much longer for the last worker
   bool last_absent = false;  // the last worker is never started

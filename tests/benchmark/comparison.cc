@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/poller_limit_client.h"
 
 namespace lockstep::benchmark {
 namespace {
@@ -13,6 +14,13 @@ using Rows = std::vector<Row>;
 
 Goal AtMost(double limit) { return {limit, false}; }
 Goal AtLeast(double limit) { return {limit, true}; }
+
+Candidate ScalarOf(const ComparisonOptions& options) {
+  Candidate candidate = options.base;
+  candidate.model = "scalar";
+  candidate.steps = options.scalar_steps;
+  return candidate;
+}
 
 Candidate WithWorkers(Candidate candidate, int workers) {
   candidate.workers = workers;
@@ -119,10 +127,8 @@ Rows Servers(const ComparisonOptions& options) {
 }
 
 Rows Scalar(const ComparisonOptions& options) {
-  Candidate scalar = options.base;
-  scalar.model = "scalar";
+  Candidate scalar = ScalarOf(options);
   scalar.servers = 1;
-  scalar.steps = options.scalar_steps;
   const std::string who =
       absl::StrCat("scalar step, ", Workers(scalar.workers));
   return {{"scalar", who + " / plain TCP", Metric::kStepMs, scalar,
@@ -193,9 +199,7 @@ Row DurableRow(const std::string& what, Metric metric, const Candidate& base,
 }
 
 Rows Durable(const ComparisonOptions& options) {
-  Candidate scalar = options.base;
-  scalar.model = "scalar";
-  scalar.steps = options.scalar_steps;
+  const Candidate scalar = ScalarOf(options);
   return {DurableRow("state that outlives processes, and leases / neither",
                      Metric::kStepMs, options.base, AtMost(1.03)),
           DurableRow("the same: CPU time", Metric::kCpuMs, options.base,
@@ -206,28 +210,33 @@ Rows Durable(const ComparisonOptions& options) {
 
 // What a step becomes without one thing that makes it fast.
 void AddTechnique(const std::string& what, const Candidate& without,
-                  const ComparisonOptions& options, Rows& rows) {
-  rows.push_back({"techniques", what + ": step", Metric::kStepMs, without,
-                  options.base, std::nullopt});
+                  const Candidate& with, Rows& rows) {
+  rows.push_back({"techniques", what + ": step", Metric::kStepMs, without, with,
+                  std::nullopt});
   rows.push_back({"techniques", what + ": CPU time", Metric::kCpuMs, without,
-                  options.base, std::nullopt});
+                  with, std::nullopt});
 }
 
 Rows Techniques(const ComparisonOptions& options) {
   Rows rows;
+  const Candidate scalar = ScalarOf(options);
+  Candidate all_poll = scalar;
+  all_poll.pollers = GrpcPollers();
+  AddTechnique("a step of one float, all of gRPC's threads poll", all_poll,
+               scalar, rows);
   Candidate one_polls = options.base;
   one_polls.pollers = 1;
-  AddTechnique("one of gRPC's threads polls", one_polls, options, rows);
+  AddTechnique("one of gRPC's threads polls", one_polls, options.base, rows);
   for (const int64_t chunk :
        {int64_t{1} << 18, int64_t{1} << 21, int64_t{1} << 22}) {
     Candidate cut = options.base;
     cut.job_text = absl::StrCat("max_part_bytes: ", chunk);
-    AddTechnique(absl::StrCat("chunks of ", chunk >> 10, " KiB"), cut, options,
-                 rows);
+    AddTechnique(absl::StrCat("chunks of ", chunk >> 10, " KiB"), cut,
+                 options.base, rows);
   }
   Candidate on_arrival = options.base;
   on_arrival.compatible = true;
-  AddTechnique("summed on arrival", on_arrival, options, rows);
+  AddTechnique("summed on arrival", on_arrival, options.base, rows);
   return rows;
 }
 

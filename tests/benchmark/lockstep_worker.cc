@@ -134,8 +134,7 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
       {servers,
        {membership.job_id, cluster.self(), membership.incarnation},
        job.max_part_bytes,
-       job.gradient_wire_type,
-       options.pollers},
+       job.gradient_wire_type},
       plan, memory);
   RunRecorder recorder(options.warmup, options.steps);
   TimedStepClient timed(client, recorder);

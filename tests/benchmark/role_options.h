@@ -24,7 +24,6 @@ struct RoleOptions {
   // Not all workers are needed in a step: all compute the same gradients, and
   // each writes a record, for any one may miss steps.
   bool backups = false;
-  int pollers = 0;         // as PollerLimit has it
   int64_t compute_ms = 0;  // what a gradient takes to compute
   int slow_worker = -1;    // index of one that takes longer; -1: none
   double slow_factor = 1;  // by how much

@@ -96,7 +96,6 @@ void AddRoleFlags(CLI::App& app, RoleOptions& role) {
   app.add_flag("--two_phase", role.two_phase)->group("");
   app.add_flag("--default_allocator", role.default_allocator)->group("");
   app.add_flag("--backups", role.backups)->group("");
-  app.add_option("--pollers", role.pollers)->group("");
   app.add_option("--compute_ms", role.compute_ms)->group("");
   app.add_option("--slow_worker", role.slow_worker)->group("");
   app.add_option("--slow_factor", role.slow_factor)->group("");
@@ -242,7 +241,7 @@ int main(int argc, char** argv) {
   lockstep::benchmark::Flags flags;
   flags.options.base.warmup = 5;
   flags.options.base.steps = 15;
-  flags.options.scalar_steps = 300;
+  flags.options.scalar_steps = 2000;
   lockstep::FlagParser parser(
       "step_benchmark",
       "Times global steps of a cluster of real processes that compute "

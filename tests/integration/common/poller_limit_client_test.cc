@@ -1,5 +1,7 @@
 #include "common/poller_limit_client.h"
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <set>
@@ -53,20 +55,24 @@ std::set<std::thread::id> ServingThreads(int calls) {
   return threads;
 }
 
+// Each call's end waits for the other's, which takes two threads.
+void ExpectTwoServe() {
+  absl::Barrier* const both = new absl::Barrier(2);
+  AtEnds(2, [&] {
+    if (both->Block()) delete both;
+  });
+}
+
 TEST(PollerLimitTest, AsManyThreadsServeAsAreLeftAwake) {
   const PollerLimit limit(1);
 
   EXPECT_THAT(ServingThreads(200), SizeIs(1));
 }
 
-// Each call's end waits for the other's, which takes two threads.
 TEST(PollerLimitTest, NoneSleepsWhereTheLimitIsTheirNumber) {
   const PollerLimit limit(GrpcPollers());
-  absl::Barrier* const both = new absl::Barrier(2);
 
-  AtEnds(2, [&] {
-    if (both->Block()) delete both;
-  });
+  ExpectTwoServe();
 }
 
 TEST(PollerLimitTest, ThreadsServeAgainWhenTheLimitHasEnded) {
@@ -74,11 +80,68 @@ TEST(PollerLimitTest, ThreadsServeAgainWhenTheLimitHasEnded) {
     const PollerLimit limit(1);
     EXPECT_THAT(ServingThreads(10), SizeIs(1));
   }
-  absl::Barrier* const both = new absl::Barrier(2);
 
-  AtEnds(2, [&] {
-    if (both->Block()) delete both;
-  });
+  ExpectTwoServe();
+}
+
+// Time passes as the test has it.
+class TestClock final : public Clock {
+ public:
+  absl::Time Now() const override { return absl::FromUnixNanos(now_); }
+  void Pass(absl::Duration time) { now_ += absl::ToInt64Nanoseconds(time); }
+
+ private:
+  std::atomic<int64_t> now_ = 0;
+};
+
+class AdaptingPollerLimitTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (GrpcPollers() != 2) GTEST_SKIP() << "gRPC has " << GrpcPollers();
+  }
+
+  void MoveLittleOften() {
+    for (int i = 0; i < PollerDemand::kMany; ++i) limit_.Moved(4);
+  }
+  void AwaitAsleep(int threads) {
+    while (limit_.asleep() != threads) std::this_thread::yield();
+  }
+
+  TestClock clock_;
+  PollerLimit limit_{0, clock_};
+};
+
+TEST_F(AdaptingPollerLimitTest, AllServeAtFirst) { ExpectTwoServe(); }
+
+TEST_F(AdaptingPollerLimitTest, OneServesWhileCallsMoveLittle) {
+  MoveLittleOften();
+  AwaitAsleep(1);
+
+  EXPECT_THAT(ServingThreads(200), SizeIs(1));
+}
+
+TEST_F(AdaptingPollerLimitTest, BothServeAgainWhenACallMovesMuch) {
+  for (int i = 0; i < 20; ++i) {
+    MoveLittleOften();
+    AwaitAsleep(1);
+    limit_.Moved(PollerDemand::kMuch);
+    ExpectTwoServe();
+    clock_.Pass(2 * PollerDemand::kPeriod);
+  }
+}
+
+TEST_F(AdaptingPollerLimitTest, BothServeAgainWhenNoCallsCome) {
+  MoveLittleOften();
+  AwaitAsleep(1);
+
+  clock_.Pass(2 * PollerDemand::kPeriod);
+
+  AwaitAsleep(0);
+  ExpectTwoServe();
+}
+
+TEST_F(AdaptingPollerLimitTest, AThreadThatRestsDoesNotOutliveTheLimit) {
+  MoveLittleOften();  // and ends while a thread is about to rest
 }
 
 }  // namespace
