@@ -24,6 +24,14 @@ target_include_directories(lockstep_cli11 SYSTEM
                            INTERFACE ${LOCKSTEP_CLI11_INCLUDE_DIR})
 add_library(lockstep::cli11 ALIAS lockstep_cli11)
 
+find_path(LOCKSTEP_NUMA_INCLUDE_DIR numa.h REQUIRED)
+find_library(LOCKSTEP_NUMA_LIBRARY numa REQUIRED)
+add_library(lockstep_libnuma INTERFACE)
+target_include_directories(lockstep_libnuma SYSTEM
+                           INTERFACE ${LOCKSTEP_NUMA_INCLUDE_DIR})
+target_link_libraries(lockstep_libnuma INTERFACE ${LOCKSTEP_NUMA_LIBRARY})
+add_library(lockstep::libnuma ALIAS lockstep_libnuma)
+
 find_path(LOCKSTEP_SYSTEMD_INCLUDE_DIR systemd/sd-daemon.h REQUIRED)
 find_library(LOCKSTEP_SYSTEMD_LIBRARY systemd REQUIRED)
 add_library(lockstep_libsystemd INTERFACE)

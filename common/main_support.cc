@@ -95,6 +95,12 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
       ->check(CLI::Range(0, 16))
       ->capture_default_str();
   parser.app()
+      .add_option("--numa_node", flags.numa_node,
+                  "Stay on the processors of this NUMA node, and so with its "
+                  "memory: one process for each node, with the network card or "
+                  "GPU that it uses. By default, on all.")
+      ->check(CLI::Range(0, 1023));
+  parser.app()
       .add_option_function<int>(
           "--chief_wait",
           [&flags](int seconds) {

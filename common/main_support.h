@@ -16,6 +16,7 @@
 #include "common/job/job_config.h"
 #include "common/metrics_server.h"
 #include "common/mutex.h"
+#include "common/numa_node.h"
 #include "common/process.h"
 
 namespace lockstep {
@@ -42,6 +43,7 @@ void AddJobFlags(FlagParser& parser, JobFlags& flags);
 struct TransferFlags {
   bool shared_memory = true;  // where worker and server are of one host
   int pollers = 0;            // as PollerLimit and CallPoller take it
+  int numa_node = kAnyNumaNode;
   // As ChiefClient::Options has it.
   absl::Duration chief_wait = absl::Minutes(10);
 };

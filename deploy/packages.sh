@@ -6,7 +6,7 @@ LOCKSTEP_BUILD_PACKAGES=(
   cmake ninja-build g++
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libabsl-dev libssl-dev zlib1g-dev libopenblas-dev
-  libspdlog-dev nlohmann-json3-dev libcli11-dev libsystemd-dev
+  libspdlog-dev nlohmann-json3-dev libcli11-dev libsystemd-dev libnuma-dev
   pkg-config libcpp-httplib-dev libbrotli-dev
   libgtest-dev libgmock-dev libbenchmark-dev  # CMake looks for them first
 )

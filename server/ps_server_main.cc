@@ -19,6 +19,8 @@ int Main(const CommonFlags& flags, const TransferFlags& transfer,
   absl::StatusOr<Cluster> cluster =
       StartProcess(flags, {TaskType::kPs}, "ps_server");
   if (!cluster.ok()) return Refuse(cluster.status());
+  const absl::Status placed = StayOnNumaNode(transfer.numa_node);
+  if (!placed.ok()) return Refuse(placed);
   PollerLimit pollers(transfer.pollers);
   options.moved = [&](size_t bytes) { pollers.Moved(bytes); };
   options.shared_memory = transfer.shared_memory;

@@ -22,9 +22,6 @@ namespace {
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
 constexpr char kOpen[] = "/lockstep.v1.ParameterService/OpenSharedMemory";
 
-// Two connections let both of gRPC's event threads copy at the same time; with
-// more servers there are enough without.
-constexpr int kConnections = 2;
 constexpr int kWindow = 4;
 // Where bytes do not travel, a call is dear and its size is not: few calls, but
 // enough for all threads of a server.
@@ -53,10 +50,13 @@ void CountOutcomes(const v1::PushResult& result, PushCounts& counts) {
 }
 
 std::vector<std::unique_ptr<ServerChannel>> Connect(
-    CallPoller& poller, const std::vector<std::string>& servers) {
-  const int connections = servers.size() == 1 ? kConnections : 1;
+    CallPoller& poller, const ParameterClient::Options& options) {
+  // Two let both of a server's threads copy at the same time; with more servers
+  // there are enough without.
+  const int usual = options.servers.size() == 1 ? 2 : 1;
+  const int connections = options.connections > 0 ? options.connections : usual;
   std::vector<std::unique_ptr<ServerChannel>> channels;
-  for (const std::string& address : servers) {
+  for (const std::string& address : options.servers) {
     channels.push_back(
         std::make_unique<ServerChannel>(poller, address, connections));
   }
@@ -93,7 +93,7 @@ ParameterClient::ParameterClient(const Options& options, const Plan& plan,
       sharing_(options.servers.size()),
       ready_(chunks_),
       poller_(options.pollers),
-      channels_(Connect(poller_, options.servers)),
+      channels_(Connect(poller_, options)),
       sync_(*channels_[0], options.self) {
   for (const auto& chunks : chunks_) {
     held_.emplace_back(chunks.size());

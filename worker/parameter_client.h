@@ -50,6 +50,8 @@ class ParameterClient final : public StepClient {
     // kBFloat16 where all variables are float32.
     GradientType gradient_type = GradientType::kVariable;
     int pollers = 0;  // threads, as CallPoller takes them
+    // For large calls, to each server; 0: two to one server, else one.
+    int connections = 0;
   };
 
   ParameterClient(const Options& options, const Plan& plan,

@@ -77,6 +77,7 @@ Worker::Worker(const Cluster& cluster, std::vector<std::string> servers,
       backend_(std::move(backend)),
       shared_memory_(options.shared_memory),
       pollers_(options.pollers),
+      connections_(options.connections),
       meter_(clock),
       chief_([&] {
         chief.progress = [this] { return meter_.Get(); };
@@ -242,7 +243,8 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
                           {membership.job_id, task_, membership.incarnation},
                           job.max_part_bytes,
                           job.gradient_wire_type,
-                          pollers_},
+                          pollers_,
+                          connections_},
                          plan, memory);
   const std::unique_ptr<GradientSource> source =
       MakeSource(job, model.get(), std::move(schedule), memory);

@@ -40,6 +40,7 @@ class Worker {
     std::string expected_job;     // job name to insist on; empty: any
     bool shared_memory = true;    // with servers of this host
     int pollers = 0;              // threads, as CallPoller takes them
+    int connections = 0;          // as ParameterClient takes them
     // As ChiefClient::Options has it.
     absl::Duration chief_wait = absl::InfiniteDuration();
   };
@@ -104,6 +105,7 @@ class Worker {
   const std::unique_ptr<ComputeBackend> backend_;
   const bool shared_memory_;
   const int pollers_;
+  const int connections_;
   ProgressMeter meter_;
   ChiefClient chief_;
   std::optional<Examples> data_;

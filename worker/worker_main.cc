@@ -88,6 +88,8 @@ int Main(const Flags& flags) {
   absl::StatusOr<Cluster> cluster = StartProcess(
       flags.common, {type}, flags.evaluate ? "worker --evaluate" : "worker");
   if (!cluster.ok()) return Refuse(cluster.status());
+  const absl::Status placed = StayOnNumaNode(flags.transfer.numa_node);
+  if (!placed.ok()) return Refuse(placed);
   return flags.evaluate ? Evaluate(*cluster, flags, signals)
                         : Train(*cluster, flags, signals);
 }
@@ -115,6 +117,13 @@ int main(int argc, char** argv) {
       .add_option("--compute_threads", flags.worker.compute_threads,
                   "Threads of each large operation on the CPU; 0 for one per "
                   "core.")
+      ->capture_default_str();
+  parser.app()
+      .add_option("--connections", flags.worker.connections,
+                  "TCP connections to each server for large tensors: a thread "
+                  "sends or receives on one at a time. 0: 2 to a server that "
+                  "is alone, else 1.")
+      ->check(CLI::Range(0, 16))
       ->capture_default_str();
   parser.app().add_option("--job_name", flags.worker.expected_job,
                           "Refuse a chief that runs a job of another name.");

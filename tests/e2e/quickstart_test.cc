@@ -1,6 +1,8 @@
 // The job that everyone runs first, from start to end.
 
-#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
@@ -33,14 +35,18 @@ TEST(QuickstartTest, EveryProcessEndsWithZeroSoonAfterTheLastStep) {
 }
 
 TEST(QuickstartTest, LeavesACheckpointAScoreAndNoState) {
+  std::vector<std::string> settings = QuickstartJob();
+  settings.push_back("checkpoint.keep=1");  // however many there were
   auto job = TrainingJob::Make(
-      {.workers = 3, .evaluator = true, .set = QuickstartJob()});
+      {.workers = 3, .evaluator = true, .set = std::move(settings)});
 
   ASSERT_THAT(job->Run(), IsOk());
 
   const CheckpointStore store(job->checkpoints());
   EXPECT_THAT(store.Verify(kSteps), IsOk());
-  EXPECT_THAT(store.Verify(50), StatusIs(absl::StatusCode::kNotFound));
+  for (int64_t step = 50; step < kSteps; step += 50) {
+    EXPECT_THAT(store.Verify(step), StatusIs(absl::StatusCode::kNotFound));
+  }
   EXPECT_THAT(job->StateFiles(), IsEmpty());
   EXPECT_THAT(job->cluster().ReadLog("chief", 0),
               IsOkAndHolds(HasSubstr("step 200: test accuracy")));
