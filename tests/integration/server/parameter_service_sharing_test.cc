@@ -92,6 +92,20 @@ TEST_F(ParameterServiceSharingTest, GradientsAndValuesNeedNoPayload) {
               ElementsAre(0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1.5, 1.5));
 }
 
+TEST_F(ParameterServiceSharingTest, BytesThatAreSharedCountAsMoved) {
+  shard_.Open();
+  ASSERT_OK(Open());
+  const size_t before = shard_.moved();
+
+  ASSERT_OK(Push());
+  EXPECT_EQ(shard_.moved() - before, 48);
+
+  v1::PullRequest pull = ServedShard::PullRequest(0);
+  pull.set_shared(true);
+  ASSERT_OK(Call(shard_.parameters(), &Stub::Pull, pull));
+  EXPECT_EQ(shard_.moved() - before, 96);
+}
+
 TEST_F(ParameterServiceSharingTest, OpeningCanBeRepeated) {
   shard_.Open();
   ASSERT_OK(Open());

@@ -83,6 +83,18 @@ TEST_F(ParameterServiceTest,
   EXPECT_THAT(shard_.Values(), kStepped);
 }
 
+TEST_F(ParameterServiceTest, PushesAndPullsTellHowManyBytesTheyMove) {
+  constexpr size_t kBytes = 8 * sizeof(float) + 2 * sizeof(double);
+  shard_.Open();
+  const size_t before = shard_.moved();
+
+  ASSERT_OK(Push(ServedShard::PushRequest(0, 1, 1)));
+  EXPECT_EQ(shard_.moved() - before, kBytes);
+
+  ASSERT_OK(Pull(ServedShard::PullRequest(0)));
+  EXPECT_EQ(shard_.moved() - before, 2 * kBytes);
+}
+
 TEST_F(ParameterServiceTest, RepeatedPushCountsOnce) {
   shard_.Open();
   ASSERT_OK(Push(ServedShard::PushRequest(0, 1, 1)));

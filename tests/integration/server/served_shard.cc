@@ -50,6 +50,7 @@ ServedShard::ServedShard(int task_index, SyncMode mode, DType dtype)
       stream_service_(StreamedMethods(parameter_service_, sync_service_)),
       control_service_(host_, parameter_service_, sync_service_,
                        Clock::Real()) {
+  parameter_service_.set_moved([this](size_t bytes) { moved_ += bytes; });
   auto server =
       GrpcServer::Start("127.0.0.1:0", {&parameter_service_, &sync_service_,
                                         &control_service_, &stream_service_});

@@ -1,6 +1,8 @@
 #ifndef LOCKSTEP_TESTS_INTEGRATION_SERVER_SERVED_SHARD_H_
 #define LOCKSTEP_TESTS_INTEGRATION_SERVER_SERVED_SHARD_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -51,6 +53,8 @@ class ServedShard {
   void Open();
 
   ShardHost& host() { return host_; }
+  // Bytes of tensors that calls have moved so far, as the service says.
+  size_t moved() const { return moved_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   std::string address() const;
   v1::ParameterService::Stub& parameters() { return *parameter_stub_; }
@@ -90,6 +94,7 @@ class ServedShard {
   const DType dtype_;
   int workers_ = 2;
   const TempDir directory_;
+  std::atomic<size_t> moved_ = 0;
   ShardHost host_;
   ParameterService parameter_service_;
   SyncService sync_service_;
