@@ -2,6 +2,7 @@
 
 #include <future>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/grpc_server.h"
 #include "common/grpc_tensor_codec.h"
+#include "common/mutex.h"
 #include "gmock/gmock.h"
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/server_builder.h"
@@ -17,6 +19,8 @@
 
 namespace lockstep::testing {
 namespace {
+
+using ::testing::SizeIs;
 
 using Size = ServerChannel::Size;
 using Answer = std::pair<absl::Status, std::string>;
@@ -67,9 +71,10 @@ grpc::ByteBuffer Bytes(const std::string& text) {
 }
 
 std::future<Answer> Start(ServerChannel& channel, const std::string& text,
-                          absl::Duration deadline = absl::Minutes(1)) {
+                          absl::Duration deadline = absl::Minutes(1),
+                          Size size = Size::kSmall) {
   auto promise = std::make_shared<std::promise<Answer>>();
-  channel.Call(Size::kSmall, "m", Bytes(text), deadline,
+  channel.Call(size, "m", Bytes(text), deadline,
                [promise](absl::Status status, grpc::ByteBuffer response) {
                  promise->set_value({std::move(status), CopyBytes(response)});
                });
@@ -144,11 +149,20 @@ TEST_F(ServerChannelTest, ServerThatIsGoneMakesCallsUnavailable) {
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// Knows no streams: answers any method with "alone".
+// Knows no streams: answers any method with "alone", and remembers who called.
 class OldService final : public grpc::CallbackGenericService {
  public:
+  std::set<std::string> peers() {
+    MutexLock lock(mutex_);
+    return peers_;
+  }
+
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override {
+    {
+      MutexLock lock(mutex_);
+      peers_.insert(context->peer());
+    }
     class Reactor final : public grpc::ServerGenericBidiReactor {
      public:
       explicit Reactor(bool stream) {
@@ -166,24 +180,47 @@ class OldService final : public grpc::CallbackGenericService {
     };
     return new Reactor(absl::StrContains(context->method(), "CallStream"));
   }
+
+ private:
+  Mutex mutex_;
+  std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST(ServerChannelWithoutStreamsTest, SmallCallsTravelAlone) {
-  OldService service;
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
-                           &port);
-  builder.RegisterCallbackGenericService(&service);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  CallPoller poller;
-  ServerChannel channel(poller, absl::StrCat("127.0.0.1:", port), 1);
+class ServerChannelWithoutStreamsTest : public ::testing::Test {
+ protected:
+  ServerChannelWithoutStreamsTest() {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &port);
+    builder.RegisterCallbackGenericService(&service_);
+    server_ = builder.BuildAndStart();
+    address_ = absl::StrCat("127.0.0.1:", port);
+  }
+  ~ServerChannelWithoutStreamsTest() override { server_->Shutdown(); }
+
+  OldService service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+  CallPoller poller_;
+};
+
+TEST_F(ServerChannelWithoutStreamsTest, SmallCallsTravelAlone) {
+  ServerChannel channel(poller_, address_, 1);
   Answer answer;
   do {  // the first says that there are no streams
     answer = Start(channel, "a").get();
   } while (absl::IsUnavailable(answer.first));
   EXPECT_EQ(answer, Answer(absl::OkStatus(), "alone"));
-  server->Shutdown();
+}
+
+TEST_F(ServerChannelWithoutStreamsTest, LargeCallsTakeTurnsOnTheConnections) {
+  ServerChannel channel(poller_, address_, 3);
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(Start(channel, "a", absl::Minutes(1), Size::kLarge).get(),
+              Answer(absl::OkStatus(), "alone"));
+  }
+  EXPECT_THAT(service_.peers(), SizeIs(3));
 }
 
 }  // namespace
