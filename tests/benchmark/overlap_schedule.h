@@ -18,7 +18,7 @@ struct OverlapOptions {
   double forward_share = 1.0 / 3;
   std::vector<double> balances = {0.5, 1, 2};  // compute / transfer, > 0
   // Steps of a block, more than two: the first two show what was before.
-  int block = 10;
+  int block = 30;
   int rounds = 3;
   bool spin = false;  // compute keeps a core busy
 };
