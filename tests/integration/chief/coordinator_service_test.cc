@@ -1,6 +1,5 @@
 #include "chief/coordinator_service.h"
 
-#include <atomic>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/call.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::testing {
@@ -32,20 +32,6 @@ constexpr Code kInvalid = Code::kInvalidArgument;
 constexpr Code kPrecondition = Code::kFailedPrecondition;
 constexpr char kJobId[] = "job-1";
 constexpr absl::Duration kLease = absl::Seconds(2);
-
-// Stands still until it is told to go on.
-class ManualClock final : public Clock {
- public:
-  absl::Time Now() const override {
-    return absl::UnixEpoch() + absl::Milliseconds(milliseconds_.load());
-  }
-  void Advance(absl::Duration duration) {
-    milliseconds_ += absl::ToInt64Milliseconds(duration);
-  }
-
- private:
-  std::atomic<int64_t> milliseconds_ = 1'000'000;
-};
 
 JobConfig Job() {
   JobConfig job;

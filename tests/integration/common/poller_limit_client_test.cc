@@ -1,7 +1,5 @@
 #include "common/poller_limit_client.h"
 
-#include <atomic>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <set>
@@ -15,10 +13,12 @@
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::ManualClock;
 using ::testing::SizeIs;
 
 // Runs `body` at the ends of `count` calls, all under way at once, and waits
@@ -84,16 +84,6 @@ TEST(PollerLimitTest, ThreadsServeAgainWhenTheLimitHasEnded) {
   ExpectTwoServe();
 }
 
-// Time passes as the test has it.
-class TestClock final : public Clock {
- public:
-  absl::Time Now() const override { return absl::FromUnixNanos(now_); }
-  void Pass(absl::Duration time) { now_ += absl::ToInt64Nanoseconds(time); }
-
- private:
-  std::atomic<int64_t> now_ = 0;
-};
-
 class AdaptingPollerLimitTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -107,7 +97,7 @@ class AdaptingPollerLimitTest : public ::testing::Test {
     while (limit_.asleep() != threads) std::this_thread::yield();
   }
 
-  TestClock clock_;
+  ManualClock clock_;
   PollerLimit limit_{0, clock_};
 };
 
@@ -126,7 +116,7 @@ TEST_F(AdaptingPollerLimitTest, BothServeAgainWhenACallMovesMuch) {
     AwaitAsleep(1);
     limit_.Moved(PollerDemand::kMuch);
     ExpectTwoServe();
-    clock_.Pass(2 * PollerDemand::kPeriod);
+    clock_.Advance(2 * PollerDemand::kPeriod);
   }
 }
 
@@ -134,7 +124,7 @@ TEST_F(AdaptingPollerLimitTest, BothServeAgainWhenNoCallsCome) {
   MoveLittleOften();
   AwaitAsleep(1);
 
-  clock_.Pass(2 * PollerDemand::kPeriod);
+  clock_.Advance(2 * PollerDemand::kPeriod);
 
   AwaitAsleep(0);
   ExpectTwoServe();

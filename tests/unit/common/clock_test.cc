@@ -1,15 +1,12 @@
 #include "common/clock.h"
 
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 
 namespace lockstep {
 namespace {
 
-class ManualClock final : public Clock {
- public:
-  absl::Time Now() const override { return now; }
-  absl::Time now = absl::FromUnixSeconds(1000);
-};
+using ::lockstep::testing::ManualClock;
 
 TEST(ClockTest, RealClockIsOneAndTellsThisCentury) {
   EXPECT_EQ(&Clock::Real(), &Clock::Real());
@@ -21,10 +18,11 @@ TEST(ClockTest, RealClockIsOneAndTellsThisCentury) {
 TEST(ClockTest, TestsDecideWhatTimeItIs) {
   ManualClock manual;
   const Clock& clock = manual;
+  const absl::Time before = clock.Now();
 
-  manual.now += absl::Hours(3);
+  manual.Advance(absl::Hours(3));
 
-  EXPECT_EQ(clock.Now(), absl::FromUnixSeconds(1000) + absl::Hours(3));
+  EXPECT_EQ(clock.Now(), before + absl::Hours(3));
 }
 
 }  // namespace

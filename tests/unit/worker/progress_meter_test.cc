@@ -1,26 +1,23 @@
 #include "worker/progress_meter.h"
 
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 
 namespace lockstep {
 namespace {
 
-class ManualClock final : public Clock {
- public:
-  absl::Time Now() const override { return now; }
-  absl::Time now = absl::UnixEpoch();
-};
+using ::lockstep::testing::ManualClock;
 
 TEST(ProgressMeterTest, OnlyWaitingActivitiesCountAsWaiting) {
   ManualClock clock;
   ProgressMeter meter(clock);
 
   meter.Begin("pulls", true);
-  clock.now += absl::Seconds(2);
+  clock.Advance(absl::Seconds(2));
   meter.Begin("computes", false);
-  clock.now += absl::Seconds(5);
+  clock.Advance(absl::Seconds(5));
   meter.Begin("pushes", true);
-  clock.now += absl::Seconds(1);
+  clock.Advance(absl::Seconds(1));
 
   EXPECT_EQ(meter.Get().waiting, absl::Seconds(3));
   EXPECT_EQ(meter.Get().activity, "pushes");
