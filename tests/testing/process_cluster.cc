@@ -12,6 +12,8 @@
 namespace lockstep::testing {
 namespace {
 
+constexpr absl::Duration kPollInterval = absl::Milliseconds(20);
+
 std::string Describe(const std::string& job, int index) {
   return absl::StrCat("task ", job, " ", index);
 }
@@ -133,21 +135,27 @@ absl::StatusOr<TaskExit> ProcessCluster::Wait(const std::string& job, int index,
 
 absl::Status ProcessCluster::WaitAllSucceed(absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
-  for (auto& [name, task] : tasks_) {
-    if (task.process == nullptr) continue;
-    const std::string who = Describe(name.first, name.second);
-    absl::StatusOr<TaskExit> ended = task.process->Wait(deadline - absl::Now());
-    if (!ended.ok()) {
-      return absl::Status(ended.status().code(),
-                          absl::StrCat(who, ": ", ended.status().message()));
+  while (true) {
+    const bool late = absl::Now() >= deadline;
+    bool all_ended = true;
+    for (auto& [name, task] : tasks_) {
+      if (task.process == nullptr) continue;
+      const std::string who = Describe(name.first, name.second);
+      const std::optional<TaskExit> ended = task.process->Poll();
+      if (ended.has_value() && !ended->ok()) {
+        return absl::AbortedError(absl::StrCat(who, " ", ended->ToString(),
+                                               "; its last words:\n",
+                                               task.process->LastWords()));
+      }
+      all_ended = all_ended && ended.has_value();
+      if (ended.has_value() || !late) continue;
+      return absl::DeadlineExceededError(
+          absl::StrCat(who, " still runs after ", absl::FormatDuration(timeout),
+                       "; its last words:\n", task.process->LastWords()));
     }
-    if (!ended->ok()) {
-      return absl::AbortedError(absl::StrCat(who, " ", ended->ToString(),
-                                             "; its last words:\n",
-                                             task.process->LastWords()));
-    }
+    if (all_ended) return absl::OkStatus();
+    absl::SleepFor(kPollInterval);
   }
-  return absl::OkStatus();
 }
 
 absl::Status ProcessCluster::WaitForLog(const std::string& job, int index,

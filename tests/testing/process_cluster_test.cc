@@ -112,6 +112,15 @@ TEST_F(ProcessClusterTest, FailedTaskIsNamedWithItsLastWords) {
                              HasSubstr("ouch"))));
 }
 
+TEST_F(ProcessClusterTest, FailedTaskIsNamedWhileOthersRun) {
+  std::unique_ptr<ProcessCluster> cluster = Cluster(
+      "case \"$TF_CONFIG\" in *'\"index\":1'*) exit 3;; esac; sleep 600");
+  ASSERT_OK(cluster->StartAll());
+
+  EXPECT_THAT(cluster->WaitAllSucceed(kLong),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("ps 1")));
+}
+
 TEST_F(ProcessClusterTest, TaskThatOverstaysIsNamed) {
   std::unique_ptr<ProcessCluster> cluster = Cluster("sleep 1000");
   ASSERT_OK(cluster->Start("ps", 1));
