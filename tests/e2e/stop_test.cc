@@ -80,6 +80,9 @@ TEST_F(StopTest, OfAServerStopsTheJobInTheSameWay) {
 
 TEST_F(StopTest, OfAWorkerWithABackupStopsOnlyThatWorker) {
   Begin({.workers = 3, .set = {"replicas_to_aggregate=2", Until(250)}});
+  ASSERT_THAT(
+      job_->cluster().WaitForLog("chief", 0, "worker 2 registered", kPatience),
+      IsOk());
 
   ASSERT_THAT(job_->cluster().Signal("worker", 2, SIGTERM), IsOk());
 
