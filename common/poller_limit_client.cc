@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -89,20 +90,28 @@ class PollerLimit::Sleepers {
 
   // Runs `body` in one of gRPC's threads.
   void Start(std::function<void()> body) {
+    std::list<Call>::iterator call;
     {
       MutexLock lock(mutex_);
       ++running_;
+      call = calls_.emplace(calls_.end());
     }
-    auto call = std::make_shared<Call>();
     call->context.TryCancel();
     stub_.UnaryCall(&call->context, "/lockstep/Nothing", grpc::StubOptions(),
                     &call->request, &call->response,
                     [this, call, body = std::move(body)](const grpc::Status&) {
                       body();
-                      MutexLock lock(mutex_);
-                      --running_;
-                      changed_.SignalAll();
+                      End(call);
                     });
+  }
+
+  // The call ends before the channel may: its context shares the channel, and
+  // gRPC crashes when a channel ends in a thread that runs callbacks.
+  void End(std::list<Call>::iterator call) {
+    MutexLock lock(mutex_);
+    calls_.erase(call);
+    --running_;
+    changed_.SignalAll();
   }
 
   // False if `number` does not become `value` in time.
@@ -120,6 +129,7 @@ class PollerLimit::Sleepers {
   grpc::GenericStub stub_;
   Mutex mutex_;
   CondVar changed_;
+  std::list<Call> calls_ ABSL_GUARDED_BY(mutex_);  // that have not ended
   int asleep_ ABSL_GUARDED_BY(mutex_) = 0;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;  // calls that have not ended
   bool let_go_ ABSL_GUARDED_BY(mutex_) = false;
