@@ -97,8 +97,8 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
   parser.app()
       .add_option("--numa_node", flags.numa_node,
                   "Stay on the processors of this NUMA node, and so with its "
-                  "memory: one process for each node, with the network card or "
-                  "GPU that it uses. By default, on all.")
+                  "memory; best the node of its network card or GPU. By "
+                  "default, on all nodes.")
       ->check(CLI::Range(0, 1023));
   parser.app()
       .add_option_function<int>(

@@ -34,16 +34,17 @@ std::vector<int> NodesWithProcessors() {
   return nodes;
 }
 
-// Libraries may have started threads before main.
+// The caller, and others: libraries may have started threads before main.
 std::vector<int> Threads() {
-  std::vector<int> threads;
+  std::vector<int> threads = {0};
   std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/proc/self/task", error)) {
+  std::filesystem::directory_iterator entry("/proc/self/task", error);
+  while (!error && entry != std::filesystem::directory_iterator()) {
     int id = 0;
-    if (absl::SimpleAtoi(entry.path().filename().string(), &id)) {
+    if (absl::SimpleAtoi(entry->path().filename().string(), &id)) {
       threads.push_back(id);
     }
+    entry.increment(error);
   }
   return threads;
 }
@@ -74,7 +75,8 @@ absl::Status StayOnNumaNode(int node) {
   const Mask processors(numa_allocate_cpumask(), numa_bitmask_free);
   if (node < 0 || node > numa_max_node() || !HasProcessors(node, *processors)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--numa_node=", node, ": nodes with processors on this machine are ",
+        "--numa_node=", node,
+        ": the nodes with processors that this process may use are ",
         absl::StrJoin(NodesWithProcessors(), ", ")));
   }
   for (const int thread : Threads()) {

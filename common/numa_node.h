@@ -12,8 +12,8 @@ constexpr int kAnyNumaNode = -1;
 // node's, as long as it has some. Call it before there is memory that matters;
 // kAnyNumaNode changes nothing.
 //
-//   kInvalidArgument     the machine has no such node, or it has no processors;
-//                        says which it has
+//   kInvalidArgument     there is no such node, or it has no processors; says
+//                        which there are
 //   kFailedPrecondition  the kernel has no NUMA, or a container hides it; or
 //                        this process may use none of the node's processors,
 //                        or not choose, as in the sandbox of our systemd units

@@ -120,9 +120,9 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   parser.app()
       .add_option("--connections", flags.worker.connections,
-                  "TCP connections to each server for large tensors: a thread "
-                  "sends or receives on one at a time. 0: 2 to a server that "
-                  "is alone, else 1.")
+                  "TCP connections to each server for large tensors, each of "
+                  "which one thread serves at a time. 0: 2 to a server that is "
+                  "alone, else 1.")
       ->check(CLI::Range(0, 16))
       ->capture_default_str();
   parser.app().add_option("--job_name", flags.worker.expected_job,

@@ -91,9 +91,8 @@ class ProcessCluster {
   // Waits until every started task has ended with code 0.
   //
   //   kDeadlineExceeded  one still runs after `timeout`, which is for all
-  //   kAborted           one ended otherwise, whatever the others do; quotes
-  //   its
-  //                      last words
+  //   kAborted           one ended otherwise, though others may still run;
+  //                      quotes its last words
   absl::Status WaitAllSucceed(absl::Duration timeout);
 
   // Waits until a task's log has `text`; errors are ChildProcess::WaitForLog's.

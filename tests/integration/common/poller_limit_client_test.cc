@@ -130,8 +130,13 @@ TEST_F(AdaptingPollerLimitTest, BothServeAgainWhenNoCallsCome) {
   ExpectTwoServe();
 }
 
-TEST_F(AdaptingPollerLimitTest, AThreadThatRestsDoesNotOutliveTheLimit) {
-  MoveLittleOften();  // and ends while a thread is about to rest
+TEST_F(AdaptingPollerLimitTest, BothServeAgainWhenTheLimitHasEnded) {
+  for (int i = 0; i < 20; ++i) {
+    PollerLimit limit(0, clock_);
+    for (int j = 0; j < PollerDemand::kMany; ++j) limit.Moved(4);
+  }  // while a thread rests, or is about to
+
+  ExpectTwoServe();
 }
 
 }  // namespace
