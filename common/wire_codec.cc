@@ -93,7 +93,8 @@ v1::VariableDescription ToProto(const VariableSpec& variable) {
   proto.set_name(variable.name);
   for (int64_t dim : variable.shape) proto.add_shape(dim);
   proto.set_dtype(std::string(DTypeName(variable.dtype)));
-  proto.set_initializer(static_cast<int>(variable.initializer.kind));
+  proto.set_initializer(
+      static_cast<v1::Initializer>(variable.initializer.kind));
   proto.set_initializer_a(variable.initializer.a);
   proto.set_initializer_b(variable.initializer.b);
   proto.set_row_cut(static_cast<v1::RowCut>(variable.row_cut));

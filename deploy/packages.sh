@@ -17,6 +17,7 @@ LOCKSTEP_TEST_PACKAGES=(
   "${LOCKSTEP_PACKAGE_PACKAGES[@]}" mmdebstrap systemd-container
   podman crun catatonit iproute2 iptables bible-kjv bible-kjv-text
   python3-jsonschema python3-yaml lintian
+  python3-grpcio python3-protobuf python3-numpy  # a worker in Python
 )
 
 # Says what goes on, apart from what the tools print.

@@ -145,6 +145,11 @@ void Worker::StopNow(const absl::Status& why) {
 
 absl::Status Worker::LoadData(const JobConfig& job) {
   if (data_.has_value() || tables_ != nullptr) return absl::OkStatus();
+  if (job.model.kind == kExternalModel) {
+    return absl::InvalidArgumentError(
+        "model.kind is \"external\": the workers of this job are programs of "
+        "its user; start that program in place of `worker`, or name a model");
+  }
   if (IsTableModel(job.model.kind)) {
     LOCKSTEP_ASSIGN_OR_RETURN(tables_, MakeTableWorkload(job, Purpose::kTrain));
     spdlog::info("{} training examples", tables_->num_examples());

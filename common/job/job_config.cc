@@ -192,9 +192,13 @@ absl::Status CheckFileLists(const DataConfig& data) {
   return CheckInt("data.epochs", data.epochs, 0);
 }
 
-absl::Status CheckData(const DataConfig& data) {
+absl::Status CheckData(const ModelConfig& model, const DataConfig& data) {
   if (!data.train_files.empty()) return CheckFileLists(data);
   if (!data.train_text.empty()) return CheckText(data);
+  if (model.kind == kExternalModel && data.train_images.empty() &&
+      data.train_labels.empty()) {
+    return CheckInt("data.epochs", data.epochs, 0);
+  }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRequiredPath("data.train_images", data.train_images));
   LOCKSTEP_RETURN_IF_ERROR(
@@ -367,7 +371,7 @@ absl::Status ValidateJobConfig(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckElastic(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckSizes(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(job.model));
-  LOCKSTEP_RETURN_IF_ERROR(CheckData(job.data));
+  LOCKSTEP_RETURN_IF_ERROR(CheckData(job.model, job.data));
   LOCKSTEP_RETURN_IF_ERROR(CheckTraining(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckCheckpoint(job.checkpoint));
   return CheckTimes(job);

@@ -19,10 +19,14 @@ enum class SyncMode : int {
   kCompatible = 1,  // TensorFlow's SyncReplicasOptimizer, first come first in
 };
 
+// The ModelConfig::kind of a job whose workers are programs of its user: they
+// describe variables and read data of their own.
+inline constexpr char kExternalModel[] = "external";
+
 // What a worker computes. `kind` is a name in the registry of worker/models, or
 // one of the kinds of worker/tables.
 struct ModelConfig {
-  std::string kind = "softmax";
+  std::string kind = "softmax";       // or kExternalModel
   std::vector<int64_t> hidden_units;  // widths of the fully connected layers
   std::vector<int64_t> conv_filters;  // cnn: output channels of each conv
                                       // layer; resnet: of each stage

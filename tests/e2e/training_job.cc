@@ -111,6 +111,9 @@ ProcessCluster::Options TrainingJob::Plan() const {
   }
   plan.jobs["ps"] = {options_.servers, {ProgramPath("ps_server"), ps}};
   plan.jobs["worker"] = {options_.workers, {ProgramPath("worker"), worker}};
+  if (!options_.worker_program.path.empty()) {
+    plan.jobs["worker"].program = options_.worker_program;
+  }
   if (options_.evaluator) {
     plan.jobs["evaluator"] = {1, {ProgramPath("worker"), evaluator}};
   }

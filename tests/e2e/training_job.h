@@ -38,6 +38,8 @@ class TrainingJob {
     std::string checkpoints = {};             // directory; empty: of its own
     std::string state_directory = {};         // of ps; empty: of its own
     std::vector<std::string> more_args = {};  // of every task but the chief
+    // The program of worker tasks; empty: `worker`. Needs `chief`.
+    ProcessCluster::Program worker_program = {};
   };
 
   // Writes files and chooses ports; starts nothing. A test that cannot have

@@ -307,7 +307,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadVariable{"UnknownType",
                     [](R r) { r.mutable_variables(0)->set_dtype("int3"); }},
         BadVariable{"UnknownInitializer",
-                    [](R r) { r.mutable_variables(0)->set_initializer(-1); }}),
+                    [](R r) {
+                      r.mutable_variables(0)->set_initializer(
+                          static_cast<v1::Initializer>(-1));
+                    }}),
     [](const auto& info) { return info.param.name; });
 
 TEST_F(CoordinatorServiceTest, StrangersAreRefusedByEveryRpcOfMembers) {

@@ -114,7 +114,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadShard{"PartOfNothing",
                  [](R r) { r.mutable_parts(0)->set_count(0); }},
         BadShard{"UnknownInitializer",
-                 [](R r) { r.mutable_variables(0)->set_initializer(99); }}),
+                 [](R r) {
+                   r.mutable_variables(0)->set_initializer(
+                       static_cast<v1::Initializer>(99));
+                 }}),
     [](const auto& info) { return info.param.name; });
 
 TEST_F(ShardControlShardTest, ShardThatDoesNotFitIsRefusedAndAGoodOneCan) {

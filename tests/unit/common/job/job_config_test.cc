@@ -440,6 +440,24 @@ INSTANTIATE_TEST_SUITE_P(
                       TokensCase{0, 4, -3, true},
                       TokensCase{0, 4, 1'000'001, false}));
 
+TEST(JobConfigTest, ExternalWorkersNeedNoData) {
+  EXPECT_OK(ValidateWith([](JobConfig& job) {
+    job.model.kind = kExternalModel;
+    job.data = {};
+  }));
+  EXPECT_THAT(ValidateWith([](JobConfig& job) {
+                job.model.kind = kExternalModel;
+                job.data.train_labels = "";
+              }),
+              StatusIs(kInvalid, HasSubstr("data.train_labels is missing")));
+  EXPECT_THAT(ValidateWith([](JobConfig& job) {
+                job.model.kind = kExternalModel;
+                job.data = {};
+                job.data.epochs = -1;
+              }),
+              StatusIs(kInvalid, HasSubstr("data.epochs is -1")));
+}
+
 TEST(JobConfigTest, MessageDoesNotEchoLongText) {
   const absl::Status status = ValidateWith(
       [](JobConfig& job) { job.data.train_images = std::string(5000, 's'); });

@@ -1,0 +1,133 @@
+// A worker that was written in Python from proto/README.md alone takes part in
+// jobs of the real programs.
+
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+constexpr int64_t kSteps = 120;
+
+TrainingJob::Options PythonJob(int workers) {
+  TrainingJob::Options options;
+  options.workers = workers;
+  options.worker_program = {LOCKSTEP_PYTHON,
+                            {LOCKSTEP_PYTHON_WORKER, LOCKSTEP_PYTHON_PROTOS}};
+  options.set = {"model.kind=external",
+                 "model.hidden_units=", absl::StrCat("train_steps=", kSteps),
+                 "max_part_bytes=64",  // both servers have parts
+                 "learning_rate=0.5"};
+  return options;
+}
+
+std::string LogOf(TrainingJob& job, int worker) {
+  const absl::StatusOr<std::string> log =
+      job.cluster().ReadLog("worker", worker);
+  EXPECT_OK(log);
+  return log.value_or("");
+}
+
+// The same job that nothing happened to.
+std::unique_ptr<TrainingJob> Undisturbed() {
+  std::unique_ptr<TrainingJob> job = TrainingJob::Make(PythonJob(2));
+  EXPECT_OK(job->Run());
+  return job;
+}
+
+TEST(PythonWorkerTest, TrainsToALowLoss) {
+  const std::unique_ptr<TrainingJob> job = Undisturbed();
+
+  EXPECT_THAT(LogOf(*job, 0), ContainsRegex("ends with 0: .*loss 0\\.[0-3]"));
+}
+
+TEST(PythonWorkerTest, AKilledOneComesBackAndTheBitsAreTheSame) {
+  const std::unique_ptr<TrainingJob> job = TrainingJob::Make(PythonJob(2));
+  ASSERT_OK(job->StartAll());
+  ASSERT_OK(job->WaitForStep(kSteps / 3));
+
+  ASSERT_OK(job->cluster().Kill("worker", 1));
+  ASSERT_OK(job->cluster().Start("worker", 1));
+
+  ASSERT_OK(job->cluster().WaitAllSucceed(kPatience));
+  ExpectSameBits(job->checkpoints(), Undisturbed()->checkpoints(), kSteps);
+}
+
+// With a lease that ends while the process stands still, its next heartbeat is
+// answered ABORTED.
+TEST(PythonWorkerTest, OneThatWasTakenForDeadJoinsAgainAndTheBitsAreTheSame) {
+  TrainingJob::Options options = PythonJob(2);
+  options.set.push_back("lease=2s");
+  const std::unique_ptr<TrainingJob> job = TrainingJob::Make(options);
+  ASSERT_OK(job->StartAll());
+  ASSERT_OK(job->WaitForStep(kSteps / 3));
+
+  ASSERT_OK(job->cluster().Signal("worker", 1, SIGSTOP));
+  ASSERT_OK(job->cluster().WaitForLog("chief", 0, "worker 1 is", kPatience));
+  ASSERT_OK(job->cluster().Signal("worker", 1, SIGCONT));
+
+  ASSERT_OK(job->cluster().WaitAllSucceed(kPatience));
+  EXPECT_THAT(LogOf(*job, 1), HasSubstr("joins again"));
+  ExpectSameBits(job->checkpoints(), Undisturbed()->checkpoints(), kSteps);
+}
+
+TEST(PythonWorkerTest, PushesTheSameGradientAgainWhenAMemberDies) {
+  TrainingJob::Options options = PythonJob(3);
+  options.set.push_back("replicas_to_aggregate=2");
+  const std::unique_ptr<TrainingJob> job = TrainingJob::Make(options);
+  job->cluster().AddArgument("worker", 0,
+                             absl::StrCat("--die_when_selected=", kSteps / 3));
+  ASSERT_OK(job->StartAll());
+
+  ASSERT_OK(
+      job->cluster().WaitForLog("worker", 0, "dies as a member", kPatience));
+  // The successor's registration tells the chief at once that the member is
+  // gone; the test does not wait for the lease.
+  ASSERT_OK(job->cluster().Wait("worker", 0, kPatience).status());
+  job->cluster().AddArgument("worker", 0, "--die_when_selected=-1");
+  ASSERT_OK(job->cluster().Start("worker", 0));
+
+  ASSERT_OK(job->cluster().WaitAllSucceed(kPatience));
+  EXPECT_THAT(LogOf(*job, 1) + LogOf(*job, 2), HasSubstr("again, attempt 2"));
+}
+
+// Only the workers still know the model.
+TEST(PythonWorkerTest, DescribesTheModelToAChiefThatWasStarted) {
+  const std::unique_ptr<TrainingJob> job = TrainingJob::Make(PythonJob(2));
+  ASSERT_OK(job->StartAll());
+  ASSERT_OK(job->WaitForStep(kSteps / 3));
+
+  ASSERT_OK(job->cluster().Kill("chief", 0));
+  ASSERT_OK(job->cluster().Start("chief", 0));
+
+  ASSERT_OK(job->cluster().WaitAllSucceed(kPatience));
+  ExpectSameBits(job->checkpoints(), Undisturbed()->checkpoints(), kSteps);
+}
+
+TEST(PythonWorkerTest, TheBuiltInWorkerSaysThatItIsNotTheOneMeant) {
+  TrainingJob::Options options = PythonJob(1);
+  options.worker_program = {};
+  const std::unique_ptr<TrainingJob> job = TrainingJob::Make(options);
+  ASSERT_OK(job->StartAll());
+
+  const absl::StatusOr<TaskExit> exit =
+      job->cluster().Wait("worker", 0, kPatience);
+
+  ASSERT_OK(exit);
+  EXPECT_THAT(LogOf(*job, 0), HasSubstr("model.kind is \"external\""));
+}
+
+}  // namespace
+}  // namespace lockstep::testing
