@@ -2,22 +2,28 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "grpcpp/support/proto_buffer_reader.h"
 
 namespace lockstep {
 namespace {
 
+using google::protobuf::io::ArrayInputStream;
+
 constexpr uint64_t kLengthDelimited = 2;
 constexpr uint64_t kHeaderTag = (1 << 3) | kLengthDelimited;
 constexpr uint64_t kPayloadTag = (2 << 3) | kLengthDelimited;
-// Headers hold identities and part numbers, never tensors.
-constexpr uint64_t kMaxHeaderBytes = 1 << 20;
+// What protobuf can read as one message.
+constexpr uint64_t kMaxHeaderBytes = std::numeric_limits<int>::max();
 
 // Cursor walks over the bytes of a list of slices.
 class Cursor {
@@ -42,17 +48,22 @@ class Cursor {
     return Error(absl::StrCat(what, " is longer than ten bytes"));
   }
 
-  // `size` must not exceed remaining().
-  std::string ReadString(size_t size) {
-    std::string out;
-    out.reserve(size);
-    while (out.size() < size) {
+  // Merges the next `size` bytes, where they are. `size` must not exceed
+  // remaining() nor kMaxHeaderBytes.
+  bool Merge(size_t size, google::protobuf::MessageLite& message) {
+    std::deque<ArrayInputStream> pieces;
+    for (size_t left = size; left > 0;) {
       const grpc::Slice& slice = slices_[index_];
-      const size_t piece = std::min(size - out.size(), slice.size() - offset_);
-      out.append(reinterpret_cast<const char*>(slice.begin()) + offset_, piece);
+      const size_t piece = std::min(left, slice.size() - offset_);
+      pieces.emplace_back(slice.begin() + offset_, static_cast<int>(piece));
+      left -= piece;
       Advance(piece);
     }
-    return out;
+    std::vector<google::protobuf::io::ZeroCopyInputStream*> streams;
+    for (ArrayInputStream& piece : pieces) streams.push_back(&piece);
+    google::protobuf::io::ConcatenatingInputStream all(
+        streams.data(), static_cast<int>(streams.size()));
+    return message.MergeFromBoundedZeroCopyStream(&all, static_cast<int>(size));
   }
 
   // Everything that is left, as references.
@@ -122,10 +133,13 @@ std::string FieldPrefix(uint64_t tag, size_t length) {
 absl::Status ReadHeader(Cursor& cursor, google::protobuf::MessageLite& header) {
   uint64_t length = 0;
   LOCKSTEP_RETURN_IF_ERROR(cursor.ReadVarint("header length", length));
-  if (length > cursor.remaining() || length > kMaxHeaderBytes) {
-    return cursor.Error(absl::StrCat("header of ", length, " bytes"));
+  const size_t most = std::min<uint64_t>(cursor.remaining(), kMaxHeaderBytes);
+  if (length > most) {
+    return cursor.Error(absl::StrCat("header of ", length,
+                                     " bytes is cut off; at most ", most,
+                                     " can follow"));
   }
-  if (!header.MergeFromString(cursor.ReadString(length))) {
+  if (!cursor.Merge(length, header)) {
     return cursor.Error(absl::StrCat("header is no ", header.GetTypeName()));
   }
   return absl::OkStatus();

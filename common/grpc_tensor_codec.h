@@ -31,6 +31,10 @@ struct TensorPayload {
 // raw bytes, as sent by EncodeTensorMessage or by any generated code. A missing
 // header is an empty one, a missing payload has no bytes.
 //
+// A header may be as long as the message: it names the rows that the payload
+// has of a table, ten bytes for each at most. Nothing is allocated for bytes
+// that a length promises, only for what has come.
+//
 //   kInvalidArgument  not such a message: says at which byte and why
 absl::Status DecodeTensorMessage(const grpc::ByteBuffer& buffer,
                                  google::protobuf::MessageLite& header,

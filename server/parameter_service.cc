@@ -171,8 +171,9 @@ absl::Status ParameterService::HandlePullRows(const v1::PullRequest& request,
   if (__builtin_mul_overflow(rows.size(), row, &size) ||
       size > kLargestAnswer) {
     return absl::InvalidArgumentError(
-        absl::StrCat(rows.size(), " rows of ", row, " bytes: an answer has at ",
-                     "most ", kLargestAnswer, " bytes; ask for fewer"));
+        absl::StrCat(rows.size(), " rows of ", shard.PartName(part), ", of ",
+                     row, " bytes each: an answer has at most ", kLargestAnswer,
+                     " bytes; ask for fewer"));
   }
   moved_(size);
   FilledSlice filled(size);

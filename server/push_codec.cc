@@ -46,9 +46,10 @@ struct GradientForm {
   std::optional<GradientRows> rows = {};
 };
 
+// Rows are copied only if the payload is long enough for all of them.
 absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
-                                    const Shard& shard,
-                                    const v1::RowIds* rows) {
+                                    const Shard& shard, const v1::RowIds* rows,
+                                    size_t payload_size) {
   const PartSpec& part = shard.parts()[index];
   if (!part.is_table()) {
     LOCKSTEP_ASSIGN_OR_RETURN(size_t size, shard.GradientSize(index, type));
@@ -56,27 +57,31 @@ absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
   }
   if (rows == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat("part ", index, " is a table of ", part.num_rows(),
+        absl::StrCat(shard.PartName(index), " is a table of ", part.num_rows(),
                      " rows, but header.rows has no entry for it"));
   }
-  GradientRows named;
-  named.indices.assign(rows->ids().begin(), rows->ids().end());
-  named.shape = {rows->ids_size(), part.row_width};
   // No overflow: an id is a byte of a message at least, a row of a table is of
   // at most 2^56 elements.
   LOCKSTEP_ASSIGN_OR_RETURN(size_t size, GradientElementSize(part.dtype, type));
   size *= static_cast<size_t>(part.row_width);
-  if (__builtin_mul_overflow(size, named.indices.size(), &size)) {
+  const size_t row_size = size;
+  if (__builtin_mul_overflow(size, rows->ids_size(), &size) ||
+      size > payload_size) {
     return absl::InvalidArgumentError(
-        absl::StrCat("rows of part ", index, ": ", rows->ids_size(),
-                     " are more than a message can hold"));
+        absl::StrCat("rows of ", shard.PartName(index), ": header.rows names ",
+                     rows->ids_size(), " of ", row_size,
+                     " bytes; the payload has ", payload_size, " bytes"));
   }
+  GradientRows named;
+  named.indices.assign(rows->ids().begin(), rows->ids().end());
+  named.shape = {rows->ids_size(), part.row_width};
   return GradientForm{size, std::move(named)};
 }
 
 absl::StatusOr<std::vector<GradientForm>> FormsOf(const v1::PushHeader& header,
                                                   GradientType type,
-                                                  const Shard& shard) {
+                                                  const Shard& shard,
+                                                  size_t payload_size) {
   const v1::PartRange& parts = header.parts();
   LOCKSTEP_RETURN_IF_ERROR(
       shard.SizeOf(parts.first_part(), parts.num_parts()).status());
@@ -88,7 +93,7 @@ absl::StatusOr<std::vector<GradientForm>> FormsOf(const v1::PushHeader& header,
         tables < header.rows_size() ? &header.rows(tables) : nullptr;
     if (shard.parts()[part].is_table()) ++tables;
     LOCKSTEP_ASSIGN_OR_RETURN(GradientForm form,
-                              FormOf(part, type, shard, rows));
+                              FormOf(part, type, shard, rows, payload_size));
     forms.push_back(std::move(form));
   }
   if (tables == header.rows_size()) return forms;
@@ -132,7 +137,7 @@ absl::StatusOr<std::vector<PartGradient>> CutPayload(
   LOCKSTEP_ASSIGN_OR_RETURN(GradientType type,
                             FromProto("gradient_type", header.gradient_type()));
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<GradientForm> forms,
-                            FormsOf(header, type, shard));
+                            FormsOf(header, type, shard, payload.size));
   size_t size = 0;
   for (const GradientForm& form : forms) {
     // What does not fit is wrong, and no payload is as long as that.

@@ -140,6 +140,7 @@ class Shard {
                                    int64_t step, absl::Span<std::byte> out);
 
   const std::vector<PartSpec>& parts() const { return state_->parts(); }
+  std::string PartName(int part) const { return state_->PartName(part); }
   // Of an existing part.
   size_t PartSize(int part) const { return state_->part_size(part); }
   // As PartUpdater::GradientSize(), of an existing part.

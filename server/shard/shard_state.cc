@@ -164,18 +164,23 @@ size_t ShardState::part_size(int part) const {
   return parts_[part].count * ElementSize(parts_[part].dtype);
 }
 
+std::string ShardState::PartName(int part) const {
+  return absl::StrCat("part ", part, " (\"",
+                      variables_[parts_[part].variable].name, "\")");
+}
+
 absl::StatusOr<size_t> ShardState::GradientSize(int part,
                                                 GradientType type) const {
   if (parts_[part].is_table()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("part ", part, " is a table of ", parts_[part].num_rows(),
+        absl::StrCat(PartName(part), " is a table of ", parts_[part].num_rows(),
                      " rows; its gradients and its reads name rows"));
   }
   const absl::StatusOr<size_t> element =
       GradientElementSize(parts_[part].dtype, type);
   if (element.ok()) return parts_[part].count * *element;
   return absl::InvalidArgumentError(
-      absl::StrCat("part ", part, ": ", element.status().message()));
+      absl::StrCat(PartName(part), ": ", element.status().message()));
 }
 
 std::vector<std::vector<std::string>> ShardState::SlotNames() const {

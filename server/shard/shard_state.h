@@ -73,6 +73,8 @@ class ShardState final : public PartUpdater {
   absl::StatusOr<size_t> GradientSize(int part,
                                       GradientType type) const override;
   const std::vector<PartSpec>& parts() const { return parts_; }
+  // Of an existing part, for messages: its number and its variable.
+  std::string PartName(int part) const;
   // Of an existing part: its value, and what is kept beside it.
   int num_tensors(int part) const {
     return 1 + static_cast<int>(slots_[parts_[part].variable].size());

@@ -109,7 +109,8 @@ absl::Status ShardState::CheckRead(int part, size_t rows, size_t size) const {
   const size_t row = parts_[part].row_width * ElementSize(parts_[part].dtype);
   if (size == rows * row) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(rows, " rows of ", row, " bytes do not fit ", size));
+      absl::StrCat(rows, " rows of ", PartName(part), ", of ", row,
+                   " bytes each, do not fit ", size, " bytes"));
 }
 
 absl::StatusOr<int64_t> ShardState::ReadRows(int part,

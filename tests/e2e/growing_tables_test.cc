@@ -47,6 +47,23 @@ std::string WriteExamples(const TempDir& directory) {
   return directory.Join("train.libsvm");
 }
 
+// Examples of features that no other example has, near the largest number that
+// a file may name.
+constexpr int64_t kWideBatch = 500;
+constexpr int64_t kWideFeatures = 300;
+
+std::string WriteWideExamples(const TempDir& directory, int64_t examples) {
+  std::ofstream file(directory.Join("wide.libsvm"));
+  int64_t feature = int64_t{1} << 62;
+  for (int64_t example = 0; example < examples; ++example) {
+    file << (example % 2 == 0 ? "+1" : "-1");
+    for (int64_t i = 0; i < kWideFeatures; ++i)
+      file << ' ' << ++feature << ":1";
+    file << '\n';
+  }
+  return directory.Join("wide.libsvm");
+}
+
 class GrowingTablesTest : public ::testing::Test {
  protected:
   GrowingTablesTest() : examples_(WriteExamples(data_)) {}
@@ -95,6 +112,33 @@ TEST_F(GrowingTablesTest, BitsAreTheSameForAnyServersAndAfterARestore) {
                                    .checkpoints = copy.path()});
     ASSERT_THAT(rest->Run(), IsOk());
     ExpectSameBits(whole->checkpoints(), copy.path(), 120);
+  }
+}
+
+// A batch of one worker has 150,000 rows, and the one server 300,000 after the
+// first step.
+TEST_F(GrowingTablesTest, ManyRowsOfLargeKeysComeBackFromACheckpoint) {
+  const std::string wide = WriteWideExamples(data_, 4 * kWideBatch);
+  const auto regression = [&](int64_t steps) {
+    std::vector<std::string> set = Regression(steps, 700'000);
+    set.push_back("data.train_files=" + wide);
+    set.push_back(absl::StrCat("batch_size=", kWideBatch));
+    return set;
+  };
+  auto whole = TrainingJob::Make({.servers = 1, .set = regression(2)});
+  auto half = TrainingJob::Make({.servers = 1, .set = regression(1)});
+  ASSERT_THAT(whole->Run(), IsOk());
+  ASSERT_THAT(half->Run(), IsOk());
+  EXPECT_THAT(Keys(half->checkpoints(), 1),
+              IsOkAndHolds(SizeIs(2 * kWideBatch * kWideFeatures)));
+  for (int servers : {1, 3}) {
+    const TempDir copy;
+    std::filesystem::copy(half->checkpoints(), copy.path(),
+                          std::filesystem::copy_options::recursive);
+    auto rest = TrainingJob::Make(
+        {.servers = servers, .set = regression(2), .checkpoints = copy.path()});
+    ASSERT_THAT(rest->Run(), IsOk());
+    ExpectSameBits(whole->checkpoints(), copy.path(), 2);
   }
 }
 

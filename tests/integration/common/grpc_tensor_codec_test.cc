@@ -195,13 +195,32 @@ TEST(GrpcTensorCodecTest, HeaderThatIsNoneIsRefused) {
               StatusIs(kInvalid, HasSubstr("PushHeader")));
 }
 
-TEST(GrpcTensorCodecTest, HeaderBeyondOneMebibyteIsRefused) {
+// A push names each row by a key of up to ten bytes.
+TEST(GrpcTensorCodecTest, HeaderIsAsLongAsItsRowsNeed) {
+  constexpr int kRows = 300'000;
   v1::PushRequest request = Request();
-  request.mutable_header()->mutable_identity()->set_job_id(
-      std::string(1 << 20, 'j'));
+  v1::RowIds& rows = *request.mutable_header()->add_rows();
+  for (int row = 0; row < kRows; ++row) rows.add_ids((int64_t{1} << 62) + row);
+  const std::string bytes = request.SerializeAsString();
 
-  EXPECT_THAT(Decode(Whole(request.SerializeAsString())),
-              StatusIs(kInvalid, HasSubstr("header of")));
+  for (size_t size : {size_t{8191}, size_t{1} << 20, bytes.size()}) {
+    v1::PushHeader header;
+    TensorPayload payload;
+    ASSERT_OK(DecodeTensorMessage(Cut(bytes, size), header, payload));
+    ASSERT_EQ(header.rows(0).ids_size(), kRows);
+    EXPECT_EQ(header.rows(0).ids(kRows - 1), (int64_t{1} << 62) + kRows - 1);
+    EXPECT_EQ(Bytes(payload), request.payload());
+  }
+}
+
+TEST(GrpcTensorCodecTest, HeaderThatPromisesMoreThanHasComeIsRefused) {
+  const std::string header = Request().header().SerializeAsString();
+  const auto promised = static_cast<char>(header.size() + 1);
+
+  EXPECT_THAT(Decode(Whole(std::string("\x0a") + promised + header)),
+              StatusIs(kInvalid, HasSubstr("is cut off; at most")));
+  EXPECT_THAT(Decode(Whole("\x0a\xff\xff\xff\xff\x07" + header)),
+              StatusIs(kInvalid, HasSubstr("header of 2147483647 bytes")));
 }
 
 TEST(GrpcTensorCodecTest, UnknownFieldsAndEndlessNumbersAreRefused) {

@@ -2,6 +2,7 @@
 // clients with checkpoints.
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -166,6 +167,36 @@ TEST_F(GrowingTableTest, ARestoredJobGoesOnAsIfNothingHadHappened) {
     ASSERT_NO_FATAL_FAILURE(restored.Activate(2));
     ASSERT_NO_FATAL_FAILURE(restored.Step(2, all_));
     EXPECT_THAT(restored.Pull(3, all_), IsOkAndHolds(*expected));
+  }
+}
+
+// Each key is nine bytes of a message: those of a batch, and of a block of a
+// checkpoint, are more than a mebibyte.
+TEST_F(GrowingTableTest, ManyRowsOfLargeKeysAreTrainedSavedAndRestored) {
+  constexpr int64_t kRows = 300'000;
+  constexpr int64_t kLimit = 320'000;
+  Keys keys(kRows);
+  std::iota(keys.begin(), keys.end(), int64_t{1} << 62);
+  auto undisturbed = Open(1, kLimit);
+  ASSERT_NO_FATAL_FAILURE(undisturbed->Step(0, keys));
+  ASSERT_OK(undisturbed->Save(store_, 1));
+  ASSERT_NO_FATAL_FAILURE(undisturbed->Step(1, keys));
+  const auto expected = undisturbed->Pull(2, keys);
+  ASSERT_OK(expected);
+  undisturbed.reset();
+  const auto checkpoint = store_.Open(1);
+  ASSERT_OK(checkpoint);
+  EXPECT_THAT(checkpoint->ReadKeys("t"), IsOkAndHolds(keys));
+
+  for (int servers : {1, 3}) {
+    TestCluster restored(servers, kLimit);
+    ASSERT_NO_FATAL_FAILURE(restored.Create());
+    ASSERT_OK(restored.Restore(*checkpoint));
+    ASSERT_NO_FATAL_FAILURE(restored.Activate(1));
+    ASSERT_NO_FATAL_FAILURE(restored.Step(1, keys));
+    const auto values = restored.Pull(2, keys);
+    ASSERT_OK(values);
+    EXPECT_TRUE(*values == *expected) << servers << " servers";
   }
 }
 

@@ -322,7 +322,7 @@ TEST_F(ParameterServiceTest, HugeHeaderIsRefused) {
   request.mutable_header()->mutable_identity()->set_job_id(
       std::string(2 << 20, 'j'));
 
-  EXPECT_THAT(Push(request), StatusIs(kInvalid));
+  EXPECT_THAT(Push(request), StatusIs(kPrecondition));
   ExpectUntouched();
 }
 
