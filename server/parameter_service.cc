@@ -18,6 +18,9 @@ namespace {
 // a batch that are far smaller.
 constexpr size_t kLargestAnswer = size_t{256} << 20;
 
+// Of a PullRequest that names no step.
+constexpr int64_t kNewestStep = -1;
+
 size_t BytesOf(const std::vector<PartGradient>& gradients) {
   size_t bytes = 0;
   for (const PartGradient& gradient : gradients) {
@@ -127,6 +130,11 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
   if (message.has_server()) {
     LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(message.server()));
+  }
+  if (message.step() < kNewestStep) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("step is ", message.step(),
+                     "; name a step from 0 on, or -1 for the newest"));
   }
   if (message.has_rows()) return HandlePullRows(message, *shard, response);
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server/served_shard.h"
@@ -346,6 +347,16 @@ TEST_F(ParameterServiceTest, PullMeantForAnotherServerIsRefused) {
 
   EXPECT_THAT(Pull(request),
               StatusIs(kInvalid, HasSubstr("ps 0 was taken for ps 2")));
+}
+
+TEST_F(ParameterServiceTest, PullOfAStepThatCannotBeIsRefused) {
+  shard_.Open();
+  EXPECT_OK(Pull(ServedShard::PullRequest(-1)));
+  for (const int64_t step :
+       {int64_t{-2}, std::numeric_limits<int64_t>::min()}) {
+    EXPECT_THAT(Pull(ServedShard::PullRequest(step)),
+                StatusIs(kInvalid, HasSubstr(absl::StrCat("step is ", step))));
+  }
 }
 
 TEST_F(ParameterServiceTest, PullOfWhatIsNotThereIsRefused) {
