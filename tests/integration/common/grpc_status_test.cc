@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/job/utf8.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -9,7 +10,10 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::EndsWith;
+using ::testing::Gt;
+using ::testing::Le;
 using ::testing::SizeIs;
 
 TEST(GrpcStatusTest, CodesAndMessagesSurviveBothWays) {
@@ -28,6 +32,27 @@ TEST(GrpcStatusTest, LongMessageIsCut) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::ABORTED);
   EXPECT_THAT(status.error_message(), SizeIs(2003));
   EXPECT_THAT(status.error_message(), EndsWith("xx..."));
+}
+
+TEST(GrpcStatusTest, LongMessageIsCutBetweenCharacters) {
+  const std::string character = "\xe2\x82\xac";  // of three bytes
+  std::string text;
+  while (text.size() < 5000) text += character;
+  for (const char* before : {"", "x", "xy"}) {
+    const std::string message =
+        ToGrpcStatus(absl::AbortedError(before + text)).error_message();
+
+    EXPECT_TRUE(IsUtf8(message)) << before;
+    EXPECT_THAT(message, EndsWith(character + "..."));
+    EXPECT_THAT(message, SizeIs(AllOf(Gt(2000), Le(2003))));
+  }
+}
+
+TEST(GrpcStatusTest, MessageIsUtf8WhateverTheTextWas) {
+  EXPECT_EQ(ToGrpcStatus(absl::AbortedError("a\xff\x80z")).error_message(),
+            "a??z");
+  const std::string inside(3000, '\x80');
+  EXPECT_TRUE(IsUtf8(ToGrpcStatus(absl::AbortedError(inside)).error_message()));
 }
 
 }  // namespace
