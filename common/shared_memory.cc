@@ -71,6 +71,21 @@ absl::Status CheckInfo(const struct stat& info, const SharedFile& file,
   return Denied(path, absl::StrCat(info.st_size, " bytes, not ", file.size));
 }
 
+// Whether the file keeps its length, and has its memory: a page that is not
+// there is made by the process that reads it.
+absl::Status CheckSealed(int fd, const struct stat& info,
+                         const std::string& path) {
+  constexpr int kRequired = F_SEAL_SHRINK | F_SEAL_GROW;
+  constexpr int64_t kBlock = 512;  // bytes that st_blocks counts in
+  const int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & kRequired) != kRequired) {
+    return Denied(path, "not sealed against shrinking and growing");
+  }
+  if (info.st_blocks >= info.st_size / kBlock) return absl::OkStatus();
+  return Denied(path, absl::StrCat("only ", info.st_blocks * kBlock, " of ",
+                                   info.st_size, " bytes have memory"));
+}
+
 absl::Status NotVisible(const std::string& path, int error) {
   return absl::NotFoundError(
       absl::StrCat("cannot open ", path, ": ", strerror(error),
@@ -177,10 +192,7 @@ absl::StatusOr<std::shared_ptr<const PeerMemory>> PeerMemory::Open(
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckInfo(info, file, path));
   if (require == Require::kSealed) {
-    const int seals = fcntl(fd.get(), F_GET_SEALS);
-    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
-      return Denied(path, "not sealed against shrinking");
-    }
+    LOCKSTEP_RETURN_IF_ERROR(CheckSealed(fd.get(), info, path));
   }
   void* address = mmap(nullptr, file.size, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (address == MAP_FAILED) return NoMemory(errno, file.size);

@@ -85,7 +85,8 @@ class SharedMemory {
 //          any time and in any order.
 class PeerMemory {
  public:
-  // kSealed refuses what its holder could make shorter while it is read.
+  // kSealed refuses what its holder could make shorter or longer while it is
+  // read, and what has holes.
   enum class Require { kSealed, kAnyFile };
 
   //   kInvalidArgument   a size or a proof that cannot be

@@ -6,6 +6,7 @@
 #include "common/fault_points.h"
 #include "common/grpc_status.h"
 #include "common/grpc_tensor_codec.h"
+#include "common/log.h"
 #include "common/shared_memory_codec.h"
 #include "common/status_macros.h"
 #include "common/wire_codec.h"
@@ -33,6 +34,19 @@ size_t BytesOf(const std::vector<LentBytes>& values) {
   size_t bytes = 0;
   for (const LentBytes& value : values) bytes += value.bytes.size();
   return bytes;
+}
+
+// What is wrong with the file is in the log alone: it would tell a caller which
+// files the processes of this host have open.
+absl::StatusOr<std::shared_ptr<const PeerMemory>> OpenOffered(
+    const v1::SharedFile& file, const TaskId& task) {
+  auto memory = PeerMemory::Open(FromProto(file), PeerMemory::Require::kSealed);
+  if (memory.ok() || absl::IsInvalidArgument(memory.status())) return memory;
+  spdlog::info("shares no memory with {}: {}", task.ToString(),
+               std::string(memory.status().message()));
+  return absl::NotFoundError(
+      "this server cannot open the memory: it is of another host, container or "
+      "user, or not what it was said to be; the server's log says which");
 }
 
 }  // namespace
@@ -225,8 +239,7 @@ absl::StatusOr<v1::OpenSharedMemoryResponse> ParameterService::HandleOpen(
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, /*slot=*/0));
   LOCKSTEP_ASSIGN_OR_RETURN(ShardState::Shared shared, shard->state().Share());
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<const PeerMemory> memory,
-                            PeerMemory::Open(FromProto(request.gradients()),
-                                             PeerMemory::Require::kSealed));
+                            OpenOffered(request.gradients(), sender.task));
   LOCKSTEP_RETURN_IF_ERROR(shard->shared_gradients().Add(
       sender.task.index, sender.incarnation, std::move(memory),
       {request.offsets().begin(), request.offsets().end()}));

@@ -46,12 +46,14 @@ std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
 }
 
 // What workers share of each part: nothing of tables.
-std::vector<size_t> PartSizes(const ShardState& state) {
-  std::vector<size_t> sizes;
+std::vector<SharedGradients::Part> SharedParts(const ShardState& state) {
+  std::vector<SharedGradients::Part> parts;
   for (int part = 0; part < state.num_parts(); ++part) {
-    sizes.push_back(state.parts()[part].is_table() ? 0 : state.part_size(part));
+    const PartSpec& spec = state.parts()[part];
+    parts.push_back(
+        {spec.is_table() ? 0 : state.part_size(part), ElementSize(spec.dtype)});
   }
-  return sizes;
+  return parts;
 }
 
 // Where the tensors of all parts, of these sizes, lie in a copy, tensor after
@@ -97,7 +99,7 @@ Shard::Shard(const ShardState::Options& options,
       state_(std::move(state)),
       engine_(MakeEngine(job_, *state_)),
       gate_(options.task_index == 0 ? MakeGate(job_) : nullptr),
-      shared_gradients_(PartSizes(*state_)),
+      shared_gradients_(SharedParts(*state_)),
       settings_(state_->settings()) {}
 
 int Shard::ReplicasOf(const RunSettings& settings) const {

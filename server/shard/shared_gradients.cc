@@ -7,16 +7,19 @@ namespace lockstep {
 
 absl::Status SharedGradients::CheckOffsets(
     const PeerMemory& memory, const std::vector<uint64_t>& offsets) const {
-  if (offsets.size() != part_sizes_.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("offsets: ", offsets.size(), " given for ",
-                     part_sizes_.size(), " parts"));
+  if (offsets.size() != parts_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "offsets: ", offsets.size(), " given for ", parts_.size(), " parts"));
   }
   for (size_t part = 0; part < offsets.size(); ++part) {
-    if (memory.Holds(offsets[part], part_sizes_[part])) continue;
+    const auto [size, element] = parts_[part];
+    // Of a table, which is not shared, there is nothing to be read.
+    const bool misplaced = size > 0 && offsets[part] % element != 0;
+    if (memory.Holds(offsets[part], size) && !misplaced) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "offsets[", part, "] is ", offsets[part], "; the part has ",
-        part_sizes_[part], " bytes, the memory ", memory.bytes().size()));
+        "offsets[", part, "] is ", offsets[part], "; the part has ", size,
+        " bytes, the memory ", memory.bytes().size(),
+        ", and the offset must be a multiple of ", element));
   }
   return absl::OkStatus();
 }
@@ -49,7 +52,7 @@ absl::StatusOr<std::vector<PartGradient>> SharedGradients::Find(
   std::vector<PartGradient> gradients;
   for (int part = first_part; part < first_part + num_parts; ++part) {
     const std::byte* bytes = entry.memory->bytes().data() + entry.offsets[part];
-    gradients.push_back({{{bytes, part_sizes_[part]}}, entry.memory});
+    gradients.push_back({{{bytes, parts_[part].size}}, entry.memory});
   }
   return gradients;
 }

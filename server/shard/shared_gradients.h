@@ -26,15 +26,22 @@ namespace lockstep {
 //          whatever becomes of the worker.
 class SharedGradients {
  public:
-  // `part_sizes` count bytes, of each part of this server.
-  explicit SharedGradients(std::vector<size_t> part_sizes)
-      : part_sizes_(std::move(part_sizes)) {}
+  // A part of this server.
+  //
+  // Units: bytes.
+  struct Part {
+    size_t size = 0;
+    size_t element = 1;  // size of each, above 0
+  };
+  explicit SharedGradients(std::vector<Part> parts)
+      : parts_(std::move(parts)) {}
 
   // From now on the gradient of part p lies in `memory` at offsets[p]. What an
   // older incarnation of the worker shared is let go.
   //
-  //   kInvalidArgument     not one offset per part, or a part that is not all
-  //                        in the memory
+  //   kInvalidArgument     not one offset per part, a part that is not all in
+  //                        the memory, or an offset that is no multiple of the
+  //                        size of an element
   //   kFailedPrecondition  a newer incarnation has shared its memory
   absl::Status Add(int worker, uint64_t incarnation,
                    std::shared_ptr<const PeerMemory> memory,
@@ -62,7 +69,7 @@ class SharedGradients {
   absl::Status CheckOffsets(const PeerMemory& memory,
                             const std::vector<uint64_t>& offsets) const;
 
-  const std::vector<size_t> part_sizes_;
+  const std::vector<Part> parts_;
 
   mutable Mutex mutex_;
   std::map<int, Entry> workers_ ABSL_GUARDED_BY(mutex_);

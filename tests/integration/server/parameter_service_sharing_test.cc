@@ -5,6 +5,8 @@
 
 #include <cstring>
 #include <limits>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "common/shared_memory_codec.h"
@@ -20,10 +22,10 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 using Stub = v1::ParameterService::Stub;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr absl::StatusCode kDenied = absl::StatusCode::kPermissionDenied;
 constexpr absl::StatusCode kNotFound = absl::StatusCode::kNotFound;
 constexpr absl::StatusCode kFailed = absl::StatusCode::kFailedPrecondition;
 constexpr size_t kHeader = SharedMemory::kHeaderSize;
@@ -129,16 +131,39 @@ TEST_F(ParameterServiceSharingTest, MemoryThatIsNotTheWorkersIsRefused) {
   EXPECT_THAT(Open().status(), StatusIs(kInvalid));
   file = valid;
   file.set_proof("sixteen bytes...");
-  EXPECT_THAT(Open().status(), StatusIs(kDenied, HasSubstr("other bytes")));
+  EXPECT_THAT(Open().status(), StatusIs(kNotFound));
   file.clear_proof();
   EXPECT_THAT(Open().status(), StatusIs(kInvalid));
   file = valid;
   file.set_size(file.size() + 1);
-  EXPECT_THAT(Open().status(), StatusIs(kDenied));
+  EXPECT_THAT(Open().status(), StatusIs(kNotFound));
   request_.clear_gradients();
   EXPECT_THAT(Open().status(), StatusIs(kInvalid));
 
   ExpectUntouched();
+}
+
+// Which descriptors the processes of this host have, and of what, is not told.
+TEST_F(ParameterServiceSharingTest, WhyAFileIsRefusedIsNotTold) {
+  shard_.Open();
+  const v1::SharedFile valid = request_.gradients();
+  std::set<std::string> messages;
+  const auto refuse = [&](auto spoil) {
+    *request_.mutable_gradients() = valid;
+    spoil(*request_.mutable_gradients());
+    const absl::Status status = Open().status();
+    EXPECT_THAT(status, StatusIs(kNotFound, HasSubstr("server's log")));
+    messages.insert(std::string(status.message()));
+  };
+
+  refuse([](v1::SharedFile& file) { file.set_fd(0); });
+  refuse([](v1::SharedFile& file) { file.set_fd(1000000); });
+  refuse([](v1::SharedFile& file) { file.set_pid(1); });
+  refuse([](v1::SharedFile& file) { file.set_size(file.size() + 1); });
+  refuse([](v1::SharedFile& file) { file.set_proof("sixteen bytes..."); });
+  refuse([](v1::SharedFile& file) { file.set_pid_space("another"); });
+
+  EXPECT_THAT(messages, SizeIs(1));
 }
 
 // A link, to a file with the right bytes, that could be cut while it is read.
@@ -154,7 +179,7 @@ TEST_F(ParameterServiceSharingTest, OrdinaryFilesAreRefused) {
   request_.mutable_gradients()->set_fd(fd);
   request_.mutable_gradients()->set_proof(bytes.substr(0, 16));
 
-  EXPECT_THAT(Open().status(), StatusIs(kDenied, HasSubstr("not sealed")));
+  EXPECT_THAT(Open().status(), StatusIs(kNotFound));
 
   close(fd);
   close(target);
@@ -167,6 +192,13 @@ TEST_F(ParameterServiceSharingTest, GradientsOutsideTheMemoryAreRefused) {
   EXPECT_THAT(Open().status(), StatusIs(kInvalid, HasSubstr("offsets[2]")));
   request_.set_offsets(2, std::numeric_limits<uint64_t>::max());
   EXPECT_THAT(Open().status(), StatusIs(kInvalid, HasSubstr("offsets[2]")));
+  // Part 2 has elements of eight bytes, the others of four.
+  request_.set_offsets(2, kHeader + 28);
+  EXPECT_THAT(Open().status(), StatusIs(kInvalid, HasSubstr("multiple of 8")));
+  request_.set_offsets(2, kHeader + 32);
+  request_.set_offsets(0, kHeader + 2);
+  EXPECT_THAT(Open().status(), StatusIs(kInvalid, HasSubstr("multiple of 4")));
+  request_.set_offsets(0, kHeader);
   request_.mutable_offsets()->RemoveLast();
   EXPECT_THAT(Open().status(), StatusIs(kInvalid, HasSubstr("2 given")));
 

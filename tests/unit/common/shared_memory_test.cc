@@ -237,6 +237,47 @@ TEST(PeerMemoryTest, OnlyWhatIsSealedCanBeRequired) {
   close(fd);
 }
 
+// Memory as a peer may offer it, of three pages.
+class OfferedMemory {
+ public:
+  OfferedMemory(int seals, bool whole)
+      : fd_(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    constexpr off_t kBytes = 3 * 4096;
+    EXPECT_EQ(ftruncate(fd_, kBytes), 0);
+    const std::string text(whole ? kBytes : 4096, 'x');
+    EXPECT_EQ(write(fd_, text.data(), text.size()), ssize_t(text.size()));
+    EXPECT_EQ(fcntl(fd_, F_ADD_SEALS, seals), 0);
+    file_ = {getpid(), fd_, uint64_t{kBytes}, text.substr(0, 16),
+             OwnPidSpace()};
+  }
+  ~OfferedMemory() { close(fd_); }
+  OfferedMemory(const OfferedMemory&) = delete;
+  OfferedMemory& operator=(const OfferedMemory&) = delete;
+
+  const SharedFile& file() const { return file_; }
+
+ private:
+  const int fd_;
+  SharedFile file_;
+};
+
+TEST(PeerMemoryTest, SealsMustHoldTheLength) {
+  EXPECT_OK(
+      Open(OfferedMemory(F_SEAL_SHRINK | F_SEAL_GROW, /*whole=*/true).file()));
+  for (const int seals : {0, F_SEAL_SHRINK, F_SEAL_GROW}) {
+    EXPECT_THAT(Open(OfferedMemory(seals, /*whole=*/true).file()),
+                StatusIs(kDenied, HasSubstr("not sealed")))
+        << seals;
+  }
+}
+
+// A server that reads it would have to find the memory.
+TEST(PeerMemoryTest, MemoryWithHolesIsRefused) {
+  EXPECT_THAT(
+      Open(OfferedMemory(F_SEAL_SHRINK | F_SEAL_GROW, /*whole=*/false).file()),
+      StatusIs(kDenied, HasSubstr("only 4096 of 12288 bytes have memory")));
+}
+
 TEST_F(SharedMemoryTest, HoldsWhatEndsInside) {
   auto peer = PeerMemory::Open(file_, PeerMemory::Require::kSealed);
   ASSERT_OK(peer);

@@ -50,7 +50,7 @@ class SharedGradientsTest : public ::testing::Test {
   std::unique_ptr<SharedMemory> memory_;
   std::shared_ptr<const PeerMemory> peer_;
   std::vector<uint64_t> offsets_ = {kHeader + 16, kHeader + 8};
-  SharedGradients gradients_{{4, 8}};
+  SharedGradients gradients_{{{4, 4}, {8, 4}}};
 };
 
 constexpr auto kNotFound = absl::StatusCode::kNotFound;
