@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/fault_points.h"
 #include "common/grpc_status.h"
 #include "common/grpc_tensor_codec.h"
@@ -54,21 +55,25 @@ absl::StatusOr<std::shared_ptr<const PeerMemory>> OpenOffered(
 grpc::ServerUnaryReactor* ParameterService::Push(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  return ServeUnary(context, request, response,
-                    [this](const grpc::ByteBuffer& message, Respond respond) {
-                      ServePush(message, std::move(respond));
-                    });
+  return ServeLending(context, request, response,
+                      [this](const grpc::ByteBuffer& message, Respond respond,
+                             BreakOff break_off) {
+                        ServePush(message, std::move(respond),
+                                  std::move(break_off));
+                      });
 }
 
 void ParameterService::ServePush(const grpc::ByteBuffer& request,
-                                 Respond respond) {
+                                 Respond respond, BreakOff break_off) {
   PassFaultPoint(FaultPoint::kPsPushReceived);
   v1::PushHeader header;
   TensorPayload payload;
   absl::Status status = DecodeTensorMessage(request, header, payload);
   if (!status.ok()) return respond(status, {});
-  const uint64_t ticket =
-      pushes_.Add({std::move(respond), header.shared()}, clock_.Now());
+  const uint64_t ticket = pushes_.Add(
+      {std::move(respond), header.shared(), header.parts().first_part(),
+       header.parts().num_parts(), std::move(break_off)},
+      clock_.Now());
   status = HandlePush(header, payload, ticket);
   if (status.ok()) return;
   if (auto call = pushes_.Take(ticket)) call->respond(status, {});
@@ -102,11 +107,42 @@ void ParameterService::Finish(std::vector<PushAnswer> answers) {
     grpc::ByteBuffer response;
     if (status.ok()) {
       tally_.Count(answer);
-      response = EncodePushAnswer(std::move(answer), call->shared);
+      std::shared_ptr<const void> lent;
+      if (!answer.values.empty() && !call->shared) {
+        lent = Lend(call->first_part, call->num_parts, call->break_off);
+      }
+      response =
+          EncodePushAnswer(std::move(answer), call->shared, std::move(lent));
     }
     PassFaultPoint(FaultPoint::kPsPushAnswering);
     call->respond(status, std::move(response));
   }
+}
+
+std::shared_ptr<const void> ParameterService::Lend(int first_part,
+                                                   int num_parts,
+                                                   const BreakOff& break_off) {
+  if (break_off == nullptr) return nullptr;
+  const absl::Time now = clock_.Now();
+  return lent_->Add(first_part, num_parts, now, [break_off] {
+    break_off(absl::UnavailableError(
+        "the answer was not read for a lease, and an update waits for the "
+        "memory that it is sent from; call again"));
+  });
+}
+
+void ParameterService::TakeBack(absl::Time now) {
+  const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
+  if (!shard.ok()) return;
+  const std::vector<int> blocked = (*shard)->engine().BlockedParts();
+  if (blocked.empty()) return;
+  const absl::Duration lease = (*shard)->job().lease;
+  const int calls = lent_->TakeBack(blocked, now - lease);
+  if (calls == 0) return;
+  spdlog::warn(
+      "broke off {} calls whose answers were not read for {}: the update of {} "
+      "parts waits for the memory that they are sent from",
+      calls, absl::FormatDuration(lease), blocked.size());
 }
 
 void ParameterService::CancelAll(const absl::Status& why) {
@@ -118,23 +154,26 @@ void ParameterService::CancelAll(const absl::Status& why) {
 grpc::ServerUnaryReactor* ParameterService::Pull(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  return ServeUnary(
+  return ServeLending(
       context, request, response,
-      [this](const grpc::ByteBuffer& message, const Respond& respond) {
-        ServePull(message, respond);
+      [this](const grpc::ByteBuffer& message, const Respond& respond,
+             const BreakOff& break_off) {
+        ServePull(message, respond, break_off);
       });
 }
 
 void ParameterService::ServePull(const grpc::ByteBuffer& request,
-                                 const Respond& respond) {
+                                 const Respond& respond,
+                                 const BreakOff& break_off) {
   PassFaultPoint(FaultPoint::kPsPullReceived);
   grpc::ByteBuffer response;
-  const absl::Status status = HandlePull(request, response);
+  const absl::Status status = HandlePull(request, break_off, response);
   PassFaultPoint(FaultPoint::kPsPullAnswering);
   respond(status, std::move(response));
 }
 
 absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
+                                          const BreakOff& break_off,
                                           grpc::ByteBuffer& response) {
   v1::PullRequest message;
   LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
@@ -169,7 +208,9 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
     }
     values.parts.clear();
   }
-  response = EncodeValues(header, std::move(values.parts));
+  response = EncodeValues(header, std::move(values.parts),
+                          Lend(message.parts().first_part(),
+                               message.parts().num_parts(), break_off));
   return absl::OkStatus();
 }
 

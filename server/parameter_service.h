@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/grpc_tensor_codec.h"
 #include "lockstep/v1/parameter.grpc.pb.h"
+#include "server/lent_calls.h"
 #include "server/pending_calls_service.h"
 #include "server/push_tally.h"
 #include "server/respond_service.h"
@@ -52,13 +54,20 @@ class ParameterService final
       grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
       grpc::ByteBuffer* response) override;
 
-  // The same, however the calls travel.
-  void ServePush(const grpc::ByteBuffer& request, Respond respond);
-  void ServePull(const grpc::ByteBuffer& request, const Respond& respond);
+  // The same, however the calls travel. `break_off` is empty where answers are
+  // copied before they travel.
+  void ServePush(const grpc::ByteBuffer& request, Respond respond,
+                 BreakOff break_off = nullptr);
+  void ServePull(const grpc::ByteBuffer& request, const Respond& respond,
+                 const BreakOff& break_off = nullptr);
   void ServeOpen(const grpc::ByteBuffer& request, const Respond& respond);
 
   // Answers pushes that are decided.
   void Finish(std::vector<PushAnswer> answers);
+
+  // Breaks off calls whose answers have not been read for the job's lease, and
+  // lend memory that an update waits for. Call it now and then.
+  void TakeBack(absl::Time now);
 
   const PushTally& tally() const { return tally_; }
 
@@ -69,7 +78,11 @@ class ParameterService final
   absl::Status HandlePush(const v1::PushHeader& header,
                           const TensorPayload& payload, uint64_t ticket);
   absl::Status HandlePull(const grpc::ByteBuffer& request,
+                          const BreakOff& break_off,
                           grpc::ByteBuffer& response);
+  // For the answer to hold on to; null where `break_off` is empty.
+  std::shared_ptr<const void> Lend(int first_part, int num_parts,
+                                   const BreakOff& break_off);
   absl::Status HandlePullRows(const v1::PullRequest& request, Shard& shard,
                               grpc::ByteBuffer& response);
   absl::StatusOr<v1::OpenSharedMemoryResponse> HandleOpen(
@@ -82,9 +95,13 @@ class ParameterService final
   struct PendingPush {
     Respond respond;
     bool shared = false;  // the answer says where the tensors are
+    int first_part = 0;
+    int num_parts = 0;
+    BreakOff break_off = nullptr;
   };
   PendingCalls<PendingPush> pushes_;
   PushTally tally_;
+  const std::shared_ptr<LentCalls> lent_ = LentCalls::Create();
 };
 
 }  // namespace lockstep

@@ -72,6 +72,7 @@ PsServer::~PsServer() {
 void PsServer::Tick() {
   while (!end_ticks_) {
     absl::SleepFor(kTick);
+    parameters_.TakeBack(clock_.Now());
     sync_.AnswerOld(clock_.Now());
     control_.AnswerOld(clock_.Now());
   }

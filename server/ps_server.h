@@ -67,7 +67,8 @@ class PsServer {
            ChiefClient::Options chief, const Clock& clock);
   // Registers with the chief.
   absl::Status Join();
-  // Answers what has waited for long, now and then.
+  // Answers what has waited for long, and takes back what has been lent for
+  // long, now and then.
   void Tick();
   // Makes the updates that waited for readers of the memory they write to.
   // gRPC's threads, where those readers end, must not do such work.

@@ -30,14 +30,18 @@ v1::PushOutcome ToProto(PushOutcome outcome) {
 
 constexpr size_t kSmallestLentSlice = 4096;
 
-using Owner = std::shared_ptr<const void>;
+// What a slice holds on to.
+struct Owner {
+  std::shared_ptr<const void> value;
+  std::shared_ptr<const void> keep;
+};
 
-grpc::Slice SliceOf(LentBytes value) {
+grpc::Slice SliceOf(LentBytes value, std::shared_ptr<const void> keep) {
   // gRPC only reads what it sends.
   auto* bytes = const_cast<std::byte*>(value.bytes.data());
   return {bytes, value.bytes.size(),
           [](void* owner) { delete static_cast<Owner*>(owner); },
-          new Owner(std::move(value.owner))};
+          new Owner{std::move(value.owner), std::move(keep)}};
 }
 
 // What a push says of one of its parts.
@@ -194,7 +198,8 @@ absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
 }
 
 grpc::ByteBuffer EncodeValues(const google::protobuf::MessageLite& header,
-                              std::vector<LentBytes> values) {
+                              std::vector<LentBytes> values,
+                              std::shared_ptr<const void> keep) {
   std::vector<grpc::Slice> slices;
   std::string gathered;
   const auto flush = [&] {
@@ -208,13 +213,14 @@ grpc::ByteBuffer EncodeValues(const google::protobuf::MessageLite& header,
       continue;
     }
     flush();
-    slices.push_back(SliceOf(std::move(value)));
+    slices.push_back(SliceOf(std::move(value), keep));
   }
   flush();
   return EncodeTensorMessage(header, slices);
 }
 
-grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared) {
+grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared,
+                                  std::shared_ptr<const void> keep) {
   v1::PushResult result;
   for (PushOutcome outcome : answer.outcomes) {
     result.add_outcomes(ToProto(outcome));
@@ -226,7 +232,7 @@ grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared) {
     }
     return EncodeTensorMessage(result, {});
   }
-  return EncodeValues(result, std::move(answer.values));
+  return EncodeValues(result, std::move(answer.values), std::move(keep));
 }
 
 }  // namespace lockstep

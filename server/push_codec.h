@@ -1,6 +1,9 @@
 #ifndef LOCKSTEP_SERVER_PUSH_CODEC_H_
 #define LOCKSTEP_SERVER_PUSH_CODEC_H_
 
+#include <memory>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "common/grpc_tensor_codec.h"
 #include "lockstep/v1/parameter.pb.h"
@@ -20,13 +23,16 @@ namespace lockstep {
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);
 
-// `shared`: values are named, not sent, and need not stay.
-grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared = false);
+// `shared`: values are named, not sent, and need not stay. `keep` as below.
+grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared = false,
+                                  std::shared_ptr<const void> keep = nullptr);
 
 // Puts lent values behind a header. Large ones are referenced until they have
 // been sent; small ones are gathered in a copy, which costs less than a slice.
+// `keep` is let go with the last that is referenced.
 grpc::ByteBuffer EncodeValues(const google::protobuf::MessageLite& header,
-                              std::vector<LentBytes> values);
+                              std::vector<LentBytes> values,
+                              std::shared_ptr<const void> keep = nullptr);
 
 }  // namespace lockstep
 

@@ -147,6 +147,9 @@ class ShardEngine {
   // Nobody reads any more what PartUpdater::ClaimNext() refused.
   virtual ShardAnswers PartReturned(int part) = 0;
 
+  // Parts whose update waits for readers of the memory that it writes to.
+  virtual std::vector<int> BlockedParts() const { return {}; }
+
   // Which gradients of the step at hand are in, where the mode knows.
   struct Arrivals {
     int64_t attempt = 0;

@@ -222,6 +222,13 @@ ShardAnswers StrictShard::PartReturned(int part) {
   return Run(std::move(work));
 }
 
+std::vector<int> StrictShard::BlockedParts() const {
+  std::vector<int> parts;
+  MutexLock lock(mutex_);
+  for (const auto& [part, work] : blocked_) parts.push_back(part);
+  return parts;
+}
+
 void StrictShard::FinishPart(const Work& done, const absl::Status& status,
                              std::vector<Work>& work, ShardAnswers& answers) {
   Part& part = parts_[done.part];

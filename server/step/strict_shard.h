@@ -68,6 +68,7 @@ class StrictShard final : public ShardEngine {
   void SetReplicas(int replicas_to_aggregate) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   ShardAnswers PartReturned(int part) override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<int> BlockedParts() const override ABSL_LOCKS_EXCLUDED(mutex_);
   ShardAnswers StartAttempt(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   Arrivals arrivals() const override ABSL_LOCKS_EXCLUDED(mutex_);

@@ -63,6 +63,8 @@ class ServedShard {
 
   // Answers calls that wait, as ps_server does when they have waited for long.
   void AnswerWaits();
+  // Likewise, breaks off calls whose answers nobody reads.
+  void TakeBack(absl::Time now) { parameter_service_.TakeBack(now); }
 
   JobConfig Job() const;
   static v1::Identity Worker(int index, uint64_t incarnation = 1);

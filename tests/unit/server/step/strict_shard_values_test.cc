@@ -129,12 +129,14 @@ TEST_F(StrictShardValuesTest, PartThatIsBeingReadIsUpdatedOnceItIsNot) {
   EXPECT_THAT(Add(0, 1, 1).pushes, IsEmpty());
   EXPECT_THAT(Add(1, 1, 1).pushes, IsEmpty());
   EXPECT_THAT(updater_.updates(), SizeIs(kParts));
+  EXPECT_THAT(shard_.BlockedParts(), ElementsAre(0, 1));
   lent.pushes.clear();
   ShardAnswers answers;
   for (int part = 0; part < kParts; ++part) {
     answers.Append(shard_.PartReturned(part));
   }
 
+  EXPECT_THAT(shard_.BlockedParts(), IsEmpty());
   EXPECT_THAT(updater_.updates(), SizeIs(2 * kParts));
   EXPECT_THAT(answers.pushes, SizeIs(2));
   EXPECT_OK(shard_.Commit(2, 1));

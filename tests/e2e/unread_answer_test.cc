@@ -1,0 +1,56 @@
+// A client of a server that asks for values, answers pings, and does not read.
+
+#include <cstdlib>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lockstep/v1/parameter.pb.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/http2_client.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+constexpr int kCalls = 8;
+
+v1::PullRequest FirstPart(const std::string& job_id) {
+  v1::PullRequest request;
+  request.mutable_identity()->set_job_id(job_id);
+  request.mutable_identity()->set_task_type("evaluator");
+  request.mutable_identity()->set_incarnation(1);
+  request.mutable_parts()->set_num_parts(1);
+  request.set_step(-1);
+  return request;
+}
+
+TEST(UnreadAnswerTest, TheJobGoesOnAfterALease) {
+  auto job = TrainingJob::Make(
+      {.set = {"lease=2s", "max_wait=1h", "train_steps=1000000"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
+  const auto status = job->GetStatus();
+  ASSERT_THAT(status, IsOk());
+  const auto address = job->cluster().Address("ps", 0);
+  ASSERT_THAT(address, IsOk());
+  const int port = std::atoi(address->substr(address->rfind(':') + 1).c_str());
+
+  Http2Client client(port, Http2Client::Reads::kOnlyControl);
+  for (int i = 0; i < kCalls; ++i) {
+    client.Call("/lockstep.v1.ParameterService/Pull",
+                FirstPart(status->job_id).SerializeAsString());
+  }
+  ASSERT_THAT(
+      job->cluster().WaitForLog("ps", 0, "answers were not read", kPatience),
+      IsOk());
+
+  const auto after = job->GetStatus();
+  ASSERT_THAT(after, IsOk());
+  EXPECT_THAT(job->WaitForStep(after->step + 50), IsOk());
+  EXPECT_EQ(client.ended_calls(), kCalls);
+  EXPECT_FALSE(client.closed());
+}
+
+}  // namespace
+}  // namespace lockstep::testing
