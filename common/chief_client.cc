@@ -13,6 +13,7 @@
 #include "common/process.h"
 #include "common/status_macros.h"
 #include "common/stop_status.h"
+#include "common/text/plain_text.h"
 #include "grpcpp/client_context.h"
 
 namespace lockstep {
@@ -380,10 +381,10 @@ bool ChiefClient::Beat() {
       End(absl::OkStatus());
       return true;
     case v1::JOB_STOPPED:
-      End(StoppedStatus(response.reason(), response.hold()));
+      End(StoppedStatus(CutText(response.reason()), response.hold()));
       return true;
     case v1::JOB_FAILED:
-      End(absl::AbortedError(response.reason()));
+      End(absl::AbortedError(CutText(response.reason())));
       return true;
     default:
       return false;

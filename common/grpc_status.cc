@@ -2,22 +2,13 @@
 
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "common/job/utf8.h"
+#include "common/text/plain_text.h"
 
 namespace lockstep {
 namespace {
 
 constexpr size_t kMaxMessageBytes = 2000;
-
-bool IsInsideCharacter(char byte) { return (byte & 0xc0) == 0x80; }
-
-// At most so many bytes of `text`, up to the end of a character.
-absl::string_view Cut(absl::string_view text, size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && IsInsideCharacter(text[most])) --most;
-  return text.substr(0, most);
-}
 
 // Messages of streams carry the text as UTF-8; a caller cannot read one that
 // holds anything else.
@@ -32,9 +23,8 @@ void MakeUtf8(std::string& text) {
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  std::string message(Cut(status.message(), kMaxMessageBytes));
+  std::string message = CutText(status.message(), kMaxMessageBytes);
   MakeUtf8(message);
-  if (message.size() < status.message().size()) message += "...";
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message);
 }
 

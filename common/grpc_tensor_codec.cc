@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -145,6 +146,12 @@ absl::Status ReadHeader(Cursor& cursor, google::protobuf::MessageLite& header) {
   return absl::OkStatus();
 }
 
+// Of a FilledSlice.
+struct Memory {
+  std::unique_ptr<std::byte[]> bytes;
+  std::shared_ptr<void> held;
+};
+
 }  // namespace
 
 void TensorPayload::CopyTo(void* out) const {
@@ -219,6 +226,12 @@ absl::Status DecodeMessage(const grpc::ByteBuffer& buffer,
   return absl::InvalidArgumentError(
       absl::StrCat("the bytes are no ", message.GetTypeName()));
 }
+
+FilledSlice::FilledSlice(size_t size, std::shared_ptr<void> held)
+    : memory(new std::byte[size]),
+      slice(
+          memory, size, [](void* owner) { delete static_cast<Memory*>(owner); },
+          new Memory{std::unique_ptr<std::byte[]>(memory), std::move(held)}) {}
 
 grpc::Slice UnownedSlice(const void* data, size_t size) {
   return grpc::Slice(data, size, grpc::Slice::STATIC_SLICE);

@@ -2,6 +2,7 @@
 #define LOCKSTEP_COMMON_GRPC_TENSOR_CODEC_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -58,12 +59,9 @@ absl::Status DecodeMessage(const grpc::ByteBuffer& buffer,
 std::string CopyBytes(const grpc::ByteBuffer& buffer);
 
 // FilledSlice is a slice with memory of its own, to be filled before it is
-// sent.
+// sent. `held` is let go of with the memory.
 struct FilledSlice {
-  explicit FilledSlice(size_t size)
-      : memory(new std::byte[size]), slice(memory, size, [](void* bytes) {
-          delete[] static_cast<std::byte*>(bytes);
-        }) {}
+  explicit FilledSlice(size_t size, std::shared_ptr<void> held = nullptr);
   std::byte* const memory;
   grpc::Slice slice;
 };

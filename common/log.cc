@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "common/mutex.h"
+#include "common/one_line_sink.h"
 #include "spdlog/sinks/stdout_sinks.h"
 
 namespace lockstep {
@@ -56,7 +57,9 @@ absl::Status InitLog(const std::string& task, const std::string& level) {
   } else {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   }
-  auto logger = std::make_shared<spdlog::logger>(task, std::move(sink));
+  // Messages quote peers.
+  auto logger = std::make_shared<spdlog::logger>(
+      task, std::make_shared<OneLineSink>(std::move(sink)));
   // The journal has the time and the level in fields of its own.
   logger->set_pattern(journal ? "%n: %v"
                               : "%Y-%m-%dT%H:%M:%S.%e %^%-7l%$ %n: %v");

@@ -26,7 +26,8 @@ namespace lockstep {
 // Prepares the process's log: lines on standard error that start with time,
 // level and `task`, e.g. "worker 1". Where systemd's journal reads standard
 // error, the lines go to it directly, as JournalSink has it, with what the
-// functions below have said. Everything then logs through spdlog.
+// functions below have said. Everything then logs through spdlog, by an
+// OneLineSink.
 //
 //   kInvalidArgument  `level` is none of trace, debug, info, warning, error
 absl::Status InitLog(const std::string& task, const std::string& level);

@@ -13,7 +13,9 @@
 #include "common/fault_points.h"
 #include "common/job/job_config_codec.h"
 #include "common/log.h"
+#include "common/process_limits.h"
 #include "common/process_metrics.h"
+#include "common/spare_memory.h"
 #include "common/status_macros.h"
 #include "common/stop_status.h"
 
@@ -21,6 +23,9 @@ namespace lockstep {
 namespace {
 
 constexpr absl::Duration kEndGrace = absl::Seconds(30);
+// About as many as gRPC and Lockstep make before the first step; those that
+// compute come on top.
+constexpr int kThreads = 16;
 
 int ExitCodeFor(const CommonFlags& flags, const absl::Status& status) {
   const std::string message(status.message());
@@ -143,6 +148,8 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
   LOCKSTEP_RETURN_IF_ERROR(RequireTaskType(cluster, allowed, program));
   LOCKSTEP_RETURN_IF_ERROR(InitLog(cluster.self().ToString(), flags.log_level));
   LOCKSTEP_RETURN_IF_ERROR(ArmFaultFromEnvironment());
+  LOCKSTEP_RETURN_IF_ERROR(CheckThreads(kThreads));
+  ReturnFreeMemoryEveryMinute();
   for (const std::string& warning : cluster.warnings()) {
     spdlog::warn("{}", warning);
   }

@@ -58,7 +58,8 @@ absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags);
 // Reads TF_CONFIG, checks that this process may run the task, and starts the
 // log in its name.
 //
-//   kInvalidArgument  names the JSON path or flag, the value and the fix
+//   kInvalidArgument    names the JSON path or flag, the value and the fix
+//   kResourceExhausted  too few threads can be made; names the limits
 absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
                                      const std::vector<TaskType>& allowed,
                                      const std::string& program);

@@ -16,6 +16,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "common/process_limits.h"
 
 namespace lockstep {
 namespace {
@@ -60,6 +61,8 @@ void TuneProcess() {
   UseHugePagesForHeap();
   // Debian's Abseil looks for deadlocks at each lock that gRPC takes.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  RaiseFileLimit();
+  ExplainMissingThreads(kExitLost);
 }
 
 absl::Status ExitWithParent() {

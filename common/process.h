@@ -31,7 +31,11 @@ enum ExitCode : int {
 // faults them in again for the next, which halves throughput. The first 256 MiB
 // of the heap are of huge pages where the system allows it, and Debian's Abseil
 // does not look for deadlocks at each lock that gRPC takes: together a tenth of
-// a step's processor time.
+// a step's processor time. ReturnFreeMemory() gives back what is left of
+// spikes.
+//
+// It may open as many files as the system allows, and says which limit was in
+// the way where it ends because a thread cannot be made.
 void TuneProcess();
 
 // Asks the kernel to kill this process when its parent ends.

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 
 #include "absl/time/clock.h"
 #include "common/grpc_channel.h"
@@ -27,11 +28,11 @@ absl::Duration WatchdogInterval() {
 
 }  // namespace
 
-ServiceManagerClient::ServiceManagerClient(const std::string& address) {
+ServiceManagerClient::ServiceManagerClient(const std::string& address)
+    : own_server_(address) {
   sd_notify(0, "READY=1\nSTATUS=Serving");
   const absl::Duration interval = WatchdogInterval();
   if (interval == absl::ZeroDuration() || address.empty()) return;
-  own_server_ = MakeChannel(address);
   thread_ = std::thread([this, interval] { Watch(interval / 3); });
 }
 
@@ -69,8 +70,10 @@ bool ServiceManagerClient::ServerAnswers(absl::Duration timeout) const {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   context.set_wait_for_ready(true);
+  // An open connection would go on to answer where no new one is taken.
+  const std::shared_ptr<grpc::Channel> channel = MakeChannel(own_server_);
   return grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-             own_server_.get(), method, &context, request, &response)
+             channel.get(), method, &context, request, &response)
       .ok();
 }
 

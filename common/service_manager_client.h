@@ -1,22 +1,21 @@
 #ifndef LOCKSTEP_COMMON_SERVICE_MANAGER_CLIENT_H_
 #define LOCKSTEP_COMMON_SERVICE_MANAGER_CLIENT_H_
 
-#include <memory>
 #include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
 #include "common/mutex.h"
-#include "grpcpp/channel.h"
 
 namespace lockstep {
 
 // ServiceManagerClient tells systemd how this process is, where systemd wants
 // to know (Type=notify): ready as long as this object lives, and alive, at
 // a third of the watchdog's interval, each time its own gRPC server answers a
-// health check. A process whose server hangs is silent, so that systemd ends it
-// and starts it again. Readiness says nothing of peers.
+// health check on a connection that is made for it. A process whose server
+// hangs, or takes no connections, is silent, so that systemd ends it and starts
+// it again. Readiness says nothing of peers.
 //
 // Elsewhere it does nothing. Make it once the server listens.
 class ServiceManagerClient {
@@ -32,7 +31,7 @@ class ServiceManagerClient {
   void Watch(absl::Duration interval) ABSL_LOCKS_EXCLUDED(mutex_);
   bool ServerAnswers(absl::Duration timeout) const;
 
-  std::shared_ptr<grpc::Channel> own_server_;  // null without a watchdog
+  const std::string own_server_;
 
   Mutex mutex_;
   CondVar wake_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "common/text/plain_text.h"
 
 namespace lockstep {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr int64_t kMaxDurationSeconds = 315576000000;
 // Of a variable, so that no number of bytes overflows.
 constexpr int64_t kMaxElements = int64_t{1} << 56;
+constexpr int kMaxDimensions = 64;
 
 absl::Status CheckShape(const VariableSpec& variable) {
   int64_t elements = 1;
@@ -63,6 +65,14 @@ absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto) {
   variable.name = proto.name();
   if (variable.name.empty()) {
     return absl::InvalidArgumentError("a variable has no name; give it one");
+  }
+  if (variable.name.size() > kMaxPeerText ||
+      proto.shape_size() > kMaxDimensions) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable \"", CutText(variable.name, 100),
+                     "\" has a name of ", variable.name.size(), " bytes and ",
+                     proto.shape_size(), " dimensions; at most ", kMaxPeerText,
+                     " and ", kMaxDimensions, " are possible"));
   }
   variable.shape.assign(proto.shape().begin(), proto.shape().end());
   LOCKSTEP_RETURN_IF_ERROR(CheckShape(variable));
@@ -239,12 +249,16 @@ v1::WorkerProgress ToProto(const Progress& progress) {
 }
 
 Progress FromProto(const v1::WorkerProgress& progress) {
-  Progress decoded = {
-      progress.local_step(), progress.passes(),
-      progress.accepted(),   progress.stale(),
-      progress.duplicate(),  FromProto(progress.waiting()),
-      progress.loss(),       progress.examples(),
-      progress.activity(),   FromProto(progress.activity_age())};
+  Progress decoded = {progress.local_step(),
+                      progress.passes(),
+                      progress.accepted(),
+                      progress.stale(),
+                      progress.duplicate(),
+                      FromProto(progress.waiting()),
+                      progress.loss(),
+                      progress.examples(),
+                      CutText(progress.activity()),
+                      FromProto(progress.activity_age())};
   decoded.computed = progress.computed();
   return decoded;
 }

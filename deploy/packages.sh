@@ -7,7 +7,7 @@ LOCKSTEP_BUILD_PACKAGES=(
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libabsl-dev libssl-dev zlib1g-dev libopenblas-dev
   libspdlog-dev nlohmann-json3-dev libcli11-dev libsystemd-dev libnuma-dev
-  pkg-config libcpp-httplib-dev libbrotli-dev
+  pkg-config
   libgtest-dev libgmock-dev libbenchmark-dev  # CMake looks for them first
 )
 LOCKSTEP_PACKAGE_PACKAGES=(dpkg-dev file help2man)  # for target lockstep_deb

@@ -1,5 +1,6 @@
 #include "server/call_stream_service.h"
 
+#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,6 +14,15 @@ namespace lockstep {
 namespace {
 
 constexpr int kMaxUnanswered = 64;
+// More than one message of a caller's needs.
+constexpr int kMaxCalls = 1024;
+// What a caller may leave unread before its calls wait.
+constexpr size_t kMaxUnwritten = size_t{16} << 20;
+// Answers are copied into the stream's messages; large ones are for unary
+// calls.
+constexpr size_t kLargestAnswer = size_t{4} << 20;
+// Of an answer, besides what is sent.
+constexpr size_t kAnswerBytes = 64;
 
 using Reactor = grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers>;
 
@@ -59,6 +69,11 @@ class CallStream final : public Reactor {
     if (!ok) return End(grpc::Status::OK);  // the caller has gone
     v1::StreamedCalls batch;
     batch.Swap(&incoming_);
+    if (batch.calls_size() > kMaxCalls) {
+      return End({grpc::StatusCode::INVALID_ARGUMENT,
+                  absl::StrCat("a message has ", batch.calls_size(),
+                               " calls; send at most ", kMaxCalls)});
+    }
     {
       MutexLock lock(mutex_);
       unanswered_ += batch.calls_size();
@@ -66,15 +81,22 @@ class CallStream final : public Reactor {
       caller_waits_ = batch.waits() && batch.calls_size() > 0;
       ReadOn();
     }
-    const AnswersTogether together;
-    for (const v1::StreamedCall& call : batch.calls()) Handle(call);
+    HandleAll(std::move(batch));
   }
 
   void OnWriteDone(bool ok) override {
-    MutexLock lock(mutex_);
-    writing_ = false;
-    if (!ok) answers_.clear_answers();
-    WriteNext();
+    v1::StreamedCalls batch;
+    {
+      MutexLock lock(mutex_);
+      writing_ = false;
+      unwritten_ -= std::exchange(written_bytes_, 0);
+      if (!ok) answers_.clear_answers();
+      WriteNext();
+      if (ended_) return;
+      if (unwritten_ < kMaxUnwritten) batch.Swap(&put_off_);
+      ReadOn();
+    }
+    HandleAll(std::move(batch));
   }
 
   void OnCancel() override { End(grpc::Status::CANCELLED); }
@@ -87,6 +109,23 @@ class CallStream final : public Reactor {
   }
 
  private:
+  // Puts off what comes after the caller has left too much unread.
+  void HandleAll(v1::StreamedCalls batch) {
+    const AnswersTogether together;
+    for (v1::StreamedCall& call : *batch.mutable_calls()) {
+      if (!PutOff(call)) Handle(call);
+    }
+  }
+
+  // A write is under way then, or about to be: OnWriteDone() goes on.
+  bool PutOff(v1::StreamedCall& call) {
+    if (unwritten_ < kMaxUnwritten) return false;
+    MutexLock lock(mutex_);
+    if (unwritten_ < kMaxUnwritten) return false;
+    if (!ended_) *put_off_.add_calls() = std::move(call);
+    return true;
+  }
+
   void Handle(const v1::StreamedCall& call) {
     Respond respond = [self = self_, id = call.id()](
                           const absl::Status& status,
@@ -109,16 +148,26 @@ class CallStream final : public Reactor {
               const grpc::ByteBuffer& response) {
     v1::StreamedAnswer answer;
     answer.set_id(id);
-    if (status.ok()) {
+    const size_t bytes = response.Length();
+    const absl::Status given =
+        !status.ok() || bytes <= kLargestAnswer
+            ? status
+            : absl::InvalidArgumentError(absl::StrCat(
+                  "the answer has ", bytes, " bytes; a stream's have at most ",
+                  kLargestAnswer, ": make this a call of its own"));
+    if (given.ok()) {
       answer.set_response(CopyBytes(response));
     } else {
-      const grpc::Status failure = ToGrpcStatus(status);
+      const grpc::Status failure = ToGrpcStatus(given);
       answer.set_code(failure.error_code());
       answer.set_message(failure.error_message());
     }
+    const size_t held = kAnswerBytes + answer.ByteSizeLong();
     MutexLock lock(mutex_);
     --unanswered_;
     if (ended_) return;
+    queued_bytes_ += held;
+    unwritten_ += held;
     *answers_.add_answers() = std::move(answer);
     ReadOn();
   }
@@ -126,7 +175,7 @@ class CallStream final : public Reactor {
   // Not after the end: gRPC may be done with the stream then.
   void ReadOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (reads_ || ended_ || caller_waits_) return;
-    if (unanswered_ >= kMaxUnanswered) return;
+    if (unanswered_ >= kMaxUnanswered || unwritten_ >= kMaxUnwritten) return;
     reads_ = true;
     StartRead(&incoming_);
   }
@@ -140,6 +189,7 @@ class CallStream final : public Reactor {
     }
     written_.Clear();
     written_.Swap(&answers_);
+    written_bytes_ = std::exchange(queued_bytes_, 0);
     writing_ = true;
     StartWrite(&written_);
     caller_waits_ = false;
@@ -151,6 +201,7 @@ class CallStream final : public Reactor {
     if (std::exchange(ended_, true)) return;
     end_ = status;
     answers_.clear_answers();
+    put_off_.clear_calls();
     WriteNext();
   }
 
@@ -159,8 +210,14 @@ class CallStream final : public Reactor {
   v1::StreamedCalls incoming_;
   v1::StreamedAnswers written_;
 
+  // Bytes of both; changes under the mutex.
+  std::atomic<size_t> unwritten_ = 0;
+
   Mutex mutex_;
   v1::StreamedAnswers answers_ ABSL_GUARDED_BY(mutex_);  // to be written
+  size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;      // of `answers_`
+  size_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;     // of `written_`
+  v1::StreamedCalls put_off_ ABSL_GUARDED_BY(mutex_);
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reads_ ABSL_GUARDED_BY(mutex_) = true;
   // For an answer: it sends nothing meanwhile.
@@ -187,7 +244,7 @@ CallStreamService::Handlers StreamedMethods(ParameterService& parameters,
            }},
           {"/lockstep.v1.ParameterService/Pull",
            [&](const ByteBuffer& request, const Respond& respond) {
-             parameters.ServePull(request, respond);
+             parameters.ServePull(request, respond, {});
            }},
           {"/lockstep.v1.ParameterService/OpenSharedMemory",
            [&](const ByteBuffer& request, const Respond& respond) {

@@ -16,10 +16,6 @@
 namespace lockstep {
 namespace {
 
-// What a small request can make the server allocate; callers ask for parts of
-// a batch that are far smaller.
-constexpr size_t kLargestAnswer = size_t{256} << 20;
-
 // Of a PullRequest that names no step.
 constexpr int64_t kNewestStep = -1;
 
@@ -156,24 +152,23 @@ grpc::ServerUnaryReactor* ParameterService::Pull(
     grpc::ByteBuffer* response) {
   return ServeLending(
       context, request, response,
-      [this](const grpc::ByteBuffer& message, const Respond& respond,
-             const BreakOff& break_off) {
-        ServePull(message, respond, break_off);
+      [this, context](const grpc::ByteBuffer& message, const Respond& respond,
+                      const BreakOff& break_off) {
+        ServePull(message, respond, {break_off, context});
       });
 }
 
 void ParameterService::ServePull(const grpc::ByteBuffer& request,
-                                 const Respond& respond,
-                                 const BreakOff& break_off) {
+                                 const Respond& respond, const Caller& caller) {
   PassFaultPoint(FaultPoint::kPsPullReceived);
   grpc::ByteBuffer response;
-  const absl::Status status = HandlePull(request, break_off, response);
+  const absl::Status status = HandlePull(request, caller, response);
   PassFaultPoint(FaultPoint::kPsPullAnswering);
   respond(status, std::move(response));
 }
 
 absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
-                                          const BreakOff& break_off,
+                                          const Caller& caller,
                                           grpc::ByteBuffer& response) {
   v1::PullRequest message;
   LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
@@ -189,7 +184,9 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
         absl::StrCat("step is ", message.step(),
                      "; name a step from 0 on, or -1 for the newest"));
   }
-  if (message.has_rows()) return HandlePullRows(message, *shard, response);
+  if (message.has_rows()) {
+    return HandlePullRows(message, caller.context, *shard, response);
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       Shard::Values values,
       shard->Pull(message.parts().first_part(), message.parts().num_parts(),
@@ -210,13 +207,13 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
   }
   response = EncodeValues(header, std::move(values.parts),
                           Lend(message.parts().first_part(),
-                               message.parts().num_parts(), break_off));
+                               message.parts().num_parts(), caller.break_off));
   return absl::OkStatus();
 }
 
-absl::Status ParameterService::HandlePullRows(const v1::PullRequest& request,
-                                              Shard& shard,
-                                              grpc::ByteBuffer& response) {
+absl::Status ParameterService::HandlePullRows(
+    const v1::PullRequest& request, const grpc::CallbackServerContext* context,
+    Shard& shard, grpc::ByteBuffer& response) {
   const int part = request.parts().first_part();
   LOCKSTEP_RETURN_IF_ERROR(
       shard.SizeOf(part, request.parts().num_parts()).status());
@@ -238,8 +235,21 @@ absl::Status ParameterService::HandlePullRows(const v1::PullRequest& request,
                      row, " bytes each: an answer has at most ", kLargestAnswer,
                      " bytes; ask for fewer"));
   }
+  // Whether there is anything to read, before memory is taken for the answer.
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard.PullRows(part, {}, request.step(), {}).status());
+  std::shared_ptr<void> share;
+  if (context != nullptr) {
+    const std::string peer = context->peer();
+    share = answers_.Take(peer, size);
+    if (share == nullptr) {
+      return absl::UnavailableError(
+          absl::StrCat(peer, " has not read its answers, of ", answers_.limit(),
+                       " bytes and more; read them, and ask again"));
+    }
+  }
   moved_(size);
-  FilledSlice filled(size);
+  FilledSlice filled(size, std::move(share));
   v1::PullHeader header;
   LOCKSTEP_ASSIGN_OR_RETURN(
       int64_t step,

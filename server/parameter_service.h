@@ -11,6 +11,7 @@
 #include "common/grpc_tensor_codec.h"
 #include "lockstep/v1/parameter.grpc.pb.h"
 #include "server/lent_calls.h"
+#include "server/peer_budget.h"
 #include "server/pending_calls_service.h"
 #include "server/push_tally.h"
 #include "server/respond_service.h"
@@ -33,6 +34,13 @@ class ParameterService final
   using Ready = std::function<void(Shard&, ShardAnswers)>;
   using Moved = std::function<void(size_t bytes)>;
 
+  // What a small request can make the server allocate; callers ask for parts of
+  // a batch that are far smaller.
+  static constexpr size_t kLargestAnswer = size_t{256} << 20;
+  // Of rows, which are copied, that a connection may leave unread. One answer
+  // may be larger.
+  static constexpr size_t kUnreadRows = size_t{64} << 20;
+
   ParameterService(ShardHost& host, const Clock& clock)
       : host_(host), clock_(clock) {}
 
@@ -54,12 +62,19 @@ class ParameterService final
       grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
       grpc::ByteBuffer* response) override;
 
+  // A caller of its own, not of a stream whose answers are copied and bounded
+  // elsewhere; empty there.
+  struct Caller {
+    BreakOff break_off = nullptr;
+    const grpc::CallbackServerContext* context = nullptr;
+  };
+
   // The same, however the calls travel. `break_off` is empty where answers are
   // copied before they travel.
   void ServePush(const grpc::ByteBuffer& request, Respond respond,
                  BreakOff break_off = nullptr);
   void ServePull(const grpc::ByteBuffer& request, const Respond& respond,
-                 const BreakOff& break_off = nullptr);
+                 const Caller& caller);
   void ServeOpen(const grpc::ByteBuffer& request, const Respond& respond);
 
   // Answers pushes that are decided.
@@ -77,14 +92,14 @@ class ParameterService final
  private:
   absl::Status HandlePush(const v1::PushHeader& header,
                           const TensorPayload& payload, uint64_t ticket);
-  absl::Status HandlePull(const grpc::ByteBuffer& request,
-                          const BreakOff& break_off,
+  absl::Status HandlePull(const grpc::ByteBuffer& request, const Caller& caller,
                           grpc::ByteBuffer& response);
   // For the answer to hold on to; null where `break_off` is empty.
   std::shared_ptr<const void> Lend(int first_part, int num_parts,
                                    const BreakOff& break_off);
-  absl::Status HandlePullRows(const v1::PullRequest& request, Shard& shard,
-                              grpc::ByteBuffer& response);
+  absl::Status HandlePullRows(const v1::PullRequest& request,
+                              const grpc::CallbackServerContext* context,
+                              Shard& shard, grpc::ByteBuffer& response);
   absl::StatusOr<v1::OpenSharedMemoryResponse> HandleOpen(
       const v1::OpenSharedMemoryRequest& request);
 
@@ -102,6 +117,7 @@ class ParameterService final
   PendingCalls<PendingPush> pushes_;
   PushTally tally_;
   const std::shared_ptr<LentCalls> lent_ = LentCalls::Create();
+  PeerBudget answers_{kUnreadRows};
 };
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/process.h"
 #include "common/status_macros.h"
+#include "server/receive_memory.h"
 #include "server/state/state_file.h"
 
 namespace lockstep {
@@ -31,9 +32,14 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
   auto ps = std::unique_ptr<PsServer>(
       new PsServer(options, cluster.self().index, DrawIncarnation(),
                    std::move(chief), clock));
+  // Gradients are as large as they are; the memory for all of them is bounded.
+  GrpcServer::Options limits;
+  limits.largest_message = -1;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      ps->server_, GrpcServer::Start(address, {&ps->parameters_, &ps->sync_,
-                                               &ps->control_, &ps->streams_}));
+      ps->server_,
+      GrpcServer::Start(
+          address, {&ps->parameters_, &ps->sync_, &ps->control_, &ps->streams_},
+          limits));
   return ps;
 }
 
@@ -51,6 +57,10 @@ PsServer::PsServer(const Options& options, int task_index, uint64_t incarnation,
       ticks_([this] { Tick(); }),
       returns_([this] { UpdateReturnedParts(); }) {
   if (options.moved) parameters_.set_moved(options.moved);
+  control_.set_created(
+      [this](const JobConfig& job, const std::vector<PartSpec>& parts) {
+        if (server_ != nullptr) server_->SetMemory(ReceiveMemory(job, parts));
+      });
 }
 
 PsServer::~PsServer() {

@@ -9,7 +9,9 @@
 #include "common/grpc_tensor_codec.h"
 #include "common/job/job_config_codec.h"
 #include "common/log.h"
+#include "common/spare_memory.h"
 #include "common/status_macros.h"
+#include "common/text/plain_text.h"
 #include "common/wire_codec.h"
 
 namespace lockstep {
@@ -161,6 +163,7 @@ absl::Status ShardControlService::HandleCreateShard(
       host_.Create(job, variables, parts,
                    request.discard() ? ShardHost::Keep::kNothing
                                      : ShardHost::Keep::kState));
+  if (created_) created_(job, parts);
   const Shard::Report report = shard->GetReport();
   response.set_active(report.active);
   response.set_committed_step(report.committed_step);
@@ -277,7 +280,7 @@ absl::Status ShardControlService::HandleExpireWorker(
   response.set_attempt(expired.attempt);
   Send(std::move(expired.ready));
   spdlog::info("worker {} is gone ({}); step {}, attempt {}", request.worker(),
-               request.reason(), expired.step, expired.attempt);
+               CutText(request.reason()), expired.step, expired.attempt);
   return absl::OkStatus();
 }
 
@@ -306,8 +309,8 @@ absl::Status ShardControlService::HandleReplaceMember(
   response.set_attempt(replaced.attempt);
   if (replaced.by >= 0) {
     spdlog::info("worker {} is replaced by worker {} ({}); step {}, attempt {}",
-                 request.worker(), replaced.by, request.reason(), replaced.step,
-                 replaced.attempt);
+                 request.worker(), replaced.by, CutText(request.reason()),
+                 replaced.step, replaced.attempt);
   }
   Send(std::move(replaced.ready));
   return absl::OkStatus();
@@ -364,10 +367,20 @@ absl::Status ShardControlService::HandleReadSnapshot(
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Stretch stretch,
                             FindStretch(message.selector(), *shard));
+  // Whether there is such a copy, before memory is taken for the answer.
+  const int tensor = message.selector().tensor();
+  Shard::Stretch nothing = stretch;
+  nothing.size = 0;
+  LOCKSTEP_RETURN_IF_ERROR(shard->ReadSnapshot(nothing, tensor, {}).status());
+  if (stretch.size > ParameterService::kLargestAnswer) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an answer has at most ", ParameterService::kLargestAnswer,
+                     " bytes; ask for fewer than ", stretch.size));
+  }
   FilledSlice filled(stretch.size);
   LOCKSTEP_ASSIGN_OR_RETURN(
-      int64_t step, shard->ReadSnapshot(stretch, message.selector().tensor(),
-                                        {filled.memory, stretch.size}));
+      int64_t step,
+      shard->ReadSnapshot(stretch, tensor, {filled.memory, stretch.size}));
   header.set_global_step(step);
   response = EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
   return absl::OkStatus();
@@ -389,6 +402,7 @@ grpc::ServerUnaryReactor* ShardControlService::EndSnapshot(
   absl::StatusOr<std::shared_ptr<Shard>> shard = CheckedShard(request->chief());
   if (!shard.ok()) return FinishUnary(context, shard.status());
   (*shard)->EndSnapshot();
+  ReturnFreeMemory();  // the copy was as large as the state
   PassFaultPoint(FaultPoint::kPsReleaseAnswering);
   return FinishUnary(context, absl::OkStatus());
 }

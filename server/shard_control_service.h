@@ -43,6 +43,11 @@ class ShardControlService final : public shard_control_internal::Base {
   ShardControlService(ShardHost& host, ParameterService& parameters,
                       SyncService& sync, const Clock& clock);
 
+  // Whom to tell what shard there is now. Call it before serving.
+  using Created =
+      std::function<void(const JobConfig&, const std::vector<PartSpec>&)>;
+  void set_created(Created created) { created_ = std::move(created); }
+
   grpc::ServerUnaryReactor* TakeEpoch(grpc::CallbackServerContext* context,
                                       const v1::TakeEpochRequest* request,
                                       v1::TakeEpochResponse* response) override;
@@ -141,6 +146,7 @@ class ShardControlService final : public shard_control_internal::Base {
     v1::TakeAndApplyResponse* response = nullptr;
   };
   PendingCalls<PendingTake> takes_;
+  Created created_;
 };
 
 }  // namespace lockstep

@@ -10,11 +10,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/grpc_server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/raw_socket.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -100,6 +102,29 @@ TEST_F(ServiceManagerClientTest, IsSilentOnceItsServerDoesNot) {
     EXPECT_EQ(NextMessage(500), std::nullopt);
   }
   EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("STOPPING=1")));
+}
+
+TEST_F(ServiceManagerClientTest, IsSilentWhileItsServerTakesNoConnections) {
+  setenv("WATCHDOG_USEC", "300000", 1);
+  setenv("WATCHDOG_PID", absl::StrCat(getpid()).c_str(), 1);
+  GrpcServer::Options few;
+  few.connections = {4, 4};
+  const auto server = GrpcServer::Start("127.0.0.1:0", {}, few);
+  ASSERT_OK(server);
+  const int port = (*server)->port();
+  const ServiceManagerClient client(absl::StrCat("127.0.0.1:", port));
+  EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("READY=1")));
+  EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("WATCHDOG=1")));
+  {
+    std::vector<testing::RawSocket> idle;
+    for (int i = 0; i < 8; ++i) idle.emplace_back(port);
+    while (NextMessage(0).has_value()) {
+    }
+    NextMessage(300);  // perhaps of a question that was asked before
+
+    EXPECT_EQ(NextMessage(1'000), std::nullopt);
+  }
+  EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("WATCHDOG=1")));
 }
 
 TEST_F(ServiceManagerClientTest, DoesNothingWithoutAServiceManager) {

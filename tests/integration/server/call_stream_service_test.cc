@@ -5,6 +5,10 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/grpc_channel.h"
+#include "common/grpc_server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server/served_shard.h"
@@ -172,6 +176,87 @@ TEST_F(CallStreamServiceTest, ClosedStreamEndsWell) {
   v1::StreamedAnswers none;
   EXPECT_FALSE(stream_->Read(&none));
   EXPECT_TRUE(stream_->Finish().ok());
+}
+
+// Serves streams whose calls are answered with bytes of the test's.
+class CallStreamLimitsTest : public ::testing::Test {
+ protected:
+  // The answer to "m" has so many bytes.
+  void Start(size_t bytes) {
+    service_ = std::make_unique<CallStreamService>(CallStreamService::Handlers{
+        {"m", [this, bytes](const grpc::ByteBuffer&, const Respond& respond) {
+           ++handled_;
+           const grpc::Slice slice(std::string(bytes, 'x'));
+           respond(absl::OkStatus(), grpc::ByteBuffer(&slice, 1));
+         }}});
+    auto server = GrpcServer::Start("127.0.0.1:0", {service_.get()});
+    ASSERT_OK(server);
+    server_ = *std::move(server);
+    stub_ = v1::CallStreamService::NewStub(
+        MakeChannel(absl::StrCat("127.0.0.1:", server_->port())));
+    stream_ = stub_->Calls(&context_);
+  }
+  static v1::StreamedCalls Calls(int count) {
+    v1::StreamedCalls calls;
+    for (int i = 0; i < count; ++i) {
+      calls.add_calls()->set_id(i);
+      calls.mutable_calls(i)->set_method("m");
+    }
+    return calls;
+  }
+
+  std::atomic<int> handled_ = 0;
+  std::unique_ptr<CallStreamService> service_;
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<v1::CallStreamService::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<
+      grpc::ClientReaderWriter<v1::StreamedCalls, v1::StreamedAnswers>>
+      stream_;
+};
+
+TEST_F(CallStreamLimitsTest, CallsWaitForACallerThatDoesNotRead) {
+  constexpr int kCalls = 200;
+  Start(size_t{1} << 20);
+  ASSERT_TRUE(stream_->Write(Calls(kCalls)));
+  for (int before = -1; before != handled_;) {
+    before = handled_;
+    absl::SleepFor(absl::Milliseconds(200));
+  }
+  EXPECT_GT(handled_, 0);
+  EXPECT_LE(handled_, 17);  // 16 MiB, and what the last one began
+
+  v1::StreamedAnswers answers;
+  int answered = 0;
+  while (answered < kCalls && stream_->Read(&answers)) {
+    for (const v1::StreamedAnswer& answer : answers.answers()) {
+      EXPECT_EQ(answer.code(), 0);
+      EXPECT_EQ(answer.id(), static_cast<uint64_t>(answered++));
+    }
+  }
+  EXPECT_EQ(answered, kCalls);
+  EXPECT_EQ(handled_, kCalls);
+}
+
+TEST_F(CallStreamLimitsTest, TooManyCallsInAMessageEndTheStream) {
+  Start(1);
+  ASSERT_TRUE(stream_->Write(Calls(1025)));
+
+  EXPECT_THAT(FromGrpcStatus(stream_->Finish()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("send at most 1024")));
+  EXPECT_EQ(handled_, 0);
+}
+
+TEST_F(CallStreamLimitsTest, LargeAnswerIsForACallOfItsOwn) {
+  Start((size_t{4} << 20) + 1);
+  ASSERT_TRUE(stream_->Write(Calls(1)));
+
+  v1::StreamedAnswers answers;
+  ASSERT_TRUE(stream_->Read(&answers));
+  EXPECT_THAT(answers.answers(0).message(),
+              HasSubstr("make this a call of its own"));
+  EXPECT_NE(answers.answers(0).code(), 0);
 }
 
 }  // namespace

@@ -1,0 +1,175 @@
+#include "tests/testing/http2_peer.h"
+
+#include <algorithm>
+
+namespace lockstep::testing {
+namespace {
+
+enum Frame : uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kReset = 3,
+  kSettings = 4,
+  kPing = 6,
+  kGoAway = 7,
+  kWindowUpdate = 8,
+  kContinuation = 9,
+};
+constexpr uint8_t kAck = 1;
+constexpr uint8_t kEndHeaders = 4;
+constexpr uint16_t kInitialWindow = 4;
+constexpr size_t kFrameHeader = 9;
+constexpr size_t kLargestFrame = 16384;
+
+std::string BigEndian(uint64_t value, int bytes) {
+  std::string out;
+  for (int i = bytes - 1; i >= 0; --i) {
+    out.push_back(static_cast<char>(value >> (8 * i)));
+  }
+  return out;
+}
+
+uint32_t Number(const std::string& bytes, size_t at, int count) {
+  uint32_t value = 0;
+  for (int i = 0; i < count; ++i) {
+    value = value << 8 | static_cast<uint8_t>(bytes[at + i]);
+  }
+  return value;
+}
+
+// HPACK: a literal that is not indexed, with a name of its own.
+std::string Literal(const std::string& name, const std::string& value) {
+  std::string out(1, 0);
+  out.push_back(static_cast<char>(name.size()));
+  out += name;
+  out.push_back(static_cast<char>(value.size()));
+  return out + value;
+}
+
+std::string CallHeaders(const std::string& method) {
+  return Literal(":method", "POST") + Literal(":scheme", "http") +
+         Literal(":path", method) + Literal(":authority", "localhost") +
+         Literal("content-type", "application/grpc") +
+         Literal("te", "trailers");
+}
+
+}  // namespace
+
+Http2Peer::Http2Peer(int port, uint32_t window) : socket_(port) {
+  socket_.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  SendFrame(kSettings, 0, 0,
+            BigEndian(kInitialWindow, 2) + BigEndian(window, 4));
+  ReadFrames(0, 5'000);
+}
+
+uint32_t Http2Peer::Open(const std::string& method) {
+  const uint32_t stream = next_stream_;
+  next_stream_ += 2;
+  stream_window_ = initial_window_;
+  SendFrame(kHeaders, kEndHeaders, stream, CallHeaders(method));
+  return stream;
+}
+
+bool Http2Peer::BeginMessage(uint32_t stream, uint32_t size) {
+  connection_window_ -= 5;
+  stream_window_ -= 5;
+  return SendFrame(kData, 0, stream, std::string(1, 0) + BigEndian(size, 4));
+}
+
+bool Http2Peer::SendBytes(uint32_t stream, size_t bytes, int millis) {
+  while (bytes > 0) {
+    const int64_t window = std::min(connection_window_, stream_window_);
+    if (!ReadFrames(stream, window > 0 ? 0 : millis)) return false;
+    const int64_t now = std::min(connection_window_, stream_window_);
+    if (now <= 0 && window <= 0) return false;
+    const size_t piece = std::min(
+        {bytes, kLargestFrame, static_cast<size_t>(std::max<int64_t>(now, 0))});
+    if (piece == 0) continue;
+    if (!SendFrame(kData, 0, stream, std::string(piece, 'x'), millis)) {
+      return false;
+    }
+    connection_window_ -= static_cast<int64_t>(piece);
+    stream_window_ -= static_cast<int64_t>(piece);
+    bytes -= piece;
+  }
+  return true;
+}
+
+bool Http2Peer::SendMessage(uint32_t stream, const std::string& message) {
+  const std::string framed =
+      std::string(1, 0) + BigEndian(message.size(), 4) + message;
+  connection_window_ -= static_cast<int64_t>(framed.size());
+  stream_window_ -= static_cast<int64_t>(framed.size());
+  return ReadFrames(stream, 0) && SendFrame(kData, 0, stream, framed);
+}
+
+bool Http2Peer::SendLongHeader(size_t bytes) {
+  const uint32_t stream = next_stream_;
+  next_stream_ += 2;
+  // The name's length, and then the value's as HPACK writes large numbers.
+  std::string start = CallHeaders("/x/y") + std::string(1, 0) + "\x04long\x7f";
+  for (size_t rest = bytes - 127;; rest >>= 7) {
+    start.push_back(static_cast<char>(rest < 128 ? rest : (rest & 127) | 128));
+    if (rest < 128) break;
+  }
+  if (!SendFrame(kHeaders, 0, stream, start)) return false;
+  for (size_t sent = 0; sent < bytes; sent += kLargestFrame) {
+    const size_t piece = std::min(kLargestFrame, bytes - sent);
+    if (!ReadFrames(stream, 0) ||
+        !SendFrame(kContinuation, sent + piece == bytes ? kEndHeaders : 0,
+                   stream, std::string(piece, 'h'))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Http2Peer::SendFrame(uint8_t type, uint8_t flags, uint32_t stream,
+                          const std::string& payload, int millis) {
+  return socket_.Send(BigEndian(payload.size(), 3) + BigEndian(type, 1) +
+                          BigEndian(flags, 1) + BigEndian(stream, 4) + payload,
+                      millis);
+}
+
+bool Http2Peer::ReadFrames(uint32_t stream, int millis) {
+  bool waits = millis > 0;
+  while (true) {
+    while (incoming_.size() < kFrameHeader ||
+           incoming_.size() < kFrameHeader + Number(incoming_, 0, 3)) {
+      const std::string more = socket_.Receive(waits ? millis : 0);
+      if (more.empty()) return !socket_.IsClosedWithin(0);
+      incoming_ += more;
+      waits = false;
+    }
+    const size_t size = Number(incoming_, 0, 3);
+    const auto type = static_cast<uint8_t>(incoming_[3]);
+    const auto flags = static_cast<uint8_t>(incoming_[4]);
+    const uint32_t of = Number(incoming_, 5, 4);
+    const std::string payload = incoming_.substr(kFrameHeader, size);
+    incoming_.erase(0, kFrameHeader + size);
+    if (!Understand(type, flags, of, payload, stream)) return false;
+  }
+}
+
+bool Http2Peer::Understand(uint8_t type, uint8_t flags, uint32_t of,
+                           const std::string& payload, uint32_t stream) {
+  if (type == kGoAway) return false;
+  if (type == kReset) return of != stream;
+  if (type == kHeaders && of == stream && (flags & 1) != 0) return false;
+  if (type == kWindowUpdate) {
+    (of == 0 ? connection_window_ : stream_window_) += Number(payload, 0, 4);
+  }
+  if (type == kPing && (flags & kAck) == 0) {
+    return SendFrame(kPing, kAck, 0, payload);
+  }
+  if (type != kSettings || (flags & kAck) != 0) return true;
+  for (size_t at = 0; at + 6 <= payload.size(); at += 6) {
+    if (Number(payload, at, 2) != kInitialWindow) continue;
+    const int64_t window = Number(payload, at + 2, 4);
+    stream_window_ += window - initial_window_;
+    initial_window_ = window;
+  }
+  return SendFrame(kSettings, kAck, 0, "");
+}
+
+}  // namespace lockstep::testing

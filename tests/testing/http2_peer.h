@@ -1,0 +1,60 @@
+#ifndef LOCKSTEP_TESTS_TESTING_HTTP2_PEER_H_
+#define LOCKSTEP_TESTS_TESTING_HTTP2_PEER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "tests/testing/raw_socket.h"
+
+namespace lockstep::testing {
+
+// Http2Peer speaks as much HTTP/2 as a gRPC client must, by hand, so that it
+// can do what gRPC's own client would not: leave a message unfinished, or not
+// read. Calls go by one connection.
+class Http2Peer {
+ public:
+  // Connects to 127.0.0.1 and greets. `window` is how many bytes of each answer
+  // it lets the server send.
+  explicit Http2Peer(int port, uint32_t window = 65535);
+
+  // Opens a call, e.g. of "/lockstep.v1.CoordinatorService/Leave"; returns its
+  // stream.
+  uint32_t Open(const std::string& method);
+
+  // Begins a message that says it has `size` bytes.
+  bool BeginMessage(uint32_t stream, uint32_t size);
+
+  // Sends `bytes` of a message, as the server's windows allow. False if the
+  // server ends the call or the connection, or takes nothing for `millis`.
+  bool SendBytes(uint32_t stream, size_t bytes, int millis = 5'000);
+
+  // A whole message.
+  bool SendMessage(uint32_t stream, const std::string& message);
+
+  // Sends headers that are `bytes` long, in CONTINUATION frames; false as
+  // above.
+  bool SendLongHeader(size_t bytes);
+
+  const RawSocket& socket() const { return socket_; }
+
+ private:
+  bool SendFrame(uint8_t type, uint8_t flags, uint32_t stream,
+                 const std::string& payload, int millis = 5'000);
+  // Reads what has come: windows, settings, pings, ends. Waits for something
+  // as long as `millis`. False once the connection or `stream` has ended.
+  bool ReadFrames(uint32_t stream, int millis);
+  bool Understand(uint8_t type, uint8_t flags, uint32_t of,
+                  const std::string& payload, uint32_t stream);
+
+  RawSocket socket_;
+  std::string incoming_;
+  uint32_t next_stream_ = 1;
+  int64_t connection_window_ = 65535;
+  int64_t stream_window_ = 65535;  // of the newest call
+  int64_t initial_window_ = 65535;
+};
+
+}  // namespace lockstep::testing
+
+#endif  // LOCKSTEP_TESTS_TESTING_HTTP2_PEER_H_
