@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "chief/placement.h"
 #include "common/fault_points.h"
 #include "common/grpc_status.h"
 #include "common/job/job_config_codec.h"
 #include "common/log.h"
 #include "common/status_macros.h"
 #include "common/stop_status.h"
+#include "common/text/plain_text.h"
 
 namespace lockstep {
 namespace {
@@ -135,7 +136,7 @@ absl::Status CoordinatorService::HandleRegister(
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
   if (request.protocol_version() != kProtocolVersion) {
     return OtherVersion(sender, request.protocol_version(),
-                        request.program_version());
+                        CutText(request.program_version()));
   }
   if (!request.expected_job().empty() &&
       request.expected_job() != options_.job.name) {
@@ -155,10 +156,15 @@ absl::Status CoordinatorService::HandleRegister(
     return absl::OkStatus();
   }
   LOCKSTEP_RETURN_IF_ERROR(part);
+  const MembershipTable::Member before = members_.Get(sender.task);
   LOCKSTEP_RETURN_IF_ERROR(
       members_.Register(sender.task, sender.incarnation, clock_.Now()));
-  spdlog::info("{} registered, incarnation {}", sender.task.ToString(),
-               sender.incarnation);
+  // Not for each time that a member repeats itself.
+  if (before.incarnation != sender.incarnation ||
+      before.state != MembershipTable::State::kAlive) {
+    spdlog::info("{} registered, incarnation {}", sender.task.ToString(),
+                 sender.incarnation);
+  }
   response.set_job_id(options_.job_id);
   FillJob(sender.task, response);
   return absl::OkStatus();
@@ -169,16 +175,17 @@ absl::Status CoordinatorService::HandleDescribeModel(
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
                                               nullptr, clock_.Now()));
+  if (sender.task.type != TaskType::kWorker) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        sender.task.ToString(), " describes no model; only workers do"));
+  }
   std::vector<VariableSpec> variables;
-  std::set<std::string> names;
   for (const v1::VariableDescription& proto : request.variables()) {
     LOCKSTEP_ASSIGN_OR_RETURN(VariableSpec variable, FromProto(proto));
-    if (!names.insert(variable.name).second) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "two variables are named \"", variable.name, "\"; rename one"));
-    }
     variables.push_back(std::move(variable));
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckModelSize(
+      variables, options_.job.max_part_bytes, options_.job.partitioner));
   return board_.Describe(variables);
 }
 
@@ -234,10 +241,11 @@ absl::Status CoordinatorService::HandleHeartbeat(
 absl::Status CoordinatorService::HandleLeave(const v1::LeaveRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
   const Progress progress = FromProto(request.progress());
+  const std::string reason = CutText(request.reason());
   LOCKSTEP_RETURN_IF_ERROR(members_.Leave(
-      sender.task, sender.incarnation, request.reason(),
+      sender.task, sender.incarnation, reason,
       request.has_progress() ? &progress : nullptr, clock_.Now()));
-  spdlog::info("{} left: {}", sender.task.ToString(), request.reason());
+  spdlog::info("{} left: {}", sender.task.ToString(), reason);
   return absl::OkStatus();
 }
 
@@ -430,7 +438,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Stop(
     grpc::CallbackServerContext* context, const v1::StopRequest* request,
     v1::StopResponse*) {
   options_.on_stop(
-      request->reason().empty() ? "asked to stop" : request->reason(),
+      request->reason().empty() ? "asked to stop" : CutText(request->reason()),
       request->hold());
   return Answer(context, absl::OkStatus());
 }

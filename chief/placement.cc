@@ -15,7 +15,7 @@ namespace {
 // Elements of a model: no sum of their bytes overflows.
 constexpr int64_t kMaxElements = int64_t{1} << 56;
 // A plan is held and sent whole by everybody.
-constexpr int64_t kMaxParts = int64_t{1} << 22;
+constexpr int64_t kMaxParts = int64_t{1} << 20;
 constexpr int64_t kMaxPartBytes = int64_t{1} << 30;
 
 // Takes the elements of the variable off `room`.
@@ -202,6 +202,30 @@ class ServerChooser {
 
 }  // namespace
 
+absl::Status CheckModelSize(const std::vector<VariableSpec>& variables,
+                            int64_t max_part_bytes,
+                            const PartitionerConfig& partitioner) {
+  if (variables.size() > static_cast<size_t>(kMaxVariables)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model has ", variables.size(), " variables; join some, at most ",
+        kMaxVariables, " are possible"));
+  }
+  std::set<std::string> names;
+  int64_t room = kMaxElements;
+  int64_t parts = 0;
+  for (const VariableSpec& variable : variables) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckVariable(variable, names, room));
+    const int64_t limit = std::max<int64_t>(
+        max_part_bytes / static_cast<int64_t>(ElementSize(variable.dtype)), 1);
+    const bool by_bytes =
+        partitioner.kind == PartitionerConfig::Kind::kMaxPartBytes &&
+        !variable.is_table();
+    parts += by_bytes ? (NumElements(variable.shape) - 1) / limit + 1 : 1;
+    LOCKSTEP_RETURN_IF_ERROR(CheckNumParts(parts, variable, max_part_bytes));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
                               int num_servers, int64_t max_part_bytes,
                               const PlacementConfig& placement,
@@ -212,14 +236,13 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
   if (num_servers < 1) {
     return absl::InvalidArgumentError("the cluster has no ps task");
   }
-  std::set<std::string> names;
-  int64_t room = kMaxElements;
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckModelSize(variables, max_part_bytes, partitioner));
   Plan plan{variables, {}};
   ServerChooser chooser(placement, num_servers);
   std::vector<int> next_index(num_servers, 0);
   for (size_t v = 0; v < variables.size(); ++v) {
     const VariableSpec& variable = variables[v];
-    LOCKSTEP_RETURN_IF_ERROR(CheckVariable(variable, names, room));
     const auto before = static_cast<int64_t>(plan.parts.size());
     LOCKSTEP_ASSIGN_OR_RETURN(
         const Slices slices,

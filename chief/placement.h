@@ -24,12 +24,25 @@ namespace lockstep {
 //
 //   kInvalidArgument  no server, no variable, two of one name, an empty name,
 //                     an unknown dtype, a dimension below 1, more than 2^56
-//                     elements or 2^22 parts in all, a part limit smaller
-//                     than an element, or a part of more than 2^30 bytes
+//                     elements or 2^20 parts in all, a part limit smaller
+//                     than an element, a part of more than 2^30 bytes, or
+//                     more than kMaxVariables
 absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
                               int num_servers, int64_t max_part_bytes,
                               const PlacementConfig& placement = {},
                               const PartitionerConfig& partitioner = {});
+
+// The least that MakePlan() refuses, without making the plan: too many
+// variables or elements, or more parts of `max_part_bytes` than a plan may
+// have.
+//
+//   kInvalidArgument  as MakePlan()
+absl::Status CheckModelSize(const std::vector<VariableSpec>& variables,
+                            int64_t max_part_bytes,
+                            const PartitionerConfig& partitioner = {});
+
+// Variables of a model.
+inline constexpr int kMaxVariables = 1 << 16;
 
 // Whether gradients of all variables can be written as the job says.
 //

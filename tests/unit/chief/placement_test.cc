@@ -101,7 +101,7 @@ TEST(PlacementTest, PartsThatAreTooLargeOrTooManyAreRefused) {
   partitioner.min_slice_bytes = 1;
   EXPECT_THAT(MakePlan(Variables({{1 << 30}}), 1, kMebibyte, {}, partitioner),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("at most 4194304")));
+                       HasSubstr("at most 1048576")));
 }
 
 TEST(PlacementTest, BytesCountAndNotElements) {
@@ -287,6 +287,32 @@ TEST(PlacementTest, ATableHasRows) {
   EXPECT_THAT(MakePlan(variables, 1, 1 << 20),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("table without rows")));
+}
+
+TEST(PlacementTest, ModelTooLargeIsRefusedBeforeItIsCut) {
+  const int64_t mebibyte = 1 << 20;
+  EXPECT_OK(CheckModelSize({{"w", {int64_t{1} << 38}, DType::kFloat32, {}}},
+                           mebibyte));
+  EXPECT_THAT(CheckModelSize({{"w", {int64_t{1} << 40}, DType::kFloat32, {}}},
+                             mebibyte),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("at most 1048576")));
+  EXPECT_THAT(CheckModelSize({{"a", {int64_t{1} << 37}, DType::kFloat32, {}},
+                              {"b", {int64_t{1} << 37}, DType::kFloat32, {}},
+                              {"c", {1}, DType::kFloat32, {}}},
+                             mebibyte),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"c\"")));
+}
+
+TEST(PlacementTest, TooManyVariablesAreRefused) {
+  std::vector<VariableSpec> variables;
+  for (int i = 0; i <= kMaxVariables; ++i) {
+    variables.push_back({absl::StrCat("v", i), {1}, DType::kFloat32, {}});
+  }
+
+  EXPECT_THAT(
+      CheckModelSize(variables, 1 << 20),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at most 65536")));
 }
 
 }  // namespace
