@@ -12,6 +12,7 @@
 #include "common/process.h"
 #include "common/status_macros.h"
 #include "deploy/lockstep/log_files.h"
+#include "deploy/lockstep/log_reason.h"
 
 namespace lockstep {
 namespace {
@@ -63,13 +64,13 @@ int Launcher::Run() {
 
 absl::Status Launcher::StartAll() {
   for (const TaskLaunch& launch : options_.launches) {
-    log_starts_[launch.task] = FileSize(launch.log_path);
     LOCKSTEP_RETURN_IF_ERROR(Start(launch));
   }
   return absl::OkStatus();
 }
 
 absl::Status Launcher::Start(const TaskLaunch& launch) {
+  log_starts_[launch.task] = FileSize(launch.log_path);
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<TaskProcess> process,
       TaskProcess::Start({.program = launch.program,
@@ -140,12 +141,29 @@ void Launcher::Reap(absl::Time now) {
   }
 }
 
+// A task whose job was stopped, or that was taken out of it, says so in its
+// reason; whether the job goes on is not known then.
 void Launcher::NoteExit(TaskId task, TaskExit exit) {
-  view_.Note(absl::StrCat(
-      task.ToString(), " ", exit.ToString(), "; ",
-      supervisor_.RestartTime(task).has_value() ? "it will be started again"
-      : supervisor_.healthy()                   ? "the job goes on"
-                              : "waiting for the others to leave"));
+  std::string text = absl::StrCat(task.ToString(), " ", exit.ToString());
+  const std::string reason = exit.signal == 0 ? ReasonOf(task) : "";
+  if (!reason.empty()) absl::StrAppend(&text, ": ", reason);
+  if (supervisor_.RestartTime(task).has_value()) {
+    absl::StrAppend(&text, "; it will be started again");
+  } else if (!supervisor_.healthy()) {
+    absl::StrAppend(&text, "; waiting for the others to leave");
+  } else if (exit.code != kExitHeld) {
+    absl::StrAppend(&text, "; the job goes on");
+  }
+  view_.Note(text);
+}
+
+std::string Launcher::ReasonOf(TaskId task) const {
+  for (const TaskLaunch& launch : options_.launches) {
+    if (launch.task != task) continue;
+    return ReasonIn(ReadLastLines(launch.log_path, log_starts_.at(task),
+                                  kTailLines, kTailColumns));
+  }
+  return "";
 }
 
 void Launcher::TakeSignals(absl::Time now) {
@@ -188,6 +206,7 @@ std::map<TaskId, LogTail> Launcher::ReadLogs(const RunOutcome& outcome) const {
         outcome.bad_ends.front().task == launch.task) {
       log.lines = ReadLastLines(log.path, log_starts_.at(launch.task),
                                 kTailLines, kTailColumns);
+      log.reason = ReasonIn(log.lines);
     }
   }
   return logs;

@@ -54,6 +54,7 @@ class Launcher {
   void Reap(absl::Time now);
   void Apply(const Supervisor::Actions& actions);
   void NoteExit(TaskId task, TaskExit exit);
+  std::string ReasonOf(TaskId task) const;
   std::map<TaskId, LogTail> ReadLogs(const RunOutcome& outcome) const;
 
   const Options options_;
@@ -62,7 +63,7 @@ class Launcher {
   RunView view_;
   Supervisor supervisor_;
   std::map<TaskId, std::unique_ptr<TaskProcess>> processes_;
-  std::map<TaskId, int64_t> log_starts_;  // bytes that were there before
+  std::map<TaskId, int64_t> log_starts_;  // bytes before the last start
   std::unique_ptr<StatusPoller> poller_;  // once all processes are started
 };
 

@@ -77,11 +77,28 @@ std::string Progress(const std::optional<JobStatus>& status) {
                       FormatSeconds(status->training_time));
 }
 
+// "worker 1: the gradient of ...", of a task that ended by itself for good and
+// was the first that ended badly. Empty if there is none.
+std::string FirstCause(const RunOutcome& outcome, const Logs& logs) {
+  if (outcome.bad_ends.empty()) return "";
+  const BadEnd& end = outcome.bad_ends.front();
+  const auto log = logs.find(end.task);
+  if (!end.exit.permanent() || log == logs.end() ||
+      log->second.reason.empty()) {
+    return "";
+  }
+  return absl::StrCat(end.task.ToString(), ": ", log->second.reason);
+}
+
+// A chief that we have stopped knows only that.
 std::string Reason(const RunOutcome& outcome,
-                   const std::optional<JobStatus>& status) {
+                   const std::optional<JobStatus>& status, const Logs& logs) {
   if (outcome.gave_up) return outcome.reason;
-  if (status.has_value() && !status->reason.empty()) {
-    return Printable(status->reason);
+  const bool chief_knows =
+      status.has_value() && status->state == JobState::kFailed;
+  if (chief_knows && !status->reason.empty()) return Printable(status->reason);
+  if (std::string cause = FirstCause(outcome, logs); !cause.empty()) {
+    return cause;
   }
   if (!outcome.reason.empty()) return outcome.reason;
   if (!outcome.bad_ends.empty()) return Describe(outcome.bad_ends.front());
@@ -89,7 +106,7 @@ std::string Reason(const RunOutcome& outcome,
 }
 
 std::string LastLine(const RunOutcome& outcome,
-                     const std::optional<JobStatus>& status) {
+                     const std::optional<JobStatus>& status, const Logs& logs) {
   switch (outcome.verdict) {
     case Verdict::kDone:
       if (!status.has_value()) return "done: before the chief was asked";
@@ -105,7 +122,7 @@ std::string LastLine(const RunOutcome& outcome,
       break;
   }
   return absl::StrCat("failed: ", Progress(status), "; ",
-                      Reason(outcome, status));
+                      Reason(outcome, status, logs));
 }
 
 }  // namespace
@@ -126,7 +143,7 @@ std::string FormatRunReport(const RunOutcome& outcome,
                       Printable(status->checkpoint_trouble), "\n");
     }
   }
-  return absl::StrCat(report, LastLine(outcome, status), "\n");
+  return absl::StrCat(report, LastLine(outcome, status, logs), "\n");
 }
 
 }  // namespace lockstep

@@ -13,10 +13,11 @@
 
 namespace lockstep {
 
-// The end of a task's log.
+// The end of a task's log, since its last start.
 struct LogTail {
   std::string path{};
   std::vector<std::string> lines{};
+  std::string reason{};  // as ReasonIn() has it, of a task that ended badly
 };
 
 // What a run says at its end: tasks that ended badly, the first with the end

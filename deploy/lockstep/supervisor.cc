@@ -71,7 +71,9 @@ void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
     OnChiefExit(exit, now);
   } else if (task.type == TaskType::kPs) {
     broken_ = broken_ || died;
-    if (phase_ == Phase::kRunning) LeaveUntil(now + kLeaveGrace);
+    if (phase_ == Phase::kRunning) {
+      LeaveUntil(now + (exit.permanent() ? kOrphanGrace : kLeaveGrace));
+    }
   } else if (task.type == TaskType::kWorker && died) {
     OnWorkerDeath(now);
   }
@@ -123,15 +125,18 @@ std::optional<absl::Time> Supervisor::RestartTime(TaskId task) const {
 }
 
 // Without the chief the others end by themselves. When we stop the run they
-// may not even have heard of a chief yet, and are given less time.
+// may not even have heard of a chief yet, and are given less time; and those
+// that cannot have heard of one wait in vain.
 void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
+  held_ = exit.signal == 0 && exit.code == kExitHeld;
   if (fate_ == Fate::kNone) {
     fate_ = exit.ok()                     ? Fate::kDone
             : IsStopped(exit) && !broken_ ? Fate::kStopped
                                           : Fate::kFailed;
   }
   if (phase_ == Phase::kRunning) {
-    LeaveUntil(now + kLeaveGrace);
+    const bool unheard = exit.permanent() && job_state_ == JobState::kUnknown;
+    LeaveUntil(now + (unheard ? kUnheardGrace : kLeaveGrace));
   } else if (phase_ == Phase::kLeaving && (stop_signal_ != 0 || gave_up_)) {
     LeaveUntil(std::min(deadline_, now + kOrphanGrace));
   }
@@ -155,9 +160,10 @@ void Supervisor::OnWorkerDeath(absl::Time now) {
 Supervisor::Actions Supervisor::OnJobState(JobState state, absl::Time now) {
   job_state_ = state;
   if (!IsFinal(state) || fate_ != Fate::kNone) return {};
-  fate_ = state == JobState::kDone      ? Fate::kDone
-          : state == JobState::kStopped ? Fate::kStopped
-                                        : Fate::kFailed;
+  // Without a task that it needs, a job that was stopped was stopped by us.
+  fate_ = state == JobState::kDone                  ? Fate::kDone
+          : state == JobState::kStopped && !broken_ ? Fate::kStopped
+                                                    : Fate::kFailed;
   const bool may_leave = phase_ == Phase::kRunning ||
                          (phase_ == Phase::kLeaving && stop_signal_ == 0);
   if (may_leave) LeaveUntil(now + kLeaveGrace);
@@ -166,12 +172,14 @@ Supervisor::Actions Supervisor::OnJobState(JobState state, absl::Time now) {
 
 Supervisor::Actions Supervisor::OnSignal(int signal, absl::Time now) {
   if (stop_signal_ != 0) {
+    if (now - stop_time_ < kSecondSignal) return {};
     hard_stop_ = true;
     phase_ = Phase::kKilling;
     deadline_ = absl::InfiniteFuture();
     return SignalAll(SIGKILL);
   }
   stop_signal_ = signal;
+  stop_time_ = now;
   if (phase_ == Phase::kTerminating || phase_ == Phase::kKilling) return {};
   if (!running_.contains(chief_)) return Terminate(now);
   LeaveUntil(now + kStopGrace);
@@ -209,13 +217,13 @@ RunOutcome Supervisor::Outcome() const {
       outcome.exit_code = lost_part ? 1 : 0;
       break;
     case RunOutcome::Verdict::kStopped:
-      outcome.exit_code = kExitStopped;
+      outcome.exit_code = held_ ? kExitHeld : kExitStopped;
       break;
     case RunOutcome::Verdict::kInterrupted:
       outcome.exit_code = kSignalBase + stop_signal_;
       break;
     case RunOutcome::Verdict::kFailed:
-      outcome.exit_code = 1;
+      outcome.exit_code = FailureCode(outcome);
       outcome.reason = reason_;
       outcome.gave_up = gave_up_;
       break;
@@ -223,7 +231,19 @@ RunOutcome Supervisor::Outcome() const {
   return outcome;
 }
 
+// As the task that is the likely cause.
+int Supervisor::FailureCode(const RunOutcome& outcome) const {
+  const bool refused =
+      !gave_up_ && !outcome.bad_ends.empty() &&
+      outcome.bad_ends.front().exit == TaskExit{.code = kExitUsage};
+  return refused ? kExitUsage : kExitFailed;
+}
+
+// A signal that came too late to change anything does not count.
 RunOutcome::Verdict Supervisor::Verdict() const {
+  if (held_ && !hard_stop_ && fate_ == Fate::kStopped) {
+    return RunOutcome::Verdict::kStopped;
+  }
   if (stop_signal_ != 0) return RunOutcome::Verdict::kInterrupted;
   if (gave_up_) return RunOutcome::Verdict::kFailed;
   if (fate_ == Fate::kDone) return RunOutcome::Verdict::kDone;

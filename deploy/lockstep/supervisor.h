@@ -44,7 +44,11 @@ struct BadEnd {
 struct RunOutcome {
   enum class Verdict { kDone, kFailed, kStopped, kInterrupted };
   Verdict verdict = Verdict::kFailed;
-  int exit_code = 1;     // for the launcher to leave with
+  // For the launcher to leave with: 0 done, 1 failed, 2 failed since a task
+  // refused its flags, files or environment, 3 an operator has stopped the job
+  // for good, 143 its tasks were stopped by somebody else, 128 + n this process
+  // got signal n.
+  int exit_code = 1;
   std::string reason{};  // of kFailed, beyond `bad_ends`; may be empty
   bool gave_up = false;  // `reason` says on which task
   std::vector<BadEnd> bad_ends{};    // by time: the first is the likely cause
@@ -63,8 +67,10 @@ struct RunOutcome {
 //
 // In `leaving` tasks are given time to end by themselves: kLeaveGrace when the
 // job has ended or a task has died that it cannot do without, kStopGrace when
-// we were asked to stop or gave up. Then comes SIGTERM, and kKillGrace later
-// SIGKILL.
+// we were asked to stop or gave up. It is kOrphanGrace after a task has ended
+// for good that the job needs, of which the chief may not know, and
+// kUnheardGrace after a chief that has ended for good before anybody heard of
+// it. Then comes SIGTERM, and kKillGrace later SIGKILL.
 //
 // Time may come from any clock that never goes back.
 class Supervisor {
@@ -72,7 +78,11 @@ class Supervisor {
   static constexpr absl::Duration kLeaveGrace = absl::Seconds(30);
   static constexpr absl::Duration kStopGrace = absl::Seconds(20);
   static constexpr absl::Duration kOrphanGrace = absl::Seconds(5);
+  static constexpr absl::Duration kUnheardGrace = absl::Seconds(1);
   static constexpr absl::Duration kKillGrace = absl::Seconds(10);
+  // Programs such as timeout(1) may send the same signal twice at once; that is
+  // one wish.
+  static constexpr absl::Duration kSecondSignal = absl::Milliseconds(500);
 
   using Actions = std::vector<SupervisorAction>;
 
@@ -95,7 +105,8 @@ class Supervisor {
   Actions OnJobState(JobState state, absl::Time now);
 
   // The launcher got SIGINT, SIGTERM or SIGHUP: the first one stops the job in
-  // good order, the second ends everything at once.
+  // good order, one that comes kSecondSignal or more later ends everything at
+  // once.
   Actions OnSignal(int signal, absl::Time now);
 
   // The chief did not answer when asked to stop.
@@ -138,6 +149,7 @@ class Supervisor {
   Actions SignalAll(int signal);
   Actions SignalOne(TaskId task, int signal);
   RunOutcome::Verdict Verdict() const;
+  int FailureCode(const RunOutcome& outcome) const;
   bool IsBad(const End& end, RunOutcome::Verdict verdict) const;
 
   const TaskId chief_;
@@ -155,6 +167,8 @@ class Supervisor {
   JobState job_state_ = JobState::kUnknown;
   Fate fate_ = Fate::kNone;
   int stop_signal_ = 0;     // the first that we got
+  absl::Time stop_time_;    // when it came
+  bool held_ = false;       // an operator has stopped the job for good
   bool hard_stop_ = false;  // a second one came
   bool broken_ = false;     // without a task that the job needs
   bool gave_up_ = false;    // a task was not to be started once more

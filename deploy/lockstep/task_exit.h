@@ -16,6 +16,9 @@ struct TaskExit {
 
   bool ok() const { return code == 0 && signal == 0; }
 
+  // It ended by itself, with a code that asks not to be started again.
+  bool permanent() const { return signal == 0 && code > 0 && code < 128; }
+
   // "ended with exit code 1", "was ended by signal 11 (Segmentation fault)".
   std::string ToString() const;
 

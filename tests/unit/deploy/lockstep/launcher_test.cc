@@ -140,6 +140,42 @@ TEST_F(LauncherTest, ABackupWorkersDeathIsAWarningInTheEnd) {
                               "worker 1 ended with exit code 7; see ")));
 }
 
+TEST_F(LauncherTest, TheReasonOfATaskThatEndsShowsAtOnce) {
+  chief_.Say(TrainingResponse());
+  Add(kChief, "sleep 1; exit 0");
+  Add(kWorker0, "sleep 1; exit 0");
+  Add({TaskType::kEvaluator, 0},
+      "echo '2026-11-23T11:37:20.123 error   evaluator 0: no such file'; "
+      "exit 1");
+
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(Read("out"),
+              HasSubstr("evaluator 0 ended with exit code 1: no such file; the "
+                        "job goes on\n"));
+}
+
+TEST_F(LauncherTest, AFailureThatIsPermanentIsNoStop) {
+  chief_.Say(TrainingResponse());
+  Add(kChief, "trap 'exit 143' TERM; while :; do sleep 0.05; done");
+  Add(kWorker0, "echo the gradient is NaN; exit 1");
+
+  EXPECT_EQ(Run(), 1);
+  EXPECT_THAT(Read("out"),
+              EndsWith("failed: step 7 of 100, 3.0 s; worker 0: the gradient "
+                       "is NaN\n"));
+}
+
+TEST_F(LauncherTest, AJobThatAnOperatorStopsEndsWithThree) {
+  v1::GetStatusResponse stopped = TrainingResponse();
+  stopped.set_state(v1::JOB_STOPPED);
+  chief_.Say(stopped);
+  Add(kChief, "sleep 1; exit 3");
+  Add(kWorker0, "sleep 0.5; exit 3");
+
+  EXPECT_EQ(Run(), 3);
+  EXPECT_THAT(Read("out"), EndsWith("stopped: step 7 of 100, 3.0 s\n"));
+}
+
 TEST_F(LauncherTest, TooFewWorkersEndTheOthersInGoodOrder) {
   chief_.Say(TrainingResponse());
   options_.needed_workers = 2;
@@ -154,7 +190,7 @@ TEST_F(LauncherTest, TooFewWorkersEndTheOthersInGoodOrder) {
               AllOf(HasSubstr("sent SIGTERM to chief 0, worker 0\n"),
                     HasSubstr("worker 1 ended with exit code 7; its log is "
                               "empty"),
-                    HasSubstr("a step needs 2 workers; left: 1\n")));
+                    EndsWith("a step needs 2 workers; left: 1\n")));
 }
 
 TEST_F(LauncherTest, AProgramThatCannotBeRunEndsTheRun) {

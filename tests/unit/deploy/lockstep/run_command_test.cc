@@ -8,11 +8,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "deploy/lockstep/port_reservation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/child_process.h"
@@ -42,11 +44,13 @@ constexpr absl::Duration kPatience = absl::Seconds(40);
 class RunCommandTest : public ::testing::Test {
  protected:
   RunCommandTest() {
-    chief_.Say(TrainingResponse());
+    Write("data", "");
     Write("job.textproto",
           "name: 'tiny' train_steps: 5 batch_size: 2\n"
-          "data { train_images: 'a' train_labels: 'b' }\n");
-    Write("cluster.json", "{\"cluster\": {\"chief\": [\"" + chief_.address() +
+          "data { train_images: '" +
+              directory_.Join("data") + "' train_labels: '" +
+              directory_.Join("data") + "' }\n");
+    Write("cluster.json", "{\"cluster\": {\"chief\": [\"" + chief_address_ +
                               "\"], \"ps\": [\"127.0.0.1:0\"], \"worker\": "
                               "[\"localhost:0\"]}}");
     for (const char* program : {"chief", "ps_server", "worker"}) {
@@ -90,7 +94,16 @@ class RunCommandTest : public ::testing::Test {
                                         .args = Args(),
                                         .log_path = directory_.Join("out")});
     EXPECT_THAT(process, IsOk());
-    return process.ok() ? *std::move(process) : nullptr;
+    if (!process.ok()) return nullptr;
+    // Its port must be free until then.
+    EXPECT_THAT((*process)->WaitForLog("status: ", kPatience), IsOk());
+    StartChief();
+    return *std::move(process);
+  }
+
+  void StartChief() {
+    chief_.emplace(chief_address_);
+    chief_->Say(TrainingResponse());
   }
 
   // The ids of all three programs, once they run.
@@ -107,7 +120,11 @@ class RunCommandTest : public ::testing::Test {
 
   TempDir directory_;
   const PidPipe pids_{directory_.Join("pids")};
-  FakeCoordinator chief_;
+  // No other process is given this port.
+  const absl::StatusOr<PortReservation> port_ = PortReservation::Create();
+  const std::string chief_address_ =
+      "127.0.0.1:" + std::to_string(port_->port());
+  std::optional<FakeCoordinator> chief_;
 };
 
 TEST_F(RunCommandTest, CtrlCStopsTheJobThroughTheChief) {
@@ -117,7 +134,7 @@ TEST_F(RunCommandTest, CtrlCStopsTheJobThroughTheChief) {
   ASSERT_THAT(run->WaitForLog("training starts", kPatience), IsOk());
 
   ASSERT_THAT(run->Signal(SIGINT), IsOk());
-  chief_.WaitForStop();
+  chief_->WaitForStop();
   Write("stop", "");
 
   EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(TaskExit{.code = 130}));
@@ -143,14 +160,15 @@ TEST_F(RunCommandTest, ASecondCtrlCEndsAllAtOnce) {
 
   ASSERT_THAT(run->Signal(SIGINT), IsOk());
   ASSERT_THAT(run->WaitForLog("Ctrl-C ends it at once", kPatience), IsOk());
-  ASSERT_THAT(run->Signal(SIGINT), IsOk());
+  while (!run->Wait(absl::Milliseconds(200)).ok()) {
+    run->Signal(SIGINT).IgnoreError();  // it may have ended just now
+  }
 
   EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(TaskExit{.code = 130}));
   for (const pid_t pid : pids) EXPECT_EQ(kill(pid, 0), -1) << pid;
 }
 
 TEST_F(RunCommandTest, AChiefThatRefusesIsTerminated) {
-  chief_.RefuseToStop();
   SetProgram("chief", "trap 'touch " + directory_.Join("stop") +
                           "; exit 143' TERM; while :; do sleep 0.05; done");
   for (const char* program : {"ps_server", "worker"}) {
@@ -159,6 +177,7 @@ TEST_F(RunCommandTest, AChiefThatRefusesIsTerminated) {
   }
   const auto run = Start();
   ASSERT_NE(run, nullptr);
+  chief_->RefuseToStop();
   ASSERT_THAT(run->WaitForLog("training starts", kPatience), IsOk());
 
   ASSERT_THAT(run->Signal(SIGINT), IsOk());
@@ -189,6 +208,7 @@ TEST_F(RunCommandTest, TheNextRunSweepsWhatAKilledLauncherLeft) {
     SetProgram(program, "exit 0");
   }
 
+  chief_.reset();
   const auto next = Start();
 
   EXPECT_THAT(next->Wait(kPatience), IsOkAndHolds(TaskExit{}));
@@ -233,6 +253,9 @@ TEST_F(RunCommandTest, ATerminalShowsOneLiveLine) {
   bool stopped = false;
   while ((got = read(outside, buffer, sizeof(buffer))) > 0) {
     shown.append(buffer, got);
+    if (!chief_.has_value() && shown.find("status: ") != std::string::npos) {
+      StartChief();
+    }
     if (!stopped && shown.find("7/100") != std::string::npos) {
       stopped = write(outside, "\x03", 1) == 1;  // Ctrl-C
       Write("stop", "");

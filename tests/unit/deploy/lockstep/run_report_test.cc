@@ -82,6 +82,22 @@ TEST(RunReportTest, TheChiefsReasonIsTheBestOne) {
             "failed: step 700 of 1500, 30.1 s; ps 0? is lost\n");
 }
 
+TEST(RunReportTest, AChiefThatWasStoppedForWantOfWorkersIsNotTheCause) {
+  const RunOutcome outcome = {.reason = "a step needs 1 worker; left: 0",
+                              .bad_ends = {{kWorker1, {.code = 1}}}};
+  JobStatus status = Last(JobState::kStopped);
+  status.members.clear();
+  status.reason = "ps 1: SIGTERM";
+  const std::map<TaskId, LogTail> logs = {
+      {kWorker1, {"/logs/worker-1.log", {"..."}, "the gradient is NaN"}}};
+
+  EXPECT_EQ(FormatRunReport(outcome, status, logs, 80),
+            "worker 1 ended with exit code 1; the end of /logs/worker-1.log:\n"
+            "  | ...\n"
+            "failed: step 700 of 1500, 30.1 s; worker 1: the gradient is "
+            "NaN\n");
+}
+
 TEST(RunReportTest, StopsSayHowFarTheJobCame) {
   JobStatus status = Last(JobState::kStopped);
   status.members.clear();

@@ -215,6 +215,57 @@ TEST_F(SupervisorTest, AJobStoppedByAnOperatorExitsAsItsTasksDo) {
   EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
 }
 
+TEST_F(SupervisorTest, AJobThatAnOperatorStoppedForGoodExitsWithThree) {
+  supervisor_.OnJobState(JobState::kStopped, At(0));
+  ExitRest({.code = 3}, At(1));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kStopped);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 3);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
+}
+
+// The chief was told to stop by us, since it did not know that it never would
+// have its workers again.
+TEST_F(SupervisorTest, AStopForWantOfWorkersIsAFailure) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker0, kFailedCode, At(0));
+  supervisor_.OnTaskExit(kWorker1, kFailedCode, At(0));
+  supervisor_.OnTime(At(5));
+  supervisor_.OnJobState(JobState::kStopped, At(6));
+  ExitRest(kStoppedCode, At(6));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+}
+
+TEST_F(SupervisorTest, ATaskThatRefusesItsInputGivesTheRunItsCode) {
+  supervisor_.OnJobState(JobState::kStarting, At(0));
+  supervisor_.OnTaskExit(kPs, {.code = 2}, At(0));
+  EXPECT_THAT(supervisor_.OnTime(At(4.9)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnTime(At(5)).size(), 4u);
+  supervisor_.OnJobState(JobState::kStopped, At(6));
+  ExitRest(kStoppedCode, At(6));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 2);
+}
+
+TEST_F(SupervisorTest, NobodyWaitsForAChiefThatHasRefusedToStart) {
+  supervisor_.OnTaskExit(kChief, {.code = 2}, At(0));
+
+  EXPECT_THAT(supervisor_.OnTime(At(0.9)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnTime(At(1)).size(), 4u);
+  ExitRest(kStoppedCode, At(2));
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 2);
+}
+
+TEST_F(SupervisorTest, ASignalThatComesTwiceAtOnceIsOne) {
+  supervisor_.OnSignal(SIGTERM, At(0));
+
+  EXPECT_THAT(supervisor_.OnSignal(SIGTERM, At(0.4)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnSignal(SIGTERM, At(0.5)).size(), 5u);
+}
+
 TEST_F(SupervisorTest, ASignalAsksTheChiefFirst) {
   EXPECT_THAT(supervisor_.OnSignal(SIGINT, At(0)),
               ElementsAre(AskToStop("the launcher was stopped")));
@@ -420,6 +471,7 @@ TEST_F(SupervisorRestartTest, TenQuietMinutesFillTheBudgetAgain) {
 }
 
 TEST_F(SupervisorRestartTest, NobodyStartsAgainOnceTheRunEnds) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
   supervisor_.OnTaskExit(kWorker0, {.code = 129}, At(0));
 
   supervisor_.OnTaskExit(kChief, kFailedCode, At(0.2));
