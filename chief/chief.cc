@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/fingerprint.h"
+#include "common/job/cluster_fit.h"
 #include "common/log.h"
 #include "common/status_macros.h"
 #include "common/stop_status.h"
@@ -40,28 +41,6 @@ std::string MakeJobId(const JobConfig& job, const Cluster& cluster) {
                       absl::Hex(fingerprint.value(), absl::kZeroPad16));
 }
 
-absl::Status FillReplicas(JobConfig& job, int num_workers) {
-  if (job.total_num_replicas == 0) job.total_num_replicas = num_workers;
-  if (job.replicas_to_aggregate == 0) {
-    job.replicas_to_aggregate = job.total_num_replicas;
-  }
-  if (job.total_num_replicas != num_workers) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "total_num_replicas is ", job.total_num_replicas, "; the cluster has ",
-        num_workers, " workers; make them equal, or leave the field out"));
-  }
-  if (job.elastic_workers &&
-      (job.replicas_to_aggregate > num_workers || num_workers > kMaxWorkers)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "elastic_workers: ", job.replicas_to_aggregate, " gradients of ",
-        num_workers, " workers; there must be at most one of each worker, and ",
-        "at most ", kMaxWorkers, " workers"));
-  }
-  if (job.initial_tokens == -1) job.initial_tokens = job.replicas_to_aggregate;
-  if (job.stall_timeout == absl::ZeroDuration()) job.stall_timeout = job.lease;
-  return ValidateJobConfig(job);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Chief>> Chief::Make(const Cluster& cluster,
@@ -69,7 +48,8 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Make(const Cluster& cluster,
                                                    uint64_t incarnation,
                                                    const Clock& clock) {
   LOCKSTEP_RETURN_IF_ERROR(cluster.ValidateForParameterServers());
-  LOCKSTEP_RETURN_IF_ERROR(FillReplicas(job, cluster.num_workers()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      job, FitToCluster(std::move(job), cluster.num_workers()));
   std::vector<std::string> servers;
   for (const TaskId& task : cluster.Tasks(TaskType::kPs)) {
     LOCKSTEP_ASSIGN_OR_RETURN(std::string address, cluster.Address(task));

@@ -16,6 +16,7 @@
 #include "worker/data/batch_schedule.h"
 #include "worker/model_gradient_source.h"
 #include "worker/models/registry.h"
+#include "worker/tables/model_kinds.h"
 #include "worker/tables/table_gradient_source.h"
 #include "worker/training_loop.h"
 
@@ -150,6 +151,7 @@ absl::Status Worker::LoadData(const JobConfig& job) {
         "model.kind is \"external\": the workers of this job are programs of "
         "its user; start that program in place of `worker`, or name a model");
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckModelKind(job.model.kind));
   if (IsTableModel(job.model.kind)) {
     LOCKSTEP_ASSIGN_OR_RETURN(tables_, MakeTableWorkload(job, Purpose::kTrain));
     spdlog::info("{} training examples", tables_->num_examples());

@@ -54,6 +54,18 @@ absl::StatusOr<DirectoryOwner> DirectoryOwner::Take(
       "one has ended"));
 }
 
+std::optional<std::string> DirectoryOwner::Running(
+    const std::string& directory) {
+  const std::string path = absl::StrCat(directory, "/.owner");
+  const DirectoryOwner mark(
+      open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (mark.lock_ < 0 || flock(mark.lock_, LOCK_EX | LOCK_NB) == 0 ||
+      errno != EWOULDBLOCK) {
+    return std::nullopt;
+  }
+  return Read(mark.lock_);
+}
+
 DirectoryOwner::DirectoryOwner(DirectoryOwner&& other) noexcept
     : lock_(std::exchange(other.lock_, -1)) {}
 

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_COMMON_CHECKPOINT_DIRECTORY_OWNER_H_
 #define LOCKSTEP_COMMON_CHECKPOINT_DIRECTORY_OWNER_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -22,6 +23,10 @@ class DirectoryOwner {
   //   kAborted  a running process has it for another job; names that
   static absl::StatusOr<DirectoryOwner> Take(const std::string& directory,
                                              const std::string& job_id);
+
+  // The job of a running process that has the directory, as far as the mark
+  // tells; nothing if there is none. Changes nothing.
+  static std::optional<std::string> Running(const std::string& directory);
 
   ~DirectoryOwner();
   DirectoryOwner(DirectoryOwner&& other) noexcept;

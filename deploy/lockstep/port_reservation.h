@@ -1,6 +1,9 @@
 #ifndef LOCKSTEP_DEPLOY_LOCKSTEP_PORT_RESERVATION_H_
 #define LOCKSTEP_DEPLOY_LOCKSTEP_PORT_RESERVATION_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 
 namespace lockstep {
@@ -16,6 +19,13 @@ class PortReservation {
  public:
   //   kResourceExhausted  no port or no file descriptor is left
   static absl::StatusOr<PortReservation> Create();
+
+  // The same for a port that is given, on each address that `host` has here.
+  //
+  //   kInvalidArgument  another process listens there, or this one may not use
+  //                     the port; says what to do
+  static absl::StatusOr<std::vector<PortReservation>> Take(
+      const std::string& host, int port);
 
   PortReservation(PortReservation&& other) noexcept;
   PortReservation& operator=(PortReservation&& other) noexcept;

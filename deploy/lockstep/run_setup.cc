@@ -4,14 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/cluster/host_port.h"
 #include "common/cluster/tf_config.h"
+#include "common/job/cluster_fit.h"
 #include "common/job/job_config.h"
 #include "common/status_macros.h"
+#include "deploy/lockstep/job_checks.h"
 #include "deploy/lockstep/job_file_codec.h"
 #include "deploy/lockstep/job_needs.h"
 #include "deploy/lockstep/local_hosts.h"
@@ -37,12 +41,50 @@ absl::StatusOr<LocalCluster> ReadCluster(const std::string& path,
   return MakeLocalCluster(json, path, LocalHosts::OfThisMachine(), choose_port);
 }
 
+// Ports that the cluster file gives must be free, and stay so until the run is
+// over.
+absl::Status TakePorts(const RunRequest& request, RunSetup& setup) {
+  std::set<int> chosen;
+  for (const PortReservation& port : setup.ports) chosen.insert(port.port());
+  for (const TaskId& task : setup.cluster.tasks) {
+    const absl::string_view job = TaskTypeName(task.type);
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string address,
+                              setup.cluster.spec.TaskAddress(job, task.index));
+    LOCKSTEP_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));
+    if (chosen.contains(parsed.port)) continue;
+    absl::StatusOr<std::vector<PortReservation>> taken =
+        PortReservation::Take(parsed.host, parsed.port);
+    if (!taken.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(request.cluster_file, ": cluster.", job, "[", task.index,
+                       "] is ", address, ": ", taken.status().message()));
+    }
+    for (PortReservation& port : *taken) {
+      setup.ports.push_back(std::move(port));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckJob(const JobConfig& job, const LocalCluster& cluster) {
+  const bool has_evaluator =
+      std::any_of(cluster.tasks.begin(), cluster.tasks.end(),
+                  [](TaskId t) { return t.type == TaskType::kEvaluator; });
+  LOCKSTEP_RETURN_IF_ERROR(FitToCluster(job, cluster.num_workers).status());
+  LOCKSTEP_RETURN_IF_ERROR(CheckModelAndData(job, has_evaluator));
+  return CheckCheckpoints(job);
+}
+
 absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
                             ReadTextFile(request.job_file));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const JobConfig job,
       DecodeJobFile(text, request.job_file, request.settings));
+  if (const absl::Status fits = CheckJob(job, setup.cluster); !fits.ok()) {
+    return absl::Status(fits.code(),
+                        absl::StrCat(request.job_file, ": ", fits.message()));
+  }
   setup.job_name = job.name;
   setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
   return absl::OkStatus();
@@ -113,6 +155,8 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(setup.cluster,
                             ReadCluster(request.cluster_file, setup.ports));
   LOCKSTEP_RETURN_IF_ERROR(ReadJob(request, setup));
+  LOCKSTEP_RETURN_IF_ERROR(CheckGpus(request.gpus));
+  LOCKSTEP_RETURN_IF_ERROR(TakePorts(request, setup));
   LaunchOptions options = {
       .program_dir = request.program_dir,
       .job_file = request.job_file,

@@ -38,13 +38,16 @@ struct RunSetup {
   std::unique_ptr<StateDirectory> state;
 };
 
-// Reads and checks the files, and makes the directories: the log directory
-// gets chief.address and cluster.json.
+// Reads and checks the files, and all that the job needs of this machine, as
+// far as that can be told in milliseconds; then makes the directories: the log
+// directory gets chief.address and cluster.json.
 //
-//   kInvalidArgument     a file cannot be read or says nonsense; an address is
-//                        not on this machine; a program is missing; a
-//                        directory cannot be made
-//   kFailedPrecondition  another run uses the state directory
+//   kInvalidArgument     a file cannot be read or says nonsense; the job does
+//                        not fit the cluster or this machine; an address is
+//                        not on this machine, or its port is taken; a program
+//                        is missing; a directory cannot be made
+//   kFailedPrecondition  another run uses the state directory, or the directory
+//                        of checkpoints
 //   kResourceExhausted   no port is free
 absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request);
 

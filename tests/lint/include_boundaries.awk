@@ -45,9 +45,13 @@ function folder_allows(file, target,   here, there) {
   here = folder_of(file)
   there = folder_of(target)
   if (here == "tests" || here == there || (here, there) in may) return 1
-  # `lockstep sample` computes as workers do.
+  # `lockstep sample` computes as workers do, and a job is checked by what they
+  # know of models.
   if (file ~ /^deploy\/lockstep\/sample_command\./) {
     return target ~ /^worker\/(compute|models)\//
+  }
+  if (file ~ /^deploy\/lockstep\/job_checks\./) {
+    return target ~ /^worker\/tables\/model_kinds\./
   }
   return there == "chief" && file ~ /^worker\/(worker_main|hosted_chief)\./
 }

@@ -55,6 +55,20 @@ TEST(DirectoryOwnerTest, NextJobHasItOnceTheOneBeforeIsGone) {
               StatusIs(absl::StatusCode::kAborted, HasSubstr("job bible-2,")));
 }
 
+TEST(DirectoryOwnerTest, WhoHasADirectoryCanBeAskedWithoutTakingIt) {
+  ScratchDirectory scratch;
+  EXPECT_EQ(DirectoryOwner::Running(scratch.path()), std::nullopt);
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() + "/.owner"));
+  {
+    const auto owner = DirectoryOwner::Take(scratch.path(), "fashion-1");
+    ASSERT_OK(owner);
+    EXPECT_EQ(DirectoryOwner::Running(scratch.path()), "fashion-1");
+  }
+
+  EXPECT_EQ(DirectoryOwner::Running(scratch.path()), std::nullopt);
+  EXPECT_OK(DirectoryOwner::Take(scratch.path(), "bible-2"));
+}
+
 TEST(DirectoryOwnerTest, MissingDirectoryIsMade) {
   ScratchDirectory scratch;
   const std::string directory = scratch.path() + "/a/b";

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
@@ -15,6 +16,7 @@ namespace lockstep {
 namespace {
 
 using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
 
 // Listens on `port` of 127.0.0.1 as gRPC does. Returns the socket, or -1.
 int Listen(int port) {
@@ -64,6 +66,37 @@ TEST(PortReservationTest, AServerCanListenAgain) {
 
   EXPECT_GE(again, 0);
   close(again);
+}
+
+TEST(PortReservationTest, AGivenPortIsKeptForItsServer) {
+  const int port = PortReservation::Create()->port();
+
+  const auto taken = PortReservation::Take("127.0.0.1", port);
+
+  ASSERT_THAT(taken, IsOk());
+  ASSERT_EQ(taken->size(), 1u);
+  EXPECT_EQ(taken->front().port(), port);
+  const int server = Listen(port);
+  EXPECT_GE(server, 0);
+  close(server);
+}
+
+TEST(PortReservationTest, APortWhereAProcessListensIsRefused) {
+  const int port = PortReservation::Create()->port();
+  const int server = Listen(port);
+  ASSERT_GE(server, 0);
+
+  for (const char* host : {"127.0.0.1", "localhost"}) {
+    EXPECT_THAT(PortReservation::Take(host, port).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         ::testing::HasSubstr("the port is taken")))
+        << host;
+  }
+  close(server);
+}
+
+TEST(PortReservationTest, WhatANameMeansIsLeftToTheProgram) {
+  EXPECT_THAT(PortReservation::Take("no.such.host.invalid", 80), IsOk());
 }
 
 }  // namespace

@@ -1,9 +1,14 @@
 #include "deploy/lockstep/run_setup.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 #include "deploy/lockstep/log_files.h"
 #include "gmock/gmock.h"
@@ -31,9 +36,12 @@ class RunSetupTest : public ::testing::Test {
     Write("cluster.json",
           R"({"cluster": {"chief": ["localhost:0"], "ps": ["localhost:0"],
               "worker": ["localhost:0", "localhost:0"]}})");
+    Write("a", "");
     Write("job.textproto",
           "name: 'tiny' train_steps: 5 batch_size: 2\n"
-          "data { train_images: 'a' train_labels: 'b' }\n");
+          "data { train_images: '" +
+              directory_.Join("a") + "' train_labels: '" +
+              directory_.Join("a") + "' }\n");
     for (const char* program : {"chief", "ps_server", "worker"}) {
       Write(program, "#!/bin/sh\n");
       chmod(directory_.Join(program).c_str(), 0755);
@@ -128,6 +136,50 @@ TEST_F(RunSetupTest, BadInputIsRefusedBeforeAnythingIsMade) {
 
   EXPECT_FALSE(fs::exists(directory_.Join("logs")));
   EXPECT_FALSE(fs::exists(directory_.Join("state")));
+}
+
+TEST_F(RunSetupTest, AJobThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
+  for (const auto& [setting, words] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"total_num_replicas=3", "the cluster has 2 workers"},
+           {"model.kind=foo", "skip_gram"},
+           {"data.train_images=/nowhere/a",
+            "data.train_images is /nowhere/a: "
+            "No such file"},
+           {"checkpoint.directory=" + directory_.Join("a/b"),
+            "checkpoint.directory is "}}) {
+    request_.settings = {setting};
+    EXPECT_THAT(SetUpRun(request_),
+                StatusIs(kInvalid,
+                         AllOf(HasSubstr("job.textproto"), HasSubstr(words))));
+  }
+  EXPECT_FALSE(fs::exists(directory_.Join("logs")));
+  EXPECT_FALSE(fs::exists(directory_.Join("state")));
+}
+
+TEST_F(RunSetupTest, ATakenPortIsNamedWithItsPlace) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(fd, 1), 0);
+  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string port = std::to_string(ntohs(address.sin_port));
+  Write("cluster.json", R"({"cluster": {"ps": ["127.0.0.1:)" + port +
+                            R"("], "worker": ["localhost:0"]}})");
+
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(kInvalid, HasSubstr("cluster.ps[0] is 127.0.0.1:" +
+                                           port + ": the port is taken")));
+  close(fd);
+}
+
+TEST_F(RunSetupTest, GpusThatAreNotThereAreRefused) {
+  request_.gpus = 1000;
+
+  EXPECT_THAT(SetUpRun(request_), StatusIs(kInvalid, HasSubstr("--gpus")));
 }
 
 TEST_F(RunSetupTest, MissingFilesAreNamed) {

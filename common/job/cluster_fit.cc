@@ -1,0 +1,44 @@
+#include "common/job/cluster_fit.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/run_settings.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+// Of an elastic job: so that none can be added that cannot be buried.
+constexpr int kMaxWorkers = RunSettings::kMaxWorkers;
+
+std::string Workers(int count) {
+  return absl::StrCat(count, count == 1 ? " worker" : " workers");
+}
+
+}  // namespace
+
+absl::StatusOr<JobConfig> FitToCluster(JobConfig job, int num_workers) {
+  if (job.total_num_replicas == 0) job.total_num_replicas = num_workers;
+  if (job.replicas_to_aggregate == 0) {
+    job.replicas_to_aggregate = job.total_num_replicas;
+  }
+  if (job.total_num_replicas != num_workers) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "total_num_replicas is ", job.total_num_replicas, "; the cluster has ",
+        Workers(num_workers), "; make them equal, or leave the field out"));
+  }
+  if (job.elastic_workers &&
+      (job.replicas_to_aggregate > num_workers || num_workers > kMaxWorkers)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("elastic_workers: ", job.replicas_to_aggregate,
+                     " gradients of ", Workers(num_workers),
+                     "; there must be at most one of each worker, and ",
+                     "at most ", kMaxWorkers, " workers"));
+  }
+  if (job.initial_tokens == -1) job.initial_tokens = job.replicas_to_aggregate;
+  if (job.stall_timeout == absl::ZeroDuration()) job.stall_timeout = job.lease;
+  LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
+  return job;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,60 @@
+#include "common/job/cluster_fit.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+JobConfig Job() {
+  JobConfig job;
+  job.train_steps = 5;
+  job.batch_size = 2;
+  job.data.train_images = "a";
+  job.data.train_labels = "b";
+  return job;
+}
+
+TEST(FitToClusterTest, WhatTheJobLeavesOpenFollowsFromTheWorkers) {
+  JobConfig job = Job();
+  job.lease = absl::Seconds(7);
+
+  const absl::StatusOr<JobConfig> fitted = FitToCluster(job, 3);
+
+  ASSERT_THAT(fitted, IsOk());
+  EXPECT_EQ(fitted->total_num_replicas, 3);
+  EXPECT_EQ(fitted->replicas_to_aggregate, 3);
+  EXPECT_EQ(fitted->initial_tokens, 3);
+  EXPECT_EQ(fitted->stall_timeout, absl::Seconds(7));
+}
+
+TEST(FitToClusterTest, ReplicasThatTheClusterDoesNotHaveAreRefused) {
+  JobConfig job = Job();
+  job.total_num_replicas = 3;
+
+  EXPECT_THAT(FitToCluster(job, 8),
+              StatusIs(kInvalid, HasSubstr("total_num_replicas is 3; the "
+                                           "cluster has 8 workers; make")));
+  EXPECT_THAT(FitToCluster(job, 1),
+              StatusIs(kInvalid, HasSubstr("the cluster has 1 worker;")));
+}
+
+TEST(FitToClusterTest, AnElasticJobTakesOneGradientOfEachWorkerAtMost) {
+  JobConfig job = Job();
+  job.elastic_workers = true;
+  job.replicas_to_aggregate = 3;
+
+  EXPECT_THAT(FitToCluster(job, 2),
+              StatusIs(kInvalid, HasSubstr("elastic_workers: 3 gradients")));
+  EXPECT_THAT(FitToCluster(job, 3), IsOk());
+}
+
+}  // namespace
+}  // namespace lockstep
