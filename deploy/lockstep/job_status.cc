@@ -33,6 +33,12 @@ bool IsFinal(JobState state) {
          state == JobState::kStopped;
 }
 
+absl::string_view ShownState(const JobStatus& status) {
+  const bool paused =
+      status.settings.paused && status.state == JobState::kTraining;
+  return paused ? "paused" : JobStateName(status.state);
+}
+
 std::vector<MemberStatus> WorkersOf(const JobStatus& status) {
   std::vector<MemberStatus> workers;
   for (const MemberStatus& member : status.members) {

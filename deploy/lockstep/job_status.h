@@ -115,6 +115,9 @@ struct JobStatus {
   Settings settings{};                // in effect
 };
 
+// "starting", "training", ...; "paused" while an operator holds up training.
+absl::string_view ShownState(const JobStatus& status);
+
 // "52000 words/s".
 std::string SpeedText(const JobStatus& status);
 

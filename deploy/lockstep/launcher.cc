@@ -9,10 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "common/process.h"
 #include "common/status_macros.h"
 #include "deploy/lockstep/log_files.h"
 #include "deploy/lockstep/log_reason.h"
+#include "deploy/lockstep/status_json.h"
 
 namespace lockstep {
 namespace {
@@ -20,7 +22,7 @@ namespace {
 constexpr int kTickMillis = 200;
 constexpr size_t kTailLines = 10;
 constexpr size_t kTailColumns = 400;
-constexpr size_t kReportColumns = 80;
+constexpr absl::Duration kLookAtLogs = absl::Seconds(5);
 
 // Never goes back, unlike the wall clock.
 absl::Time Now() {
@@ -49,16 +51,33 @@ Launcher::Launcher(Options options, Terminal& terminal)
 int Launcher::Run() {
   if (const absl::Status started = StartAll(); !started.ok()) {
     processes_.clear();
-    view_.Note(absl::StrCat("failed: ", started.message()));
-    return 1;
+    return End({.exit_code = kExitFailed,
+                .reason = std::string(started.message()),
+                .gave_up = true});
   }
   poller_ = std::make_unique<StatusPoller>(options_.chief_address,
                                            StatusPoller::Options());
   Loop();
   poller_.reset();
-  const RunOutcome outcome = supervisor_.Outcome();
-  terminal_.Print(FormatRunReport(outcome, view_.status(), ReadLogs(outcome),
-                                  kReportColumns));
+  return End(supervisor_.Outcome());
+}
+
+// The result is there before anybody can see that the run is over.
+int Launcher::End(const RunOutcome& outcome) {
+  const std::map<TaskId, LogTail> logs = ReadLogs(outcome);
+  const std::optional<JobStatus>& status = view_.status();
+  terminal_.Print(FormatRunReport(outcome, status, logs, options_.place,
+                                  terminal_.Columns()));
+  if (!options_.result_path.empty()) {
+    const RunResult result = {.state = outcome.state(),
+                              .exit_code = outcome.exit_code,
+                              .summary = FormatLastLine(outcome, status, logs),
+                              .ended_at = absl::Now()};
+    const absl::Status written = WriteTextFile(
+        options_.result_path,
+        FormatStatusJson(status.value_or(JobStatus()), 2, result) + "\n");
+    if (!written.ok()) terminal_.Print(absl::StrCat(written.message(), "\n"));
+  }
   return outcome.exit_code;
 }
 
@@ -100,9 +119,20 @@ void Launcher::Loop() {
     TakeNews(now);
     Reap(now);
     Apply(supervisor_.OnTime(now));
+    CutLogs(now);
     view_.Refresh(now);
   }
   TakeNews(Now());
+}
+
+void Launcher::CutLogs(absl::Time now) {
+  if (now - logs_looked_at_ < kLookAtLogs) return;
+  logs_looked_at_ = now;
+  for (const TaskLaunch& launch : options_.launches) {
+    if (FileSize(launch.log_path) <= options_.log_limit_bytes) continue;
+    // On a full volume the next attempt may be luckier.
+    if (RotateLog(launch.log_path).ok()) log_starts_[launch.task] = 0;
+  }
 }
 
 void Launcher::WaitForEvents() const {

@@ -34,7 +34,11 @@ class Launcher {
     TaskId chief{};  // the task that hosts the chief
     std::string chief_address{};
     int needed_workers = 1;
-    int restarts = 0;  // of each task; see Supervisor
+    int restarts = 0;           // of each task; see Supervisor
+    std::string result_path{};  // takes the result in the end; empty: none
+    RunPlace place{};
+    // A log that is larger is cut, and what it had kept as its predecessor.
+    int64_t log_limit_bytes = int64_t{64} << 20;
   };
 
   Launcher(Options options, Terminal& terminal);
@@ -54,6 +58,8 @@ class Launcher {
   void Reap(absl::Time now);
   void Apply(const Supervisor::Actions& actions);
   void NoteExit(TaskId task, TaskExit exit);
+  void CutLogs(absl::Time now);
+  int End(const RunOutcome& outcome);
   std::string ReasonOf(TaskId task) const;
   std::map<TaskId, LogTail> ReadLogs(const RunOutcome& outcome) const;
 
@@ -64,6 +70,7 @@ class Launcher {
   Supervisor supervisor_;
   std::map<TaskId, std::unique_ptr<TaskProcess>> processes_;
   std::map<TaskId, int64_t> log_starts_;  // bytes before the last start
+  absl::Time logs_looked_at_ = absl::InfinitePast();
   std::unique_ptr<StatusPoller> poller_;  // once all processes are started
 };
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,26 +17,12 @@
 namespace lockstep {
 namespace {
 
-constexpr int kMaxNumber = 100'000;
 constexpr int64_t kMaxTailBytes = 64 << 10;
 constexpr int64_t kMaxTextBytes = 16 << 20;
 
 absl::Status Refused(const std::string& path, absl::string_view what,
                      absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", what, ": ", why));
-}
-
-absl::StatusOr<std::string> MakeNumbered(const std::string& prefix) {
-  for (int n = 1; n <= kMaxNumber; ++n) {
-    const std::string path = absl::StrCat(prefix, n);
-    if (mkdir(path.c_str(), 0777) == 0) return path;
-    if (errno != EEXIST) {
-      return Refused(
-          path, "no directory for logs can be made",
-          absl::StrCat(strerror(errno), "; name another one with --log_dir"));
-    }
-  }
-  return Refused(prefix, "no number is free", "remove old log directories");
 }
 
 std::string ReadFrom(const std::string& path, int64_t start) {
@@ -48,25 +33,23 @@ std::string ReadFrom(const std::string& path, int64_t start) {
 
 }  // namespace
 
-absl::StatusOr<std::string> MakeLogDirectory(const std::string& log_dir,
-                                             const std::string& parent,
-                                             const std::string& job) {
-  if (log_dir.empty()) {
-    return MakeNumbered(absl::StrCat(parent, "/lockstep-", job, "-"));
-  }
-  std::error_code error;
-  std::filesystem::create_directories(log_dir, error);
-  if (!std::filesystem::is_directory(log_dir)) {
-    return Refused(log_dir, "--log_dir is no directory and cannot be made",
-                   error ? error.message() : "something else has this name");
-  }
-  return log_dir;
-}
-
 int64_t FileSize(const std::string& path) {
   std::error_code error;
   const uintmax_t size = std::filesystem::file_size(path, error);
   return error ? 0 : static_cast<int64_t>(size);
+}
+
+// The process has the file open, so that it cannot just be renamed.
+absl::Status RotateLog(const std::string& path) {
+  const std::string hidden = absl::StrCat(path, ".", getpid());
+  std::error_code error;
+  std::filesystem::copy_file(
+      path, hidden, std::filesystem::copy_options::overwrite_existing, error);
+  if (!error) std::filesystem::rename(hidden, path + ".1", error);
+  if (!error) std::filesystem::resize_file(path, 0, error);
+  if (!error) return absl::OkStatus();
+  unlink(hidden.c_str());
+  return Refused(path, "cannot be cut", error.message());
 }
 
 std::vector<std::string> ReadLastLines(const std::string& path, int64_t start,

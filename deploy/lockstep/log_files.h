@@ -14,17 +14,17 @@ namespace lockstep {
 // Files of a run's log directory, for `lockstep status --log_dir`.
 inline constexpr char kChiefAddressFile[] = "chief.address";
 inline constexpr char kClusterFile[] = "cluster.json";
-
-// Returns `log_dir`, made if it is missing; for an empty one a new directory
-// lockstep-<job>-<n> in `parent`, with the smallest n that is free.
-//
-//   kInvalidArgument  it cannot be made
-absl::StatusOr<std::string> MakeLogDirectory(const std::string& log_dir,
-                                             const std::string& parent,
-                                             const std::string& job);
+inline constexpr char kResultFile[] = "result.json";  // once it is over
 
 // Bytes of a file; 0 when it is not there.
 int64_t FileSize(const std::string& path);
+
+// Moves what a log has so far to `path`.1, in place of what is there, and
+// empties the log, which a process may go on to append to. A line that it
+// writes at that very moment may be lost.
+//
+//   kInvalidArgument  it cannot be copied; the log is as it was
+absl::Status RotateLog(const std::string& path);
 
 // The last `lines` lines that were written from byte `start` on, printable and
 // at most `columns` long. Empty if there are none.

@@ -1,13 +1,17 @@
 #ifndef LOCKSTEP_DEPLOY_LOCKSTEP_OPERATOR_COMMAND_H_
 #define LOCKSTEP_DEPLOY_LOCKSTEP_OPERATOR_COMMAND_H_
 
+#include <optional>
 #include <ostream>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "deploy/lockstep/coordinator_client.h"
 #include "deploy/lockstep/job_status.h"
+#include "deploy/lockstep/status_json.h"
 #include "deploy/lockstep/terminal.h"
 
 namespace lockstep {
@@ -21,9 +25,22 @@ class ChiefFlags {
   // This must stay where it is until the flags have been parsed.
   void AddTo(CLI::App& app);
 
-  //   kInvalidArgument  none or more than one flag; an address or a file that
-  //                     makes no sense
+  //   kInvalidArgument     none or more than one flag; an address or a file
+  //   that
+  //                        makes no sense
+  //   kFailedPrecondition  the run of --log_dir is over; says how it ended
   absl::StatusOr<std::string> Address() const;
+
+  // The result of the run of --log_dir, as it was written, once it is over.
+  // Nothing without that flag, or as long as it goes on.
+  //
+  //   kFailedPrecondition  it was ended by force, and left none
+  //   kInvalidArgument     it makes no sense
+  struct Ended {
+    RunResult result{};
+    std::string json{};
+  };
+  absl::StatusOr<std::optional<Ended>> EndOfRun() const;
 
  private:
   std::string chief_;
@@ -40,7 +57,8 @@ class StatusCommand {
 
   // Returns what ExitCodeOf() says, 1 when no chief answers within five
   // seconds, 2 for bad flags. With --watch it shows the status again and again,
-  // until the job has ended or its chief is gone.
+  // until the job has ended; a chief that has answered may be silent for
+  // --patience.
   int Run(Terminal& terminal, std::ostream& err) const;
 
   // 0 for a job that runs or is done, 4 for one that is paused, 5 for a failed
@@ -48,17 +66,26 @@ class StatusCommand {
   static int ExitCodeOf(const JobStatus& status);
 
  private:
+  int Watch(CoordinatorClient& chief, Terminal& terminal,
+            std::ostream& err) const;
   void Show(const JobStatus& status, Terminal& terminal) const;
+  void ShowGap(const std::optional<JobStatus>& last, absl::Duration silence,
+               Terminal& terminal, std::ostream& err) const;
+  int ShowEnd(const ChiefFlags::Ended& ended, Terminal& terminal) const;
 
   CLI::App& app_;
   ChiefFlags chief_;
   bool json_ = false;
   bool watch_ = false;
-  double interval_ = 1;  // seconds
+  double interval_ = 1;   // seconds
+  double patience_ = 60;  // seconds
 };
 
 // What an operator's command returns when no chief answers, or it refuses.
 inline constexpr int kNoAnswer = 1;
+
+// For an error of ChiefFlags.
+int FlagsExitCode(const absl::Status& status);
 
 // Says why a command fails, and returns `code`.
 int RefuseCommand(const CLI::App& app, const absl::Status& status, int code,

@@ -7,13 +7,15 @@
 
 namespace lockstep {
 
-// Where the program that runs is, links resolved: the other programs are
-// beside it.
-inline std::string OwnDirectory() {
+// The program that runs, links resolved.
+inline std::string OwnProgram() {
   std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error)
-      .parent_path()
-      .string();
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+}
+
+// Where it is: the other programs are beside it.
+inline std::string OwnDirectory() {
+  return std::filesystem::path(OwnProgram()).parent_path().string();
 }
 
 }  // namespace lockstep

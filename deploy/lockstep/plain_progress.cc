@@ -26,14 +26,17 @@ std::string WaitText(const JobStatus& status, absl::Duration at_least) {
 
 std::string ProgressLine(const JobStatus& status,
                          std::optional<absl::Duration> eta) {
-  if (status.state != JobState::kTraining) {
-    return absl::StrCat(JobStateName(status.state), ": step ", status.step,
-                        " of ", status.train_steps,
+  if (status.state != JobState::kTraining || status.settings.paused) {
+    return absl::StrCat(ShownState(status), ": step ", status.step, " of ",
+                        status.train_steps,
                         WaitText(status, absl::ZeroDuration()));
   }
   std::string line =
-      absl::StrCat("step ", status.step, " of ", status.train_steps, ", loss ",
-                   FormatFigure(status.loss, 4), ", ", SpeedText(status));
+      absl::StrCat("step ", status.step, " of ", status.train_steps);
+  if (status.step > 0) {
+    absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4), ", ",
+                    SpeedText(status));
+  }
   if (status.evaluation.has_value()) {
     absl::StrAppend(&line, ", ", ScoreText(*status.evaluation), " at step ",
                     status.evaluation->step);

@@ -1,13 +1,17 @@
 #include "deploy/lockstep/run_command.h"
 
+#include <stdlib.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/flags/flag_parser.h"
 #include "deploy/lockstep/launcher.h"
+#include "deploy/lockstep/log_files.h"
 #include "deploy/lockstep/own_directory.h"
 #include "deploy/lockstep/run_setup.h"
+#include "deploy/lockstep/shell_words.h"
 
 namespace lockstep {
 namespace {
@@ -28,6 +32,12 @@ std::string CountTasks(const LocalCluster& cluster) {
   });
 }
 
+// As it can be pasted into any shell of this machine.
+std::string OwnCall() {
+  const char* path = getenv("PATH");
+  return CallOf(OwnProgram(), path == nullptr ? "" : path);
+}
+
 std::string Opening(const RunSetup& setup) {
   std::string text;
   for (const std::string& warning : setup.cluster.warnings) {
@@ -35,8 +45,8 @@ std::string Opening(const RunSetup& setup) {
   }
   return absl::StrCat(text, "job ", setup.job_name, ": ",
                       CountTasks(setup.cluster), "\nlogs: ", setup.log_dir,
-                      "\nstatus: lockstep status --log_dir ", setup.log_dir,
-                      "\n");
+                      "\nstatus: ", OwnCall(), " status --log_dir ",
+                      ShellWord(setup.log_dir), "\n");
 }
 
 }  // namespace
@@ -45,7 +55,11 @@ RunCommand::RunCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "run",
           "Starts every task of a cluster on this machine, shows how "
-          "training goes, and leaves when all have ended.")) {
+          "training goes, and leaves when all have ended. Exit code: 0 the job "
+          "is done, 1 it failed, 2 it cannot be run as it is, 3 an operator "
+          "has stopped it for good, 129, 130 or 143 this program got SIGHUP, "
+          "SIGINT or SIGTERM; 143 also if the job was stopped by another such "
+          "signal.")) {
   app_.add_option("--cluster", cluster_file_,
                   "JSON file with the tasks: {\"cluster\": {\"chief\": "
                   "[\"localhost:0\"], \"ps\": [...], \"worker\": [...]}}. A "
@@ -58,7 +72,7 @@ RunCommand::RunCommand(CLI::App& parent)
       ->allow_extra_args(false);
   app_.add_option("--log_dir", log_dir_,
                   "Directory for one log per task; made if missing. Otherwise "
-                  "a new one in $TMPDIR.");
+                  "a new one in $TMPDIR, where the last ten of the job stay.");
   app_.add_option("--state_dir", state_dir_,
                   "Directory where servers keep their state; stays after the "
                   "run. Otherwise a private one in /dev/shm, which does not.");
@@ -98,12 +112,15 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
     return kUsageExitCode;
   }
   terminal.Print(Opening(*setup));
-  Launcher launcher({.launches = setup->launches,
-                     .chief = setup->cluster.chief,
-                     .chief_address = setup->cluster.chief_address,
-                     .needed_workers = setup->needed_workers,
-                     .restarts = restarts_},
-                    terminal);
+  Launcher launcher(
+      {.launches = setup->launches,
+       .chief = setup->cluster.chief,
+       .chief_address = setup->cluster.chief_address,
+       .needed_workers = setup->needed_workers,
+       .restarts = restarts_,
+       .result_path = absl::StrCat(setup->log_dir, "/", kResultFile),
+       .place = {.checkpoints = setup->checkpoints, .program = OwnCall()}},
+      terminal);
   return launcher.Run();
 }
 

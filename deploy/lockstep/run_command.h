@@ -19,8 +19,8 @@ class RunCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns the exit code: 0 done, 1 failed, 2 bad input (explained on `err`),
-  // 143 stopped by somebody else, 128 + n stopped by signal n.
+  // Returns the exit code: that of RunOutcome, or 2 for what cannot be run,
+  // which is explained on `err`.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "deploy/lockstep/shell_words.h"
 #include "deploy/lockstep/status_report.h"
 #include "deploy/lockstep/text_format.h"
 
@@ -105,8 +106,26 @@ std::string Reason(const RunOutcome& outcome,
   return "the chief ended before the job was done";
 }
 
-std::string LastLine(const RunOutcome& outcome,
-                     const std::optional<JobStatus>& status, const Logs& logs) {
+// Where the model is, and how to have it or to go on.
+std::string Model(const RunOutcome& outcome, const JobStatus& status,
+                  const RunPlace& place) {
+  if (place.checkpoints.empty() || status.last_checkpoint_step < 0) return "";
+  const std::string where = absl::StrCat("step ", status.last_checkpoint_step,
+                                         " in ", place.checkpoints);
+  if (outcome.verdict == Verdict::kDone) {
+    return absl::StrCat("model: ", where, "; one file of it: ", place.program,
+                        " export --checkpoints ", ShellWord(place.checkpoints),
+                        " --out model.safetensors\n");
+  }
+  return absl::StrCat("last checkpoint: ", where,
+                      "; the same command goes on from it\n");
+}
+
+}  // namespace
+
+std::string FormatLastLine(const RunOutcome& outcome,
+                           const std::optional<JobStatus>& status,
+                           const std::map<TaskId, LogTail>& logs) {
   switch (outcome.verdict) {
     case Verdict::kDone:
       if (!status.has_value()) return "done: before the chief was asked";
@@ -125,12 +144,10 @@ std::string LastLine(const RunOutcome& outcome,
                       Reason(outcome, status, logs));
 }
 
-}  // namespace
-
 std::string FormatRunReport(const RunOutcome& outcome,
                             const std::optional<JobStatus>& status,
                             const std::map<TaskId, LogTail>& logs,
-                            size_t width) {
+                            const RunPlace& place, size_t width) {
   std::string report = absl::StrCat(BadEnds(outcome, logs), Restarts(outcome));
   if (status.has_value()) {
     absl::StrAppend(&report, FormatWorkerSummary(*status, width));
@@ -142,8 +159,9 @@ std::string FormatRunReport(const RunOutcome& outcome,
       absl::StrAppend(&report, "checkpoint trouble: ",
                       Printable(status->checkpoint_trouble), "\n");
     }
+    absl::StrAppend(&report, Model(outcome, *status, place));
   }
-  return absl::StrCat(report, LastLine(outcome, status, logs), "\n");
+  return absl::StrCat(report, FormatLastLine(outcome, status, logs), "\n");
 }
 
 }  // namespace lockstep

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -28,6 +30,14 @@ namespace {
 std::string TemporaryDirectory() {
   const char* directory = getenv("TMPDIR");
   return directory == nullptr || *directory == '\0' ? "/tmp" : directory;
+}
+
+// An empty path stays empty.
+std::string Absolute(const std::string& path) {
+  if (path.empty()) return path;
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
 }
 
 absl::StatusOr<LocalCluster> ReadCluster(const std::string& path,
@@ -86,6 +96,7 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
                         absl::StrCat(request.job_file, ": ", fits.message()));
   }
   setup.job_name = job.name;
+  setup.checkpoints = Absolute(job.checkpoint.directory);
   setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
   return absl::OkStatus();
 }
@@ -122,7 +133,12 @@ absl::StatusOr<std::vector<std::string>> Gpus(const RunRequest& request) {
   return ChooseGpus(request.gpus, visible == nullptr ? "" : visible);
 }
 
+// The result of an earlier run does not count any more.
 absl::Status MakeDirectories(const RunRequest& request, RunSetup& setup) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      setup.logs, LogDirectory::Open(request.log_dir, TemporaryDirectory(),
+                                     setup.job_name));
+  setup.log_dir = Absolute(setup.logs->path());
   if (request.state_dir.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         setup.state, StateDirectory::CreateIn(StateDirectory::DefaultParent()));
@@ -130,9 +146,7 @@ absl::Status MakeDirectories(const RunRequest& request, RunSetup& setup) {
     LOCKSTEP_ASSIGN_OR_RETURN(setup.state,
                               StateDirectory::Adopt(request.state_dir));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      setup.log_dir,
-      MakeLogDirectory(request.log_dir, TemporaryDirectory(), setup.job_name));
+  unlink(absl::StrCat(setup.log_dir, "/", kResultFile).c_str());
   LOCKSTEP_RETURN_IF_ERROR(
       WriteTextFile(absl::StrCat(setup.log_dir, "/", kChiefAddressFile),
                     setup.cluster.chief_address + "\n"));

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "deploy/lockstep/launch_plan.h"
 #include "deploy/lockstep/local_cluster.h"
+#include "deploy/lockstep/log_directory.h"
 #include "deploy/lockstep/port_reservation.h"
 #include "deploy/lockstep/state_directory.h"
 
@@ -31,8 +32,10 @@ struct RunRequest {
 struct RunSetup {
   LocalCluster cluster;
   std::string job_name;
+  std::string checkpoints;  // an absolute path; empty: none are kept
   int needed_workers = 1;
-  std::string log_dir;
+  std::unique_ptr<LogDirectory> logs;
+  std::string log_dir;  // an absolute path
   std::vector<TaskLaunch> launches;
   std::vector<PortReservation> ports;
   std::unique_ptr<StateDirectory> state;
@@ -46,8 +49,9 @@ struct RunSetup {
 //                        not fit the cluster or this machine; an address is
 //                        not on this machine, or its port is taken; a program
 //                        is missing; a directory cannot be made
-//   kFailedPrecondition  another run uses the state directory, or the directory
-//                        of checkpoints
+//   kFailedPrecondition  another run uses the directory of logs, of state, or
+//   of
+//                        checkpoints
 //   kResourceExhausted   no port is free
 absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request);
 

@@ -13,7 +13,11 @@ RunView::RunView(Terminal& terminal, absl::Time start)
 
 void RunView::OnStatus(const JobStatus& status, absl::Time now) {
   if (status.state == JobState::kTraining) {
-    eta_.Record(now, status.step);
+    if (status.settings.paused) {
+      eta_ = Eta();  // a pause says nothing of how fast steps are
+    } else {
+      eta_.Record(now, status.step);
+    }
     if (terminal_.live() && !legend_shown_) Note(StatusLine::kLegend);
     legend_shown_ = true;
   }

@@ -1,19 +1,41 @@
 #ifndef LOCKSTEP_DEPLOY_LOCKSTEP_STATUS_JSON_H_
 #define LOCKSTEP_DEPLOY_LOCKSTEP_STATUS_JSON_H_
 
+#include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "deploy/lockstep/job_status.h"
 
 namespace lockstep {
 
-// A status as one JSON object with the field names of
-// proto/lockstep/v1/coordinator.proto. What the chief left out is left out, a
-// figure that is no number is null, and bytes that are no UTF-8 are replaced.
+// How a `lockstep run` ended.
+struct RunResult {
+  JobState state = JobState::kUnknown;  // kDone, kFailed or kStopped
+  int exit_code = 0;                    // that `lockstep run` left with
+  std::string summary{};                // its last line
+  absl::Time ended_at{};
+
+  bool operator==(const RunResult&) const = default;
+};
+
+// A status as one JSON object; deploy/README.md describes each field. All
+// fields are always there: what is not known, or is no number, is null. Bytes
+// that are no UTF-8 are replaced. `result` is of a run that has ended.
 //
-// Units: durations are numbers of seconds.
+// Units: names end in _seconds where a number is one of seconds.
 // `indent`: columns; -1: all on one line.
-std::string FormatStatusJson(const JobStatus& status, int indent = 2);
+std::string FormatStatusJson(const JobStatus& status, int indent = 2,
+                             const std::optional<RunResult>& result = {});
+
+// What FormatStatusJson() has written with a result. `source` names the text in
+// messages.
+//
+//   kInvalidArgument  not such a text
+absl::StatusOr<RunResult> ParseResultJson(absl::string_view text,
+                                          absl::string_view source);
 
 }  // namespace lockstep
 

@@ -24,7 +24,7 @@ struct Layout {
   enum class Workers { kNamed, kFull, kShort, kTotal, kNone };
   bool labels = false;
   Workers workers = Workers::kNone;
-  int figures = 3;  // 1: loss, 2: and accuracy, 3: and speed
+  int figures = 3;  // 0: none, 1: loss, 2: and accuracy, 3: and speed
 };
 
 constexpr Layout kLayouts[] = {
@@ -36,6 +36,7 @@ constexpr Layout kLayouts[] = {
     {.workers = Layout::Workers::kNone},
     {.workers = Layout::Workers::kNone, .figures = 2},
     {.workers = Layout::Workers::kNone, .figures = 1},
+    {.workers = Layout::Workers::kNone, .figures = 0},
 };
 
 size_t Columns(const std::vector<Segment>& segments, const Layout& layout) {
@@ -103,11 +104,12 @@ void AddWorkers(const JobStatus& status, Layout::Workers how,
 void AddFigures(const JobStatus& status, const Layout& layout,
                 std::vector<Segment>& segments) {
   const int digits = layout.labels ? 4 : 3;
-  if (status.step > 0) {
+  if (layout.figures >= 1 && status.step > 0) {
     segments.push_back(
         {absl::StrCat("loss ", FormatFigure(status.loss, digits))});
   }
-  if (layout.figures >= 3 && status.examples_per_second > 0) {
+  if (layout.figures >= 3 && status.examples_per_second > 0 &&
+      !status.settings.paused) {
     segments.push_back({absl::StrCat(
         FormatCompact(status.examples_per_second),
         layout.labels ? absl::StrCat(" ", Printable(status.example_unit), "/s")
@@ -152,15 +154,16 @@ std::vector<Segment> TrainingSegments(const JobStatus& status,
                                       const std::optional<WaitStatus>& wait,
                                       std::optional<absl::Duration> eta,
                                       const Layout& layout) {
-  std::vector<Segment> segments = {
-      {absl::StrCat(layout.labels ? "step " : "", status.step, "/",
-                    status.train_steps),
-       kBold}};
+  const bool paused = status.settings.paused;
+  std::vector<Segment> segments;
+  if (paused) segments.push_back({std::string(ShownState(status)), kYellow});
+  segments.push_back({absl::StrCat(layout.labels ? "step " : "", status.step,
+                                   "/", status.train_steps),
+                      kBold});
+  const bool waits = wait.has_value() && wait->since >= StatusLine::kLongWait;
+  if (waits) segments.push_back(Wait(*wait));
   AddFigures(status, layout, segments);
-  if (wait.has_value() && wait->since >= StatusLine::kLongWait) {
-    segments.push_back(Wait(*wait));
-    return segments;
-  }
+  if (waits || paused) return segments;
   AddWorkers(status, layout.workers, segments);
   if (eta.has_value()) {
     segments.push_back({absl::StrCat("ETA ", FormatClock(*eta))});

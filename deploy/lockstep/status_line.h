@@ -12,8 +12,9 @@ namespace lockstep {
 
 // StatusLine puts a job's status into one line that fits the terminal. What
 // matters least goes first: labels, then each worker's waiting time, then the
-// workers one by one, then speed and scores. A wait of kLongWait takes the
-// place of the workers, since it is what a person must see.
+// workers one by one, then speed, scores and loss. A pause, and a wait of
+// kLongWait, take the place of the workers and stay longest, since they are
+// what a person must see.
 //
 // Units: widths count columns, which colours do not take.
 class StatusLine {

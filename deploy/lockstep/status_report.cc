@@ -16,10 +16,10 @@ using Align = TextTable::Align;
 constexpr size_t kIndent = 2;
 
 std::string Headline(const JobStatus& status) {
-  std::string line = absl::StrCat("job ", Printable(status.job_name), ": ",
-                                  JobStateName(status.state), ", step ",
-                                  status.step, " of ", status.train_steps, ", ",
-                                  FormatSeconds(status.training_time));
+  std::string line =
+      absl::StrCat("job ", Printable(status.job_name), ": ", ShownState(status),
+                   ", step ", status.step, " of ", status.train_steps, ", ",
+                   FormatSeconds(status.training_time));
   if (!status.reason.empty()) {
     absl::StrAppend(&line, "; ", Printable(status.reason));
   }
@@ -27,6 +27,7 @@ std::string Headline(const JobStatus& status) {
 }
 
 std::string Figures(const JobStatus& status) {
+  if (status.step <= 0) return "no step yet";
   std::string line = absl::StrCat("loss ", FormatFigure(status.loss, 4), ", ",
                                   SpeedText(status));
   if (status.evaluation.has_value()) {
@@ -123,25 +124,28 @@ std::string FormatWorkerSummary(const JobStatus& status, size_t width) {
 std::string FormatLosses(const JobStatus& status) {
   const LossStatus& losses = status.losses;
   if (!losses.any()) return "";
-  return absl::StrCat("deaths cost: ", losses.steps_redone, " steps redone, ",
-                      losses.steps_repeated, " committed steps repeated, ",
-                      FormatSeconds(losses.stood_still), " without a server (",
-                      losses.recoveries, " times)");
+  return absl::StrCat(
+      "interruptions cost: ", FormatCount(losses.steps_redone, "step"),
+      " redone, ", FormatCount(losses.steps_repeated, "committed step"),
+      " repeated, ", FormatSeconds(losses.stood_still), " without a server (",
+      FormatCount(losses.recoveries, "time"), ")");
 }
 
 std::string FormatDeaths(const JobStatus& status, size_t width) {
   if (status.deaths.empty()) return "";
-  std::string out = "deaths:\n";
+  std::string out = "interruptions:\n";
   for (const DeathStatus& death : status.deaths) {
-    const std::string line =
-        absl::StrCat(std::string(kIndent, ' '), Printable(death.task), ", ",
-                     FormatAge(death.since), " ago (", Printable(death.reason),
-                     "): held ", Printable(death.held), "; redone: ",
-                     death.redone.empty() ? "nothing" : Printable(death.redone),
-                     death.stood_still.has_value()
-                         ? absl::StrCat("; the job stood still for ",
-                                        FormatSeconds(*death.stood_still))
-                         : "; the job stands still");
+    const std::string line = absl::StrCat(
+        std::string(kIndent, ' '), Printable(death.task), ", ",
+        FormatAge(death.since), " ago",
+        death.reason.empty() ? ""
+                             : absl::StrCat(" (", Printable(death.reason), ")"),
+        ": held ", Printable(death.held), "; redone: ",
+        death.redone.empty() ? "nothing" : Printable(death.redone),
+        death.stood_still.has_value()
+            ? absl::StrCat("; the job stood still for ",
+                           FormatSeconds(*death.stood_still))
+            : "; the job stands still");
     absl::StrAppend(&out, WrapText(line, width, 2 * kIndent), "\n");
   }
   return out;
@@ -151,6 +155,12 @@ std::string FormatDoneLine(const JobStatus& status) {
   std::string line = absl::StrCat("done: step ", status.step);
   if (!IsFinal(status.state)) {
     absl::StrAppend(&line, " when last asked");
+  } else if (status.step < status.train_steps) {
+    absl::StrAppend(&line, " of ", status.train_steps,
+                    ", since the input has ended");
+  }
+  if (status.step > 0 && status.training_time > absl::ZeroDuration()) {
+    absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4));
   }
   if (status.evaluation.has_value()) {
     absl::StrAppend(&line, ", ", ScoreText(*status.evaluation));

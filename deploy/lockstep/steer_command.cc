@@ -43,12 +43,12 @@ absl::StatusOr<IsSo> AskForCheckpoint(CoordinatorClient& chief) {
 }
 
 std::string Describe(const JobStatus& status) {
-  return absl::StrCat(
-      "job ", Printable(status.job_name), ": ", JobStateName(status.state),
-      status.settings.paused ? " (paused)" : "", ", step ", status.step,
-      ", replicas_to_aggregate ", status.settings.replicas_to_aggregate,
-      ", learning_rate ", status.settings.learning_rate, ", last checkpoint ",
-      status.last_checkpoint_step);
+  return absl::StrCat("job ", Printable(status.job_name), ": ",
+                      ShownState(status), ", step ", status.step,
+                      ", replicas_to_aggregate ",
+                      status.settings.replicas_to_aggregate, ", learning_rate ",
+                      status.settings.learning_rate, ", last checkpoint ",
+                      status.last_checkpoint_step);
 }
 
 absl::StatusOr<JobStatus> WaitUntil(const IsSo& so, CoordinatorClient& chief,
@@ -166,7 +166,8 @@ int SteerCommands::Run(const Command& command, Terminal& terminal,
                        std::ostream& err) {
   const absl::StatusOr<std::string> address = command.chief.Address();
   if (!address.ok()) {
-    return RefuseCommand(*command.app, address.status(), kUsageExitCode, err);
+    return RefuseCommand(*command.app, address.status(),
+                         FlagsExitCode(address.status()), err);
   }
   CoordinatorClient chief(*address);
   const absl::StatusOr<IsSo> so = command.ask(chief);

@@ -53,6 +53,12 @@ struct RunOutcome {
   bool gave_up = false;  // `reason` says on which task
   std::vector<BadEnd> bad_ends{};    // by time: the first is the likely cause
   std::map<TaskId, int> restarts{};  // of tasks that were started again
+
+  // Of the job, in one word: kDone, kFailed or kStopped.
+  JobState state() const {
+    if (verdict == Verdict::kDone) return JobState::kDone;
+    return verdict == Verdict::kFailed ? JobState::kFailed : JobState::kStopped;
+  }
 };
 
 // Supervisor decides how long the processes of a run live. It is told what

@@ -25,10 +25,12 @@ bool IsCapable(const char* term) {
 
 Terminal::Terminal(int fd, const char* no_color, const char* term)
     : fd_(fd),
-      live_(isatty(fd) == 1 && IsCapable(term)),
+      terminal_(isatty(fd) == 1),
+      live_(terminal_ && IsCapable(term)),
       colour_(live_ && !IsSet(no_color)) {}
 
 size_t Terminal::Columns() const {
+  if (!terminal_) return kUnlimited;
   winsize size = {};
   if (ioctl(fd_, TIOCGWINSZ, &size) != 0 || size.ws_col < kLeastColumns) {
     return kUsualColumns;

@@ -22,7 +22,9 @@ class Terminal {
   bool live() const { return live_; }
   bool colour() const { return colour_; }
 
-  // Of the window as it is now; 80 where nobody knows.
+  // Of the window as it is now; 80 where it has no size. A file or a pipe takes
+  // lines of any length: kUnlimited.
+  static constexpr size_t kUnlimited = size_t{1} << 30;
   size_t Columns() const;
 
   // Prints whole lines above the live line.
@@ -42,6 +44,7 @@ class Terminal {
   void Write(absl::string_view text) const;
 
   const int fd_;
+  const bool terminal_;
   const bool live_;
   const bool colour_;
   bool shown_ = false;

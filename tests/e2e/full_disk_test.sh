@@ -58,11 +58,11 @@ number() { status --json | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" | head -n 1; 
 reached() { local now; now=$(number "$1") && [ "${now:-0}" -ge "$2" ]; }
 in_trouble() {
   local told
-  told=$(status --json) && [[ $told == *'"checkpoint_trouble"'* ]]
+  told=$(status --json) && [[ $told != *'"checkpoint_trouble": ""'* ]]
 }
 out_of_trouble() {
   local told
-  told=$(status --json) && [[ $told != *'"checkpoint_trouble"'* ]]
+  told=$(status --json) && [[ $told == *'"checkpoint_trouble": ""'* ]]
 }
 # A checkpoint that is just being written makes room for the next one when it
 # is complete, so the volume is filled until one has failed.

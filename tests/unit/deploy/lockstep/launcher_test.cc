@@ -8,8 +8,10 @@
 #include <string>
 #include <utility>
 
+#include "deploy/lockstep/status_json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/unit/deploy/lockstep/fake_coordinator_service.h"
 
@@ -17,6 +19,7 @@ namespace lockstep {
 namespace {
 
 using ::lockstep::testing::FakeCoordinator;
+using ::lockstep::testing::IsOk;
 using ::lockstep::testing::TempDir;
 using ::lockstep::testing::TrainingResponse;
 using ::testing::AllOf;
@@ -80,10 +83,38 @@ TEST_F(LauncherTest, ARunThatIsDoneEndsWithTheRealFigures) {
   Add(kWorker0, "exit 0");
 
   EXPECT_EQ(Run(), 0);
-  EXPECT_THAT(Read("out"),
-              EndsWith("worker  passes  accepted  stale  waited\n"
-                       "0            0         7      0   0.0 s\n"
-                       "done: step 100, test accuracy 0.8912, 3.0 s\n"));
+  EXPECT_THAT(
+      Read("out"),
+      EndsWith("worker  passes  accepted  stale  waited\n"
+               "0            0         7      0   0.0 s\n"
+               "done: step 100, loss 0.0000, test accuracy 0.8912, 3.0 s\n"));
+}
+
+TEST_F(LauncherTest, TheResultStays) {
+  v1::GetStatusResponse failed = TrainingResponse();
+  failed.set_state(v1::JOB_FAILED);
+  failed.set_reason("why");
+  chief_.Say(failed);
+  options_.result_path = directory_.Join("result");
+  Add(kChief, "sleep 1; exit 1");
+
+  EXPECT_EQ(Run(), 1);
+  const absl::StatusOr<RunResult> result =
+      ParseResultJson(Read("result"), "result");
+  ASSERT_THAT(result, IsOk());
+  EXPECT_EQ(result->state, JobState::kFailed);
+  EXPECT_EQ(result->exit_code, 1);
+  EXPECT_EQ(result->summary, "failed: step 7 of 100, 3.0 s; why");
+}
+
+TEST_F(LauncherTest, ALogThatIsTooLargeHasOnePredecessor) {
+  options_.log_limit_bytes = 1000;
+  Add(kChief, "head -c 2000 /dev/zero; " + Until(directory_.Join("chief:0.1")) +
+                  "; echo goes on");
+
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(Read("chief:0"), "goes on\n");
+  EXPECT_EQ(Read("chief:0.1"), std::string(2000, '\0'));
 }
 
 TEST_F(LauncherTest, EachTaskHasItsOwnTfConfigAndLog) {
@@ -199,8 +230,8 @@ TEST_F(LauncherTest, AProgramThatCannotBeRunEndsTheRun) {
   options_.launches.back().program = "/nowhere/chief";
 
   EXPECT_EQ(Run(), 1);
-  EXPECT_THAT(Read("out"),
-              HasSubstr("failed: /nowhere/chief: cannot be run: No such"));
+  EXPECT_THAT(Read("out"), HasSubstr("failed: before the chief answered; "
+                                     "/nowhere/chief: cannot be run: No such"));
 }
 
 TEST_F(LauncherTest, ATaskThatDiesRunsAgainAndItsLogGoesOn) {

@@ -26,34 +26,6 @@ void Write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-TEST(LogDirectoryTest, EachRunHasTheNextNumber) {
-  TempDir parent;
-
-  EXPECT_THAT(MakeLogDirectory("", parent.path(), "job"),
-              IsOkAndHolds(parent.Join("lockstep-job-1")));
-  EXPECT_THAT(MakeLogDirectory("", parent.path(), "job"),
-              IsOkAndHolds(parent.Join("lockstep-job-2")));
-  EXPECT_TRUE(std::filesystem::is_directory(parent.Join("lockstep-job-2")));
-}
-
-TEST(LogDirectoryTest, ADirectoryOfTheUsersIsMadeOrTaken) {
-  TempDir parent;
-  const std::string path = parent.Join("a/b");
-
-  EXPECT_THAT(MakeLogDirectory(path, "", "job"), IsOkAndHolds(path));
-  EXPECT_THAT(MakeLogDirectory(path, "", "job"), IsOkAndHolds(path));
-}
-
-TEST(LogDirectoryTest, WhatCannotBeMadeIsNamed) {
-  TempDir parent;
-  Write(parent.Join("file"), "x");
-
-  EXPECT_THAT(MakeLogDirectory(parent.Join("file"), "", "job"),
-              StatusIs(kInvalid, HasSubstr("--log_dir")));
-  EXPECT_THAT(MakeLogDirectory("", "/nowhere/at/all", "job"),
-              StatusIs(kInvalid, HasSubstr("--log_dir")));
-}
-
 TEST(LastLinesTest, AreThoseOfThisRun) {
   TempDir parent;
   const std::string path = parent.Join("log");
@@ -80,6 +52,25 @@ TEST(LastLinesTest, OfAHugeLogOnlyTheEndIsRead) {
 TEST(LastLinesTest, AMissingLogHasNone) {
   EXPECT_THAT(ReadLastLines("/nowhere/at/all", 0, 5, 100), IsEmpty());
   EXPECT_EQ(FileSize("/nowhere/at/all"), 0);
+}
+
+TEST(RotateLogTest, WhatAProcessWritesGoesOnInTheEmptiedLog) {
+  TempDir parent;
+  const std::string path = parent.Join("log");
+  Write(path + ".1", "older\n");
+  std::ofstream process(path, std::ios::app);
+  process << "old\n" << std::flush;
+
+  EXPECT_THAT(RotateLog(path), IsOk());
+  process << "new\n" << std::flush;
+
+  EXPECT_THAT(ReadTextFile(path), IsOkAndHolds("new\n"));
+  EXPECT_THAT(ReadTextFile(path + ".1"), IsOkAndHolds("old\n"));
+}
+
+TEST(RotateLogTest, AMissingLogIsNamed) {
+  EXPECT_THAT(RotateLog("/nowhere/at/all"),
+              StatusIs(kInvalid, HasSubstr("/nowhere/at/all")));
 }
 
 TEST(TextFileTest, IsReadAsItWasWritten) {

@@ -1,12 +1,17 @@
 #include "deploy/lockstep/operator_command.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
+#include "absl/time/clock.h"
+#include "deploy/lockstep/log_directory.h"
+#include "deploy/lockstep/status_json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -40,9 +45,19 @@ class OperatorCommandTest : public ::testing::Test {
   }
 
   std::string Out() const {
-    char buffer[8192];
-    const ssize_t got = read(pipe_[0], buffer, sizeof(buffer));
-    return got > 0 ? std::string(buffer, got) : "";
+    std::string text(1 << 16, '\0');
+    const ssize_t got = read(pipe_[0], text.data(), text.size());
+    text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    return text;
+  }
+  // Waits for `text`, while the command runs in another thread.
+  void ReadUntil(const std::string& text) const {
+    std::string read;
+    pollfd readable = {pipe_[0], POLLIN, 0};
+    while (read.find(text) == std::string::npos) {
+      ASSERT_EQ(poll(&readable, 1, 20'000), 1) << text << " in " << read;
+      read += Out();
+    }
   }
   std::string Err() const { return err_.str(); }
 
@@ -86,6 +101,87 @@ TEST_F(OperatorCommandTest, ALogDirectoryNamesTheChief) {
   std::ofstream(directory_.Join("chief.address")) << chief_.address() << "\n";
 
   EXPECT_EQ(Status({"--log_dir", directory_.path()}), 0) << Err();
+}
+
+TEST_F(OperatorCommandTest, ARunThatIsOverTellsItsResult) {
+  const RunResult result = {.state = JobState::kFailed,
+                            .exit_code = 1,
+                            .summary = "failed: step 7 of 100, 3.0 s; why",
+                            .ended_at = absl::Now() - absl::Hours(3)};
+  std::ofstream(directory_.Join("result.json"))
+      << FormatStatusJson({.step = 7}, 2, result);
+
+  EXPECT_EQ(Status({"--log_dir", directory_.path()}), 5) << Err();
+  EXPECT_EQ(Out(), "failed: step 7 of 100, 3.0 s; why, 3.0 h ago\n");
+
+  EXPECT_EQ(Status({"--log_dir", directory_.path(), "--json"}), 5) << Err();
+  const auto json = nlohmann::json::parse(Out(), nullptr, false);
+  EXPECT_EQ(json["global_step"], 7);
+  EXPECT_EQ(json["result"]["exit_code"], 1);
+
+  EXPECT_EQ(Stop({"--log_dir", directory_.path()}), 1);
+  EXPECT_THAT(Err(), HasSubstr("is over: failed: step 7 of 100"));
+}
+
+TEST_F(OperatorCommandTest, ARunThatWasKilledHasNoResult) {
+  { ASSERT_TRUE(LogDirectory::Open(directory_.path(), "", "job").ok()); }
+
+  EXPECT_EQ(Status({"--log_dir", directory_.path()}), 1);
+  EXPECT_THAT(Err(), HasSubstr("it was ended by force"));
+}
+
+TEST_F(OperatorCommandTest, AWatchGoesOnWhileTheChiefIsStartedAgain) {
+  const std::string address = chief_.address();
+  std::thread restart([&] {
+    ReadUntil("job fashion: training");
+    chief_.Shutdown();
+    ReadUntil("the chief has not answered for");
+    v1::GetStatusResponse done = TrainingResponse();
+    done.set_state(v1::JOB_DONE);
+    FakeCoordinator again(address);
+    again.Say(done);
+    ReadUntil("job fashion: done");
+  });
+
+  EXPECT_EQ(Status({"--chief", address, "--watch", "--interval", "0.1"}), 0)
+      << Err();
+
+  restart.join();
+  EXPECT_THAT(Out(), AllOf(HasSubstr("job fashion: training"),
+                           HasSubstr("the chief has not answered for"),
+                           HasSubstr("job fashion: done")));
+}
+
+TEST_F(OperatorCommandTest, AWatchEndsWithTheRunThoughItsChiefIsGone) {
+  std::ofstream(directory_.Join("chief.address")) << chief_.address() << "\n";
+  std::thread end([&] {
+    ReadUntil("job fashion: training");
+    chief_.Shutdown();
+    std::ofstream(directory_.Join("result.json")) << FormatStatusJson(
+        JobStatus(), 2,
+        RunResult{.state = JobState::kStopped, .summary = "stopped: lunch"});
+  });
+
+  EXPECT_EQ(
+      Status({"--log_dir", directory_.path(), "--watch", "--interval", "0.1"}),
+      6)
+      << Err();
+
+  end.join();
+  EXPECT_THAT(Out(), HasSubstr("stopped: lunch"));
+}
+
+TEST_F(OperatorCommandTest, AChiefThatStaysAwayEndsTheWatch) {
+  std::thread end([&] {
+    ReadUntil("job fashion: training");
+    chief_.Shutdown();
+  });
+
+  EXPECT_EQ(Status({"--chief", chief_.address(), "--watch", "--interval", "0.1",
+                    "--patience", "1"}),
+            1);
+
+  end.join();
 }
 
 TEST_F(OperatorCommandTest, AClusterFileNamesTheChief) {

@@ -28,10 +28,11 @@ JobStatus Last(JobState state) {
 
 TEST(RunReportTest, ADoneRunEndsWithItsFigures) {
   EXPECT_EQ(FormatRunReport({.verdict = Verdict::kDone, .exit_code = 0},
-                            Last(JobState::kDone), Logs(), 80),
+                            Last(JobState::kDone), Logs(), {}, 80),
             "worker  passes  accepted  stale  waited\n"
             "0            5         4      0   0.0 s\n"
-            "done: step 700, 30.1 s\n");
+            "done: step 700 of 1500, since the input has ended, loss 0.0000, "
+            "30.1 s\n");
 }
 
 TEST(RunReportTest, ALostWorkerOfADoneRunIsAWarning) {
@@ -41,10 +42,11 @@ TEST(RunReportTest, ALostWorkerOfADoneRunIsAWarning) {
   JobStatus status = Last(JobState::kDone);
   status.members.clear();
 
-  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), 80),
+  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), {}, 80),
             "warning: the job went on without a task: worker 1 was ended by "
             "signal 9 (Killed); see /logs/worker-1.log\n"
-            "done: step 700, 30.1 s\n");
+            "done: step 700 of 1500, since the input has ended, loss 0.0000, "
+            "30.1 s\n");
 }
 
 TEST(RunReportTest, AFailureShowsTheCauseAndItsLog) {
@@ -52,7 +54,7 @@ TEST(RunReportTest, AFailureShowsTheCauseAndItsLog) {
       .bad_ends = {{kPs, {.signal = SIGSEGV}},
                    {kWorker1, {.code = 1}, /*forced=*/true}}};
 
-  EXPECT_EQ(FormatRunReport(outcome, std::nullopt, Logs(), 80),
+  EXPECT_EQ(FormatRunReport(outcome, std::nullopt, Logs(), {}, 80),
             "ps 0 was ended by signal 11 (Segmentation fault); the end of "
             "/logs/ps-0.log:\n"
             "  | first\n"
@@ -67,7 +69,7 @@ TEST(RunReportTest, AnEmptyLogIsSaidToBeEmpty) {
   const RunOutcome outcome = {.reason = "why",
                               .bad_ends = {{kWorker1, {.code = 1}}}};
 
-  EXPECT_EQ(FormatRunReport(outcome, std::nullopt, Logs(), 80),
+  EXPECT_EQ(FormatRunReport(outcome, std::nullopt, Logs(), {}, 80),
             "worker 1 ended with exit code 1; its log is empty: "
             "/logs/worker-1.log\n"
             "failed: before the chief answered; why\n");
@@ -78,7 +80,7 @@ TEST(RunReportTest, TheChiefsReasonIsTheBestOne) {
   status.members.clear();
   status.reason = "ps 0\x1b is lost";
 
-  EXPECT_EQ(FormatRunReport({.reason = "other"}, status, Logs(), 80),
+  EXPECT_EQ(FormatRunReport({.reason = "other"}, status, Logs(), {}, 80),
             "failed: step 700 of 1500, 30.1 s; ps 0? is lost\n");
 }
 
@@ -91,7 +93,7 @@ TEST(RunReportTest, AChiefThatWasStoppedForWantOfWorkersIsNotTheCause) {
   const std::map<TaskId, LogTail> logs = {
       {kWorker1, {"/logs/worker-1.log", {"..."}, "the gradient is NaN"}}};
 
-  EXPECT_EQ(FormatRunReport(outcome, status, logs, 80),
+  EXPECT_EQ(FormatRunReport(outcome, status, logs, {}, 80),
             "worker 1 ended with exit code 1; the end of /logs/worker-1.log:\n"
             "  | ...\n"
             "failed: step 700 of 1500, 30.1 s; worker 1: the gradient is "
@@ -103,10 +105,33 @@ TEST(RunReportTest, StopsSayHowFarTheJobCame) {
   status.members.clear();
   status.reason = "lunch";
 
-  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kStopped}, status, {}, 80),
+  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kStopped}, status, {}, {}, 80),
             "stopped: step 700 of 1500, 30.1 s; lunch\n");
-  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kInterrupted}, status, {}, 80),
-            "interrupted: step 700 of 1500, 30.1 s\n");
+  EXPECT_EQ(
+      FormatRunReport({.verdict = Verdict::kInterrupted}, status, {}, {}, 80),
+      "interrupted: step 700 of 1500, 30.1 s\n");
+}
+
+TEST(RunReportTest, SaysWhereTheModelIsAndHowToGoOn) {
+  JobStatus status = Last(JobState::kDone);
+  status.members.clear();
+  status.step = status.train_steps = status.last_checkpoint_step = 1500;
+  const RunPlace place = {.checkpoints = "/my data/c",
+                          .program = "/b/lockstep"};
+
+  EXPECT_EQ(
+      FormatRunReport({.verdict = Verdict::kDone, .exit_code = 0}, status, {},
+                      place, 80),
+      "model: step 1500 in /my data/c; one file of it: /b/lockstep export "
+      "--checkpoints '/my data/c' --out model.safetensors\n"
+      "done: step 1500, loss 0.0000, 30.1 s\n");
+
+  status.state = JobState::kFailed;
+  EXPECT_EQ(
+      FormatRunReport({.reason = "why"}, status, {}, place, 80),
+      "last checkpoint: step 1500 in /my data/c; the same command goes on "
+      "from it\n"
+      "failed: step 1500 of 1500, 30.1 s; why\n");
 }
 
 TEST(RunReportTest, RestartsAreCountedByTask) {
@@ -116,9 +141,10 @@ TEST(RunReportTest, RestartsAreCountedByTask) {
   JobStatus status = Last(JobState::kDone);
   status.members.clear();
 
-  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), 80),
+  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), {}, 80),
             "started again: worker 1 (2 times), ps 0\n"
-            "done: step 700, 30.1 s\n");
+            "done: step 700 of 1500, since the input has ended, loss 0.0000, "
+            "30.1 s\n");
 }
 
 TEST(RunReportTest, ARunThatWasGivenUpSaysWhyWhateverTheChiefSays) {
@@ -128,7 +154,7 @@ TEST(RunReportTest, ARunThatWasGivenUpSaysWhyWhateverTheChiefSays) {
   status.members.clear();
   status.reason = "stopped";
 
-  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), 80),
+  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), {}, 80),
             "failed: step 700 of 1500, 30.1 s; worker 1 died 4 times\n");
 }
 

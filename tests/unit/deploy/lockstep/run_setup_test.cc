@@ -86,6 +86,26 @@ TEST_F(RunSetupTest, StatusFindsTheChiefThroughTheLogDirectory) {
   EXPECT_THAT(*json, ::testing::Not(HasSubstr("task")));
 }
 
+TEST_F(RunSetupTest, LogsOfARunThatGoesOnAreNotTaken) {
+  const absl::StatusOr<RunSetup> running = SetUpRun(request_);
+  ASSERT_THAT(running, IsOk());
+  request_.state_dir = directory_.Join("other");
+
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr(directory_.Join("logs"))));
+  EXPECT_THAT(ReadTextFile(directory_.Join("logs/chief.address")),
+              IsOkAndHolds(running->cluster.chief_address + "\n"));
+}
+
+TEST_F(RunSetupTest, TheResultOfAnEarlierRunGoes) {
+  fs::create_directory(directory_.Join("logs"));
+  Write("logs/result.json", "{}");
+
+  EXPECT_THAT(SetUpRun(request_), IsOk());
+  EXPECT_FALSE(fs::exists(directory_.Join("logs/result.json")));
+}
+
 TEST_F(RunSetupTest, APrivateStateDirectoryGoesWithTheRun) {
   request_.state_dir.clear();
   std::string path;

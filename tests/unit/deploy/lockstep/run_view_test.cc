@@ -77,6 +77,25 @@ TEST_F(RunViewTest, APipeGetsLinesNowAndThen) {
             "step 25 of 100, loss 0.0000, 0 examples/s, ETA 0:15\n");
 }
 
+// A terminal of 40 columns.
+TEST_F(RunViewTest, APauseShowsAndCountsForNoEstimate) {
+  Terminal terminal(inside_, "1", "xterm");
+  RunView view(terminal, At(0));
+  view.OnStatus(Training(0), At(0));
+  view.OnStatus(Training(10), At(1));
+  JobStatus paused = Training(10);
+  paused.settings.paused = true;
+
+  view.OnStatus(paused, At(2));
+  view.Refresh(At(2));
+  EXPECT_THAT(Shown(), HasSubstr("\x1b[Kpaused  step 10/100  loss 0.0000"));
+
+  view.OnStatus(Training(10), At(100));
+  view.OnStatus(Training(20), At(101));
+  view.Refresh(At(101));
+  EXPECT_THAT(Shown(), HasSubstr("ETA 0:08"));
+}
+
 TEST_F(RunViewTest, AChiefThatNeverAnsweredShows) {
   Terminal terminal(inside_, "1", "xterm");
   RunView view(terminal, At(0));

@@ -118,10 +118,31 @@ TEST(StatusLineTest, ALongWaitTakesThePlaceOfTheWorkers) {
                    .since = absl::Seconds(5)}};
 
   EXPECT_EQ(Plain(status, 99),
-            "1234/1500 loss 0.312 12.3k/s acc 0.891 step 1235 waits for 1 more "
-            "gradient (5.0 s)");
+            "1234/1500 step 1235 waits for 1 more gradient (5.0 s) loss 0.312 "
+            "12.3k/s acc 0.891");
+  EXPECT_EQ(Plain(status, 60),
+            "1234/1500 step 1235 waits for 1 more gradient (5.0 s)");
   EXPECT_EQ(Plain(status, 50),
-            "1234/1500 loss 0.312 step 1235 waits for 1 more g~");
+            "1234/1500 step 1235 waits for 1 more gradient (5.~");
+}
+
+TEST(StatusLineTest, APauseStaysLongestToo) {
+  JobStatus status = Training();
+  status.settings.paused = true;
+
+  EXPECT_EQ(Plain(status, 200),
+            "paused  step 1234/1500  loss 0.3123  accuracy 0.8912");
+  EXPECT_EQ(Plain(status, 60),
+            "paused  step 1234/1500  loss 0.3123  accuracy "
+            "0.8912");
+  EXPECT_EQ(Plain(status, 40), "paused 1234/1500 loss 0.312 acc 0.891");
+  EXPECT_EQ(Plain(status, 20), "paused 1234/1500");
+
+  status.waits = {{.owner = "the job",
+                   .waits_for = "lockstep resume",
+                   .since = absl::Seconds(10)}};
+  EXPECT_EQ(Plain(status, 60),
+            "paused 1234/1500 the job waits for lockstep resume (10 s)");
 }
 
 TEST(StatusLineTest, AShortWaitIsNotWorthALine) {

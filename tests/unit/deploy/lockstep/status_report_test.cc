@@ -50,16 +50,33 @@ TEST(DoneLineTest, HasTheFiguresOfTheLastAnswer) {
   JobStatus status = {.state = JobState::kDone,
                       .step = 1500,
                       .training_time = absl::Milliseconds(61'270),
+                      .loss = 0.20842,
                       .evaluation = Evaluation{.accuracy = 0.89124}};
   EXPECT_EQ(FormatDoneLine(status),
-            "done: step 1500, test accuracy 0.8912, 61.3 s");
+            "done: step 1500, loss 0.2084, test accuracy 0.8912, 61.3 s");
 
   status.evaluation->auc = 0.98104;
   EXPECT_EQ(FormatDoneLine(status),
-            "done: step 1500, test accuracy 0.8912, AUC 0.9810, 61.3 s");
+            "done: step 1500, loss 0.2084, test accuracy 0.8912, AUC 0.9810, "
+            "61.3 s");
 
   status.evaluation.reset();
-  EXPECT_EQ(FormatDoneLine(status), "done: step 1500, 61.3 s");
+  EXPECT_EQ(FormatDoneLine(status), "done: step 1500, loss 0.2084, 61.3 s");
+}
+
+TEST(DoneLineTest, SaysThatTheInputHasEnded) {
+  EXPECT_EQ(FormatDoneLine({.state = JobState::kDone,
+                            .step = 99,
+                            .train_steps = 10000,
+                            .training_time = absl::Seconds(2),
+                            .loss = 0.5}),
+            "done: step 99 of 10000, since the input has ended, loss 0.5000, "
+            "2.0 s");
+}
+
+TEST(DoneLineTest, AChiefThatHasMadeNoStepKnowsNoLoss) {
+  EXPECT_EQ(FormatDoneLine({.state = JobState::kDone, .step = 200}),
+            "done: step 200, 0.0 s");
 }
 
 TEST(DoneLineTest, SaysHowManyWordsASecondThereWere) {
@@ -68,7 +85,8 @@ TEST(DoneLineTest, SaysHowManyWordsASecondThereWere) {
                             .training_time = absl::Seconds(60),
                             .examples_per_second = 52000,
                             .example_unit = "words"};
-  EXPECT_EQ(FormatDoneLine(status), "done: step 1500, 52000 words/s, 60.0 s");
+  EXPECT_EQ(FormatDoneLine(status),
+            "done: step 1500, loss 0.0000, 52000 words/s, 60.0 s");
 }
 
 TEST(DoneLineTest, SaysThatALaterAnswerWasMissed) {
@@ -143,12 +161,14 @@ TEST(StatusReportTest, SaysWhatThereIsNotYet) {
 
   EXPECT_THAT(report, HasSubstr("no checkpoint yet\n"));
   EXPECT_THAT(report, HasSubstr("nobody waits\n"));
+  EXPECT_THAT(report, HasSubstr("no step yet\n"));
+  EXPECT_THAT(report, Not(HasSubstr("loss")));
 }
 
 TEST(LossesTest, AreToldWhereSomebodyDied) {
   JobStatus status = Sample();
   EXPECT_EQ(FormatLosses(status), "");
-  EXPECT_THAT(FormatStatusReport(status, 80), Not(HasSubstr("deaths")));
+  EXPECT_THAT(FormatStatusReport(status, 80), Not(HasSubstr("interruptions")));
 
   status.losses = {.recoveries = 1,
                    .steps_redone = 2,
@@ -156,8 +176,8 @@ TEST(LossesTest, AreToldWhereSomebodyDied) {
                    .stood_still = absl::Milliseconds(1340)};
 
   EXPECT_EQ(FormatLosses(status),
-            "deaths cost: 2 steps redone, 30 committed steps repeated, 1.3 s "
-            "without a server (1 times)");
+            "interruptions cost: 2 steps redone, 30 committed steps repeated, "
+            "1.3 s without a server (1 time)");
   EXPECT_THAT(FormatStatusReport(status, 200), HasSubstr(FormatLosses(status)));
 }
 
@@ -176,7 +196,7 @@ TEST(DeathsTest, EachIsToldWithWhatItCost) {
                     .since = absl::Seconds(1)}};
 
   EXPECT_EQ(FormatDeaths(status, 200),
-            "deaths:\n"
+            "interruptions:\n"
             "  worker 1, 95 s ago (silent for 2 s): held an announcement; "
             "redone: step 13; the job stood still for 2.1 s\n"
             "  ps 0, 1.0 s ago (replaced): held its share of step 20; redone: "

@@ -98,7 +98,7 @@ TEST_F(SteerCommandsTest, ARefusalIsToldWithItsReason) {
 TEST_F(SteerCommandsTest, PauseAndResumeSayWhich) {
   EXPECT_EQ(Run({"pause"}), 0) << err_.str();
   EXPECT_TRUE(chief_.change().paused());
-  EXPECT_THAT(Out(), HasSubstr("(paused)"));
+  EXPECT_THAT(Out(), HasSubstr("job fashion: paused, step 7"));
 
   EXPECT_EQ(Run({"resume"}), 0) << err_.str();
   EXPECT_TRUE(chief_.change().has_paused());

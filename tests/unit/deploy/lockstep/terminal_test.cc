@@ -104,7 +104,7 @@ TEST_F(PipeTest, APipeGetsNoLiveLine) {
 
   EXPECT_FALSE(terminal.live());
   EXPECT_FALSE(terminal.colour());
-  EXPECT_EQ(terminal.Columns(), 80u);
+  EXPECT_EQ(terminal.Columns(), Terminal::kUnlimited);
   EXPECT_EQ(ReadAll(ends_[0]), "note\n");
 }
 
