@@ -141,16 +141,21 @@ TEST_F(RunCommandTest, CtrlCStopsTheJobThroughTheChief) {
   EXPECT_THAT(run->ReadLog(), HasSubstr("interrupted: step 7 of 100, 3.0 s\n"));
 }
 
-TEST_F(RunCommandTest, SigtermExitsWith143) {
+TEST_F(RunCommandTest, OtherSignalsHaveCodesOfTheirOwn) {
   SetObedientPrograms();
-  const auto run = Start();
-  ASSERT_NE(run, nullptr);
-  Pids();
+  for (const int signal : {SIGHUP, SIGTERM}) {
+    chief_.reset();
+    std::filesystem::remove(directory_.Join("stop"));
+    const auto run = Start();
+    ASSERT_NE(run, nullptr);
+    Pids();
 
-  ASSERT_THAT(run->Signal(SIGTERM), IsOk());
-  Write("stop", "");
+    ASSERT_THAT(run->Signal(signal), IsOk());
+    Write("stop", "");
 
-  EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(TaskExit{.code = 143}));
+    EXPECT_THAT(run->Wait(kPatience),
+                IsOkAndHolds(TaskExit{.code = 128 + signal}));
+  }
 }
 
 TEST_F(RunCommandTest, ASecondCtrlCEndsAllAtOnce) {
