@@ -64,9 +64,8 @@ std::string ExplainWord(const CLI::App& app, const std::string& argument) {
 // Explains the first argument that neither `app` nor its chosen sub-commands
 // know. Empty when there is none.
 std::string ExplainLeftOver(const CLI::App& app) {
-  const std::vector<std::string> left_over = app.remaining();
-  if (!left_over.empty()) {
-    const std::string& first = left_over.front();
+  for (const std::string& first : app.remaining()) {
+    if (first == "--") continue;  // it only says that no flags follow
     return first.starts_with('-') ? ExplainFlag(app, first)
                                   : ExplainWord(app, first);
   }

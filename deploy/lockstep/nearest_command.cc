@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/flags/flag_parser.h"
 #include "common/job/variable_settings.h"
 #include "common/status_macros.h"
 #include "common/text/nearest_words.h"
@@ -111,15 +112,19 @@ NearestCommand::NearestCommand(CLI::App& parent)
   app_.add_option("--count", count_, "How many words.")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  CLI::Option_group& what = *app_.add_option_group("what");
-  what.add_option("--word", word_, "The word, in lower case.");
-  what.add_option("--pairs", pairs_,
+  CLI::Option& word = *app_.add_option(
+      "--word", word_, "The word, in lower case. Give this or --pairs.");
+  app_.add_option("--pairs", pairs_,
                   "A file with two words a line: counts the pairs of which the "
-                  "second is among the nearest of the first.");
-  what.require_option(1);
+                  "second is among the nearest of the first.")
+      ->excludes(&word);
 }
 
 int NearestCommand::Run(Terminal& terminal, std::ostream& err) const {
+  if (word_.empty() && pairs_.empty()) {
+    err << "lockstep nearest: neither --word nor --pairs is given; give one\n";
+    return kUsageExitCode;
+  }
   const absl::Status status = Answer(terminal);
   if (status.ok()) return 0;
   err << "lockstep nearest: " << status.message() << "\n";

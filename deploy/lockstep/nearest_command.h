@@ -19,7 +19,8 @@ class NearestCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns 0, 1 when there is no checkpoint, no such word or no such file.
+  // Returns 0, 1 when there is no checkpoint, no such word or no such file, 2
+  // when it is not said what to look for.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:

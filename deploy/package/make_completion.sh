@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # make_completion.sh PROGRAM_DIR: prints a completion for bash of the program
 # `lockstep` with all its sub-commands, from what --help says; what follows
-# `lockstep task ROLE INSTANCE` is completed as for that role's program.
+# `lockstep task ROLE INSTANCE` is completed as for that role's program. Values
+# are those that --help lists, and the fields of job.proto.
 set -euo pipefail
 programs=$1
+here=$(cd "$(dirname "$0")" && pwd)
 
 # words PROGRAM WORDS...: sub-commands and flags of the program, or of its
 # sub-command that WORDS choose.
@@ -39,11 +41,40 @@ task_cases() {
     'worker" "*' "$(words worker)" 'evaluator" "*' "$(words worker)"
 }
 
+# values WORDS...: "--flag a b c" for each flag of these, and of the sub-commands
+# below, of which --help lists the values.
+values() {
+  local word
+  "$programs/lockstep" "$@" --help |
+    sed -nE 's/^  (-.,)?(--[a-z_]+) [A-Z]+:\{([a-z_,]+)\}.*/\2 \3/p' | tr ',' ' '
+  for word in $(words lockstep "$@"); do
+    case $word in
+      -*) ;;
+      *) values "$@" "$word" ;;
+    esac
+  done
+}
+
+value_cases() {
+  local flag of
+  { values; echo '--log_level trace debug info warning error'
+    echo '--device auto cpu cuda'; echo '--shared_memory auto off'; } |
+    sort -u -k 1,1 | while read -r flag of; do
+      printf '    %s) words="%s" ;;\n' "$flag" "$of"
+    done
+  printf '    --set) words="%s" ;;\n' \
+    "$(awk -f "$here/job_keys.awk" "$here/../../proto/lockstep/v1/job.proto" |
+      tr '\n' ' ')"
+}
+
 cat <<'HEAD'
 # bash completion for lockstep(1), generated from --help
 
 _lockstep() {
   local current=${COMP_WORDS[COMP_CWORD]} words= path= word
+  local previous=${COMP_WORDS[COMP_CWORD-1]}
+  # bash cuts words at '=': what stands before it has been completed.
+  [ "$current" != = ] && [ "$previous" != = ] || return 0
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case $word in
       -*) break ;;
@@ -54,7 +85,19 @@ _lockstep() {
 HEAD
 cases
 task_cases
+cat <<'MIDDLE'
+  esac
+  case $path in
+    task) words="chief ps worker evaluator $words" ;;
+    set) words="replicas_to_aggregate= learning_rate= $words" ;;
+  esac
+  case $previous in
+MIDDLE
+value_cases
 cat <<'TAIL'
+  esac
+  case $words in
+    *=*) compopt -o nospace 2>/dev/null || true ;;
   esac
   case $current in
     -* | '') mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current") ;;

@@ -103,6 +103,13 @@ check_completion ps_server -- task ps fashion.0
 check_completion worker -- task worker fashion.0
 check_completion worker -- task evaluator fashion
 
+for words in 'task evaluator' 'set learning_rate=' 'nearest --pairs' \
+  'run --log_level warning' 'task worker fashion.0 --log_level debug' \
+  'run --set model.kind=' 'run --set train_steps='; do
+  # shellcheck disable=SC2086
+  completes $words || complain "\`lockstep ${words% *}\` is not completed with ${words##* }"
+done
+
 # A flag that is missing is found to be.
 ! page_has man8/lockstep-chief.8 --state_dir ||
   complain "the chief's page names a server's flag"

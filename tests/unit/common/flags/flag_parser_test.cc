@@ -99,6 +99,17 @@ TEST_F(FlagParserTest, UnlikeAnyFlagGetsNoGuess) {
   EXPECT_THAT(err_.str(), StartsWith("lockstep: unknown flag --frobnicate\n"));
 }
 
+TEST_F(FlagParserTest, TheMarkThatNoFlagsFollowIsNoFlag) {
+  CLI::App* take = flags_.app().add_subcommand("remove", "Takes out a worker.");
+  int worker = -1;
+  take->add_option("worker", worker, "Which.")->required();
+
+  EXPECT_EQ(Parse({"remove", "--"}), kUsageExitCode);
+  EXPECT_THAT(err_.str(), HasSubstr("lockstep: worker is required"));
+  EXPECT_EQ(Parse({"remove", "--", "2"}), std::nullopt);
+  EXPECT_EQ(worker, 2);
+}
+
 TEST_F(FlagParserTest, ValueOfAnUnknownFlagIsNotEchoed) {
   EXPECT_EQ(Parse({"--tf_confg=hunter2"}), kUsageExitCode);
 

@@ -75,6 +75,14 @@ class NearestCommandTest : public ::testing::Test {
   std::string err_;
 };
 
+TEST_F(NearestCommandTest, OneThingIsToBeLookedFor) {
+  EXPECT_EQ(Run({}), 2);
+  EXPECT_EQ(err_,
+            "lockstep nearest: neither --word nor --pairs is given; give "
+            "one\n");
+  EXPECT_THROW(Run({"--word=a", "--pairs=p"}), CLI::ExcludesError);
+}
+
 TEST_F(NearestCommandTest, WordsAndPairsAreLookedUp) {
   Save({1, 0, 1, 1, -1, 0});
   EXPECT_EQ(Run({"--word=a"}), 0) << err_;
