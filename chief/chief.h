@@ -175,6 +175,9 @@ class Chief final : private RecoverySource {
   // Has a worker that holds up the step replaced, if there is another.
   void ReplaceStalled();
   absl::Status BuryWorker(const MembershipTable::Dead& dead);
+  // Fails where `dead` has failed for good and too few workers are left that
+  // have not: another start would fail in the same way.
+  absl::Status CheckEnoughAreLeft(const MembershipTable::Dead& dead) const;
   void NoteDeath(const std::string& task, const std::string& reason,
                  const std::string& held, const std::string& redone = "");
   absl::Status CheckMaxWait();

@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -13,7 +12,6 @@
 #include "chief/placement.h"
 #include "common/job/variable_settings.h"
 #include "common/log.h"
-#include "common/progress.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -57,7 +55,7 @@ absl::Status Chief::WaitForMembers() {
     LOCKSTEP_RETURN_IF_ERROR(StopRequested());
     for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
       // A worker that cannot start on this job would not do so later either.
-      if (absl::StrContains(dead.reason, kFailedPrefix)) {
+      if (dead.leave == LeaveCause::kCannotTakePart) {
         return absl::AbortedError(
             absl::StrCat(dead.task.ToString(), " ", dead.reason));
       }
@@ -271,7 +269,7 @@ absl::Status Chief::Bury(const MembershipTable::Dead& dead) {
   if (dead.task.type != TaskType::kPs) {
     spdlog::warn("{} is gone ({})", name, dead.reason);
     NoteDeath(name, dead.reason, "nothing");
-  } else if (absl::StartsWith(dead.reason, "left: ")) {
+  } else if (dead.cause == DeathCause::kLeft) {
     RequestStop(absl::StrCat(name, " ", dead.reason));
   } else {
     const std::string held = absl::StrCat(
@@ -283,13 +281,31 @@ absl::Status Chief::Bury(const MembershipTable::Dead& dead) {
   return absl::OkStatus();
 }
 
+absl::Status Chief::CheckEnoughAreLeft(
+    const MembershipTable::Dead& dead) const {
+  if (dead.leave != LeaveCause::kCannotTakePart) return absl::OkStatus();
+  int failed = 0;
+  for (const MembershipTable::Member& member : members_.Members()) {
+    failed += member.task.type == TaskType::kWorker &&
+              member.state == MembershipTable::State::kLeft &&
+              member.leave == LeaveCause::kCannotTakePart;
+  }
+  const int needed = std::min(settings_.replicas_to_aggregate, num_workers());
+  const int left = num_workers() - ended_inputs_ - failed;
+  if (left >= needed) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      dead.task.ToString(), " ", dead.reason, "; ", std::max(left, 0), " of ",
+      num_workers(), " workers are left, and a step needs ", needed));
+}
+
 absl::Status Chief::BuryWorker(const MembershipTable::Dead& dead) {
   const std::string name = dead.task.ToString();
   const int worker = dead.task.index;
   // So it would go for any worker that takes its place.
-  if (absl::StrContains(dead.reason, kNoRoomForRows)) {
+  if (dead.leave == LeaveCause::kNoRoom) {
     return absl::ResourceExhaustedError(absl::StrCat(name, " ", dead.reason));
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckEnoughAreLeft(dead));
   if (burials_.Pauses(worker, clock_.Now())) return absl::OkStatus();
   absl::StatusOr<ShardControlClient::Expired> expired =
       servers_.ExpireWorker(worker, dead.incarnation, dead.reason);
@@ -304,14 +320,13 @@ absl::Status Chief::BuryWorker(const MembershipTable::Dead& dead) {
   const std::string held = expired->held_announcement ? "an announcement"
                            : expired->held_token      ? "a token"
                                                       : "nothing";
-  if (dead.reason == kUnknownAtTheStart) {
+  if (dead.cause == DeathCause::kUnknown) {
     spdlog::info("{} is let in; it was {}", name, dead.reason);
   } else {
     spdlog::warn("{} is gone ({}); it held {}", name, dead.reason, held);
   }
-  if (dead.reason != kUnknownAtTheStart &&
-      !absl::StartsWith(dead.reason, "left: ") &&
-      !absl::StartsWith(dead.reason, kWentBack)) {
+  if (dead.cause == DeathCause::kSilent ||
+      dead.cause == DeathCause::kReplaced) {
     NoteDeath(name, dead.reason, held,
               expired->held_announcement
                   ? absl::StrCat("step ", expired->step + 1)
@@ -322,9 +337,9 @@ absl::Status Chief::BuryWorker(const MembershipTable::Dead& dead) {
     board_.SetLosses(losses_);
   }
   members_.Buried(dead.task, dead.incarnation);
-  if (dead.reason == absl::StrCat("left: ", kEndOfInput)) {
+  if (dead.leave == LeaveCause::kEndOfInput) {
     ++ended_inputs_;
-  } else if (job_.elastic_workers && absl::StartsWith(dead.reason, "left: ")) {
+  } else if (job_.elastic_workers && dead.cause == DeathCause::kLeft) {
     desk_.Leave(worker);
   }
   return absl::OkStatus();

@@ -238,13 +238,20 @@ absl::Status CoordinatorService::HandleHeartbeat(
   return absl::OkStatus();
 }
 
+LeaveCause CoordinatorService::Believed(LeaveCause cause) const {
+  const bool impossible =
+      (cause == LeaveCause::kEndOfInput && options_.job.data.epochs == 0) ||
+      (cause == LeaveCause::kNoRoom && options_.job.model.row_limit == 0);
+  return impossible ? LeaveCause::kStopped : cause;
+}
+
 absl::Status CoordinatorService::HandleLeave(const v1::LeaveRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
   const Progress progress = FromProto(request.progress());
   const std::string reason = CutText(request.reason());
   LOCKSTEP_RETURN_IF_ERROR(members_.Leave(
-      sender.task, sender.incarnation, reason,
-      request.has_progress() ? &progress : nullptr, clock_.Now()));
+      sender.task, sender.incarnation, Believed(FromProto(request.cause())),
+      reason, request.has_progress() ? &progress : nullptr, clock_.Now()));
   spdlog::info("{} left: {}", sender.task.ToString(), reason);
   return absl::OkStatus();
 }
@@ -302,8 +309,9 @@ void CoordinatorService::FillMembers(absl::Time now,
     if (member.incarnation != 0) {
       *status.mutable_since_heartbeat() = ToProto(now - member.last_heartbeat);
     }
-    if (member.task.type != TaskType::kWorker) continue;
+    if (member.task.type == TaskType::kPs) continue;
     *status.mutable_progress() = ToProto(member.progress);
+    if (member.task.type != TaskType::kWorker) continue;
     if (member.progress.examples > 0 && std::isfinite(member.progress.loss)) {
       loss += member.progress.loss;
       ++losses;

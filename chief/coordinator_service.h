@@ -87,6 +87,8 @@ class CoordinatorService final
                              v1::GetPlanResponse& response);
   absl::Status HandleHeartbeat(const v1::HeartbeatRequest& request,
                                v1::HeartbeatResponse& response);
+  // The cause, or kStopped for one that cannot be in this job.
+  LeaveCause Believed(LeaveCause cause) const;
   absl::Status HandleLeave(const v1::LeaveRequest& request);
   absl::Status HandleReportEvaluation(
       const v1::ReportEvaluationRequest& request);

@@ -23,18 +23,23 @@ absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
         task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
   }
   Entry& entry = found->second;
-  if (entry.predecessor) BuryPredecessor(entry, 0, "replaced");
+  if (entry.predecessor) {
+    BuryPredecessor(entry, 0, "replaced", DeathCause::kReplaced);
+  }
   if (entry.shut_out && entry.unburied.empty()) {
-    BuryPredecessor(entry, incarnation - 1, kUnknownAtTheStart);
+    BuryPredecessor(entry, incarnation - 1,
+                    "not known when all began from a checkpoint or anew",
+                    DeathCause::kUnknown);
   }
   return RegisterLocked(entry, incarnation, now);
 }
 
 void MembershipTable::BuryPredecessor(Entry& entry, uint64_t incarnation,
-                                      const std::string& reason) {
+                                      const std::string& reason,
+                                      DeathCause cause) {
   entry.predecessor = false;
   entry.given_up = true;
-  entry.unburied.push_back({entry.member.task, incarnation, reason});
+  entry.unburied.push_back({entry.member.task, incarnation, reason, cause});
 }
 
 absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
@@ -52,8 +57,9 @@ absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
   }
   entry.newest = std::max(entry.newest, incarnation);
   if (incarnation > member.incarnation && member.state == State::kAlive) {
-    entry.unburied.push_back(
-        {task, member.incarnation, "replaced by a newer incarnation"});
+    entry.unburied.push_back({task, member.incarnation,
+                              "replaced by a newer incarnation",
+                              DeathCause::kReplaced});
     member.state = State::kDead;
     member.since = now;
   }
@@ -143,7 +149,7 @@ absl::Status MembershipTable::Heartbeat(const TaskId& task,
 }
 
 absl::Status MembershipTable::Leave(const TaskId& task, uint64_t incarnation,
-                                    const std::string& reason,
+                                    LeaveCause cause, const std::string& reason,
                                     const Progress* progress, absl::Time now) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
@@ -152,8 +158,10 @@ absl::Status MembershipTable::Leave(const TaskId& task, uint64_t incarnation,
   entry.member.state = State::kLeft;
   entry.member.since = now;
   entry.member.leave_reason = reason;
+  entry.member.leave = cause;
   if (progress != nullptr) entry.member.progress = *progress;
-  entry.unburied.push_back({task, incarnation, absl::StrCat("left: ", reason)});
+  entry.unburied.push_back({task, incarnation, absl::StrCat("left: ", reason),
+                            DeathCause::kLeft, cause});
   return absl::OkStatus();
 }
 
@@ -168,7 +176,8 @@ std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
       entry.unburied.push_back(
           {task, member.incarnation,
            absl::StrCat("silent for ",
-                        absl::FormatDuration(now - member.last_heartbeat))});
+                        absl::FormatDuration(now - member.last_heartbeat)),
+           DeathCause::kSilent});
     }
     dead.insert(dead.end(), entry.unburied.begin(), entry.unburied.end());
   }
@@ -205,7 +214,8 @@ void MembershipTable::GiveUpPredecessors() {
   MutexLock lock(mutex_);
   for (auto& [task, entry] : entries_) {
     if (entry.predecessor) {
-      BuryPredecessor(entry, 0, "silent since this chief started");
+      BuryPredecessor(entry, 0, "silent since this chief started",
+                      DeathCause::kSilent);
     }
   }
 }
@@ -245,7 +255,8 @@ void MembershipTable::ExpireAll(TaskType type, const std::string& reason,
     if (task.type != type || entry.member.state != State::kAlive) continue;
     entry.member.state = State::kDead;
     entry.member.since = now;
-    entry.unburied.push_back({task, entry.member.incarnation, reason});
+    entry.unburied.push_back(
+        {task, entry.member.incarnation, reason, DeathCause::kWentBack});
   }
 }
 

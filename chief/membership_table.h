@@ -11,15 +11,21 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/cluster/task_id.h"
+#include "common/leave_cause.h"
 #include "common/mutex.h"
 #include "common/progress.h"
 
 namespace lockstep {
 
-// The reason for which servers forget what a worker may have been before it
-// registers.
-inline constexpr char kUnknownAtTheStart[] =
-    "not known when all began from a checkpoint or anew";
+// How the chief knows that an incarnation is over.
+enum class DeathCause {
+  kSilent,    // its lease has ended
+  kReplaced,  // a newer incarnation of its task has registered
+  kUnknown,   // not known when all began from a checkpoint or anew: perhaps
+              // there was none
+  kWentBack,  // it may live, but the job went back to an earlier step
+  kLeft,      // it said so, and why
+};
 
 // MembershipTable knows every task of the cluster, which of them live, and
 // what they last said.
@@ -51,7 +57,8 @@ class MembershipTable {
     uint64_t incarnation = 0;
     absl::Time last_heartbeat = absl::InfinitePast();
     absl::Time since = absl::InfinitePast();  // in this state
-    std::string leave_reason;                 // of kLeft
+    std::string leave_reason;                 // of kLeft, for people
+    LeaveCause leave = LeaveCause::kStopped;  // of kLeft
     Progress progress;
   };
 
@@ -59,7 +66,9 @@ class MembershipTable {
   struct Dead {
     TaskId task;
     uint64_t incarnation = 0;
-    std::string reason;
+    std::string reason;  // for people
+    DeathCause cause = DeathCause::kSilent;
+    LeaveCause leave = LeaveCause::kStopped;  // of kLeft
   };
 
   MembershipTable(const std::vector<TaskId>& tasks, absl::Duration lease);
@@ -96,7 +105,7 @@ class MembershipTable {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends a membership in good order. Errors as Heartbeat.
-  absl::Status Leave(const TaskId& task, uint64_t incarnation,
+  absl::Status Leave(const TaskId& task, uint64_t incarnation, LeaveCause cause,
                      const std::string& reason, const Progress* progress,
                      absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -131,7 +140,8 @@ class MembershipTable {
   // All who live have just been heard: it was this process that was away.
   void RenewAll(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Declares all members of a type dead; they may register anew.
+  // Declares all members of a type dead, since the job went back; they may
+  // register anew.
   void ExpireAll(TaskType type, const std::string& reason, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -155,7 +165,7 @@ class MembershipTable {
                               absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BuryPredecessor(Entry& entry, uint64_t incarnation,
-                       const std::string& reason)
+                       const std::string& reason, DeathCause cause)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckMember(const TaskId& task, uint64_t incarnation) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -66,9 +66,10 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
   // Where workers have been at work their tokens and values are void, be it
   // that no server has anything left.
   if (discard || !first || members_.HasTakenOver()) {
-    members_.ExpireAll(TaskType::kWorker,
-                       absl::StrCat(kWentBack, outcome.plan.step),
-                       clock_.Now());
+    members_.ExpireAll(
+        TaskType::kWorker,
+        absl::StrCat("the job went back to step ", outcome.plan.step),
+        clock_.Now());
     opening.attempt = FirstAttempt(servers_.epoch());
   }
   if (discard) {

@@ -16,9 +16,6 @@
 
 namespace lockstep {
 
-// What the reason begins with for which a worker that lives is taken for dead.
-inline constexpr char kWentBack[] = "the job went back to step ";
-
 // What a round needs beside the servers.
 class RecoverySource {
  public:

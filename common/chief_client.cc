@@ -222,9 +222,10 @@ void ChiefClient::AskToStop(const std::string& reason) {
   }
 }
 
-void ChiefClient::Leave(const std::string& reason) {
+void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {
   v1::LeaveRequest request;
   *request.mutable_identity() = Identity();
+  request.set_cause(ToProto(cause));
   request.set_reason(reason);
   if (options_.progress)
     *request.mutable_progress() = ToProto(options_.progress());

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/job/job_config.h"
+#include "common/leave_cause.h"
 #include "common/mutex.h"
 #include "common/plan.h"
 #include "common/progress.h"
@@ -89,8 +90,8 @@ class ChiefClient {
   void AskToStop(const std::string& reason);
 
   // Tells the chief that this process leaves in good order, and ends the
-  // heartbeats.
-  void Leave(const std::string& reason);
+  // heartbeats. `reason` is for people.
+  void Leave(LeaveCause cause, const std::string& reason);
 
   // Makes Register() and WaitForPlan() return.
   void Stop();

@@ -3,7 +3,9 @@
 #include <string>
 
 #include "common/job/utf8.h"
+#include "common/status_detail.h"
 #include "common/text/plain_text.h"
+#include "lockstep/v1/status_detail.pb.h"
 
 namespace lockstep {
 namespace {
@@ -19,19 +21,34 @@ void MakeUtf8(std::string& text) {
   }
 }
 
+// Empty where there is no detail.
+std::string DetailBytes(const absl::Status& status) {
+  v1::StatusDetail detail;
+  detail.set_cause(static_cast<v1::FailureCause>(CauseOf(status)));
+  detail.set_newest_incarnation(NewestIncarnationOf(status));
+  return detail.SerializeAsString();
+}
+
 }  // namespace
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   std::string message = CutText(status.message(), kMaxMessageBytes);
   MakeUtf8(message);
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message);
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message,
+                      DetailBytes(status));
 }
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      status.error_message());
+  const absl::Status plain(static_cast<absl::StatusCode>(status.error_code()),
+                           status.error_message());
+  v1::StatusDetail detail;
+  // The detail is of no use where it cannot be read: the code still holds.
+  if (!detail.ParseFromString(status.error_details())) return plain;
+  return WithNewestIncarnation(
+      WithCause(plain, static_cast<FailureCause>(detail.cause())),
+      detail.newest_incarnation());
 }
 
 }  // namespace lockstep

@@ -6,9 +6,10 @@
 
 namespace lockstep {
 
-// The two kinds of status have the same codes. Both directions keep code and
-// message; on the way out a message beyond 2000 bytes, which may quote a peer's
-// words, is cut, for gRPC drops a whole status that does not fit its headers.
+// The two kinds of status have the same codes. Both directions keep code,
+// message and what common/status_detail.h adds; on the way out a message beyond
+// 2000 bytes, which may quote a peer's words, is cut, for gRPC drops a whole
+// status that does not fit its headers.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status);
 

@@ -8,14 +8,6 @@
 
 namespace lockstep {
 
-// The reason with which a worker leaves when its data is used up.
-inline constexpr char kEndOfInput[] = "end of input";
-// What the reason starts with when a worker cannot take part at all.
-inline constexpr char kFailedPrefix[] = "failed: ";
-// What an error starts with when a growing table is full, which is the end of
-// the job: no other worker and no other server has room for the row.
-inline constexpr char kNoRoomForRows[] = "no room for more rows";
-
 // Progress is what a worker reports of itself with each heartbeat, since its
 // incarnation began. Passes, not parts, are counted: a pass whose gradient was
 // not needed is stale, whether its bytes were sent or not, and so is one that
@@ -34,6 +26,9 @@ struct Progress {
   int64_t non_finite = 0;  // elements of gradients that were NaN or infinite;
                            // not in heartbeats, but in the worker's metrics
   int64_t computed = 0;    // passes that `examples` were computed in
+  // What keeps the process from its work, for people; empty: nothing does.
+  std::string trouble;
+  bool cannot_score = false;  // an evaluator, for good: `trouble` says why
 };
 
 }  // namespace lockstep

@@ -245,6 +245,8 @@ v1::WorkerProgress ToProto(const Progress& progress) {
   proto.set_computed(progress.computed);
   proto.set_activity(progress.activity);
   *proto.mutable_activity_age() = ToProto(progress.activity_age);
+  proto.set_trouble(progress.trouble);
+  proto.set_cannot_score(progress.cannot_score);
   return proto;
 }
 
@@ -260,7 +262,25 @@ Progress FromProto(const v1::WorkerProgress& progress) {
                       CutText(progress.activity()),
                       FromProto(progress.activity_age())};
   decoded.computed = progress.computed();
+  decoded.trouble = progress.trouble();
+  decoded.cannot_score = progress.cannot_score();
   return decoded;
+}
+
+v1::LeaveCause ToProto(LeaveCause cause) {
+  return static_cast<v1::LeaveCause>(cause);
+}
+
+LeaveCause FromProto(v1::LeaveCause cause) {
+  switch (cause) {
+    case v1::LEAVE_DONE:
+    case v1::LEAVE_END_OF_INPUT:
+    case v1::LEAVE_CANNOT_TAKE_PART:
+    case v1::LEAVE_NO_ROOM:
+      return static_cast<LeaveCause>(cause);
+    default:
+      return LeaveCause::kStopped;
+  }
 }
 
 }  // namespace lockstep

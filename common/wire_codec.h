@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "common/cluster/task_id.h"
 #include "common/dtype.h"
+#include "common/leave_cause.h"
 #include "common/plan.h"
 #include "common/progress.h"
 #include "common/run_settings.h"
@@ -70,6 +71,10 @@ v1::RunSettings ToProto(const RunSettings& settings);
 
 v1::WorkerProgress ToProto(const Progress& progress);
 Progress FromProto(const v1::WorkerProgress& progress);
+
+// A cause without a name in this version, or none, is kStopped.
+v1::LeaveCause ToProto(LeaveCause cause);
+LeaveCause FromProto(v1::LeaveCause cause);
 
 }  // namespace lockstep
 

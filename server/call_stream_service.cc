@@ -161,6 +161,7 @@ class CallStream final : public Reactor {
       const grpc::Status failure = ToGrpcStatus(given);
       answer.set_code(failure.error_code());
       answer.set_message(failure.error_message());
+      answer.set_detail(failure.error_details());
     }
     const size_t held = kAnswerBytes + answer.ByteSizeLong();
     MutexLock lock(mutex_);

@@ -121,7 +121,8 @@ absl::Status PsServer::Run() {
     spdlog::warn("the state file stays: {}", std::string(removed.message()));
   }
   if (!own_state_dir_.empty()) StateFile::RemoveIfEmpty(own_state_dir_);
-  chief_.Leave(end.ok() ? "done" : std::string(end.message()));
+  chief_.Leave(end.ok() ? LeaveCause::kDone : LeaveCause::kStopped,
+               end.ok() ? "done" : std::string(end.message()));
   return end;
 }
 

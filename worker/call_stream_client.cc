@@ -107,9 +107,10 @@ void CallStreamClient::Answered(v1::StreamedAnswer& answer) {
     waiting_.erase(found);
   }
   const grpc::Slice response(answer.response());
-  callback(FromGrpcStatus(grpc::Status(
-               static_cast<grpc::StatusCode>(answer.code()), answer.message())),
-           grpc::ByteBuffer(&response, 1));
+  callback(
+      FromGrpcStatus(grpc::Status(static_cast<grpc::StatusCode>(answer.code()),
+                                  answer.message(), answer.detail())),
+      grpc::ByteBuffer(&response, 1));
 }
 
 absl::Status CallStreamClient::WhyBroken() {

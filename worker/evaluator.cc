@@ -78,7 +78,11 @@ absl::Status Evaluator::Run() {
     status = Prepare(membership->job);
     if (status.ok()) status = Watch(membership->job);
   } while (chief_.lease_lost());
-  chief_.Leave(status.ok() ? "done" : std::string(status.message()));
+  const LeaveCause cause = status.ok() ? LeaveCause::kDone
+                           : absl::IsCancelled(status)
+                               ? LeaveCause::kStopped
+                               : LeaveCause::kCannotTakePart;
+  chief_.Leave(cause, status.ok() ? "done" : std::string(status.message()));
   return status;
 }
 

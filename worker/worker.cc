@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/fingerprint.h"
 #include "common/log.h"
-#include "common/progress.h"
+#include "common/status_detail.h"
 #include "common/status_macros.h"
 #include "common/stop_status.h"
 #include "worker/clipped_gradient_source.h"
@@ -42,6 +41,30 @@ Precision PrecisionOf(ComputePrecision precision) {
 // Workers draw different numbers, and the same ones when they start again.
 uint64_t PassKey(uint64_t seed, int worker) {
   return seed * 1'000'003 + static_cast<uint64_t>(worker);
+}
+
+LeaveCause WhyItLeaves(const absl::Status& status) {
+  if (status.ok()) return LeaveCause::kDone;
+  if (absl::IsCancelled(status)) return LeaveCause::kStopped;
+  if (absl::IsOutOfRange(status)) return LeaveCause::kEndOfInput;
+  return CauseOf(status) == FailureCause::kNoRoomForRows
+             ? LeaveCause::kNoRoom
+             : LeaveCause::kCannotTakePart;
+}
+
+std::string ReasonToLeave(const absl::Status& status) {
+  switch (WhyItLeaves(status)) {
+    case LeaveCause::kDone:
+      return "done";
+    case LeaveCause::kEndOfInput:
+      return "end of input";
+    case LeaveCause::kStopped:
+      return std::string(status.message());
+    case LeaveCause::kNoRoom:
+    case LeaveCause::kCannotTakePart:
+      break;
+  }
+  return absl::StrCat("failed: ", status.message());
 }
 
 }  // namespace
@@ -216,12 +239,8 @@ absl::Status Worker::RunOnce() {
   // A device that is lost ends this process, but not its part in the job: it
   // asks to be started again.
   if (!chief_.lease_lost() && !refused_ && !absl::IsUnavailable(status)) {
-    std::string reason = absl::StrCat(kFailedPrefix, status.message());
-    if (status.ok()) reason = "done";
-    if (absl::IsCancelled(status)) reason = std::string(status.message());
-    if (absl::IsOutOfRange(status)) reason = kEndOfInput;
     meter_.Begin("leaves", false);
-    chief_.Leave(reason);
+    chief_.Leave(WhyItLeaves(status), ReasonToLeave(status));
   }
   return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
 }
@@ -304,7 +323,7 @@ absl::Status Worker::Judge(const absl::Status& loop, const JobConfig& job) {
     }
   }
   if (absl::IsOutOfRange(loop)) return loop;
-  if (absl::StrContains(loop.message(), kNoRoomForRows)) {
+  if (CauseOf(loop) == FailureCause::kNoRoomForRows) {
     return JudgeNoRoom(loop, job.heartbeat_interval);
   }
   if (loop.ok() || absl::IsCancelled(loop) ||

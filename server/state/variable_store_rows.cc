@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "common/progress.h"
+#include "common/status_detail.h"
 #include "common/status_macros.h"
 #include "server/state/initializer.h"
 #include "server/state/variable_store.h"
@@ -72,12 +72,14 @@ absl::StatusOr<std::vector<int64_t>> VariableStore::NewKeys(
   if (count <= directory.capacity() - directory.size()) return fresh;
   const PartSpec& spec = this->part(part);
   const VariableSpec& table = variables_[spec.variable];
-  return absl::ResourceExhaustedError(
-      absl::StrCat(kNoRoomForRows, ": table \"", table.name, "\" grows to ",
-                   table.shape[0], " rows; part ", spec.offset / spec.row_width,
-                   " of ", spec.row_stride, " has ", directory.size(),
-                   " of its ", directory.capacity(), " and needs ", count,
-                   " more; raise model.row_limit and go on from a checkpoint"));
+  return WithCause(
+      absl::ResourceExhaustedError(absl::StrCat(
+          "no room for more rows: table \"", table.name, "\" grows to ",
+          table.shape[0], " rows; part ", spec.offset / spec.row_width, " of ",
+          spec.row_stride, " has ", directory.size(), " of its ",
+          directory.capacity(), " and needs ", count,
+          " more; raise model.row_limit and go on from a checkpoint")),
+      FailureCause::kNoRoomForRows);
 }
 
 absl::StatusOr<std::vector<int64_t>> VariableStore::MakeRows(

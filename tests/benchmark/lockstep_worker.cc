@@ -162,7 +162,8 @@ absl::Status RunLockstepWorker(const Cluster& cluster,
                             chief.Register());
   absl::Status status = Train(cluster, options, membership, chief, meter);
   if (status.ok() && chief.WaitForEnd(absl::Minutes(1))) status = chief.end();
-  chief.Leave(status.ok() ? "done" : std::string(status.message()));
+  chief.Leave(status.ok() ? LeaveCause::kDone : LeaveCause::kCannotTakePart,
+              status.ok() ? "done" : std::string(status.message()));
   return status;
 }
 

@@ -91,7 +91,8 @@ absl::Status RunOverlapWorker(const Cluster& cluster,
   absl::Status status =
       Train(cluster, options, membership, chief, meter, report);
   if (status.ok() && chief.WaitForEnd(absl::Minutes(1))) status = chief.end();
-  chief.Leave(status.ok() ? "done" : std::string(status.message()));
+  chief.Leave(status.ok() ? LeaveCause::kDone : LeaveCause::kCannotTakePart,
+              status.ok() ? "done" : std::string(status.message()));
   return status;
 }
 

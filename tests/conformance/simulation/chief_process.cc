@@ -69,7 +69,9 @@ absl::StatusOr<bool> ChiefProcess::Heartbeat(const TaskId& task,
 }
 
 void ChiefProcess::Leave(const TaskId& task, uint64_t incarnation) {
-  members_.Leave(task, incarnation, "done", nullptr, job_.world.Now())
+  members_
+      .Leave(task, incarnation, LeaveCause::kDone, "done", nullptr,
+             job_.world.Now())
       .IgnoreError();
 }
 

@@ -382,6 +382,27 @@ TEST_F(CoordinatorServiceTest, WhoHasLeftIsNoMember) {
   EXPECT_EQ(status->members(1).state(), "left");
 }
 
+TEST_F(CoordinatorServiceTest, CauseThatCannotBeInThisJobIsNotBelieved) {
+  const auto leave = [this](uint64_t incarnation, v1::LeaveCause cause) {
+    EXPECT_OK(Register(Registration(Worker(incarnation))));
+    v1::LeaveRequest request;
+    *request.mutable_identity() = Worker(incarnation);
+    request.set_cause(cause);
+    request.set_reason("failed: end of input; no room for more rows");
+    EXPECT_OK(Call(*stub_, &Stub::Leave, request));
+    const std::vector<MembershipTable::Dead> dead =
+        members_.TakeDead(clock_.Now());
+    for (const auto& each : dead) members_.Buried(each.task, each.incarnation);
+    return dead.at(0).leave;
+  };
+
+  EXPECT_EQ(leave(1, v1::LEAVE_END_OF_INPUT), LeaveCause::kStopped);
+  EXPECT_EQ(leave(2, v1::LEAVE_NO_ROOM), LeaveCause::kStopped);
+  EXPECT_EQ(leave(3, v1::LEAVE_CAUSE_UNSPECIFIED), LeaveCause::kStopped);
+  EXPECT_EQ(leave(4, static_cast<v1::LeaveCause>(99)), LeaveCause::kStopped);
+  EXPECT_EQ(leave(5, v1::LEAVE_CANNOT_TAKE_PART), LeaveCause::kCannotTakePart);
+}
+
 TEST_F(CoordinatorServiceTest, ScoreMustBeAFraction) {
   ASSERT_OK(Register(Registration(Task(TaskType::kEvaluator, 0, 1))));
 

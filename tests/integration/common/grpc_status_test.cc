@@ -3,6 +3,7 @@
 #include <string>
 
 #include "common/job/utf8.h"
+#include "common/status_detail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -23,6 +24,22 @@ TEST(GrpcStatusTest, CodesAndMessagesSurviveBothWays) {
 
     EXPECT_EQ(FromGrpcStatus(ToGrpcStatus(status)), status) << code;
   }
+}
+
+TEST(GrpcStatusTest, DetailSurvivesBothWays) {
+  const absl::Status full = WithCause(absl::ResourceExhaustedError("full"),
+                                      FailureCause::kNoRoomForRows);
+  const absl::Status old =
+      WithNewestIncarnation(absl::FailedPreconditionError("old"), 7);
+
+  EXPECT_EQ(FromGrpcStatus(ToGrpcStatus(full)), full);
+  EXPECT_EQ(FromGrpcStatus(ToGrpcStatus(old)), old);
+}
+
+TEST(GrpcStatusTest, DetailThatCannotBeReadIsIgnored) {
+  EXPECT_EQ(FromGrpcStatus(
+                grpc::Status(grpc::StatusCode::ABORTED, "why", "\xff\xff\xff")),
+            absl::AbortedError("why"));
 }
 
 TEST(GrpcStatusTest, LongMessageIsCut) {

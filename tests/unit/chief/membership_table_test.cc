@@ -74,7 +74,8 @@ TEST_F(MembershipTableTest, StrangersAreRefused) {
 
   EXPECT_THAT(Register(kStranger, 1), refused);
   EXPECT_THAT(Heartbeat(kStranger, 1), refused);
-  EXPECT_THAT(table_.Leave(kStranger, 1, "", nullptr, now_), refused);
+  EXPECT_THAT(table_.Leave(kStranger, 1, LeaveCause::kDone, "", nullptr, now_),
+              refused);
   table_.Buried(kStranger, 1);
 
   EXPECT_THAT(table_.Members(), SizeIs(3));
@@ -302,8 +303,10 @@ TEST_F(MembershipTableTest, LeavingIsNotDyingButIsCleanedUpToo) {
   Progress progress;
   progress.accepted = 3;
 
-  ASSERT_OK(table_.Leave(kWorker0, 1, "end of input", &progress, now_));
-  ASSERT_OK(table_.Leave(kWorker0, 1, "again", nullptr, now_));
+  ASSERT_OK(table_.Leave(kWorker0, 1, LeaveCause::kEndOfInput, "end of input",
+                         &progress, now_));
+  ASSERT_OK(
+      table_.Leave(kWorker0, 1, LeaveCause::kDone, "again", nullptr, now_));
 
   const MembershipTable::Member member = table_.Get(kWorker0);
   EXPECT_EQ(member.state, State::kLeft);
@@ -313,12 +316,16 @@ TEST_F(MembershipTableTest, LeavingIsNotDyingButIsCleanedUpToo) {
               ElementsAre(kWorker0, kWorker1));
   EXPECT_THAT(
       table_.TakeDead(now_ + absl::Hours(1)),
-      ElementsAre(Field(&MembershipTable::Dead::reason, "left: end of input")));
+      ElementsAre(AllOf(
+          Field(&MembershipTable::Dead::reason, "left: end of input"),
+          Field(&MembershipTable::Dead::cause, DeathCause::kLeft),
+          Field(&MembershipTable::Dead::leave, LeaveCause::kEndOfInput))));
 }
 
 TEST_F(MembershipTableTest, DelayedRegistrationDoesNotBringBackWhoHasLeft) {
   ASSERT_OK(Register(kWorker0, 1));
-  ASSERT_OK(table_.Leave(kWorker0, 1, "done", nullptr, now_));
+  ASSERT_OK(
+      table_.Leave(kWorker0, 1, LeaveCause::kDone, "done", nullptr, now_));
   BuryAll();
 
   EXPECT_THAT(
@@ -331,10 +338,10 @@ TEST_F(MembershipTableTest, DelayedRegistrationDoesNotBringBackWhoHasLeft) {
 }
 
 TEST_F(MembershipTableTest, LeavingNeedsMembership) {
-  EXPECT_THAT(table_.Leave(kWorker0, 1, "", nullptr, now_),
+  EXPECT_THAT(table_.Leave(kWorker0, 1, LeaveCause::kDone, "", nullptr, now_),
               StatusIs(absl::StatusCode::kUnavailable));
   ASSERT_OK(Register(kWorker0, 2));
-  EXPECT_THAT(table_.Leave(kWorker0, 1, "", nullptr, now_),
+  EXPECT_THAT(table_.Leave(kWorker0, 1, LeaveCause::kDone, "", nullptr, now_),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(StateOf(kWorker0), State::kAlive);
 }
@@ -367,7 +374,8 @@ TEST_F(MembershipTableTest, OnlyAWorkerThatIsTakenOverTellsOfAChiefBefore) {
 TEST_F(MembershipTableTest, WorkersComeAndGoButNobodyUnburied) {
   ASSERT_OK(Register(kWorker0, 1));
   ASSERT_OK(Register(kWorker1, 1));
-  ASSERT_OK(table_.Leave(kWorker0, 1, "done", nullptr, now_));
+  ASSERT_OK(
+      table_.Leave(kWorker0, 1, LeaveCause::kDone, "done", nullptr, now_));
   const TaskId added{TaskType::kWorker, 7};
 
   table_.SetWorkers({1, 7});
