@@ -145,6 +145,7 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
   if (flags.exit_with_parent) LOCKSTEP_RETURN_IF_ERROR(ExitWithParent());
   LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, LoadTfConfig(flags.tf_config));
   LOCKSTEP_ASSIGN_OR_RETURN(Cluster cluster, Cluster::Make(config));
+  if (cluster.IsLocal()) return cluster.ValidateForParameterServers();
   LOCKSTEP_RETURN_IF_ERROR(RequireTaskType(cluster, allowed, program));
   LOCKSTEP_RETURN_IF_ERROR(InitLog(cluster.self().ToString(), flags.log_level));
   LOCKSTEP_RETURN_IF_ERROR(ArmFaultFromEnvironment());

@@ -101,7 +101,7 @@ absl::StatusOr<json> ParseBoundedJson(absl::string_view text,
                                       absl::string_view source) {
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
   if (absl::StripAsciiWhitespace(text).empty()) {
-    return Refuse(source, "is empty; unset it, or write a JSON object");
+    return Refuse(source, "is empty; write a JSON object");
   }
   if (text.size() > kMaxJsonBytes) {
     return Refuse(source,

@@ -33,7 +33,8 @@ absl::StatusOr<TaskId> ReadSelf(const TfConfig& config) {
     return ErrorAt(config,
                    absl::StrCat("task.type is ", Excerpt(config.task_type),
                                 ", but must be chief, worker, ps or "
-                                "evaluator"));
+                                "evaluator",
+                                TaskTypeHint(config.task_type)));
   }
   if (*config.task_index < 0) {
     return ErrorAt(config, absl::StrCat("task.index is ", *config.task_index,
@@ -54,7 +55,7 @@ absl::string_view ProgramFor(TaskType type) {
     case TaskType::kPs:
       return "ps_server";
     case TaskType::kEvaluator:
-      return "chief --evaluate";
+      return "worker --evaluate";
   }
   return "another program";
 }
@@ -63,12 +64,15 @@ absl::string_view ProgramFor(TaskType type) {
 
 absl::StatusOr<Cluster> Cluster::Make(const TfConfig& config,
                                       const ClusterOptions& options) {
-  if (config.cluster.empty()) return MakeLocal(config);
+  if (config.cluster.empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(config.mistakes.status());
+    return MakeLocal(config);
+  }
   const absl::StatusOr<TaskId> read = ReadSelf(config);
   const TaskId self = read.value_or(TaskId{TaskType::kWorker, 0});
   absl::StatusOr<NormalizedCluster> normalized =
       NormalizeCluster(config, self, options.allow_port_zero);
-  Mistakes mistakes;
+  Mistakes mistakes = config.mistakes;
   mistakes.Add(read.status());
   mistakes.Add(normalized.status());
   LOCKSTEP_RETURN_IF_ERROR(mistakes.status());
@@ -78,6 +82,11 @@ absl::StatusOr<Cluster> Cluster::Make(const TfConfig& config,
   cluster.spec_ = std::move(normalized->spec);
   cluster.source_ = config.source;
   cluster.warnings_ = config.warnings;
+  if (config.task_type != TaskTypeName(self.type)) {
+    cluster.warnings_.push_back(
+        absl::StrCat(config.source, ": task.type ", Excerpt(config.task_type),
+                     " is taken for ", TaskTypeName(self.type)));
+  }
   std::move(normalized->warnings.begin(), normalized->warnings.end(),
             std::back_inserter(cluster.warnings_));
   if (self.type != TaskType::kEvaluator) {
@@ -179,7 +188,8 @@ absl::optional<TaskId> Cluster::CollectiveLeader() const {
 
 absl::Status Cluster::ValidateForParameterServers() const {
   if (IsLocal()) {
-    return Error("there is no cluster; parameter servers need one");
+    return Error(
+        "there is no cluster; parameter servers need one: add cluster");
   }
   if (IsEvaluator()) {
     return Error("task is an evaluator, which takes no part in training");

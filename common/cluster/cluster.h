@@ -33,7 +33,7 @@ class Cluster {
   //   kInvalidArgument  task.type or task.index is missing, unknown or not in
   //                     the cluster (an evaluator need not be); no cluster, and
   //                     a task other than worker 0; all that NormalizeCluster
-  //                     refuses
+  //                     refuses; `config.mistakes`, with all of these
   static absl::StatusOr<Cluster> Make(const TfConfig& config,
                                       const ClusterOptions& options = {});
 

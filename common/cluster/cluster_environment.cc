@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -46,14 +47,14 @@ absl::optional<std::string> ValueOf(const Environment& variables,
   return std::move(values.back());
 }
 
-absl::StatusOr<TfConfig> ReadTfConfig(const std::vector<std::string>& values) {
+absl::StatusOr<TfConfig> ReadValues(const std::vector<std::string>& values) {
   for (const std::string& value : values) {
     if (value == values.front()) continue;
     return absl::InvalidArgumentError(
         "TF_CONFIG is set more than once, with different values; remove all "
         "but one (some operators append theirs to what the container sets)");
   }
-  return ParseTfConfig(values.front(), kTfConfig);
+  return ReadTfConfig(values.front(), kTfConfig);
 }
 
 // Renames pools to jobs, and says so.
@@ -108,7 +109,7 @@ absl::StatusOr<TfConfig> ReadClusterSpec(const std::string& value,
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       TfConfig config,
-      ParseTfConfig(
+      ReadTfConfig(
           document.dump(-1, ' ', false, json::error_handler_t::replace),
           kClusterSpec));
   config.warnings.insert(config.warnings.begin(), warnings.begin(),
@@ -116,13 +117,30 @@ absl::StatusOr<TfConfig> ReadClusterSpec(const std::string& value,
   return config;
 }
 
+absl::Status NotSet(const Environment& variables, absl::string_view file) {
+  std::string text = file.empty() ? "" : absl::StrCat(file, ": ");
+  absl::StrAppend(&text, kTfConfig, " is not set; ");
+  for (const auto& [name, value] : variables) {
+    const std::string upper = absl::AsciiStrToUpper(name);
+    if (upper != kTfConfig && upper != kClusterSpec) continue;
+    absl::StrAppend(&text, name, " is: write its name in capitals");
+    return absl::NotFoundError(text);
+  }
+  absl::StrAppend(&text,
+                  file.empty() ? "set it, or give --tf_config FILE"
+                               : "add a line TF_CONFIG='...'",
+                  " (`lockstep config make --task ROLE:INDEX` writes one)");
+  return absl::NotFoundError(text);
+}
+
 }  // namespace
 
-absl::StatusOr<TfConfig> TfConfigOfEnvironment(const Environment& variables) {
+absl::StatusOr<TfConfig> TfConfigOfEnvironment(const Environment& variables,
+                                               absl::string_view file) {
   const std::vector<std::string> tf_configs = ValuesOf(variables, kTfConfig);
-  if (!tf_configs.empty()) return ReadTfConfig(tf_configs);
+  if (!tf_configs.empty()) return ReadValues(tf_configs);
   const auto cluster_spec = ValueOf(variables, kClusterSpec);
-  if (!cluster_spec.has_value()) return TfConfig();
+  if (!cluster_spec.has_value()) return NotSet(variables, file);
   return ReadClusterSpec(*cluster_spec, variables);
 }
 

@@ -2,6 +2,7 @@
 #define LOCKSTEP_COMMON_CLUSTER_CLUSTER_ENVIRONMENT_H_
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/cluster/environment_file.h"
 #include "common/cluster/tf_config.h"
 
@@ -15,11 +16,16 @@ namespace lockstep {
 //                 TonY does: the jobs alone, with this process's task in
 //                 JOB_NAME and TASK_INDEX. Warns that it was taken.
 //
-// Without either the cluster is empty: a single local task.
+// `file` is the file that the variables are from; empty where they are this
+// process's own.
 //
-//   kInvalidArgument  as ParseTfConfig; TF_CONFIG set twice, with different
+//   kNotFound         neither is set; says what to do, and which variable's
+//   name
+//                     is one of them but for letter case
+//   kInvalidArgument  as ReadTfConfig; TF_CONFIG set twice, with different
 //                     values; a CLUSTER_SPEC that has no task
-absl::StatusOr<TfConfig> TfConfigOfEnvironment(const Environment& variables);
+absl::StatusOr<TfConfig> TfConfigOfEnvironment(const Environment& variables,
+                                               absl::string_view file = "");
 
 }  // namespace lockstep
 

@@ -5,7 +5,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/cluster/excerpt.h"
@@ -55,12 +54,15 @@ class Normalizer {
   void AddJob(const std::string& job, const ClusterSpec::Tasks& tasks) {
     const absl::StatusOr<TaskType> type = ParseTaskType(job);
     if (!type.ok()) {
-      const bool only_case = ParseTaskType(absl::AsciiStrToLower(job)).ok();
       Warn(absl::StrCat("cluster has the job ", Excerpt(job),
                         ", which is none of chief, worker, ps, evaluator; "
                         "ignored",
-                        only_case ? "; write it in lower case" : ""));
+                        TaskTypeHint(job)));
       return;
+    }
+    if (job != TaskTypeName(*type) && !tasks.empty()) {
+      Warn(absl::StrCat("cluster.", job, " is taken for cluster.",
+                        TaskTypeName(*type)));
     }
     ClusterSpec::Tasks& known = jobs_[std::string(TaskTypeName(*type))];
     for (const auto& [index, address] : tasks) {

@@ -17,9 +17,9 @@ struct NormalizedCluster {
   std::vector<std::string> warnings;
 };
 
-// Calls the job `master` chief, leaves out jobs that have no meaning here,
-// takes schemes off addresses, and puts a parameter server that sees only
-// itself, at place 0 of its list, at its own index.
+// Calls the job `master` chief, with a warning, leaves out jobs that have no
+// meaning here, takes schemes off addresses, and puts a parameter server that
+// sees only itself, at place 0 of its list, at its own index.
 //
 //   kInvalidArgument  an address that ParseHostPort refuses, or with port 0
 //                     unless `allow_port_zero`; one address twice; `master`

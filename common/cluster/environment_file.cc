@@ -75,6 +75,12 @@ class Reader {
     }
     const absl::string_view name =
         absl::StripAsciiWhitespace(text_.substr(at_, end - at_));
+    if (absl::StartsWith(name, "export") && name.size() > 6 &&
+        absl::ascii_isspace(name[6])) {
+      return Error(line_,
+                   "begins with export, which only a shell knows; remove that "
+                   "word");
+    }
     if (!IsName(name)) {
       return Error(line_,
                    "has a name with other characters than A-Z, a-z, "

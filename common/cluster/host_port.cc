@@ -1,14 +1,20 @@
 #include "common/cluster/host_port.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/types/optional.h"
 #include "common/cluster/excerpt.h"
 #include "common/status_macros.h"
 
@@ -27,8 +33,49 @@ bool IsNameChar(char c) {
   return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
 }
 
-bool IsIpv6Char(char c) {  // '%' starts a zone, as in "fe80::1%eth0"
-  return IsNameChar(c) || c == ':' || c == '%';
+// An IPv6 address and its zone, which is "eth0" in "fe80::1%eth0".
+struct Ipv6 {
+  in6_addr address{};
+  std::string zone;  // with its '%'
+};
+
+absl::optional<Ipv6> ParseIpv6(absl::string_view host) {
+  const size_t percent = std::min(host.find('%'), host.size());
+  Ipv6 parsed{.zone = std::string(host.substr(percent))};
+  if (parsed.zone.size() == 1 ||
+      !std::all_of(parsed.zone.begin() + !parsed.zone.empty(),
+                   parsed.zone.end(), IsNameChar) ||
+      inet_pton(AF_INET6, std::string(host.substr(0, percent)).c_str(),
+                &parsed.address) != 1) {
+    return absl::nullopt;
+  }
+  return parsed;
+}
+
+// Four numbers with dots between them, whatever their size.
+bool LooksLikeIpv4(absl::string_view host) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(host, '.');
+  return parts.size() == 4 &&
+         std::all_of(parts.begin(), parts.end(), [](absl::string_view part) {
+           return !part.empty() &&
+                  std::all_of(part.begin(), part.end(), absl::ascii_isdigit);
+         });
+}
+
+bool IsIpv4(absl::string_view host) {
+  in_addr address{};
+  return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1;
+}
+
+std::string CanonicalIpv6(const Ipv6& ipv6) {
+  char text[INET6_ADDRSTRLEN] = "";
+  const in6_addr& address = ipv6.address;
+  if (IN6_IS_ADDR_V4MAPPED(&address)) {
+    inet_ntop(AF_INET, &address.s6_addr[12], text, sizeof(text));
+  } else {
+    inet_ntop(AF_INET6, &address, text, sizeof(text));
+  }
+  return text + ipv6.zone;
 }
 
 absl::Status CheckName(absl::string_view host) {
@@ -43,12 +90,14 @@ absl::Status CheckName(absl::string_view host) {
   if (!std::all_of(host.begin(), host.end(), IsNameChar)) {
     return Malformed("the host has a character that no host name has");
   }
+  if (LooksLikeIpv4(host) && !IsIpv4(host)) {
+    return Malformed("the host is no IPv4 address");
+  }
   return absl::OkStatus();
 }
 
 absl::Status CheckIpv6(absl::string_view host) {
-  if (host.size() > kMaxHostLength || !absl::StrContains(host, ':') ||
-      !std::all_of(host.begin(), host.end(), IsIpv6Char)) {
+  if (host.size() > kMaxHostLength || !ParseIpv6(host).has_value()) {
     return Malformed("the brackets hold no IPv6 address");
   }
   return absl::OkStatus();
@@ -95,6 +144,9 @@ std::string HostPort::ToString() const {
 
 std::string HostPort::Canonical() const {
   HostPort canonical{absl::AsciiStrToLower(absl::StripSuffix(host, ".")), port};
+  const absl::optional<Ipv6> ipv6 = ParseIpv6(canonical.host);
+  if (ipv6.has_value()) canonical.host = CanonicalIpv6(*ipv6);
+  if (canonical.host == "localhost") canonical.host = "127.0.0.1";
   return canonical.ToString();
 }
 

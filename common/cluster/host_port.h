@@ -16,16 +16,18 @@ struct HostPort {
   // What gRPC takes: "host:port", "[::1]:port".
   std::string ToString() const;
 
-  // Equal for two spellings of one address: letter case and a trailing dot
-  // make no difference. Names are not resolved.
+  // Equal for two spellings of one address: letter case, a trailing dot, zeros
+  // of an IPv6 address and IPv4 within IPv6 make no difference, and localhost
+  // is 127.0.0.1. Other names are not resolved.
   std::string Canonical() const;
 };
 
 // Takes "name:1", "127.0.0.1:1", "[::1]:1" and each with "grpc://" before it.
 //
 //   kInvalidArgument  no port, no number or above 65535; empty host; another
-//                     scheme; IPv6 without brackets; a path; spaces and other
-//                     characters that no host name has
+//                     scheme; IPv6 without brackets; four numbers that are no
+//                     IPv4 address; a path; spaces and other characters that no
+//                     host name has
 absl::StatusOr<HostPort> ParseHostPort(absl::string_view address);
 
 }  // namespace lockstep

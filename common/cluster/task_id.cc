@@ -1,8 +1,12 @@
 #include "common/cluster/task_id.h"
 
+#include <cstddef>
+#include <optional>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/cluster/excerpt.h"
+#include "common/flags/nearest_match.h"
 
 namespace lockstep {
 
@@ -26,9 +30,17 @@ absl::StatusOr<TaskType> ParseTaskType(absl::string_view name) {
                         TaskType::kEvaluator}) {
     if (name == TaskTypeName(type)) return type;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("task type ", Excerpt(name),
-                   " is not one of chief, worker, ps, evaluator"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "task type ", Excerpt(name),
+      " is not one of chief, worker, ps, evaluator", TaskTypeHint(name)));
+}
+
+std::string TaskTypeHint(absl::string_view name) {
+  constexpr size_t kLongest = 32;
+  if (name.size() > kLongest) return "";
+  const std::optional<std::string> near =
+      NearestMatch(std::string(name), {"chief", "worker", "ps", "evaluator"});
+  return near.has_value() ? absl::StrCat("; did you mean ", *near, "?") : "";
 }
 
 std::string TaskId::ToString() const {

@@ -27,6 +27,10 @@ absl::string_view TaskTypeName(TaskType type);
 //   kInvalidArgument  any other text; case matters
 absl::StatusOr<TaskType> ParseTaskType(absl::string_view name);
 
+// "; did you mean worker?" for a name near one of them, as "Worker" or
+// "workers"; else empty. To be put behind a message.
+std::string TaskTypeHint(absl::string_view name);
+
 // TaskId names one process of the cluster, as `task` in TF_CONFIG does.
 struct TaskId {
   TaskType type = TaskType::kWorker;

@@ -44,6 +44,11 @@ absl::StatusOr<TfConfig> ParseTfConfig(absl::string_view json,
   return TfConfigParser(source).Parse(json);
 }
 
+absl::StatusOr<TfConfig> ReadTfConfig(absl::string_view json,
+                                      absl::string_view source) {
+  return TfConfigParser(source).Read(json);
+}
+
 absl::StatusOr<TfConfig> UnionOf(absl::Span<const TfConfig> configs) {
   if (configs.empty()) return TfConfig();
   std::vector<ClusterSpec> clusters;

@@ -10,6 +10,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "common/cluster/cluster_spec.h"
+#include "common/cluster/mistakes.h"
 #include "common/cluster/task_id.h"
 
 namespace lockstep {
@@ -32,6 +33,9 @@ struct TfConfig {
 
   // What a person should look at, a sentence each.
   std::vector<std::string> warnings;
+
+  // Of ReadTfConfig alone: values of the wrong type, which are left out.
+  Mistakes mistakes;
 };
 
 // `source` is where `json` came from, "TF_CONFIG" or a file name: it starts
@@ -43,6 +47,13 @@ struct TfConfig {
 //                     path in the document, the value and the fix
 absl::StatusOr<TfConfig> ParseTfConfig(absl::string_view json,
                                        absl::string_view source);
+
+// The same for Cluster::Make, which says what else is wrong beside values of
+// the wrong type: those are in `mistakes`.
+//
+//   kInvalidArgument  no JSON object
+absl::StatusOr<TfConfig> ReadTfConfig(absl::string_view json,
+                                      absl::string_view source);
 
 // The clusters joined by ClusterSpec::Union, all else from the first; a
 // default TfConfig for none.

@@ -52,7 +52,7 @@ absl::StatusOr<TfConfig> LoadTfConfig(const std::string& flag_file) {
   if (!flag_file.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
                               ReadDocumentFile(flag_file));
-    return ParseTfConfig(text, flag_file);
+    return ReadTfConfig(text, flag_file);
   }
   return TfConfigOfEnvironment(OwnEnvironment());
 }

@@ -12,8 +12,8 @@ namespace lockstep {
 // name is empty: TF_CONFIG, else what TfConfigOfEnvironment takes for it. Call
 // it once, at start: the environment is not watched.
 //
-//   kNotFound         the file cannot be opened or read
-//   kInvalidArgument  as ParseTfConfig and TfConfigOfEnvironment
+//   kNotFound         the file cannot be opened or read, or no variable is set
+//   kInvalidArgument  as ReadTfConfig and TfConfigOfEnvironment
 absl::StatusOr<TfConfig> LoadTfConfig(const std::string& flag_file);
 
 }  // namespace lockstep

@@ -18,6 +18,10 @@ using nlohmann::json;
 
 constexpr absl::string_view kWantedIndex = "a whole number from 0 to 999999";
 constexpr absl::string_view kWantedAddress = "a string \"host:port\"";
+
+// Where the task is of the wrong type, so that it is not said to be missing.
+constexpr char kStandInType[] = "worker";
+
 static_assert(ClusterSpec::kMaxTaskIndex == 999999, "kWantedIndex says so");
 
 // nullptr when `key` is absent or null: producers write either.
@@ -71,6 +75,12 @@ TfConfigParser::TfConfigParser(absl::string_view source) {
 }
 
 absl::StatusOr<TfConfig> TfConfigParser::Parse(absl::string_view text) {
+  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, Read(text));
+  LOCKSTEP_RETURN_IF_ERROR(config.mistakes.status());
+  return config;
+}
+
+absl::StatusOr<TfConfig> TfConfigParser::Read(absl::string_view text) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Json root, ReadDocument(text));
   ReadCluster(root);
   ReadTask(root);
@@ -78,8 +88,8 @@ absl::StatusOr<TfConfig> TfConfigParser::Parse(absl::string_view text) {
   ReadText(root, "session_master", config_.session_master);
   CheckOldKeys(root);
   ReadEnvironment(root);
+  WarnOfIgnored(root);
   KeepUnknownKeys(root);
-  LOCKSTEP_RETURN_IF_ERROR(mistakes_.status());
   return std::move(config_);
 }
 
@@ -133,13 +143,12 @@ void TfConfigParser::ReadCluster(const Json& root) {
 ClusterSpec::Tasks TfConfigParser::ReadList(const std::string& path,
                                             const Json& list) {
   ClusterSpec::Tasks tasks;
-  for (const Json& address : list) {
-    const int index = static_cast<int>(tasks.size());
-    if (!address.is_string()) {
-      Wrong(absl::StrCat(path, "[", index, "]"), address, kWantedAddress);
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (list[i].is_string()) {
+      tasks.emplace_hint(tasks.end(), static_cast<int>(i), Text(list[i]));
+    } else {
+      Wrong(absl::StrCat(path, "[", i, "]"), list[i], kWantedAddress);
     }
-    tasks.emplace_hint(tasks.end(), index,
-                       address.is_string() ? Text(address) : "");
   }
   return tasks;
 }
@@ -167,6 +176,8 @@ void TfConfigParser::ReadTask(const Json& root) {
   const Json* task = Find(root, "task");
   if (task == nullptr) return;
   if (!task->is_object()) {
+    config_.task_type = kStandInType;
+    config_.task_index = 0;
     return Wrong("task", *task,
                  "an object such as {\"type\": \"worker\", \"index\": 0}");
   }
@@ -181,11 +192,12 @@ void TfConfigParser::ReadTask(const Json& root) {
 void TfConfigParser::ReadTaskType(const Json& task) {
   const Json* type = Find(task, "type");
   if (type == nullptr) return;
-  if (type->is_structured()) return Wrong("task.type", *type, "a string");
-  config_.task_type = type->is_string() ? Text(*type) : type->dump();
-  if (config_.task_type.empty()) {
-    Wrong("task.type", *type, "chief, worker, ps or evaluator");
+  if (!type->is_structured()) {
+    config_.task_type = type->is_string() ? Text(*type) : type->dump();
   }
+  if (!config_.task_type.empty()) return;
+  config_.task_type = kStandInType;
+  Wrong("task.type", *type, "chief, worker, ps or evaluator");
 }
 
 void TfConfigParser::ReadTaskIndex(const Json& task) {
@@ -193,6 +205,7 @@ void TfConfigParser::ReadTaskIndex(const Json& task) {
   if (index == nullptr) return;
   config_.task_index = IndexOf(*index);
   if (config_.task_index.has_value()) return;
+  config_.task_index = 0;
   Wrong("task.index", *index, kWantedIndex);
 }
 
@@ -227,6 +240,34 @@ void TfConfigParser::ReadEnvironment(const Json& root) {
   }
 }
 
+// Keys that TensorFlow knows, and that steer nothing here. What only describes
+// the platform's own job (environment, job, trial) is not worth a word.
+void TfConfigParser::WarnOfIgnored(const Json& root) {
+  const auto ignored = [this](absl::string_view key, absl::string_view value,
+                              absl::string_view why) {
+    if (value.empty()) return;
+    Warn(absl::StrCat(key, " is ", Excerpt(value), "; ignored: ", why));
+  };
+  if (config_.rpc_layer != "grpc") {
+    ignored("rpc_layer", config_.rpc_layer,
+            "calls use gRPC, and this word does not encrypt them");
+  }
+  constexpr absl::string_view kNoSession =
+      "there are no sessions; cluster says where the chief is";
+  ignored("session_master", config_.session_master, kNoSession);
+  const Json* eval = Find(root, "eval_session_master");
+  if (eval != nullptr) {
+    Warn(absl::StrCat("eval_session_master is ", DescribeJson(*eval),
+                      "; ignored: ", kNoSession));
+  }
+  ignored("model_dir", config_.model_dir,
+          "the job file's checkpoint.directory says where checkpoints are");
+  const Json* service = Find(root, "service");
+  if (service != nullptr && !service->empty()) {
+    Warn("service is ignored: flags say what it would");
+  }
+}
+
 void TfConfigParser::KeepUnknownKeys(const Json& root) {
   for (const auto& [key, value] : root.items()) {
     if (!IsOneOf(key, {"cluster", "sparseCluster", "task", "rpc_layer",
@@ -249,7 +290,7 @@ void TfConfigParser::Wrong(absl::string_view path, const Json& value,
 }
 
 void TfConfigParser::Mistake(absl::string_view text) {
-  mistakes_.Add(
+  config_.mistakes.Add(
       absl::InvalidArgumentError(absl::StrCat(config_.source, ": ", text)));
 }
 

@@ -7,7 +7,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/cluster/cluster_spec.h"
-#include "common/cluster/mistakes.h"
 #include "common/cluster/tf_config.h"
 #include "nlohmann/json.hpp"
 
@@ -22,6 +21,9 @@ class TfConfigParser {
   //   kInvalidArgument  as ParseTfConfig
   absl::StatusOr<TfConfig> Parse(absl::string_view text);
 
+  //   kInvalidArgument  as ReadTfConfig
+  absl::StatusOr<TfConfig> Read(absl::string_view text);
+
  private:
   using Json = nlohmann::json;
 
@@ -35,6 +37,7 @@ class TfConfigParser {
   void ReadText(const Json& root, const char* key, std::string& field);
   void CheckOldKeys(const Json& root);
   void ReadEnvironment(const Json& root);
+  void WarnOfIgnored(const Json& root);
   void KeepUnknownKeys(const Json& root);
   void KeepUnknown(const std::string& path, const Json& value);
 
@@ -44,7 +47,6 @@ class TfConfigParser {
   void Warn(absl::string_view text);
 
   TfConfig config_;
-  Mistakes mistakes_;
 };
 
 }  // namespace lockstep

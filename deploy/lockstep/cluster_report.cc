@@ -15,6 +15,16 @@ using Reachable = std::map<TaskId, std::string>;
 constexpr TaskType kTypes[] = {TaskType::kChief, TaskType::kWorker,
                                TaskType::kPs, TaskType::kEvaluator};
 
+// With this process, where it is an evaluator outside of the cluster.
+std::vector<TaskId> Tasks(const Cluster& cluster, TaskType type) {
+  std::vector<TaskId> tasks = cluster.Tasks(type);
+  const TaskId self = cluster.self();
+  if (type == TaskType::kEvaluator && self.type == type && tasks.empty()) {
+    tasks.push_back(self);
+  }
+  return tasks;
+}
+
 std::string Headline(const Cluster& cluster) {
   if (cluster.IsLocal()) {
     return absl::StrCat(Printable(cluster.source()),
@@ -39,7 +49,7 @@ std::string CountsLine(const Cluster& cluster) {
   std::string line = "counts:";
   const char* separator = " ";
   for (const TaskType type : kTypes) {
-    absl::StrAppend(&line, separator, cluster.Tasks(type).size(), " ",
+    absl::StrAppend(&line, separator, Tasks(cluster, type).size(), " ",
                     TaskTypeName(type));
     separator = ", ";
   }
@@ -51,7 +61,7 @@ std::vector<std::string> Row(const Cluster& cluster, TaskId task,
   const auto id = cluster.IdInCluster(task);
   std::vector<std::string> row = {
       task.ToString(), id.ok() ? absl::StrCat(*id) : "-",
-      cluster.Address(task).value_or(""), ProgramCommand(task.type)};
+      cluster.Address(task).value_or("-"), ProgramCommand(task.type)};
   if (!reachable.empty()) {
     const auto found = reachable.find(task);
     row.push_back(found == reachable.end() ? "" : found->second);
@@ -73,7 +83,7 @@ std::string Table(const Cluster& cluster, const Reachable& reachable,
   TextTable table(columns);
   size_t rows = 0;
   for (const TaskType type : kTypes) {
-    for (const TaskId& task : cluster.Tasks(type)) {
+    for (const TaskId& task : Tasks(cluster, type)) {
       table.AddRow(Row(cluster, task, reachable));
       ++rows;
     }
@@ -98,10 +108,10 @@ std::vector<std::string> FindMistakes(const Cluster& cluster) {
   const auto add = [&mistakes](const absl::Status& status) {
     if (!status.ok()) mistakes.emplace_back(status.message());
   };
-  if (cluster.IsLocal()) return mistakes;
-  if (cluster.self().type != TaskType::kEvaluator) {
+  if (cluster.IsLocal() || cluster.self().type != TaskType::kEvaluator) {
     add(cluster.ValidateForParameterServers());
   }
+  if (cluster.IsLocal()) return mistakes;
   add(cluster.Address(cluster.chief()).status());
   return mistakes;
 }

@@ -12,7 +12,8 @@
 namespace lockstep {
 
 // What is wrong with a cluster that each of its values is right for: a sentence
-// with path and fix for each. Empty for a cluster that can train.
+// with path and fix for each. Empty for a cluster that can train. No cluster
+// is a mistake: no program starts without one.
 std::vector<std::string> FindMistakes(const Cluster& cluster);
 
 // Who is who, as `lockstep config check` shows it: whose view it is, the chief,

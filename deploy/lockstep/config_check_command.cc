@@ -25,13 +25,13 @@ absl::StatusOr<TfConfig> LoadEnvironmentFile(const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   LOCKSTEP_ASSIGN_OR_RETURN(const Environment variables,
                             ParseEnvironmentFile(text, path));
-  return TfConfigOfEnvironment(variables);
+  return TfConfigOfEnvironment(variables, path);
 }
 
 // A cluster without a task, as the task that hosts the chief sees it.
 absl::StatusOr<TfConfig> LoadClusterFile(const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
-  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ParseTfConfig(text, path));
+  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ReadTfConfig(text, path));
   const bool has_chief =
       config.cluster.NumTasks("chief") + config.cluster.NumTasks("master") > 0;
   config.task_type = has_chief ? "chief" : "worker";

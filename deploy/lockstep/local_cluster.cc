@@ -16,7 +16,7 @@ namespace {
 // A view from the task that hosts the chief, which sees all that trains.
 absl::StatusOr<Cluster> ParseCluster(absl::string_view json,
                                      absl::string_view source) {
-  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ParseTfConfig(json, source));
+  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ReadTfConfig(json, source));
   if (config.cluster.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(source,

@@ -77,7 +77,7 @@ absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options) {
   const TaskId task = options.instance.task;
   LOCKSTEP_ASSIGN_OR_RETURN(
       TfConfig config,
-      ParseTfConfig(options.cluster_json, options.cluster_path));
+      ReadTfConfig(options.cluster_json, options.cluster_path));
   config.task_type = std::string(TaskTypeName(task.type));
   config.task_index = task.index;
   LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster, Cluster::Make(config));

@@ -9,17 +9,26 @@ namespace {
 
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
-TEST(ClusterEnvironmentTest, NoVariableIsLocal) {
-  const auto config = TfConfigOfEnvironment({{"HOME", "/"}});
+TEST(ClusterEnvironmentTest, NoVariableIsSaidWithTheFix) {
+  EXPECT_THAT(TfConfigOfEnvironment({{"HOME", "/"}}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       StartsWith("TF_CONFIG is not set; set it, or give "
+                                  "--tf_config FILE")));
+  EXPECT_THAT(TfConfigOfEnvironment({{"HOME", "/"}}, "/etc/job.env"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       StartsWith("/etc/job.env: TF_CONFIG is not set; add a "
+                                  "line TF_CONFIG=")));
+}
 
-  ASSERT_OK(config);
-  EXPECT_TRUE(config->cluster.empty());
-  EXPECT_THAT(config->warnings, IsEmpty());
+TEST(ClusterEnvironmentTest, ANameInSmallLettersIsPointedAt) {
+  EXPECT_THAT(TfConfigOfEnvironment({{"tf_config", "{}"}}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "TF_CONFIG is not set; tf_config is: write its name in "
+                       "capitals"));
 }
 
 TEST(ClusterEnvironmentTest, TfConfigCountsBesideAClusterSpec) {
@@ -36,9 +45,11 @@ TEST(ClusterEnvironmentTest, ABrokenClusterSpecIsNamed) {
               StatusIs(kInvalid, StartsWith("CLUSTER_SPEC is not valid JSON")));
   EXPECT_THAT(TfConfigOfEnvironment({{"CLUSTER_SPEC", "[1]"}}),
               StatusIs(kInvalid, StartsWith("CLUSTER_SPEC is an array")));
-  EXPECT_THAT(
-      TfConfigOfEnvironment({{"CLUSTER_SPEC", "{\"cluster\":{},\"task\":1}"}}),
-      StatusIs(kInvalid, HasSubstr("CLUSTER_SPEC: task is 1")));
+  const auto config =
+      TfConfigOfEnvironment({{"CLUSTER_SPEC", "{\"cluster\":{},\"task\":1}"}});
+  ASSERT_OK(config);
+  EXPECT_THAT(config->mistakes.status(),
+              StatusIs(kInvalid, HasSubstr("CLUSTER_SPEC: task is 1")));
 }
 
 TEST(ClusterEnvironmentTest, AClusterSpecWithoutATaskNamesWhatIsMissing) {

@@ -50,6 +50,9 @@ TEST(ClusterNormalizerTest, MasterIsCalledChief) {
   ASSERT_OK(normalized);
   EXPECT_THAT(normalized->spec.TaskAddress("chief", 0), IsOkAndHolds("h:1"));
   EXPECT_FALSE(normalized->spec.HasJob("master"));
+  EXPECT_THAT(normalized->warnings,
+              ElementsAre(HasSubstr("cluster.master is taken for "
+                                    "cluster.chief")));
 }
 
 TEST(ClusterNormalizerTest, EmptyMasterBesideAChiefIsHarmless) {

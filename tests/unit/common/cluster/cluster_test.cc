@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -17,6 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Optional;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr TaskId kChief0 = {TaskType::kChief, 0};
@@ -369,6 +371,37 @@ INSTANTIATE_TEST_SUITE_P(
         StrategyCase{"{}", kWorker0, "there is no cluster; parameter servers",
                      "there is no cluster; all-reduce"}));
 
+TEST(ClusterTest, ValuesOfTheWrongTypeHideNoOtherMistake) {
+  const auto config = ReadTfConfig(
+      R"({"cluster": {"worker": [7, "w", "localhost:1"],
+                      "ps": ["127.0.0.1:1"], "chief": 1},
+          "task": {"type": [], "index": "x"}, "rpc_layer": 1})",
+      "f");
+  ASSERT_OK(config);
+
+  const auto cluster = Cluster::Make(*config);
+
+  ASSERT_FALSE(cluster.ok());
+  EXPECT_THAT(
+      absl::StrSplit(cluster.status().message(), '\n'),
+      UnorderedElementsAre(
+          StartsWith("f: cluster.chief is 1"),
+          StartsWith("f: cluster.worker[0] is 7"),
+          StartsWith("f: task.type is an array"),
+          StartsWith("f: task.index is \"x\""), StartsWith("f: rpc_layer is 1"),
+          StartsWith("f: cluster.worker[1] is \"w\""),
+          StartsWith("f: cluster.ps[0] and cluster.worker[2] are both")));
+}
+
+TEST(ClusterTest, AClusterOfTheWrongTypeIsNotSaidToBeMissing) {
+  const auto config = ReadTfConfig(
+      R"({"cluster": [], "task": {"type": "ps", "index": 0}})", "f");
+  ASSERT_OK(config);
+
+  EXPECT_THAT(Cluster::Make(*config),
+              StatusIs(kInvalid, StartsWith("f: cluster is an array")));
+}
+
 TEST(RequireTaskTypeTest, ProgramTakesItsOwnTasks) {
   EXPECT_OK(RequireTaskType(*Make(kFull, kPs0), {TaskType::kPs}, "ps_server"));
   EXPECT_OK(RequireTaskType(*Make(kFull, kWorker0),
@@ -380,7 +413,7 @@ TEST(RequireTaskTypeTest, OthersAreToldWhatToStart) {
   for (const auto& [task, program] :
        {std::pair(kChief0, "start chief,"), std::pair(kWorker0, "start worker"),
         std::pair(kPs0, "start ps_server"),
-        std::pair(kEvaluator0, "start chief --evaluate")}) {
+        std::pair(kEvaluator0, "start worker --evaluate")}) {
     EXPECT_THAT(
         RequireTaskType(*Make(kFull, task), {}, "launcher"),
         StatusIs(kInvalid,

@@ -62,10 +62,14 @@ TEST(EnvironmentFileTest, AnEmptyFileHasNoVariables) {
 TEST(EnvironmentFileTest, MistakesAreNamedByLineWithoutTheValue) {
   EXPECT_THAT(Read("A=1\nsecret\n"),
               StatusIs(kInvalid, "env: line 2 has no '='; write NAME=VALUE"));
-  EXPECT_THAT(Read("export A=1\n"),
+  EXPECT_THAT(Read("my A=1\n"),
               StatusIs(kInvalid,
                        "env: line 1 has a name with other characters than "
                        "A-Z, a-z, 0-9 and '_'; write NAME=VALUE"));
+  EXPECT_THAT(Read("export A=1\n"),
+              StatusIs(kInvalid,
+                       "env: line 1 begins with export, which only a shell "
+                       "knows; remove that word"));
   EXPECT_THAT(
       Read("\n\nA=\"secret\n\n"),
       StatusIs(kInvalid, "env: line 3 opens a quote \" that is not closed"));

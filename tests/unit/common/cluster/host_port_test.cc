@@ -85,6 +85,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"[]:2222", "no IPv6 address"},
         BadCase{"[ps0]:2222", "no IPv6 address"},
         BadCase{"[::1]]:2222", "no IPv6 address"},
+        BadCase{"[fd00::zz]:2222", "no IPv6 address"},
+        BadCase{"[1:2:3:4:5:6:7:8:9]:2222", "no IPv6 address"},
+        BadCase{"[fe80::1%]:2222", "no IPv6 address"},
+        BadCase{"[fe80::1%e:0]:2222", "no IPv6 address"},
+        BadCase{"10.0.0.256:2222", "the host is no IPv4 address"},
         BadCase{"http://ps0:2222", "only the scheme \"grpc://\""},
         BadCase{"grpc://grpc://ps0:2222", "only the scheme \"grpc://\""}));
 
@@ -95,6 +100,20 @@ TEST(HostPortTest, CanonicalFormIgnoresCaseAndTrailingDot) {
   EXPECT_EQ(ParseHostPort("ps0.ns:02222")->Canonical(), canonical);
   EXPECT_NE(ParseHostPort("ps0.ns:2223")->Canonical(), canonical);
   EXPECT_EQ(ParseHostPort("[FE80::1]:1")->Canonical(), "[fe80::1]:1");
+}
+
+TEST(HostPortTest, CanonicalFormIsOneForAllSpellingsOfAnAddress) {
+  const auto canonical = [](const char* text) {
+    return ParseHostPort(text)->Canonical();
+  };
+
+  EXPECT_EQ(canonical("[fd00:0:0::1]:1"), canonical("[fd00::1]:1"));
+  EXPECT_EQ(canonical("[fd00::0001]:1"), canonical("[fd00::1]:1"));
+  EXPECT_EQ(canonical("[FE80:0::1%eth0]:1"), "[fe80::1%eth0]:1");
+  EXPECT_NE(canonical("[fe80::1%eth0]:1"), canonical("[fe80::1%eth1]:1"));
+  EXPECT_EQ(canonical("[::ffff:10.0.0.1]:1"), canonical("10.0.0.1:1"));
+  EXPECT_EQ(canonical("LocalHost:1"), canonical("127.0.0.1:1"));
+  EXPECT_NE(canonical("localhost:1"), canonical("localhost:2"));
 }
 
 }  // namespace

@@ -103,8 +103,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "worker 0; chief is worker 0; 1 ps, 1 workers; "
                 "worker 0=j-worker-0.ns.svc.cluster.local.:2222, "
                 "ps 0=j-ps-0.ns.svc.cluster.local.:2223"},
-        Dialect{"KubeflowTFJobOfOneReplicaHasNoVariable",
-                {{"PATH", "/bin"}},
+        Dialect{"NoCluster",
+                {{"TF_CONFIG", "{}"}},
                 "local; chief is worker 0; 0 ps, 1 workers; "},
         Dialect{"KubeflowTFJobOldOperatorLeavesTheEvaluatorOut",
                 {{"TF_CONFIG",
@@ -158,7 +158,9 @@ INSTANTIATE_TEST_SUITE_P(
                       "job":{"scale_tier":"CUSTOM","args":["--a","b"]},
                       "environment":"cloud"})"}},
                 "chief 0; chief is chief 0; 1 ps, 2 workers; chief 0=m:2222, "
-                "worker 0=w0:2222 1=w1:2222, ps 0=p:2222"},
+                "worker 0=w0:2222 1=w1:2222, ps 0=p:2222",
+                {"TF_CONFIG: task.type \"master\" is taken for chief",
+                 "TF_CONFIG: cluster.master is taken for cluster.chief"}},
         Dialect{"VertexAi",
                 {{"TF_CONFIG",
                   R"({"cluster":{"chief":["c:2222"],"worker":["w:2222"],
@@ -194,7 +196,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "environment":"cloud"})"}},
                 "ps 1; chief is chief 0; 2 ps, 1 workers; "
                 "chief 0=algo-1:2222, worker 0=algo-2:2222, "
-                "ps 0=algo-1:2223 1=algo-2:2223"},
+                "ps 0=algo-1:2223 1=algo-2:2223",
+                {"TF_CONFIG: cluster.master is taken for cluster.chief"}},
         Dialect{"SageMakerOfWorkersOnly",
                 {{"TF_CONFIG",
                   R"({"cluster":{"worker":["algo-1:8890","algo-2:8890"]},
@@ -356,8 +359,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "task":{"type":"worker","index":0}})"}},
                 "worker 0; chief is worker 0; 0 ps, 1 workers; worker 0=w:1",
                 {"TF_CONFIG: cluster has the job \"PS\", which is none of "
-                 "chief, worker, ps, evaluator; ignored; write it in lower "
-                 "case"}},
+                 "chief, worker, ps, evaluator; ignored; did you mean ps?"}},
         Dialect{"SetTwiceWithOneValue",
                 {{"TF_CONFIG", Doc(R"("task":{"type":"worker","index":1})")},
                  {"TF_CONFIG", Doc(R"("task":{"type":"worker","index":1})")}},
@@ -365,6 +367,12 @@ INSTANTIATE_TEST_SUITE_P(
     NameOf<Dialect>);
 
 class RefusalTest : public ::testing::TestWithParam<Refusal> {};
+
+TEST(NoVariableTest, KubeflowTFJobOfOneReplicaIsToldSo) {
+  EXPECT_THAT(
+      Read({{"PATH", "/bin"}}),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("TF_CONFIG is not set")));
+}
 
 TEST_P(RefusalTest, NamesThePlaceAndTheFix) {
   EXPECT_THAT(Read(GetParam().variables),
@@ -396,6 +404,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"TypeUnknown", Only(Doc(R"("task":{"type":"gpu","index":0})")),
                 "task.type is \"gpu\", but must be chief, worker, ps or "
                 "evaluator"},
+        Refusal{"TypeInCapitals",
+                Only(Doc(R"("task":{"type":"Worker","index":0})")),
+                "; did you mean worker?"},
         Refusal{"TypeMissing", Only(Doc(R"("task":{"index":0})")),
                 "task.type is missing; set it"},
         Refusal{"IndexMissing", Only(Doc(R"("task":{"type":"ps"})")),

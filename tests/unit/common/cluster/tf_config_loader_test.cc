@@ -15,7 +15,6 @@ namespace {
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
@@ -35,12 +34,9 @@ class TfConfigLoaderTest : public ::testing::Test {
   }
 };
 
-TEST_F(TfConfigLoaderTest, UnsetVariableIsLocal) {
-  const absl::StatusOr<TfConfig> config = LoadTfConfig("");
-
-  ASSERT_OK(config);
-  EXPECT_TRUE(config->cluster.empty());
-  EXPECT_THAT(config->warnings, IsEmpty());
+TEST_F(TfConfigLoaderTest, UnsetVariableIsAnErrorThatNamesIt) {
+  EXPECT_THAT(LoadTfConfig(""), StatusIs(absl::StatusCode::kNotFound,
+                                         StartsWith("TF_CONFIG is not set")));
 }
 
 TEST_F(TfConfigLoaderTest, VariableIsRead) {

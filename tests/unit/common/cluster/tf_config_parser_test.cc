@@ -136,13 +136,28 @@ TEST(TfConfigParserTest, UnknownKeysAreKeptWithAWarning) {
                           HasSubstr("\"sparkle\" is not known")));
 }
 
-TEST(TfConfigParserTest, OldKeysAreTakenInSilence) {
+TEST(TfConfigParserTest, WhatDescribesThePlatformIsTakenInSilence) {
   const TfConfig config = Parsed(
-      R"({"eval_session_master": "x", "model_dir": "/m", "service": {},
-          "job": {"a": 1}, "trial": "1", "session_master": "s:1",
-          "task": {"trial": "1", "cloud": "z"}})");
+      R"({"job": {"a": 1}, "trial": "1", "rpc_layer": "grpc", "service": {},
+          "session_master": "", "task": {"trial": "1", "cloud": "z"}})");
 
   EXPECT_THAT(config.warnings, IsEmpty());
+  EXPECT_THAT(config.unknown_keys, IsEmpty());
+}
+
+TEST(TfConfigParserTest, KeysThatSteerNothingHereAreWarnedOf) {
+  const TfConfig config = Parsed(
+      R"({"eval_session_master": "x", "model_dir": "/m", "service": {"a": 1},
+          "session_master": "s:1", "rpc_layer": "grpc+tls"})");
+
+  EXPECT_THAT(config.warnings,
+              ElementsAre(AllOf(HasSubstr("rpc_layer is \"grpc+tls\"; ignored"),
+                                HasSubstr("does not encrypt")),
+                          HasSubstr("session_master is \"s:1\"; ignored"),
+                          HasSubstr("eval_session_master is \"x\"; ignored"),
+                          AllOf(HasSubstr("model_dir is \"/m\"; ignored"),
+                                HasSubstr("checkpoint.directory")),
+                          HasSubstr("service is ignored")));
   EXPECT_THAT(config.unknown_keys, IsEmpty());
   EXPECT_EQ(config.model_dir, "/m");
   EXPECT_EQ(config.session_master, "s:1");
@@ -171,7 +186,8 @@ TEST_P(ErrorTest, NamesSourcePathValueAndFix) {
 INSTANTIATE_TEST_SUITE_P(
     All, ErrorTest,
     ::testing::Values(
-        ErrorCase{"", "is empty; unset it"}, ErrorCase{"{", "not valid JSON"},
+        ErrorCase{"", "is empty; write a JSON"},
+        ErrorCase{"{", "not valid JSON"},
         ErrorCase{"[]", "is an array, but must be an object such as"},
         ErrorCase{"7", "is 7, but must be an object"},
         ErrorCase{R"("\"{}\"")", "is \"{}\", but must be an object"},
@@ -233,6 +249,20 @@ TEST(TfConfigParserTest, EveryMistakeIsNamed) {
                                HasSubstr("\nf: task.type is an array"),
                                HasSubstr("\nf: task.index is -1"),
                                HasSubstr("\nf: rpc_layer is 3"))));
+}
+
+TEST(TfConfigParserTest, ReadLeavesOutWhatIsOfTheWrongType) {
+  const auto config = TfConfigParser("f").Read(
+      R"({"cluster": {"ps": 1, "worker": [2, "a:1"]},
+          "task": {"type": "worker", "index": -1}})");
+
+  ASSERT_OK(config);
+  EXPECT_THAT(config->cluster.TaskIndices("worker"), ElementsAre(1));
+  EXPECT_FALSE(config->cluster.HasJob("ps"));
+  EXPECT_THAT(config->mistakes.status(),
+              StatusIs(kInvalid, AllOf(HasSubstr("f: cluster.ps is 1"),
+                                       HasSubstr("\nf: task.index is -1"))));
+  EXPECT_THAT(TfConfigParser("f").Read("[]"), StatusIs(kInvalid));
 }
 
 TEST(TfConfigParserTest, MessageCarriesNoMoreThanAnExcerpt) {

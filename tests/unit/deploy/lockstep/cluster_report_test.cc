@@ -62,6 +62,18 @@ TEST(ClusterReportTest, ALocalTaskHasNoTable) {
             "TF_CONFIG: no cluster, a single local task\nno mistakes\n");
 }
 
+TEST(ClusterReportTest, AnEvaluatorOutsideOfTheClusterHasARow) {
+  const Cluster cluster = Make(
+      R"({"cluster":{"chief":["c:1"],"ps":["p:1"],"worker":["w:1"]},
+          "task":{"type":"evaluator","index":0}})");
+
+  const std::string text = FormatClusterReport(cluster, {}, {}, 80);
+
+  EXPECT_THAT(text, HasSubstr("1 ps, 1 evaluator\n"));
+  EXPECT_THAT(text, HasSubstr("evaluator 0   0  -        worker --evaluate  "
+                              "this one\n"));
+}
+
 TEST(ClusterReportTest, NoLineIsWiderThanAsked) {
   const std::string host(70, 'h');
   const Cluster cluster =
@@ -78,7 +90,8 @@ TEST(ClusterReportTest, NoLineIsWiderThanAsked) {
 
 TEST(ClusterReportTest, AClusterThatCannotTrainHasMistakes) {
   EXPECT_THAT(FindMistakes(Make(kFull)), IsEmpty());
-  EXPECT_THAT(FindMistakes(Make("{}")), IsEmpty());
+  EXPECT_THAT(FindMistakes(Make("{}")),
+              ElementsAre(HasSubstr("there is no cluster")));
   EXPECT_THAT(FindMistakes(Make(
                   R"({"cluster":{"worker":["w:1"]},
                       "task":{"type":"worker","index":0}})")),

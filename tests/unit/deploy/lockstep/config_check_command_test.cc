@@ -51,6 +51,36 @@ TEST_F(ConfigCheckCommandTest, ReadsAnEnvironmentFile) {
   EXPECT_THAT(Out(), HasSubstr("TF_CONFIG: as ps 0 sees it\n"));
 }
 
+TEST_F(ConfigCheckCommandTest, WithoutTfConfigNoProgramStarts) {
+  EXPECT_EQ(Check({}), 1);
+  EXPECT_THAT(Out(), HasSubstr("mistake: TF_CONFIG is not set; set it"));
+}
+
+TEST_F(ConfigCheckCommandTest, AnEmptyDocumentIsAMistake) {
+  setenv("TF_CONFIG", "{}", 1);
+
+  EXPECT_EQ(Check({}), 1);
+  EXPECT_THAT(Out(), HasSubstr("mistake: TF_CONFIG: there is no cluster"));
+}
+
+TEST_F(ConfigCheckCommandTest, AnEnvironmentFileMustHaveTfConfig) {
+  const std::string none = Write("none", "PATH=/bin\n");
+  const std::string small =
+      Write("small", absl::StrCat("tf_config='", kDocument, "'\n"));
+  const std::string shell =
+      Write("shell", absl::StrCat("export TF_CONFIG='", kDocument, "'\n"));
+
+  EXPECT_EQ(Check({"--environment_file", none}), 1);
+  EXPECT_EQ(Check({"--environment_file", small}), 1);
+  EXPECT_EQ(Check({"--environment_file", shell}), 1);
+  const std::string out = Out();
+  EXPECT_THAT(out, HasSubstr(absl::StrCat("mistake: ", none,
+                                          ": TF_CONFIG is not set")));
+  EXPECT_THAT(out, HasSubstr("tf_config is: write its name in capitals"));
+  EXPECT_THAT(out, HasSubstr("line 1 begins with export, which only a shell "
+                             "knows; remove that word"));
+}
+
 TEST_F(ConfigCheckCommandTest, ReadsAClusterWithoutATask) {
   const std::string path =
       Write("cluster.json", R"({"cluster":{"ps":["p:1"],"worker":["w:1"]}})");
