@@ -14,6 +14,7 @@
 #include "common/status_macros.h"
 #include "common/stop_status.h"
 #include "common/text/plain_text.h"
+#include "common/unreachable.h"
 #include "grpcpp/client_context.h"
 
 namespace lockstep {
@@ -74,6 +75,18 @@ absl::Status ChiefClient::TryRegister(v1::RegisterResponse& response) {
   return FromGrpcStatus(status);
 }
 
+std::string ChiefClient::Trouble(const absl::Status& status) {
+  // A call that waits for the connection knows only that it came to nothing.
+  if (!absl::IsDeadlineExceeded(status)) return std::string(status.message());
+  grpc::ClientContext context;
+  PrepareToFail(context);
+  v1::GetStatusResponse response;
+  const absl::Status now = FromGrpcStatus(
+      stub_->GetStatus(&context, v1::GetStatusRequest(), &response));
+  if (!absl::IsUnavailable(now)) return std::string(status.message());
+  return DescribeUnreachable(options_.address, now.message());
+}
+
 absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
   JoinHeartbeats();
   {
@@ -97,13 +110,12 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
       return absl::UnavailableError(absl::StrCat(
           "the chief at ", options_.address, " has not let this task in for ",
           absl::FormatDuration(limit), ": start it, or correct TF_CONFIG; ",
-          status.message()));
+          Trouble(status)));
     }
     if (absl::Now() - reported > kReportEvery) {
       reported = absl::Now();
       spdlog::info("waiting for the chief at {} since {}: {}", options_.address,
-                   absl::FormatDuration(reported - began),
-                   std::string(status.message()));
+                   absl::FormatDuration(reported - began), Trouble(status));
     }
     Pause(kRetryPause);
   }

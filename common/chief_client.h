@@ -122,6 +122,8 @@ class ChiefClient {
  private:
   v1::Identity Identity() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status TryRegister(v1::RegisterResponse& response);
+  // Why the chief does not answer, for a person.
+  std::string Trouble(const absl::Status& status);
   void Heartbeats(absl::Duration interval);
   // One heartbeat; returns true when the process must end.
   bool Beat() ABSL_LOCKS_EXCLUDED(mutex_);
