@@ -61,7 +61,7 @@ std::vector<Metric> ChiefMetrics(
       workers.push_back({labels, member.progress});
     }
   }
-  for (Metric& metric : ProgressMetrics(workers)) {
+  for (Metric& metric : ProgressMetrics(kReportedProgress, workers)) {
     metrics.push_back(std::move(metric));
   }
   return metrics;

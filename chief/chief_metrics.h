@@ -10,8 +10,8 @@
 namespace lockstep {
 
 // What a chief shows to Prometheus: how the job stands and, by task, who lives
-// and what the workers reported last. Figures of workers are since the newest
-// incarnation began.
+// and, as lockstep_member_*, what the workers reported last. Those figures are
+// since the newest incarnation began.
 std::vector<Metric> ChiefMetrics(
     const JobBoard::View& job,
     const std::vector<MembershipTable::Member>& members);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/cluster/tf_config_loader.h"
 #include "common/fault_points.h"
 #include "common/job/job_config_codec.h"
@@ -26,6 +27,14 @@ constexpr absl::Duration kEndGrace = absl::Seconds(30);
 // About as many as gRPC and Lockstep make before the first step; those that
 // compute come on top.
 constexpr int kThreads = 16;
+
+// Of this process, for its metrics.
+std::vector<std::pair<std::string, std::string>> OwnLabels() {
+  const LogSubject subject = CurrentLogSubject();
+  const std::pair<std::string, std::string> task =
+      absl::StrSplit(subject.task, absl::MaxSplits(' ', 1));
+  return {{"job", subject.job}, {"task", task.first}, {"index", task.second}};
+}
 
 int ExitCodeFor(const CommonFlags& flags, const absl::Status& status) {
   const std::string message(status.message());
@@ -165,6 +174,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
     for (Metric& metric : ProcessMetrics()) {
       metrics.push_back(std::move(metric));
     }
+    AddLabels(OwnLabels(), metrics);
     return metrics;
   };
   absl::StatusOr<std::unique_ptr<MetricsServer>> server =

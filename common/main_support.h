@@ -64,8 +64,9 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
                                      const std::vector<TaskType>& allowed,
                                      const std::string& program);
 
-// Serves what `source` says, and what the process uses, at --metrics_address;
-// null without that flag. Errors as MetricsServer::Start().
+// Serves what `source` says, and what the process uses, at --metrics_address,
+// with the labels job, task and index of the log's subject; null without that
+// flag. Errors as MetricsServer::Start().
 absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
     const CommonFlags& flags, MetricsServer::Source source);
 

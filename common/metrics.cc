@@ -1,6 +1,8 @@
 #include "common/metrics.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -28,6 +30,22 @@ std::string FormatLabels(const Metric& metric) {
 }
 
 }  // namespace
+
+void AddLabels(const std::vector<std::pair<std::string, std::string>>& labels,
+               std::vector<Metric>& metrics) {
+  for (Metric& metric : metrics) {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const auto& label : labels) {
+      const bool has = std::any_of(
+          metric.labels.begin(), metric.labels.end(),
+          [&](const auto& own) { return own.first == label.first; });
+      if (!has && !label.second.empty()) all.push_back(label);
+    }
+    std::move(metric.labels.begin(), metric.labels.end(),
+              std::back_inserter(all));
+    metric.labels = std::move(all);
+  }
+}
 
 std::string FormatMetrics(absl::Span<const Metric> metrics) {
   std::string text;

@@ -22,6 +22,12 @@ struct Metric {
   std::vector<std::pair<std::string, std::string>> labels = {};
 };
 
+// Puts these labels before those that each of `metrics` has, except for one of
+// the same name: what a metric says of another process stays so. Labels without
+// a value are left out.
+void AddLabels(const std::vector<std::pair<std::string, std::string>>& labels,
+               std::vector<Metric>& metrics);
+
 // Writes metrics in Prometheus' text exposition format, version 0.0.4. Metrics
 // of one name, which differ by their labels, stand together in `metrics`.
 std::string FormatMetrics(absl::Span<const Metric> metrics);

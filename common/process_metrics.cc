@@ -16,7 +16,11 @@ double Seconds(const timeval& time) {
 }  // namespace
 
 std::vector<Metric> ProcessMetrics() {
-  std::vector<Metric> metrics;
+  std::vector<Metric> metrics = {{"lockstep_build_info",
+                                  "1; the version is a label.",
+                                  Metric::Kind::kGauge,
+                                  1,
+                                  {{"version", LOCKSTEP_VERSION}}}};
   rusage usage = {};
   if (getrusage(RUSAGE_SELF, &usage) == 0) {
     metrics.push_back({"process_cpu_seconds_total",

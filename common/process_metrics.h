@@ -8,8 +8,9 @@
 namespace lockstep {
 
 // What this process uses: processor time and resident memory, under the names
-// that Prometheus' client libraries give them. A figure that the system does
-// not tell is left out.
+// that Prometheus' client libraries give them, and lockstep_build_info, whose
+// label is the program's version. A figure that the system does not tell is
+// left out.
 std::vector<Metric> ProcessMetrics();
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "common/metrics.h"
 #include "common/progress.h"
 
@@ -16,9 +17,15 @@ struct WorkerProgress {
   Progress progress;
 };
 
+// Prefixes of names: what a worker says of itself, and what the chief has heard
+// of all workers. They differ, so that no sum counts a worker twice.
+constexpr char kOwnProgress[] = "lockstep_worker_";
+constexpr char kReportedProgress[] = "lockstep_member_";
+
 // What is known of workers, for Prometheus: all of them under one name before
 // the next name begins.
-std::vector<Metric> ProgressMetrics(const std::vector<WorkerProgress>& workers);
+std::vector<Metric> ProgressMetrics(absl::string_view prefix,
+                                    const std::vector<WorkerProgress>& workers);
 
 }  // namespace lockstep
 

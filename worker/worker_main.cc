@@ -1,6 +1,8 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/grpc_server.h"
 #include "common/main_support.h"
@@ -60,9 +62,13 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   if (!worker.ok()) return Refuse(worker.status());
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
       ServeMetrics(flags.common, [&] {
-        return chief != nullptr
-                   ? chief->Metrics()
-                   : ProgressMetrics({{{}, (*worker)->progress()}});
+        std::vector<Metric> metrics =
+            ProgressMetrics(kOwnProgress, {{{}, (*worker)->progress()}});
+        if (chief == nullptr) return metrics;
+        for (Metric& metric : chief->Metrics()) {
+          metrics.push_back(std::move(metric));
+        }
+        return metrics;
       });
   if (!metrics.ok()) return Refuse(metrics.status());
   const ServiceManagerClient service_manager(

@@ -1,5 +1,9 @@
 #include "chief/chief_metrics.h"
 
+#include <set>
+#include <string>
+
+#include "common/progress_metrics.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -54,10 +58,23 @@ TEST(ChiefMetricsTest, OnlyWorkersThatHaveComeHaveProgress) {
   const std::string text = FormatMetrics(ChiefMetrics(
       {}, {Member(TaskType::kPs, 0, State::kAlive),
            Member(TaskType::kWorker, 0, State::kMissing), worker}));
-  EXPECT_THAT(text, HasSubstr("lockstep_worker_accepted_total{task=\"worker\","
+  EXPECT_THAT(text, HasSubstr("lockstep_member_accepted_total{task=\"worker\","
                               "index=\"1\"} 3\n"));
-  EXPECT_THAT(text, Not(HasSubstr("lockstep_worker_accepted_total{task="
+  EXPECT_THAT(text, Not(HasSubstr("lockstep_member_accepted_total{task="
                                   "\"worker\",index=\"0\"}")));
+}
+
+TEST(ChiefMetricsTest, NoNameIsOneThatWorkersHave) {
+  const MembershipTable::Member worker =
+      Member(TaskType::kWorker, 1, State::kAlive);
+  std::set<std::string> own;
+  for (const Metric& metric : ProgressMetrics(kOwnProgress, {{}})) {
+    own.insert(metric.name);
+  }
+  ASSERT_FALSE(own.empty());
+  for (const Metric& metric : ChiefMetrics({}, {worker})) {
+    EXPECT_FALSE(own.contains(metric.name)) << metric.name;
+  }
 }
 
 }  // namespace

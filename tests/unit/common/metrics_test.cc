@@ -54,6 +54,21 @@ TEST(MetricsTest, LargeCountsKeepTheirLastDigit) {
       "# HELP m M.\n# TYPE m counter\nm 9007199254740991\n");
 }
 
+TEST(MetricsTest, LabelsOfTheProcessYieldToThoseOfAMetric) {
+  std::vector<Metric> metrics = {
+      {"m", "M.", Metric::Kind::kGauge, 1, {{"outcome", "stale"}}},
+      {"n", "N.", Metric::Kind::kGauge, 1, {{"task", "ps"}, {"index", "7"}}}};
+
+  AddLabels({{"job", "a"}, {"task", "chief"}, {"index", "0"}, {"zone", ""}},
+            metrics);
+
+  EXPECT_EQ(FormatMetrics(metrics),
+            "# HELP m M.\n# TYPE m gauge\n"
+            "m{job=\"a\",task=\"chief\",index=\"0\",outcome=\"stale\"} 1\n"
+            "# HELP n N.\n# TYPE n gauge\n"
+            "n{job=\"a\",task=\"ps\",index=\"7\"} 1\n");
+}
+
 TEST(MetricsTest, NoMetricsAreNoText) { EXPECT_EQ(FormatMetrics({}), ""); }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -32,6 +33,13 @@ TEST(ProcessMetricsTest, ProcessorTimeGrowsWithWork) {
   while (ValueOf("process_cpu_seconds_total") == before) {
   }
   EXPECT_GT(ValueOf("process_cpu_seconds_total"), before);
+}
+
+TEST(ProcessMetricsTest, TheBuildHasItsVersion) {
+  EXPECT_EQ(ValueOf("lockstep_build_info"), 1);
+  EXPECT_THAT(FormatMetrics(ProcessMetrics()),
+              ::testing::ContainsRegex(
+                  "lockstep_build_info.version=\"[0-9]+\\.[0-9.]+\". 1"));
 }
 
 }  // namespace

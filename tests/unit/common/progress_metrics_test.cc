@@ -20,7 +20,7 @@ Progress SomeProgress() {
 
 TEST(ProgressMetricsTest, EachFigureHasAMetric) {
   const std::string text =
-      FormatMetrics(ProgressMetrics({{{}, SomeProgress()}}));
+      FormatMetrics(ProgressMetrics(kOwnProgress, {{{}, SomeProgress()}}));
   for (const char* line :
        {"lockstep_worker_local_step 7\n", "lockstep_worker_passes_total 9\n",
         "lockstep_worker_accepted_total 6\n", "lockstep_worker_stale_total 3\n",
@@ -33,6 +33,7 @@ TEST(ProgressMetricsTest, EachFigureHasAMetric) {
 
 TEST(ProgressMetricsTest, WorkersOfOneNameStandTogether) {
   const std::vector<Metric> metrics = ProgressMetrics(
+      kOwnProgress,
       {{{{"index", "0"}}, SomeProgress()}, {{{"index", "1"}}, SomeProgress()}});
   ASSERT_EQ(metrics.size() % 2, 0u);
   for (size_t i = 0; i < metrics.size(); i += 2) {

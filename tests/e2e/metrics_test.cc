@@ -1,0 +1,90 @@
+// What Prometheus collects from all processes of a job: a sum over a name
+// counts each thing once, and every line says of which job and task it is.
+
+#include <httplib.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// What one task serves.
+std::string Scrape(TrainingJob& job, const std::string& task, int index) {
+  constexpr char kAnnounced[] = "metrics on port ";
+  EXPECT_OK(job.cluster().WaitForLog(task, index, kAnnounced, kPatience));
+  const std::string log = job.cluster().ReadLog(task, index).value_or("");
+  int port = 0;
+  const size_t at = log.find(kAnnounced) + sizeof(kAnnounced) - 1;
+  EXPECT_TRUE(absl::SimpleAtoi(log.substr(at, log.find('\n', at) - at), &port));
+  httplib::Client client("127.0.0.1", port);
+  const httplib::Result result = client.Get("/metrics");
+  EXPECT_TRUE(result);
+  return result ? result->body : "";
+}
+
+// The name of a line of a scrape.
+std::string NameOf(absl::string_view line) {
+  return std::string(line.substr(0, line.find_first_of("{ ")));
+}
+
+class MetricsTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(MetricsTest, EachFigureHasOneSourceAndSaysOfWhom) {
+  const auto job =
+      TrainingJob::Make({.chief = GetParam(), .set = {"train_steps=1000000"}});
+  ASSERT_NE(job, nullptr);
+  for (const auto& [task, index] : job->Tasks()) {
+    job->cluster().AddArgument(task, index, "--metrics_address=127.0.0.1:0");
+  }
+  ASSERT_OK(job->StartAll());
+  ASSERT_OK(job->WaitForStep(3));
+
+  std::map<std::string, std::set<std::string>> sources;  // tasks, by name
+  std::map<std::string, int> lines;
+  for (const auto& [task, index] : job->Tasks()) {
+    const std::string labels =
+        absl::StrCat("task=\"", task, "\",index=\"", index, "\"");
+    for (const absl::string_view line :
+         absl::StrSplit(Scrape(*job, task, index), '\n', absl::SkipEmpty())) {
+      if (absl::StartsWith(line, "#")) continue;
+      const std::string name = NameOf(line);
+      EXPECT_THAT(std::string(line), HasSubstr("{job=\"")) << task;
+      EXPECT_THAT(std::string(line),
+                  AllOf(HasSubstr(",task=\""), HasSubstr(",index=\"")));
+      // The chief alone speaks of others.
+      if (!absl::StartsWith(name, "lockstep_member_")) {
+        EXPECT_THAT(std::string(line), HasSubstr(labels));
+      }
+      sources[name].insert(task);
+      ++lines[name];
+    }
+  }
+  for (const auto& [name, tasks] : sources) {
+    const bool of_all =
+        absl::StartsWith(name, "process_") || name == "lockstep_build_info";
+    EXPECT_EQ(tasks.size(), of_all ? (GetParam() ? 3u : 2u) : 1u) << name;
+  }
+  EXPECT_EQ(lines["lockstep_worker_passes_total"], 2);
+  EXPECT_EQ(lines["lockstep_member_passes_total"], 2);
+  EXPECT_EQ(lines["lockstep_build_info"], GetParam() ? 5 : 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(ChiefTaskOrHosted, MetricsTest, ::testing::Bool());
+
+}  // namespace
+}  // namespace lockstep::testing
