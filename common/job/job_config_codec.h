@@ -33,7 +33,7 @@ absl::StatusOr<JobConfig> ParseJobText(absl::string_view text,
 // Sets one field from "key=value". The key is a field as the job file spells
 // it, dotted for a nested one: "checkpoint.every_steps=100". Values: numbers;
 // true and false; names of an enumeration, in any case; "60s" or "1500ms" for
-// durations; "a,b,c" for lists, which are replaced whole.
+// durations; "a,b,c" or "[a, b, c]" for lists, which are replaced whole.
 //
 //   kInvalidArgument  no '='; an unknown key, with the nearest known one; a
 //                     value of the wrong type, with the type

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -180,13 +181,31 @@ absl::StatusOr<const FieldDescriptor*> FindField(const Descriptor& message,
                             DidYouMean(name, FieldNames(message), prefix)));
 }
 
+// Of "64,32", or of "[64, 32]" as the job file has it; text may be in quotes
+// then.
+std::vector<absl::string_view> ListOf(absl::string_view value) {
+  const bool brackets = absl::StartsWith(value, "[") &&
+                        absl::EndsWith(value, "]") && value.size() > 1;
+  if (brackets) value = value.substr(1, value.size() - 2);
+  if (absl::StripAsciiWhitespace(value).empty()) return {};
+  std::vector<absl::string_view> texts = absl::StrSplit(value, ',');
+  if (!brackets) return texts;
+  for (absl::string_view& text : texts) {
+    text = absl::StripAsciiWhitespace(text);
+    if (text.size() < 2 || text.front() != text.back()) continue;
+    if (text.front() == '"' || text.front() == '\'') {
+      text = text.substr(1, text.size() - 2);
+    }
+  }
+  return texts;
+}
+
 absl::Status WriteValue(absl::string_view key, const FieldDescriptor& field,
                         absl::string_view value, Message& message) {
   std::vector<absl::string_view> texts = {value};
   if (field.is_repeated()) {
     message.GetReflection()->ClearField(&message, &field);
-    texts.clear();
-    if (!value.empty()) texts = absl::StrSplit(value, ',');
+    texts = ListOf(value);
   }
   FieldWriter writer(field, message);
   for (absl::string_view text : texts) {

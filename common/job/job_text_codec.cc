@@ -4,10 +4,15 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/cluster/excerpt.h"
 #include "common/job/field_names_codec.h"
+#include "common/job/job_text_scan_codec.h"
+#include "common/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
@@ -26,15 +31,18 @@ const Descriptor* FindMessage(const Descriptor& root,
   return root.file()->pool()->FindMessageTypeByName(full_name);
 }
 
-// What the parser found instead may be as long as the text.
+// What the parser found instead may be as long as the text. Quotes stay as they
+// are.
 std::string Cut(absl::string_view message) {
-  return absl::CHexEscape(message.substr(0, 120));
+  return absl::StrReplaceAll(absl::CHexEscape(message.substr(0, 120)),
+                             {{"\\\"", "\""}, {"\\'", "'"}});
 }
 
 // FirstError keeps the first fault of a text, in our words.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
-  explicit FirstError(const Descriptor& root) : root_(root) {}
+  FirstError(const Descriptor& root, int open_line)
+      : root_(root), open_line_(open_line) {}
 
   // "line:column: ..." counted from 1; empty when there was no fault.
   const std::string& text() const { return text_; }
@@ -48,6 +56,13 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
  private:
   // The parser gives names in double quotes: first the type or the value.
   std::string Explain(const std::string& message) const {
+    const bool at_end = absl::EndsWith(message, ", got: ") ||
+                        absl::EndsWith(message, ", found \"\".");
+    if (at_end && open_line_ > 0) {
+      return absl::StrCat("the text ends, but the '{' of line ", open_line_,
+                          " is not closed");
+    }
+    if (at_end) return "the text ends where a value or a '{' is expected";
     const std::vector<std::string> parts = absl::StrSplit(message, '"');
     if (parts.size() != 5) return Cut(message);
     if (parts[2] == " has no field named ") {
@@ -69,6 +84,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   }
 
   const Descriptor& root_;
+  const int open_line_;
   std::string text_;
 };
 
@@ -81,12 +97,16 @@ absl::Status ParseTextMessage(absl::string_view text, absl::string_view source,
         absl::StrCat(source, " has ", text.size(),
                      " bytes, but a job file may have ", kMaxJobTextBytes));
   }
-  FirstError error(*message.GetDescriptor());
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const JobTextScan scan,
+      ScanJobText(text, source, *message.GetDescriptor()));
+  FirstError error(*message.GetDescriptor(), scan.open_line);
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(kMaxDepth);
-  google::protobuf::io::ArrayInputStream input(text.data(),
-                                               static_cast<int>(text.size()));
+  google::protobuf::io::ArrayInputStream input(
+      scan.text.data(), static_cast<int>(scan.text.size()));
   if (parser.Parse(&input, &message)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(source, ":", error.text()));
 }

@@ -59,6 +59,18 @@ TEST(JobOverrideCodecTest, ListsAreReplacedWhole) {
   EXPECT_THAT(proto.model().hidden_units(), ElementsAre(128, 64));
   EXPECT_THAT(proto.learning_rate_schedule().values(), ElementsAre(0.1, 0.01));
 
+  ASSERT_OK(SetField("model.hidden_units=[ 64, 32 ]", proto));
+
+  EXPECT_THAT(proto.model().hidden_units(), ElementsAre(64, 32));
+
+  ASSERT_OK(SetField("model.categorical=[\"a\", 'b', c]", proto));
+
+  EXPECT_THAT(proto.model().categorical(), ElementsAre("a", "b", "c"));
+
+  ASSERT_OK(SetField("model.hidden_units=[]", proto));
+
+  EXPECT_THAT(proto.model().hidden_units(), IsEmpty());
+
   ASSERT_OK(SetField("model.hidden_units=", proto));
 
   EXPECT_THAT(proto.model().hidden_units(), IsEmpty());

@@ -39,6 +39,34 @@ TEST(JobTextCodecTest, EmptyTextIsAnEmptyMessage) {
   EXPECT_EQ(proto.name(), "");
 }
 
+TEST(JobTextCodecTest, AByteOrderMarkIsPassedOver) {
+  v1::JobConfig proto;
+
+  ASSERT_OK(ParseTextMessage("\xEF\xBB\xBFname: 'a'", "job.txt", proto));
+
+  EXPECT_EQ(proto.name(), "a");
+}
+
+TEST(JobTextCodecTest, DurationsMayBeText) {
+  v1::JobConfig proto;
+
+  ASSERT_OK(ParseTextMessage(
+      "checkpoint { every: \"1m\" } lease { seconds: 3 }", "job.txt", proto));
+
+  EXPECT_EQ(proto.checkpoint().every().seconds(), 60);
+  EXPECT_EQ(proto.lease().seconds(), 3);
+}
+
+TEST(JobTextCodecTest, QuotesInMessagesAreNotEscaped) {
+  v1::JobConfig proto;
+
+  const absl::Status status =
+      ParseTextMessage("batch_size: 1 batch_size: 2", "job.txt", proto);
+
+  EXPECT_THAT(status.message(), HasSubstr("\"batch_size\""));
+  EXPECT_THAT(status.message(), Not(HasSubstr("\\")));
+}
+
 struct ErrorCase {
   std::string text;
   const char* message;
@@ -76,8 +104,14 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"train_steps: 99999999999999999999", "job.txt:1:14: Integer"},
         ErrorCase{"replicas_to_aggregate: 3000000000", "job.txt:1:24: Integer"},
         ErrorCase{"name: 'a", "job.txt:1:"},
-        ErrorCase{"model {", "job.txt:1:8: "}, ErrorCase{"}", "job.txt:1:1: "},
-        ErrorCase{"\xFF\xFE", "job.txt:1:1: "},
+        ErrorCase{"model {",
+                  "job.txt:1:8: the text ends, but the '{' of line 1 is not "
+                  "closed"},
+        ErrorCase{"name: 'a'\nmodel {\n kind: 'mlp'\n",
+                  "job.txt:4:1: the text ends, but the '{' of line 2"},
+        ErrorCase{"name:", "job.txt:1:6: the text ends where a value"},
+        ErrorCase{"lease: 'soon'", "job.txt:1:8: lease is \"soon\", but must"},
+        ErrorCase{"}", "job.txt:1:1: "}, ErrorCase{"\xFF\xFE", "job.txt:1:1: "},
         ErrorCase{"batch_size: 1 batch_size: 2",
                   "job.txt:1:25: Non-repeated field"},
         ErrorCase{std::string("na\0me", 5), "job.txt:1:"}));
