@@ -84,8 +84,9 @@ void AddJobFlags(FlagParser& parser, JobFlags& flags) {
       "reads one.");
   parser.app().add_option(
       "--set", flags.overrides,
-      "Change one field of the job, as in --set train_steps=500; may be "
-      "repeated.");
+      "Change one field of the job, as in --set train_steps=500, "
+      "model.hidden_units=64,32 for a list or checkpoint.every=60s for a time; "
+      "may be repeated. `lockstep explain` knows all fields.");
 }
 
 void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {

@@ -8,6 +8,7 @@
 #include "common/flags/flag_parser.h"
 #include "deploy/lockstep/config_check_command.h"
 #include "deploy/lockstep/config_make_command.h"
+#include "deploy/lockstep/explain_command.h"
 #include "deploy/lockstep/export_command.h"
 #include "deploy/lockstep/nearest_command.h"
 #include "deploy/lockstep/operator_command.h"
@@ -27,6 +28,7 @@ int main(int argc, char** argv) {
   const lockstep::StopCommand stop(flags.app());
   const lockstep::SteerCommands steer(flags.app());
   const lockstep::TaskCommand task(flags.app());
+  const lockstep::ExplainCommand explain(flags.app());
   const lockstep::ExportCommand exporting(flags.app());
   const lockstep::NearestCommand nearest(flags.app());
   const lockstep::SampleCommand sample(flags.app());
@@ -44,6 +46,7 @@ int main(int argc, char** argv) {
   if (run.chosen()) return run.Run(terminal, std::cerr);
   if (status.chosen()) return status.Run(terminal, std::cerr);
   if (steer.chosen()) return steer.Run(terminal, std::cerr);
+  if (explain.chosen()) return explain.Run(terminal, std::cerr);
   if (exporting.chosen()) return exporting.Run(terminal, std::cerr);
   if (nearest.chosen()) return nearest.Run(terminal, std::cerr);
   if (sample.chosen()) return sample.Run(terminal, std::cerr);

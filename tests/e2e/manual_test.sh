@@ -47,12 +47,39 @@ completes() {
   printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "${@: -1}"
 }
 
+# Those that a reader of a manual looks for, each once and with some text.
+check_sections() {
+  local section
+  for section in 'EXIT STATUS' ENVIRONMENT FILES EXAMPLES 'SEE ALSO'; do
+    gzip -dc "$work/$1.gz" | tr -d '"' | awk -v section=".SH $section" '
+      /^\.SH / { here = $0 == section; count += here; next }
+      here { lines += 1 }
+      END { exit !(count == 1 && lines > 0) }' ||
+      complain "$1 has no section $section, or two"
+  done
+}
+
+# The job file's page has each field of job.proto, and reads without warnings.
+check_job_page() {
+  local field
+  pages=$((pages + 1))
+  gzip -dc "$work/man5/lockstep-job.5.gz" >"$work/job.5"
+  for field in train_steps hidden_units every_steps variable_optimizers; do
+    grep -q "^.fB$field.fR (" <(sed 's/\\f/.f/g' "$work/job.5") ||
+      complain "lockstep-job.5 has no $field"
+  done
+  ! command -v man >/dev/null ||
+    [ -z "$(man --warnings -l "$work/job.5" 2>&1 >/dev/null)" ] ||
+    complain "lockstep-job.5: $(man --warnings -l "$work/job.5" 2>&1 >/dev/null)"
+}
+
 # check_page PAGE PROGRAM WORDS...
 check_page() {
   local page=$1 flag
   shift
   [ -s "$work/$page.gz" ] || { complain "there is no page $page"; return; }
   pages=$((pages + 1))
+  check_sections "$page"
   for flag in $(flags_of "$@"); do
     flags=$((flags + 1))
     page_has "$page" "$flag" || complain "$page does not name $flag"
@@ -98,6 +125,7 @@ check_command
 check_page man8/lockstep-chief.8 chief
 check_page man8/lockstep-ps.8 ps_server
 check_page man8/lockstep-worker.8 worker
+check_job_page
 check_completion chief -- task chief fashion
 check_completion ps_server -- task ps fashion.0
 check_completion worker -- task worker fashion.0
