@@ -110,12 +110,15 @@ ProcessCluster::Options TrainingJob::Plan() const {
     worker.insert(worker.end(), chief.begin(), chief.end());
   }
   plan.jobs["ps"] = {options_.servers, {ProgramPath("ps_server"), ps}};
-  plan.jobs["worker"] = {options_.workers, {ProgramPath("worker"), worker}};
+  const std::string program = options_.compute_program.empty()
+                                  ? ProgramPath("worker")
+                                  : options_.compute_program;
+  plan.jobs["worker"] = {options_.workers, {program, worker}};
   if (!options_.worker_program.path.empty()) {
     plan.jobs["worker"].program = options_.worker_program;
   }
   if (options_.evaluator) {
-    plan.jobs["evaluator"] = {1, {ProgramPath("worker"), evaluator}};
+    plan.jobs["evaluator"] = {1, {program, evaluator}};
   }
   return plan;
 }

@@ -40,6 +40,7 @@ class TrainingJob {
     std::vector<std::string> more_args = {};  // of every task but the chief
     // The program of worker tasks; empty: `worker`. Needs `chief`.
     ProcessCluster::Program worker_program = {};
+    std::string compute_program = {};  // of workers, evaluator; empty: `worker`
   };
 
   // Writes files and chooses ports; starts nothing. A test that cannot have

@@ -9,13 +9,19 @@ namespace {
 constexpr size_t kWeights = 0;
 constexpr size_t kBias = 1;
 
+Initializer WeightsOf(const DenseLayer::Options& options) {
+  return options.weights.value_or(
+      Initializer{.kind = options.relu ? Initializer::Kind::kHeNormal
+                                       : Initializer::Kind::kGlorotUniform});
+}
+
 }  // namespace
 
 DenseLayer::DenseLayer(const Options& options, ElementType type)
     : Layer(type, {{absl::StrCat(options.name, "/weights"),
                     {options.inputs, options.units},
                     VariableType(type),
-                    options.weights},
+                    WeightsOf(options)},
                    {absl::StrCat(options.name, "/bias"),
                     {options.units},
                     VariableType(type),
@@ -64,17 +70,12 @@ void AppendDense(int64_t inputs, absl::Span<const int64_t> hidden_units,
         DenseLayer::Options{.name = absl::StrCat("hidden", i + 1),
                             .inputs = inputs,
                             .units = hidden_units[i],
-                            .relu = true,
-                            .weights = {.kind = Initializer::Kind::kHeNormal}},
+                            .relu = true},
         type));
     inputs = hidden_units[i];
   }
   layers.push_back(std::make_unique<DenseLayer>(
-      DenseLayer::Options{
-          .name = "logits",
-          .inputs = inputs,
-          .units = outputs,
-          .weights = {.kind = Initializer::Kind::kGlorotUniform}},
+      DenseLayer::Options{.name = "logits", .inputs = inputs, .units = outputs},
       type));
 }
 

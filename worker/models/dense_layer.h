@@ -2,6 +2,7 @@
 #define LOCKSTEP_WORKER_MODELS_DENSE_LAYER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,10 @@ class DenseLayer final : public Layer {
     int64_t inputs = 0;  // elements per example
     int64_t units = 0;
     bool relu = false;
-    Initializer weights = {};  // the bias starts at 0
+    // The bias starts at 0. By default kHeNormal before a ReLU, and else
+    // kGlorotUniform: layers above one another whose weights all start at 0
+    // never learn.
+    std::optional<Initializer> weights = {};
   };
 
   DenseLayer(const Options& options, ElementType type);

@@ -22,7 +22,8 @@ absl::StatusOr<std::unique_ptr<Model>> MakeSoftmax(const ModelConfig& config,
   layers.push_back(std::make_unique<DenseLayer>(
       DenseLayer::Options{.name = "softmax",
                           .inputs = input.elements(),
-                          .units = input.classes},
+                          .units = input.classes,
+                          .weights = Initializer{}},  // one layer: zeros do
       type));
   return SequentialModel::Make(input, type, std::move(layers));
 }

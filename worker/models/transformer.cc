@@ -58,7 +58,7 @@ class Builder {
             .name = name,
             .inputs = inputs,
             .units = units,
-            .weights = {Initializer::Kind::kNormal, 0, deviation}},
+            .weights = Initializer{Initializer::Kind::kNormal, 0, deviation}},
         type_);
   }
 

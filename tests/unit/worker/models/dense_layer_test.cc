@@ -54,6 +54,13 @@ class DenseLayerTest : public ::testing::Test {
   std::vector<size_t> order_;
 };
 
+TEST_F(DenseLayerTest, WeightsThatAreNotGivenAreNoZeros) {
+  EXPECT_EQ(Layer(/*relu=*/true).variables()[0].initializer.kind,
+            Initializer::Kind::kHeNormal);
+  EXPECT_EQ(Layer(/*relu=*/false).variables()[0].initializer.kind,
+            Initializer::Kind::kGlorotUniform);
+}
+
 TEST_F(DenseLayerTest, VariablesAreWeightsAndAZeroBias) {
   const Initializer glorot = {.kind = Initializer::Kind::kGlorotUniform};
   const DenseLayer layer(
