@@ -125,6 +125,7 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
   was_member_ = true;
   Membership membership;
   LOCKSTEP_ASSIGN_OR_RETURN(membership.job, FromProto(response.job()));
+  LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(membership.job));
   membership.job_id = response.job_id();
   SetLogJob(membership.job.name);
   membership.num_workers = response.num_workers();
@@ -169,6 +170,19 @@ absl::Status ChiefClient::DescribeModel(
   return absl::CancelledError("the job ended");
 }
 
+absl::StatusOr<Plan> ChiefClient::PlanOf(const v1::GetPlanResponse& response,
+                                         int num_servers) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Plan plan, PlanFromProto(response, num_servers));
+  if (response.global_step() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the chief's plan is of step ", response.global_step(),
+                     "; it must be 0 or more"));
+  }
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckPlan(plan, model_));
+  return plan;
+}
+
 absl::StatusOr<Plan> ChiefClient::WaitForPlan(int num_servers,
                                               int64_t& global_step) {
   const absl::Time began = absl::Now();
@@ -186,7 +200,7 @@ absl::StatusOr<Plan> ChiefClient::WaitForPlan(int num_servers,
     if (status.ok() && response.ready()) {
       PassFaultPoint(FaultPoint::kWorkerPlanAnswered);
       global_step = response.global_step();
-      return PlanFromProto(response, num_servers);
+      return PlanOf(response, num_servers);
     }
     if (absl::Now() - reported > kReportEvery) {
       reported = absl::Now();

@@ -69,7 +69,8 @@ class ChiefClient {
   //                        taken out of the job while it was no member
   //   kFailedPrecondition  another job or version
   //   kNotFound            the chief's cluster has no such task
-  //   kInvalidArgument     a job that this process cannot read
+  //   kInvalidArgument     a job that this process cannot read, or that no
+  //                        chief should have taken
   absl::StatusOr<Membership> Register();
 
   // Tells the chief what the model is. Errors as CoordinatorService: kAborted
@@ -77,8 +78,11 @@ class ChiefClient {
   absl::Status DescribeModel(const std::vector<VariableSpec>& variables);
 
   // Waits until variables have their values. Says in the log what is missing.
+  // Call it after DescribeModel(): the plan is checked against that model, so
+  // that it can be used without further care.
   //
-  //   kCancelled  the job ended or Stop() was called meanwhile
+  //   kCancelled        the job ended or Stop() was called meanwhile
+  //   kInvalidArgument  the plan is of another model, or of other servers
   absl::StatusOr<Plan> WaitForPlan(int num_servers, int64_t& global_step);
 
   absl::Status ReportEvaluation(int64_t step, double loss, double accuracy,
@@ -124,6 +128,8 @@ class ChiefClient {
   absl::Status TryRegister(v1::RegisterResponse& response);
   // Why the chief does not answer, for a person.
   std::string Trouble(const absl::Status& status);
+  absl::StatusOr<Plan> PlanOf(const v1::GetPlanResponse& response,
+                              int num_servers) ABSL_LOCKS_EXCLUDED(mutex_);
   void Heartbeats(absl::Duration interval);
   // One heartbeat; returns true when the process must end.
   bool Beat() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/variable_spec.h"
 
 namespace lockstep {
@@ -32,6 +33,14 @@ struct Plan {
   std::vector<VariableSpec> variables;
   std::vector<PlannedPart> parts;
 };
+
+// Checks that a plan is of the model that this worker has described, so that
+// memory of the plan's sizes holds the model's variables, and that its parts
+// are all of each variable: of one that is no table, each element once.
+//
+//   kInvalidArgument  names the first difference
+absl::Status CheckPlan(const Plan& plan,
+                       const std::vector<VariableSpec>& model);
 
 }  // namespace lockstep
 

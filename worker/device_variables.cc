@@ -25,14 +25,14 @@ std::vector<absl::Span<std::byte>> MemoryOf(size_t variables,
   return spans;
 }
 
-std::unique_ptr<FloatCopies> CopiesOf(
+absl::StatusOr<std::unique_ptr<FloatCopies>> CopiesOf(
     const std::vector<VariableSpec>& variables, const ParameterMemory& memory) {
   if (!FloatCopies::AreNeeded(variables, memory)) return nullptr;
-  return std::make_unique<FloatCopies>(variables, memory);
+  return FloatCopies::Make(variables, memory);
 }
 
 // What the device reads and writes.
-const ParameterMemory& HostOf(const std::unique_ptr<FloatCopies>& copies,
+const ParameterMemory& HostOf(const FloatCopies* copies,
                               const ParameterMemory& memory) {
   return copies == nullptr ? memory : copies->memory();
 }
@@ -72,7 +72,8 @@ DeviceVariables::DeviceVariables(std::vector<VariableSpec> variables,
                                  ComputeBackend& backend)
     : variables_(std::move(variables)),
       backend_(backend),
-      floats_(CopiesOf(variables_, memory)),
+      made_floats_(CopiesOf(variables_, memory)),
+      floats_(made_floats_.ok() ? made_floats_->get() : nullptr),
       host_values_(ValueViews(variables_, HostOf(floats_, memory))),
       host_gradients_(GradientViews(variables_, HostOf(floats_, memory))),
       memory_(MemoryOf(variables_.size(), HostOf(floats_, memory))) {
@@ -96,6 +97,7 @@ void DeviceVariables::Settle() {
 }
 
 absl::Status DeviceVariables::Prepare() {
+  LOCKSTEP_RETURN_IF_ERROR(made_floats_.status());
   if (prepared_) return absl::OkStatus();
   std::vector<Buffer> buffers;
   std::vector<Tensor> tensors;

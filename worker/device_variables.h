@@ -50,7 +50,8 @@ class DeviceVariables {
   // From now on the worker's memory may have other values. Gets the device's
   // memory when that has not been done.
   //
-  //   kResourceExhausted  the device has too little memory
+  //   kResourceExhausted  the device, or this host for FloatCopies, has too
+  //                       little memory
   absl::Status BeginPass();
   // The same, and begins to bring all values to the device, the first layers'
   // first.
@@ -75,7 +76,9 @@ class DeviceVariables {
 
   const std::vector<VariableSpec> variables_;
   ComputeBackend& backend_;
-  const std::unique_ptr<FloatCopies> floats_;  // null: none are needed
+  // Null: none are needed. Where they cannot be had, no pass begins.
+  const absl::StatusOr<std::unique_ptr<FloatCopies>> made_floats_;
+  FloatCopies* const floats_;
   // Of the worker's memory, or of the copies of it.
   const std::vector<ConstTensor> host_values_;
   const std::vector<Tensor> host_gradients_;

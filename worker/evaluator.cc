@@ -54,7 +54,9 @@ absl::Status Evaluator::Prepare(const JobConfig& job) {
   input_ = InputOf(data_);
   LOCKSTEP_ASSIGN_OR_RETURN(model_, MakeModel(job.model, input_));
   kept_ = KeptVariables(*model_, job.model);
-  memory_.emplace(model_->variables(), ParameterMemory::Gradients::kPrivate);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      memory_, ParameterMemory::Make(model_->variables(),
+                                     ParameterMemory::Gradients::kPrivate));
   return ChooseAverages(job, model_->variables());
 }
 

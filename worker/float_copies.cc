@@ -3,6 +3,7 @@
 #include "absl/types/span.h"
 #include "common/bfloat16.h"
 #include "common/float16.h"
+#include "common/status_macros.h"
 
 namespace lockstep {
 namespace {
@@ -23,10 +24,14 @@ bool FloatCopies::AreNeeded(const std::vector<VariableSpec>& variables,
   return false;
 }
 
-FloatCopies::FloatCopies(const std::vector<VariableSpec>& variables,
-                         const ParameterMemory& memory)
-    : memory_(memory),
-      copies_(variables, ParameterMemory::Gradients::kPrivate) {}
+absl::StatusOr<std::unique_ptr<FloatCopies>> FloatCopies::Make(
+    const std::vector<VariableSpec>& variables, const ParameterMemory& memory) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ParameterMemory copies,
+      ParameterMemory::Make(variables, ParameterMemory::Gradients::kPrivate));
+  return std::unique_ptr<FloatCopies>(
+      new FloatCopies(memory, std::move(copies)));
+}
 
 void FloatCopies::CopyValue(size_t variable) const {
   const absl::Span<float> floats = As<float>(copies_.value(variable));

@@ -2,8 +2,11 @@
 #define LOCKSTEP_WORKER_FLOAT_COPIES_H_
 
 #include <cstddef>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/variable_spec.h"
 #include "worker/parameter_memory.h"
 
@@ -21,8 +24,10 @@ class FloatCopies {
   static bool AreNeeded(const std::vector<VariableSpec>& variables,
                         const ParameterMemory& memory);
 
-  FloatCopies(const std::vector<VariableSpec>& variables,
-              const ParameterMemory& memory);
+  // Errors as ParameterMemory::Make().
+  static absl::StatusOr<std::unique_ptr<FloatCopies>> Make(
+      const std::vector<VariableSpec>& variables,
+      const ParameterMemory& memory);
 
   const ParameterMemory& memory() const { return copies_; }
 
@@ -34,6 +39,9 @@ class FloatCopies {
   void RoundGradient(size_t variable) const;
 
  private:
+  FloatCopies(const ParameterMemory& memory, ParameterMemory copies)
+      : memory_(memory), copies_(std::move(copies)) {}
+
   const ParameterMemory& memory_;
   const ParameterMemory copies_;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/shared_memory.h"
 #include "common/variable_spec.h"
@@ -35,8 +36,12 @@ class ParameterMemory {
   // system has no such memory, kShared is as kPrivate.
   enum class Gradients { kPrivate, kShared };
 
-  explicit ParameterMemory(const std::vector<VariableSpec>& variables,
-                           Gradients gradients = Gradients::kShared);
+  //   kInvalidArgument    a shape that cannot be, or more bytes than there are
+  //                       addresses
+  //   kResourceExhausted  more than this host has, or has left
+  static absl::StatusOr<ParameterMemory> Make(
+      const std::vector<VariableSpec>& variables,
+      Gradients gradients = Gradients::kShared);
 
   // Of the elements of values and gradients.
   DType dtype(size_t variable) const { return dtypes_[variable]; }
@@ -75,6 +80,8 @@ class ParameterMemory {
   }
 
  private:
+  ParameterMemory() = default;
+
   struct Range {
     size_t offset;
     size_t size;
@@ -88,7 +95,11 @@ class ParameterMemory {
       return {memory.get() + range.offset, range.size};
     }
   };
-  static Block Allocate(size_t size);
+  static absl::StatusOr<Block> Allocate(size_t size);
+  // Adds a variable behind those that take `total` bytes, and what it takes.
+  //
+  //   kInvalidArgument  as Make()
+  absl::Status Add(const VariableSpec& variable, size_t& total);
   struct Table {
     std::string name;
     int64_t num_rows = 0;  // of a growing table, keys below which all are

@@ -1,5 +1,7 @@
 #include "worker/training_loop.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -32,10 +34,33 @@ absl::Status TrainingLoop::Run() {
   return options_.mode == SyncMode::kStrict ? RunStrict() : RunCompatible();
 }
 
+int TrainingLoop::Shares() const {
+  return SharesOf(options_.worker, options_.replicas_to_aggregate,
+                  options_.total_num_replicas);
+}
+
 int64_t TrainingLoop::BatchOf(const PassId& pass) const {
-  const int shares = SharesOf(options_.worker, options_.replicas_to_aggregate,
-                              options_.total_num_replicas);
-  return pass.step * shares + pass.slot;
+  return pass.step * Shares() + pass.slot;
+}
+
+absl::Status TrainingLoop::CheckToken(const Token& token) const {
+  if (token.kind != Token::Kind::kToken) return absl::OkStatus();
+  const int64_t shares =
+      options_.mode == SyncMode::kStrict ? std::max(Shares(), 1) : 1;
+  // One step after this one is computed early. A share may be above those that
+  // the worker joined with, if an operator has changed the replicas since.
+  const int64_t limit =
+      (std::numeric_limits<int64_t>::max() - std::numeric_limits<int>::max()) /
+          shares -
+      2;
+  if (token.step >= 0 && token.step <= limit && token.slot >= 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "ps 0 sent a token for step ", token.step, ", share ", token.slot,
+      "; the step must be in [0, ", limit,
+      "] and the share 0 or more: start a ps_server of this program's "
+      "version"));
 }
 
 absl::Status TrainingLoop::Compute(int64_t step, int64_t index,
@@ -58,7 +83,9 @@ absl::StatusOr<PushCounts> TrainingLoop::Push(int64_t attempt) {
 absl::StatusOr<Token> TrainingLoop::NextToken(int64_t attempt) {
   meter_.Begin(absl::StrCat("waits for a token after step ", pass_.step + 1),
                true);
-  return client_.TakeToken(pass_, attempt);
+  LOCKSTEP_ASSIGN_OR_RETURN(Token token, client_.TakeToken(pass_, attempt));
+  LOCKSTEP_RETURN_IF_ERROR(CheckToken(token));
+  return token;
 }
 
 bool TrainingLoop::IsLeaving() const {

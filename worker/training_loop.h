@@ -86,8 +86,15 @@ class TrainingLoop {
   absl::StatusOr<PushCounts> Push(int64_t attempt);
   absl::StatusOr<Token> NextToken(int64_t attempt);
   absl::Status Compute(int64_t step, int64_t index, const PassHooks& hooks);
+  // Strict: how many passes of a step are this worker's.
+  int Shares() const;
   // Strict: the batch of a share of a step.
   int64_t BatchOf(const PassId& pass) const;
+  // Whether the token's step and share are ones that can be, so that no number
+  // which follows from them overflows.
+  //
+  //   kInvalidArgument  names both
+  absl::Status CheckToken(const Token& token) const;
 
   const Options options_;
   StepClient& client_;

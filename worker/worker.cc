@@ -262,9 +262,12 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   int64_t step = 0;
   LOCKSTEP_ASSIGN_OR_RETURN(
       Plan plan, chief_.WaitForPlan(static_cast<int>(servers_.size()), step));
-  ParameterMemory memory(plan.variables,
-                         shared_memory_ ? ParameterMemory::Gradients::kShared
-                                        : ParameterMemory::Gradients::kPrivate);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ParameterMemory memory,
+      ParameterMemory::Make(plan.variables,
+                            shared_memory_
+                                ? ParameterMemory::Gradients::kShared
+                                : ParameterMemory::Gradients::kPrivate));
   ParameterClient client({servers_,
                           {membership.job_id, task_, membership.incarnation},
                           job.max_part_bytes,

@@ -128,7 +128,8 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
       Plan plan, chief.WaitForPlan(static_cast<int>(servers.size()), step));
   const JobConfig& job = membership.job;
   const int worker = cluster.self().index;
-  ParameterMemory memory(plan.variables);
+  LOCKSTEP_ASSIGN_OR_RETURN(ParameterMemory memory,
+                            ParameterMemory::Make(plan.variables));
   IdleGradientSource source(plan, membership, worker, options, memory);
   ParameterClient client(
       {servers,

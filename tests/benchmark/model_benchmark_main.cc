@@ -102,7 +102,9 @@ absl::StatusOr<Bench> MakeBench(const Flags& flags) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       bench.backend, MakeBackend(flags.device, {.threads = flags.threads}));
   bench.backend->set_precision(PrecisionOf(flags.precision));
-  bench.memory = std::make_unique<ParameterMemory>(bench.model->variables());
+  LOCKSTEP_ASSIGN_OR_RETURN(ParameterMemory memory,
+                            ParameterMemory::Make(bench.model->variables()));
+  bench.memory = std::make_unique<ParameterMemory>(std::move(memory));
   FillVariables(*bench.model, *bench.memory);
   bench.batch = MakeBatch(flags.input, flags.batch);
   return bench;

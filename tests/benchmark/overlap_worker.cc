@@ -53,7 +53,8 @@ absl::Status Train(const Cluster& cluster, const OverlapOptions& options,
       Plan plan, chief.WaitForPlan(static_cast<int>(servers.size()), step));
   const JobConfig& job = membership.job;
   const int worker = cluster.self().index;
-  ParameterMemory memory(plan.variables);
+  LOCKSTEP_ASSIGN_OR_RETURN(ParameterMemory memory,
+                            ParameterMemory::Make(plan.variables));
   LayeredSource source(options, worker, membership.num_workers, memory);
   ParameterClient client(
       {servers,

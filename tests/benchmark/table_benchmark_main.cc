@@ -176,7 +176,8 @@ void CompareRequests() {
   const std::vector<int64_t> ids = DrawZipf(212992, rows);
   const VariableSpec table = {
       "t", {rows, kWidth}, DType::kFloat32, {}, RowCut::kDiv};
-  ParameterMemory memory({table}, ParameterMemory::Gradients::kPrivate);
+  ParameterMemory memory =
+      *ParameterMemory::Make({table}, ParameterMemory::Gradients::kPrivate);
   Require(memory.ChooseRows(0, ids));
   RoutedRows plain;
   plain.rows = ids;

@@ -219,7 +219,9 @@ absl::Status WideAndDeep::Load(const CheckpointReader& checkpoint,
 
 absl::StatusOr<TableScore> WideAndDeep::Score(
     const CheckpointReader& checkpoint) {
-  ParameterMemory memory(variables_, ParameterMemory::Gradients::kPrivate);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ParameterMemory memory,
+      ParameterMemory::Make(variables_, ParameterMemory::Gradients::kPrivate));
   LogOddsScore score;
   for (int64_t first = 0; first < num_examples(); first += kScoredAtATime) {
     std::vector<int64_t> some(std::min(kScoredAtATime, num_examples() - first));

@@ -38,7 +38,7 @@ class TestCluster {
                           {Initializer::Kind::kUniform, -1, 1},
                           RowCut::kKey}},
                         servers, 1 << 20)),
-        memory_(plan_.variables) {
+        memory_(*ParameterMemory::Make(plan_.variables)) {
     const Sender chief{kJobId, {TaskType::kChief, 0}, /*incarnation=*/1};
     std::vector<std::string> addresses;
     for (int i = 0; i < servers; ++i) {

@@ -88,7 +88,7 @@ class EarlyPassTest : public ::testing::Test {
 
   ServedShard shard_;
   const Plan plan_ = ServedShard::MakePlan();
-  ParameterMemory memory_{plan_.variables};
+  ParameterMemory memory_ = *ParameterMemory::Make(plan_.variables);
   ParameterClient client_{
       {{shard_.address()}, {kJobId, {TaskType::kWorker, 0}, 1}, 32},
       plan_,

@@ -30,7 +30,8 @@ using Gradients = ParameterMemory::Gradients;
 struct Client {
   Client(const std::string& address, int worker, Gradients gradients,
          GradientType gradient_type = GradientType::kVariable)
-      : memory(ServedShard::MakePlan().variables, gradients),
+      : memory(*ParameterMemory::Make(ServedShard::MakePlan().variables,
+                                      gradients)),
         client({{address},
                 {kJobId, {TaskType::kWorker, worker}, /*incarnation=*/1},
                 /*max_part_bytes=*/16,

@@ -97,7 +97,7 @@ class ParameterClientTest : public ::testing::Test {
 
   const Plan plan_ = ServedShard::MakePlan();
   ServedShard shard_;
-  ParameterMemory memory_{plan_.variables};
+  ParameterMemory memory_ = *ParameterMemory::Make(plan_.variables);
   std::unique_ptr<ParameterClient> client_;
 };
 

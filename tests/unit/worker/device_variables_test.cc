@@ -33,8 +33,8 @@ class DeviceVariablesTest : public ::testing::Test {
  protected:
   const std::vector<VariableSpec> variables_ = {
       {"a", {2}, DType::kFloat32, {}}, {"b", {1}, DType::kFloat32, {}}};
-  const ParameterMemory memory_{variables_,
-                                ParameterMemory::Gradients::kPrivate};
+  const ParameterMemory memory_ =
+      *ParameterMemory::Make(variables_, ParameterMemory::Gradients::kPrivate);
   FarBackend far_;
   std::vector<size_t> reported_;
   const DeviceVariables::Report report_ = [this](size_t variable) {
@@ -72,7 +72,8 @@ TEST_F(DeviceVariablesTest, ValuesAreCopiedThere) {
 TEST_F(DeviceVariablesTest, ValueIsTakenWhenItIsToBeUsed) {
   std::vector<VariableSpec> kept = variables_;
   for (VariableSpec& variable : kept) variable.dtype = DType::kBFloat16;
-  const ParameterMemory rounded(kept, ParameterMemory::Gradients::kPrivate);
+  const ParameterMemory rounded =
+      *ParameterMemory::Make(kept, ParameterMemory::Gradients::kPrivate);
   for (const ParameterMemory* memory : {&memory_, &rounded}) {
     DeviceVariables device(variables_, *memory, far_);
     for (int pass = 1; pass <= 2; ++pass) {
@@ -126,7 +127,8 @@ TEST_F(DeviceVariablesTest, WhatHasArrivedIsReportedWithoutWaiting) {
 TEST_F(DeviceVariablesTest, BFloat16IsComputedWithInFloat32) {
   std::vector<VariableSpec> kept = variables_;
   for (VariableSpec& variable : kept) variable.dtype = DType::kBFloat16;
-  const ParameterMemory memory(kept, ParameterMemory::Gradients::kPrivate);
+  const ParameterMemory memory =
+      *ParameterMemory::Make(kept, ParameterMemory::Gradients::kPrivate);
   const auto bits = [](absl::Span<std::byte> bytes) {
     return reinterpret_cast<BFloat16*>(bytes.data());
   };

@@ -1,5 +1,6 @@
 #include "worker/float_copies.h"
 
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -26,9 +27,11 @@ absl::Span<T> As(absl::Span<std::byte> bytes) {
 template <typename T>
 void ExpectCopies(DType type, T (*round)(float), float exact, float between,
                   float rounded) {
-  const ParameterMemory memory(Variables(type),
-                               ParameterMemory::Gradients::kPrivate);
-  const FloatCopies copies(Variables(DType::kFloat32), memory);
+  const ParameterMemory memory = *ParameterMemory::Make(
+      Variables(type), ParameterMemory::Gradients::kPrivate);
+  const std::unique_ptr<FloatCopies> made =
+      *FloatCopies::Make(Variables(DType::kFloat32), memory);
+  const FloatCopies& copies = *made;
   As<T>(memory.value(0))[1] = round(exact);
   As<T>(memory.value(1))[0] = round(-2);
 
@@ -58,12 +61,12 @@ TEST(FloatCopiesTest, Float16HasElevenSignificantBits) {
 
 TEST(FloatCopiesTest, NoneAreNeededOfWhatTheModelComputesWith) {
   for (const DType type : {DType::kFloat32, DType::kFloat64}) {
-    const ParameterMemory memory(Variables(type),
-                                 ParameterMemory::Gradients::kPrivate);
+    const ParameterMemory memory = *ParameterMemory::Make(
+        Variables(type), ParameterMemory::Gradients::kPrivate);
     EXPECT_FALSE(FloatCopies::AreNeeded(Variables(type), memory));
   }
-  const ParameterMemory memory(Variables(DType::kFloat16),
-                               ParameterMemory::Gradients::kPrivate);
+  const ParameterMemory memory = *ParameterMemory::Make(
+      Variables(DType::kFloat16), ParameterMemory::Gradients::kPrivate);
   EXPECT_TRUE(FloatCopies::AreNeeded(Variables(DType::kFloat32), memory));
 }
 

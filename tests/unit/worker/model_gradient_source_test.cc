@@ -35,7 +35,7 @@ class ModelGradientSourceTest : public ::testing::Test {
     auto model = MakeModel(config, kInput);
     ASSERT_THAT(model, IsOk());
     model_ = *std::move(model);
-    memory_.emplace(model_->variables());
+    memory_ = *ParameterMemory::Make(model_->variables());
   }
 
   std::unique_ptr<ComputeBackend> backend_;

@@ -45,7 +45,7 @@ class ModelTrainer {
   ModelTrainer(const ModelConfig& config, const ModelInput& input,
                const ModelGradientSource::Options& options)
       : model_(*MakeModel(config, input)),
-        memory_(model_->variables()),
+        memory_(*ParameterMemory::Make(model_->variables())),
         source_(
             *model_, input, backend_,
             [input](int64_t index) { return MakeBatch(input, index); }, memory_,

@@ -1,7 +1,11 @@
 #include "worker/training_loop.h"
 
+#include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -13,6 +17,7 @@ namespace {
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 using Decision = Announcement::Decision;
 using TrainingLoopTest = testing::TrainingLoopFixture;
@@ -33,6 +38,19 @@ TEST_F(TrainingLoopTest, StrictPassAnnouncesBeforeItPushes) {
   EXPECT_THAT(source_.batches, ElementsAre(4));
   EXPECT_EQ(meter_.Get().accepted, 1);
   EXPECT_EQ(meter_.Get().passes, 1);
+}
+
+TEST_F(TrainingLoopTest, TokenWhoseBatchCannotBeNumberedIsRefused) {
+  const int64_t last = std::numeric_limits<int64_t>::max();
+  for (const auto& [step, slot] :
+       {std::pair<int64_t, int>{last, 0}, {last - 1, 0}, {-2, 0}, {4, -1}}) {
+    client_.tokens.answers = {Token{Token::Kind::kToken, step, slot, 0, 0}};
+    EXPECT_THAT(
+        Run(kStrict),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr(absl::StrCat("step ", step, ", share ", slot))));
+  }
+  EXPECT_TRUE(source_.batches.empty());
 }
 
 TEST_F(TrainingLoopTest, WorkerThatIsInTheSetAlreadyAnnouncesNothing) {

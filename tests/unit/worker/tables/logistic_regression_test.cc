@@ -21,14 +21,14 @@ SparseExamples Examples() {
 
 TEST(LogisticRegressionTest, ABatchNeedsTheRowsOfItsFeatures) {
   LogisticRegression model(Examples(), 10, RowCut::kMod);
-  ParameterMemory memory(model.variables());
+  ParameterMemory memory = *ParameterMemory::Make(model.variables());
   ASSERT_OK(model.Prepare({1, 0, 1}, 0, memory));
   EXPECT_THAT(memory.rows(0).ids, ElementsAre(1, 8));
 }
 
 TEST(LogisticRegressionTest, GradientsAreThoseOfTheMeanLoss) {
   LogisticRegression model(Examples(), 10, RowCut::kDiv);
-  ParameterMemory memory(model.variables());
+  ParameterMemory memory = *ParameterMemory::Make(model.variables());
   ASSERT_OK(model.Prepare({0, 1}, 0, memory));
   const absl::Span<float> weights = Floats(memory.value(0));
   const auto loss_at = [&](size_t i, float change) {
@@ -60,7 +60,7 @@ TEST(LogisticRegressionTest, AGrowingTableHasRowsOfAnyFeature) {
                         examples));
   LogisticRegression model(std::move(examples), 10, RowCut::kKey);
   EXPECT_TRUE(model.variables()[0].grows());
-  ParameterMemory memory(model.variables());
+  ParameterMemory memory = *ParameterMemory::Make(model.variables());
   ASSERT_OK(model.Prepare({0}, 0, memory));
   EXPECT_THAT(memory.rows(0).ids, ElementsAre(1, 8999999999999999999));
 }

@@ -24,7 +24,7 @@ TEST(SkipGramTest, LinesAreExamplesAndWordsAreRows) {
 
 TEST(SkipGramTest, ABatchFollowsFromItsSeed) {
   SkipGram model = MakeModel({.dim = 4, .subsample = 0});
-  ParameterMemory memory(model.variables());
+  ParameterMemory memory = *ParameterMemory::Make(model.variables());
   const auto loss_of = [&](uint64_t seed) {
     EXPECT_OK(model.Prepare({0, 1}, seed, memory));
     float next = 0.1f;
@@ -38,7 +38,7 @@ TEST(SkipGramTest, ABatchFollowsFromItsSeed) {
 
 TEST(SkipGramTest, GradientsAreThoseOfTheSumOverPairs) {
   SkipGram model = MakeModel({.dim = 2, .negatives = 0, .subsample = 0});
-  ParameterMemory memory(model.variables());
+  ParameterMemory memory = *ParameterMemory::Make(model.variables());
   ASSERT_OK(model.Prepare({1}, 1, memory));  // "c a": two pairs
   for (const size_t v : {0, 1}) {
     ASSERT_EQ(memory.rows(v).ids.size(), 2u);
@@ -58,7 +58,7 @@ TEST(SkipGramTest, GradientsAreThoseOfTheSumOverPairs) {
 
 TEST(SkipGramTest, ALineOfOneWordHasNoPair) {
   SkipGram model = MakeModel({.dim = 2});
-  ParameterMemory memory(model.variables());
+  ParameterMemory memory = *ParameterMemory::Make(model.variables());
   ASSERT_OK(model.Prepare({2}, 1, memory));
   EXPECT_TRUE(memory.rows(0).ids.empty());
   EXPECT_EQ(model.Compute(memory)->loss, 0);

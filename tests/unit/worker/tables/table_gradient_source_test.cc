@@ -41,7 +41,7 @@ class FakeWorkload final : public TableWorkload {
 class TableGradientSourceTest : public ::testing::Test {
  protected:
   TableGradientSourceTest()
-      : memory_(workload_.variables()),
+      : memory_(*ParameterMemory::Make(workload_.variables())),
         source_(workload_,
                 *BatchSchedule::Create(
                     {.num_examples = 6, .batch_size = 2, .epochs = 1}),

@@ -107,7 +107,7 @@ TEST(WideAndDeepTest, VariablesAreTablesThenLayers) {
 
 TEST(WideAndDeepTest, ABatchNeedsTheRowsOfItsExamples) {
   WideAndDeep model = MakeModel();
-  ParameterMemory memory(model.variables());
+  ParameterMemory memory = *ParameterMemory::Make(model.variables());
   ASSERT_OK(model.Prepare({1, 0, 1}, 0, memory));
   EXPECT_THAT(memory.rows(0).ids, ElementsAre(1, 4, 5, 7, 9));
   EXPECT_THAT(memory.rows(1).ids, ElementsAre(0));
@@ -117,7 +117,7 @@ TEST(WideAndDeepTest, ABatchNeedsTheRowsOfItsExamples) {
 TEST(WideAndDeepTest, GradientsAreThoseOfTheMeanLoss) {
   WideAndDeep model = MakeModel();
   const std::vector<int64_t> batch = {3, 0, 2, 1, 0};
-  ParameterMemory memory(model.variables());
+  ParameterMemory memory = *ParameterMemory::Make(model.variables());
   ASSERT_OK(model.Prepare(batch, 0, memory));
   Values values = Fill(model, memory);
 
@@ -143,7 +143,7 @@ TEST(WideAndDeepTest, GradientsAreThoseOfTheMeanLoss) {
 
 TEST(WideAndDeepTest, ABatchLeavesNothingForTheNext) {
   WideAndDeep model = MakeModel();
-  ParameterMemory memory(model.variables());
+  ParameterMemory memory = *ParameterMemory::Make(model.variables());
   ASSERT_OK(model.Prepare({0, 1, 2, 3}, 0, memory));
   Fill(model, memory);
   ASSERT_OK(model.Compute(memory));

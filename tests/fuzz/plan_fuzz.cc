@@ -1,0 +1,113 @@
+// The plan that a worker gets from its chief. The first byte says how many
+// servers the worker knows, the second how large its chunks may be.
+
+#include <stdlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/plan.h"
+#include "common/wire_codec.h"
+#include "google/protobuf/stubs/logging.h"
+#include "lockstep/v1/coordinator.pb.h"
+#include "worker/chunk_plan.h"
+#include "worker/parameter_memory.h"
+#include "worker/ready_chunks.h"
+#include "worker/row_route.h"
+
+namespace lockstep {
+namespace {
+
+// What a test allocates: larger memory is for tests of ParameterMemory.
+constexpr int64_t kMaxBytes = 1 << 20;
+
+void Require(bool promise) {
+  if (!promise) abort();
+}
+
+bool IsSmall(const std::vector<VariableSpec>& variables) {
+  int64_t bytes = 0;
+  for (const VariableSpec& variable : variables) {
+    const int64_t elements = variable.is_table() ? RowWidth(variable.shape)
+                                                 : NumElements(variable.shape);
+    if (elements > kMaxBytes) return false;
+    bytes += elements * static_cast<int64_t>(ElementSize(variable.dtype));
+    if (bytes > kMaxBytes) return false;
+  }
+  return true;
+}
+
+// Every chunk lies within the memory, which is written to.
+void CheckChunks(const Plan& plan,
+                 const std::vector<std::vector<Chunk>>& chunks,
+                 const ParameterMemory& memory) {
+  for (const std::vector<Chunk>& of_server : chunks) {
+    for (const Chunk& chunk : of_server) {
+      size_t size = 0;
+      for (const MemoryRange& range : chunk.ranges) {
+        const auto variable = static_cast<size_t>(range.variable);
+        Require(variable < plan.variables.size());
+        const absl::Span<std::byte> value = memory.value(variable);
+        Require(range.offset <= value.size() &&
+                range.size <= value.size() - range.offset);
+        if (range.size > 0) value[range.offset] = std::byte{1};
+        if (range.size > 0) value[range.offset + range.size - 1] = std::byte{1};
+        size += range.size;
+      }
+      Require(size == chunk.size);
+    }
+  }
+}
+
+// Rows of a table are asked of parts that have them, and marked where they lie.
+void CheckRows(const Plan& plan, ParameterMemory& memory) {
+  for (const PlannedPart& part : plan.parts) {
+    const auto variable = static_cast<size_t>(part.variable);
+    const VariableSpec& table = plan.variables[variable];
+    if (!table.is_table()) continue;
+    Require(memory.ChooseRows(variable, {0, table.shape[0] - 1}).ok());
+    const std::vector<int64_t>& ids = memory.rows(variable).ids;
+    const RoutedRows routed = RouteRows(part, table, ids);
+    Require(routed.rows.size() == routed.places.size());
+    for (size_t i = 0; i < routed.rows.size(); ++i) {
+      Require(routed.places[i] < ids.size() && routed.rows[i] >= 0);
+    }
+  }
+}
+
+void Check(const v1::GetPlanResponse& response, int num_servers,
+           size_t target_bytes) {
+  const absl::StatusOr<Plan> plan = PlanFromProto(response, num_servers);
+  if (!plan.ok()) return;
+  const bool whole = CheckPlan(*plan, plan->variables).ok();
+  const auto chunks = MakeChunks(*plan, num_servers, target_bytes);
+  Require(chunks.size() == static_cast<size_t>(num_servers));
+  ReadyChunks ready(chunks);
+  size_t sent = ready.MarkRest().size();
+  for (const auto& of_server : chunks) sent -= of_server.size();
+  Require(sent == 0);
+  if (!IsSmall(plan->variables)) return;
+  absl::StatusOr<ParameterMemory> memory = ParameterMemory::Make(
+      plan->variables, ParameterMemory::Gradients::kPrivate);
+  Require(memory.ok());
+  CheckChunks(*plan, chunks, *memory);
+  if (whole) CheckRows(*plan, *memory);
+}
+
+}  // namespace
+}  // namespace lockstep
+
+// Protobuf has a line to say about every string that is no UTF-8.
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  google::protobuf::SetLogHandler(nullptr);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2) return 0;
+  lockstep::v1::GetPlanResponse response;
+  if (!response.ParseFromArray(data + 2, static_cast<int>(size - 2))) return 0;
+  lockstep::Check(response, 1 + data[0] % 4, size_t{1} << (data[1] % 21));
+  return 0;
+}
