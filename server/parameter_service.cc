@@ -184,13 +184,17 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
         absl::StrCat("step is ", message.step(),
                      "; name a step from 0 on, or -1 for the newest"));
   }
+  const absl::Status worker = shard->CheckWorker(sender.task, /*slot=*/0);
   if (message.has_rows()) {
+    LOCKSTEP_RETURN_IF_ERROR(worker);  // rows may come to be
     return HandlePullRows(message, caller.context, *shard, response);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       Shard::Values values,
-      shard->Pull(message.parts().first_part(), message.parts().num_parts(),
-                  message.step()));
+      shard->Pull(
+          message.parts().first_part(), message.parts().num_parts(),
+          message.step(),
+          worker.ok() ? Shard::Reader::kWorker : Shard::Reader::kOther));
   moved_(BytesOf(values.parts));
   v1::PullHeader header;
   header.set_step(values.step);

@@ -16,12 +16,12 @@
 namespace lockstep {
 namespace {
 
-std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job,
-                                        ShardState& state) {
+std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job, ShardState& state,
+                                        const StepGate* gate) {
   if (job.mode == SyncMode::kStrict) {
     return std::make_unique<StrictShard>(
         StrictShard::Options{job.replicas_to_aggregate, job.total_num_replicas,
-                             job.refuse_non_finite},
+                             job.refuse_non_finite, gate},
         state);
   }
   std::vector<CompatiblePart> parts;
@@ -97,8 +97,8 @@ Shard::Shard(const ShardState::Options& options,
              std::unique_ptr<ShardState> state)
     : job_(options.job),
       state_(std::move(state)),
-      engine_(MakeEngine(job_, *state_)),
       gate_(options.task_index == 0 ? MakeGate(job_) : nullptr),
+      engine_(MakeEngine(job_, *state_, gate_.get())),
       shared_gradients_(SharedParts(*state_)),
       settings_(state_->settings()) {}
 
@@ -279,20 +279,20 @@ absl::StatusOr<int64_t> Shard::PullRows(int part,
                                         absl::Span<const int64_t> rows,
                                         int64_t step,
                                         absl::Span<std::byte> out) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step));
+  LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step, Reader::kWorker));
   const bool grows =
       part >= 0 && part < state_->num_parts() && state_->parts()[part].grows;
   return grows ? state_->ReadKeys(part, rows, out)
                : state_->ReadRows(part, rows, out);
 }
 
-absl::Status Shard::CheckReadable(int64_t step) {
+absl::Status Shard::CheckReadable(int64_t step, Reader reader) {
   if (!active()) {
     return absl::FailedPreconditionError(
         "the variables have no values yet; ask the chief for the plan first");
   }
   if (job_.mode == SyncMode::kStrict && step > engine_->step()) {
-    engine_->LearnCommitted(step);
+    if (reader == Reader::kWorker) engine_->LearnCommitted(step);
     if (step > engine_->step()) {
       return absl::FailedPreconditionError(
           absl::StrCat("step ", step, " is not committed; this server is at ",
@@ -303,8 +303,8 @@ absl::Status Shard::CheckReadable(int64_t step) {
 }
 
 absl::StatusOr<Shard::Values> Shard::Pull(int first_part, int num_parts,
-                                          int64_t step) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step));
+                                          int64_t step, Reader reader) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step, reader));
   LOCKSTEP_RETURN_IF_ERROR(SizeOf(first_part, num_parts).status());
   for (int part = first_part; part < first_part + num_parts; ++part) {
     LOCKSTEP_RETURN_IF_ERROR(

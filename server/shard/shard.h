@@ -105,12 +105,17 @@ class Shard {
   // A later grant may be of fewer steps than were committed meanwhile.
   bool WasGranted(int64_t step) const { return step <= most_granted_; }
 
+  // Who reads. That a worker of the job asks for the step after this server's
+  // tells, on other servers than ps task 0, that the job has committed it.
+  enum class Reader { kWorker, kOther };
+
   // Lends the values of parts, strict mode: of one step, the newest committed
   // one, which is at least `step`.
   //
   //   kInvalidArgument     unknown parts
   //   kFailedPrecondition  not open, or `step` is not committed yet
-  absl::StatusOr<Values> Pull(int first_part, int num_parts, int64_t step);
+  absl::StatusOr<Values> Pull(int first_part, int num_parts, int64_t step,
+                              Reader reader = Reader::kWorker);
 
   // Bytes of tensors of consecutive parts.
   //
@@ -133,9 +138,9 @@ class Shard {
                                       int64_t first_element,
                                       int64_t num_elements) const;
 
-  // Copies rows of a part that is a table, as Pull() lends values; of one that
-  // grows, by keys. Errors as there, and those of ShardState::ReadRows() and
-  // ReadKeys().
+  // Copies rows of a part that is a table, as Pull() lends values to a worker;
+  // of one that grows, by keys. Errors as there, and those of
+  // ShardState::ReadRows() and ReadKeys().
   absl::StatusOr<int64_t> PullRows(int part, absl::Span<const int64_t> rows,
                                    int64_t step, absl::Span<std::byte> out);
 
@@ -195,7 +200,8 @@ class Shard {
   absl::StatusOr<std::shared_ptr<const Snapshot>> FindSnapshot() const
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether values of `step` can be read.
-  absl::Status CheckReadable(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckReadable(int64_t step, Reader reader)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the state and the engine stand at `global_step`.
   absl::Status OpenAt(int64_t global_step, const std::vector<float>& scalars);
   absl::Status MoveTo(int64_t global_step);
@@ -209,8 +215,8 @@ class Shard {
 
   const JobConfig job_;
   const std::unique_ptr<ShardState> state_;
-  std::unique_ptr<ShardEngine> engine_;
-  std::unique_ptr<StepGate> gate_;
+  const std::unique_ptr<StepGate> gate_;
+  const std::unique_ptr<ShardEngine> engine_;  // borrows gate_
   SharedGradients shared_gradients_;
 
   std::atomic<int64_t> granted_until_ = 0;

@@ -133,7 +133,8 @@ class ShardEngine {
                                               int64_t attempt) = 0;
 
   // A worker that was given a token for `step` asks for its values: when that
-  // is the step prepared here, its commit has happened on ps task 0.
+  // is the step prepared here, its commit has happened on ps task 0. There,
+  // where it is known what has been committed, this changes nothing.
   virtual void LearnCommitted(int64_t step) = 0;
 
   // Drops what was collected for attempts of `step` before `attempt`. That the

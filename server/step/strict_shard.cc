@@ -359,6 +359,9 @@ void StrictShard::CancelTake(uint64_t ticket) {
 
 absl::Status StrictShard::Learn(int64_t step) {
   if (step != step_ + 1 || !prepared()) return absl::OkStatus();
+  if (options_.gate != nullptr && options_.gate->global_step() < step) {
+    return absl::OkStatus();
+  }
   return CommitLocked(step);
 }
 

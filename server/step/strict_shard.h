@@ -48,6 +48,10 @@ class StrictShard final : public ShardEngine {
     int replicas_to_aggregate = 1;  // A, > 0; at first
     int total_num_replicas = 1;     // N, > 0
     bool refuse_non_finite = true;
+    // Of ps task 0, where alone steps of the job are committed: what it has not
+    // committed is not, whoever says so. Borrowed; null on other servers, which
+    // learn of a commit from who knows the step after it.
+    const StepGate* gate = nullptr;
   };
 
   StrictShard(const Options& options, PartUpdater& updater);
@@ -160,7 +164,8 @@ class StrictShard final : public ShardEngine {
     return failure_.ok() && updated_parts_ == static_cast<int>(parts_.size());
   }
   // Something has come that exists only once `step` is committed on ps task 0:
-  // if that is the step prepared here, it is committed here too.
+  // if that is the step prepared here, it is committed here too. On ps task 0
+  // the gate has to have committed it, which a caller may hear of first.
   absl::Status Learn(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckCommitLocked(int64_t step, int64_t attempt) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

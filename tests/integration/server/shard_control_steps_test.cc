@@ -71,6 +71,44 @@ TEST_F(ShardControlStepsTest, OnlyThePreparedAttemptIsCommittedAndOnlyOnce) {
   EXPECT_THAT(shard_.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
 }
 
+TEST_F(ShardControlStepsTest, NoWorkerCommitsAStepOfTheJob) {
+  shard_.Open();
+  ASSERT_OK(Call(shard_.sync(), &v1::SyncService::Stub::Announce,
+                 ServedShard::AnnounceRequest(0, 0)));
+  ASSERT_OK(Call(shard_.parameters(), &v1::ParameterService::Stub::Push,
+                 ServedShard::PushRequest(0, 1, 2)));
+
+  EXPECT_THAT(Call(shard_.parameters(), &v1::ParameterService::Stub::Pull,
+                   ServedShard::PullRequest(1)),
+              StatusIs(kPrecondition, HasSubstr("step 1 is not committed")));
+  EXPECT_THAT(Call(shard_.parameters(), &v1::ParameterService::Stub::Push,
+                   ServedShard::PushRequest(1, 1, 2)),
+              StatusIs(kPrecondition, HasSubstr("ahead of this server")));
+
+  EXPECT_THAT(shard_.Values(), ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 2, 2));
+  EXPECT_OK(Call(shard_.control(), &Stub::TakeAndApply, shard_.TakeRequest(0)));
+  EXPECT_OK(Commit(1, 1));
+  EXPECT_THAT(shard_.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
+}
+
+TEST_F(ShardControlStepsTest, OnlyAWorkerOfTheJobTeachesAnotherServerACommit) {
+  ServedShard other(/*task_index=*/1);
+  other.Open();
+  ASSERT_OK(Call(other.parameters(), &v1::ParameterService::Stub::Push,
+                 ServedShard::PushRequest(0, 1, 2)));
+  v1::PullRequest request = ServedShard::PullRequest(1);
+  *request.mutable_identity() = ServedShard::Worker(1000000);
+
+  EXPECT_THAT(
+      Call(other.parameters(), &v1::ParameterService::Stub::Pull, request),
+      StatusIs(kPrecondition, HasSubstr("step 1 is not committed")));
+  EXPECT_THAT(other.Values(), ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 2, 2));
+
+  EXPECT_OK(Call(other.parameters(), &v1::ParameterService::Stub::Pull,
+                 ServedShard::PullRequest(1)));
+  EXPECT_THAT(other.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
+}
+
 TEST_F(ShardControlStepsTest, TakeIsOfTheStepAtHandAndCanBeRepeated) {
   shard_.Open();
   shard_.Step(0, 1);

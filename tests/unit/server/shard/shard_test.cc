@@ -164,7 +164,8 @@ TEST_F(ShardTest, StrictStepGoesFromPushToPull) {
   EXPECT_THAT(PullFloats(*shard), Each(0));
 }
 
-TEST_F(ShardTest, PullOfThePreparedStepCommitsIt) {
+TEST_F(ShardTest, PullOfThePreparedStepCommitsItWhereOthersDecide) {
+  options_.task_index = 1;
   auto shard = CreateActive();
   PushBoth(*shard, 0, 1, 3);
 
@@ -172,6 +173,29 @@ TEST_F(ShardTest, PullOfThePreparedStepCommitsIt) {
 
   EXPECT_EQ(shard->engine().step(), 1);
   EXPECT_THAT(Pull(*shard, 0), IsOkAndHolds(1));
+}
+
+TEST_F(ShardTest, PullOfThePreparedStepCommitsNothingOnTaskZero) {
+  auto shard = CreateActive();
+  PushBoth(*shard, 0, 1, 3);
+
+  EXPECT_THAT(Pull(*shard, 1), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                        HasSubstr("step 1 is not committed")));
+
+  EXPECT_EQ(shard->engine().step(), 0);
+  EXPECT_THAT(PullFloats(*shard), Each(1));
+}
+
+TEST_F(ShardTest, PullByAnotherThanAWorkerCommitsNothing) {
+  options_.task_index = 1;
+  auto shard = CreateActive();
+  PushBoth(*shard, 0, 1, 3);
+
+  EXPECT_THAT(shard->Pull(0, kParts, 1, Shard::Reader::kOther),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("step 1 is not committed")));
+
+  EXPECT_EQ(shard->engine().step(), 0);
 }
 
 TEST_F(ShardTest, PullOfAStepToComeIsRefused) {
