@@ -32,6 +32,13 @@ absl::Status CheckShape(const VariableSpec& variable) {
 
 }  // namespace
 
+absl::Status CheckIncarnation(absl::string_view field, uint64_t incarnation) {
+  if (incarnation <= kLargestIncarnation) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " is ", incarnation, "; it must be at most ", kLargestIncarnation,
+      ", so that a newer process of the task can follow"));
+}
+
 absl::StatusOr<Sender> FromProto(const v1::Identity& identity) {
   Sender sender;
   sender.job_id = identity.job_id();
@@ -46,6 +53,8 @@ absl::StatusOr<Sender> FromProto(const v1::Identity& identity) {
     return absl::InvalidArgumentError(
         "identity.incarnation is 0; draw one at process start");
   }
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckIncarnation("identity.incarnation", identity.incarnation()));
   sender.task.index = identity.task_index();
   sender.incarnation = identity.incarnation();
   return sender;

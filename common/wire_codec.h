@@ -36,7 +36,15 @@ struct Sender {
   uint64_t incarnation = 0;
 };
 
-//   kInvalidArgument  unknown task type, negative index, or no incarnation
+// Larger ones are no incarnations: a process of the same task that comes later
+// needs a larger one still.
+inline constexpr uint64_t kLargestIncarnation = uint64_t{1} << 62;
+
+//   kInvalidArgument  larger than that; says it of `field`
+absl::Status CheckIncarnation(absl::string_view field, uint64_t incarnation);
+
+//   kInvalidArgument  unknown task type, negative index, or no incarnation, or
+//                     too large a one
 absl::StatusOr<Sender> FromProto(const v1::Identity& identity);
 v1::Identity ToProto(const Sender& sender);
 

@@ -29,9 +29,8 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
   chief.expected_job = options.expected_job;
   chief.chief_wait = options.chief_wait;
   const std::string address = chief.own_address;
-  auto ps = std::unique_ptr<PsServer>(
-      new PsServer(options, cluster.self().index, DrawIncarnation(),
-                   std::move(chief), clock));
+  auto ps = std::unique_ptr<PsServer>(new PsServer(
+      options, cluster, DrawIncarnation(), std::move(chief), clock));
   // Gradients are as large as they are; the memory for all of them is bounded.
   GrpcServer::Options limits;
   limits.largest_message = -1;
@@ -43,11 +42,13 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
   return ps;
 }
 
-PsServer::PsServer(const Options& options, int task_index, uint64_t incarnation,
-                   ChiefClient::Options chief, const Clock& clock)
+PsServer::PsServer(const Options& options, const Cluster& cluster,
+                   uint64_t incarnation, ChiefClient::Options chief,
+                   const Clock& clock)
     : clock_(clock),
       own_state_dir_(options.own_state_dir ? options.state_dir : ""),
-      host_({task_index, incarnation, options.state_dir, options.shared_memory,
+      host_({cluster.self().index, incarnation, options.state_dir,
+             options.shared_memory, cluster.chief(),
              [this](int part) { returned_parts_.Push(part); }}),
       parameters_(host_, clock),
       sync_(host_, clock),

@@ -63,7 +63,7 @@ class PsServer {
   void RequestStop(const std::string& reason);
 
  private:
-  PsServer(const Options& options, int task_index, uint64_t incarnation,
+  PsServer(const Options& options, const Cluster& cluster, uint64_t incarnation,
            ChiefClient::Options chief, const Clock& clock);
   // Registers with the chief.
   absl::Status Join();

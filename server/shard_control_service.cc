@@ -29,10 +29,14 @@ absl::Status CheckFilledIn(const JobConfig& job) {
       job.initial_tokens, "; a server needs all of them filled in"));
 }
 
-absl::StatusOr<StepControl::Chief> ToChief(const v1::ChiefIdentity& chief) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(chief.identity()));
-  return StepControl::Chief{std::move(sender.job_id), chief.epoch(),
-                            sender.incarnation};
+absl::StatusOr<std::vector<VariableSpec>> ToVariables(
+    const v1::CreateShardRequest& request) {
+  std::vector<VariableSpec> variables;
+  for (const v1::VariableDescription& proto : request.variables()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(VariableSpec variable, FromProto(proto));
+    variables.push_back(std::move(variable));
+  }
+  return variables;
 }
 
 absl::StatusOr<std::vector<PartSpec>> ToParts(
@@ -116,6 +120,14 @@ ShardControlService::ShardControlService(ShardHost& host,
   });
 }
 
+absl::StatusOr<StepControl::Chief> ShardControlService::ToChief(
+    const v1::ChiefIdentity& chief) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(chief.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(host_.CheckIsChief(sender.task));
+  return StepControl::Chief{std::move(sender.job_id), chief.epoch(),
+                            sender.incarnation};
+}
+
 absl::StatusOr<std::shared_ptr<Shard>> ShardControlService::CheckedShard(
     const v1::ChiefIdentity& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief who, ToChief(chief));
@@ -126,10 +138,10 @@ grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
     grpc::CallbackServerContext* context, const v1::TakeEpochRequest* request,
     v1::TakeEpochResponse* response) {
   PassFaultPoint(FaultPoint::kPsEpochReceived);
-  absl::StatusOr<Sender> sender = FromProto(request->chief().identity());
-  if (!sender.ok()) return FinishUnary(context, sender.status());
+  const absl::StatusOr<StepControl::Chief> chief = ToChief(request->chief());
+  if (!chief.ok()) return FinishUnary(context, chief.status());
   absl::StatusOr<uint64_t> epoch = control_.TakeEpoch(
-      sender->job_id, request->newer_than(), sender->incarnation);
+      chief->job_id, request->newer_than(), chief->incarnation);
   if (!epoch.ok()) return FinishUnary(context, epoch.status());
   response->set_epoch(*epoch);
   PassFaultPoint(FaultPoint::kPsEpochAnswering);
@@ -141,20 +153,22 @@ absl::Status ShardControlService::HandleCreateShard(
   LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
                             ToChief(request.chief()));
   LOCKSTEP_RETURN_IF_ERROR(
-      host_.FollowChief(chief.job_id, chief.epoch, chief.incarnation));
+      host_.CheckMayFollow(chief.job_id, chief.epoch, chief.incarnation));
+  // What cannot be obeyed must not shut out who can: all of it is looked at
+  // before the chief is followed.
   if (request.has_server()) {
     LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(request.server()));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, FromProto(request.job()));
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckFilledIn(job));
-  std::vector<VariableSpec> variables;
-  for (const v1::VariableDescription& proto : request.variables()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(VariableSpec variable, FromProto(proto));
-    variables.push_back(std::move(variable));
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PartSpec> parts,
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSpec> variables,
+                            ToVariables(request));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<PartSpec> parts,
                             ToParts(request, variables));
+  LOCKSTEP_RETURN_IF_ERROR(host_.CheckDescription(job, variables, parts));
+  LOCKSTEP_RETURN_IF_ERROR(
+      host_.FollowChief(chief.job_id, chief.epoch, chief.incarnation));
   if (request.discard()) {
     CancelWaits(absl::UnavailableError("the job goes back to a checkpoint"));
   }
@@ -246,6 +260,8 @@ absl::Status ShardControlService::HandleActivate(
   opening.attempt = request.attempt();
   LOCKSTEP_ASSIGN_OR_RETURN(opening.settings, FromProto(request.settings()));
   for (const v1::ExpiredWorker& expired : request.expired()) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckIncarnation("expired.incarnation", expired.incarnation()));
     opening.expired.emplace_back(expired.worker(), expired.incarnation());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(StepControl::Ready ready,
@@ -269,6 +285,8 @@ absl::Status ShardControlService::HandleExpireWorker(
     v1::ExpireWorkerResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
                             ToChief(request.chief()));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckIncarnation("incarnation", request.incarnation()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       StepControl::Expired expired,
       control_.ExpireWorker(chief, request.worker(), request.incarnation(),

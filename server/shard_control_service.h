@@ -104,6 +104,12 @@ class ShardControlService final : public shard_control_internal::Base {
   void CancelAll(const absl::Status& why);
 
  private:
+  // Who asks.
+  //
+  //   kInvalidArgument   nobody that can be
+  //   kPermissionDenied  not the chief
+  absl::StatusOr<StepControl::Chief> ToChief(
+      const v1::ChiefIdentity& chief) const;
   // Checks that the caller is this job's newest chief.
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(
       const v1::ChiefIdentity& chief);

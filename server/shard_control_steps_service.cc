@@ -6,7 +6,6 @@
 #include "common/fault_points.h"
 #include "common/log.h"
 #include "common/status_macros.h"
-#include "common/wire_codec.h"
 #include "server/shard_control_service.h"
 
 namespace lockstep {
@@ -58,13 +57,11 @@ grpc::ServerUnaryReactor* ShardControlService::TakeAndApply(
 
 absl::Status ShardControlService::HandleTake(
     const v1::TakeAndApplyRequest& request, uint64_t ticket) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender,
-                            FromProto(request.chief().identity()));
+  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+                            ToChief(request.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       StepControl::Ready ready,
-      control_.Take({std::move(sender.job_id), request.chief().epoch(),
-                     sender.incarnation},
-                    ticket, request.step(), request.commit_until(),
+      control_.Take(chief, ticket, request.step(), request.commit_until(),
                     request.attempt()));
   Send(std::move(ready));
   return absl::OkStatus();
@@ -72,13 +69,11 @@ absl::Status ShardControlService::HandleTake(
 
 absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
                                                v1::CommitResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender,
-                            FromProto(request.chief().identity()));
+  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+                            ToChief(request.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       StepControl::Committed committed,
-      control_.Commit({std::move(sender.job_id), request.chief().epoch(),
-                       sender.incarnation},
-                      request.step(), request.attempt()));
+      control_.Commit(chief, request.step(), request.attempt()));
   for (int worker : committed.members) response.add_workers(worker);
   response.set_global_step(committed.global_step);
   Send(std::move(committed.ready));

@@ -53,21 +53,48 @@ absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id,
     return absl::AbortedError(
         absl::StrCat("a chief that started later has taken epoch ", epoch_));
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckDrawn("newer_than", newer_than));
+  if (epoch_ >= kLargestEpoch) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "ps ", options_.task_index, " has found epoch ", epoch_,
+        " in its state file, which no chief has drawn and none can follow; "
+        "remove ",
+        StateFile::Path(options_.state_dir, FileHeader())));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(SetEpoch(std::max(epoch_, newer_than) + 1, chief));
   if (shard_ != nullptr) shard_->Grant(0);  // it was the old chief's word
-  epoch_ = std::max(epoch_, newer_than) + 1;
-  chief_ = chief;
-  LOCKSTEP_RETURN_IF_ERROR(KeepEpoch());
   return epoch_;
+}
+
+absl::Status ShardHost::CheckDrawn(absl::string_view field,
+                                   uint64_t epoch) const {
+  const bool near = epoch <= epoch_ || epoch - epoch_ <= kLongestEpochLead;
+  if (near && epoch < kLargestEpoch) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " is ", epoch, ", but ps ", options_.task_index, " is in epoch ",
+      epoch_, ": no chief has drawn so large a one; send what TakeEpoch has ",
+      "answered"));
 }
 
 absl::Status ShardHost::FollowChief(const std::string& job_id, uint64_t epoch,
                                     uint64_t chief) {
   MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckMayFollowLocked(job_id, epoch, chief));
+  return epoch > epoch_ ? SetEpoch(epoch, chief) : absl::OkStatus();
+}
+
+absl::Status ShardHost::CheckMayFollow(const std::string& job_id,
+                                       uint64_t epoch, uint64_t chief) const {
+  MutexLock lock(mutex_);
+  return CheckMayFollowLocked(job_id, epoch, chief);
+}
+
+absl::Status ShardHost::CheckMayFollowLocked(const std::string& job_id,
+                                             uint64_t epoch,
+                                             uint64_t chief) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
-  if (epoch <= epoch_) return CheckFollowed(epoch, chief);
-  epoch_ = epoch;
-  chief_ = chief;
-  return KeepEpoch();
+  return epoch > epoch_ ? CheckDrawn("chief.epoch", epoch)
+                        : CheckFollowed(epoch, chief);
 }
 
 absl::Status ShardHost::CheckChief(const std::string& job_id, uint64_t epoch,
@@ -97,13 +124,25 @@ absl::Status ShardHost::CheckFollowed(uint64_t epoch, uint64_t chief) const {
       absl::StrCat("epoch ", epoch, " is that of another chief"));
 }
 
-absl::Status ShardHost::KeepEpoch() {
-  if (shard_ != nullptr) return shard_->state().SetEpoch(epoch_);
-  const absl::Status noted =
-      StateFile::NoteEpoch(options_.state_dir, FileHeader(), epoch_);
-  // One that cannot be read counts as none.
-  const bool none = absl::IsNotFound(noted) || absl::IsDataLoss(noted);
-  return none ? absl::OkStatus() : noted;
+absl::Status ShardHost::SetEpoch(uint64_t epoch, uint64_t chief) {
+  const absl::Status kept =
+      shard_ != nullptr
+          ? shard_->state().SetEpoch(epoch)
+          : StateFile::NoteEpoch(options_.state_dir, FileHeader(), epoch);
+  // A file that cannot be read counts as none.
+  if (!kept.ok() && !absl::IsNotFound(kept) && !absl::IsDataLoss(kept)) {
+    return kept;
+  }
+  epoch_ = epoch;
+  chief_ = chief;
+  return absl::OkStatus();
+}
+
+absl::Status ShardHost::CheckIsChief(const TaskId& sender) const {
+  if (sender == options_.chief) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "ps ", options_.task_index, " is steered by ", options_.chief.ToString(),
+      " alone, as its TF_CONFIG has it, and not by ", sender.ToString()));
 }
 
 absl::Status ShardHost::CheckMeant(int server) const {
@@ -151,6 +190,16 @@ ShardState::Options ShardHost::StateOptions(
   options.shared_memory = options_.shared_memory;
   options.part_returned = options_.part_returned;
   return options;
+}
+
+absl::Status ShardHost::CheckDescription(
+    const JobConfig& job, const std::vector<VariableSpec>& variables,
+    const std::vector<PartSpec>& parts) {
+  ShardState::Options options;
+  options.job = job;
+  options.variables = variables;
+  options.parts = parts;
+  return ShardState::CheckOptions(options);
 }
 
 namespace {

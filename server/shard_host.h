@@ -8,12 +8,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/cluster/task_id.h"
 #include "common/mutex.h"
 #include "server/shard/shard.h"
 #include "server/state/worker_fences.h"
 
 namespace lockstep {
+
+// Epochs are drawn one after the other. So none comes near kLargestEpoch, and
+// one that is so far ahead of what a server knows was drawn by no chief: to
+// follow it could shut out all chiefs to come.
+inline constexpr uint64_t kLargestEpoch = uint64_t{1} << 62;
+inline constexpr uint64_t kLongestEpochLead = uint64_t{1} << 32;
 
 // ShardHost is what a ps process is before and while it has a shard: it knows
 // the job that it belongs to, the newest chief, and which incarnations of the
@@ -27,7 +34,8 @@ class ShardHost {
     int task_index = 0;
     uint64_t incarnation = 0;
     std::string state_dir;
-    bool shared_memory = true;  // with workers of this host
+    bool shared_memory = true;             // with workers of this host
+    TaskId chief = {TaskType::kChief, 0};  // or the worker that hosts it
     // As ShardState::Options.
     std::function<void(int part)> part_returned = nullptr;
   };
@@ -42,6 +50,11 @@ class ShardHost {
   //   kInvalidArgument  it is not; says what to change
   absl::Status CheckMeant(int server) const;
 
+  // Whether a sender is the task that steers servers.
+  //
+  //   kPermissionDenied  it is another one
+  absl::Status CheckIsChief(const TaskId& sender) const;
+
   // The job that the chief gave at registration. Empty until then: nobody is
   // served. Finds out which chief was obeyed last, if an earlier process of
   // this task has left its state.
@@ -52,7 +65,10 @@ class ShardHost {
   // answer was lost, or the request was delayed.
   //
   //   kUnavailable         no job yet; so do the calls below
-  //   kFailedPrecondition  another job
+  //   kInvalidArgument     no server has answered `newer_than`: it is too far
+  //                        ahead of this server's epoch
+  //   kFailedPrecondition  another job, or a state file with an epoch that
+  //                        nothing can follow
   //   kAborted             a chief that started later has taken one: this one
   //                        hung meanwhile, and what it knows is out of date
   absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id,
@@ -66,9 +82,15 @@ class ShardHost {
 
   // Admits a chief that takes the server over, with a call that comes before
   // all others of its epoch, and holds to this epoch from now on. Errors as
-  // CheckChief(), which admits newer epochs never.
+  // CheckChief(), which admits newer epochs never; and kInvalidArgument, for an
+  // epoch too far ahead, as in TakeEpoch().
   absl::Status FollowChief(const std::string& job_id, uint64_t epoch,
                            uint64_t chief = 0) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether it would. Changes nothing: what else there is in the call is to be
+  // looked at before the chief is followed.
+  absl::Status CheckMayFollow(const std::string& job_id, uint64_t epoch,
+                              uint64_t chief = 0) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Admits a chief that this server follows.
   //
@@ -91,6 +113,13 @@ class ShardHost {
                                                const TaskId& task,
                                                uint64_t incarnation) const
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Whether a shard can be made of this, where there is room for it.
+  //
+  //   kInvalidArgument  it cannot; says why
+  static absl::Status CheckDescription(
+      const JobConfig& job, const std::vector<VariableSpec>& variables,
+      const std::vector<PartSpec>& parts);
 
   // What is already there of the job's state.
   enum class Keep {
@@ -129,8 +158,16 @@ class ShardHost {
  private:
   absl::Status CheckFollowed(uint64_t epoch, uint64_t chief) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes epoch_ outlive this process, where there is state of the job.
-  absl::Status KeepEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckMayFollowLocked(const std::string& job_id, uint64_t epoch,
+                                    uint64_t chief) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether an epoch that a chief names can have been drawn.
+  absl::Status CheckDrawn(absl::string_view field, uint64_t epoch) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes `epoch` the one that is followed, and outlive this process where
+  // there is state of the job.
+  absl::Status SetEpoch(uint64_t epoch, uint64_t chief)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StateHeader FileHeader() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ShardState::Options StateOptions(const JobConfig& job,
                                    const std::vector<VariableSpec>& variables,

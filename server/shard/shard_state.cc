@@ -106,6 +106,13 @@ bool AllFinite(AllFiniteKernel kernel, size_t element, GradientReader reader,
 
 }  // namespace
 
+absl::Status ShardState::CheckOptions(const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Settings settings, CheckedSettings(options));
+  return options.parts.empty()
+             ? absl::OkStatus()
+             : VariableStore::CheckOptions(StoreOptions(options, settings));
+}
+
 absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Create(
     const Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(Settings settings, CheckedSettings(options));

@@ -52,6 +52,11 @@ class ShardState final : public PartUpdater {
 
   ~ShardState() override { loans_->Close(); }
 
+  // Whether Create() would find nothing wrong with them. Makes no file.
+  //
+  //   kInvalidArgument  as there
+  static absl::Status CheckOptions(const Options& options);
+
   // Creates the state file and fills it with initial values. A file that an
   // earlier process left is replaced.
   //

@@ -71,6 +71,11 @@ class VariableStore {
     bool in_place = false;                    // one buffer: compatible mode
   };
 
+  // Whether Create() would find nothing wrong with them. Makes no file.
+  //
+  //   kInvalidArgument  as there, but for what StateFile refuses
+  static absl::Status CheckOptions(const Options& options);
+
   // Makes the state file; nothing is committed yet.
   //
   //   kInvalidArgument  a part that is no slice of its variable, or what

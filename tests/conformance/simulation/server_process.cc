@@ -31,6 +31,7 @@ ServerProcess::ServerProcess(Job& job, int server)
     : job_(job),
       server_(server),
       host_({server, ++job.last_incarnation, "/", /*shared_memory=*/false,
+             TaskId{TaskType::kChief, 0},
              [this](int part) {
                job_.world.AfterFor(number_, absl::ZeroDuration(), [this, part] {
                  if (Shard* open = shard()) {

@@ -112,6 +112,24 @@ TEST_P(ChiefCallTest, IsRefusedUnlessItIsOfTheNewestChiefOfTheJob) {
   ExpectUntouched();
 }
 
+TEST_P(ChiefCallTest, IsRefusedUnlessItIsOfTheChief) {
+  shard_.Open();
+  v1::ChiefIdentity other = shard_.Chief();
+  for (const char* type : {"worker", "ps", "evaluator"}) {
+    other.mutable_identity()->set_task_type(type);
+    EXPECT_THAT(GetParam().call(shard_, other),
+                StatusIs(absl::StatusCode::kPermissionDenied,
+                         HasSubstr("steered by chief 0 alone")))
+        << type;
+  }
+  v1::ChiefIdentity without_end = shard_.Chief();
+  without_end.mutable_identity()->set_incarnation(~uint64_t{0});
+  EXPECT_THAT(GetParam().call(shard_, without_end),
+              StatusIs(kInvalid, HasSubstr("identity.incarnation")));
+
+  ExpectUntouched();
+}
+
 TEST_P(ChiefCallTest, IsRefusedBeforeTheJobIsKnown) {
   EXPECT_THAT(GetParam().call(shard_, shard_.Chief()),
               StatusIs(absl::StatusCode::kUnavailable));
@@ -120,6 +138,40 @@ TEST_P(ChiefCallTest, IsRefusedBeforeTheJobIsKnown) {
 
 INSTANTIATE_TEST_SUITE_P(Rpcs, ChiefCallTest, ::testing::ValuesIn(ChiefCalls()),
                          [](const auto& info) { return info.param.name; });
+
+TEST_F(ShardControlServiceTest, NobodyButTheChiefTakesAnEpoch) {
+  shard_.Open();
+  v1::TakeEpochRequest request;
+  *request.mutable_chief() = shard_.Chief();
+  request.mutable_chief()->mutable_identity()->set_task_type("worker");
+  request.mutable_chief()->mutable_identity()->set_incarnation(1000);
+
+  EXPECT_THAT(Call(shard_.control(), &Stub::TakeEpoch, request),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+  request.mutable_chief()->mutable_identity()->set_task_type("chief");
+  request.mutable_chief()->mutable_identity()->set_incarnation(~uint64_t{0});
+  EXPECT_THAT(Call(shard_.control(), &Stub::TakeEpoch, request),
+              StatusIs(kInvalid, HasSubstr("identity.incarnation")));
+
+  ExpectUntouched();
+}
+
+TEST_F(ShardControlServiceTest, ExpiredIncarnationsMustHaveSuccessors) {
+  shard_.Open();
+  v1::ExpireWorkerRequest expire = ExpireRequest();
+  *expire.mutable_chief() = shard_.Chief();
+  expire.set_incarnation(~uint64_t{0});
+  v1::ActivateRequest activate;
+  *activate.mutable_chief() = shard_.Chief();
+  activate.add_expired()->set_incarnation(~uint64_t{0});
+
+  EXPECT_THAT(Call(shard_.control(), &Stub::ExpireWorker, expire),
+              StatusIs(kInvalid, HasSubstr("18446744073709551615")));
+  EXPECT_THAT(Call(shard_.control(), &Stub::Activate, activate),
+              StatusIs(kInvalid, HasSubstr("expired.incarnation")));
+
+  ExpectUntouched();
+}
 
 TEST_F(ShardControlServiceTest, WithoutAShardThereIsNothingToBeDone) {
   shard_.host().SetJobId(kJobId);

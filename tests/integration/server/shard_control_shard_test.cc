@@ -11,6 +11,7 @@ namespace lockstep::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using Stub = v1::ShardControlService::Stub;
@@ -51,17 +52,43 @@ struct BadShard {
 class BadShardTest : public ShardControlFixture,
                      public ::testing::WithParamInterface<BadShard> {};
 
-TEST_P(BadShardTest, IsRefusedAndAGoodOneCanFollow) {
+TEST_P(BadShardTest, IsRefusedAndShutsOutNoChief) {
   shard_.host().SetJobId(kJobId);
-  ASSERT_OK(TakeEpoch());
-  v1::CreateShardRequest request = shard_.CreateRequest();
-  request.mutable_chief()->set_epoch(1);
-  GetParam().spoil(request);
+  ASSERT_THAT(TakeEpoch(), IsOkAndHolds(1));
+  for (const uint64_t epoch :
+       {uint64_t{1}, uint64_t{2}, uint64_t{1} << 40, ~uint64_t{0}}) {
+    v1::CreateShardRequest request = shard_.CreateRequest();
+    request.mutable_chief()->set_epoch(epoch);
+    GetParam().spoil(request);
 
-  EXPECT_THAT(Call(shard_.control(), &Stub::CreateShard, request),
-              StatusIs(kInvalid));
+    EXPECT_THAT(Call(shard_.control(), &Stub::CreateShard, request),
+                StatusIs(kInvalid));
+  }
 
+  shard_.set_epoch(1);
+  EXPECT_OK(Call(shard_.control(), &Stub::CreateShard, shard_.CreateRequest()));
+  ASSERT_OK(Activate(0));
+  ExpectUntouched();
+}
+
+TEST_F(ShardControlShardTest, EpochThatNoChiefHasDrawnShutsOutNoChief) {
   shard_.Open();
+  v1::TakeEpochRequest take;
+  *take.mutable_chief() = shard_.Chief();
+  v1::CreateShardRequest create = shard_.CreateRequest();
+  for (const uint64_t epoch :
+       {~uint64_t{0}, ~uint64_t{0} - 1, uint64_t{1} << 62, uint64_t{1} << 33}) {
+    take.set_newer_than(epoch);
+    create.mutable_chief()->set_epoch(epoch);
+
+    EXPECT_THAT(Call(shard_.control(), &Stub::TakeEpoch, take),
+                StatusIs(kInvalid, HasSubstr("newer_than")));
+    EXPECT_THAT(Call(shard_.control(), &Stub::CreateShard, create),
+                StatusIs(kInvalid, HasSubstr("chief.epoch")));
+  }
+
+  ExpectUntouched();
+  EXPECT_THAT(TakeEpoch(), IsOkAndHolds(shard_.Chief().epoch() + 1));
 }
 
 using R = v1::CreateShardRequest&;

@@ -89,14 +89,24 @@ TEST_F(ShardHostTest, AnotherJobIsRefusedByName) {
   EXPECT_THAT(host_.Admit("other", kWorker1, 1), refused);
 }
 
-TEST_F(ShardHostTest, EveryEpochIsLargerThanAnyBefore) {
-  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(1));
-  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(2));
-  ASSERT_OK(host_.FollowChief("job", 9));
+TEST_F(ShardHostTest, ChiefAloneSteersServers) {
+  EXPECT_OK(host_.CheckIsChief({TaskType::kChief, 0}));
+  for (const TaskId& other :
+       {kWorker1, TaskId{TaskType::kWorker, 0}, TaskId{TaskType::kPs, 0},
+        TaskId{TaskType::kChief, 1}, TaskId{TaskType::kEvaluator, 0}}) {
+    EXPECT_THAT(host_.CheckIsChief(other),
+                StatusIs(absl::StatusCode::kPermissionDenied,
+                         AllOf(HasSubstr("by chief 0 alone"),
+                               HasSubstr(other.ToString()))));
+  }
 
-  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(10));
-  EXPECT_THAT(host_.TakeEpoch("job", /*newer_than=*/3), IsOkAndHolds(11));
-  EXPECT_THAT(host_.TakeEpoch("job", /*newer_than=*/20), IsOkAndHolds(21));
+  const ShardHost hosted({.task_index = 2,
+                          .incarnation = 5,
+                          .state_dir = "",
+                          .chief = {TaskType::kWorker, 0}});
+  EXPECT_OK(hosted.CheckIsChief({TaskType::kWorker, 0}));
+  EXPECT_THAT(hosted.CheckIsChief(kWorker1),
+              StatusIs(absl::StatusCode::kPermissionDenied));
 }
 
 TEST_F(ShardHostTest, EpochThatAChiefHasTakenIsAnsweredAgain) {

@@ -1,0 +1,87 @@
+// The part of VariableStore that writes initial values.
+
+#include <cstring>
+#include <optional>
+
+#include "absl/algorithm/container.h"
+#include "common/mutex.h"
+#include "common/status_macros.h"
+#include "server/optimizer/parallel_blocks.h"
+#include "server/optimizer/slots.h"
+#include "server/state/initializer.h"
+#include "server/state/variable_store.h"
+
+namespace lockstep {
+namespace {
+
+// Initial values of a part, whose rows may be apart.
+absl::Status FillPart(const InitialValues& values, const PartSpec& part,
+                      absl::Span<std::byte> out) {
+  if (part.row_stride == 1) return values.Fill(part.offset, out);
+  const size_t size = part.row_width * ElementSize(part.dtype);
+  for (int64_t row = 0; row < part.num_rows(); ++row) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        values.Fill(part.offset + row * part.row_stride * part.row_width,
+                    out.subspan(static_cast<size_t>(row) * size, size)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VariableStore::Initialize(uint64_t seed) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("initialise"));
+  std::vector<size_t> first_elements;
+  size_t elements = 0;
+  for (size_t i = 0; i < num_parts(); ++i) {
+    first_elements.push_back(elements);
+    elements += static_cast<size_t>(part(i).count);
+  }
+  const auto part_at = [&](size_t element) {
+    return static_cast<size_t>(absl::c_lower_bound(first_elements, element) -
+                               first_elements.begin());
+  };
+  Mutex mutex;
+  absl::Status status;
+  ForEachBlock(elements, [&](size_t first, size_t count) {
+    const absl::Status filled =
+        InitializeParts(part_at(first), part_at(first + count), seed);
+    MutexLock lock(mutex);
+    status.Update(filled);
+  });
+  return status;
+}
+
+absl::Status VariableStore::InitializeParts(size_t first, size_t end,
+                                            uint64_t seed) {
+  std::optional<InitialValues> values;  // of the variable of the part before
+  for (size_t i = first; i < end; ++i) {
+    if (i == first || part(i).variable != part(i - 1).variable) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          values, InitialValues::Make(variables_[part(i).variable], seed));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(InitializePart(i, *values));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::InitializePart(size_t i,
+                                           const InitialValues& values) {
+  const int buffer = static_cast<int>(record().current_buffer);
+  if (directories_[i] != nullptr) {
+    directories_[i]->Clear();  // rows have values when they come to be
+  } else {
+    LOCKSTEP_RETURN_IF_ERROR(FillPart(values, part(i), Tensor(i, 0, buffer)));
+  }
+  const std::vector<SlotSpec>& slots = slots_[part(i).variable];
+  for (size_t tensor = 1; tensor < num_tensors(i); ++tensor) {
+    const SlotSpec& slot = slots[tensor - 1];
+    const absl::Span<std::byte> to = Tensor(i, tensor, buffer);
+    FillElements(part(i).dtype, slot.initial_value, to);
+    if (!slot.starts_as_value) continue;
+    std::memcpy(to.data(), Tensor(i, 0, buffer).data(), to.size());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep
