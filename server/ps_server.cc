@@ -22,6 +22,7 @@ constexpr absl::Duration kStopGrace = absl::Seconds(15);
 
 absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
     const Cluster& cluster, const Options& options, const Clock& clock) {
+  LOCKSTEP_RETURN_IF_ERROR(StateFile::CheckDirectory(options.state_dir));
   ChiefClient::Options chief;
   LOCKSTEP_ASSIGN_OR_RETURN(chief.address, cluster.Address(cluster.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(chief.own_address, cluster.Address(cluster.self()));

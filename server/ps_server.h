@@ -43,6 +43,7 @@ class PsServer {
   // Listens on the task's address.
   //
   //   kUnavailable  the port is taken
+  //   and what StateFile::CheckDirectory() says of the state directory
   static absl::StatusOr<std::unique_ptr<PsServer>> Start(const Cluster& cluster,
                                                          const Options& options,
                                                          const Clock& clock);

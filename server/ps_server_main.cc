@@ -59,10 +59,10 @@ int main(int argc, char** argv) {
   parser.app()
       .add_option("--state_dir", options.state_dir,
                   "Directory on a memory file system for the file that holds "
-                  "this server's variables; made if missing, private to this "
-                  "user. The default one goes when it is empty. \"\": in the "
-                  "process's own memory, so that a server that is killed "
-                  "sends the job back to its last checkpoint.")
+                  "this server's variables; made if missing. Nobody but this "
+                  "user may enter it. The default one goes when it is empty. "
+                  "\"\": in the process's own memory, so that a server that "
+                  "is killed sends the job back to its last checkpoint.")
       ->default_str("/dev/shm/lockstep-UID");
   parser.app().add_option("--job_name", options.expected_job,
                           "Refuse a chief that runs a job of another name.");

@@ -13,13 +13,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/private_directory.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
 namespace {
 
 constexpr char kPrefix[] = "lockstep-run-";
-constexpr char kLockName[] = "/lock";
+constexpr char kLockName[] = "lock";
 constexpr mode_t kPrivate = 0700;
 
 absl::Status Refused(const std::string& path, const char* what) {
@@ -28,15 +29,9 @@ absl::Status Refused(const std::string& path, const char* what) {
                    "; name another directory with --state_dir"));
 }
 
-int OpenLock(const std::string& directory, int flags) {
-  return open((directory + kLockName).c_str(),
-              O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-}
-
-bool IsOwnDirectory(const std::string& path) {
-  struct stat info;
-  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
-         info.st_uid == geteuid();
+int OpenLock(const PrivateDirectory& directory, int flags) {
+  return openat(directory.fd(), kLockName,
+                O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
 }
 
 void RemoveAll(const std::string& path) {
@@ -47,8 +42,9 @@ void RemoveAll(const std::string& path) {
 // A directory gets its final name only once its lock is held; so one of that
 // name whose lock is free, or gone, belongs to nobody.
 void RemoveIfStale(const std::string& path) {
-  if (!IsOwnDirectory(path)) return;
-  const int fd = OpenLock(path, 0);
+  const auto directory = PrivateDirectory::Open(path);
+  if (!directory.ok()) return;  // not of a launcher of this user
+  const int fd = OpenLock(*directory, 0);
   if (fd < 0 && errno != ENOENT) return;
   if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) RemoveAll(path);
   if (fd >= 0) close(fd);
@@ -67,7 +63,12 @@ void Sweep(const std::string& parent) {
 
 // Returns the lock's file descriptor.
 absl::StatusOr<int> Lock(const std::string& path) {
-  const int fd = OpenLock(path, O_CREAT);
+  const auto directory = PrivateDirectory::Open(path);
+  if (!directory.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--state_dir: ", directory.status().message()));
+  }
+  const int fd = OpenLock(*directory, O_CREAT);
   if (fd < 0) return Refused(path, "no lock file can be made in it");
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
   close(fd);

@@ -25,7 +25,8 @@ class StateDirectory {
   // Takes `path` as it is, made private if it is new. The destructor leaves it
   // there, with what the servers left in it.
   //
-  //   kInvalidArgument     it is no directory, or cannot be made or written
+  //   kInvalidArgument     it is no PrivateDirectory, or cannot be made or
+  //                        written
   //   kFailedPrecondition  another run uses it
   static absl::StatusOr<std::unique_ptr<StateDirectory>> Adopt(
       const std::string& path);

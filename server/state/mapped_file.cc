@@ -17,6 +17,17 @@ namespace lockstep {
 namespace {
 
 constexpr mode_t kOwnerOnly = 0600;
+constexpr char kTemporary[] = ".new";
+
+std::string DirectoryOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string NameOf(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
 
 absl::Status PosixError(int error, absl::string_view action,
                         absl::string_view path) {
@@ -43,15 +54,18 @@ void Populate(absl::Span<std::byte> bytes) {
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
     const std::string& path, uint64_t size) {
-  const std::string temporary = path + ".new";
-  const int fd = open(temporary.c_str(),
-                      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
-  if (fd < 0) return PosixError(errno, "create", temporary);
-  std::unique_ptr<MappedFile> file(new MappedFile(path, fd));
+  LOCKSTEP_ASSIGN_OR_RETURN(PrivateDirectory directory,
+                            PrivateDirectory::Open(DirectoryOf(path)));
+  const std::string name = NameOf(path);
+  const int fd = openat(directory.fd(), (name + kTemporary).c_str(),
+                        O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
+  if (fd < 0) return PosixError(errno, "create", path + kTemporary);
+  std::unique_ptr<MappedFile> file(
+      new MappedFile(path, name, fd, std::move(directory)));
   LOCKSTEP_RETURN_IF_ERROR(file->CheckOwnership());
   LOCKSTEP_RETURN_IF_ERROR(file->Lock());
   LOCKSTEP_RETURN_IF_ERROR(file->CheckStillTemporary());
-  if (access(path.c_str(), F_OK) == 0) {
+  if (faccessat(file->directory_fd(), name.c_str(), F_OK, 0) == 0) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   }
   LOCKSTEP_RETURN_IF_ERROR(file->Allocate(size));
@@ -60,7 +74,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::InOwnMemory(
     uint64_t size) {
-  std::unique_ptr<MappedFile> file(new MappedFile("", -1));
+  std::unique_ptr<MappedFile> file(new MappedFile("", "", -1, std::nullopt));
   void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) {
@@ -74,14 +88,19 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::InOwnMemory(
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
     const std::string& path, uint64_t min_size) {
-  const int fd = open(path.c_str(),
-                      O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  LOCKSTEP_ASSIGN_OR_RETURN(PrivateDirectory directory,
+                            PrivateDirectory::Open(DirectoryOf(path)));
+  const std::string name = NameOf(path);
+  const int fd =
+      openat(directory.fd(), name.c_str(),
+             O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (fd < 0 && (errno == ELOOP || errno == EISDIR)) {
     return absl::PermissionDeniedError(
         absl::StrCat(path, " is a link or directory, not a state file"));
   }
   if (fd < 0) return PosixError(errno, "open", path);
-  std::unique_ptr<MappedFile> file(new MappedFile(path, fd));
+  std::unique_ptr<MappedFile> file(
+      new MappedFile(path, name, fd, std::move(directory)));
   LOCKSTEP_RETURN_IF_ERROR(file->CheckOwnership());
   LOCKSTEP_RETURN_IF_ERROR(file->Lock());
   struct stat info;
@@ -97,25 +116,34 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
 }
 
 absl::Status MappedFile::Remove(const std::string& path) {
-  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  const auto directory = PrivateDirectory::Open(DirectoryOf(path));
+  if (absl::IsNotFound(directory.status())) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(directory.status());
+  if (unlinkat(directory->fd(), NameOf(path).c_str(), 0) == 0 ||
+      errno == ENOENT) {
+    return absl::OkStatus();
+  }
   return PosixError(errno, "remove", path);
 }
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
-  if (temporary_) unlink(TemporaryPath().c_str());
+  if (temporary_) unlinkat(directory_fd(), TemporaryName().c_str(), 0);
   if (fd_ >= 0) close(fd_);
 }
 
 absl::Status MappedFile::Publish() {
   if (path_.empty()) return absl::OkStatus();
-  if (link(TemporaryPath().c_str(), path_.c_str()) != 0) {
+  if (linkat(directory_fd(), TemporaryName().c_str(), directory_fd(),
+             name_.c_str(), 0) != 0) {
     return PosixError(errno, "make", path_);
   }
-  unlink(TemporaryPath().c_str());
+  unlinkat(directory_fd(), TemporaryName().c_str(), 0);
   temporary_ = false;
   return absl::OkStatus();
 }
+
+std::string MappedFile::TemporaryName() const { return name_ + kTemporary; }
 
 SharedFile MappedFile::Share(size_t proof_size) const {
   return OwnSharedFile(fd_, bytes_, proof_size);
@@ -144,7 +172,9 @@ absl::Status MappedFile::CheckOwnership() {
 absl::Status MappedFile::CheckStillTemporary() {
   struct stat ours;
   struct stat named;
-  if (fstat(fd_, &ours) == 0 && lstat(TemporaryPath().c_str(), &named) == 0 &&
+  if (fstat(fd_, &ours) == 0 &&
+      fstatat(directory_fd(), TemporaryName().c_str(), &named,
+              AT_SYMLINK_NOFOLLOW) == 0 &&
       ours.st_dev == named.st_dev && ours.st_ino == named.st_ino) {
     temporary_ = true;
     return absl::OkStatus();

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/private_directory.h"
 #include "common/shared_memory.h"
 
 namespace lockstep {
@@ -20,6 +22,8 @@ namespace lockstep {
 // Its memory is there before Create() returns: writing to it later can not
 // fail for want of space. Huge pages are asked for and used where the file
 // system has them.
+//
+// It lies in a PrivateDirectory, of which the errors come where that is not so.
 //
 // Threads: safe to share; the bytes are the caller's to guard.
 // Owns:    the mapping and the lock on the file, but not the file itself,
@@ -77,7 +81,12 @@ class MappedFile {
   SharedFile Share(size_t proof_size) const;
 
  private:
-  MappedFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  MappedFile(std::string path, std::string name, int fd,
+             std::optional<PrivateDirectory> directory)
+      : path_(std::move(path)),
+        name_(std::move(name)),
+        fd_(fd),
+        directory_(std::move(directory)) {}
 
   absl::Status Lock();
   absl::Status CheckStillTemporary();
@@ -85,10 +94,13 @@ class MappedFile {
   absl::Status Resize(uint64_t size);
   absl::Status Map(uint64_t size);
   absl::Status CheckOwnership();
-  std::string TemporaryPath() const { return path_ + ".new"; }
+  std::string TemporaryName() const;
+  int directory_fd() const { return directory_->fd(); }
 
-  const std::string path_;  // empty: in own memory
-  const int fd_;            // -1: likewise
+  const std::string path_;                           // empty: in own memory
+  const std::string name_;                           // in its directory
+  const int fd_;                                     // -1: in own memory
+  const std::optional<PrivateDirectory> directory_;  // none: likewise
   bool temporary_ = false;  // Publish() is still to come
   absl::Span<std::byte> bytes_;
 };

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/fault_points.h"
+#include "common/private_directory.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -167,6 +168,14 @@ absl::Status StateFile::Discard(const std::string& directory,
   LOCKSTEP_RETURN_IF_ERROR(CheckName(header));
   if (directory.empty()) return absl::OkStatus();
   return MappedFile::Remove(Path(directory, header));
+}
+
+absl::Status StateFile::CheckDirectory(const std::string& directory) {
+  if (directory.empty()) return absl::OkStatus();
+  const auto made = PrivateDirectory::OpenOrMake(directory);
+  absl::Status status = made.ok() ? made->CheckWritable() : made.status();
+  if (status.ok()) return status;
+  return {status.code(), absl::StrCat("--state_dir: ", status.message())};
 }
 
 void StateFile::RemoveIfEmpty(const std::string& directory) {

@@ -29,7 +29,8 @@ class StateFile {
 
   // Makes a file of header.file_size bytes, all zeros but for the header and
   // `record`. Makes the directory too, mode 0700, if only the last part of its
-  // path is missing. A file that could be made is whole.
+  // path is missing; one that is there must be a PrivateDirectory. A file that
+  // could be made is whole.
   //
   //   kInvalidArgument    job id, task index or size out of range
   //   and what MappedFile::Create() and Publish() say
@@ -67,6 +68,12 @@ class StateFile {
   //   kPermissionDenied  the directory is not ours
   static absl::Status Discard(const std::string& directory,
                               const StateHeader& header);
+
+  // Finds out, before there is anything to be kept, whether files can be made
+  // in a directory. Makes it, as Create() does. "" is fine.
+  //
+  // Errors: those of PrivateDirectory::OpenOrMake() and CheckWritable()
+  static absl::Status CheckDirectory(const std::string& directory);
 
   // Deletes a directory in which nothing is left; in any other case there is
   // nothing to be done about it.

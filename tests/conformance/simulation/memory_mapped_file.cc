@@ -61,7 +61,8 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
     return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   }
   auto file = std::make_shared<File>(size);
-  std::unique_ptr<MappedFile> mapped(new MappedFile(path, MapAgain(file)));
+  std::unique_ptr<MappedFile> mapped(
+      new MappedFile(path, "", MapAgain(file), std::nullopt));
   mapped->bytes_ = BytesOf(*file);
   return mapped;
 }
@@ -82,7 +83,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
   }
   if (found->second->size < min_size) return absl::DataLossError("too short");
   std::unique_ptr<MappedFile> mapped(
-      new MappedFile(path, MapAgain(found->second)));
+      new MappedFile(path, "", MapAgain(found->second), std::nullopt));
   mapped->bytes_ = BytesOf(*found->second);
   return mapped;
 }

@@ -116,6 +116,21 @@ TEST(StateDirectoryTest, ADirectoryOfTheUsersStays) {
   EXPECT_THAT(StateDirectory::Adopt(path), IsOk());
 }
 
+TEST(StateDirectoryTest, OneThatOthersCanEnterIsNotTaken) {
+  TempDir parent;
+  const std::string path = parent.Join("state");
+  ASSERT_THAT(StateDirectory::Adopt(path), IsOk());
+  fs::create_directory_symlink(path, parent.Join("link"));
+
+  EXPECT_THAT(
+      StateDirectory::Adopt(parent.Join("link")),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is a link")));
+  ASSERT_EQ(chmod(path.c_str(), 0777), 0);
+  EXPECT_THAT(StateDirectory::Adopt(path),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("chmod 700 " + path)));
+}
+
 TEST(StateDirectoryTest, TwoRunsDoNotShareOne) {
   TempDir parent;
   const auto state = StateDirectory::Adopt(parent.path());

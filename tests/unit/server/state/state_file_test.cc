@@ -81,6 +81,37 @@ TEST_F(StateFileTest, DirectoryIsMadePrivate) {
   EXPECT_EQ(info.st_mode & 07777, 0700u);
 }
 
+TEST_F(StateFileTest, DirectoryThatOthersCanEnterIsNotUsed) {
+  Make();
+  ASSERT_EQ(chmod(directory_.c_str(), 0777), 0);
+  const auto refused = StatusIs(absl::StatusCode::kPermissionDenied,
+                                HasSubstr("chmod 700 " + directory_));
+  StateHeader other = kHeader;
+  other.task_index = 3;
+
+  EXPECT_THAT(StateFile::CheckDirectory(directory_), refused);
+  EXPECT_THAT(StateFile::Create(directory_, other, RecordAt(7)), refused);
+  EXPECT_THAT(StateFile::Open(directory_, kHeader), refused);
+  EXPECT_THAT(StateFile::Peek(directory_, kHeader), refused);
+  EXPECT_THAT(StateFile::NoteEpoch(directory_, kHeader, 9), refused);
+  EXPECT_THAT(StateFile::Discard(directory_, kHeader), refused);
+
+  ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
+  EXPECT_THAT(StateFile::Peek(directory_, kHeader), IsOkAndHolds(RecordAt(7)));
+}
+
+TEST_F(StateFileTest, DirectoryIsCheckedBeforeThereIsAnythingToKeep) {
+  EXPECT_OK(StateFile::CheckDirectory(""));
+  EXPECT_OK(StateFile::CheckDirectory(directory_));
+  EXPECT_TRUE(std::filesystem::is_directory(directory_));
+
+  EXPECT_THAT(
+      StateFile::CheckDirectory(temp_dir_.Join("missing/states")),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("--state_dir: ")));
+  // Where nobody can write, be it root.
+  EXPECT_FALSE(StateFile::CheckDirectory("/proc/lockstep").ok());
+}
+
 TEST_F(StateFileTest, RecordGoesOnAfterReopening) {
   Make();
   {
