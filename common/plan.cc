@@ -10,8 +10,9 @@ namespace lockstep {
 namespace {
 
 std::string Describe(const VariableSpec& variable) {
-  return absl::StrCat("\"", variable.name, "\" ", DTypeName(variable.dtype),
-                      " ", ShapeString(variable.shape), ", initializer ",
+  return absl::StrCat("\"", variable.name, "\" ",
+                      std::string(DTypeName(variable.dtype)), " ",
+                      ShapeString(variable.shape), ", initializer ",
                       static_cast<int>(variable.initializer.kind), "(",
                       variable.initializer.a, ", ", variable.initializer.b,
                       "), row_cut ", static_cast<int>(variable.row_cut));

@@ -38,7 +38,8 @@ class WorkerPlanTest : public ::testing::Test {
     const absl::StatusOr<TfConfig> config = ParseTfConfig(
         absl::StrCat(R"({"cluster": {"chief": [")", chief.address(),
                      R"("], "worker": ["127.0.0.1:2"], "ps": ["127.0.0.1:1"]},
-                        "task": {"type": "worker", "index": 0}})"));
+                        "task": {"type": "worker", "index": 0}})"),
+        "test");
     if (!config.ok()) return config.status();
     const absl::StatusOr<Cluster> cluster = Cluster::Make(*config);
     if (!cluster.ok()) return cluster.status();
