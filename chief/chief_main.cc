@@ -22,8 +22,8 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
   if (!chief.ok()) return Refuse(chief.status());
   absl::StatusOr<std::string> address = cluster->Address(cluster->self());
   if (!address.ok()) return Refuse(address.status());
-  absl::StatusOr<std::unique_ptr<GrpcServer>> server =
-      GrpcServer::Start(*address, {&(*chief)->service()});
+  absl::StatusOr<std::unique_ptr<GrpcServer>> server = StartListening(
+      [&] { return GrpcServer::Start(*address, {&(*chief)->service()}); });
   if (!server.ok()) return Refuse(server.status());
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
       ServeMetrics(flags, [&] { return (*chief)->Metrics(); });

@@ -178,8 +178,8 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
     AddLabels(OwnLabels(), metrics);
     return metrics;
   };
-  absl::StatusOr<std::unique_ptr<MetricsServer>> server =
-      MetricsServer::Start(flags.metrics_address, std::move(all));
+  absl::StatusOr<std::unique_ptr<MetricsServer>> server = StartListening(
+      [&] { return MetricsServer::Start(flags.metrics_address, all); });
   if (!server.ok()) {
     return absl::Status(
         server.status().code(),
@@ -189,9 +189,15 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
   return server;
 }
 
+void LogRetry(const std::string& why) {
+  spdlog::warn("{}; trying again for {}", why,
+               absl::FormatDuration(kPortPatience));
+}
+
 int Refuse(const absl::Status& status) {
   std::cerr << status.message() << std::endl;
-  return absl::IsAborted(status) ? kExitLost : kExitUsage;
+  const bool passing = absl::IsAborted(status) || absl::IsUnavailable(status);
+  return passing ? kExitLost : kExitUsage;
 }
 
 int EndProcess(const CommonFlags& flags, const absl::Status& status) {

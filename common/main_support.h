@@ -18,6 +18,7 @@
 #include "common/mutex.h"
 #include "common/numa_node.h"
 #include "common/process.h"
+#include "common/retry_start.h"
 
 namespace lockstep {
 
@@ -70,9 +71,19 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
 absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
     const CommonFlags& flags, MetricsServer::Source source);
 
+void LogRetry(const std::string& why);
+
+// Starts what listens as RetryStart() does, and says in the log that it waits.
+template <typename Start>
+auto StartListening(const Start& start) {
+  return RetryStart(start, [](const absl::Status& status) {
+    LogRetry(std::string(status.message()));
+  });
+}
+
 // Prints why the process cannot start; returns the exit code for that. It asks
-// to be started again only if the status is kAborted: somebody else is at it
-// now.
+// to be started again only if the status is kAborted: another process is at it
+// now, or kUnavailable: another process has the port.
 int Refuse(const absl::Status& status);
 
 // Logs how the process's part in the job ended; returns its exit code, with

@@ -25,8 +25,8 @@ int Main(const CommonFlags& flags, const TransferFlags& transfer,
   options.moved = [&](size_t bytes) { pollers.Moved(bytes); };
   options.shared_memory = transfer.shared_memory;
   options.chief_wait = transfer.chief_wait;
-  absl::StatusOr<std::unique_ptr<PsServer>> ps =
-      PsServer::Start(*cluster, options, Clock::Real());
+  absl::StatusOr<std::unique_ptr<PsServer>> ps = StartListening(
+      [&] { return PsServer::Start(*cluster, options, Clock::Real()); });
   if (!ps.ok()) return Refuse(ps.status());
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
       ServeMetrics(flags, [&] { return (*ps)->Metrics(); });
