@@ -186,7 +186,11 @@ absl::Status CoordinatorService::HandleDescribeModel(
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckModelSize(
       variables, options_.job.max_part_bytes, options_.job.partitioner));
-  return board_.Describe(variables);
+  std::optional<ExampleShape> examples;
+  if (request.has_examples()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(examples, FromProto(request.examples()));
+  }
+  return board_.Describe(variables, examples);
 }
 
 absl::Status CoordinatorService::HandleGetPlan(
@@ -203,6 +207,10 @@ absl::Status CoordinatorService::HandleGetPlan(
     return absl::OkStatus();
   }
   response.set_ready(true);
+  if (const std::optional<ExampleShape> examples = board_.examples();
+      examples.has_value()) {
+    *response.mutable_examples() = ToProto(*examples);
+  }
   for (const VariableSpec& variable : plan->variables) {
     *response.add_variables() = ToProto(variable);
   }

@@ -25,16 +25,24 @@ std::string ToString(const VariableSpec& variable) {
 
 }  // namespace
 
-absl::Status JobBoard::Describe(const std::vector<VariableSpec>& variables) {
+absl::Status JobBoard::Describe(const std::vector<VariableSpec>& variables,
+                                const std::optional<ExampleShape>& examples) {
   MutexLock lock(mutex_);
   if (variables.empty()) {
     return absl::InvalidArgumentError("variables: the model has none");
   }
-  if (variables_.empty()) {
-    variables_ = variables;
+  if (examples.has_value() && examples_.has_value() &&
+      *examples != *examples_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "this worker's examples are ", examples->ToString(),
+        "; those of the worker that came first are ", examples_->ToString(),
+        ": give all workers the same data, or set data.classes"));
+  }
+  if (variables_.empty()) variables_ = variables;
+  if (variables == variables_) {
+    if (examples.has_value()) examples_ = examples;
     return absl::OkStatus();
   }
-  if (variables == variables_) return absl::OkStatus();
   const size_t common = std::min(variables.size(), variables_.size());
   for (size_t i = 0; i < common; ++i) {
     if (variables[i] == variables_[i]) continue;
@@ -52,6 +60,11 @@ absl::Status JobBoard::Describe(const std::vector<VariableSpec>& variables) {
 std::vector<VariableSpec> JobBoard::variables() const {
   MutexLock lock(mutex_);
   return variables_;
+}
+
+std::optional<ExampleShape> JobBoard::examples() const {
+  MutexLock lock(mutex_);
+  return examples_;
 }
 
 void JobBoard::PublishPlan(const Plan& plan) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/example_shape.h"
 #include "common/mutex.h"
 #include "common/plan.h"
 #include "common/run_settings.h"
@@ -82,11 +83,14 @@ class JobBoard {
     bool hold = false;  // of kStopped: nobody is to start the job again
   };
 
-  // Notes what a worker says the model is. All must say the same.
+  // Notes what a worker says the model is, and what examples it is made for,
+  // where the worker tells. All must say the same.
   //
   //   kInvalidArgument  differs from what was said first; names the variable
-  absl::Status Describe(const std::vector<VariableSpec>& variables)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Describe(const std::vector<VariableSpec>& variables,
+                        const std::optional<ExampleShape>& examples =
+                            std::nullopt) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<ExampleShape> examples() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Empty until the first worker has described the model.
   std::vector<VariableSpec> variables() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -123,6 +127,7 @@ class JobBoard {
  private:
   mutable Mutex mutex_;
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);
+  std::optional<ExampleShape> examples_ ABSL_GUARDED_BY(mutex_);
   std::optional<Plan> plan_ ABSL_GUARDED_BY(mutex_);
   View view_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> started_ ABSL_GUARDED_BY(mutex_);

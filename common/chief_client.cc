@@ -146,12 +146,14 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
 }
 
 absl::Status ChiefClient::DescribeModel(
-    const std::vector<VariableSpec>& variables) {
+    const std::vector<VariableSpec>& variables,
+    const std::optional<ExampleShape>& examples) {
   v1::DescribeModelRequest request;
   *request.mutable_identity() = Identity();
   for (const VariableSpec& variable : variables) {
     *request.add_variables() = ToProto(variable);
   }
+  if (examples.has_value()) *request.mutable_examples() = ToProto(*examples);
   while (!stopped() && !ended()) {
     grpc::ClientContext context;
     Prepare(context);
@@ -163,6 +165,7 @@ absl::Status ChiefClient::DescribeModel(
       PassFaultPoint(FaultPoint::kWorkerDescribeAnswered);
       MutexLock lock(mutex_);
       model_ = variables;
+      description_ = request;
     }
     if (!Transient(status)) return Refused(status);
     Pause(kRetryPause);
@@ -183,25 +186,19 @@ absl::StatusOr<Plan> ChiefClient::PlanOf(const v1::GetPlanResponse& response,
   return plan;
 }
 
-absl::StatusOr<Plan> ChiefClient::WaitForPlan(int num_servers,
-                                              int64_t& global_step) {
+absl::Status ChiefClient::AwaitPlan(v1::GetPlanResponse& response) {
   const absl::Time began = absl::Now();
   absl::Time reported = began;
   while (!stopped() && !ended()) {
     grpc::ClientContext context;
     Prepare(context);
     v1::GetPlanRequest request;
-    v1::GetPlanResponse response;
     *request.mutable_identity() = Identity();
     PassFaultPoint(FaultPoint::kWorkerPlanSend);
     const absl::Status status =
         FromGrpcStatus(stub_->GetPlan(&context, request, &response));
     if (!status.ok() && !Transient(status)) return Refused(status);
-    if (status.ok() && response.ready()) {
-      PassFaultPoint(FaultPoint::kWorkerPlanAnswered);
-      global_step = response.global_step();
-      return PlanOf(response, num_servers);
-    }
+    if (status.ok() && response.ready()) return absl::OkStatus();
     if (absl::Now() - reported > kReportEvery) {
       reported = absl::Now();
       spdlog::info("waiting for the variables since {}; the chief waits for {}",
@@ -211,6 +208,24 @@ absl::StatusOr<Plan> ChiefClient::WaitForPlan(int num_servers,
     Pause(kRetryPause);
   }
   return absl::CancelledError("the job ended");
+}
+
+absl::StatusOr<Plan> ChiefClient::WaitForPlan(int num_servers,
+                                              int64_t& global_step) {
+  v1::GetPlanResponse response;
+  LOCKSTEP_RETURN_IF_ERROR(AwaitPlan(response));
+  PassFaultPoint(FaultPoint::kWorkerPlanAnswered);
+  global_step = response.global_step();
+  return PlanOf(response, num_servers);
+}
+
+absl::StatusOr<std::optional<ExampleShape>> ChiefClient::WaitForExamples() {
+  v1::GetPlanResponse response;
+  LOCKSTEP_RETURN_IF_ERROR(AwaitPlan(response));
+  if (!response.has_examples()) return std::nullopt;
+  LOCKSTEP_ASSIGN_OR_RETURN(const ExampleShape examples,
+                            FromProto(response.examples()));
+  return examples;
 }
 
 absl::Status ChiefClient::ReportEvaluation(int64_t step, double loss,
@@ -361,14 +376,12 @@ bool ChiefClient::OnSilence() {
 
 void ChiefClient::DescribeAgain() {
   v1::DescribeModelRequest request;
-  *request.mutable_identity() = Identity();
   {
     MutexLock lock(mutex_);
-    for (const VariableSpec& variable : model_) {
-      *request.add_variables() = ToProto(variable);
-    }
+    request = description_;
   }
   if (request.variables().empty()) return;
+  *request.mutable_identity() = Identity();
   grpc::ClientContext context;
   Prepare(context);
   v1::DescribeModelResponse response;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/example_shape.h"
 #include "common/job/job_config.h"
 #include "common/leave_cause.h"
 #include "common/mutex.h"
@@ -73,9 +74,12 @@ class ChiefClient {
   //                        chief should have taken
   absl::StatusOr<Membership> Register();
 
-  // Tells the chief what the model is. Errors as CoordinatorService: kAborted
-  // makes lease_lost() true, as in the calls below.
-  absl::Status DescribeModel(const std::vector<VariableSpec>& variables);
+  // Tells the chief what the model is, and what examples it is made for. Errors
+  // as CoordinatorService: kAborted makes lease_lost() true, as in the calls
+  // below.
+  absl::Status DescribeModel(
+      const std::vector<VariableSpec>& variables,
+      const std::optional<ExampleShape>& examples = std::nullopt);
 
   // Waits until variables have their values. Says in the log what is missing.
   // Call it after DescribeModel(): the plan is checked against that model, so
@@ -84,6 +88,13 @@ class ChiefClient {
   //   kCancelled        the job ended or Stop() was called meanwhile
   //   kInvalidArgument  the plan is of another model, or of other servers
   absl::StatusOr<Plan> WaitForPlan(int num_servers, int64_t& global_step);
+
+  // Waits as WaitForPlan(); returns what examples the workers' model is made
+  // for, if they have told.
+  //
+  //   kCancelled        the job ended or Stop() was called meanwhile
+  //   kInvalidArgument  examples that cannot be
+  absl::StatusOr<std::optional<ExampleShape>> WaitForExamples();
 
   absl::Status ReportEvaluation(int64_t step, double loss, double accuracy,
                                 int64_t examples,
@@ -128,6 +139,7 @@ class ChiefClient {
   absl::Status TryRegister(v1::RegisterResponse& response);
   // Why the chief does not answer, for a person.
   std::string Trouble(const absl::Status& status);
+  absl::Status AwaitPlan(v1::GetPlanResponse& response);
   absl::StatusOr<Plan> PlanOf(const v1::GetPlanResponse& response,
                               int num_servers) ABSL_LOCKS_EXCLUDED(mutex_);
   void Heartbeats(absl::Duration interval);
@@ -167,6 +179,7 @@ class ChiefClient {
   bool lease_lost_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
   std::vector<VariableSpec> model_ ABSL_GUARDED_BY(mutex_);  // as described
+  v1::DescribeModelRequest description_ ABSL_GUARDED_BY(mutex_);
 
   Mutex on_end_mutex_;  // before mutex_
   std::function<void()> on_end_ ABSL_GUARDED_BY(on_end_mutex_);

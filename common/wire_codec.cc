@@ -120,6 +120,37 @@ v1::VariableDescription ToProto(const VariableSpec& variable) {
   return proto;
 }
 
+absl::StatusOr<ExampleShape> FromProto(const v1::ExampleDescription& proto) {
+  // So that their product is a number of elements that can be.
+  constexpr int64_t kMax = int64_t{1} << 18;
+  const bool sizes =
+      std::min({proto.height(), proto.width(), proto.channels()}) >= 1 &&
+      std::max({proto.height(), proto.width(), proto.channels()}) <= kMax;
+  if (!sizes || proto.classes() < 1 || proto.classes() > kMax * 4 ||
+      proto.tokens() < 0 || proto.tokens() > kMaxElements) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("examples of ", proto.height(), "x", proto.width(), "x",
+                     proto.channels(), ", ", proto.classes(), " classes and ",
+                     proto.tokens(), " tokens; sizes must be in [1, ", kMax,
+                     "], classes in [1, ", kMax * 4, "]"));
+  }
+  return ExampleShape{.height = proto.height(),
+                      .width = proto.width(),
+                      .channels = proto.channels(),
+                      .classes = proto.classes(),
+                      .tokens = proto.tokens()};
+}
+
+v1::ExampleDescription ToProto(const ExampleShape& examples) {
+  v1::ExampleDescription proto;
+  proto.set_height(examples.height);
+  proto.set_width(examples.width);
+  proto.set_channels(examples.channels);
+  proto.set_classes(examples.classes);
+  proto.set_tokens(examples.tokens);
+  return proto;
+}
+
 v1::PartDescription ToProto(const PlannedPart& part) {
   v1::PartDescription proto;
   proto.set_variable(part.variable);

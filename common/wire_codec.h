@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "common/cluster/task_id.h"
 #include "common/dtype.h"
+#include "common/example_shape.h"
 #include "common/leave_cause.h"
 #include "common/plan.h"
 #include "common/progress.h"
@@ -52,6 +53,10 @@ v1::Identity ToProto(const Sender& sender);
 //                     that do not exist
 absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto);
 v1::VariableDescription ToProto(const VariableSpec& variable);
+
+//   kInvalidArgument  a number out of range
+absl::StatusOr<ExampleShape> FromProto(const v1::ExampleDescription& proto);
+v1::ExampleDescription ToProto(const ExampleShape& examples);
 
 v1::PartDescription ToProto(const PlannedPart& part);
 PlannedPart FromProto(const v1::PartDescription& part);

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,17 +12,14 @@
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/chief_client.h"
 #include "common/cluster/cluster.h"
+#include "worker/checkpoint_scorer.h"
 #include "worker/compute/compute_backend.h"
-#include "worker/data/examples.h"
-#include "worker/models/model.h"
-#include "worker/parameter_memory.h"
-#include "worker/tables/table_workload.h"
 
 namespace lockstep {
 
 // Evaluator is the evaluator task: it scores each new checkpoint on the test
-// set and tells the chief. It takes no part in training. Of variables that have
-// moving averages it scores these, unless the job says otherwise.
+// set and tells the chief. It takes no part in training. One that cannot score
+// leaves, and says why, so that the job does not wait for it.
 //
 // Threads: RequestStop() may be called from any thread.
 class Evaluator {
@@ -34,39 +30,42 @@ class Evaluator {
     std::string expected_job;
     // As ChiefClient::Options has it.
     absl::Duration chief_wait = absl::InfiniteDuration();
+    // As CheckEvaluatorFiles() has it.
+    std::vector<std::string> data_roots = {};
   };
 
   // Errors as Worker::Make().
   static absl::StatusOr<std::unique_ptr<Evaluator>> Make(
       const Cluster& cluster, const Options& options);
 
-  // Scores until the job ends. Errors as Worker::Run().
+  // Scores until the job ends. Errors as Worker::Run(), and:
+  //
+  //   kInvalidArgument     the test set does not fit the job's training set
+  //   kFailedPrecondition  the checkpoints are of another model
   absl::Status Run();
 
   void RequestStop(const std::string& reason);
 
  private:
-  Evaluator(ChiefClient::Options chief, std::unique_ptr<ComputeBackend> backend)
-      : backend_(std::move(backend)), chief_(std::move(chief)) {}
+  Evaluator(ChiefClient::Options chief, std::unique_ptr<ComputeBackend> backend,
+            const Options& options);
 
-  absl::Status Watch(const JobConfig& job);
+  // Reads the test set, unless there is nothing to score.
   absl::Status Prepare(const JobConfig& job);
-  absl::Status ChooseAverages(const JobConfig& job,
-                              const std::vector<VariableSpec>& variables);
+  absl::Status Watch(const JobConfig& job);
+  // Waits for the workers' model, and makes the same.
+  absl::Status Agree();
   // Scores the newest checkpoint if it is newer than `last`.
   absl::Status ScoreLatest(const CheckpointStore& store, int64_t& last);
-  absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint);
-  absl::StatusOr<Evaluation> ScoreImages(const CheckpointReader& checkpoint);
+  // Says in the log, if it is new, why the newest checkpoint has no score; kOk:
+  // it has one.
+  void SetTrouble(const absl::Status& status);
 
   const std::unique_ptr<ComputeBackend> backend_;
+  const std::vector<std::string> data_roots_;
   ChiefClient chief_;
-  Examples data_;
-  ModelInput input_;
-  std::unique_ptr<Model> model_;
-  std::vector<std::string> averaged_;  // variables of which averages are scored
-  std::unique_ptr<TableWorkload> tables_;  // in place of model and data
-  std::vector<VariableSpec> kept_;  // the model's variables in checkpoints
-  std::optional<ParameterMemory> memory_;
+  std::unique_ptr<CheckpointScorer> scorer_;  // null: nothing is scored
+  std::string trouble_;
 };
 
 }  // namespace lockstep

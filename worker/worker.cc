@@ -13,6 +13,7 @@
 #include "worker/clipped_gradient_source.h"
 #include "worker/compute_device.h"
 #include "worker/data/batch_schedule.h"
+#include "worker/data/data_root.h"
 #include "worker/model_gradient_source.h"
 #include "worker/models/registry.h"
 #include "worker/tables/model_kinds.h"
@@ -102,6 +103,7 @@ Worker::Worker(const Cluster& cluster, std::vector<std::string> servers,
       shared_memory_(options.shared_memory),
       pollers_(options.pollers),
       connections_(options.connections),
+      data_roots_(options.data_roots),
       meter_(clock),
       chief_([&] {
         chief.progress = [this] { return meter_.Get(); };
@@ -169,6 +171,7 @@ void Worker::StopNow(const absl::Status& why) {
 
 absl::Status Worker::LoadData(const JobConfig& job) {
   if (data_.has_value() || tables_ != nullptr) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(CheckWorkerFiles(job, data_roots_));
   if (job.model.kind == kExternalModel) {
     return absl::InvalidArgumentError(
         "model.kind is \"external\": the workers of this job are programs of "
@@ -181,6 +184,12 @@ absl::Status Worker::LoadData(const JobConfig& job) {
     return absl::OkStatus();
   }
   LOCKSTEP_ASSIGN_OR_RETURN(data_, LoadTrainingExamples(job.data));
+  if (data_->empty_classes > 0) {
+    spdlog::warn(
+        "data.train_labels has labels up to {}, but no example of {} classes, "
+        "the first of which is {}: check the labels, or set data.classes",
+        data_->classes - 1, data_->empty_classes, data_->first_empty_class);
+  }
   if (data_->tokens > 0) {
     spdlog::info("{} training examples of {} bytes", data_->count,
                  data_->tokens);
@@ -255,9 +264,12 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
       BatchSchedule::Create({num_examples(), job.batch_size,
                              membership.num_workers, membership.data_shard,
                              job.seed, job.data.epochs}));
-  LOCKSTEP_RETURN_IF_ERROR(chief_.DescribeModel(
-      tables_ != nullptr ? tables_->variables()
-                         : KeptVariables(*model, job.model)));
+  if (tables_ != nullptr) {
+    LOCKSTEP_RETURN_IF_ERROR(chief_.DescribeModel(tables_->variables()));
+  } else {
+    LOCKSTEP_RETURN_IF_ERROR(chief_.DescribeModel(
+        KeptVariables(*model, job.model), ShapeOf(*data_)));
+  }
   meter_.Begin("waits for the variables", true);
   int64_t step = 0;
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -43,6 +43,7 @@ class Worker {
     int connections = 0;          // as ParameterClient takes them
     // As ChiefClient::Options has it.
     absl::Duration chief_wait = absl::InfiniteDuration();
+    std::vector<std::string> data_roots = {};  // as CheckWorkerFiles() has it
   };
 
   //   kInvalidArgument     no such backend
@@ -106,6 +107,7 @@ class Worker {
   const bool shared_memory_;
   const int pollers_;
   const int connections_;
+  const std::vector<std::string> data_roots_;
   ProgressMeter meter_;
   ChiefClient chief_;
   std::optional<Examples> data_;

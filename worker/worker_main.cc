@@ -23,15 +23,29 @@ struct Flags {
   bool evaluate = false;
 };
 
+// A process's health, at its own address. Null for a task that TF_CONFIG gives
+// none, as an evaluator outside of the cluster.
+absl::StatusOr<std::unique_ptr<GrpcServer>> ServeHealth(
+    const Cluster& cluster) {
+  const absl::StatusOr<std::string> address = cluster.Address(cluster.self());
+  if (!address.ok()) return nullptr;
+  return StartListening([&] { return GrpcServer::Start(*address, {}); });
+}
+
 int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   absl::StatusOr<std::unique_ptr<Evaluator>> evaluator = Evaluator::Make(
       cluster, {flags.worker.device, flags.worker.compute_threads,
-                flags.worker.expected_job, flags.worker.chief_wait});
+                flags.worker.expected_job, flags.worker.chief_wait,
+                flags.worker.data_roots});
   if (!evaluator.ok()) return Refuse(evaluator.status());
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
       ServeMetrics(flags.common, [] { return std::vector<Metric>(); });
   if (!metrics.ok()) return Refuse(metrics.status());
-  const ServiceManagerClient service_manager("");  // it serves nobody
+  const absl::StatusOr<std::unique_ptr<GrpcServer>> server =
+      ServeHealth(cluster);
+  if (!server.ok()) return Refuse(server.status());
+  const ServiceManagerClient service_manager(
+      cluster.Address(cluster.self()).value_or(""));
   signals.SetHandler(
       [&](const std::string& reason) { (*evaluator)->RequestStop(reason); });
   const absl::Status status = (*evaluator)->Run();
@@ -45,15 +59,12 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   if (cluster.IsChief()) {
     absl::StatusOr<JobConfig> job = LoadJob(flags.job);
     if (!job.ok()) return Refuse(job.status());
-    absl::StatusOr<std::unique_ptr<HostedChief>> hosted =
-        HostedChief::Start(cluster, *job, Clock::Real());
+    absl::StatusOr<std::unique_ptr<HostedChief>> hosted = StartListening(
+        [&] { return HostedChief::Start(cluster, *job, Clock::Real()); });
     if (!hosted.ok()) return Refuse(hosted.status());
     chief = *std::move(hosted);
   } else {
-    absl::StatusOr<std::string> address = cluster.Address(cluster.self());
-    if (!address.ok()) return Refuse(address.status());
-    absl::StatusOr<std::unique_ptr<GrpcServer>> started =
-        GrpcServer::Start(*address, {});
+    absl::StatusOr<std::unique_ptr<GrpcServer>> started = ServeHealth(cluster);
     if (!started.ok()) return Refuse(started.status());
     server = *std::move(started);
   }
@@ -131,6 +142,11 @@ int main(int argc, char** argv) {
                   "alone, else 1.")
       ->check(CLI::Range(0, 16))
       ->capture_default_str();
+  parser.app().add_option(
+      "--data_root", flags.worker.data_roots,
+      "Refuse jobs that name files outside of this directory: data, and an "
+      "evaluator's checkpoints; may be repeated. By default a job may name any "
+      "file.");
   parser.app().add_option("--job_name", flags.worker.expected_job,
                           "Refuse a chief that runs a job of another name.");
   lockstep::AddTransferFlags(parser, flags.transfer);

@@ -193,6 +193,14 @@ absl::Status CheckFileLists(const DataConfig& data) {
 }
 
 absl::Status CheckData(const ModelConfig& model, const DataConfig& data) {
+  constexpr int64_t kMaxClasses = 1 << 20;
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckInt("data.classes", data.classes, 0, kMaxClasses));
+  if (data.classes > 0 && data.train_images.empty()) {
+    return absl::InvalidArgumentError(
+        "data.classes is set, but data.train_images is not; only pictures have "
+        "labels that it bounds: leave it out");
+  }
   if (!data.train_files.empty()) return CheckFileLists(data);
   if (!data.train_text.empty()) return CheckText(data);
   if (model.kind == kExternalModel && data.train_images.empty() &&

@@ -70,7 +70,8 @@ struct DataConfig {
   std::string train_labels;
   std::string test_images;  // empty: nothing is scored
   std::string test_labels;
-  int64_t epochs = 0;  // 0: repeat for ever; n: end of input after n epochs
+  int64_t epochs = 0;   // 0: repeat for ever; n: end of input after n epochs
+  int64_t classes = 0;  // of pictures; 0: as many as the training set shows
 
   // In place of images and labels, for models with tables.
   std::vector<std::string> train_files = {};

@@ -152,6 +152,7 @@ void WriteData(const DataConfig& data, v1::DataConfig& proto) {
   proto.set_test_images(data.test_images);
   proto.set_test_labels(data.test_labels);
   proto.set_epochs(data.epochs);
+  proto.set_classes(data.classes);
   proto.mutable_train_files()->Add(data.train_files.begin(),
                                    data.train_files.end());
   proto.mutable_test_files()->Add(data.test_files.begin(),
@@ -169,6 +170,7 @@ void ReadData(const v1::DataConfig& proto, DataConfig& data) {
   data.test_images = proto.test_images();
   data.test_labels = proto.test_labels();
   data.epochs = proto.epochs();
+  data.classes = proto.classes();
   data.train_files.assign(proto.train_files().begin(),
                           proto.train_files().end());
   data.test_files.assign(proto.test_files().begin(), proto.test_files().end());

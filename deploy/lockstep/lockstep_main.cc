@@ -8,6 +8,7 @@
 #include "common/flags/flag_parser.h"
 #include "deploy/lockstep/config_check_command.h"
 #include "deploy/lockstep/config_make_command.h"
+#include "deploy/lockstep/evaluate_command.h"
 #include "deploy/lockstep/explain_command.h"
 #include "deploy/lockstep/export_command.h"
 #include "deploy/lockstep/nearest_command.h"
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
   const lockstep::TaskCommand task(flags.app());
   const lockstep::ExplainCommand explain(flags.app());
   const lockstep::ExportCommand exporting(flags.app());
+  const lockstep::EvaluateCommand evaluate(flags.app());
   const lockstep::NearestCommand nearest(flags.app());
   const lockstep::SampleCommand sample(flags.app());
   CLI::App& config = *flags.app().add_subcommand(
@@ -48,6 +50,7 @@ int main(int argc, char** argv) {
   if (steer.chosen()) return steer.Run(terminal, std::cerr);
   if (explain.chosen()) return explain.Run(terminal, std::cerr);
   if (exporting.chosen()) return exporting.Run(terminal, std::cerr);
+  if (evaluate.chosen()) return evaluate.Run(terminal, std::cerr);
   if (nearest.chosen()) return nearest.Run(terminal, std::cerr);
   if (sample.chosen()) return sample.Run(terminal, std::cerr);
   if (task.chosen()) return task.Run(terminal, std::cerr);

@@ -14,14 +14,18 @@ namespace lockstep {
 namespace {
 
 absl::StatusOr<Examples> LoadPictures(const std::string& images,
-                                      const std::string& labels) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Dataset loaded, LoadImageDataset(images, labels));
+                                      const std::string& labels,
+                                      int64_t classes) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Dataset loaded,
+                            LoadImageDataset(images, labels, classes));
   const auto dataset = std::make_shared<const Dataset>(std::move(loaded));
   return Examples{.count = dataset->num_examples,
                   .height = dataset->height,
                   .width = dataset->width,
                   .channels = dataset->channels,
                   .classes = dataset->classes,
+                  .empty_classes = dataset->empty_classes,
+                  .first_empty_class = dataset->first_empty_class,
                   .load = [dataset](absl::Span<const int64_t> ids) {
                     return LoadBatch(*dataset, ids);
                   }};
@@ -41,15 +45,23 @@ absl::StatusOr<Examples> LoadTextExamples(const std::string& path,
 
 }  // namespace
 
+ExampleShape ShapeOf(const Examples& examples) {
+  return {.height = examples.height,
+          .width = examples.width,
+          .channels = examples.channels,
+          .classes = examples.classes,
+          .tokens = examples.tokens};
+}
+
 absl::StatusOr<Examples> LoadTrainingExamples(const DataConfig& data) {
   return data.train_text.empty()
-             ? LoadPictures(data.train_images, data.train_labels)
+             ? LoadPictures(data.train_images, data.train_labels, data.classes)
              : LoadTextExamples(data.train_text, data.sequence_length);
 }
 
 absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data) {
   return data.test_text.empty()
-             ? LoadPictures(data.test_images, data.test_labels)
+             ? LoadPictures(data.test_images, data.test_labels, data.classes)
              : LoadTextExamples(data.test_text, data.sequence_length);
 }
 

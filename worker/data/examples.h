@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/example_shape.h"
 #include "common/job/job_config.h"
 #include "worker/data/batch.h"
 #include "worker/data/batch_schedule.h"
@@ -22,12 +23,17 @@ struct Examples {
   int64_t channels = 1;
   int64_t classes = 0;
   int64_t tokens = 0;  // bytes of each text; 0: pictures
+  // Classes of pictures of which there is none, and the first of them.
+  int64_t empty_classes = 0;
+  int64_t first_empty_class = 0;
 
   // The examples of these ids, in that order.
   //
   //   kInvalidArgument  an id outside [0, count)
   std::function<absl::StatusOr<Batch>(absl::Span<const int64_t> ids)> load;
 };
+
+ExampleShape ShapeOf(const Examples& examples);
 
 // Reads what the job trains on, or what it is scored on. Errors are those of
 // LoadImageDataset() and LoadText().

@@ -25,6 +25,22 @@ std::vector<VariableSpec> Model() {
   return {{"w", {2, 3}, DType::kFloat32, {}}, {"b", {3}, DType::kFloat32, {}}};
 }
 
+TEST(JobBoardTest, AllWorkersHaveExamplesOfOneShape) {
+  JobBoard board;
+  EXPECT_OK(board.Describe(Model()));  // one that does not tell
+  EXPECT_EQ(board.examples(), std::nullopt);
+
+  EXPECT_OK(board.Describe(Model(), ExampleShape{.height = 8, .classes = 5}));
+
+  EXPECT_THAT(
+      board.Describe(Model(), ExampleShape{.width = 8, .classes = 5}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               ::testing::AllOf(::testing::HasSubstr("1x8x1, 5 classes"),
+                                ::testing::HasSubstr("8x1x1, 5 classes"))));
+  EXPECT_OK(board.Describe(Model()));
+  EXPECT_EQ(board.examples()->height, 8);
+}
+
 TEST(JobBoardTest, FirstDescriptionIsTheModel) {
   JobBoard board;
   EXPECT_THAT(board.variables(), IsEmpty());

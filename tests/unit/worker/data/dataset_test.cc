@@ -13,6 +13,7 @@ namespace {
 
 using ::lockstep::testing::Gzip;
 using ::lockstep::testing::IdxBytes;
+using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::WriteFile;
 using ::testing::AllOf;
@@ -50,6 +51,32 @@ TEST(DatasetTest, LargestLabelOfAByteIsAClass) {
   ASSERT_OK(dataset);
   EXPECT_EQ(dataset->classes, 256);
   EXPECT_THAT(dataset->labels, ElementsAre(255, 3));
+}
+
+TEST(DatasetTest, ClassesMayBeMoreThanTheLabelsShow) {
+  const auto dataset = MakeImageDataset(TwoImages(), {{2}, {3, 0}}, 6);
+
+  ASSERT_OK(dataset);
+  EXPECT_EQ(dataset->classes, 6);
+  EXPECT_EQ(dataset->empty_classes, 4);
+  EXPECT_EQ(dataset->first_empty_class, 1);
+}
+
+TEST(DatasetTest, LabelBeyondTheClassesIsRefused) {
+  EXPECT_THAT(MakeImageDataset(TwoImages(), {{2}, {9, 255}}, 10),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("label 255 of example 1"),
+                             HasSubstr("[0, 10)"), HasSubstr("data.classes"))));
+}
+
+TEST(DatasetTest, ClassesOfAFileOfLabelsAreCounted) {
+  const testing::TempDir dir;
+  WriteFile(dir.Join("labels"), IdxBytes({3}, {1, 7, 0}));
+  WriteFile(dir.Join("none"), IdxBytes({0}, {}));
+
+  EXPECT_THAT(CountClasses(dir.Join("labels")), IsOkAndHolds(8));
+  EXPECT_THAT(CountClasses(dir.Join("none")),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(DatasetTest, DifferentCountsAreRefused) {

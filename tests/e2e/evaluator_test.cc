@@ -1,0 +1,119 @@
+// An evaluator whose test set is not made as the training set is, or is not
+// there at all, and one that is asked whether it lives.
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/worker/data/idx_bytes.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// How a job ends whose test set is `count` pictures of `height` x 8 pixels, all
+// of one class.
+class EvaluatorTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<TrainingJob> Make(uint32_t height, uint8_t label,
+                                    std::vector<std::string> set = {}) {
+    constexpr uint32_t kCount = 20;
+    WriteFile(directory_.Join("images"),
+              IdxBytes({kCount, height, 8}, Bytes(kCount * height * 8, 7)));
+    WriteFile(directory_.Join("labels"),
+              IdxBytes({kCount}, Bytes(kCount, label)));
+    set.insert(set.end(),
+               {"train_steps=100",
+                absl::StrCat("data.test_images=", directory_.Join("images")),
+                absl::StrCat("data.test_labels=", directory_.Join("labels"))});
+    return TrainingJob::Make({.evaluator = true, .set = set});
+  }
+
+  const TempDir directory_;
+};
+
+TEST_F(EvaluatorTest, TestSetWithoutTheHighestClassIsScored) {
+  auto job = Make(8, 3);
+  ASSERT_THAT(job->Run(), IsOk());
+  EXPECT_THAT(job->cluster().ReadLog("evaluator", 0),
+              IsOkAndHolds(AllOf(ContainsRegex("step 100: accuracy"),
+                                 Not(HasSubstr("no score")))));
+}
+
+// The job is over without it, and it has said why before the last step.
+TEST_F(EvaluatorTest, TestSetOfAnotherShapeIsToldAndTheJobEnds) {
+  auto job = Make(7, 3);
+  ASSERT_THAT(job->StartAll(), IsOk());
+  EXPECT_THAT(job->cluster().Wait("evaluator", 0, kPatience),
+              IsOkAndHolds(Field(&TaskExit::code, 1)));
+  EXPECT_THAT(job->cluster().Wait("chief", 0, kPatience),
+              IsOkAndHolds(Field(&TaskExit::code, 0)));
+  for (const char* task : {"evaluator", "chief"}) {
+    EXPECT_THAT(job->cluster().ReadLog(task, 0),
+                IsOkAndHolds(AllOf(HasSubstr("7x8x1"), HasSubstr("8x8x1"))))
+        << task;
+  }
+}
+
+TEST_F(EvaluatorTest, LabelBeyondTheClassesOfTheJobIsToldBeforeTheFirstStep) {
+  auto job = Make(8, 255, {"data.classes=10"});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  EXPECT_THAT(job->cluster().Wait("evaluator", 0, kPatience),
+              IsOkAndHolds(Field(&TaskExit::code, 1)));
+  EXPECT_THAT(job->cluster().WaitForLog("chief", 0, "label 255 of example 0",
+                                        kPatience),
+              IsOk());
+}
+
+TEST_F(EvaluatorTest, MissingTestSetIsToldToTheChief) {
+  auto job = TrainingJob::Make(
+      {.evaluator = true,
+       .set = {"train_steps=100",
+               absl::StrCat("data.test_images=", directory_.Join("none"))}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  EXPECT_THAT(
+      job->cluster().WaitForLog("chief", 0, directory_.Join("none"), kPatience),
+      IsOk());
+  EXPECT_THAT(job->cluster().Wait("chief", 0, kPatience),
+              IsOkAndHolds(Field(&TaskExit::code, 0)));
+}
+
+TEST_F(EvaluatorTest, EvaluatorServesItsHealth) {
+  auto job =
+      TrainingJob::Make({.evaluator = true, .set = {"train_steps=1000000"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(
+      job->cluster().WaitForLog("evaluator", 0, "registered with", kPatience),
+      IsOk());
+  const auto channel =
+      grpc::CreateChannel(job->cluster().Address("evaluator", 0).value(),
+                          grpc::InsecureChannelCredentials());
+  EXPECT_TRUE(
+      channel->WaitForConnected(absl::ToChronoTime(absl::Now() + kPatience)));
+}
+
+TEST_F(EvaluatorTest, DataOutsideOfTheDataRootIsRefused) {
+  auto job = TrainingJob::Make({.evaluator = true, .set = {"train_steps=100"}});
+  for (const auto& [task, index] :
+       {std::pair("worker", 0), {"worker", 1}, {"evaluator", 0}}) {
+    job->cluster().AddArgument(task, index, "--data_root=" + directory_.path());
+  }
+  ASSERT_THAT(job->StartAll(), IsOk());
+  for (const char* task : {"worker", "evaluator"}) {
+    EXPECT_THAT(job->cluster().Wait(task, 0, kPatience),
+                IsOkAndHolds(Field(&TaskExit::code, 1)));
+    EXPECT_THAT(job->cluster().ReadLog(task, 0),
+                IsOkAndHolds(HasSubstr("is not below --data_root")));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::testing

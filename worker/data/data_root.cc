@@ -1,0 +1,73 @@
+#include "worker/data/data_root.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whether `path` is `root` or below it. What does not exist is nowhere else
+// than its name says.
+bool IsBelow(const std::string& path, const std::string& root) {
+  std::error_code no_path;
+  std::error_code no_root;
+  const fs::path file = fs::weakly_canonical(fs::absolute(path), no_path);
+  const fs::path directory = fs::canonical(root, no_root);
+  if (no_path || no_root) return false;
+  const auto [end, rest] = std::mismatch(directory.begin(), directory.end(),
+                                         file.begin(), file.end());
+  return end == directory.end();
+}
+
+absl::Status Check(const std::string& field, const std::string& path,
+                   const std::vector<std::string>& roots) {
+  if (path.empty() || roots.empty()) return absl::OkStatus();
+  for (const std::string& root : roots) {
+    if (IsBelow(path, root)) return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat(field, " is ", path, ", which is not below --data_root ",
+                   absl::StrJoin(roots, " or "),
+                   "; move the file there, or give one more --data_root"));
+}
+
+absl::Status CheckAll(const std::string& field,
+                      const std::vector<std::string>& paths,
+                      const std::vector<std::string>& roots) {
+  for (const std::string& path : paths) {
+    LOCKSTEP_RETURN_IF_ERROR(Check(field, path, roots));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckWorkerFiles(const JobConfig& job,
+                              const std::vector<std::string>& roots) {
+  const DataConfig& data = job.data;
+  LOCKSTEP_RETURN_IF_ERROR(
+      Check("data.train_images", data.train_images, roots));
+  LOCKSTEP_RETURN_IF_ERROR(
+      Check("data.train_labels", data.train_labels, roots));
+  LOCKSTEP_RETURN_IF_ERROR(Check("data.train_text", data.train_text, roots));
+  return CheckAll("data.train_files", data.train_files, roots);
+}
+
+absl::Status CheckEvaluatorFiles(const JobConfig& job,
+                                 const std::vector<std::string>& roots) {
+  const DataConfig& data = job.data;
+  LOCKSTEP_RETURN_IF_ERROR(Check("data.test_images", data.test_images, roots));
+  LOCKSTEP_RETURN_IF_ERROR(Check("data.test_labels", data.test_labels, roots));
+  LOCKSTEP_RETURN_IF_ERROR(Check("data.test_text", data.test_text, roots));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAll("data.test_files", data.test_files, roots));
+  return Check("checkpoint.directory", job.checkpoint.directory, roots);
+}
+
+}  // namespace lockstep
