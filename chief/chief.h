@@ -30,6 +30,7 @@
 #include "common/cluster/cluster.h"
 #include "common/event_queue.h"
 #include "common/job/job_config.h"
+#include "common/job/learning_rate.h"
 
 namespace lockstep {
 
@@ -61,7 +62,11 @@ class Chief final : private RecoverySource {
 
   // As ChiefMetrics() has them, of now.
   std::vector<Metric> Metrics() const {
-    return ChiefMetrics(board_.Get(clock_.Now()), members_.Members());
+    const JobBoard::View view = board_.Get(clock_.Now());
+    return ChiefMetrics(
+        view, members_.Members(),
+        LearningRateInEffect(job_, view.settings.learning_rate_scale,
+                             view.global_step));
   }
 
   // Ends the job after the step at hand, with a checkpoint. With `hold` its

@@ -47,9 +47,14 @@ void AddJob(const JobBoard::View& job, std::vector<Metric>& metrics) {
 
 std::vector<Metric> ChiefMetrics(
     const JobBoard::View& job,
-    const std::vector<MembershipTable::Member>& members) {
+    const std::vector<MembershipTable::Member>& members, double learning_rate) {
   std::vector<Metric> metrics;
   AddJob(job, metrics);
+  metrics.push_back({"lockstep_learning_rate",
+                     "Of the next step, as the schedule and operators have it.",
+                     Metric::Kind::kGauge,
+                     learning_rate,
+                     {}});
   std::vector<WorkerProgress> workers;
   for (const MembershipTable::Member& member : members) {
     const Labels labels = LabelsOf(member.task);

@@ -14,7 +14,7 @@ namespace lockstep {
 // since the newest incarnation began.
 std::vector<Metric> ChiefMetrics(
     const JobBoard::View& job,
-    const std::vector<MembershipTable::Member>& members);
+    const std::vector<MembershipTable::Member>& members, double learning_rate);
 
 }  // namespace lockstep
 

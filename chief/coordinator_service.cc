@@ -11,6 +11,7 @@
 #include "common/fault_points.h"
 #include "common/grpc_status.h"
 #include "common/job/job_config_codec.h"
+#include "common/job/learning_rate.h"
 #include "common/log.h"
 #include "common/status_macros.h"
 #include "common/stop_status.h"
@@ -361,6 +362,8 @@ void CoordinatorService::HandleGetStatus(
   *response.mutable_settings() = ToProto(view.settings);
   response.set_learning_rate(options_.job.learning_rate.base *
                              view.settings.learning_rate_scale);
+  response.set_learning_rate_now(LearningRateInEffect(
+      options_.job, view.settings.learning_rate_scale, view.global_step));
   if (view.evaluation.has_value()) {
     v1::EvaluationStatus& evaluation = *response.mutable_evaluation();
     evaluation.set_global_step(view.evaluation->step);

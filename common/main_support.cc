@@ -13,6 +13,7 @@
 #include "common/cluster/tf_config_loader.h"
 #include "common/fault_points.h"
 #include "common/job/job_config_codec.h"
+#include "common/job/job_warnings.h"
 #include "common/log.h"
 #include "common/process_limits.h"
 #include "common/process_metrics.h"
@@ -146,6 +147,9 @@ absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
     LOCKSTEP_RETURN_IF_ERROR(ApplyOverride(assignment, job));
   }
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
+  for (const std::string& warning : JobWarnings(job)) {
+    spdlog::warn("{}", warning);
+  }
   return job;
 }
 

@@ -254,6 +254,12 @@ absl::Status Worker::RunOnce() {
   return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
 }
 
+absl::Status Worker::Describe(const Model* model, const JobConfig& job) {
+  if (tables_ != nullptr) return chief_.DescribeModel(tables_->variables());
+  return chief_.DescribeModel(KeptVariables(*model, job.model),
+                              ShapeOf(*data_));
+}
+
 absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   const JobConfig& job = membership.job;
   LOCKSTEP_RETURN_IF_ERROR(LoadData(job));
@@ -264,12 +270,7 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
       BatchSchedule::Create({num_examples(), job.batch_size,
                              membership.num_workers, membership.data_shard,
                              job.seed, job.data.epochs}));
-  if (tables_ != nullptr) {
-    LOCKSTEP_RETURN_IF_ERROR(chief_.DescribeModel(tables_->variables()));
-  } else {
-    LOCKSTEP_RETURN_IF_ERROR(chief_.DescribeModel(
-        KeptVariables(*model, job.model), ShapeOf(*data_)));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(Describe(model.get(), job));
   meter_.Begin("waits for the variables", true);
   int64_t step = 0;
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -80,6 +80,8 @@ class Worker {
   absl::Status LoadData(const JobConfig& job);
   // What the model of the job is made of, from what was loaded.
   absl::StatusOr<std::unique_ptr<Model>> MakeModelOf(const JobConfig& job);
+  // Tells the chief what the model is; null for a model with tables.
+  absl::Status Describe(const Model* model, const JobConfig& job);
   int64_t num_examples() const {
     return tables_ != nullptr ? tables_->num_examples() : data_->count;
   }

@@ -368,6 +368,9 @@ std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job) {
     rate.base = other.learning_rate.value_or(job.learning_rate.base);
     rates.push_back(std::move(rate));
   }
+  for (LearningRateConfig& rate : rates) {
+    if (rate.decay_steps == 0) rate.decay_steps = job.train_steps;
+  }
   return rates;
 }
 

@@ -167,7 +167,7 @@ struct LearningRateConfig {
   };
   double base = 0.01;  // > 0
   Schedule schedule = Schedule::kConstant;
-  int64_t decay_steps = 0;
+  int64_t decay_steps = 0;  // 0: train_steps, as LearningRatesOf() fills in
   double decay_rate = 1;
   bool staircase = false;           // exponential: whole periods only
   std::vector<int64_t> boundaries;  // piecewise: ascending steps
@@ -272,7 +272,7 @@ struct JobConfig {
 // first.
 std::vector<OptimizerConfig> OptimizersOf(const JobConfig& job);
 
-// Their learning rates.
+// Their learning rates, with decay_steps filled in.
 std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job);
 
 // Checks every field against its range.

@@ -142,11 +142,9 @@ absl::Status CheckScheduleKind(const LearningRateConfig& rate) {
   using Schedule = LearningRateConfig::Schedule;
   switch (rate.schedule) {
     case Schedule::kConstant:
-      return absl::OkStatus();
     case Schedule::kExponentialDecay:
     case Schedule::kCosineDecay:
-      return CheckInt("learning_rate_schedule.decay_steps", rate.decay_steps,
-                      1);
+      return absl::OkStatus();
     case Schedule::kPiecewiseConstant:
       return CheckPiecewise(rate);
   }

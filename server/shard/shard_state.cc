@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/learning_rate.h"
 #include "common/log.h"
 #include "common/status_macros.h"
-#include "server/optimizer/learning_rate.h"
 #include "server/optimizer/moving_average.h"
 #include "server/optimizer/projection.h"
 #include "server/optimizer/slots.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/learning_rate.h"
 #include "common/status_macros.h"
-#include "server/optimizer/learning_rate.h"
 #include "server/optimizer/projection.h"
 #include "server/shard/row_gradients.h"
 #include "server/shard/shard_state.h"

@@ -45,10 +45,10 @@ function folder_allows(file, target,   here, there) {
   here = folder_of(file)
   there = folder_of(target)
   if (here == "tests" || here == there || (here, there) in may) return 1
-  # `lockstep sample` computes as workers do, and a job is checked by what they
-  # know of models.
-  if (file ~ /^deploy\/lockstep\/sample_command\./) {
-    return target ~ /^worker\/(compute|models)\//
+  # `lockstep sample` and `lockstep evaluate` compute as workers do, and a job is
+  # checked by what they know of models.
+  if (file ~ /^deploy\/lockstep\/(sample|evaluate)_command\./) {
+    return target ~ /^worker\/((compute|models)\/|checkpoint_scorer\.h)/
   }
   if (file ~ /^deploy\/lockstep\/job_checks\./) {
     return target ~ /^worker\/tables\/model_kinds\./

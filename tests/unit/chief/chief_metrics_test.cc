@@ -27,24 +27,28 @@ TEST(ChiefMetricsTest, JobStandsInGauges) {
   job.state = JobState::kTraining;
   job.global_step = 42;
   job.last_checkpoint_step = 40;
-  const std::string text = FormatMetrics(ChiefMetrics(job, {}));
+  const std::string text = FormatMetrics(ChiefMetrics(job, {}, 0.25));
   EXPECT_THAT(text, HasSubstr("lockstep_job_state 2\n"));
   EXPECT_THAT(text, HasSubstr("lockstep_global_step 42\n"));
   EXPECT_THAT(text, HasSubstr("lockstep_checkpoint_step 40\n"));
+  EXPECT_THAT(text, HasSubstr("lockstep_learning_rate 0.25\n"));
 }
 
 TEST(ChiefMetricsTest, AccuracyIsThereOnceACheckpointHasAScore) {
   JobBoard::View job;
-  EXPECT_THAT(FormatMetrics(ChiefMetrics(job, {})), Not(HasSubstr("accuracy")));
+  EXPECT_THAT(FormatMetrics(ChiefMetrics(job, {}, 0.25)),
+              Not(HasSubstr("accuracy")));
   job.evaluation = JobBoard::Evaluation{.step = 5, .loss = 1, .accuracy = 0.5};
-  EXPECT_THAT(FormatMetrics(ChiefMetrics(job, {})),
+  EXPECT_THAT(FormatMetrics(ChiefMetrics(job, {}, 0.25)),
               HasSubstr("lockstep_evaluation_accuracy 0.5\n"));
 }
 
 TEST(ChiefMetricsTest, MembersAreAliveOrNot) {
-  const std::string text = FormatMetrics(
-      ChiefMetrics({}, {Member(TaskType::kPs, 0, State::kAlive),
-                        Member(TaskType::kWorker, 1, State::kDead)}));
+  const std::string text =
+      FormatMetrics(ChiefMetrics({},
+                                 {Member(TaskType::kPs, 0, State::kAlive),
+                                  Member(TaskType::kWorker, 1, State::kDead)},
+                                 0));
   EXPECT_THAT(text,
               HasSubstr("lockstep_member_alive{task=\"ps\",index=\"0\"} 1\n"));
   EXPECT_THAT(
@@ -55,9 +59,11 @@ TEST(ChiefMetricsTest, MembersAreAliveOrNot) {
 TEST(ChiefMetricsTest, OnlyWorkersThatHaveComeHaveProgress) {
   MembershipTable::Member worker = Member(TaskType::kWorker, 1, State::kAlive);
   worker.progress.accepted = 3;
-  const std::string text = FormatMetrics(ChiefMetrics(
-      {}, {Member(TaskType::kPs, 0, State::kAlive),
-           Member(TaskType::kWorker, 0, State::kMissing), worker}));
+  const std::string text = FormatMetrics(
+      ChiefMetrics({},
+                   {Member(TaskType::kPs, 0, State::kAlive),
+                    Member(TaskType::kWorker, 0, State::kMissing), worker},
+                   0));
   EXPECT_THAT(text, HasSubstr("lockstep_member_accepted_total{task=\"worker\","
                               "index=\"1\"} 3\n"));
   EXPECT_THAT(text, Not(HasSubstr("lockstep_member_accepted_total{task="

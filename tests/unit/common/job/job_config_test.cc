@@ -338,16 +338,20 @@ INSTANTIATE_TEST_SUITE_P(
                 "learning_rate_schedule.alpha is nan"},
         BadCase{WithSchedule(static_cast<Schedule>(9), [](JobConfig&) {}),
                 "learning_rate_schedule.kind is 9, but must be CONSTANT"},
-        BadCase{WithSchedule(Schedule::kExponentialDecay, [](JobConfig&) {}),
-                "learning_rate_schedule.decay_steps is 0, but must be 1"},
         BadCase{WithSchedule(Schedule::kExponentialDecay,
                              [](JobConfig& job) {
                                job.learning_rate.decay_steps = 5;
                                job.learning_rate.decay_rate = 0;
                              }),
                 "learning_rate_schedule.decay_rate is 0"},
-        BadCase{WithSchedule(Schedule::kCosineDecay, [](JobConfig&) {}),
-                "learning_rate_schedule.decay_steps is 0"},
+        BadCase{[](JobConfig& job) { job.data.classes = -1; },
+                "data.classes is -1"},
+        BadCase{[](JobConfig& job) {
+                  job.data = {};
+                  job.data.train_files = {"a"};
+                  job.data.classes = 2;
+                },
+                "data.classes is set, but data.train_images is not"},
         BadCase{WithSchedule(Schedule::kPiecewiseConstant, [](JobConfig&) {}),
                 "learning_rate_schedule.values has 0 elements, but must have "
                 "one more than learning_rate_schedule.boundaries, which has 0"},

@@ -71,11 +71,10 @@ INSTANTIATE_TEST_SUITE_P(
             [](JobConfig& job) {
               job.variable_optimizers = {{"w", {}, -1, {}}};
             }},
-        Bad{"variable_optimizers[0].learning_rate_schedule.decay_steps is 0",
+        Bad{"variable_optimizers[0].learning_rate_schedule.decay_steps is -1",
             [](JobConfig& job) {
               job.variable_optimizers = {{"w", {}, {}, LearningRateConfig()}};
-              job.variable_optimizers[0].schedule->schedule =
-                  LearningRateConfig::Schedule::kCosineDecay;
+              job.variable_optimizers[0].schedule->decay_steps = -1;
             }},
         Bad{"moving_average.decay is 1, but must be at least 0 and below 1",
             [](JobConfig& job) { job.moving_average.decay = 1; }},

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_OPTIMIZER_LEARNING_RATE_H_
-#define LOCKSTEP_SERVER_OPTIMIZER_LEARNING_RATE_H_
+#ifndef LOCKSTEP_COMMON_JOB_LEARNING_RATE_H_
+#define LOCKSTEP_COMMON_JOB_LEARNING_RATE_H_
 
 #include <cstdint>
 
@@ -15,6 +15,10 @@ namespace lockstep {
 // ranges the result is unspecified, but nothing crashes.
 double LearningRate(const LearningRateConfig& config, int64_t global_step);
 
+// The same of a job's own optimizer, with `scale` of its run settings.
+double LearningRateInEffect(const JobConfig& job, double scale,
+                            int64_t global_step);
+
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_OPTIMIZER_LEARNING_RATE_H_
+#endif  // LOCKSTEP_COMMON_JOB_LEARNING_RATE_H_

@@ -1,4 +1,4 @@
-#include "server/optimizer/learning_rate.h"
+#include "common/job/learning_rate.h"
 
 #include <cmath>
 #include <cstdint>
@@ -115,6 +115,16 @@ TEST(LearningRateTest, SettingsOutOfRangeGiveANumber) {
       EXPECT_EQ(LearningRate(config, step), 0.5);
     }
   }
+}
+
+TEST(LearningRateTest, RateInEffectHasScheduleAndScale) {
+  JobConfig job;
+  job.train_steps = 100;
+  job.learning_rate.base = 0.5;
+  job.learning_rate.schedule = LearningRateConfig::Schedule::kCosineDecay;
+  EXPECT_DOUBLE_EQ(LearningRateInEffect(job, 1, 0), 0.5);
+  EXPECT_DOUBLE_EQ(LearningRateInEffect(job, 0.5, 50), 0.125);
+  EXPECT_NEAR(LearningRateInEffect(job, 1, 100), 0, 1e-12);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "server/optimizer/learning_rate.h"
+#include "common/job/learning_rate.h"
 
 #include <algorithm>
 #include <cmath>
@@ -55,6 +55,11 @@ double LearningRate(const LearningRateConfig& config, int64_t global_step) {
   if (global_step >= config.warmup_steps) return rate;
   return rate * (static_cast<double>(global_step) /
                  static_cast<double>(config.warmup_steps));
+}
+
+double LearningRateInEffect(const JobConfig& job, double scale,
+                            int64_t global_step) {
+  return scale * LearningRate(LearningRatesOf(job).front(), global_step);
 }
 
 }  // namespace lockstep

@@ -1,0 +1,45 @@
+#include "common/job/job_warnings.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/job/learning_rate.h"
+
+namespace lockstep {
+namespace {
+
+void CheckSchedule(const std::string& field, const LearningRateConfig& rate,
+                   int64_t train_steps, std::vector<std::string>& warnings) {
+  if (rate.schedule != LearningRateConfig::Schedule::kCosineDecay ||
+      rate.decay_steps >= train_steps) {
+    return;
+  }
+  warnings.push_back(absl::StrCat(
+      field, ".decay_steps is ", rate.decay_steps, ", train_steps is ",
+      train_steps, ": the last ", train_steps - rate.decay_steps,
+      " steps are made at a learning rate of ",
+      LearningRate(rate, train_steps - 1),
+      "; leave decay_steps out, which makes it train_steps, or set it to ",
+      train_steps));
+}
+
+}  // namespace
+
+std::vector<std::string> JobWarnings(const JobConfig& job) {
+  std::vector<std::string> warnings;
+  const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
+  CheckSchedule("learning_rate_schedule", rates[0], job.train_steps, warnings);
+  for (size_t i = 0; i < job.variable_optimizers.size(); ++i) {
+    if (!job.variable_optimizers[i].schedule.has_value()) continue;
+    CheckSchedule(
+        absl::StrCat("variable_optimizers[", i, "].learning_rate_schedule"),
+        rates[i + 1], job.train_steps, warnings);
+  }
+  if (job.mode == SyncMode::kStrict && job.initial_tokens != -1) {
+    warnings.push_back(absl::StrCat(
+        "initial_tokens is ", job.initial_tokens,
+        ", but mode is STRICT, which has no token queue: it changes nothing; "
+        "leave it out, or set mode to COMPATIBLE"));
+  }
+  return warnings;
+}
+
+}  // namespace lockstep
