@@ -1,8 +1,6 @@
 // What Prometheus collects from all processes of a job: a sum over a name
 // counts each thing once, and every line says of which job and task it is.
 
-#include <httplib.h>
-
 #include <map>
 #include <set>
 #include <string>
@@ -15,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"
+#include "tests/testing/raw_socket.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::testing {
@@ -31,10 +30,15 @@ std::string Scrape(TrainingJob& job, const std::string& task, int index) {
   int port = 0;
   const size_t at = log.find(kAnnounced) + sizeof(kAnnounced) - 1;
   EXPECT_TRUE(absl::SimpleAtoi(log.substr(at, log.find('\n', at) - at), &port));
-  httplib::Client client("127.0.0.1", port);
-  const httplib::Result result = client.Get("/metrics");
-  EXPECT_TRUE(result);
-  return result ? result->body : "";
+  const RawSocket socket(port);
+  EXPECT_TRUE(socket.Send("GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n"));
+  std::string answer;
+  for (std::string more = socket.Receive(); !more.empty();
+       more = socket.Receive()) {
+    answer += more;
+  }
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\n"));
+  return answer.substr(answer.find("\r\n\r\n") + 4);
 }
 
 // The name of a line of a scrape.
