@@ -1,6 +1,5 @@
 #include "common/status_detail.h"
 
-#include <optional>
 #include <string>
 
 #include "absl/strings/cord.h"
@@ -19,7 +18,7 @@ void SetNumber(absl::Status& status, const char* name, uint64_t number) {
 }
 
 uint64_t NumberOf(const absl::Status& status, const char* name) {
-  const std::optional<absl::Cord> payload = status.GetPayload(name);
+  const auto payload = status.GetPayload(name);
   uint64_t number = 0;
   if (!payload.has_value() ||
       !absl::SimpleAtoi(std::string(*payload), &number)) {
