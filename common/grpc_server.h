@@ -11,6 +11,7 @@
 #include "grpcpp/impl/service_type.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
 
 namespace lockstep {
 

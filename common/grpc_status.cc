@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "common/job/utf8.h"
 #include "common/status_detail.h"
 #include "common/text/plain_text.h"
@@ -11,6 +12,7 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kMaxMessageBytes = 2000;
+constexpr char kReset[] = "Received RST_STREAM with error code";
 
 // Messages of streams carry the text as UTF-8; a caller cannot read one that
 // holds anything else.
@@ -41,6 +43,14 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
+  // A server whose memory for messages is used up resets calls, perhaps others'
+  // than those of the peer that uses it. gRPC tells that from what the server
+  // itself says by these words alone.
+  if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
+      absl::StartsWith(status.error_message(), kReset)) {
+    return absl::UnavailableError(
+        "the peer has no memory left for messages, and has reset the call");
+  }
   const absl::Status plain(static_cast<absl::StatusCode>(status.error_code()),
                            status.error_message());
   v1::StatusDetail detail;

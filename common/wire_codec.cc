@@ -291,18 +291,19 @@ v1::WorkerProgress ToProto(const Progress& progress) {
 }
 
 Progress FromProto(const v1::WorkerProgress& progress) {
-  Progress decoded = {progress.local_step(),
-                      progress.passes(),
-                      progress.accepted(),
-                      progress.stale(),
-                      progress.duplicate(),
-                      FromProto(progress.waiting()),
-                      progress.loss(),
-                      progress.examples(),
-                      CutText(progress.activity()),
-                      FromProto(progress.activity_age())};
+  Progress decoded;
+  decoded.local_step = progress.local_step();
+  decoded.passes = progress.passes();
+  decoded.accepted = progress.accepted();
+  decoded.stale = progress.stale();
+  decoded.duplicate = progress.duplicate();
+  decoded.waiting = FromProto(progress.waiting());
+  decoded.loss = progress.loss();
+  decoded.examples = progress.examples();
+  decoded.activity = CutText(progress.activity());
+  decoded.activity_age = FromProto(progress.activity_age());
   decoded.computed = progress.computed();
-  decoded.trouble = progress.trouble();
+  decoded.trouble = CutText(progress.trouble());
   decoded.cannot_score = progress.cannot_score();
   return decoded;
 }

@@ -1,6 +1,7 @@
 #include "tests/testing/http2_peer.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace lockstep::testing {
 namespace {
@@ -16,6 +17,7 @@ enum Frame : uint8_t {
   kContinuation = 9,
 };
 constexpr uint8_t kAck = 1;
+constexpr uint8_t kEndStream = 1;
 constexpr uint8_t kEndHeaders = 4;
 constexpr uint16_t kInitialWindow = 4;
 constexpr size_t kFrameHeader = 9;
@@ -100,7 +102,24 @@ bool Http2Peer::SendMessage(uint32_t stream, const std::string& message) {
       std::string(1, 0) + BigEndian(message.size(), 4) + message;
   connection_window_ -= static_cast<int64_t>(framed.size());
   stream_window_ -= static_cast<int64_t>(framed.size());
-  return ReadFrames(stream, 0) && SendFrame(kData, 0, stream, framed);
+  for (size_t sent = 0; sent < framed.size(); sent += kLargestFrame) {
+    const bool last = framed.size() - sent <= kLargestFrame;
+    if (!ReadFrames(stream, 0) ||
+        !SendFrame(kData, last ? kEndStream : 0, stream,
+                   framed.substr(sent, kLargestFrame))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Http2Peer::EndsWithin(uint32_t stream, int millis) {
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(millis);
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (!ReadFrames(stream, 50)) return true;
+  }
+  return false;
 }
 
 bool Http2Peer::SendLongHeader(size_t bytes) {
@@ -155,7 +174,9 @@ bool Http2Peer::Understand(uint8_t type, uint8_t flags, uint32_t of,
                            const std::string& payload, uint32_t stream) {
   if (type == kGoAway) return false;
   if (type == kReset) return of != stream;
-  if (type == kHeaders && of == stream && (flags & 1) != 0) return false;
+  if (type == kHeaders && of == stream && (flags & kEndStream) != 0) {
+    return false;
+  }
   if (type == kWindowUpdate) {
     (of == 0 ? connection_window_ : stream_window_) += Number(payload, 0, 4);
   }

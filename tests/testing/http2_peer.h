@@ -29,8 +29,11 @@ class Http2Peer {
   // server ends the call or the connection, or takes nothing for `millis`.
   bool SendBytes(uint32_t stream, size_t bytes, int millis = 5'000);
 
-  // A whole message.
+  // A whole message, the only one of its call.
   bool SendMessage(uint32_t stream, const std::string& message);
+
+  // Whether the server ends the call within `millis`.
+  bool EndsWithin(uint32_t stream, int millis);
 
   // Sends headers that are `bytes` long, in CONTINUATION frames; false as
   // above.

@@ -72,5 +72,13 @@ TEST(GrpcStatusTest, MessageIsUtf8WhateverTheTextWas) {
   EXPECT_TRUE(IsUtf8(ToGrpcStatus(absl::AbortedError(inside)).error_message()));
 }
 
+TEST(GrpcStatusTest, CallThatAFullServerHasResetIsTriedAgain) {
+  EXPECT_THAT(FromGrpcStatus({grpc::StatusCode::RESOURCE_EXHAUSTED,
+                              "Received RST_STREAM with error code 11"}),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(FromGrpcStatus({grpc::StatusCode::RESOURCE_EXHAUSTED, "no room"}),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
 }  // namespace
 }  // namespace lockstep::testing
