@@ -46,7 +46,8 @@ std::string MakeJobId(const JobConfig& job, const Cluster& cluster) {
 absl::StatusOr<std::unique_ptr<Chief>> Chief::Make(const Cluster& cluster,
                                                    JobConfig job,
                                                    uint64_t incarnation,
-                                                   const Clock& clock) {
+                                                   const Clock& clock,
+                                                   Beginning beginning) {
   LOCKSTEP_RETURN_IF_ERROR(cluster.ValidateForParameterServers());
   LOCKSTEP_ASSIGN_OR_RETURN(
       job, FitToCluster(std::move(job), cluster.num_workers()));
@@ -56,9 +57,13 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Make(const Cluster& cluster,
     servers.push_back(std::move(address));
   }
   const Sender self{MakeJobId(job, cluster), cluster.chief(), incarnation};
-  std::unique_ptr<Chief> chief(
-      new Chief(cluster, std::move(job), self, std::move(servers), clock));
+  std::unique_ptr<Chief> chief(new Chief(cluster, std::move(job), self,
+                                         std::move(servers), clock, beginning));
   const std::string& checkpoints = chief->job_.checkpoint.directory;
+  if (checkpoints.empty() && beginning.step >= 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--from ", beginning.step, ": the job has no checkpoint.directory"));
+  }
   if (checkpoints.empty()) return chief;
   LOCKSTEP_ASSIGN_OR_RETURN(DirectoryOwner owner,
                             DirectoryOwner::Take(checkpoints, self.job_id));
@@ -67,9 +72,11 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Make(const Cluster& cluster,
 }
 
 Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
-             std::vector<std::string> servers, const Clock& clock)
+             std::vector<std::string> servers, const Clock& clock,
+             Beginning beginning)
     : job_(std::move(job)),
       self_(self),
+      beginning_(beginning),
       has_evaluator_(cluster.has_evaluator() && job_.data.has_test_set()),
       clock_(clock),
       members_(MembersOf(cluster), job_.lease),
@@ -131,6 +138,7 @@ absl::Status Chief::Run() {
 }
 
 absl::Status Chief::RunPhases() {
+  LOCKSTEP_RETURN_IF_ERROR(PrepareBeginning());
   LOCKSTEP_RETURN_IF_ERROR(WaitForMembers());
   if (!finished_before_) LOCKSTEP_RETURN_IF_ERROR(SetUp());
   if (finished_before_) {
@@ -140,14 +148,21 @@ absl::Status Chief::RunPhases() {
   desk_.Open(settings_);
   const absl::Status trained = Train();
   desk_.Close("the job is finishing: its last checkpoint is written");
-  if (!trained.ok() && !absl::IsCancelled(trained)) return trained;
-  const absl::Status saved = SaveLastCheckpoint();
-  if (!saved.ok()) {
-    return absl::Status(saved.code(),
-                        absl::StrCat("the last checkpoint could not be "
-                                     "written: ",
-                                     saved.message()));
+  if (!trained.ok() && !absl::IsCancelled(trained)) {
+    SaveBeforeFailing(trained);
+    return trained;
   }
+  const absl::Status saved = SaveLastCheckpoint();
+  if (replaced_) return saved;
+  if (!saved.ok()) {
+    return absl::Status(
+        saved.code(),
+        absl::StrCat("the last checkpoint could not be written: ",
+                     saved.message(), "; servers keep step ", loop_->step(),
+                     " in --state_dir, from where the job goes on when it is "
+                     "started again"));
+  }
+  board_.SetStateSaved(!store_.directory().empty());
   LOCKSTEP_RETURN_IF_ERROR(trained);
   return Finish();
 }

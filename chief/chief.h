@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/checkpoint_policy.h"
+#include "chief/checkpoint_trouble.h"
 #include "chief/chief_metrics.h"
 #include "chief/coordinator_service.h"
 #include "chief/job_board.h"
@@ -26,9 +27,11 @@
 #include "chief/sync_loop.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/directory_owner.h"
+#include "common/checkpoint/whole_checkpoints.h"
 #include "common/clock.h"
 #include "common/cluster/cluster.h"
 #include "common/event_queue.h"
+#include "common/job/beginning.h"
 #include "common/job/job_config.h"
 #include "common/job/learning_rate.h"
 
@@ -48,13 +51,14 @@ class Chief final : private RecoverySource {
   // Checks that the job fits the cluster, and fills in the replicas.
   //
   //   kInvalidArgument  no ps or no worker in the cluster; replicas that the
-  //                     cluster cannot supply
+  //                     cluster cannot supply; a beginning without checkpoints
   //   kAborted          another job that runs writes its checkpoints where this
   //                     one would
   static absl::StatusOr<std::unique_ptr<Chief>> Make(const Cluster& cluster,
                                                      JobConfig job,
                                                      uint64_t incarnation,
-                                                     const Clock& clock);
+                                                     const Clock& clock,
+                                                     Beginning beginning = {});
   ~Chief() override;
 
   // To be served while Run() runs.
@@ -104,11 +108,14 @@ class Chief final : private RecoverySource {
   using Event = std::variant<TakeDone, CommitDone, CheckpointDone>;
 
   Chief(const Cluster& cluster, JobConfig job, const Sender& self,
-        std::vector<std::string> servers, const Clock& clock);
+        std::vector<std::string> servers, const Clock& clock,
+        Beginning beginning);
 
   // The phases of a job, in order. Each returns early with kCancelled when a
   // stop was requested, and with the cause when the job cannot go on.
   absl::Status RunPhases();
+  // Leaves no checkpoint that is newer than what the job is to begin with.
+  absl::Status PrepareBeginning();
   absl::Status WaitForMembers();
   absl::Status SetUp();
   absl::Status Train();
@@ -200,11 +207,26 @@ class Chief final : private RecoverySource {
   void CheckpointFailed(int64_t step, const absl::Status& status);
   // Waits for the one that is being written.
   void JoinCheckpoint();
-  // Repeats TrySaveLastCheckpoint() with every server that comes back.
+  // Repeats TrySaveLastCheckpoint() with every server that comes back, and
+  // while the volume takes nothing, for as long as max_wait; not for long once
+  // somebody has asked the job to stop.
   absl::Status SaveLastCheckpoint();
   absl::Status TrySaveLastCheckpoint();
+  // Waits before the next attempt, and says what for. Returns what a death
+  // meanwhile means.
+  absl::Status PauseBeforeLastCheckpoint(const absl::Status& failure,
+                                         absl::Time began,
+                                         absl::Duration pause);
+  // A job that fails though all its servers are there keeps its last step: one
+  // attempt, whose failure changes nothing.
+  void SaveBeforeFailing(const absl::Status& failure);
+  // Tells operators, in the log and wherever they look.
+  void Notify(const std::string& text);
   Manifest MakeManifest(int64_t step) const;
-  absl::StatusOr<std::optional<CheckpointReader>> OpenLatest();
+  // The newest whole checkpoint, for Restore(). Says what it has passed over,
+  // and sets it aside.
+  absl::StatusOr<int64_t> WholeStep() override;
+  bool BeginsAnew() const override { return beginning_.anew(); }
   // As CheckpointStore::RemoveUnfinished().
   void RemoveUnfinished();
   absl::StatusOr<int64_t> LatestStep() const override;
@@ -212,6 +234,7 @@ class Chief final : private RecoverySource {
 
   const JobConfig job_;
   const Sender self_;
+  const Beginning beginning_;
   const bool has_evaluator_;
   const Clock& clock_;
   MembershipTable members_;
@@ -221,6 +244,9 @@ class Chief final : private RecoverySource {
   EventQueue<Event> events_;
   ShardGroupClient servers_;  // its calls report to events_ until it ends
   const CheckpointStore store_;
+  // Of the thread that writes a checkpoint, while there is one.
+  WholeCheckpoints whole_{store_};
+  std::optional<CheckpointReader> newest_whole_;
   std::optional<DirectoryOwner> owner_;  // of the directory of checkpoints
 
   mutable Mutex stop_mutex_;
@@ -259,6 +285,7 @@ class Chief final : private RecoverySource {
   std::thread checkpoint_thread_;
   bool checkpoint_running_ = false;
   int64_t saved_step_ = -1;
+  CheckpointTrouble trouble_;
   int ended_inputs_ = 0;  // workers whose data is used up
 };
 

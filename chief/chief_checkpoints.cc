@@ -1,10 +1,12 @@
 // The part of Chief that has to do with checkpoints and the end of a job.
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "chief/chief.h"
+#include "common/checkpoint/step_directory.h"
 #include "common/log.h"
 #include "common/status_macros.h"
 
@@ -15,20 +17,58 @@ constexpr absl::Duration kTick = absl::Milliseconds(100);
 // How long the end waits for an evaluator that is not there.
 constexpr absl::Duration kEvaluatorGrace = absl::Seconds(10);
 constexpr absl::Duration kReportEvery = absl::Seconds(10);
+// What the names begin with of checkpoints that are none any more.
+constexpr char kSetAside[] = "set-aside-";
+constexpr char kDamaged[] = "damaged-";
+// Between attempts to write the last checkpoint; the pause doubles.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Seconds(5);
+// How long a job that was asked to stop tries: less than its processes are
+// given to end.
+constexpr absl::Duration kStopPatience = absl::Seconds(5);
 
 }  // namespace
 
-absl::StatusOr<std::optional<CheckpointReader>> Chief::OpenLatest() {
-  if (store_.directory().empty()) return std::nullopt;
-  LOCKSTEP_ASSIGN_OR_RETURN(LatestCheckpoint latest, store_.Latest());
-  for (const std::string& warning : latest.warnings) {
-    spdlog::warn("{}", warning);
+absl::Status Chief::PrepareBeginning() {
+  if (!beginning_.anew() || store_.directory().empty()) return absl::OkStatus();
+  if (beginning_.step >= 0) {
+    const absl::Status whole = whole_.Check(beginning_.step);
+    if (!whole.ok()) {
+      return absl::Status(whole.code(), absl::StrCat("--from ", beginning_.step,
+                                                     ": ", whole.message()));
+    }
   }
-  if (!latest.manifest.has_value()) return std::nullopt;
-  LOCKSTEP_RETURN_IF_ERROR(store_.Verify(latest.manifest->global_step));
-  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader,
-                            store_.Open(latest.manifest->global_step));
-  return std::optional<CheckpointReader>(std::move(reader));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
+                            ListStepDirectories(store_.directory()));
+  for (const int64_t step : steps) {
+    if (step <= beginning_.step) continue;
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string path,
+                              store_.SetAside(step, kSetAside));
+    Notify(absl::StrCat("the checkpoint of step ", step,
+                        " was set aside: ", path));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> Chief::WholeStep() {
+  newest_whole_.reset();
+  if (store_.directory().empty()) return -1;
+  LOCKSTEP_ASSIGN_OR_RETURN(WholeCheckpoints::Newest newest,
+                            whole_.FindNewest());
+  newest_whole_ = std::move(newest.reader);
+  if (!newest_whole_.has_value()) return -1;
+  const int64_t step = newest_whole_->manifest().global_step;
+  for (const WholeCheckpoints::Damaged& damaged : newest.damaged) {
+    const absl::StatusOr<std::string> path =
+        store_.SetAside(damaged.step, kDamaged);
+    Notify(absl::StrCat(
+        "the checkpoint of step ", damaged.step,
+        " is damaged and passed over (", damaged.why.message(), "); it ",
+        path.ok() ? absl::StrCat("is now ", *path) : "stays where it is",
+        ". The newest whole one is of step ", step, ", ", damaged.step - step,
+        " steps before it"));
+  }
+  return step;
 }
 
 void Chief::RemoveUnfinished() {
@@ -70,7 +110,8 @@ absl::Status Chief::StartCheckpoint() {
         SaveCheckpoint(store_, manifest, map_, snapshot, servers_.Access());
     servers_.EndSnapshot();
     if (status.ok()) {
-      if (auto pruned = store_.Prune(job_.checkpoint.keep); !pruned.ok()) {
+      whole_.Wrote(step);
+      if (auto pruned = whole_.Prune(job_.checkpoint.keep); !pruned.ok()) {
         spdlog::warn("old checkpoints stay: {}", pruned.status().message());
       }
     }
@@ -98,6 +139,11 @@ void Chief::MaybeStartCheckpoint() {
   }
 }
 
+void Chief::Notify(const std::string& text) {
+  spdlog::warn("{}", text);
+  board_.Notify(text, clock_.Now());
+}
+
 void Chief::OnCheckpoint(const CheckpointDone& done) {
   checkpoint_running_ = false;
   if (!done.status.ok()) {
@@ -108,6 +154,7 @@ void Chief::OnCheckpoint(const CheckpointDone& done) {
   policy_->Saved(done.step, clock_.Now());
   board_.Checkpointed(done.step);
   spdlog::info("checkpoint of step {} in {}", done.step, store_.directory());
+  if (const auto over = trouble_.Saved(done.step)) Notify(*over);
 }
 
 void Chief::CheckpointFailed(int64_t step, const absl::Status& status) {
@@ -116,6 +163,9 @@ void Chief::CheckpointFailed(int64_t step, const absl::Status& status) {
                 step, why);
   policy_->Failed(clock_.Now());
   board_.CheckpointFailed(absl::StrCat("step ", step, ": ", why));
+  if (const auto line = trouble_.Failed(step, status, clock_.Now())) {
+    Notify(*line);
+  }
 }
 
 void Chief::JoinCheckpoint() {
@@ -131,11 +181,19 @@ absl::StatusOr<int64_t> Chief::LatestStep() const {
 absl::Status Chief::SaveLastCheckpoint() {
   const absl::Time began = step_began_ = clock_.Now();
   const int64_t last_step = loop_->step();
+  absl::Duration pause = kFirstPause;
   while (true) {
     board_.SetState(JobState::kFinishing, "", clock_.Now());
     const absl::Status saved = TrySaveLastCheckpoint();
-    if (!Passing(saved) || clock_.Now() - began > job_.max_wait) return saved;
-    spdlog::warn("the end waits: {}", std::string(saved.message()));
+    const absl::Duration patience =
+        StopRequested().ok() ? job_.max_wait
+                             : std::min(job_.max_wait, kStopPatience);
+    if (saved.ok() || replaced_ || clock_.Now() - began >= patience) {
+      return saved;
+    }
+    LOCKSTEP_RETURN_IF_ERROR(PauseBeforeLastCheckpoint(saved, began, pause));
+    pause = std::min(2 * pause, kLongestPause);
+    if (!Passing(saved) && !server_away_) continue;
     LOCKSTEP_RETURN_IF_ERROR(Recover());
     if (loop_->step() >= last_step) continue;
     // State was lost: what leads to the end has to be done once more, by
@@ -146,9 +204,51 @@ absl::Status Chief::SaveLastCheckpoint() {
   }
 }
 
+absl::Status Chief::PauseBeforeLastCheckpoint(const absl::Status& failure,
+                                              absl::Time began,
+                                              absl::Duration pause) {
+  const std::string why(failure.message());
+  spdlog::warn("the end waits: {}", why);
+  const absl::Time until = clock_.Now() + pause;
+  while (clock_.Now() < until && !server_away_) {
+    board_.SetWaits({{"the end",
+                      absl::StrCat("the checkpoint of step ", loop_->step(),
+                                   ", which cannot be written: ", why),
+                      began}});
+    for (const auto& dead : members_.TakeDead(clock_.Now())) {
+      LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
+    }
+    absl::SleepFor(std::min(kTick, pause));
+  }
+  board_.SetWaits({});
+  return absl::OkStatus();
+}
+
+void Chief::SaveBeforeFailing(const absl::Status& failure) {
+  // Other failures may come from what is to be saved, such as values that a
+  // rate too large has spoilt.
+  const bool full = absl::IsResourceExhausted(failure);
+  if (replaced_ || !(full || absl::IsDeadlineExceeded(failure)) ||
+      store_.directory().empty() || !members_.NotAlive(TaskType::kPs).empty()) {
+    return;
+  }
+  if (const absl::Status saved = TrySaveLastCheckpoint(); !saved.ok()) {
+    spdlog::error("no checkpoint of step {} before the job fails: {}",
+                  loop_->step(), std::string(saved.message()));
+    return;
+  }
+  spdlog::info("the job is about to fail; a checkpoint holds step {}",
+               loop_->step());
+  // A table that was full is larger the next time, which files are not.
+  board_.SetStateSaved(full);
+}
+
 absl::Status Chief::TrySaveLastCheckpoint() {
   const int64_t step = loop_->step();
-  LOCKSTEP_RETURN_IF_ERROR(servers_.server(0).CloseTokens());
+  if (const absl::Status closed = servers_.server(0).CloseTokens();
+      !closed.ok()) {
+    return absl::IsAborted(closed) ? Replaced(closed) : closed;
+  }
   if (store_.directory().empty()) return absl::OkStatus();
   absl::Status failure;
   const auto drain = [&] {
@@ -161,7 +261,11 @@ absl::Status Chief::TrySaveLastCheckpoint() {
     }
   };
   drain();
-  if (saved_step_ == step) return absl::OkStatus();
+  if (saved_step_ == step) {
+    // One that a chief before this one has written may have been damaged since.
+    if (whole_.Check(step).ok()) return absl::OkStatus();
+    store_.SetAside(step, kDamaged).IgnoreError();
+  }
   LOCKSTEP_RETURN_IF_ERROR(StartCheckpoint());
   drain();
   return failure;

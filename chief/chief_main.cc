@@ -17,8 +17,8 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
   if (!cluster.ok()) return Refuse(cluster.status());
   absl::StatusOr<JobConfig> job = LoadJob(job_flags);
   if (!job.ok()) return Refuse(job.status());
-  absl::StatusOr<std::unique_ptr<Chief>> chief =
-      Chief::Make(*cluster, *job, DrawIncarnation(), Clock::Real());
+  absl::StatusOr<std::unique_ptr<Chief>> chief = Chief::Make(
+      *cluster, *job, DrawIncarnation(), Clock::Real(), job_flags.beginning);
   if (!chief.ok()) return Refuse(chief.status());
   absl::StatusOr<std::string> address = cluster->Address(cluster->self());
   if (!address.ok()) return Refuse(address.status());

@@ -66,8 +66,11 @@ absl::Status Chief::WaitForMembers() {
 }
 
 bool Chief::FinishedBefore(absl::Duration waited) {
-  finished_before_ = !loop_.has_value() && waited > kAfterTheEnd &&
-                     LatestStep().value_or(-1) >= job_.train_steps;
+  if (loop_.has_value() || waited <= kAfterTheEnd || beginning_.anew()) {
+    return false;
+  }
+  const int64_t latest = LatestStep().value_or(-1);
+  finished_before_ = latest >= job_.train_steps && whole_.Check(latest).ok();
   return finished_before_;
 }
 
@@ -233,16 +236,23 @@ void Chief::OnStartFrom(const RecoveryPlan& plan, bool first) {
 absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
     const StateMap& map) {
   RemoveUnfinished();
-  LOCKSTEP_ASSIGN_OR_RETURN(std::optional<CheckpointReader> checkpoint,
-                            OpenLatest());
+  const std::optional<CheckpointReader> checkpoint =
+      std::exchange(newest_whole_, std::nullopt);
   if (!checkpoint.has_value()) return std::nullopt;
   if (!loop_.has_value()) RestoreSettings(checkpoint->manifest());
   Restored restored{checkpoint->manifest().global_step, {}};
-  LOCKSTEP_ASSIGN_OR_RETURN(restored.scalars,
-                            servers_.Restore(*checkpoint, map));
+  absl::StatusOr<std::vector<float>> scalars =
+      servers_.Restore(*checkpoint, map);
+  if (absl::IsDataLoss(scalars.status())) {
+    // The round begins anew, and passes over it.
+    whole_.FoundDamaged(restored.step, scalars.status());
+    return absl::UnavailableError(scalars.status().message());
+  }
+  LOCKSTEP_RETURN_IF_ERROR(scalars.status());
+  restored.scalars = *std::move(scalars);
   board_.Checkpointed(restored.step);
-  spdlog::info("resumed from the checkpoint of step {} in {}", restored.step,
-               store_.directory());
+  Notify(absl::StrCat("resumed from the checkpoint of step ", restored.step,
+                      " in ", store_.directory()));
   return restored;
 }
 

@@ -242,6 +242,7 @@ absl::Status CoordinatorService::HandleHeartbeat(
   response.set_global_step(view.global_step);
   response.set_model_wanted(board_.variables().empty());
   response.set_hold(view.hold);
+  response.set_state_saved(view.state_saved);
   response.set_leave(sender.task.type == TaskType::kWorker &&
                      desk_.IsToLeave(sender.task.index));
   return absl::OkStatus();
@@ -381,6 +382,11 @@ void CoordinatorService::HandleGetStatus(
   response.set_checkpoint_trouble(view.checkpoint_trouble);
   for (const JobBoard::Death& death : view.deaths) {
     *response.add_deaths() = ToProto(death, now);
+  }
+  for (const JobBoard::Notice& notice : view.notices) {
+    v1::Notice& told = *response.add_notices();
+    told.set_number(notice.number);
+    told.set_text(notice.text);
   }
   for (const JobBoard::Wait& wait : view.waits) {
     v1::WaitStatus& status = *response.add_waits();

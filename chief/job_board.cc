@@ -141,6 +141,16 @@ void JobBoard::Redone(const std::string& what) {
   }
 }
 
+void JobBoard::Notify(const std::string& text, absl::Time now) {
+  MutexLock lock(mutex_);
+  std::vector<Notice>& notices = view_.notices;
+  // The time, so that a chief that is started again goes on from there.
+  int64_t number = absl::ToUnixMicros(now);
+  if (!notices.empty()) number = std::max(number, notices.back().number + 1);
+  if (notices.size() == kNotices) notices.erase(notices.begin());
+  notices.push_back({number, text});
+}
+
 void JobBoard::SetWaits(std::vector<Wait> waits) {
   MutexLock lock(mutex_);
   view_.waits = std::move(waits);
@@ -158,6 +168,11 @@ void JobBoard::SetState(JobState state, const std::string& reason,
   } else if (started_.has_value() && !ended_.has_value()) {
     ended_ = now;
   }
+}
+
+void JobBoard::SetStateSaved(bool saved) {
+  MutexLock lock(mutex_);
+  view_.state_saved = saved;
 }
 
 void JobBoard::Evaluated(const Evaluation& evaluation) {

@@ -66,6 +66,12 @@ class JobBoard {
     absl::Time still_since = {};  // filled in by Died()
   };
   static constexpr size_t kDeaths = 20;  // that are remembered
+  // What operators should hear once.
+  struct Notice {
+    int64_t number = 0;  // ascends, also from one chief to the next
+    std::string text;
+  };
+  static constexpr size_t kNotices = 20;  // that are remembered
   struct View {
     JobState state = JobState::kStarting;
     std::string reason;
@@ -78,9 +84,12 @@ class JobBoard {
     std::vector<Wait> waits;
     Losses losses;
     std::vector<Death> deaths;       // the last ones, oldest first
+    std::vector<Notice> notices;     // the last ones, oldest first
     std::string checkpoint_trouble;  // empty: the newest attempt went well
     RunSettings settings;            // in effect
     bool hold = false;  // of kStopped: nobody is to start the job again
+    // Of kStopped and kFailed: a checkpoint holds all that servers have.
+    bool state_saved = false;
   };
 
   // Notes what a worker says the model is, and what examples it is made for,
@@ -111,6 +120,9 @@ class JobBoard {
   void Died(Death death) ABSL_LOCKS_EXCLUDED(mutex_);
   // What the deaths since the last step have cost.
   void Redone(const std::string& what) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `text` is one line.
+  void Notify(const std::string& text, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void SetWaits(std::vector<Wait> waits) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Training time ends here, unless the job trains again: what led to the end
@@ -118,6 +130,8 @@ class JobBoard {
   // are final: later calls change nothing.
   void SetState(JobState state, const std::string& reason, absl::Time now,
                 bool hold = false) ABSL_LOCKS_EXCLUDED(mutex_);
+  // To be said before the state that ends the job.
+  void SetStateSaved(bool saved) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Keeps the score of the newest checkpoint.
   void Evaluated(const Evaluation& evaluation) ABSL_LOCKS_EXCLUDED(mutex_);

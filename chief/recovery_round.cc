@@ -12,21 +12,29 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   const bool first = !step.has_value();
   LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t epoch, servers_.TakeEpoch());
   source_.OnEpoch(epoch);
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      ShardGroup::Found found,
-      servers_.Create(job_, plan, ShardCalls::State::kKeep));
-  const absl::StatusOr<int64_t> latest = source_.LatestStep();
+  const bool anew = first && source_.BeginsAnew();
+  LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found,
+                            servers_.Create(job_, plan,
+                                            anew ? ShardCalls::State::kDiscard
+                                                 : ShardCalls::State::kKeep));
   Outcome outcome;
   outcome.map = std::move(found.map);
-  outcome.checkpoint_step = latest.value_or(-1);
-  outcome.plan =
-      MakeRecoveryPlan(found.reports, job_.mode == SyncMode::kCompatible,
-                       outcome.checkpoint_step, step.value_or(-1));
+  const auto decide = [&](int64_t checkpoint_step) {
+    outcome.checkpoint_step = checkpoint_step;
+    outcome.plan =
+        MakeRecoveryPlan(found.reports, job_.mode == SyncMode::kCompatible,
+                         checkpoint_step, step.value_or(-1));
+  };
+  decide(source_.LatestStep().value_or(-1));
+  if (outcome.plan.action != RecoveryPlan::Action::kResume) {
+    // Reads all of a checkpoint. What a damaged one has led to changes here.
+    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t whole, source_.WholeStep());
+    decide(whole);
+  }
   if (outcome.plan.action == RecoveryPlan::Action::kResume) {
     if (source_.OnResume(found.reports, first)) outcome.plan.redo = true;
     LOCKSTEP_RETURN_IF_ERROR(Resume(outcome, first));
   } else {
-    LOCKSTEP_RETURN_IF_ERROR(latest.status());
     LOCKSTEP_RETURN_IF_ERROR(StartFrom(outcome, first));
   }
   return outcome;

@@ -21,10 +21,17 @@ class RecoverySource {
  public:
   virtual ~RecoverySource() = default;
 
-  // Of the newest complete checkpoint; -1: there is none.
+  // Of the newest complete checkpoint; -1: there is none. Quick.
   virtual absl::StatusOr<int64_t> LatestStep() const = 0;
+  // Of the newest one whose contents are whole; -1: there is none. Asked where
+  // the servers would leave what they have for a checkpoint, and before they
+  // do: an error leaves them as they are.
+  virtual absl::StatusOr<int64_t> WholeStep() { return LatestStep(); }
 
-  // Writes the newest checkpoint to the servers. Empty: there is none.
+  // What servers have counts for nothing in the first round.
+  virtual bool BeginsAnew() const { return false; }
+
+  // Writes the checkpoint of WholeStep() to the servers. Empty: there is none.
   struct Restored {
     int64_t step = 0;
     std::vector<float> scalars;  // of the optimizer

@@ -414,6 +414,7 @@ bool ChiefClient::Beat() {
   }
   last_answer_ = absl::Now();
   job_is_training_ = response.state() == v1::JOB_TRAINING;
+  state_saved_ = response.state_saved();
   if (response.model_wanted()) DescribeAgain();
   if (response.leave() && options_.on_leave) options_.on_leave();
   switch (response.state()) {

@@ -122,6 +122,10 @@ class ChiefClient {
   bool lease_lost() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Of a server, when the job has failed or was stopped: a checkpoint holds all
+  // that servers have.
+  bool state_saved() const { return state_saved_; }
+
   // As the chief said last: steps are being made.
   bool job_is_training() const { return job_is_training_; }
 
@@ -167,6 +171,7 @@ class ChiefClient {
   absl::Time said_;  // that the chief is silent
 
   std::atomic<bool> job_is_training_ = false;
+  std::atomic<bool> state_saved_ = false;
   bool was_member_ = false;
 
   mutable Mutex mutex_;

@@ -88,6 +88,21 @@ void AddJobFlags(FlagParser& parser, JobFlags& flags) {
       "Change one field of the job, as in --set train_steps=500, "
       "model.hidden_units=64,32 for a list or checkpoint.every=60s for a time; "
       "may be repeated. `lockstep explain` knows all fields.");
+  CLI::Option* fresh = parser.app().add_flag_callback(
+      "--fresh", [&flags] { flags.beginning.step = Beginning::kFresh; },
+      "Begin at step 0, whatever servers and checkpoint.directory have: "
+      "servers discard their state, checkpoints are renamed to "
+      "set-aside-step-... For one start, not for a unit or a pod, which would "
+      "begin anew each time.");
+  parser.app()
+      .add_option_function<int64_t>(
+          "--from", [&flags](int64_t step) { flags.beginning.step = step; },
+          "Go on from the checkpoint of this step: servers discard their "
+          "state, newer checkpoints are renamed to set-aside-step-... For one "
+          "start, as --fresh.")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("STEP")
+      ->excludes(fresh);
 }
 
 void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {

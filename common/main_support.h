@@ -13,6 +13,7 @@
 #include "common/cluster/cluster.h"
 #include "common/cluster/task_id.h"
 #include "common/flags/flag_parser.h"
+#include "common/job/beginning.h"
 #include "common/job/job_config.h"
 #include "common/metrics_server.h"
 #include "common/mutex.h"
@@ -37,6 +38,7 @@ void AddCommonFlags(FlagParser& parser, CommonFlags& flags);
 struct JobFlags {
   std::string file;
   std::vector<std::string> overrides;  // "key=value"
+  Beginning beginning;
 };
 void AddJobFlags(FlagParser& parser, JobFlags& flags);
 

@@ -116,9 +116,9 @@ absl::Status PsServer::Run() {
   }
   const absl::Status end =
       chief_.ended() ? chief_.end() : absl::CancelledError("asked to stop");
-  // What the job's end is not, another process of this task goes on from.
-  if (absl::IsUnavailable(end) || absl::IsAlreadyExists(end)) {
-    spdlog::warn("the state file stays, for a successor");
+  // Steps that no checkpoint holds are lost with the files of the servers.
+  if (!end.ok() && !(chief_.ended() && chief_.state_saved())) {
+    spdlog::warn("the state file stays, for the next start of this task");
   } else if (absl::Status removed = host_.RemoveState(); !removed.ok()) {
     spdlog::warn("the state file stays: {}", std::string(removed.message()));
   }

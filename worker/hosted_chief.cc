@@ -6,10 +6,12 @@
 namespace lockstep {
 
 absl::StatusOr<std::unique_ptr<HostedChief>> HostedChief::Start(
-    const Cluster& cluster, const JobConfig& job, const Clock& clock) {
+    const Cluster& cluster, const JobConfig& job, const Clock& clock,
+    Beginning beginning) {
   std::unique_ptr<HostedChief> hosted(new HostedChief());
   LOCKSTEP_ASSIGN_OR_RETURN(
-      hosted->chief_, Chief::Make(cluster, job, DrawIncarnation(), clock));
+      hosted->chief_,
+      Chief::Make(cluster, job, DrawIncarnation(), clock, beginning));
   LOCKSTEP_ASSIGN_OR_RETURN(std::string address,
                             cluster.Address(cluster.self()));
   LOCKSTEP_ASSIGN_OR_RETURN(

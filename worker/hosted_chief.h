@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/cluster/cluster.h"
 #include "common/grpc_server.h"
+#include "common/job/beginning.h"
 #include "common/job/job_config.h"
 
 namespace lockstep {
@@ -24,7 +25,8 @@ class HostedChief {
  public:
   // Errors as Chief::Make() and GrpcServer::Start().
   static absl::StatusOr<std::unique_ptr<HostedChief>> Start(
-      const Cluster& cluster, const JobConfig& job, const Clock& clock);
+      const Cluster& cluster, const JobConfig& job, const Clock& clock,
+      Beginning beginning);
   // Stops the job if it still runs.
   ~HostedChief();
 

@@ -59,8 +59,10 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   if (cluster.IsChief()) {
     absl::StatusOr<JobConfig> job = LoadJob(flags.job);
     if (!job.ok()) return Refuse(job.status());
-    absl::StatusOr<std::unique_ptr<HostedChief>> hosted = StartListening(
-        [&] { return HostedChief::Start(cluster, *job, Clock::Real()); });
+    absl::StatusOr<std::unique_ptr<HostedChief>> hosted = StartListening([&] {
+      return HostedChief::Start(cluster, *job, Clock::Real(),
+                                flags.job.beginning);
+    });
     if (!hosted.ok()) return Refuse(hosted.status());
     chief = *std::move(hosted);
   } else {

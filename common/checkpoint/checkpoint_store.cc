@@ -83,6 +83,9 @@ absl::StatusOr<LatestCheckpoint> CheckpointStore::Latest() const {
       latest.manifest = *std::move(manifest);
       break;
     }
+    if (absl::IsFailedPrecondition(manifest.status())) {
+      return manifest.status();
+    }
     latest.warnings.push_back(Warning(manifest.status()));
   }
   return latest;
@@ -110,14 +113,16 @@ absl::Status CheckpointStore::Verify(int64_t step) const {
 }
 
 absl::StatusOr<std::vector<int64_t>> CheckpointStore::StepsToRemove(
-    int64_t keep) const {
+    int64_t keep, const std::function<absl::Status(int64_t)>& check) const {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<int64_t> steps,
                             ListStepDirectories(directory_));
   std::vector<int64_t> older;
   for (; !steps.empty(); steps.pop_back()) {
-    const absl::Status found =
-        ReadCompleteManifest(directory_, steps.back()).status();
     const bool enough = keep == 0;
+    const absl::Status found =
+        check && !enough
+            ? check(steps.back())
+            : ReadCompleteManifest(directory_, steps.back()).status();
     if (found.ok() && !enough) --keep;
     if (enough && (found.ok() || absl::IsDataLoss(found))) {
       older.push_back(steps.back());
@@ -128,14 +133,14 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::StepsToRemove(
 }
 
 absl::StatusOr<std::vector<int64_t>> CheckpointStore::Prune(
-    int64_t keep) const {
+    int64_t keep, const std::function<absl::Status(int64_t)>& check) const {
   if (keep < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("keep is ", keep, ", want at least 1"));
   }
   LOCKSTEP_RETURN_IF_ERROR(RemoveStaleAsides(directory_));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
-                            StepsToRemove(keep));
+                            StepsToRemove(keep, check));
   for (int64_t step : steps) {
     // Away in one go first, so that nobody ever finds half of it.
     LOCKSTEP_ASSIGN_OR_RETURN(const AsideDirectory trash,
@@ -151,6 +156,22 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Prune(
     }
   }
   return steps;
+}
+
+absl::StatusOr<std::string> CheckpointStore::SetAside(
+    int64_t step, absl::string_view prefix) const {
+  const std::string name = StepDirectoryName(step);
+  std::string target = absl::StrCat(directory_, "/", prefix, name);
+  std::error_code error;
+  for (int number = 2; fs::exists(fs::symlink_status(target, error));
+       ++number) {
+    target = absl::StrCat(directory_, "/", prefix, name, "-", number);
+  }
+  const fs::path place = fs::path(directory_) / name;
+  fs::rename(place, target, error);
+  if (!error) return target;
+  return absl::ErrnoToStatus(
+      error.value(), absl::StrCat(place.string(), ": cannot set it aside"));
 }
 
 absl::Status CheckpointStore::RemoveUnfinished() const {

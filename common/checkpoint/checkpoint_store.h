@@ -2,6 +2,7 @@
 #define LOCKSTEP_COMMON_CHECKPOINT_CHECKPOINT_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/checkpoint_writer.h"
 #include "common/checkpoint/manifest.h"
@@ -53,9 +55,11 @@ class CheckpointStore {
   absl::StatusOr<std::unique_ptr<CheckpointWriter>> Begin(
       int64_t step, const CheckpointTensors& tensors) const;
 
-  // Both fail only if the directory cannot be listed: a damaged checkpoint is
-  // a warning.
+  // Both fail if the directory cannot be listed; a damaged checkpoint is a
+  // warning. Contents are not hashed: see Verify().
   absl::StatusOr<CheckpointList> List() const;
+  //   kFailedPrecondition  the newest is of a newer format version: what an
+  //                        older program would go on from is not the newest
   absl::StatusOr<LatestCheckpoint> Latest() const;
 
   // See CheckpointReader::Open().
@@ -73,13 +77,22 @@ class CheckpointStore {
   //   kFailedPrecondition  of a newer format version
   absl::Status Verify(int64_t step) const;
 
-  // Keeps the newest `keep` complete checkpoints and removes what is older
-  // than they, damaged ones too; with fewer than that it removes none. Also
-  // removes what killed processes left aside. A checkpoint that cannot be
-  // judged (a newer format, no permission) stays. Returns the steps removed.
+  // Keeps the newest `keep` checkpoints of which `check` returns kOk, and
+  // removes what is older than they, damaged ones too; with fewer than that it
+  // removes none. Also removes what killed processes left aside. A checkpoint
+  // that cannot be judged (a newer format, no permission) stays. Returns the
+  // steps removed. Without `check` complete ones count.
   //
   //   kInvalidArgument  keep < 1
-  absl::StatusOr<std::vector<int64_t>> Prune(int64_t keep) const;
+  absl::StatusOr<std::vector<int64_t>> Prune(
+      int64_t keep,
+      const std::function<absl::Status(int64_t step)>& check = {}) const;
+
+  // Renames the directory of `step` to `prefix`step-..., or that with a number
+  // after it: from now on it is no checkpoint, but what a person may look at.
+  // Returns its new path.
+  absl::StatusOr<std::string> SetAside(int64_t step,
+                                       absl::string_view prefix) const;
 
   // Removes every checkpoint in the making. A chief does so before a job goes
   // back: one that hung while it was saving, and has been replaced, must not
@@ -87,7 +100,8 @@ class CheckpointStore {
   absl::Status RemoveUnfinished() const;
 
  private:
-  absl::StatusOr<std::vector<int64_t>> StepsToRemove(int64_t keep) const;
+  absl::StatusOr<std::vector<int64_t>> StepsToRemove(
+      int64_t keep, const std::function<absl::Status(int64_t)>& check) const;
 
   const std::string directory_;
 };

@@ -28,7 +28,9 @@ absl::StatusOr<Manifest> ReadManifestFile(const fs::path& path) {
   const absl::StatusOr<std::string> text =
       ReadWholeFile(path.string(), kMaxManifestBytes);
   if (absl::IsNotFound(text.status())) return Damaged(path, "is missing");
-  if (absl::IsInvalidArgument(text.status())) {
+  // Or something else than a directory is there in its place.
+  if (absl::IsInvalidArgument(text.status()) ||
+      absl::IsFailedPrecondition(text.status())) {
     return Damaged(path, "is not a file of a manifest's size");
   }
   LOCKSTEP_RETURN_IF_ERROR(text.status());

@@ -91,6 +91,12 @@ struct DeathStatus {
   std::optional<absl::Duration> stood_still{};  // once the job goes on
 };
 
+// What an operator should hear once.
+struct Notice {
+  int64_t number = 0;  // ascends, also from one chief to the next
+  std::string text{};
+};
+
 // JobStatus is the chief's answer to "how does it go?". Texts come from the
 // wire: what prints them makes them printable first.
 struct JobStatus {
@@ -109,6 +115,7 @@ struct JobStatus {
   std::vector<WaitStatus> waits{};
   LossStatus losses{};
   std::vector<DeathStatus> deaths{};  // the last ones, oldest first
+  std::vector<Notice> notices{};      // the last ones, oldest first
   int64_t last_checkpoint_step = -1;  // -1: none yet
   uint64_t epoch = 0;                 // of the chief
   std::string checkpoint_trouble{};   // empty: the newest attempt went well

@@ -12,6 +12,11 @@ RunView::RunView(Terminal& terminal, absl::Time start)
       complained_(start) {}
 
 void RunView::OnStatus(const JobStatus& status, absl::Time now) {
+  for (const Notice& notice : status.notices) {
+    if (notice.number <= last_notice_) continue;
+    last_notice_ = notice.number;
+    Note(Printable(notice.text));
+  }
   if (status.state == JobState::kTraining) {
     if (status.settings.paused) {
       eta_ = Eta();  // a pause says nothing of how fast steps are

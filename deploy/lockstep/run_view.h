@@ -26,7 +26,7 @@ class RunView {
 
   RunView(Terminal& terminal, absl::Time start);
 
-  // The chief has answered.
+  // The chief has answered. Prints the notices that are new.
   void OnStatus(const JobStatus& status, absl::Time now);
 
   // A task that died runs again.
@@ -52,6 +52,7 @@ class RunView {
   PlainProgress plain_{kPlainInterval};
   Eta eta_;
   std::optional<JobStatus> status_;
+  int64_t last_notice_ = 0;  // its number
   bool legend_shown_ = false;
   int restarts_ = 0;
   absl::Time answered_;  // last, or the start

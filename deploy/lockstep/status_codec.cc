@@ -101,6 +101,10 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
   for (const v1::DeathStatus& death : response.deaths()) {
     status.deaths.push_back(Decode(death));
   }
+  for (const v1::Notice& notice : response.notices()) {
+    status.notices.push_back(
+        {.number = notice.number(), .text = notice.text()});
+  }
   for (const v1::MemberStatus& member : response.members()) {
     status.members.push_back(Decode(member));
   }

@@ -19,6 +19,7 @@ class FakeShardCalls final : public ShardCalls {
 
   uint64_t last_epoch = 0;  // that it has given
   ServerReport report;
+  ServerReport discarded_report;  // of a shard that was created anew
   absl::Status activated;
   Opening opening;  // the last one
 
@@ -34,7 +35,7 @@ class FakeShardCalls final : public ShardCalls {
                                       absl::Span<const PlannedPart>,
                                       State state) override {
     Log(state == State::kKeep ? "create" : "discard");
-    return Created{{}, {}, report};
+    return Created{{}, {}, state == State::kKeep ? report : discarded_report};
   }
   absl::Status Activate(const Opening& with) override {
     Log("activate");

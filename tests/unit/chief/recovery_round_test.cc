@@ -11,8 +11,10 @@ namespace lockstep {
 namespace {
 
 using ::lockstep::testing::StatusIs;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 using State = MembershipTable::State;
 
@@ -31,10 +33,17 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   }
 
   absl::StatusOr<int64_t> LatestStep() const override { return checkpoint_; }
+  absl::StatusOr<int64_t> WholeStep() override {
+    log_.push_back("whole");
+    return whole_.has_value() ? *whole_ : checkpoint_;
+  }
+  bool BeginsAnew() const override { return anew_; }
   absl::StatusOr<std::optional<Restored>> Restore(const StateMap&) override {
     log_.push_back("restore");
-    if (checkpoint_ < 0) return std::nullopt;
-    return Restored{checkpoint_, {}};
+    const int64_t step =
+        whole_.has_value() ? whole_->value_or(-1) : checkpoint_;
+    if (step < 0) return std::nullopt;
+    return Restored{step, {}};
   }
   void OnEpoch(uint64_t) override {}
   void OnStartFrom(const RecoveryPlan&, bool) override {}
@@ -52,6 +61,9 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   const StoppedClock clock_;
   JobConfig job_;
   int64_t checkpoint_ = -1;
+  // Of the newest one that is whole, if that is another.
+  std::optional<absl::StatusOr<int64_t>> whole_;
+  bool anew_ = false;
   std::vector<std::string> log_;
   FakeShardCalls ps0_{0, log_};
   FakeShardCalls ps1_{1, log_};
@@ -69,8 +81,9 @@ TEST_F(RecoveryRoundTest, FreshJobStartsAtOnce) {
   EXPECT_EQ(ps0_.opening.attempt, 0);
   EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 4)));
   EXPECT_EQ(members_.Get(kWorker0).state, State::kAlive);
-  EXPECT_THAT(log_, ElementsAre("epoch 1", "epoch 0", "create 0", "create 1",
-                                "restore", "activate 1", "activate 0"));
+  EXPECT_THAT(log_,
+              ElementsAre("epoch 1", "epoch 0", "create 0", "create 1", "whole",
+                          "restore", "activate 1", "activate 0"));
 }
 
 TEST_F(RecoveryRoundTest, ServerThatWasKilledGoesOnWithANewAttempt) {
@@ -97,8 +110,73 @@ TEST_F(RecoveryRoundTest, LostStateBringsAllBackAndWorkersJoinAnew) {
   EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
   EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 5)));
   EXPECT_THAT(log_, ElementsAre("epoch 1", "epoch 0", "create 0", "create 1",
-                                "discard 0", "discard 1", "restore",
+                                "whole", "discard 0", "discard 1", "restore",
                                 "activate 1", "activate 0"));
+}
+
+TEST_F(RecoveryRoundTest, DamagedCheckpointIsPassedOverForAnOlderOne) {
+  Report({.active = true, .committed_step = 7});
+  ps1_.report = {};
+  checkpoint_ = 6;
+  whole_ = 4;
+
+  const auto outcome = Run();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 4);
+  EXPECT_EQ(outcome->checkpoint_step, 4);
+  EXPECT_EQ(outcome->plan.repeated_steps, 3);
+}
+
+TEST_F(RecoveryRoundTest, ServersKeepWhatADamagedCheckpointWouldReplace) {
+  Report({.active = true, .committed_step = 7});
+  checkpoint_ = 9;
+  whole_ = 4;
+
+  const auto outcome = Run(/*step=*/std::nullopt);
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->plan.action, RecoveryPlan::Action::kResume);
+  EXPECT_EQ(outcome->step, 7);
+  EXPECT_EQ(outcome->checkpoint_step, 4);
+}
+
+TEST_F(RecoveryRoundTest, ServersKeepWhatTheyHaveWhereNoCheckpointIsWhole) {
+  Report({.active = true, .committed_step = 7});
+  ps1_.report = {};
+  checkpoint_ = 6;
+  whole_ = absl::DataLossError("none is whole");
+
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kDataLoss));
+
+  EXPECT_THAT(
+      log_, ElementsAre("epoch 1", "epoch 0", "create 0", "create 1", "whole"));
+}
+
+TEST_F(RecoveryRoundTest, CheckpointsAreNotReadWhereServersGoOn) {
+  Report({.active = true, .committed_step = 7});
+  checkpoint_ = 6;
+
+  ASSERT_OK(Run(/*step=*/7));
+
+  EXPECT_THAT(log_, Not(Contains("whole")));
+}
+
+TEST_F(RecoveryRoundTest, FirstRoundOfABeginningAnewTakesNothingOver) {
+  Report({.active = true, .committed_step = 7});
+  anew_ = true;
+
+  const auto outcome = Run(/*step=*/std::nullopt);
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 0);
+  EXPECT_THAT(
+      log_, ElementsAre("epoch 1", "epoch 0", "discard 0", "discard 1", "whole",
+                        "restore", "activate 1", "activate 0"));
+
+  log_.clear();
+  ASSERT_OK(Run(/*step=*/7));
+  EXPECT_THAT(log_, Contains("create 0"));
 }
 
 TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAnotherChiefHasGoneBack) {

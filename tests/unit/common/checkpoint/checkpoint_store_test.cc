@@ -128,6 +128,32 @@ TEST_F(CheckpointStoreTest, DamagedCheckpointIsPassedOverWithAWarning) {
                           HasSubstr(FileOf(20, kModelFile))));
 }
 
+TEST_F(CheckpointStoreTest, NewestOfANewerFormatIsNotPassedOver) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
+  WriteText(FileOf(20, kManifestFile), R"({"format_version": 2})");
+
+  EXPECT_THAT(store_.Latest(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                        HasSubstr("format_version is 2")));
+}
+
+TEST_F(CheckpointStoreTest, WhatIsSetAsideIsNoCheckpointAndStays) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
+  EXPECT_THAT(store_.SetAside(20, "damaged-"),
+              IsOkAndHolds(store_.directory() + "/damaged-step-00000020"));
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({20}));
+
+  EXPECT_THAT(store_.SetAside(20, "damaged-"),
+              IsOkAndHolds(store_.directory() + "/damaged-step-00000020-2"));
+
+  EXPECT_THAT(Steps(), ElementsAre(10));
+  ASSERT_OK(store_.Prune(1));
+  EXPECT_TRUE(
+      fs::exists(store_.directory() + "/damaged-step-00000020/" + kModelFile));
+  EXPECT_THAT(
+      store_.SetAside(20, "damaged-"),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot set it aside")));
+}
+
 TEST_F(CheckpointStoreTest, ListHasTheCompleteOnesInOrderAndTheReasons) {
   ASSERT_NO_FATAL_FAILURE(WriteSteps({30, 10, 20}));
   fs::remove(FileOf(20, kManifestFile));

@@ -1,0 +1,91 @@
+#include "common/checkpoint/whole_checkpoints.h"
+
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/step_directory.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+
+bool WholeCheckpoints::IsDamage(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kInvalidArgument:  // no regular file
+    case absl::StatusCode::kNotFound:         // gone meanwhile
+    case absl::StatusCode::kUnknown:          // EIO
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string WholeCheckpoints::FilesOf(int64_t step) const {
+  std::string files;
+  for (const char* name : {kModelFile, kOptimizerFile, kManifestFile}) {
+    struct stat about = {};
+    const std::string path = absl::StrCat(store_.directory(), "/",
+                                          StepDirectoryName(step), "/", name);
+    if (stat(path.c_str(), &about) != 0) about = {};
+    absl::StrAppend(&files, about.st_ino, " ", about.st_size, " ",
+                    about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec, " ",
+                    about.st_ctim.tv_sec, ".", about.st_ctim.tv_nsec, "\n");
+  }
+  return files;
+}
+
+absl::Status WholeCheckpoints::Check(int64_t step) {
+  std::string files = FilesOf(step);
+  const auto known = known_.find(step);
+  if (known != known_.end() && known->second.files == files) {
+    return known->second.status;
+  }
+  const absl::Status status = store_.Verify(step);
+  known_.erase(step);
+  // What is wrong with this process or its machine may be over the next time.
+  if (status.ok() || IsDamage(status)) {
+    known_[step] = {std::move(files), status};
+  }
+  return status;
+}
+
+void WholeCheckpoints::Wrote(int64_t step) {
+  known_[step] = {FilesOf(step), absl::OkStatus()};
+}
+
+void WholeCheckpoints::FoundDamaged(int64_t step, const absl::Status& why) {
+  known_[step] = {FilesOf(step), absl::DataLossError(why.message())};
+}
+
+absl::StatusOr<WholeCheckpoints::Newest> WholeCheckpoints::FindNewest() {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<int64_t> steps,
+                            ListStepDirectories(store_.directory()));
+  Newest newest;
+  for (; !steps.empty(); steps.pop_back()) {
+    const absl::Status whole = Check(steps.back());
+    if (whole.ok()) {
+      LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader,
+                                store_.Open(steps.back()));
+      newest.reader.emplace(std::move(reader));
+      return newest;
+    }
+    if (!IsDamage(whole)) return whole;
+    newest.damaged.push_back({steps.back(), whole});
+  }
+  if (newest.damaged.empty()) return newest;
+  const Damaged& first = newest.damaged.front();
+  return absl::DataLossError(absl::StrCat(
+      "checkpoint.directory: ", store_.directory(), " has ",
+      newest.damaged.size(), " checkpoints and none is whole; that of step ",
+      first.step, ": ", first.why.message(),
+      "; put a whole one there, or begin anew at step 0 with --fresh, which "
+      "sets these aside"));
+}
+
+absl::StatusOr<std::vector<int64_t>> WholeCheckpoints::Prune(int64_t keep) {
+  return store_.Prune(keep, [this](int64_t step) { return Check(step); });
+}
+
+}  // namespace lockstep

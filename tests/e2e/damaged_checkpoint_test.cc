@@ -1,0 +1,158 @@
+// Checkpoints whose bytes have changed: a job goes on from one that is whole,
+// or says what to do.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/step_directory.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/e2e/undisturbed_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class DamagedCheckpointTest : public UndisturbedFixture {
+ protected:
+  // Ends at `steps` with a checkpoint of each 50.
+  static std::vector<std::string> Until(int64_t steps) {
+    return {absl::StrCat("train_steps=", steps), "checkpoint.every_steps=50",
+            "checkpoint.keep=100"};
+  }
+
+  static std::string FileOf(const TrainingJob& job, int64_t step,
+                            const std::string& name = kModelFile) {
+    return absl::StrCat(job.checkpoints(), "/", StepDirectoryName(step), "/",
+                        name);
+  }
+
+  // The last one is of values, the first of the header's length.
+  static void FlipBit(const std::string& path, bool last = true) {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    const auto position = last ? std::streamoff(fs::file_size(path)) - 1 : 0;
+    file.seekg(position);
+    const int byte = file.get();
+    file.seekp(position);
+    file.put(static_cast<char>(byte ^ 1));
+    ASSERT_TRUE(file.flush().good()) << path;
+  }
+
+  static std::string ChiefLog(TrainingJob& job) {
+    return job.cluster().ReadLog("chief", 0).value_or("");
+  }
+
+  static void ExpectFailure(TrainingJob& job) {
+    for (const auto& [name, index] : job.Tasks()) {
+      EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
+                  IsOkAndHolds(TaskExit{.code = 1}))
+          << name << " " << index;
+    }
+  }
+};
+
+TEST_F(DamagedCheckpointTest, AFlippedBitAtTheStartCostsTheStepsSinceTheLast) {
+  auto first = TrainingJob::Make({.set = Until(200)});
+  ASSERT_THAT(first->Run(), IsOk());
+  FlipBit(FileOf(*first, 200));
+  FlipBit(FileOf(*first, 150), /*last=*/false);
+
+  auto job =
+      TrainingJob::Make({.set = Steps(), .checkpoints = first->checkpoints()});
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectSameEnd(*job);
+  EXPECT_THAT(ChiefLog(*job),
+              AllOf(HasSubstr("the checkpoint of step 200 is damaged"),
+                    HasSubstr("is of step 100, 100 steps before it"),
+                    HasSubstr("resumed from the checkpoint of step 100 in ")));
+  EXPECT_TRUE(fs::exists(job->checkpoints() + "/damaged-step-00000200"));
+}
+
+TEST_F(DamagedCheckpointTest, AFlippedBitIsPassedOverWhenAServerLostItsState) {
+  std::vector<std::string> set = Steps();
+  set.push_back("checkpoint.every_steps=50");
+  auto job = TrainingJob::Make({.set = set});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->cluster().WaitForLog("chief", 0, "checkpoint of step 100",
+                                        kPatience),
+              IsOk());
+  ASSERT_THAT(job->cluster().Kill("ps", 1), IsOk());
+  const auto latest = CheckpointStore(job->checkpoints()).Latest();
+  ASSERT_THAT(latest, IsOk());
+  ASSERT_TRUE(latest->manifest.has_value());
+  FlipBit(FileOf(*job, latest->manifest->global_step));
+  for (const std::string& name : job->StateFiles()) {
+    if (name.find(".ps-1.") == std::string::npos) continue;
+    fs::remove(absl::StrCat(job->state_directory(), "/", name));
+  }
+  ASSERT_THAT(job->cluster().Start("ps", 1), IsOk());
+
+  ExpectSameEnd(*job);
+  EXPECT_THAT(ChiefLog(*job), HasSubstr("is damaged and passed over"));
+}
+
+TEST_F(DamagedCheckpointTest, WhereAllAreDamagedTheJobEndsUnlessItIsToBeFresh) {
+  auto first = TrainingJob::Make({.set = Until(100)});
+  ASSERT_THAT(first->Run(), IsOk());
+  FlipBit(FileOf(*first, 50));
+  fs::remove(FileOf(*first, 100, kOptimizerFile));
+  auto job =
+      TrainingJob::Make({.set = Steps(), .checkpoints = first->checkpoints()});
+
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ExpectFailure(*job);
+  EXPECT_THAT(ChiefLog(*job),
+              AllOf(HasSubstr("none is whole"), HasSubstr("--fresh")));
+  EXPECT_THAT(ListStepDirectories(job->checkpoints()),
+              IsOkAndHolds(ElementsAre(50, 100)));
+
+  job->cluster().AddArgument("chief", 0, "--fresh");
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ExpectSameEnd(*job);
+  EXPECT_TRUE(fs::exists(job->checkpoints() + "/set-aside-step-00000100"));
+}
+
+TEST_F(DamagedCheckpointTest, ANewerFormatIsRefused) {
+  auto first = TrainingJob::Make({.set = Until(100)});
+  ASSERT_THAT(first->Run(), IsOk());
+  std::ofstream(FileOf(*first, 100, kManifestFile))
+      << R"({"format_version": 99})";
+  auto job =
+      TrainingJob::Make({.set = Steps(), .checkpoints = first->checkpoints()});
+
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectFailure(*job);
+  EXPECT_THAT(ChiefLog(*job), HasSubstr("format_version is 99"));
+}
+
+TEST_F(DamagedCheckpointTest, AnOlderCheckpointCanBeNamed) {
+  auto first = TrainingJob::Make({.set = Until(200)});
+  ASSERT_THAT(first->Run(), IsOk());
+  auto job =
+      TrainingJob::Make({.set = Steps(), .checkpoints = first->checkpoints()});
+  job->cluster().AddArgument("chief", 0, "--from=100");
+
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectSameEnd(*job);
+  EXPECT_THAT(ChiefLog(*job),
+              AllOf(HasSubstr("resumed from the checkpoint of step 100 in "),
+                    Not(HasSubstr("damaged"))));
+  EXPECT_TRUE(fs::exists(job->checkpoints() + "/set-aside-step-00000150"));
+}
+
+}  // namespace
+}  // namespace lockstep::testing
