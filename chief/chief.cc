@@ -15,6 +15,8 @@ namespace {
 
 // Enough for a server to go on while the chief's next word is on its way.
 constexpr absl::Duration kTick = absl::Milliseconds(100);
+// How long processes of a run that was killed may need to be gone.
+constexpr absl::Duration kOwnerPatience = absl::Seconds(3);
 // Of an elastic job: so that none can be added that cannot be buried.
 constexpr int kMaxWorkers = RunSettings::kMaxWorkers;
 
@@ -65,8 +67,9 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Make(const Cluster& cluster,
         "--from ", beginning.step, ": the job has no checkpoint.directory"));
   }
   if (checkpoints.empty()) return chief;
-  LOCKSTEP_ASSIGN_OR_RETURN(DirectoryOwner owner,
-                            DirectoryOwner::Take(checkpoints, self.job_id));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      DirectoryOwner owner,
+      DirectoryOwner::Take(checkpoints, self.job_id, kOwnerPatience));
   chief->owner_.emplace(std::move(owner));
   return chief;
 }
@@ -77,7 +80,9 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
     : job_(std::move(job)),
       self_(self),
       beginning_(beginning),
-      has_evaluator_(cluster.has_evaluator() && job_.data.has_test_set()),
+      evaluator_in_cluster_(cluster.has_evaluator()),
+      has_evaluator_(cluster.has_evaluator() && job_.data.has_test_set() &&
+                     !job_.checkpoint.directory.empty()),
       clock_(clock),
       members_(MembersOf(cluster), job_.lease),
       desk_(job_),
@@ -124,7 +129,7 @@ absl::Status Chief::Run() {
   if (replaced_) return status;  // the members are another chief's
   ReportLosses();
   if (status.ok()) {
-    board_.SetState(JobState::kDone, "", clock_.Now());
+    board_.SetState(JobState::kDone, why_done_, clock_.Now());
     spdlog::info("done at step {}", board_.Get(clock_.Now()).global_step);
   } else if (absl::IsCancelled(status)) {
     board_.SetState(JobState::kStopped, reason, clock_.Now(), IsHeld(status));
@@ -137,13 +142,37 @@ absl::Status Chief::Run() {
   return status;
 }
 
+void Chief::SayNothingToDo() {
+  why_done_ = "it was done before";
+  const int64_t step = board_.Get(clock_.Now()).global_step;
+  const std::string what =
+      absl::StrCat("nothing to do: ", store_.directory(), " has step ", step);
+  if (step == job_.train_steps) {
+    Notify(absl::StrCat(what, " of ", step));
+  } else {
+    Notify(absl::StrCat(what, ", and train_steps is ", job_.train_steps,
+                        "; raise train_steps to train on, or begin before it "
+                        "with --from STEP or --fresh"));
+  }
+}
+
 absl::Status Chief::RunPhases() {
+  if (evaluator_in_cluster_ && !has_evaluator_) {
+    Notify(absl::StrCat("evaluator 0 has nothing to score: the job has no ",
+                        store_.directory().empty() ? "checkpoint.directory"
+                                                   : "test set in data",
+                        "; name one, or leave the evaluator out"));
+  }
   LOCKSTEP_RETURN_IF_ERROR(PrepareBeginning());
   LOCKSTEP_RETURN_IF_ERROR(WaitForMembers());
   if (!finished_before_) LOCKSTEP_RETURN_IF_ERROR(SetUp());
   if (finished_before_) {
-    spdlog::info("a checkpoint holds the last step: the job was done before");
+    board_.Stepped(LatestStep().value_or(job_.train_steps), clock_.Now());
+    SayNothingToDo();
     return absl::OkStatus();
+  }
+  if (loop_->step() >= job_.train_steps && saved_step_ == loop_->step()) {
+    SayNothingToDo();
   }
   desk_.Open(settings_);
   const absl::Status trained = Train();
@@ -185,6 +214,7 @@ absl::Status Chief::Train() {
       LOCKSTEP_RETURN_IF_ERROR(Steer());
       if (InputEnded()) {
         spdlog::info("the input ended at step {}", loop_->step());
+        why_done_ = "the input ended";
         return absl::OkStatus();
       }
     }

@@ -52,8 +52,8 @@ class Chief final : private RecoverySource {
   //
   //   kInvalidArgument  no ps or no worker in the cluster; replicas that the
   //                     cluster cannot supply; a beginning without checkpoints
-  //   kAborted          another job that runs writes its checkpoints where this
-  //                     one would
+  //   kFailedPrecondition  another job that runs writes its checkpoints where
+  //                        this one would
   static absl::StatusOr<std::unique_ptr<Chief>> Make(const Cluster& cluster,
                                                      JobConfig job,
                                                      uint64_t incarnation,
@@ -114,6 +114,8 @@ class Chief final : private RecoverySource {
   // The phases of a job, in order. Each returns early with kCancelled when a
   // stop was requested, and with the cause when the job cannot go on.
   absl::Status RunPhases();
+  // Of a job whose checkpoints have its last step.
+  void SayNothingToDo();
   // Leaves no checkpoint that is newer than what the job is to begin with.
   absl::Status PrepareBeginning();
   absl::Status WaitForMembers();
@@ -235,7 +237,8 @@ class Chief final : private RecoverySource {
   const JobConfig job_;
   const Sender self_;
   const Beginning beginning_;
-  const bool has_evaluator_;
+  const bool evaluator_in_cluster_;
+  const bool has_evaluator_;  // that can score
   const Clock& clock_;
   MembershipTable members_;
   JobBoard board_;
@@ -286,6 +289,7 @@ class Chief final : private RecoverySource {
   bool checkpoint_running_ = false;
   int64_t saved_step_ = -1;
   CheckpointTrouble trouble_;
+  std::string why_done_ = "train_steps reached";  // if it comes to that
   int ended_inputs_ = 0;  // workers whose data is used up
 };
 

@@ -164,7 +164,7 @@ void Chief::CheckpointFailed(int64_t step, const absl::Status& status) {
   policy_->Failed(clock_.Now());
   board_.CheckpointFailed(absl::StrCat("step ", step, ": ", why));
   if (const auto line = trouble_.Failed(step, status, clock_.Now())) {
-    Notify(*line);
+    board_.Notify(*line, clock_.Now());
   }
 }
 
@@ -272,7 +272,7 @@ absl::Status Chief::TrySaveLastCheckpoint() {
 }
 
 absl::Status Chief::Finish() {
-  if (!has_evaluator_ || store_.directory().empty()) return absl::OkStatus();
+  if (!has_evaluator_) return absl::OkStatus();
   const int64_t step = loop_->step();
   const absl::Time began = clock_.Now();
   const TaskId evaluator{TaskType::kEvaluator, 0};

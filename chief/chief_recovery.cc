@@ -238,6 +238,13 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
   RemoveUnfinished();
   const std::optional<CheckpointReader> checkpoint =
       std::exchange(newest_whole_, std::nullopt);
+  const bool done = checkpoint.has_value() &&
+                    checkpoint->manifest().global_step >= job_.train_steps;
+  // A job that is on its way can wait for its volume; one that starts would
+  // find out with its first checkpoint.
+  if (!loop_.has_value() && !done && !store_.directory().empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(store_.CheckWritable());
+  }
   if (!checkpoint.has_value()) return std::nullopt;
   if (!loop_.has_value()) RestoreSettings(checkpoint->manifest());
   Restored restored{checkpoint->manifest().global_step, {}};
@@ -251,8 +258,11 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
   LOCKSTEP_RETURN_IF_ERROR(scalars.status());
   restored.scalars = *std::move(scalars);
   board_.Checkpointed(restored.step);
-  Notify(absl::StrCat("resumed from the checkpoint of step ", restored.step,
-                      " in ", store_.directory()));
+  const std::string resumed =
+      absl::StrCat("resumed from the checkpoint of step ", restored.step,
+                   " in ", store_.directory());
+  spdlog::info("{}", resumed);
+  board_.Notify(resumed, clock_.Now());
   return restored;
 }
 

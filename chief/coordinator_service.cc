@@ -380,6 +380,7 @@ void CoordinatorService::HandleGetStatus(
   losses.set_steps_repeated(view.losses.steps_repeated);
   *losses.mutable_stood_still() = ToProto(view.losses.stood_still);
   response.set_checkpoint_trouble(view.checkpoint_trouble);
+  response.set_checkpoint_directory(options_.job.checkpoint.directory);
   for (const JobBoard::Death& death : view.deaths) {
     *response.add_deaths() = ToProto(death, now);
   }

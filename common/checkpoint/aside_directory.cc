@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::string_view kPrefix = ".tmp-step-";
+constexpr mode_t kMode = 0750;  // as MakeDirectories()
 
 absl::Status Error(const std::error_code& error, const std::string& path,
                    absl::string_view act) {
@@ -102,12 +104,11 @@ absl::StatusOr<AsideDirectory> AsideDirectory::Create(const std::string& parent,
                                                       int64_t step) {
   while (true) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::string path, NewName(parent, step));
-    std::error_code error;
-    const bool made = fs::create_directory(path, error);
-    if (error && error != std::errc::file_exists) {
-      return Error(error, path, "create the directory");
+    if (mkdir(path.c_str(), kMode) != 0) {
+      if (errno == EEXIST) continue;
+      return absl::ErrnoToStatus(
+          errno, absl::StrCat(path, ": cannot create the directory"));
     }
-    if (!made) continue;
     const Lock lock = TryLock(path);
     // Taken in this very moment by a sweep for stale ones, which removes it.
     if (lock.taken) continue;

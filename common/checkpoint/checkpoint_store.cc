@@ -23,13 +23,8 @@ absl::Status MakeDirectory(const std::string& directory) {
         "the checkpoint directory is empty, want a path");
   }
   std::error_code error;
-  if (!fs::create_directories(directory, error) && !error) {
-    return absl::OkStatus();
-  }
-  if (error) {
-    return absl::ErrnoToStatus(error.value(),
-                               absl::StrCat(directory, ": cannot create it"));
-  }
+  if (fs::is_directory(directory, error)) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(directory));
   const fs::path parent = fs::absolute(directory, error).parent_path();
   return SyncDirectory(parent.string());
 }
@@ -50,6 +45,26 @@ std::string Warning(const absl::Status& status) {
 
 CheckpointStore::CheckpointStore(std::string directory)
     : directory_(std::move(directory)) {}
+
+absl::Status CheckpointStore::CheckWritable() const {
+  const auto try_it = [this]() -> absl::Status {
+    LOCKSTEP_RETURN_IF_ERROR(MakeDirectory(directory_));
+    LOCKSTEP_ASSIGN_OR_RETURN(AsideDirectory aside,
+                              AsideDirectory::Create(directory_, 0));
+    LOCKSTEP_RETURN_IF_ERROR(
+        WriteWholeFile(absl::StrCat(aside.path(), "/trial"), "trial"));
+    LOCKSTEP_ASSIGN_OR_RETURN(const AsideDirectory other,
+                              AsideDirectory::Create(directory_, 0));
+    const std::string target = absl::StrCat(other.path(), "/moved");
+    return aside.MoveTo(target);
+  };
+  const absl::Status tried = try_it();
+  if (tried.ok()) return tried;
+  return absl::Status(
+      tried.code(),
+      absl::StrCat("checkpoint.directory: ", tried.message(),
+                   "; name a directory that the chief may write to"));
+}
 
 absl::StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointStore::Begin(
     int64_t step, const CheckpointTensors& tensors) const {

@@ -50,6 +50,12 @@ class CheckpointStore {
 
   const std::string& directory() const { return directory_; }
 
+  // Makes the directory, and a file in it that it renames and removes: what a
+  // checkpoint needs, but for its size.
+  //
+  // Errors: the first that the system reports, with what to change
+  absl::Status CheckWritable() const;
+
   // Starts the checkpoint of `step`; see CheckpointWriter::Create() for its
   // errors.
   absl::StatusOr<std::unique_ptr<CheckpointWriter>> Begin(

@@ -5,17 +5,18 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/checkpoint/posix_file.h"
 
 namespace lockstep {
 namespace {
 
 constexpr size_t kMaxId = 1000;
+constexpr absl::Duration kPause = absl::Milliseconds(100);
 
 std::string Read(int fd) {
   std::string text(kMaxId, '\0');
@@ -30,28 +31,34 @@ void Write(int fd, const std::string& text) {
   if (pwrite(fd, text.data(), text.size(), 0) < 0) return;
 }
 
-}  // namespace
-
-absl::StatusOr<DirectoryOwner> DirectoryOwner::Take(
-    const std::string& directory, const std::string& job_id) {
-  std::error_code ignored;  // the first checkpoint will say
-  std::filesystem::create_directories(directory, ignored);
-  const std::string path = absl::StrCat(directory, "/.owner");
-  DirectoryOwner owner(
-      open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (owner.lock_ < 0) return owner;
-  if (flock(owner.lock_, LOCK_EX | LOCK_NB) == 0) {
-    Write(owner.lock_, job_id);
-    return owner;
-  }
-  const bool taken = errno == EWOULDBLOCK;
-  const std::string other = Read(owner.lock_);
-  if (!taken || other == job_id) return owner;
-  return absl::AbortedError(absl::StrCat(
+absl::Status InUse(const std::string& directory, const std::string& other) {
+  return absl::FailedPreconditionError(absl::StrCat(
       "checkpoint.directory: ", directory, " is in use by the job ",
       other.empty() ? "that holds .owner in it" : other,
       ", which runs; give each job a directory of its own, or wait until that "
       "one has ended"));
+}
+
+}  // namespace
+
+absl::StatusOr<DirectoryOwner> DirectoryOwner::Take(
+    const std::string& directory, const std::string& job_id,
+    absl::Duration patience) {
+  MakeDirectories(directory).IgnoreError();  // CheckWritable() will say
+  const std::string path = absl::StrCat(directory, "/.owner");
+  DirectoryOwner owner(
+      open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
+  if (owner.lock_ < 0) return owner;
+  while (flock(owner.lock_, LOCK_EX | LOCK_NB) != 0) {
+    const bool taken = errno == EWOULDBLOCK;
+    const std::string other = Read(owner.lock_);
+    if (!taken || other == job_id) return owner;
+    if (patience <= absl::ZeroDuration()) return InUse(directory, other);
+    absl::SleepFor(kPause);
+    patience -= kPause;
+  }
+  Write(owner.lock_, job_id);
+  return owner;
 }
 
 std::optional<std::string> DirectoryOwner::Running(

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace lockstep {
 
@@ -20,9 +21,12 @@ class DirectoryOwner {
   // Makes the directory where it is missing. Where that cannot be, or the file
   // system has no locks, nothing is marked; that is no error.
   //
-  //   kAborted  a running process has it for another job; names that
-  static absl::StatusOr<DirectoryOwner> Take(const std::string& directory,
-                                             const std::string& job_id);
+  // A process of another job that is about to end is given `patience`.
+  //
+  //   kFailedPrecondition  a running process has it for another job; names that
+  static absl::StatusOr<DirectoryOwner> Take(
+      const std::string& directory, const std::string& job_id,
+      absl::Duration patience = absl::ZeroDuration());
 
   // The job of a running process that has the directory, as far as the mark
   // tells; nothing if there is none. Changes nothing.

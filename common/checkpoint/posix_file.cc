@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,9 @@
 
 namespace lockstep {
 namespace {
+
+constexpr mode_t kFileMode = 0640;
+constexpr mode_t kDirectoryMode = 0750;
 
 absl::Status ErrnoError(const std::string& path, absl::string_view act) {
   const int cause = errno;
@@ -57,8 +62,8 @@ absl::StatusOr<PosixFile> PosixFile::OpenForRead(const std::string& path) {
 }
 
 absl::StatusOr<PosixFile> PosixFile::CreateNew(const std::string& path) {
-  PosixFile file(
-      path, open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  PosixFile file(path, open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+                            kFileMode));
   if (file.fd_ < 0) return file.Error("create");
   return file;
 }
@@ -124,6 +129,25 @@ absl::Status PosixFile::ReadAt(uint64_t offset, absl::Span<char> bytes) const {
 
 absl::Status PosixFile::Sync() const {
   return fsync(fd_) == 0 ? absl::OkStatus() : Error("sync");
+}
+
+absl::Status MakeDirectories(const std::string& path) {
+  if (mkdir(path.c_str(), kDirectoryMode) == 0) return absl::OkStatus();
+  std::error_code error;
+  if (errno == EEXIST && std::filesystem::is_directory(path, error)) {
+    return absl::OkStatus();
+  }
+  if (errno != ENOENT) return ErrnoError(path, "create the directory");
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (parent.empty() || parent == path) {
+    return ErrnoError(path, "create the directory");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(parent));
+  // It may have been "a/b/", whose parent is itself.
+  if (mkdir(path.c_str(), kDirectoryMode) == 0 || errno == EEXIST) {
+    return absl::OkStatus();
+  }
+  return ErrnoError(path, "create the directory");
 }
 
 absl::Status SyncDirectory(const std::string& path) {

@@ -25,6 +25,9 @@ class PosixFile {
   //   kInvalidArgument  not a regular file
   static absl::StatusOr<PosixFile> OpenForRead(const std::string& path);
 
+  // For its user to write and its group to read: values may tell what they
+  // were learnt from.
+  //
   //   kAlreadyExists  there is something of that name
   static absl::StatusOr<PosixFile> CreateNew(const std::string& path);
 
@@ -56,6 +59,10 @@ class PosixFile {
   std::string path_;
   int fd_;
 };
+
+// Makes a directory with all that leads to it, likewise for user and group.
+// Those that are there stay as they are.
+absl::Status MakeDirectories(const std::string& path);
 
 // Makes renames and new names in a directory survive a loss of power.
 absl::Status SyncDirectory(const std::string& path);

@@ -103,7 +103,7 @@ struct JobStatus {
   std::string job_name{};
   std::string job_id{};
   JobState state = JobState::kUnknown;
-  std::string reason{};  // of a failed or stopped job
+  std::string reason{};  // why the job has ended
   int64_t step = 0;      // committed
   int64_t train_steps = 0;
   absl::Duration training_time{};  // since the first step began
@@ -114,12 +114,13 @@ struct JobStatus {
   std::vector<MemberStatus> members{};
   std::vector<WaitStatus> waits{};
   LossStatus losses{};
-  std::vector<DeathStatus> deaths{};  // the last ones, oldest first
-  std::vector<Notice> notices{};      // the last ones, oldest first
-  int64_t last_checkpoint_step = -1;  // -1: none yet
-  uint64_t epoch = 0;                 // of the chief
-  std::string checkpoint_trouble{};   // empty: the newest attempt went well
-  Settings settings{};                // in effect
+  std::vector<DeathStatus> deaths{};   // the last ones, oldest first
+  std::vector<Notice> notices{};       // the last ones, oldest first
+  int64_t last_checkpoint_step = -1;   // -1: none yet
+  std::string checkpoint_directory{};  // empty: no checkpoints
+  uint64_t epoch = 0;                  // of the chief
+  std::string checkpoint_trouble{};    // empty: the newest attempt went well
+  Settings settings{};                 // in effect
 };
 
 // "starting", "training", ...; "paused" while an operator holds up training.

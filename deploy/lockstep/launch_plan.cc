@@ -107,6 +107,7 @@ std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,
     }
     launch.args =
         ArgsOf(task, task == cluster.chief, launch.state_dir, options);
+    if (task == cluster.chief) launch.first_args = options.beginning;
     launches.push_back(std::move(launch));
   }
   return launches;

@@ -22,13 +22,16 @@ struct LaunchOptions {
   std::string log_level = "info";
   int compute_threads = 1;          // of each worker
   std::vector<std::string> gpus{};  // shared out; empty: whatever workers find
+  // Flags of the chief's first start, which it must not be started again with.
+  std::vector<std::string> beginning{};
 };
 
 // How to start the process of one task.
 struct TaskLaunch {
   TaskId task{};
-  std::string program{};            // a path
-  std::vector<std::string> args{};  // without the program's own name
+  std::string program{};                  // a path
+  std::vector<std::string> args{};        // without the program's own name
+  std::vector<std::string> first_args{};  // likewise, of the first start alone
   std::map<std::string, std::string> environment{};  // TF_CONFIG and the GPU
   std::string log_path{};
   std::string state_dir{};  // to be made first; empty when the task has none

@@ -83,17 +83,21 @@ int Launcher::End(const RunOutcome& outcome) {
 
 absl::Status Launcher::StartAll() {
   for (const TaskLaunch& launch : options_.launches) {
-    LOCKSTEP_RETURN_IF_ERROR(Start(launch));
+    LOCKSTEP_RETURN_IF_ERROR(Start(launch, /*first=*/true));
   }
   return absl::OkStatus();
 }
 
-absl::Status Launcher::Start(const TaskLaunch& launch) {
+absl::Status Launcher::Start(const TaskLaunch& launch, bool first) {
   log_starts_[launch.task] = FileSize(launch.log_path);
+  std::vector<std::string> args = launch.args;
+  if (first) {
+    args.insert(args.end(), launch.first_args.begin(), launch.first_args.end());
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<TaskProcess> process,
       TaskProcess::Start({.program = launch.program,
-                          .args = launch.args,
+                          .args = std::move(args),
                           .environment = launch.environment,
                           .log_path = launch.log_path}));
   processes_[launch.task] = std::move(process);
@@ -103,7 +107,7 @@ absl::Status Launcher::Start(const TaskLaunch& launch) {
 void Launcher::Restart(TaskId task) {
   for (const TaskLaunch& launch : options_.launches) {
     if (launch.task != task) continue;
-    const absl::Status started = Start(launch);
+    const absl::Status started = Start(launch, /*first=*/false);
     if (!started.ok()) {
       return Apply(supervisor_.OnStartFailed(task, started.message(), Now()));
     }

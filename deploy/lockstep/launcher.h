@@ -49,7 +49,7 @@ class Launcher {
 
  private:
   absl::Status StartAll();
-  absl::Status Start(const TaskLaunch& launch);
+  absl::Status Start(const TaskLaunch& launch, bool first = false);
   void Restart(TaskId task);
   void Loop();
   void WaitForEvents() const;

@@ -91,12 +91,25 @@ RunCommand::RunCommand(CLI::App& parent)
                   "10 minutes, before the run is given up; 0: never.")
       ->capture_default_str()
       ->check(CLI::Range(0, 1'000'000));
+  CLI::Option* fresh = app_.add_flag(
+      "--fresh", fresh_,
+      "Begin at step 0, whatever --state_dir and checkpoint.directory have: "
+      "checkpoints that are there are renamed to set-aside-step-...");
+  app_.add_option("--from", from_,
+                  "Go on from the checkpoint of this step; newer ones are "
+                  "renamed to set-aside-step-...")
+      ->type_name("STEP")
+      ->check(CLI::NonNegativeNumber)
+      ->excludes(fresh);
   app_.add_option("--log_level", log_level_, "How much all tasks log.")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
   app_.add_option("--program_dir", program_dir_)->group("");
 }
 
 int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
+  std::vector<std::string> beginning;
+  if (fresh_) beginning.push_back("--fresh");
+  if (!from_.empty()) beginning.insert(beginning.end(), {"--from", from_});
   absl::StatusOr<RunSetup> setup = SetUpRun(
       {.cluster_file = cluster_file_,
        .job_file = job_file_,
@@ -106,7 +119,8 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .log_level = log_level_,
        .program_dir = program_dir_.empty() ? OwnDirectory() : program_dir_,
        .compute_threads = compute_threads_,
-       .gpus = gpus_});
+       .gpus = gpus_,
+       .beginning = std::move(beginning)});
   if (!setup.ok()) {
     err << "lockstep run: " << setup.status().message() << "\n";
     return kUsageExitCode;

@@ -35,6 +35,8 @@ class RunCommand {
   int compute_threads_ = 0;  // 0: share out the cores
   int gpus_ = 0;
   int restarts_ = 3;  // of each task
+  bool fresh_ = false;
+  std::string from_;  // a step
 };
 
 }  // namespace lockstep

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/checkpoint_store.h"
 #include "common/cluster/host_port.h"
 #include "common/cluster/tf_config.h"
 #include "common/job/cluster_fit.h"
@@ -97,6 +98,15 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
   }
   setup.job_name = job.name;
   setup.checkpoints = Absolute(job.checkpoint.directory);
+  // A finished job writes nothing, and the chief says so.
+  const CheckpointStore store(job.checkpoint.directory);
+  const absl::StatusOr<LatestCheckpoint> latest = store.Latest();
+  const bool done = latest.ok() && latest->manifest.has_value() &&
+                    latest->manifest->global_step >= job.train_steps &&
+                    request.beginning.empty();
+  if (!job.checkpoint.directory.empty() && !done) {
+    LOCKSTEP_RETURN_IF_ERROR(store.CheckWritable());
+  }
   setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
   return absl::OkStatus();
 }
@@ -176,7 +186,8 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
       .job_file = request.job_file,
       .settings = request.settings,
       .log_level = request.log_level,
-      .compute_threads = ComputeThreads(request, setup.cluster.num_workers)};
+      .compute_threads = ComputeThreads(request, setup.cluster.num_workers),
+      .beginning = request.beginning};
   if (request.gpus > 0) {
     LOCKSTEP_ASSIGN_OR_RETURN(options.gpus, Gpus(request));
   }

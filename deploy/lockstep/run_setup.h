@@ -25,6 +25,7 @@ struct RunRequest {
   std::string program_dir{};
   int compute_threads = 0;  // 0: share out the cores
   int gpus = 0;             // to share out; 0: whatever workers find
+  std::vector<std::string> beginning{};  // as LaunchOptions
 };
 
 // RunSetup is all that a run needs before its first process starts. It holds
@@ -49,9 +50,9 @@ struct RunSetup {
 //                        not fit the cluster or this machine; an address is
 //                        not on this machine, or its port is taken; a program
 //                        is missing; a directory cannot be made
+//   and others           checkpoint.directory cannot be written to
 //   kFailedPrecondition  another run uses the directory of logs, of state, or
-//   of
-//                        checkpoints
+//                        of checkpoints
 //   kResourceExhausted   no port is free
 absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request);
 

@@ -78,6 +78,7 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
                       .loss = response.loss(),
                       .examples_per_second = response.examples_per_second(),
                       .last_checkpoint_step = response.last_checkpoint_step(),
+                      .checkpoint_directory = response.checkpoint_directory(),
                       .epoch = response.epoch(),
                       .checkpoint_trouble = response.checkpoint_trouble()};
   if (!response.example_unit().empty()) {

@@ -162,13 +162,26 @@ std::string FormatDoneLine(const JobStatus& status) {
   if (status.step > 0 && status.training_time > absl::ZeroDuration()) {
     absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4));
   }
+  // Without steps of this run there is none.
+  if (status.training_time > absl::ZeroDuration() && status.loss != 0) {
+    absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4));
+  }
   if (status.evaluation.has_value()) {
     absl::StrAppend(&line, ", ", ScoreText(*status.evaluation));
   }
   if (status.example_unit != "examples" && status.examples_per_second > 0) {
     absl::StrAppend(&line, ", ", SpeedText(status));
   }
-  return absl::StrCat(line, ", ", FormatSeconds(status.training_time));
+  absl::StrAppend(&line, ", ", FormatSeconds(status.training_time));
+  if (!status.reason.empty()) {
+    absl::StrAppend(&line, "; ", Printable(status.reason));
+  }
+  if (!status.checkpoint_directory.empty() &&
+      status.last_checkpoint_step == status.step) {
+    absl::StrAppend(&line, "; checkpoint in ",
+                    Printable(status.checkpoint_directory));
+  }
+  return line;
 }
 
 std::string FormatStatusReport(const JobStatus& status, size_t width) {

@@ -72,6 +72,29 @@ TEST(JobBoardTest, CheckpointTroubleLastsUntilOneIsWritten) {
   EXPECT_EQ(board.Get(kStart).checkpoint_trouble, "");
 }
 
+TEST(JobBoardTest, NoticesHaveNumbersThatAscendFromOneChiefToTheNext) {
+  JobBoard first;
+  first.Notify("a", At(1));
+  first.Notify("b", At(1));
+  JobBoard second;
+  second.Notify("c", At(2));
+
+  const auto notices = first.Get(kStart).notices;
+  ASSERT_THAT(notices, SizeIs(2));
+  EXPECT_EQ(notices[1].text, "b");
+  EXPECT_LT(notices[0].number, notices[1].number);
+  EXPECT_LT(notices[1].number, second.Get(kStart).notices[0].number);
+}
+
+TEST(JobBoardTest, OnlyTheLastNoticesAreRemembered) {
+  JobBoard board;
+  for (int i = 0; i < 100; ++i) board.Notify(absl::StrCat(i), At(i));
+
+  const auto notices = board.Get(kStart).notices;
+  ASSERT_THAT(notices, SizeIs(JobBoard::kNotices));
+  EXPECT_EQ(notices.back().text, "99");
+}
+
 TEST(JobBoardTest, LossesAreTheLatest) {
   JobBoard board;
 

@@ -289,6 +289,31 @@ TEST_F(CheckpointStoreTest, ExistingStepIsRefusedAtOnce) {
               StatusIs(absl::StatusCode::kAlreadyExists));
 }
 
+TEST_F(CheckpointStoreTest, DirectoryIsTriedWithoutATrace) {
+  EXPECT_OK(store_.CheckWritable());
+
+  EXPECT_THAT(Asides(), IsEmpty());
+  EXPECT_THAT(Steps(), IsEmpty());
+  WriteText(scratch_ / "f", "x");
+  const CheckpointStore below_a_file(scratch_ / "f/checkpoints");
+  EXPECT_THAT(std::string(below_a_file.CheckWritable().message()),
+              AllOf(HasSubstr("checkpoint.directory: "),
+                    HasSubstr("f/checkpoints"), HasSubstr("name a directory")));
+}
+
+TEST_F(CheckpointStoreTest, CheckpointsAreForUserAndGroup) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10}));
+
+  for (const std::string& path :
+       {store_.directory(), FileOf(10, ""), FileOf(10, kModelFile),
+        FileOf(10, kManifestFile)}) {
+    EXPECT_EQ(fs::status(path).permissions() &
+                  (fs::perms::others_all | fs::perms::group_write),
+              fs::perms::none)
+        << path;
+  }
+}
+
 TEST_F(CheckpointStoreTest, DirectoryThatCannotBeIsAnErrorWithItsPath) {
   WriteText(scratch_ / "f", "x");
   const CheckpointStore below_a_file(scratch_ / "f/checkpoints");

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "gmock/gmock.h"
@@ -23,11 +24,12 @@ TEST(DirectoryOwnerTest, AnotherJobIsRefusedAndToldWhose) {
   ASSERT_OK(owner);
 
   EXPECT_THAT(DirectoryOwner::Take(scratch.path(), "bible-2").status(),
-              StatusIs(absl::StatusCode::kAborted,
+              StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr(scratch.path()), HasSubstr("fashion-1"),
                              HasSubstr("a directory of its own"))));
-  EXPECT_THAT(DirectoryOwner::Take(scratch.path(), "bible-2").status(),
-              StatusIs(absl::StatusCode::kAborted, HasSubstr("fashion-1")));
+  EXPECT_THAT(
+      DirectoryOwner::Take(scratch.path(), "bible-2").status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("fashion-1")));
 }
 
 TEST(DirectoryOwnerTest, ProcessesOfOneJobMayBothHaveIt) {
@@ -37,7 +39,7 @@ TEST(DirectoryOwnerTest, ProcessesOfOneJobMayBothHaveIt) {
 
   EXPECT_OK(DirectoryOwner::Take(scratch.path(), "fashion-1"));
   EXPECT_THAT(DirectoryOwner::Take(scratch.path(), "bible-2").status(),
-              StatusIs(absl::StatusCode::kAborted));
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST(DirectoryOwnerTest, NextJobHasItOnceTheOneBeforeIsGone) {
@@ -52,7 +54,20 @@ TEST(DirectoryOwnerTest, NextJobHasItOnceTheOneBeforeIsGone) {
 
   ASSERT_OK(next);
   EXPECT_THAT(DirectoryOwner::Take(scratch.path(), "other").status(),
-              StatusIs(absl::StatusCode::kAborted, HasSubstr("job bible-2,")));
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("job bible-2,")));
+}
+
+TEST(DirectoryOwnerTest, AJobThatIsAboutToEndIsWaitedFor) {
+  ScratchDirectory scratch;
+  auto owner = DirectoryOwner::Take(scratch.path(), "fashion-1");
+  ASSERT_OK(owner);
+  std::thread end([&owner] { const DirectoryOwner gone = *std::move(owner); });
+
+  EXPECT_OK(
+      DirectoryOwner::Take(scratch.path(), "bible-2", absl::Seconds(100)));
+
+  end.join();
 }
 
 TEST(DirectoryOwnerTest, WhoHasADirectoryCanBeAskedWithoutTakingIt) {
@@ -78,7 +93,7 @@ TEST(DirectoryOwnerTest, MissingDirectoryIsMade) {
   ASSERT_OK(owner);
   EXPECT_TRUE(std::filesystem::is_directory(directory));
   EXPECT_THAT(DirectoryOwner::Take(directory, "bible-2").status(),
-              StatusIs(absl::StatusCode::kAborted));
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST(DirectoryOwnerTest, WhereNothingCanBeMadeNothingIsRefused) {

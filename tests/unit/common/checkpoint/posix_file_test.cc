@@ -165,6 +165,31 @@ TEST(PosixFileTest, MovedFileStaysOpen) {
   EXPECT_EQ(a->path(), scratch / "b");
 }
 
+TEST(PosixFileTest, OthersThanUserAndGroupMayNotReadWhatIsMade) {
+  ScratchDirectory scratch;
+  ASSERT_OK(WriteWholeFile(scratch / "f", "x"));
+  ASSERT_OK(MakeDirectories(scratch / "a/b/c"));
+
+  using std::filesystem::perms;
+  for (const char* name : {"f", "a", "a/b", "a/b/c"}) {
+    const perms mode = std::filesystem::status(scratch / name).permissions();
+    EXPECT_EQ(mode & (perms::others_all | perms::group_write), perms::none)
+        << name;
+  }
+}
+
+TEST(PosixFileTest, DirectoriesThatAreThereAreEnough) {
+  ScratchDirectory scratch;
+  ASSERT_OK(MakeDirectories(scratch / "a/b/"));
+
+  EXPECT_OK(MakeDirectories(scratch / "a/b"));
+  EXPECT_OK(MakeDirectories(scratch / "a/b/c/"));
+  WriteText(scratch / "f", "x");
+  EXPECT_FALSE(MakeDirectories(scratch / "f").ok());
+  EXPECT_THAT(std::string(MakeDirectories(scratch / "f/d").message()),
+              HasSubstr("f/d"));
+}
+
 TEST(PosixFileTest, DirectoryIsSyncedOrTheReasonGiven) {
   ScratchDirectory scratch;
 

@@ -57,6 +57,21 @@ TEST(LaunchPlanTest, TheChiefGetsTheJob) {
                           "--set", "seed=2", "--set", "batch_size=5"));
 }
 
+TEST(LaunchPlanTest, OnlyTheFirstStartOfTheChiefIsToldWhereToBegin) {
+  LocalCluster cluster;
+  cluster.spec = ClusterSpec::FromLists({{"worker", {"a:1"}}});
+  cluster.tasks = {kChief, kWorker};
+  cluster.chief = kChief;
+  LaunchOptions options = kOptions;
+  options.beginning = {"--from", "30"};
+
+  const std::vector<TaskLaunch> launches = PlanLaunches(cluster, options);
+
+  EXPECT_THAT(launches[0].first_args, ElementsAre("--from", "30"));
+  EXPECT_THAT(launches[0].args, Not(Contains("--from")));
+  EXPECT_THAT(launches[1].first_args, ElementsAre());
+}
+
 TEST(LaunchPlanTest, AWorkerGetsTheJobOnlyAsTheChief) {
   EXPECT_THAT(PlanOne(kWorker, kChief).args,
               ElementsAre("--log_level", "debug", "--compute_threads", "3"));

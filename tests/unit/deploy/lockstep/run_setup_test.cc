@@ -119,6 +119,15 @@ TEST_F(RunSetupTest, APrivateStateDirectoryGoesWithTheRun) {
   EXPECT_FALSE(fs::exists(path));
 }
 
+TEST_F(RunSetupTest, CheckpointDirectoryThatCannotBeIsRefusedAtOnce) {
+  Write("file", "in the way");
+  request_.settings = {"checkpoint.directory=" + directory_.Join("file/c")};
+
+  EXPECT_THAT(SetUpRun(request_).status().message(),
+              ::testing::AllOf(HasSubstr("checkpoint.directory: "),
+                               HasSubstr(directory_.Join("file/c"))));
+}
+
 TEST_F(RunSetupTest, SettingsChangeTheJob) {
   request_.settings = {"replicas_to_aggregate=1", "name=other"};
 

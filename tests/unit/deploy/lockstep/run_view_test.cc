@@ -63,6 +63,20 @@ TEST_F(RunViewTest, ATerminalShowsTheStepAndWhatTheSignsMean) {
                          "\r\n\r\x1b[Kstep 10/100  loss 0.0000  ETA 0:09");
 }
 
+TEST_F(RunViewTest, ANoticeIsPrintedOnce) {
+  Terminal terminal(pipe_[1], nullptr, "xterm");
+  RunView view(terminal, At(0));
+  JobStatus status = {.state = JobState::kStarting};
+
+  status.notices = {{7, "resumed\x1b"}};
+  view.OnStatus(status, At(0));
+  status.notices.push_back({9, "no space"});
+  view.OnStatus(status, At(1));
+  view.OnStatus(status, At(2));
+
+  EXPECT_EQ(Piped(), "resumed?\nno space\n");
+}
+
 TEST_F(RunViewTest, APipeGetsLinesNowAndThen) {
   Terminal terminal(pipe_[1], nullptr, "xterm");
   RunView view(terminal, At(0));

@@ -60,6 +60,16 @@ TEST(DoneLineTest, HasTheFiguresOfTheLastAnswer) {
             "done: step 1500, loss 0.2084, test accuracy 0.8912, AUC 0.9810, "
             "61.3 s");
 
+  status.loss = 0.31234;
+  status.reason = "train_steps reached";
+  status.checkpoint_directory = "/data/c";
+  status.last_checkpoint_step = 1500;
+  EXPECT_EQ(FormatDoneLine(status),
+            "done: step 1500, loss 0.3123, test accuracy 0.8912, AUC 0.9810, "
+            "61.3 s; train_steps reached; checkpoint in /data/c");
+  status.loss = 0;
+  status.reason = status.checkpoint_directory = "";
+
   status.evaluation.reset();
   EXPECT_EQ(FormatDoneLine(status), "done: step 1500, loss 0.2084, 61.3 s");
 }
