@@ -49,7 +49,7 @@ class Launcher {
 
  private:
   absl::Status StartAll();
-  absl::Status Start(const TaskLaunch& launch, bool first = false);
+  absl::Status Start(const TaskLaunch& launch, bool first);
   void Restart(TaskId task);
   void Loop();
   void WaitForEvents() const;
