@@ -2,6 +2,7 @@
 // starts, and when a server has been away.
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "chief/chief.h"
 #include "chief/placement.h"
+#include "common/count_text.h"
 #include "common/job/variable_settings.h"
 #include "common/log.h"
 #include "common/status_macros.h"
@@ -50,7 +52,8 @@ absl::Status Chief::WaitForMembers() {
     if (now - std::max(began, last_report_) > kReportAfter) {
       last_report_ = now;
       spdlog::info("waiting for {} since {}", absl::StrJoin(missing, ", "),
-                   absl::FormatDuration(now - began));
+                   absl::FormatDuration(
+                       absl::Trunc(now - began, absl::Milliseconds(100))));
     }
     LOCKSTEP_RETURN_IF_ERROR(StopRequested());
     for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
@@ -84,9 +87,11 @@ absl::Status Chief::SetUp() {
                job_.placement, job_.partitioner));
   LOCKSTEP_RETURN_IF_ERROR(BringTogether(clock_.Now()));
   if (finished_before_) return absl::OkStatus();
-  spdlog::info("{} variables in {} parts on {} servers, epoch {}",
-               map_.plan.variables.size(), map_.plan.parts.size(),
-               servers_.size(), servers_.epoch());
+  spdlog::info("{} in {} on {}, epoch {}",
+               CountText(std::ssize(map_.plan.variables), "variable"),
+               CountText(std::ssize(map_.plan.parts), "part"),
+               CountText(static_cast<int64_t>(servers_.size()), "server"),
+               servers_.epoch());
   board_.SetWaits({});
   opened_ = clock_.Now();
   board_.StartTraining(loop_->step(), clock_.Now());
@@ -227,8 +232,8 @@ bool Chief::OnResume(absl::Span<const ServerReport> reports, bool first) {
 void Chief::OnStartFrom(const RecoveryPlan& plan, bool first) {
   if (!first) loop_.emplace(servers_.size(), plan.step);
   if (plan.action != RecoveryPlan::Action::kGoBack) return;
-  spdlog::error("{}: all servers go back to {}; {} steps are repeated",
-                plan.reason, Describe(plan.step), plan.repeated_steps);
+  spdlog::error("{}: all servers go back to {}; repeated: {}", plan.reason,
+                Describe(plan.step), CountText(plan.repeated_steps, "step"));
   if (!first) return;
   absl::SleepFor(started_ + kTakeOver + job_.heartbeat_interval - clock_.Now());
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "chief/chief.h"
+#include "common/count_text.h"
 #include "common/log.h"
 
 namespace lockstep {
@@ -38,7 +39,10 @@ std::string Chief::MissingWorkers() const {
     } else if (member.state != MembershipTable::State::kAlive) {
       absl::StrAppend(&text, " (gone)");
     } else {
-      busy.push_back(absl::StrCat(text, " (", member.progress.activity, ")"));
+      // A worker that has just joined has not said yet what it does.
+      const std::string& activity = member.progress.activity;
+      busy.push_back(
+          activity.empty() ? text : absl::StrCat(text, " (", activity, ")"));
       continue;
     }
     missing.push_back(text);
@@ -71,9 +75,11 @@ void Chief::ReportWaits() {
 void Chief::ReportLosses() const {
   if (losses_.recoveries == 0 && losses_.steps_redone == 0) return;
   spdlog::info(
-      "in all: servers were away {} times, {} steps were redone, {} "
-      "committed steps repeated; the job stood still for {}",
-      losses_.recoveries, losses_.steps_redone, losses_.steps_repeated,
+      "in all: servers were away {}, {} redone, {} repeated; the job stood "
+      "still for {}",
+      CountText(losses_.recoveries, "time"),
+      CountText(losses_.steps_redone, "step"),
+      CountText(losses_.steps_repeated, "committed step"),
       absl::FormatDuration(
           absl::Trunc(losses_.stood_still, absl::Milliseconds(10))));
   for (const JobBoard::Death& death : board_.Get(clock_.Now()).deaths) {

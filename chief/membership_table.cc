@@ -175,8 +175,9 @@ std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
       member.since = now;
       entry.unburied.push_back(
           {task, member.incarnation,
-           absl::StrCat("silent for ",
-                        absl::FormatDuration(now - member.last_heartbeat)),
+           absl::StrCat("silent for ", absl::FormatDuration(absl::Trunc(
+                                           now - member.last_heartbeat,
+                                           absl::Milliseconds(100)))),
            DeathCause::kSilent});
     }
     dead.insert(dead.end(), entry.unburied.begin(), entry.unburied.end());

@@ -114,8 +114,10 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
     }
     if (absl::Now() - reported > kReportEvery) {
       reported = absl::Now();
-      spdlog::info("waiting for the chief at {} since {}: {}", options_.address,
-                   absl::FormatDuration(reported - began), Trouble(status));
+      spdlog::info(
+          "waiting for the chief at {} since {}: {}", options_.address,
+          absl::FormatDuration(absl::Trunc(reported - began, kSilenceUnit)),
+          Trouble(status));
     }
     Pause(kRetryPause);
   }
@@ -201,9 +203,10 @@ absl::Status ChiefClient::AwaitPlan(v1::GetPlanResponse& response) {
     if (status.ok() && response.ready()) return absl::OkStatus();
     if (absl::Now() - reported > kReportEvery) {
       reported = absl::Now();
-      spdlog::info("waiting for the variables since {}; the chief waits for {}",
-                   absl::FormatDuration(reported - began),
-                   status.ok() ? response.waiting_for() : "a connection");
+      spdlog::info(
+          "waiting for the variables since {}; the chief waits for {}",
+          absl::FormatDuration(absl::Trunc(reported - began, kSilenceUnit)),
+          status.ok() ? response.waiting_for() : "a connection");
     }
     Pause(kRetryPause);
   }

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/count_text.h"
 #include "common/run_settings.h"
 #include "common/status_macros.h"
 
@@ -11,9 +12,7 @@ namespace {
 // Of an elastic job: so that none can be added that cannot be buried.
 constexpr int kMaxWorkers = RunSettings::kMaxWorkers;
 
-std::string Workers(int count) {
-  return absl::StrCat(count, count == 1 ? " worker" : " workers");
-}
+std::string Workers(int count) { return CountText(count, "worker"); }
 
 }  // namespace
 

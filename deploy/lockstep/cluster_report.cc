@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/count_text.h"
 #include "common/flags/wrap_text.h"
 #include "deploy/lockstep/launch_plan.h"
 #include "deploy/lockstep/text_format.h"
@@ -49,8 +50,12 @@ std::string CountsLine(const Cluster& cluster) {
   std::string line = "counts:";
   const char* separator = " ";
   for (const TaskType type : kTypes) {
-    absl::StrAppend(&line, separator, Tasks(cluster, type).size(), " ",
-                    TaskTypeName(type));
+    const auto count = static_cast<int64_t>(Tasks(cluster, type).size());
+    // "ps" is its own plural.
+    absl::StrAppend(&line, separator,
+                    type == TaskType::kPs
+                        ? absl::StrCat(count, " ", TaskTypeName(type))
+                        : CountText(count, TaskTypeName(type)));
     separator = ", ";
   }
   return line;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/count_text.h"
 #include "common/flags/wrap_text.h"
 #include "deploy/lockstep/text_format.h"
 #include "deploy/lockstep/text_table.h"
@@ -125,10 +126,10 @@ std::string FormatLosses(const JobStatus& status) {
   const LossStatus& losses = status.losses;
   if (!losses.any()) return "";
   return absl::StrCat(
-      "interruptions cost: ", FormatCount(losses.steps_redone, "step"),
-      " redone, ", FormatCount(losses.steps_repeated, "committed step"),
+      "interruptions cost: ", CountText(losses.steps_redone, "step"),
+      " redone, ", CountText(losses.steps_repeated, "committed step"),
       " repeated, ", FormatSeconds(losses.stood_still), " without a server (",
-      FormatCount(losses.recoveries, "time"), ")");
+      CountText(losses.recoveries, "time"), ")");
 }
 
 std::string FormatDeaths(const JobStatus& status, size_t width) {

@@ -23,10 +23,6 @@ std::string Clip(absl::string_view text, size_t columns) {
   return absl::StrCat(text.substr(0, columns - 1), "~");
 }
 
-std::string FormatCount(int64_t count, absl::string_view noun) {
-  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
-}
-
 std::string FormatSeconds(absl::Duration duration) {
   return absl::StrFormat("%.1f s", absl::ToDoubleSeconds(duration));
 }

@@ -2,7 +2,6 @@
 #define LOCKSTEP_DEPLOY_LOCKSTEP_TEXT_FORMAT_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -16,9 +15,6 @@ std::string Printable(absl::string_view text);
 
 // The first `columns` bytes, the last of them "~" when anything is cut off.
 std::string Clip(absl::string_view text, size_t columns);
-
-// "1 step", "2 steps".
-std::string FormatCount(int64_t count, absl::string_view noun);
 
 // "61.3 s": for figures that are compared.
 std::string FormatSeconds(absl::Duration duration);

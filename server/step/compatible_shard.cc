@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/count_text.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -338,8 +339,9 @@ std::string CompatibleShard::WaitsFor() const {
         accumulator);
   }
   if (open == 0 || fewest >= needed) return "";
-  return absl::StrCat(needed - fewest, " of ", needed, " gradients of ", open,
-                      " parts");
+  return absl::StrCat(needed - fewest, " of ",
+                      CountText(static_cast<int64_t>(needed), "gradient"),
+                      " of ", CountText(open, "part"));
 }
 
 }  // namespace lockstep

@@ -1,9 +1,11 @@
 #include "server/step/strict_shard.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/count_text.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -445,12 +447,13 @@ std::string StrictShard::WaitsFor() const {
     fewest = std::min(fewest, part.collected.size());
   }
   if (open == 0 && !blocked_.empty()) {
-    return absl::StrCat("readers of older values of ", blocked_.size(),
-                        " parts");
+    return absl::StrCat("readers of older values of ",
+                        CountText(std::ssize(blocked_), "part"));
   }
   if (open == 0) return "";
-  return absl::StrCat(replicas_ - fewest, " of ", replicas_, " gradients of ",
-                      open, " parts");
+  return absl::StrCat(replicas_ - fewest, " of ",
+                      CountText(static_cast<int64_t>(replicas_), "gradient"),
+                      " of ", CountText(open, "part"));
 }
 
 }  // namespace lockstep

@@ -30,7 +30,7 @@ TEST(ClusterReportTest, SaysWhoIsWhoAndWhatWasIgnored) {
   EXPECT_EQ(FormatClusterReport(Make(kFull), {}, {}, 80),
             "TF_CONFIG: as worker 1 sees it\n"
             "chief: chief 0, at c.example:2222\n"
-            "counts: 1 chief, 2 worker, 1 ps, 0 evaluator\n"
+            "counts: 1 chief, 2 workers, 1 ps, 0 evaluators\n"
             "task      id  address         program\n"
             "chief 0    0  c.example:2222  chief\n"
             "worker 0   1  w0:2222         worker\n"

@@ -321,7 +321,7 @@ TEST_F(CompatibleShardTest, ReportSaysWhatTheStepLacks) {
   Add(PassOf(0, 0, 1), 1);
   EXPECT_EQ(shard_.WaitsFor(), "1 of 2 gradients of 2 parts");
   Add(PassOf(1, 0, 1), 1, 0, 1);
-  EXPECT_EQ(shard_.WaitsFor(), "1 of 2 gradients of 1 parts");
+  EXPECT_EQ(shard_.WaitsFor(), "1 of 2 gradients of 1 part");
   Add(PassOf(1, 0, 1), 1, 1, 1);
   EXPECT_EQ(shard_.WaitsFor(), "");
 }

@@ -460,7 +460,7 @@ TEST_F(StrictShardTest, ReportSaysWhatTheStepLacks) {
   Add(AllParts(0));
   EXPECT_EQ(shard_.WaitsFor(), "1 of 2 gradients of 2 parts");
   Add(OnePart(1, 1));
-  EXPECT_EQ(shard_.WaitsFor(), "1 of 2 gradients of 1 parts");
+  EXPECT_EQ(shard_.WaitsFor(), "1 of 2 gradients of 1 part");
   Add(OnePart(1, 0));
   EXPECT_EQ(shard_.WaitsFor(), "");
 }
