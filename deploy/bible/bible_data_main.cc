@@ -48,8 +48,9 @@ absl::Status MakeData(const Flags& flags) {
         Write(absl::StrCat(flags.directory, "/", name), *contents);
     if (!status.ok()) return status;
   }
-  std::cout << count << " verses, every " << step << " of them, in "
-            << flags.directory << "\n";
+  std::cout << count << " verses, ";
+  if (step > 1) std::cout << "of which one in " << step << " is taken, ";
+  std::cout << "in " << flags.directory << "\n";
   return absl::OkStatus();
 }
 
