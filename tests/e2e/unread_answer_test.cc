@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "lockstep/v1/parameter.pb.h"
@@ -48,6 +49,10 @@ TEST(UnreadAnswerTest, TheJobGoesOnAfterALease) {
   const auto after = job->GetStatus();
   ASSERT_THAT(after, IsOk());
   EXPECT_THAT(job->WaitForStep(after->step + 50), IsOk());
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (client.ended_calls() < kCalls && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
   EXPECT_EQ(client.ended_calls(), kCalls);
   EXPECT_FALSE(client.closed());
 }

@@ -139,7 +139,8 @@ bool Http2Client::ReadFrame() {
     Send(Frame(kPing, kAck, 0, payload));
   } else if (type == kReset ||
              (type == kHeaders && (flags & kEndStream) != 0)) {
-    ++ended_calls_;
+    ended_streams_.insert(ReadBigEndian(view.substr(5, 4)));
+    ended_calls_ = static_cast<int>(ended_streams_.size());
   }
   return true;
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -43,6 +44,7 @@ class Http2Client {
   const Reads reads_;
   const int fd_;
   uint32_t next_stream_ = 1;
+  std::set<uint32_t> ended_streams_;  // for the reader alone
   std::atomic<int> pings_ = 0;
   std::atomic<int> ended_calls_ = 0;
   std::atomic<bool> closed_ = false;
