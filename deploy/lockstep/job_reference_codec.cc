@@ -47,6 +47,16 @@ std::string DocOf(const Descriptor& declared) {
   return absl::StrCat(before, absl::EndsWith(before, ".") ? " " : ". ", behind);
 }
 
+// Of a group: what its message is, then what the field says beyond that.
+std::string Joined(const std::string& message, const std::string& field) {
+  if (message.empty() || field.empty()) return message + field;
+  if (absl::StrContains(absl::AsciiStrToLower(message),
+                        absl::AsciiStrToLower(field))) {
+    return message;
+  }
+  return absl::StrCat(message, " ", field);
+}
+
 bool IsDuration(const FieldDescriptor& field) {
   return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
          field.message_type()->full_name() == "google.protobuf.Duration";
@@ -121,10 +131,7 @@ void AddFields(const Descriptor& message, const Message* defaults,
     const bool group = child.type == "group of fields";
     child.settable = !group && defaults != nullptr;
     if (group) {
-      const std::string more = DocOf(*field.message_type());
-      if (!more.empty()) {
-        child.doc = absl::StrCat(more, child.doc.empty() ? "" : " ", child.doc);
-      }
+      child.doc = Joined(DocOf(*field.message_type()), child.doc);
       const Message* below = nullptr;
       if (defaults != nullptr && !field.is_repeated()) {
         below = &defaults->GetReflection()->GetMessage(

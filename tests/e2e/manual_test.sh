@@ -32,10 +32,10 @@ subcommands_of() {
     sed -n '/^Subcommands:/,$s/^  \([a-z][a-z_]*\).*/\1/p'
 }
 
-# page_has PAGE FLAG
+# page_has PAGE FLAG: grep reads to the end, or those before it fail in the pipe.
 page_has() {
   gzip -dc "$work/$1.gz" | sed 's/\\-/-/g; s/\\f[A-Z]//g' |
-    grep -qE -- "(^|[ ,])$2([ ,:=]|\$)"
+    grep -E -- "(^|[ ,])$2([ ,:=]|\$)" >/dev/null
 }
 
 # completes WORDS... FLAG: that `lockstep WORDS...` is completed with the flag.

@@ -53,6 +53,11 @@ TEST(JobReferenceTest, ATextIsThatOfItsField) {
   EXPECT_THAT(Field("checkpoint.every").doc, StartsWith("absent: not by time"));
 }
 
+TEST(JobReferenceTest, AGroupSaysNothingTwice) {
+  EXPECT_EQ(Field("model").doc, "What a worker computes.");
+  EXPECT_THAT(Field("checkpoint").doc, HasSubstr("writes one. absent: none"));
+}
+
 TEST(JobReferenceTest, DefaultsAreThoseOfTheProgram) {
   EXPECT_EQ(Field("learning_rate").default_value, "0.01");
   EXPECT_EQ(Field("lease").default_value,
