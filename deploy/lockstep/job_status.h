@@ -67,6 +67,8 @@ struct Settings {
   int64_t revision = 0;  // counts changes
   int64_t replicas_to_aggregate = 0;
   double learning_rate = 0;  // base of the schedule
+  // Of the next step; 0: of a chief that does not tell.
+  double learning_rate_now = 0;
   bool paused = false;
   std::vector<int> workers{};  // of an elastic job
 };

@@ -17,6 +17,7 @@
 #include "common/cluster/tf_config.h"
 #include "common/job/cluster_fit.h"
 #include "common/job/job_config.h"
+#include "common/job/job_warnings.h"
 #include "common/status_macros.h"
 #include "deploy/lockstep/job_checks.h"
 #include "deploy/lockstep/job_file_codec.h"
@@ -108,6 +109,9 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
     LOCKSTEP_RETURN_IF_ERROR(store.CheckWritable());
   }
   setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
+  for (std::string& warning : JobWarnings(job)) {
+    setup.cluster.warnings.push_back(std::move(warning));
+  }
   return absl::OkStatus();
 }
 

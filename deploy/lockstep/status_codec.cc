@@ -89,6 +89,7 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
       .revision = settings.revision(),
       .replicas_to_aggregate = settings.replicas_to_aggregate(),
       .learning_rate = response.learning_rate(),
+      .learning_rate_now = response.learning_rate_now(),
       .paused = settings.paused(),
       .workers = {settings.workers().begin(), settings.workers().end()}};
   if (response.has_evaluation()) {

@@ -84,6 +84,7 @@ Json ToJson(const Settings& settings) {
   return {{"revision", settings.revision},
           {"replicas_to_aggregate", settings.replicas_to_aggregate},
           {"learning_rate", Figure(settings.learning_rate)},
+          {"learning_rate_now", Figure(settings.learning_rate_now)},
           {"paused", settings.paused},
           {"workers", settings.workers}};
 }

@@ -50,13 +50,17 @@ std::string Checkpoint(const JobStatus& status) {
   return line;
 }
 
-// What an operator has changed.
+// What an operator or a schedule has changed.
 std::string Changes(const JobStatus& status) {
   const Settings& settings = status.settings;
+  const std::string now =
+      settings.learning_rate_now > 0
+          ? absl::StrCat(", by its schedule ", settings.learning_rate_now)
+          : "";
   return absl::StrCat(settings.paused ? "paused; " : "",
                       "replicas_to_aggregate ", settings.replicas_to_aggregate,
-                      ", learning_rate ", settings.learning_rate, " (revision ",
-                      settings.revision, ")");
+                      ", learning_rate ", settings.learning_rate, now,
+                      " (revision ", settings.revision, ")");
 }
 
 std::vector<std::string> MemberRow(const MemberStatus& member) {
@@ -191,7 +195,10 @@ std::string FormatStatusReport(const JobStatus& status, size_t width) {
        {Headline(status), Figures(status), Checkpoint(status)}) {
     absl::StrAppend(&out, WrapText(line, width, kIndent), "\n");
   }
-  if (status.settings.revision > 0) {
+  const Settings& settings = status.settings;
+  const bool scheduled = settings.learning_rate_now > 0 &&
+                         settings.learning_rate_now != settings.learning_rate;
+  if (settings.revision > 0 || scheduled) {
     absl::StrAppend(&out, WrapText(Changes(status), width, kIndent), "\n");
   }
   if (const std::string losses = FormatLosses(status); !losses.empty()) {

@@ -72,6 +72,16 @@ TEST_F(RunSetupTest, EverythingIsThereBeforeTheFirstProcess) {
   EXPECT_TRUE(fs::is_directory(directory_.Join("state/ps-0")));
 }
 
+TEST_F(RunSetupTest, ScheduleThatEndsBeforeTheTrainingIsAWarning) {
+  request_.settings = {"learning_rate_schedule.kind=COSINE_DECAY",
+                       "learning_rate_schedule.decay_steps=3"};
+  const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_THAT(setup->cluster.warnings,
+              ::testing::Contains(HasSubstr("the last 2 steps")));
+}
+
 TEST_F(RunSetupTest, StatusFindsTheChiefThroughTheLogDirectory) {
   const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
   ASSERT_THAT(setup, IsOk());

@@ -46,6 +46,16 @@ std::vector<std::string> Lines(const std::string& text) {
   return absl::StrSplit(text, '\n');
 }
 
+TEST(StatusReportTest, RateOfAScheduleIsShownBesideItsBase) {
+  JobStatus status;
+  status.settings.learning_rate = 0.5;
+  status.settings.learning_rate_now = 0.5;
+  EXPECT_THAT(FormatStatusReport(status, 80), Not(HasSubstr("learning_rate")));
+  status.settings.learning_rate_now = 0.25;
+  EXPECT_THAT(FormatStatusReport(status, 80),
+              HasSubstr("learning_rate 0.5, by its schedule 0.25"));
+}
+
 TEST(DoneLineTest, HasTheFiguresOfTheLastAnswer) {
   JobStatus status = {.state = JobState::kDone,
                       .step = 1500,
