@@ -138,6 +138,7 @@ class Chief final : private RecoverySource {
   absl::StatusOr<std::optional<Restored>> Restore(const StateMap& map) override;
   bool OnResume(absl::Span<const ServerReport> reports, bool first) override;
   RunSettings settings() const override { return settings_; }
+  absl::Status OnWorking(const std::string& what) override;
   void OnEpoch(uint64_t epoch) override;
   void OnStartFrom(const RecoveryPlan& plan, bool first) override;
   std::string Describe(int64_t step) const;
@@ -279,6 +280,7 @@ class Chief final : private RecoverySource {
   int64_t granted_until_ = 0;
   int64_t told_until_ = 0;  // as much of that as the server has heard of
   StepPace pace_;
+  absl::Time together_since_ = absl::InfinitePast();  // BringTogether() began
   absl::Time step_began_ = absl::InfinitePast();
   absl::Time last_report_ = absl::InfinitePast();
   std::vector<std::string> server_waits_;  // by server; empty: prepared

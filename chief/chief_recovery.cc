@@ -124,6 +124,7 @@ absl::Status Chief::Recover() {
 
 absl::Status Chief::BringTogether(absl::Time began) {
   JoinCheckpoint();
+  together_since_ = began;
   server_away_ = false;
   while (true) {
     LOCKSTEP_RETURN_IF_ERROR(WaitForServers(began));
@@ -216,6 +217,17 @@ absl::Status Chief::Admit() {
     policy_.emplace(job_.checkpoint, saved_step_, clock_.Now());
   }
   return absl::OkStatus();
+}
+
+absl::Status Chief::OnWorking(const std::string& what) {
+  const absl::Time now = clock_.Now();
+  board_.SetWaits({{"everybody", what, together_since_}});
+  if (now - std::max(together_since_, last_report_) > kReportAfter) {
+    last_report_ = now;
+    spdlog::info("everybody waits for {} since {}", what,
+                 Rounded(now - together_since_));
+  }
+  return StopRequested();
 }
 
 void Chief::OnEpoch(uint64_t epoch) { board_.SetEpoch(epoch); }

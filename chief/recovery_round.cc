@@ -1,11 +1,24 @@
 #include "chief/recovery_round.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
+namespace {
+
+// ", 40 %"; nothing where it is not known.
+std::string Percent(int64_t done, int64_t total) {
+  if (total <= 0 || done < 0) return "";
+  const double share =
+      static_cast<double>(std::min(done, total)) / static_cast<double>(total);
+  return absl::StrCat(", ", static_cast<int>(100 * share), " %");
+}
+
+}  // namespace
 
 absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
     const Plan& plan, std::optional<int64_t> step) {
@@ -14,9 +27,8 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   source_.OnEpoch(epoch);
   const bool anew = first && source_.BeginsAnew();
   LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found,
-                            servers_.Create(job_, plan,
-                                            anew ? ShardCalls::State::kDiscard
-                                                 : ShardCalls::State::kKeep));
+                            Create(plan, anew ? ShardCalls::State::kDiscard
+                                              : ShardCalls::State::kKeep));
   Outcome outcome;
   outcome.map = std::move(found.map);
   const auto decide = [&](int64_t checkpoint_step) {
@@ -38,6 +50,31 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
     LOCKSTEP_RETURN_IF_ERROR(StartFrom(outcome, first));
   }
   return outcome;
+}
+
+absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(
+    const Plan& plan, ShardCalls::State state) {
+  struct Seen {
+    ShardCalls::Working working{.done_bytes = -1};
+    absl::Time moved;
+  };
+  std::map<int, Seen> seen;  // by server
+  return servers_.Create(
+      job_, plan, state,
+      [&](int server, const ShardCalls::Working& working) -> absl::Status {
+        Seen& now = seen[server];
+        if (working.done_bytes > now.working.done_bytes) {
+          now = {working, clock_.Now()};
+        }
+        const std::string what =
+            absl::StrCat("ps ", server, " to create its variables",
+                         Percent(working.done_bytes, working.total_bytes));
+        if (clock_.Now() - now.moved > ShardCalls::kLongestStandstill) {
+          return absl::DeadlineExceededError(absl::StrCat(
+              "everybody waits for ", what, ", which does not come further"));
+        }
+        return source_.OnWorking(what);
+      });
 }
 
 absl::Status RecoveryRound::Resume(Outcome& outcome, bool first) {
@@ -82,8 +119,7 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
   }
   if (discard) {
     LOCKSTEP_RETURN_IF_ERROR(
-        servers_.Create(job_, outcome.map.plan, ShardCalls::State::kDiscard)
-            .status());
+        Create(outcome.map.plan, ShardCalls::State::kDiscard).status());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::optional<RecoverySource::Restored> restored,
                             source_.Restore(outcome.map));

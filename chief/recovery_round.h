@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -50,6 +51,11 @@ class RecoverySource {
   // How the job runs once the servers are open.
   virtual RunSettings settings() const { return {}; }
 
+  // Servers are at work on their variables: who, and how far, e.g. "ps 1 to
+  // create its variables, 40 %". Anything but kOk ends the round.
+  virtual absl::Status OnWorking(const std::string& /*what*/) {
+    return absl::OkStatus();
+  }
   // The round has its epoch.
   virtual void OnEpoch(uint64_t epoch) = 0;
   // All servers are about to start from plan.step, so that no later step counts
@@ -86,11 +92,15 @@ class RecoveryRound {
   // `step`: the last one that this chief has seen committed. Nothing in its
   // first round, which takes over what a chief before it has left.
   //
-  //   kUnavailable, kDeadlineExceeded  a server is away, again
+  //   kUnavailable, kDeadlineExceeded  a server is away, again, or hangs; one
+  //                                    that comes further with its variables
+  //                                    is waited for however long it takes
   //   kAborted                         there is a newer chief
   absl::StatusOr<Outcome> Run(const Plan& plan, std::optional<int64_t> step);
 
  private:
+  absl::StatusOr<ShardGroup::Found> Create(const Plan& plan,
+                                           ShardCalls::State state);
   absl::Status Resume(Outcome& outcome, bool first);
   absl::Status StartFrom(Outcome& outcome, bool first);
   absl::Status Open(ShardCalls::Opening opening);

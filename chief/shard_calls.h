@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "chief/recovery_plan.h"
 #include "chief/shard_access.h"
@@ -24,12 +25,20 @@ namespace lockstep {
 // Errors: those of ShardControlService, and kDeadlineExceeded.
 class ShardCalls : public ShardAccess {
  public:
+  // How far a server is with what takes it long. The same call again tells what
+  // has become of it. One that does not come further for so long hangs.
+  static constexpr absl::Duration kLongestStandstill = absl::Minutes(1);
+  struct Working {
+    int64_t done_bytes = 0;
+    int64_t total_bytes = 0;  // 0: not known yet
+  };
   // What the state of a shard consists of beside the variables.
   struct Created {
+    std::optional<Working> working{};  // it is not there yet
     // By variable, what is kept beside it: names after the variable's.
-    std::vector<std::vector<std::string>> slots;
-    std::vector<std::string> scalars;  // names, of the optimizers
-    ServerReport report;
+    std::vector<std::vector<std::string>> slots{};
+    std::vector<std::string> scalars{};  // names, of the optimizers
+    ServerReport report{};
   };
   // As in ActivateRequest.
   struct Opening {
@@ -59,7 +68,8 @@ class ShardCalls : public ShardAccess {
   // Of all later calls; not while ShardAccess is in use.
   virtual void set_epoch(uint64_t epoch) = 0;
 
-  // `parts` are this server's, by index.
+  // `parts` are this server's, by index. Waits a moment for a server that needs
+  // longer, and says so.
   virtual absl::StatusOr<Created> CreateShard(
       const JobConfig& job, const Plan& plan,
       absl::Span<const PlannedPart> parts, State state) = 0;

@@ -23,8 +23,6 @@ namespace {
 
 // Long enough for any server that lives; a dead one is found by its lease.
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
-// A server that is being created clears memory for all its variables.
-constexpr absl::Duration kSetupDeadline = absl::Seconds(60);
 // How long a setup call waits for a server to come up. One that takes longer
 // has to register with the chief first, which cannot wait for it here.
 constexpr absl::Duration kPatience = absl::Seconds(1);
@@ -60,6 +58,10 @@ v1::TensorSelector ToProto(const TensorStretch& stretch) {
   selector.set_first_element(stretch.first);
   selector.set_num_elements(stretch.count);
   return selector;
+}
+
+ShardCalls::Working FromProto(const v1::Working& working) {
+  return {working.done_bytes(), working.total_bytes()};
 }
 
 }  // namespace
@@ -141,12 +143,14 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
   }
   for (const PlannedPart& part : parts) *request.add_parts() = ToProto(part);
   request.set_discard(state == State::kDiscard);
+  request.set_asks_again(true);
   if (!parts.empty()) request.set_server(parts.front().server);
   PassFaultPoint(FaultPoint::kChiefCreateSend);
   LOCKSTEP_RETURN_IF_ERROR(
-      CallUntilUp(kSetupDeadline, [&](grpc::ClientContext* context) {
+      CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
         return stub_->CreateShard(context, request, &response);
       }));
+  if (response.has_working()) return Created{FromProto(response.working())};
   PassFaultPoint(FaultPoint::kChiefCreateAnswered);
   LOCKSTEP_ASSIGN_OR_RETURN(RunSettings settings,
                             FromProto(response.settings()));
@@ -159,6 +163,7 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
         "variables: ", slots.size(), " answered for ", plan.variables.size()));
   }
   return Created{
+      std::nullopt,
       std::move(slots),
       {response.scalars().begin(), response.scalars().end()},
       {!parts.empty(), response.active(), response.committed_step(),
@@ -320,14 +325,29 @@ absl::StatusOr<ShardControlClient::Replaced> ShardControlClient::ReplaceMember(
 }
 
 absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
-  grpc::ClientContext context;
-  Prepare(context, kSetupDeadline);
   v1::BeginSnapshotRequest request;
   v1::BeginSnapshotResponse response;
   *request.mutable_chief() = Chief();
+  request.set_asks_again(true);
   PassFaultPoint(FaultPoint::kChiefSnapshotSend);
-  LOCKSTEP_RETURN_IF_ERROR(
-      FromGrpcStatus(stub_->BeginSnapshot(&context, request, &response)));
+  int64_t done_bytes = -1;
+  absl::Time moved = absl::Now();
+  do {
+    grpc::ClientContext context;
+    Prepare(context, kCallDeadline);
+    response.Clear();
+    LOCKSTEP_RETURN_IF_ERROR(
+        FromGrpcStatus(stub_->BeginSnapshot(&context, request, &response)));
+    if (response.working().done_bytes() > done_bytes) {
+      done_bytes = response.working().done_bytes();
+      moved = absl::Now();
+    } else if (absl::Now() - moved > ShardCalls::kLongestStandstill) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the copy of a step stands at ", done_bytes, " of ",
+                       response.working().total_bytes(), " bytes for ",
+                       absl::FormatDuration(ShardCalls::kLongestStandstill)));
+    }
+  } while (response.has_working());
   PassFaultPoint(FaultPoint::kChiefSnapshotAnswered);
   snapshot_step_ = response.global_step();
   return ShardSnapshot{response.global_step(),

@@ -1,5 +1,6 @@
 #include "chief/shard_group.h"
 
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,19 +29,28 @@ absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {
   return newest;
 }
 
-absl::StatusOr<ShardGroup::Found> ShardGroup::Create(const JobConfig& job,
-                                                     const Plan& plan,
-                                                     ShardCalls::State state) {
+absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
+    const JobConfig& job, const Plan& plan, ShardCalls::State state,
+    const OnWorking& on_working) {
   std::vector<std::vector<PlannedPart>> parts(servers_.size());
   for (const PlannedPart& part : plan.parts) parts[part.server].push_back(part);
-  Found found{{plan, {}, {}}, {}};
-  for (int i = 0; i < size(); ++i) {
-    absl::StatusOr<ShardCalls::Created> created =
-        servers_[i]->CreateShard(job, plan, parts[i], state);
-    if (!created.ok()) return Named(i, created.status());
-    found.map.slots = std::move(created->slots);
-    found.map.scalars = std::move(created->scalars);
-    found.reports.push_back(created->report);
+  Found found{{plan, {}, {}}, std::vector<ServerReport>(servers_.size())};
+  std::vector<int> left(servers_.size());
+  std::iota(left.begin(), left.end(), 0);
+  while (!left.empty()) {
+    for (const int i : std::exchange(left, {})) {
+      absl::StatusOr<ShardCalls::Created> created =
+          servers_[i]->CreateShard(job, plan, parts[i], state);
+      if (!created.ok()) return Named(i, created.status());
+      if (created->working.has_value()) {
+        LOCKSTEP_RETURN_IF_ERROR(on_working(i, *created->working));
+        left.push_back(i);
+        continue;
+      }
+      found.map.slots = std::move(created->slots);
+      found.map.scalars = std::move(created->scalars);
+      found.reports[i] = created->report;
+    }
   }
   return found;
 }

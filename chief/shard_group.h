@@ -2,6 +2,7 @@
 #define LOCKSTEP_CHIEF_SHARD_GROUP_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,10 +41,15 @@ class ShardGroup {
     StateMap map;
     std::vector<ServerReport> reports;  // by server
   };
+  // Told how far a server is; anything but kOk ends the wait for it.
+  using OnWorking =
+      std::function<absl::Status(int server, const ShardCalls::Working&)>;
   // Finds the state that each server has, or creates its parts with their
-  // initial values. kDiscard: creates them anyway.
+  // initial values. kDiscard: creates them anyway. Servers that need long work
+  // at the same time.
   absl::StatusOr<Found> Create(const JobConfig& job, const Plan& plan,
-                               ShardCalls::State state);
+                               ShardCalls::State state,
+                               const OnWorking& on_working);
 
   absl::StatusOr<std::vector<float>> Restore(const CheckpointReader& checkpoint,
                                              const StateMap& map);

@@ -112,6 +112,10 @@ GrpcServer::GrpcServer(std::unique_ptr<TcpListener> listener,
 
 GrpcServer::~GrpcServer() { Shutdown(absl::ZeroDuration()); }
 
+void GrpcServer::SetServing(bool serving) {
+  server_->GetHealthCheckService()->SetServingStatus(serving);
+}
+
 void GrpcServer::Shutdown(absl::Duration grace) {
   listener_->Stop();  // gRPC would leave later connections open
   if (server_ != nullptr)

@@ -59,6 +59,9 @@ class GrpcServer {
   // Bounds what is received, as Options::memory.
   void SetMemory(size_t bytes) { quota_.Resize(bytes); }
 
+  // What the health service says of the whole server; at first that it serves.
+  void SetServing(bool serving);
+
   // Takes no new calls and cancels those that are not done after `grace`.
   void Shutdown(absl::Duration grace);
 

@@ -40,6 +40,12 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
       GrpcServer::Start(
           address, {&ps->parameters_, &ps->sync_, &ps->control_, &ps->streams_},
           limits));
+  ShardPulse::Options pulse;
+  pulse.touch = [&host = ps->host_] { host.TouchLocks(); };
+  pulse.tell = [&server = *ps->server_](bool lives) {
+    server.SetServing(lives);
+  };
+  ps->pulse_ = std::make_unique<ShardPulse>(pulse, clock);
   return ps;
 }
 
@@ -66,6 +72,7 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
 }
 
 PsServer::~PsServer() {
+  pulse_.reset();
   end_ticks_ = true;
   returned_parts_.Push(kNoPart);
   ticks_.join();
@@ -74,6 +81,7 @@ PsServer::~PsServer() {
   // that have: who waits hears it now, and nobody waits from now on.
   const absl::Status gone = absl::UnavailableError("this ps has ended");
   host_.Close(gone);
+  host_.StopCreating();
   parameters_.CancelAll(gone);
   sync_.CancelAll(gone);
   control_.CancelAll(gone);

@@ -20,6 +20,7 @@
 #include "server/parameter_service.h"
 #include "server/shard_control_service.h"
 #include "server/shard_host.h"
+#include "server/shard_pulse.h"
 #include "server/sync_service.h"
 
 namespace lockstep {
@@ -84,6 +85,7 @@ class PsServer {
   ShardControlService control_;
   CallStreamService streams_;
   std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<ShardPulse> pulse_;  // tells server_
   ChiefClient chief_;
   std::atomic<bool> stop_ = false;
   std::atomic<bool> end_ticks_ = false;

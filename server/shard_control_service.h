@@ -6,8 +6,10 @@
 
 #include "absl/status/status.h"
 #include "common/clock.h"
+#include "common/grpc_status.h"
 #include "common/mutex.h"
 #include "lockstep/v1/shard_control.grpc.pb.h"
+#include "server/long_calls.h"
 #include "server/parameter_service.h"
 #include "server/pending_calls_service.h"
 #include "server/respond_service.h"
@@ -35,7 +37,8 @@ using Base = S::WithCallbackMethod_TakeEpoch<
 
 // ShardControlService puts the chief's side of a shard on the wire.
 //
-// Threads: safe to share; gRPC calls it from its own threads, and none waits.
+// Threads: safe to share; gRPC calls it from its own threads, and none waits or
+//          works for long: that has a thread of its own.
 // Borrows: host, clock and the two other services, which it tells what became
 //          ready for workers. All must outlive the gRPC server.
 class ShardControlService final : public shard_control_internal::Base {
@@ -92,8 +95,8 @@ class ShardControlService final : public shard_control_internal::Base {
       const v1::CloseTokensRequest* request,
       v1::CloseTokensResponse* response) override;
 
-  // Answers takes that are older than a second with what they wait for. To be
-  // called now and then.
+  // Answers takes that are older than a second with what they wait for, and
+  // works that go on with how far they are. To be called now and then.
   void AnswerOld(absl::Time now);
 
   // Answers what became ready in a shard, workers and chief; first commits
@@ -110,12 +113,17 @@ class ShardControlService final : public shard_control_internal::Base {
   //   kPermissionDenied  not the chief
   absl::StatusOr<StepControl::Chief> ToChief(
       const v1::ChiefIdentity& chief) const;
+  static absl::StatusOr<Shard::Stretch> FindStretch(
+      const v1::TensorSelector& selector, const Shard& shard);
+  // `progress` may be null: nothing has begun.
+  static void FillWorking(const FillProgress* progress, v1::Working& working);
   // Checks that the caller is this job's newest chief.
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(
       const v1::ChiefIdentity& chief);
 
-  absl::Status HandleCreateShard(const v1::CreateShardRequest& request,
-                                 v1::CreateShardResponse& response);
+  // Looks at the whole request and follows the chief; the rest takes long.
+  absl::StatusOr<LongCalls::Work> HandleCreateShard(
+      const v1::CreateShardRequest& request);
   absl::Status HandleWriteParts(const grpc::ByteBuffer& request,
                                 grpc::ByteBuffer& response);
   absl::Status HandleActivate(const v1::ActivateRequest& request);
@@ -127,8 +135,26 @@ class ShardControlService final : public shard_control_internal::Base {
                                   v1::ExpireWorkerResponse& response);
   absl::Status HandleReplaceMember(const v1::ReplaceMemberRequest& request,
                                    v1::ReplaceMemberResponse& response);
-  absl::Status HandleBeginSnapshot(const v1::BeginSnapshotRequest& request,
-                                   v1::BeginSnapshotResponse& response);
+  LongCalls::Result HandleBeginSnapshot(const StepControl::Chief& chief);
+  // A call that LongCalls ends. `progress`, of one that asks again: who fills
+  // in how far the work is.
+  template <typename Response>
+  LongCalls::Call LongCall(grpc::ServerUnaryReactor* reactor,
+                           Response* response, bool asks_again,
+                           std::function<void(v1::Working&)> progress) {
+    LongCalls::Call call;
+    call.since = clock_.Now();
+    call.end = [reactor, response](const LongCalls::Result& result) {
+      if (result.ok()) response->ParseFromString(*result);
+      reactor->Finish(ToGrpcStatus(result.status()));
+    };
+    if (!asks_again) return call;
+    call.end_not_yet = [=] {
+      progress(*response->mutable_working());
+      reactor->Finish(grpc::Status::OK);
+    };
+    return call;
+  }
   absl::Status HandleReadSnapshot(const grpc::ByteBuffer& request,
                                   grpc::ByteBuffer& response);
   absl::Status HandleCloseTokens(const v1::CloseTokensRequest& request);
@@ -139,6 +165,7 @@ class ShardControlService final : public shard_control_internal::Base {
   void Send(StepControl::Ready ready);
   // Of workers, too.
   void CancelWaits(const absl::Status& why);
+  void CancelTakes(const absl::Status& why);
   void FinishTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
                    int64_t committed_step);
 
@@ -153,6 +180,7 @@ class ShardControlService final : public shard_control_internal::Base {
   };
   PendingCalls<PendingTake> takes_;
   Created created_;
+  LongCalls long_calls_;  // last: its thread uses all of the above
 };
 
 }  // namespace lockstep

@@ -20,7 +20,7 @@ void AddMembers(const std::vector<int>& workers,
 
 // Fills in how far the step at hand is. Where all are members from the start,
 // what tells them apart is who has pushed.
-void FillProgress(Shard& shard, v1::TakeAndApplyResponse& response) {
+void FillArrivals(Shard& shard, v1::TakeAndApplyResponse& response) {
   response.set_waits_for(shard.engine().WaitsFor());
   const ShardEngine::Arrivals arrivals = shard.engine().arrivals();
   response.set_attempt(arrivals.attempt);
@@ -121,12 +121,13 @@ void ShardControlService::FinishTakes(Shard& shard,
 }
 
 void ShardControlService::AnswerOld(absl::Time now) {
+  long_calls_.AnswerOld(now - kLongestWait);
   for (uint64_t ticket : takes_.OlderThan(now - kLongestWait)) {
     auto call = takes_.Take(ticket);
     if (!call.has_value()) continue;
     if (auto shard = host_.shard(); shard.ok()) {
       (*shard)->engine().CancelTake(ticket);
-      FillProgress(**shard, *call->response);
+      FillArrivals(**shard, *call->response);
     }
     PassFaultPoint(FaultPoint::kPsTakeAnswering);
     call->reactor->Finish(grpc::Status::OK);

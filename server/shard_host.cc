@@ -124,15 +124,20 @@ absl::Status ShardHost::CheckFollowed(uint64_t epoch, uint64_t chief) const {
       absl::StrCat("epoch ", epoch, " is that of another chief"));
 }
 
+absl::Status ShardHost::KeepEpoch(uint64_t epoch) {
+  // Create() has the file, and writes the epoch into it at its end. Should this
+  // process die before, its successor asks for a newer one in any case.
+  if (creating_) return absl::OkStatus();
+  if (shard_ != nullptr) return shard_->state().SetEpoch(epoch);
+  const absl::Status noted =
+      StateFile::NoteEpoch(options_.state_dir, FileHeader(), epoch);
+  // One that cannot be read counts as none.
+  const bool none = absl::IsNotFound(noted) || absl::IsDataLoss(noted);
+  return none ? absl::OkStatus() : noted;
+}
+
 absl::Status ShardHost::SetEpoch(uint64_t epoch, uint64_t chief) {
-  const absl::Status kept =
-      shard_ != nullptr
-          ? shard_->state().SetEpoch(epoch)
-          : StateFile::NoteEpoch(options_.state_dir, FileHeader(), epoch);
-  // A file that cannot be read counts as none.
-  if (!kept.ok() && !absl::IsNotFound(kept) && !absl::IsDataLoss(kept)) {
-    return kept;
-  }
+  LOCKSTEP_RETURN_IF_ERROR(KeepEpoch(epoch));
   epoch_ = epoch;
   chief_ = chief;
   return absl::OkStatus();
@@ -241,45 +246,81 @@ absl::Status ShardHost::CheckSame(const ShardState::Options& options) const {
       "chief the job file that the job was started with, or restart all"));
 }
 
+absl::StatusOr<std::shared_ptr<Shard>> ShardHost::FindShard(
+    const ShardState::Options& options, Keep keep,
+    std::shared_ptr<Shard>& discarded) {
+  const bool is_new = shard_ != nullptr && epoch_ > 0 &&
+                      (discarded_epoch_ == epoch_ ||
+                       (created_epoch_ == epoch_ && !shard_->active()));
+  if (keep == Keep::kState || is_new) {
+    if (shard_ == nullptr) return nullptr;
+    LOCKSTEP_RETURN_IF_ERROR(CheckSame(options));
+    if (keep == Keep::kNothing) discarded_epoch_ = epoch_;
+    return shard_;
+  }
+  fences_.KeepIn({});
+  discarded = std::exchange(shard_, nullptr);  // there may be no room for two
+  return nullptr;
+}
+
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
     const JobConfig& job, const std::vector<VariableSpec>& variables,
     const std::vector<PartSpec>& parts, Keep keep) {
-  MutexLock lock(mutex_);
-  const ShardState::Options options = StateOptions(job, variables, parts);
+  MutexLock create_lock(create_mutex_);
+  ShardState::Options options;
+  std::shared_ptr<Shard> discarded;
+  {
+    MutexLock lock(mutex_);
+    options = StateOptions(job, variables, parts);
+    LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> found,
+                              FindShard(options, keep, discarded));
+    if (found != nullptr) return found;
+    options.progress = progress_ = std::make_shared<FillProgress>();
+    if (stop_creating_) progress_->Stop();
+    creating_ = true;
+  }
+  discarded = nullptr;
   absl::StatusOr<std::unique_ptr<Shard>> shard =
       absl::NotFoundError("nothing is kept");
-  const bool discarded = shard_ != nullptr && epoch_ > 0 &&
-                         (discarded_epoch_ == epoch_ ||
-                          (created_epoch_ == epoch_ && !shard_->active()));
-  if (keep == Keep::kState || discarded) {
-    if (shard_ != nullptr) {
-      LOCKSTEP_RETURN_IF_ERROR(CheckSame(options));
-      if (keep == Keep::kNothing) discarded_epoch_ = epoch_;
-      return shard_;
-    }
-    shard = Shard::Open(options);
-  } else {
-    fences_.KeepIn({});
-    shard_ = nullptr;  // there may be no room for two
-  }
+  if (keep == Keep::kState) shard = Shard::Open(options);
   const bool none =
       absl::IsNotFound(shard.status()) || absl::IsDataLoss(shard.status());
   if (none) shard = Shard::Create(options);
+  MutexLock lock(mutex_);
+  creating_ = false;
   LOCKSTEP_RETURN_IF_ERROR(shard.status());
-  const uint64_t found = (*shard)->state().record().epoch;
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> installed,
+                            Install(*std::move(shard), variables));
+  if (none) created_epoch_ = epoch_;
+  if (keep == Keep::kNothing) discarded_epoch_ = epoch_;
+  return installed;
+}
+
+absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Install(
+    std::unique_ptr<Shard> shard, const std::vector<VariableSpec>& variables) {
+  const uint64_t found = shard->state().record().epoch;
   if (found > epoch_) {
     epoch_ = found;
     return absl::UnavailableError(
         absl::StrCat("ps ", options_.task_index, " has found state of epoch ",
                      found, ": take a newer one, and create the shard again"));
   }
-  LOCKSTEP_RETURN_IF_ERROR((*shard)->state().SetEpoch(epoch_));
-  if (none) created_epoch_ = epoch_;
-  if (keep == Keep::kNothing) discarded_epoch_ = epoch_;
-  shard_ = *std::move(shard);
+  LOCKSTEP_RETURN_IF_ERROR(shard->state().SetEpoch(epoch_));
+  shard_ = std::move(shard);
   fences_.KeepIn(shard_->state().fences());
   variables_ = variables;
   return shard_;
+}
+
+std::shared_ptr<const FillProgress> ShardHost::fill_progress() const {
+  MutexLock lock(mutex_);
+  return progress_;
+}
+
+void ShardHost::StopCreating() {
+  MutexLock lock(mutex_);
+  stop_creating_ = true;
+  if (progress_ != nullptr) progress_->Stop();
 }
 
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::shard() const {
@@ -287,6 +328,15 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::shard() const {
   if (shard_ != nullptr) return shard_;
   return absl::UnavailableError(absl::StrCat(
       "ps ", options_.task_index, " has no shard yet; create it first"));
+}
+
+void ShardHost::TouchLocks() const {
+  const absl::StatusOr<std::shared_ptr<Shard>> found = shard();
+  if (!found.ok()) return;
+  (*found)->active();
+  (*found)->engine().step();
+  if ((*found)->gate() != nullptr) (*found)->gate()->global_step();
+  (*found)->state().record();
 }
 
 void ShardHost::ExpireWorker(int worker, uint64_t incarnation) {
@@ -303,6 +353,11 @@ void ShardHost::ShutOut(const std::vector<int>& workers) {
 }
 
 absl::Status ShardHost::RemoveState() {
+  {
+    MutexLock lock(mutex_);
+    if (creating_) progress_->Stop();
+  }
+  MutexLock create_lock(create_mutex_);
   MutexLock lock(mutex_);
   if (job_id_.empty()) return absl::OkStatus();
   PassFaultPoint(FaultPoint::kPsRemoveBefore);

@@ -133,14 +133,27 @@ class ShardHost {
   //   kUnavailable         it has obeyed a chief of a newer epoch, or another
   //                        process uses it
   //   and the errors of Shard::Create(): with kNothing there is no shard then
+  // That may take minutes. Meanwhile all other calls are served as by a server
+  // without a shard; one of these waits for the end of the one before.
   absl::StatusOr<std::shared_ptr<Shard>> Create(
       const JobConfig& job, const std::vector<VariableSpec>& variables,
       const std::vector<PartSpec>& parts, Keep keep = Keep::kState)
+      ABSL_LOCKS_EXCLUDED(create_mutex_, mutex_);
+
+  // How far Create() is, or how far the last one went; null before the first.
+  std::shared_ptr<const FillProgress> fill_progress() const
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends Create(), those to come too, with kCancelled: the process ends.
+  void StopCreating() ABSL_LOCKS_EXCLUDED(mutex_);
 
   //   kUnavailable  not created yet
   absl::StatusOr<std::shared_ptr<Shard>> shard() const
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Takes the locks that calls need, one after the other, and lets go of them:
+  // returns only where none is held for ever.
+  void TouchLocks() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on nothing of these incarnations is admitted, here or by a later
   // process that finds the state. Memory that they share is let go.
@@ -152,8 +165,9 @@ class ShardHost {
   // was delayed does no harm.
   void ShutOut(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Deletes the state file, if there is one, be it an earlier process's.
-  absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Deletes the state file, if there is one, be it an earlier process's. A
+  // shard that is being made is not wanted any more.
+  absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(create_mutex_, mutex_);
 
  private:
   absl::Status CheckFollowed(uint64_t epoch, uint64_t chief) const
@@ -164,14 +178,24 @@ class ShardHost {
   // Whether an epoch that a chief names can have been drawn.
   absl::Status CheckDrawn(absl::string_view field, uint64_t epoch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes `epoch` the one that is followed, and outlive this process where
-  // there is state of the job.
+  // Makes `epoch` outlive this process, where there is state of the job.
+  absl::Status KeepEpoch(uint64_t epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes it the one that is followed, once it is kept.
   absl::Status SetEpoch(uint64_t epoch, uint64_t chief)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StateHeader FileHeader() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ShardState::Options StateOptions(const JobConfig& job,
                                    const std::vector<VariableSpec>& variables,
                                    const std::vector<PartSpec>& parts) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns what there is already; null: it has to be opened or made. What is
+  // discarded is left to the caller, since it takes long to let go of it.
+  absl::StatusOr<std::shared_ptr<Shard>> FindShard(
+      const ShardState::Options& options, Keep keep,
+      std::shared_ptr<Shard>& discarded) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes what Create() has opened or made the shard.
+  absl::StatusOr<std::shared_ptr<Shard>> Install(
+      std::unique_ptr<Shard> shard, const std::vector<VariableSpec>& variables)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the shard that there is fits the description.
   absl::Status CheckSame(const ShardState::Options& options) const
@@ -181,7 +205,14 @@ class ShardHost {
 
   const Options options_;
 
+  // Held while a shard is opened or made.
+  mutable Mutex create_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+
   mutable Mutex mutex_;
+  // Of the shard that is being made now or was last.
+  std::shared_ptr<FillProgress> progress_ ABSL_GUARDED_BY(mutex_);
+  bool creating_ ABSL_GUARDED_BY(mutex_) = false;  // now
+  bool stop_creating_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status closed_ ABSL_GUARDED_BY(mutex_);  // OK: it is open
   std::string job_id_ ABSL_GUARDED_BY(mutex_);
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -329,6 +329,15 @@ absl::StatusOr<int64_t> Shard::BeginSnapshot() {
     return absl::FailedPreconditionError(
         "the variables have no values yet, so there is nothing to copy");
   }
+  const auto progress = std::make_shared<FillProgress>();
+  {
+    MutexLock lock(mutex_);
+    snapshot_progress_ = progress;
+    if (job_.mode == SyncMode::kStrict && snapshot_ != nullptr &&
+        snapshot_->step == engine_->step()) {
+      return snapshot_->step;
+    }
+  }
   LOCKSTEP_RETURN_IF_ERROR(state_->MoveAverages());
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->step = engine_->step();  // a commit from here on is noticed
@@ -352,14 +361,21 @@ absl::StatusOr<int64_t> Shard::BeginSnapshot() {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for a copy of ", total, " bytes"));
   }
+  progress->Expect(total);
   snapshot->scalars = state_->Scalars();
-  LOCKSTEP_RETURN_IF_ERROR(CopyParts(*snapshot));
+  LOCKSTEP_RETURN_IF_ERROR(CopyParts(*snapshot, *progress));
   MutexLock lock(mutex_);
   snapshot_ = snapshot;
   return snapshot->step;
 }
 
-absl::Status Shard::CopyParts(Snapshot& snapshot) const {
+std::shared_ptr<const FillProgress> Shard::snapshot_progress() const {
+  MutexLock lock(mutex_);
+  return snapshot_progress_;
+}
+
+absl::Status Shard::CopyParts(Snapshot& snapshot,
+                              FillProgress& progress) const {
   for (int part = 0; part < state_->num_parts(); ++part) {
     for (int tensor = 0; tensor < state_->num_tensors(part); ++tensor) {
       const absl::Span<std::byte> to = {
@@ -374,6 +390,7 @@ absl::Status Shard::CopyParts(Snapshot& snapshot) const {
       if (step != snapshot.step) {
         return absl::InternalError("a step was committed during the copy");
       }
+      LOCKSTEP_RETURN_IF_ERROR(progress.Advance(to.size()));
     }
   }
   return absl::OkStatus();

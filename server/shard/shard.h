@@ -153,11 +153,15 @@ class Shard {
     return state_->GradientSize(part, type);
   }
 
-  // The committed state, copied aside. Call it at a step boundary.
+  // The committed state, copied aside. Call it at a step boundary. In strict
+  // mode a copy of this step that there is already is as good.
   //
   //   kFailedPrecondition  not open
   //   kResourceExhausted   no memory for the copy
   absl::StatusOr<int64_t> BeginSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the copy that is made now, or was last.
+  std::shared_ptr<const FillProgress> snapshot_progress() const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<float> SnapshotScalars() const ABSL_LOCKS_EXCLUDED(mutex_);
   // By part, how many rows the copy has of one that grows; else 0.
   std::vector<int64_t> SnapshotRows() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -196,7 +200,7 @@ class Shard {
   Shard(const ShardState::Options& options, std::unique_ptr<ShardState> state);
 
   // Fills the copy, which has room for it.
-  absl::Status CopyParts(Snapshot& snapshot) const;
+  absl::Status CopyParts(Snapshot& snapshot, FillProgress& progress) const;
   absl::StatusOr<std::shared_ptr<const Snapshot>> FindSnapshot() const
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether values of `step` can be read.
@@ -226,6 +230,8 @@ class Shard {
   bool active_ ABSL_GUARDED_BY(mutex_) = false;
   RunSettings settings_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Snapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<FillProgress> snapshot_progress_ ABSL_GUARDED_BY(mutex_) =
+      std::make_shared<FillProgress>();
 };
 
 }  // namespace lockstep

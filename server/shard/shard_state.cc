@@ -31,6 +31,7 @@ VariableStore::Options StoreOptions(
   store.optimizers = OptimizersOf(options.job);
   store.settings = settings;
   store.in_place = options.job.mode == SyncMode::kCompatible;
+  store.progress = options.progress;
   return store;
 }
 

@@ -48,6 +48,8 @@ class ShardState final : public PartUpdater {
     bool shared_memory = true;            // let workers read values in place
     // As LoanBook::OnReturned, with the part.
     std::function<void(int part)> part_returned;
+    // Of Create() and Open(), where somebody asks.
+    std::shared_ptr<FillProgress> progress = nullptr;
   };
 
   ~ShardState() override { loans_->Close(); }

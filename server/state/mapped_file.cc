@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -50,10 +51,24 @@ void Populate(absl::Span<std::byte> bytes) {
 #endif
 }
 
+// Calls `visit(first, count)` for stretches of `size` bytes, which are small
+// enough that none of them takes long, and tells how far it is.
+constexpr uint64_t kStretch = uint64_t{64} << 20;
+template <typename Visit>
+absl::Status InStretches(uint64_t size, FillProgress* progress,
+                         const Visit& visit) {
+  for (uint64_t first = 0; first < size; first += kStretch) {
+    const uint64_t count = std::min(kStretch, size - first);
+    LOCKSTEP_RETURN_IF_ERROR(visit(first, count));
+    if (progress != nullptr) LOCKSTEP_RETURN_IF_ERROR(progress->Advance(count));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
-    const std::string& path, uint64_t size) {
+    const std::string& path, uint64_t size, FillProgress* progress) {
   LOCKSTEP_ASSIGN_OR_RETURN(PrivateDirectory directory,
                             PrivateDirectory::Open(DirectoryOf(path)));
   const std::string name = NameOf(path);
@@ -68,12 +83,12 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
   if (faccessat(file->directory_fd(), name.c_str(), F_OK, 0) == 0) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   }
-  LOCKSTEP_RETURN_IF_ERROR(file->Allocate(size));
+  LOCKSTEP_RETURN_IF_ERROR(file->Allocate(size, progress));
   return file;
 }
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::InOwnMemory(
-    uint64_t size) {
+    uint64_t size, FillProgress* progress) {
   std::unique_ptr<MappedFile> file(new MappedFile("", "", -1, std::nullopt));
   void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -82,7 +97,11 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::InOwnMemory(
         absl::StrCat("there are no ", size, " bytes of memory"));
   }
   file->bytes_ = {static_cast<std::byte*>(address), size};
-  Populate(file->bytes_);
+  LOCKSTEP_RETURN_IF_ERROR(
+      InStretches(size, progress, [&](uint64_t first, uint64_t count) {
+        Populate(file->bytes_.subspan(first, count));
+        return absl::OkStatus();
+      }));
   return file;
 }
 
@@ -183,17 +202,20 @@ absl::Status MappedFile::CheckStillTemporary() {
       absl::StrCat(path_, " is being made by another process; try again"));
 }
 
-absl::Status MappedFile::Allocate(uint64_t size) {
+absl::Status MappedFile::Allocate(uint64_t size, FillProgress* progress) {
   LOCKSTEP_RETURN_IF_ERROR(Resize(size));
   LOCKSTEP_RETURN_IF_ERROR(Map(size));
-  Populate(bytes_);
-  int error = EINTR;
-  while (error == EINTR) {
-    error = posix_fallocate(fd_, 0, static_cast<off_t>(size));
-  }
-  if (error == ENOSPC) return NoRoom(path_, size, "the file system is full");
-  if (error != 0) return PosixError(error, "allocate", path_);
-  return absl::OkStatus();
+  return InStretches(size, progress, [&](uint64_t first, uint64_t count) {
+    Populate(bytes_.subspan(first, count));
+    int error = EINTR;
+    while (error == EINTR) {
+      error = posix_fallocate(fd_, static_cast<off_t>(first),
+                              static_cast<off_t>(count));
+    }
+    if (error == ENOSPC) return NoRoom(path_, size, "the file system is full");
+    if (error != 0) return PosixError(error, "allocate", path_);
+    return absl::OkStatus();
+  });
 }
 
 // Asks for room first, so that a request that cannot be met does not fill the

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "common/private_directory.h"
 #include "common/shared_memory.h"
+#include "server/state/fill_progress.h"
 
 namespace lockstep {
 
@@ -39,14 +40,19 @@ class MappedFile {
   //   kUnavailable        another process is making this file
   //   kNotFound           no such directory
   //   kPermissionDenied   the directory is not ours to write to
+  //   kCancelled          `progress`, to which the caller has added `size`,
+  //   says
+  //                       so
   static absl::StatusOr<std::unique_ptr<MappedFile>> Create(
-      const std::string& path, uint64_t size);
+      const std::string& path, uint64_t size, FillProgress* progress = nullptr);
 
   // Zeros in the memory of this process, under no name: Publish() does nothing,
   // and nothing outlives the process.
   //
   //   kResourceExhausted  there is not so much memory
-  static absl::StatusOr<std::unique_ptr<MappedFile>> InOwnMemory(uint64_t size);
+  //   kCancelled          as in Create()
+  static absl::StatusOr<std::unique_ptr<MappedFile>> InOwnMemory(
+      uint64_t size, FillProgress* progress = nullptr);
 
   // Maps an existing file as a whole.
   //
@@ -90,7 +96,7 @@ class MappedFile {
 
   absl::Status Lock();
   absl::Status CheckStillTemporary();
-  absl::Status Allocate(uint64_t size);
+  absl::Status Allocate(uint64_t size, FillProgress* progress);
   absl::Status Resize(uint64_t size);
   absl::Status Map(uint64_t size);
   absl::Status CheckOwnership();

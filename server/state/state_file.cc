@@ -51,12 +51,13 @@ absl::Status MakeDirectory(const std::string& directory) {
 constexpr int kTries = 5;
 
 absl::StatusOr<std::unique_ptr<MappedFile>> CreateIn(
-    const std::string& directory, const std::string& path, uint64_t size) {
-  if (directory.empty()) return MappedFile::InOwnMemory(size);
+    const std::string& directory, const std::string& path, uint64_t size,
+    FillProgress* progress) {
+  if (directory.empty()) return MappedFile::InOwnMemory(size, progress);
   absl::StatusOr<std::unique_ptr<MappedFile>> file;
   for (int tries = 0; tries < kTries; ++tries) {
     LOCKSTEP_RETURN_IF_ERROR(MakeDirectory(directory));
-    file = MappedFile::Create(path, size);
+    file = MappedFile::Create(path, size, progress);
     if (!absl::IsNotFound(file.status())) break;
   }
   return file;
@@ -88,11 +89,12 @@ std::string StateFile::Path(const std::string& directory,
 
 absl::StatusOr<std::unique_ptr<StateFile>> StateFile::Create(
     const std::string& directory, const StateHeader& header,
-    const StepRecord& record) {
+    const StepRecord& record, FillProgress* progress) {
   LOCKSTEP_RETURN_IF_ERROR(CheckHeader(header));
   const std::string path = Path(directory, header);
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> mapped,
-                            CreateIn(directory, path, header.file_size));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<MappedFile> mapped,
+      CreateIn(directory, path, header.file_size, progress));
   MappedFile& file = *mapped;
   std::unique_ptr<StateFile> state(new StateFile(path, std::move(mapped)));
   EncodeStateHeader(header, state->bytes());

@@ -36,7 +36,7 @@ class StateFile {
   //   and what MappedFile::Create() and Publish() say
   static absl::StatusOr<std::unique_ptr<StateFile>> Create(
       const std::string& directory, const StateHeader& header,
-      const StepRecord& record);
+      const StepRecord& record, FillProgress* progress = nullptr);
 
   // Maps the file that an earlier process of this task made.
   //

@@ -66,6 +66,14 @@ absl::StatusOr<StateLayout> MakeLayout(const VariableStore::Options& options) {
                            options.in_place ? 1 : 2);
 }
 
+uint64_t BytesToInitialize(const StateLayout& layout) {
+  uint64_t bytes = 0;
+  for (size_t part = 0; part < layout.parts().size(); ++part) {
+    bytes += layout.num_tensors(part) * layout.TensorSize(part);
+  }
+  return bytes;
+}
+
 StateHeader MakeHeader(const VariableStore::Options& options,
                        const StateLayout& layout) {
   return {options.job_id, options.task_index,
@@ -91,6 +99,7 @@ VariableStore::VariableStore(const Options& options, StateLayout layout,
       optimizers_(options.optimizers),
       settings_(options.settings),
       slots_(SlotsByVariable(optimizers_, settings_)),
+      progress_(options.progress),
       layout_(std::move(layout)),
       file_(std::move(file)) {}
 
@@ -103,10 +112,14 @@ absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Create(
   LOCKSTEP_ASSIGN_OR_RETURN(StateLayout layout, MakeLayout(options));
   StepRecord record;
   record.incarnation = options.incarnation;
+  if (options.progress != nullptr) {
+    // Initialize() follows; who waits is not to see the end come twice.
+    options.progress->Expect(layout.file_size() + BytesToInitialize(layout));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<StateFile> file,
-      StateFile::Create(options.directory, MakeHeader(options, layout),
-                        record));
+      StateFile::Create(options.directory, MakeHeader(options, layout), record,
+                        options.progress.get()));
   std::unique_ptr<VariableStore> store(
       new VariableStore(options, std::move(layout), std::move(file)));
   LOCKSTEP_RETURN_IF_ERROR(store->OpenDirectories());
@@ -122,6 +135,9 @@ absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Open(
   std::unique_ptr<VariableStore> store(
       new VariableStore(options, std::move(layout), std::move(file)));
   LOCKSTEP_RETURN_IF_ERROR(store->OpenDirectories());
+  if (options.progress != nullptr && !store->is_active()) {
+    options.progress->Expect(BytesToInitialize(store->layout_));
+  }
   StepRecord record = store->record();
   record.incarnation = options.incarnation;
   store->file_->WriteRecord(record);

@@ -69,6 +69,8 @@ class VariableStore {
     std::vector<OptimizerConfig> optimizers;  // of the job
     std::vector<VariableSettings> settings;   // by variable
     bool in_place = false;                    // one buffer: compatible mode
+    // Of Create() and Initialize(); null: nobody asks. Shared with the store.
+    std::shared_ptr<FillProgress> progress = nullptr;
   };
 
   // Whether Create() would find nothing wrong with them. Makes no file.
@@ -206,6 +208,7 @@ class VariableStore {
   // processors.
   //
   //   kFailedPrecondition  active already
+  //   kCancelled           `progress` says so
   absl::Status Initialize(uint64_t seed);
 
   // record: commits what was initialised or written as `step`, with the powers
@@ -260,6 +263,12 @@ class VariableStore {
   // is of.
   absl::Status InitializeParts(size_t first, size_t end, uint64_t seed);
   absl::Status InitializePart(size_t i, const InitialValues& values);
+  // Writes the initial values of a part, and says so to `progress_`.
+  absl::Status FillPart(size_t i, const InitialValues& values,
+                        absl::Span<std::byte> out);
+  absl::Status Advance(uint64_t bytes) {
+    return progress_ == nullptr ? absl::OkStatus() : progress_->Advance(bytes);
+  }
 
   absl::Span<std::byte> Tensor(size_t part, size_t tensor, int buffer) const;
   int NextBuffer() const;
@@ -284,6 +293,7 @@ class VariableStore {
   const std::vector<OptimizerConfig> optimizers_;
   const std::vector<VariableSettings> settings_;
   const std::vector<std::vector<SlotSpec>> slots_;  // by variable
+  const std::shared_ptr<FillProgress> progress_;
   const StateLayout layout_;
   const std::unique_ptr<StateFile> file_;
   // By part; null: it does not grow.

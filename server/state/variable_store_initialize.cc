@@ -1,5 +1,6 @@
 // The part of VariableStore that writes initial values.
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -14,20 +15,32 @@
 namespace lockstep {
 namespace {
 
-// Initial values of a part, whose rows may be apart.
-absl::Status FillPart(const InitialValues& values, const PartSpec& part,
-                      absl::Span<std::byte> out) {
-  if (part.row_stride == 1) return values.Fill(part.offset, out);
-  const size_t size = part.row_width * ElementSize(part.dtype);
-  for (int64_t row = 0; row < part.num_rows(); ++row) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        values.Fill(part.offset + row * part.row_stride * part.row_width,
-                    out.subspan(static_cast<size_t>(row) * size, size)));
+// Few enough bytes that writing them does not take long.
+constexpr size_t kStretch = size_t{4} << 20;
+
+}  // namespace
+
+absl::Status VariableStore::FillPart(size_t i, const InitialValues& values,
+                                     absl::Span<std::byte> out) {
+  // Rows may be apart, in the variable.
+  const bool apart = part(i).row_stride != 1;
+  const size_t element = ElementSize(part(i).dtype);
+  const size_t stretch = apart ? RowSize(i) : kStretch;
+  const int64_t from_one_to_the_next =
+      apart ? part(i).row_stride * part(i).row_width
+            : static_cast<int64_t>(stretch / element);
+  int64_t offset = part(i).offset;
+  size_t told = 0;
+  for (size_t first = 0; first < out.size(); first += stretch) {
+    const size_t size = std::min(stretch, out.size() - first);
+    LOCKSTEP_RETURN_IF_ERROR(values.Fill(offset, out.subspan(first, size)));
+    offset += from_one_to_the_next;
+    if (first + size - told < kStretch && first + size < out.size()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(Advance(first + size - told));
+    told = first + size;
   }
   return absl::OkStatus();
 }
-
-}  // namespace
 
 absl::Status VariableStore::Initialize(uint64_t seed) {
   LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("initialise"));
@@ -70,16 +83,19 @@ absl::Status VariableStore::InitializePart(size_t i,
   const int buffer = static_cast<int>(record().current_buffer);
   if (directories_[i] != nullptr) {
     directories_[i]->Clear();  // rows have values when they come to be
+    LOCKSTEP_RETURN_IF_ERROR(Advance(layout_.TensorSize(i)));
   } else {
-    LOCKSTEP_RETURN_IF_ERROR(FillPart(values, part(i), Tensor(i, 0, buffer)));
+    LOCKSTEP_RETURN_IF_ERROR(FillPart(i, values, Tensor(i, 0, buffer)));
   }
   const std::vector<SlotSpec>& slots = slots_[part(i).variable];
   for (size_t tensor = 1; tensor < num_tensors(i); ++tensor) {
     const SlotSpec& slot = slots[tensor - 1];
     const absl::Span<std::byte> to = Tensor(i, tensor, buffer);
     FillElements(part(i).dtype, slot.initial_value, to);
-    if (!slot.starts_as_value) continue;
-    std::memcpy(to.data(), Tensor(i, 0, buffer).data(), to.size());
+    if (slot.starts_as_value) {
+      std::memcpy(to.data(), Tensor(i, 0, buffer).data(), to.size());
+    }
+    LOCKSTEP_RETURN_IF_ERROR(Advance(to.size()));
   }
   return absl::OkStatus();
 }

@@ -49,7 +49,7 @@ class ChiefCalls final : public ShardCalls {
           return ps.CreateShard(chief, discard);
         });
     if (!report.ok()) return report.status();
-    return Created{{{"Momentum"}}, {}, *report};
+    return Created{std::nullopt, {{"Momentum"}}, {}, *report};
   }
   absl::Status Activate(const Opening& opening) override {
     return CallUntilUp<bool>([chief = Self(), opening](ServerProcess& ps) {

@@ -56,7 +56,7 @@ absl::Span<std::byte> BytesOf(File& file) { return {file.bytes, file.size}; }
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
-    const std::string& path, uint64_t size) {
+    const std::string& path, uint64_t size, FillProgress*) {
   if (Files().count(path) > 0) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   }
@@ -68,7 +68,8 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
 }
 
 // Servers of the simulation have a directory.
-absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::InOwnMemory(uint64_t) {
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::InOwnMemory(
+    uint64_t, FillProgress*) {
   return absl::UnimplementedError("every simulated server has a directory");
 }
 

@@ -61,7 +61,9 @@ class TestCluster {
     job.optimizer.kind = OptimizerConfig::Kind::kMomentum;
     ASSERT_OK(group_.TakeEpoch());
     for (auto& shard : shards_) shard->set_epoch(group_.epoch());
-    auto found = group_.Create(job, plan_, ShardCalls::State::kDiscard);
+    auto found = group_.Create(
+        job, plan_, ShardCalls::State::kDiscard,
+        [](int, const ShardCalls::Working&) { return absl::OkStatus(); });
     ASSERT_OK(found);
     map_ = std::move(found->map);
   }

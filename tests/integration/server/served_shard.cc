@@ -64,6 +64,7 @@ ServedShard::ServedShard(int task_index, SyncMode mode, DType dtype)
 
 ServedShard::~ServedShard() {
   const absl::Status gone = absl::UnavailableError("the test is over");
+  host_.StopCreating();
   parameter_service_.CancelAll(gone);
   sync_service_.CancelAll(gone);
   control_service_.CancelAll(gone);

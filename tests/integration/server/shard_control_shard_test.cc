@@ -1,5 +1,8 @@
+#include <chrono>
 #include <functional>
+#include <future>
 #include <string>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -159,6 +162,93 @@ TEST_F(ShardControlShardTest, ShardThatDoesNotFitIsRefusedAndAGoodOneCan) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 
   shard_.Open();
+}
+
+// A shard that takes seconds to be made.
+class LargeShardTest : public ShardControlFixture {
+ protected:
+  using Answer = absl::StatusOr<v1::CreateShardResponse>;
+
+  LargeShardTest() {
+    shard_.host().SetJobId(kJobId);
+    EXPECT_THAT(TakeEpoch(), IsOkAndHolds(1));
+    shard_.set_epoch(1);
+    request_ = shard_.CreateRequest();
+    request_.set_asks_again(true);
+    v1::VariableDescription& w = *request_.mutable_variables(0);
+    constexpr int64_t kElements = int64_t{1} << 28;
+    w.set_shape(0, kElements);
+    w.set_initializer(v1::TRUNCATED_NORMAL);
+    w.set_initializer_b(1);
+    request_.mutable_parts(1)->set_count(kElements - 4);
+  }
+
+  std::future<Answer> Ask() {
+    return std::async(std::launch::async, [this] {
+      return Call(shard_.control(), &Stub::CreateShard, request_);
+    });
+  }
+  // What the server says once it has been at it for long.
+  Answer AnswerTo(std::future<Answer> call) {
+    while (call.wait_for(std::chrono::milliseconds(1)) !=
+           std::future_status::ready) {
+      shard_.AnswerWaits();
+    }
+    return call.get();
+  }
+
+  v1::CreateShardRequest request_;
+};
+
+TEST_F(LargeShardTest, SaysHowFarItIsToWhoAsksAgain) {
+  const Answer first = AnswerTo(Ask());
+  ASSERT_OK(first);
+  ASSERT_TRUE(first->has_working());
+  int64_t done = first->working().done_bytes();
+  for (int further = 0; further < 2;) {
+    const Answer next = AnswerTo(Ask());
+    ASSERT_OK(next);
+    ASSERT_TRUE(next->has_working());
+    EXPECT_GE(next->working().done_bytes(), done);
+    if (next->working().done_bytes() > done) ++further;
+    done = next->working().done_bytes();
+    EXPECT_LT(done, next->working().total_bytes());
+  }
+
+  shard_.host().StopCreating();
+
+  EXPECT_THAT(Ask().get(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(LargeShardTest, OthersAreServedWhileItIsMade) {
+  auto call = Ask();
+  while (shard_.host().fill_progress() == nullptr) std::this_thread::yield();
+  // More of them than gRPC has threads.
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_OK(
+        CallWithBytes(shard_.channel(), "/grpc.health.v1.Health/Check", ""));
+    EXPECT_THAT(Activate(0), StatusIs(absl::StatusCode::kUnavailable));
+    EXPECT_THAT(Call(shard_.parameters(), &v1::ParameterService::Stub::Pull,
+                     ServedShard::PullRequest(0)),
+                StatusIs(absl::StatusCode::kUnavailable));
+  }
+  EXPECT_EQ(call.wait_for(std::chrono::seconds(0)),
+            std::future_status::timeout);
+
+  shard_.host().StopCreating();
+
+  EXPECT_THAT(call.get(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(LargeShardTest, NewerChiefIsFollowedWhileItIsMade) {
+  auto call = Ask();
+  while (shard_.host().fill_progress() == nullptr) std::this_thread::yield();
+
+  EXPECT_THAT(TakeEpoch(), IsOkAndHolds(2));
+
+  EXPECT_THAT(Ask().get(), StatusIs(absl::StatusCode::kAborted));
+  shard_.host().StopCreating();
+  EXPECT_FALSE(call.get().ok());
 }
 
 TEST_F(ShardControlShardTest, WrittenPartsAreWhatTrainingStartsFrom) {

@@ -22,6 +22,11 @@ class FakeShardCalls final : public ShardCalls {
   ServerReport discarded_report;  // of a shard that was created anew
   absl::Status activated;
   Opening opening;  // the last one
+  // So many calls find it at work on its variables.
+  int works_for = 0;
+  int64_t bytes_between_calls = 10;
+  int64_t total_bytes = 100;
+  int64_t done_bytes = 0;
 
   absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) override {
     Log("epoch");
@@ -35,7 +40,12 @@ class FakeShardCalls final : public ShardCalls {
                                       absl::Span<const PlannedPart>,
                                       State state) override {
     Log(state == State::kKeep ? "create" : "discard");
-    return Created{{}, {}, state == State::kKeep ? report : discarded_report};
+    if (works_for-- > 0) {
+      done_bytes += bytes_between_calls;
+      return Created{Working{done_bytes, total_bytes}};
+    }
+    return Created{std::nullopt, {}, {},
+                   state == State::kKeep ? report : discarded_report};
   }
   absl::Status Activate(const Opening& with) override {
     Log("activate");

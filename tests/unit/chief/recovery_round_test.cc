@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/chief/fake_shard_calls_fixture.h"
 
@@ -19,11 +20,6 @@ using ::testing::Pair;
 using State = MembershipTable::State;
 
 const TaskId kWorker0{TaskType::kWorker, 0};
-
-class StoppedClock final : public Clock {
- public:
-  absl::Time Now() const override { return absl::FromUnixSeconds(100); }
-};
 
 class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
  protected:
@@ -46,6 +42,11 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
     return Restored{step, {}};
   }
   void OnEpoch(uint64_t) override {}
+  absl::Status OnWorking(const std::string& what) override {
+    log_.push_back(what);
+    clock_.Advance(pause_);
+    return stop_;
+  }
   void OnStartFrom(const RecoveryPlan&, bool) override {}
 
   // Of a chief that has seen this step committed; by default one that has
@@ -58,7 +59,7 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
     ps0_.report = ps1_.report = report;
   }
 
-  const StoppedClock clock_;
+  testing::ManualClock clock_;
   JobConfig job_;
   int64_t checkpoint_ = -1;
   // Of the newest one that is whole, if that is another.
@@ -84,6 +85,45 @@ TEST_F(RecoveryRoundTest, FreshJobStartsAtOnce) {
   EXPECT_THAT(log_,
               ElementsAre("epoch 1", "epoch 0", "create 0", "create 1", "whole",
                           "restore", "activate 1", "activate 0"));
+}
+
+TEST_F(RecoveryRoundTest, ServersThatComeFurtherAreWaitedForHoweverLong) {
+  ps0_.works_for = 1;
+  ps1_.works_for = 3;
+  ps1_.total_bytes = 0;  // as long as it is not known
+  const absl::Time began = clock_.Now();
+
+  ASSERT_OK(Run(/*step=*/std::nullopt));
+
+  EXPECT_EQ(clock_.Now() - began, 4 * pause_);
+  EXPECT_THAT(log_,
+              ElementsAre("epoch 1", "epoch 0",                              //
+                          "create 0", "ps 0 to create its variables, 10 %",  //
+                          "create 1", "ps 1 to create its variables",        //
+                          "create 0",                                        //
+                          "create 1", "ps 1 to create its variables",        //
+                          "create 1", "ps 1 to create its variables",        //
+                          "create 1", "restore", "activate 1", "activate 0"));
+}
+
+TEST_F(RecoveryRoundTest, ServerThatStandsStillWithItsVariablesIsNamed) {
+  ps1_.works_for = 100;
+  ps1_.bytes_between_calls = 0;
+  ps1_.done_bytes = 40;
+
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kDeadlineExceeded,
+                              HasSubstr("everybody waits for ps 1 to create "
+                                        "its variables, 40 %")));
+  EXPECT_EQ(ps1_.works_for, 97);  // 0, 50 and 100 seconds later
+}
+
+TEST_F(RecoveryRoundTest, WaitForServersAtWorkCanBeEnded) {
+  ps0_.works_for = 100;
+  stop_ = absl::CancelledError("asked to stop");
+
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kCancelled));
+
+  EXPECT_EQ(ps0_.works_for, 99);
 }
 
 TEST_F(RecoveryRoundTest, ServerThatWasKilledGoesOnWithANewAttempt) {
