@@ -242,6 +242,7 @@ absl::Status Chief::NextStep() {
   Grant();
   step_began_ = clock_.Now();
   server_waits_.assign(servers_.size(), "its update");
+  contributors_.assign(servers_.size(), {});
   announced_.clear();
   stalls_.Begin();
   const SyncLoop::Actions actions = loop_->Begin();
@@ -285,10 +286,11 @@ void Chief::Ask(const SyncLoop::Actions& actions) {
   if (!actions.commit.has_value()) return;
   const SyncLoop::CommitAction commit = *actions.commit;
   servers_.server(0).Commit(
-      commit.step, commit.attempt,
-      [this, epoch, commit](absl::Status status, const v1::CommitResponse&) {
-        events_.Push(
-            CommitDone{epoch, commit.step, commit.attempt, std::move(status)});
+      commit.step, commit.attempt, contributors_,
+      [this, epoch, commit](absl::Status status,
+                            const v1::CommitResponse& response) {
+        events_.Push(CommitDone{epoch, commit.step, commit.attempt,
+                                response.redone_attempt(), std::move(status)});
       });
 }
 
@@ -312,6 +314,8 @@ absl::Status Chief::OnTake(const TakeDone& done) {
     return Stepped();
   }
   if (done.response.prepared()) {
+    contributors_[done.server].assign(done.response.contributors().begin(),
+                                      done.response.contributors().end());
     Ask(loop_->OnPrepared(done.server, done.step, done.response.attempt()));
     return absl::OkStatus();
   }
@@ -335,6 +339,11 @@ absl::Status Chief::OnTakeFailed(const TakeDone& done) {
 absl::Status Chief::OnCommit(const CommitDone& done) {
   if (done.epoch != servers_.epoch()) return absl::OkStatus();
   if (absl::IsAborted(done.status)) return Replaced(done.status);
+  if (done.status.ok() && done.redone_attempt > 0) {
+    retries_.Answered(0);
+    BeginAnew(done);
+    return absl::OkStatus();
+  }
   if (done.status.ok()) {
     retries_.Answered(0);
     loop_->OnCommitted(done.step);

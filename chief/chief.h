@@ -99,6 +99,7 @@ class Chief final : private RecoverySource {
     uint64_t epoch;
     int64_t step;
     int64_t attempt;
+    int64_t redone_attempt;  // as in CommitResponse
     absl::Status status;
   };
   struct CheckpointDone {
@@ -153,6 +154,8 @@ class Chief final : private RecoverySource {
   absl::Status OnTake(const TakeDone& done);
   absl::Status OnTakeFailed(const TakeDone& done);
   absl::Status OnCommit(const CommitDone& done);
+  // A server has summed gradients of others than the set of the step.
+  void BeginAnew(const CommitDone& done);
   // The loop is between steps after a commit.
   absl::Status Stepped();
   void OnCheckpoint(const CheckpointDone& done);
@@ -285,6 +288,8 @@ class Chief final : private RecoverySource {
   absl::Time last_report_ = absl::InfinitePast();
   std::vector<std::string> server_waits_;  // by server; empty: prepared
   std::vector<int> announced_;
+  // By server: as in TakeAndApplyResponse, of the step at hand.
+  std::vector<std::vector<int>> contributors_;
   StallWatch stalls_;
   absl::Time replace_again_ = absl::InfinitePast();
   std::thread checkpoint_thread_;

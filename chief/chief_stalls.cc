@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "chief/chief.h"
 #include "common/log.h"
 
@@ -41,6 +42,24 @@ void Chief::HearOfAttempt(int64_t step, int64_t attempt) {
   if (!loop_.has_value() || step != loop_->step()) return;
   stalls_.OnSet(attempt, {}, clock_.Now());
   Ask(loop_->OnAttempt(attempt));
+}
+
+void Chief::BeginAnew(const CommitDone& done) {
+  for (size_t server = 1; server < contributors_.size(); ++server) {
+    if (contributors_[server].empty() || contributors_[server] == announced_) {
+      continue;
+    }
+    spdlog::warn(
+        "step {}: ps {} has summed gradients of workers {}, but the set is {}: "
+        "a worker pushes without being selected; the step begins anew",
+        done.step, server, absl::StrJoin(contributors_[server], ", "),
+        absl::StrJoin(announced_, ", "));
+  }
+  ++losses_.steps_redone;
+  board_.SetLosses(losses_);
+  contributors_.assign(servers_.size(), {});
+  stalls_.OnSet(done.redone_attempt, {}, clock_.Now());
+  Ask(loop_->OnCommitRefused());
 }
 
 void Chief::ReplaceStalled() {

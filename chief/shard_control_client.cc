@@ -255,13 +255,20 @@ void ShardControlClient::TakeAndApply(int64_t step, int64_t commit_until,
                                });
 }
 
-void ShardControlClient::Commit(int64_t step, int64_t attempt,
-                                CommitCallback callback) {
+void ShardControlClient::Commit(
+    int64_t step, int64_t attempt,
+    const std::vector<std::vector<int>>& contributors,
+    CommitCallback callback) {
   auto owned =
       std::make_unique<StepCall<v1::CommitRequest, v1::CommitResponse>>();
   *owned->request.mutable_chief() = Chief();
   owned->request.set_step(step);
   owned->request.set_attempt(attempt);
+  for (const std::vector<int>& set : contributors) {
+    if (set.empty()) continue;
+    owned->request.add_contributors()->mutable_workers()->Assign(set.begin(),
+                                                                 set.end());
+  }
   owned->callback = std::move(callback);
   auto* call = Keep(std::move(owned));
   PassFaultPoint(FaultPoint::kChiefCommitSend);

@@ -58,8 +58,11 @@ class ShardControlClient final : public ShardCalls {
   // `commit_until` and `attempt`: as in TakeAndApplyRequest.
   void TakeAndApply(int64_t step, int64_t commit_until, int64_t attempt,
                     TakeCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Commit(int64_t step, int64_t attempt, CommitCallback callback)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // `contributors` by server, to be told to ps task 0; of no meaning where they
+  // are empty.
+  void Commit(int64_t step, int64_t attempt,
+              const std::vector<std::vector<int>>& contributors,
+              CommitCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CommitAndWait(int64_t step, int64_t attempt) override;
 
   absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,

@@ -1,6 +1,7 @@
 // The part of ShardControlService that closes steps.
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/fault_points.h"
@@ -71,11 +72,16 @@ absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
                                                v1::CommitResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
                             ToChief(request.chief()));
+  std::vector<std::vector<int>> contributors;
+  for (const v1::Workers& set : request.contributors()) {
+    contributors.emplace_back(set.workers().begin(), set.workers().end());
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       StepControl::Committed committed,
-      control_.Commit(chief, request.step(), request.attempt()));
+      control_.Commit(chief, request.step(), request.attempt(), contributors));
   for (int worker : committed.members) response.add_workers(worker);
   response.set_global_step(committed.global_step);
+  response.set_redone_attempt(committed.redone_attempt);
   Send(std::move(committed.ready));
   return absl::OkStatus();
 }
@@ -112,6 +118,8 @@ void ShardControlService::FinishTakes(Shard& shard,
     call->response->set_prepared(answer.prepared);
     call->response->set_attempt(answer.attempt);
     call->response->set_committed_step(committed_step);
+    call->response->mutable_contributors()->Assign(answer.contributors.begin(),
+                                                   answer.contributors.end());
     if (shard.gate() != nullptr && committed_step == 0) {
       AddMembers(shard.gate()->Members(), *call->response);
     }

@@ -1,5 +1,7 @@
 #include "server/step_control.h"
 
+#include <algorithm>
+
 #include "common/fault_points.h"
 #include "common/status_macros.h"
 
@@ -9,6 +11,16 @@ namespace {
 void Append(std::vector<StepGate::Answer>& to,
             const std::vector<StepGate::Answer>& more) {
   to.insert(to.end(), more.begin(), more.end());
+}
+
+// Whether each of the sets is that of the members, who may be in it several
+// times. Both ascend.
+bool AreAll(const std::vector<std::vector<int>>& sets,
+            std::vector<int> members) {
+  members.erase(std::unique(members.begin(), members.end()), members.end());
+  return std::all_of(
+      sets.begin(), sets.end(),
+      [&](const std::vector<int>& set) { return set == members; });
 }
 
 }  // namespace
@@ -99,13 +111,23 @@ absl::StatusOr<std::vector<StepGate::Answer>> StepControl::CommitStep(
   return tokens;
 }
 
-absl::StatusOr<StepControl::Committed> StepControl::Commit(const Chief& chief,
-                                                           int64_t step,
-                                                           int64_t attempt) {
+absl::StatusOr<StepControl::Committed> StepControl::Commit(
+    const Chief& chief, int64_t step, int64_t attempt,
+    const std::vector<std::vector<int>>& contributors) {
   Committed committed;
   MutexLock lock(epoch_mutex_);
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
   if (shard->gate() != nullptr) committed.members = shard->gate()->Members();
+  if (shard->gate() != nullptr && shard->gate()->global_step() + 1 == step &&
+      !AreAll(contributors, committed.members)) {
+    LOCKSTEP_RETURN_IF_ERROR(shard->engine().CheckCommit(step, attempt));
+    committed.redone_attempt = attempt + 1;
+    committed.ready.answers =
+        shard->engine().StartAttempt(step - 1, committed.redone_attempt);
+    committed.ready.tokens = shard->gate()->Redo(committed.redone_attempt);
+    committed.global_step = shard->engine().step();
+    return committed;
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(committed.ready.tokens,
                             CommitStep(*shard, step, attempt));
   committed.global_step = shard->engine().step();

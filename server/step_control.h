@@ -74,16 +74,22 @@ class StepControl {
                              int64_t commit_until, int64_t attempt)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
-  // Commits a prepared step; on ps task 0 that is the job's commit.
+  // Commits a prepared step; on ps task 0 that is the job's commit. What other
+  // servers have prepared has come of gradients of `contributors`, one set of
+  // workers for each server that says so. If one of them is not the step's set,
+  // the step begins anew on ps task 0 instead, with a newer attempt.
   //
   //   kFailedPrecondition  not prepared for it, or its set was given up
   struct Committed {
     std::vector<int> members;  // of the step, on ps task 0
     int64_t global_step = 0;
+    int64_t redone_attempt =
+        0;  // not committed: the step's attempt from now on
     Ready ready;
   };
-  absl::StatusOr<Committed> Commit(const Chief& chief, int64_t step,
-                                   int64_t attempt)
+  absl::StatusOr<Committed> Commit(
+      const Chief& chief, int64_t step, int64_t attempt,
+      const std::vector<std::vector<int>>& contributors = {})
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
   // Takes a dead worker out. `step` and `attempt` are what ps task 0 answered;

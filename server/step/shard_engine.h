@@ -68,6 +68,9 @@ struct TakeAnswer {
   bool prepared = false;  // false: withdrawn by a later take
   int64_t attempt = 0;
   absl::Status status;  // of an update that failed
+  // Strict mode, of one that is prepared: whose gradients it came of,
+  // ascending.
+  std::vector<int> contributors = {};
 };
 
 // What a call made ready, to be sent once no lock is held.

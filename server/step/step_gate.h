@@ -155,6 +155,11 @@ class StepGate {
   // sets are not chosen by announcement.
   virtual std::vector<int> Members() const = 0;
   virtual std::vector<Waiting> WaitingWorkers() const = 0;
+
+  // Whether a gradient of the worker may count in the step after `step`: false
+  // where sets are chosen by announcement, that step is at hand, and the worker
+  // is not in its set.
+  virtual bool Counts(int /*worker*/, int64_t /*step*/) const { return true; }
 };
 
 }  // namespace lockstep

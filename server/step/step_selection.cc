@@ -380,6 +380,13 @@ std::vector<int> StepSelection::Members() const {
   return members;
 }
 
+bool StepSelection::Counts(int worker, int64_t step) const {
+  MutexLock lock(mutex_);
+  if (step != global_step_ || num_workers() <= replicas_) return true;
+  return std::any_of(announced_.begin(), announced_.begin() + NumMembers(),
+                     [&](const Pass& p) { return p.worker == worker; });
+}
+
 std::vector<StepSelection::Waiting> StepSelection::WaitingWorkers() const {
   MutexLock lock(mutex_);
   std::vector<Waiting> waiting;

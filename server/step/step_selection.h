@@ -75,6 +75,8 @@ class StepSelection final : public StepGate {
   std::vector<int> Members() const override ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Waiting> WaitingWorkers() const override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Counts(int worker, int64_t step) const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Shares of a step that `worker` computes: 1 unless N < A.
   int Quota(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -117,13 +117,22 @@ absl::StatusOr<ShardAnswers> StrictShard::AddPush(uint64_t ticket, Push push) {
   return answers;
 }
 
+bool StrictShard::IsChosen(int worker) const {
+  return options_.gate == nullptr || options_.gate->Counts(worker, step_);
+}
+
 void StrictShard::Collect(const std::shared_ptr<Pending>& pending, Push& push,
                           std::vector<Work>& work, ShardAnswers& answers) {
   const Contributor who(push.pass.worker, push.pass.slot);
+  const bool chosen = IsChosen(push.pass.worker);
   for (size_t i = 0; i < push.gradients.size(); ++i) {
     const int index = push.first_part + static_cast<int>(i);
     Part& part = parts_[index];
     if (part.updated) continue;  // it counted before
+    if (!chosen) {
+      pending->outcomes[i] = PushOutcome::kSuperseded;
+      continue;
+    }
     auto [entry, inserted] = part.collected.try_emplace(who);
     Contribution& contribution = entry->second;
     if (inserted) {
@@ -249,6 +258,9 @@ void StrictShard::FinishPart(const Work& done, const absl::Status& status,
     return;
   }
   DecideAll(part, PushOutcome::kAccepted, status, answers);
+  for (const Contributor& who : done.contributors) {
+    contributors_.insert(who.first);
+  }
   part.updated = true;
   ++updated_parts_;
   if (!prepared()) return;
@@ -323,12 +335,17 @@ void StrictShard::Supersede(int64_t attempt, ShardAnswers& answers) {
     part.updated = false;
   }
   updated_parts_ = 0;
+  contributors_.clear();
 }
 
 void StrictShard::AnswerTake(const absl::Status& status,
                              ShardAnswers& answers) {
   if (!take_.has_value()) return;
-  answers.takes.push_back({*take_, status.ok(), attempt_, status});
+  answers.takes.push_back({*take_,
+                           status.ok(),
+                           attempt_,
+                           status,
+                           {contributors_.begin(), contributors_.end()}});
   take_.reset();
 }
 
@@ -372,6 +389,7 @@ absl::Status StrictShard::CommitLocked(int64_t step) {
   step_ = step;
   attempt_ = 1;
   updated_parts_ = 0;
+  contributors_.clear();
   for (Part& part : parts_) part.updated = false;
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -18,12 +19,14 @@ namespace lockstep {
 // that counts for a step, and updates a part as soon as its last gradient is
 // in, summed by worker and slot whatever the order of arrival.
 //
-// It need not know the set: only chosen passes push, so a part is complete
-// with `replicas_to_aggregate` gradients of one attempt. A push waits for its
-// parts, which bounds what a server holds to what workers have in flight.
-// Whoever repeats a push has given up calls before: of those that wait for a
-// worker's part only the newest two are kept. Where N < A it does not: a worker
-// needs the answer to begin its next share.
+// On ps task 0 it asks the gate whose gradients count. Elsewhere it need not
+// know the set: only chosen passes push, so a part is complete with
+// `replicas_to_aggregate` gradients of one attempt. Whose they were it tells
+// the chief, so that a step which others have contributed to is not committed.
+// A push waits for its parts, which bounds what a server holds to what workers
+// have in flight. Whoever repeats a push has given up calls before: of those
+// that wait for a worker's part only the newest two are kept. Where N < A it
+// does not: a worker needs the answer to begin its next share.
 //
 // A newer attempt drops everything that an older one collected. Values of the
 // committed step stay as they are until Commit(). Attempts are the chief's to
@@ -119,6 +122,9 @@ class StrictShard final : public ShardEngine {
   // what to answer then.
   absl::StatusOr<std::optional<PushOutcome>> Judge(const Push& push)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a gradient of this worker counts in the attempt at hand, as far as
+  // this server knows.
+  bool IsChosen(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Collect(const std::shared_ptr<Pending>& pending, Push& push,
                std::vector<Work>& work, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -180,6 +186,7 @@ class StrictShard final : public ShardEngine {
   int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);
   int updated_parts_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<int> contributors_ ABSL_GUARDED_BY(mutex_);  // to updated parts
   // By part: work that waits for readers of the memory it writes to.
   std::map<int, Work> blocked_ ABSL_GUARDED_BY(mutex_);
   // Of an update in the attempt at hand, for whoever asks next.

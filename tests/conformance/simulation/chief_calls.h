@@ -58,7 +58,7 @@ class ChiefCalls final : public ShardCalls {
         .status();
   }
   absl::Status CommitAndWait(int64_t step, int64_t attempt) override {
-    return Call<bool>([chief = Self(), step, attempt](ServerProcess& ps) {
+    return Call<int64_t>([chief = Self(), step, attempt](ServerProcess& ps) {
              return ps.Commit(chief, step, attempt);
            })
         .status();

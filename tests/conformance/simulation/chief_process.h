@@ -70,7 +70,7 @@ class ChiefProcess final : public Process, private RecoverySource {
   absl::Status OnTake(int server, int64_t step,
                       const absl::StatusOr<TakeReply>& answer);
   absl::Status OnCommit(const SyncLoop::CommitAction& commit,
-                        const absl::StatusOr<bool>& answer);
+                        const absl::StatusOr<int64_t>& answer);
   void Hear(int server, const TakeReply& reply);
   // Runs `handler` in the loop, if the round at hand is still that one then.
   void Post(uint64_t epoch, Handler handler);
@@ -90,6 +90,7 @@ class ChiefProcess final : public Process, private RecoverySource {
   std::optional<SyncLoop::CommitAction> commit_again_;
   std::optional<CheckpointPolicy> policy_;
   StallWatch stalls_;
+  std::vector<std::vector<int>> contributors_;  // by server, as Chief has it
   absl::Time replace_again_ = absl::InfinitePast();
   int64_t committed_attempt_ = 0;
   int64_t granted_until_ = 0;

@@ -54,6 +54,7 @@ absl::Status ChiefProcess::NextStep() {
         {step + pace_.Ahead(), policy_->NextDueStep(step), job_.options.steps});
   }
   stalls_.Begin();
+  contributors_.assign(job_.num_servers(), {});
   const SyncLoop::Actions actions = loop_->Begin();
   const absl::Duration pause = pace_.Pause(told_until_);
   if (job_.num_servers() == 1 && pause > absl::ZeroDuration()) {
@@ -87,13 +88,17 @@ void ChiefProcess::Ask(const SyncLoop::Actions& actions) {
   }
   if (!actions.commit.has_value()) return;
   const SyncLoop::CommitAction commit = *actions.commit;
-  job_.world.Call<bool>(
+  std::vector<std::vector<int>> told;
+  for (const std::vector<int>& set : contributors_) {
+    if (!set.empty()) told.push_back(set);
+  }
+  job_.world.Call<int64_t>(
       number_, job_.server_place(0),
-      [&job = job_, chief = calls_[0]->Self(),
-       commit](const World::Reply<bool>& reply) {
-        reply(job.servers[0]->Commit(chief, commit.step, commit.attempt));
+      [&job = job_, chief = calls_[0]->Self(), commit,
+       told](const World::Reply<int64_t>& reply) {
+        reply(job.servers[0]->Commit(chief, commit.step, commit.attempt, told));
       },
-      [this, epoch, commit](const absl::StatusOr<bool>& answer) {
+      [this, epoch, commit](const absl::StatusOr<int64_t>& answer) {
         Post(epoch, [=, this] { return OnCommit(commit, answer); });
       });
 }
@@ -121,13 +126,21 @@ absl::Status ChiefProcess::OnTake(int server, int64_t step,
     pace_.Stepped(loop_->step(), job_.world.Now());
     return NextStep();
   }
+  if (answer->prepared) contributors_[server] = answer->contributors;
   Ask(answer->prepared ? loop_->OnPrepared(server, step, answer->attempt)
                        : loop_->OnTakeAgain(server, step));
   return absl::OkStatus();
 }
 
 absl::Status ChiefProcess::OnCommit(const SyncLoop::CommitAction& commit,
-                                    const absl::StatusOr<bool>& answer) {
+                                    const absl::StatusOr<int64_t>& answer) {
+  if (answer.ok() && *answer > 0) {
+    retries_.Answered(0);
+    contributors_.assign(job_.num_servers(), {});
+    stalls_.OnSet(*answer, {}, job_.world.Now());
+    Ask(loop_->OnCommitRefused());
+    return absl::OkStatus();
+  }
   if (answer.ok()) {
     retries_.Answered(0);
     loop_->OnCommitted(commit.step);

@@ -231,8 +231,12 @@ void ServerProcess::Send(StepControl::Ready ready) {
     auto call = takes_.extract(answer.ticket);
     if (call.empty()) continue;
     if (answer.status.ok()) {
-      call.mapped()(TakeReply{
-          answer.prepared, answer.attempt, ready.committed_step, {}, {}});
+      call.mapped()(TakeReply{answer.prepared,
+                              answer.attempt,
+                              ready.committed_step,
+                              {},
+                              {},
+                              answer.contributors});
     } else {
       call.mapped()(answer.status);
     }

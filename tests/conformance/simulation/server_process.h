@@ -24,6 +24,7 @@ struct TakeReply {
   int64_t committed_step = 0;
   std::vector<int> members;
   ShardEngine::Arrivals arrivals;
+  std::vector<int> contributors;
 };
 
 // The answer to a push: outcomes, and the values of the parts.
@@ -64,8 +65,10 @@ class ServerProcess final : public Process {
                                 const ShardCalls::Opening& opening);
   void Take(const StepControl::Chief& chief, int64_t step, int64_t commit_until,
             int64_t attempt, const World::Reply<TakeReply>& reply);
-  absl::StatusOr<bool> Commit(const StepControl::Chief& chief, int64_t step,
-                              int64_t attempt);
+  // Returns the attempt that the step begins anew with, or 0.
+  absl::StatusOr<int64_t> Commit(
+      const StepControl::Chief& chief, int64_t step, int64_t attempt,
+      const std::vector<std::vector<int>>& contributors = {});
   absl::StatusOr<ShardCalls::Expired> ExpireWorker(
       const StepControl::Chief& chief, int worker, uint64_t incarnation,
       int64_t step, int64_t attempt);

@@ -111,13 +111,14 @@ void ServerProcess::Take(const StepControl::Chief& chief, int64_t step,
   Send(*std::move(ready));
 }
 
-absl::StatusOr<bool> ServerProcess::Commit(const StepControl::Chief& chief,
-                                           int64_t step, int64_t attempt) {
+absl::StatusOr<int64_t> ServerProcess::Commit(
+    const StepControl::Chief& chief, int64_t step, int64_t attempt,
+    const std::vector<std::vector<int>>& contributors) {
   absl::StatusOr<StepControl::Committed> committed =
-      control_.Commit(ChiefOf(chief), step, attempt);
+      control_.Commit(ChiefOf(chief), step, attempt, contributors);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, committed.status()));
   Send(std::move(committed->ready));
-  return true;
+  return committed->redone_attempt;
 }
 
 absl::StatusOr<ShardCalls::Expired> ServerProcess::ExpireWorker(

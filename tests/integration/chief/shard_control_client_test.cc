@@ -110,9 +110,10 @@ class ShardControlClientTest : public ::testing::Test {
                               outcome_.Record(status);
                             });
       } else {
-        client.Commit(i, 1, [this](const absl::Status& status, const auto&) {
-          outcome_.Record(status);
-        });
+        client.Commit(i, 1, {},
+                      [this](const absl::Status& status, const auto&) {
+                        outcome_.Record(status);
+                      });
       }
     }
   }
@@ -212,7 +213,7 @@ TEST_F(ShardControlClientTest, CallbackMayCallAgainDuringShutdown) {
   auto client = Client();
   client->TakeAndApply(0, 0, 0, [&](const absl::Status& status, const auto&) {
     outcome_.Record(status);
-    client->Commit(1, 1, [&](const absl::Status& again, const auto&) {
+    client->Commit(1, 1, {}, [&](const absl::Status& again, const auto&) {
       outcome_.Record(again);
     });
   });

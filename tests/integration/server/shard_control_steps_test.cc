@@ -13,6 +13,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -88,6 +89,61 @@ TEST_F(ShardControlStepsTest, NoWorkerCommitsAStepOfTheJob) {
   EXPECT_THAT(shard_.Values(), ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 2, 2));
   EXPECT_OK(Call(shard_.control(), &Stub::TakeAndApply, shard_.TakeRequest(0)));
   EXPECT_OK(Commit(1, 1));
+  EXPECT_THAT(shard_.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
+}
+
+TEST_F(ShardControlStepsTest, WorkerThatWasNotSelectedCannotFillAPlace) {
+  ServedShard other(/*task_index=*/1);
+  shard_.Open();
+  other.Open();
+  ASSERT_OK(Call(shard_.sync(), &v1::SyncService::Stub::Announce,
+                 ServedShard::AnnounceRequest(0, 0)));  // selected
+  v1::PushRequest push = ServedShard::PushRequest(0, 1, 2);
+  v1::PushRequest not_selected = push;
+  *not_selected.mutable_header()->mutable_identity() = ServedShard::Worker(1);
+  const auto push_to = [](ServedShard& server, const v1::PushRequest& request) {
+    return Call(server.parameters(), &v1::ParameterService::Stub::Push,
+                request);
+  };
+
+  auto superseded = push_to(shard_, not_selected);
+  ASSERT_OK(superseded);
+  EXPECT_THAT(superseded->header().outcomes(), Each(v1::SUPERSEDED));
+  ASSERT_OK(push_to(shard_, push));
+  // The other server does not know the set, but says whose gradients it took.
+  ASSERT_OK(push_to(other, not_selected));
+  auto taken = Call(other.control(), &Stub::TakeAndApply, other.TakeRequest(0));
+  ASSERT_OK(taken);
+  EXPECT_TRUE(taken->prepared());
+  EXPECT_THAT(taken->contributors(), ElementsAre(1));
+  v1::CommitRequest commit = shard_.CommitRequest(1, 1);
+  *commit.add_contributors()->mutable_workers() = taken->contributors();
+
+  auto redone = Call(shard_.control(), &Stub::Commit, commit);
+
+  ASSERT_OK(redone);
+  EXPECT_EQ(redone->redone_attempt(), 2);
+  EXPECT_EQ(redone->global_step(), 0);
+  EXPECT_THAT(shard_.Values(), ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 2, 2));
+  // The other server hears of the new attempt by the take that follows.
+  v1::TakeAndApplyRequest take = other.TakeRequest(0);
+  take.set_attempt(2);
+  auto call = std::async(std::launch::async, [&] {
+    return Call(other.control(), &Stub::TakeAndApply, take);
+  });
+  push.mutable_header()->set_attempt(2);
+  ASSERT_OK(push_to(shard_, push));
+  absl::StatusOr<v1::PushResponse> pushed;
+  do {
+    pushed = push_to(other, push);
+  } while (absl::IsUnavailable(pushed.status()));  // it has not heard yet
+  ASSERT_OK(pushed);
+  taken = call.get();
+  ASSERT_OK(taken);
+  EXPECT_THAT(taken->contributors(), ElementsAre(0));
+  commit = shard_.CommitRequest(1, 2);
+  *commit.add_contributors()->mutable_workers() = taken->contributors();
+  EXPECT_OK(Call(shard_.control(), &Stub::Commit, commit));
   EXPECT_THAT(shard_.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
 }
 

@@ -78,6 +78,37 @@ TEST_F(StepControlTest, NothingIsCommittedBeforeAllPartsAreUpdated) {
   EXPECT_EQ(shard().engine().step(), 0);
 }
 
+TEST_F(StepControlTest, StepOfAnotherSetIsNotCommittedButBeginsAnew) {
+  Join();
+  Push(0, 1);
+  Push(1, 2);
+
+  const auto redone = control_.Commit(kChief, 1, 1, {{0, 1}, {0, 2}});
+
+  ASSERT_OK(redone);
+  EXPECT_EQ(redone->redone_attempt, 2);
+  EXPECT_EQ(redone->global_step, 0);
+  EXPECT_EQ(shard().gate()->global_step(), 0);
+  EXPECT_EQ(shard().engine().step(), 0);
+  // Both workers are told to push again.
+  EXPECT_THAT(redone->ready.tokens, SizeIs(2));
+  EXPECT_THAT(control_.Commit(kChief, 1, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(StepControlTest, StepOfTheSameSetOnAllServersIsCommitted) {
+  Join();
+  Push(0, 1);
+  Push(1, 2);
+
+  for (int repeated = 0; repeated < 2; ++repeated) {
+    const auto committed = control_.Commit(kChief, 1, 1, {{0, 1}, {0, 1}});
+    ASSERT_OK(committed);
+    EXPECT_EQ(committed->redone_attempt, 0);
+    EXPECT_EQ(shard().engine().step(), 1);
+  }
+}
+
 TEST_F(StepControlTest, GrantedStepIsCommittedByTheLastPush) {
   Join();
   ASSERT_OK(control_.Take(kChief, 5, /*step=*/0, /*commit_until=*/1, 0));

@@ -14,6 +14,7 @@ namespace lockstep {
 namespace {
 
 using ::lockstep::testing::StatusIs;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -89,6 +90,25 @@ TEST_F(StrictShardCommitTest, WhoHasATokenIsServedBeforeTheCommitHasEnded) {
   EXPECT_THAT(pushed->pushes, SizeIs(1));
   EXPECT_EQ(shard_.step(), 1);
   EXPECT_OK(shard_.Commit(1, 1));
+}
+
+TEST_F(StrictShardCommitTest, OnlyTheStepsSetFillsAPlace) {
+  ASSERT_OK(gate_.Commit(1, 1));
+  ASSERT_OK(shard_.Commit(1, 1));
+  ASSERT_OK(gate_.Announce({1, 1, 1, 2, 0}));  // worker 1 is selected
+  ASSERT_OK(gate_.Announce({0, 1, 1, 2, 0}));  // worker 0 is not needed
+
+  const auto other = Push(1);
+
+  ASSERT_OK(other);
+  ASSERT_THAT(other->pushes, SizeIs(1));
+  EXPECT_THAT(other->pushes[0].outcomes, Each(PushOutcome::kSuperseded));
+  EXPECT_EQ(shard_.arrivals().open_parts, kParts);
+  const auto member =
+      shard_.AddPush(2, PushOf({1, 1, 1, 2, 0}, 1, 0, kParts, 2.0f));
+  ASSERT_OK(member);
+  ASSERT_THAT(member->pushes, SizeIs(1));
+  EXPECT_THAT(member->pushes[0].outcomes, Each(PushOutcome::kAccepted));
 }
 
 }  // namespace

@@ -244,6 +244,20 @@ TEST_F(StrictShardTest, TakeAfterTheLastPartIsAnsweredAtOnce) {
   EXPECT_THAT(Take(10).takes, ElementsAre(TakeIs(10, 1)));
 }
 
+TEST_F(StrictShardTest, PreparedTakeSaysWhoseGradientsItCameOf) {
+  Add(AllParts(0));
+  EXPECT_THAT(Take(9).takes, IsEmpty());
+
+  const ShardAnswers answers = Add(AllParts(2));
+
+  ASSERT_THAT(answers.takes, SizeIs(1));
+  EXPECT_THAT(answers.takes[0].contributors, ElementsAre(0, 2));
+  shard_.StartAttempt(0, 2);
+  Add(AllParts(1, 2));
+  Add(AllParts(0, 2));
+  EXPECT_THAT(Take(9).takes[0].contributors, ElementsAre(0, 1));
+}
+
 TEST_F(StrictShardTest, LaterTakeReplacesTheEarlier) {
   Take(8);
 
