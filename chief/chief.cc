@@ -17,6 +17,8 @@ namespace {
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // How long processes of a run that was killed may need to be gone.
 constexpr absl::Duration kOwnerPatience = absl::Seconds(3);
+// A member that has missed so many heartbeats need not live.
+constexpr int kMissedHeartbeats = 4;
 // Of an elastic job: so that none can be added that cannot be buried.
 constexpr int kMaxWorkers = RunSettings::kMaxWorkers;
 
@@ -84,7 +86,8 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
       has_evaluator_(cluster.has_evaluator() && job_.data.has_test_set() &&
                      !job_.checkpoint.directory.empty()),
       clock_(clock),
-      members_(MembersOf(cluster), job_.lease),
+      members_(MembersOf(cluster), job_.lease,
+               kMissedHeartbeats * job_.heartbeat_interval),
       desk_(job_),
       servers_(servers, self),
       store_(job_.checkpoint.directory),
@@ -357,6 +360,7 @@ absl::Status Chief::OnCommit(const CommitDone& done) {
     return absl::OkStatus();
   }
   if (Passing(done.status)) {
+    server_waits_[0] = absl::StrCat("its commit (", done.status.message(), ")");
     commit_again_ = SyncLoop::CommitAction{done.step, done.attempt};
     retries_.Failed(0, clock_.Now());
     return absl::OkStatus();

@@ -24,6 +24,7 @@
 #include "chief/stall_watch.h"
 #include "chief/steering_desk.h"
 #include "chief/step_pace.h"
+#include "chief/step_waits.h"
 #include "chief/sync_loop.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/directory_owner.h"
@@ -131,6 +132,7 @@ class Chief final : private RecoverySource {
   absl::Status Recover();
   absl::Status BringTogether(absl::Time began);
   absl::Status WaitForServers(absl::Time began);
+  void ReportServersAway(const std::string& whom, absl::Time began);
   // Sets finished_before_ if a chief that has opened nothing has waited so long
   // that it may say so.
   bool FinishedBefore(absl::Duration waited);
@@ -202,6 +204,7 @@ class Chief final : private RecoverySource {
   void ReportWaits();
   void ReportLosses() const;
   std::string MissingWorkers() const;
+  StepWaits Waits() const;  // of the step at hand
   // Too few workers have data left for another step.
   bool InputEnded() const;
 
@@ -286,6 +289,8 @@ class Chief final : private RecoverySource {
   absl::Time together_since_ = absl::InfinitePast();  // BringTogether() began
   absl::Time step_began_ = absl::InfinitePast();
   absl::Time last_report_ = absl::InfinitePast();
+  std::string said_;     // of servers that are away, last
+  std::string trouble_;  // why the last round did not bring them together
   std::vector<std::string> server_waits_;  // by server; empty: prepared
   std::vector<int> announced_;
   // By server: as in TakeAndApplyResponse, of the step at hand.

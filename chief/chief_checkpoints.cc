@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "chief/chief.h"
+#include "chief/score_wait.h"
 #include "common/checkpoint/step_directory.h"
 #include "common/log.h"
 #include "common/status_macros.h"
@@ -14,8 +15,6 @@ namespace lockstep {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-// How long the end waits for an evaluator that is not there.
-constexpr absl::Duration kEvaluatorGrace = absl::Seconds(10);
 constexpr absl::Duration kReportEvery = absl::Seconds(10);
 // What the names begin with of checkpoints that are none any more.
 constexpr char kSetAside[] = "set-aside-";
@@ -94,7 +93,7 @@ Manifest Chief::MakeManifest(int64_t step) const {
         settings_.replicas_to_aggregate;
     manifest.settings["paused"] = settings_.paused ? 1 : 0;
   }
-  manifest.saved_at_unix_ms = absl::ToUnixMillis(clock_.Now());
+  manifest.saved_at_unix_ms = absl::ToUnixMillis(absl::Now());
   return manifest;
 }
 
@@ -276,26 +275,23 @@ absl::Status Chief::Finish() {
   const int64_t step = loop_->step();
   const absl::Time began = clock_.Now();
   const TaskId evaluator{TaskType::kEvaluator, 0};
-  absl::Time alive_at = began;
+  ScoreWait wait(step, began);
   while (true) {
     const absl::Time now = clock_.Now();
     const auto evaluation = board_.Get(now).evaluation;
     if (evaluation.has_value() && evaluation->step >= step) break;
-    board_.SetWaits(
-        {{"the end", absl::StrCat("evaluator 0 to score step ", step), began}});
+    if (wait.IsOver(members_.Get(evaluator), now)) {
+      spdlog::warn("step {} stays unscored: {}", step, wait.why());
+      board_.SetScoreTrouble(wait.why());
+      break;
+    }
+    board_.SetWaits({{"the end", wait.waits_for(), began}});
     if (now - std::max(began, last_report_) > kReportEvery) {
       last_report_ = now;
-      spdlog::info("waiting for evaluator 0 to score step {}", step);
+      spdlog::info("waiting for {}", wait.waits_for());
     }
     for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
       LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
-    }
-    if (members_.Get(evaluator).state == MembershipTable::State::kAlive) {
-      alive_at = now;
-    }
-    if (now - alive_at > kEvaluatorGrace) {
-      spdlog::warn("evaluator 0 is gone; step {} stays unscored", step);
-      break;
     }
     LOCKSTEP_RETURN_IF_ERROR(StopRequested());
     absl::SleepFor(kTick);

@@ -74,6 +74,10 @@ bool Chief::FinishedBefore(absl::Duration waited) {
   }
   const int64_t latest = LatestStep().value_or(-1);
   finished_before_ = latest >= job_.train_steps && whole_.Check(latest).ok();
+  if (finished_before_) {
+    board_.Stepped(latest, clock_.Now());
+    board_.Checkpointed(latest);
+  }
   return finished_before_;
 }
 
@@ -126,6 +130,7 @@ absl::Status Chief::BringTogether(absl::Time began) {
   JoinCheckpoint();
   together_since_ = began;
   server_away_ = false;
+  trouble_.clear();
   while (true) {
     LOCKSTEP_RETURN_IF_ERROR(WaitForServers(began));
     if (finished_before_) return absl::OkStatus();
@@ -133,8 +138,7 @@ absl::Status Chief::BringTogether(absl::Time began) {
     if (admitted.ok()) return absl::OkStatus();
     if (absl::IsAborted(admitted)) return Replaced(admitted);
     if (!Passing(admitted)) return admitted;
-    spdlog::warn("the servers are not together yet: {}",
-                 std::string(admitted.message()));
+    trouble_ = std::string(admitted.message());
     absl::SleepFor(kTick);
   }
 }
@@ -145,8 +149,16 @@ absl::Status Chief::Replaced(const absl::Status& status) {
       absl::StrCat("a newer chief has taken over: ", status.message()));
 }
 
+void Chief::ReportServersAway(const std::string& whom, absl::Time began) {
+  board_.SetWaits({{"everybody", whom, began}});
+  const absl::Time now = clock_.Now();
+  if (whom == said_ && now - last_report_ <= kReportEvery) return;
+  said_ = whom;
+  last_report_ = now;
+  spdlog::warn("everybody waits for {} since {}", whom, Rounded(now - began));
+}
+
 absl::Status Chief::WaitForServers(absl::Time began) {
-  std::string said;
   while (true) {
     const absl::Time now = clock_.Now();
     for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
@@ -160,10 +172,15 @@ absl::Status Chief::WaitForServers(absl::Time began) {
     for (const TaskId& task : members_.NotAlive(TaskType::kPs)) {
       away.push_back(absl::StrCat(task.ToString(), " (gone)"));
     }
-    if (away.empty() && now - began < job_.max_wait) return absl::OkStatus();
+    const std::string whom = !away.empty() ? absl::StrJoin(away, ", ")
+                             : !trouble_.empty()
+                                 ? absl::StrCat("the servers (", trouble_, ")")
+                                 : "the servers";
+    if (away.empty() && now - began < job_.max_wait) {
+      if (!trouble_.empty()) ReportServersAway(whom, began);
+      return absl::OkStatus();
+    }
     if (FinishedBefore(now - began)) return absl::OkStatus();
-    const std::string whom =
-        away.empty() ? "the servers" : absl::StrJoin(away, ", ");
     if (now - began >= job_.max_wait) {
       return absl::DeadlineExceededError(
           absl::StrCat("everybody waited longer than max_wait (",
@@ -174,13 +191,7 @@ absl::Status Chief::WaitForServers(absl::Time began) {
       return absl::FailedPreconditionError(
           absl::StrCat(stop.message(), ", while ", whom, " is away"));
     }
-    board_.SetWaits({{"everybody", whom, began}});
-    if (whom != said || now - last_report_ > kReportEvery) {
-      said = whom;
-      last_report_ = now;
-      spdlog::warn("everybody waits for {} since {}", whom,
-                   Rounded(now - began));
-    }
+    ReportServersAway(whom, began);
     absl::SleepFor(kTick);
   }
 }
@@ -305,7 +316,9 @@ absl::Status Chief::Bury(const MembershipTable::Dead& dead) {
   members_.Buried(dead.task, dead.incarnation);
   if (dead.task.type != TaskType::kPs) {
     spdlog::warn("{} is gone ({})", name, dead.reason);
-    NoteDeath(name, dead.reason, "nothing");
+    if (dead.cause != DeathCause::kLeft) {
+      NoteDeath(name, dead.reason, "nothing");
+    }
   } else if (dead.cause == DeathCause::kLeft) {
     RequestStop(absl::StrCat(name, " ", dead.reason));
   } else {

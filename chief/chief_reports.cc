@@ -51,25 +51,21 @@ std::string Chief::MissingWorkers() const {
   return absl::StrJoin(missing, ", ");
 }
 
+StepWaits Chief::Waits() const {
+  return {loop_->step() + 1, step_began_, server_waits_, MissingWorkers()};
+}
+
 void Chief::ReportWaits() {
   const absl::Time now = clock_.Now();
   const absl::Duration age = now - step_began_;
   if (age < absl::Seconds(1)) return;
-  std::vector<JobBoard::Wait> waits;
-  std::string text;
-  for (size_t i = 0; i < server_waits_.size(); ++i) {
-    if (server_waits_[i].empty()) continue;
-    waits.push_back({absl::StrCat("step ", loop_->step() + 1, " on ps ", i),
-                     absl::StrCat(server_waits_[i], "; ", MissingWorkers()),
-                     step_began_});
-    if (text.empty()) text = waits.back().waits_for;
-  }
-  board_.SetWaits(std::move(waits));
+  const std::vector<JobBoard::Wait> waits = Waits().List();
+  board_.SetWaits(waits);
   if (age < kReportAfter || now - last_report_ < kReportEvery) return;
   last_report_ = now;
   spdlog::warn("step {} waits since {} for {}", loop_->step() + 1,
                absl::FormatDuration(absl::Trunc(age, absl::Milliseconds(100))),
-               text);
+               waits.front().waits_for);
 }
 
 void Chief::ReportLosses() const {
@@ -100,7 +96,7 @@ absl::Status Chief::CheckMaxWait() {
   if (clock_.Now() - step_began_ < job_.max_wait) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat(
       "step ", loop_->step() + 1, " waited longer than max_wait (",
-      absl::FormatDuration(job_.max_wait), ") for ", MissingWorkers()));
+      absl::FormatDuration(job_.max_wait), ") for ", Waits().Summary()));
 }
 
 void Chief::WaitForLeaves() {

@@ -321,6 +321,10 @@ void CoordinatorService::FillMembers(absl::Time now,
     }
     if (member.task.type == TaskType::kPs) continue;
     *status.mutable_progress() = ToProto(member.progress);
+    if (member.task.type == TaskType::kEvaluator &&
+        response.score_trouble().empty()) {
+      response.set_score_trouble(member.progress.trouble);
+    }
     if (member.task.type != TaskType::kWorker) continue;
     if (member.progress.examples > 0 && std::isfinite(member.progress.loss)) {
       loss += member.progress.loss;
@@ -381,6 +385,7 @@ void CoordinatorService::HandleGetStatus(
   *losses.mutable_stood_still() = ToProto(view.losses.stood_still);
   response.set_checkpoint_trouble(view.checkpoint_trouble);
   response.set_checkpoint_directory(options_.job.checkpoint.directory);
+  response.set_score_trouble(view.score_trouble);
   for (const JobBoard::Death& death : view.deaths) {
     *response.add_deaths() = ToProto(death, now);
   }

@@ -115,6 +115,11 @@ void JobBoard::CheckpointFailed(const std::string& why) {
   view_.checkpoint_trouble = why;
 }
 
+void JobBoard::SetScoreTrouble(const std::string& why) {
+  MutexLock lock(mutex_);
+  view_.score_trouble = why;
+}
+
 void JobBoard::SetSettings(const RunSettings& settings) {
   MutexLock lock(mutex_);
   view_.settings = settings;

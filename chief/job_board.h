@@ -86,6 +86,7 @@ class JobBoard {
     std::vector<Death> deaths;       // the last ones, oldest first
     std::vector<Notice> notices;     // the last ones, oldest first
     std::string checkpoint_trouble;  // empty: the newest attempt went well
+    std::string score_trouble;       // why the last checkpoint stays unscored
     RunSettings settings;            // in effect
     bool hold = false;  // of kStopped: nobody is to start the job again
     // Of kStopped and kFailed: a checkpoint holds all that servers have.
@@ -115,6 +116,8 @@ class JobBoard {
   void Checkpointed(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   // Why the newest attempt to write a checkpoint has failed.
   void CheckpointFailed(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Why the job ends without the score of its last checkpoint.
+  void SetScoreTrouble(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetSettings(const RunSettings& settings) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetLosses(const Losses& losses) ABSL_LOCKS_EXCLUDED(mutex_);
   void Died(Death death) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/status_detail.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
 
 MembershipTable::MembershipTable(const std::vector<TaskId>& tasks,
-                                 absl::Duration lease)
-    : lease_(lease) {
+                                 absl::Duration lease, absl::Duration silence)
+    : lease_(lease), silence_(std::min(lease, silence)) {
   for (const TaskId& task : tasks) entries_[task].member.task = task;
 }
 
@@ -23,6 +25,7 @@ absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
         task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
   }
   Entry& entry = found->second;
+  LOCKSTEP_RETURN_IF_ERROR(CheckBounds(entry, incarnation));
   if (entry.predecessor) {
     BuryPredecessor(entry, 0, "replaced", DeathCause::kReplaced);
   }
@@ -42,6 +45,44 @@ void MembershipTable::BuryPredecessor(Entry& entry, uint64_t incarnation,
   entry.unburied.push_back({entry.member.task, incarnation, reason, cause});
 }
 
+absl::Status MembershipTable::CheckBounds(const Entry& entry,
+                                          uint64_t incarnation) {
+  const uint64_t newest = std::max(entry.newest, entry.member.incarnation);
+  if (incarnation <= std::max(kMaxDrawn, newest + kMaxAhead)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      entry.member.task.ToString(), " has incarnation ", incarnation,
+      ", which is above ", kMaxDrawn, " and far above ", newest,
+      ", the newest known; an incarnation is the wall time in microseconds: ",
+      "set the clock of the sender's host"));
+}
+
+absl::Status MembershipTable::RefuseOlder(Entry& entry, uint64_t incarnation,
+                                          absl::Time now) {
+  const Member& member = entry.member;
+  const absl::Status refused = absl::FailedPreconditionError(absl::StrCat(
+      member.task.ToString(), " with incarnation ", incarnation,
+      " has left, been replaced or been declared dead; the newest is ",
+      member.incarnation, "; register with a new incarnation"));
+  if (member.state != State::kAlive || now - member.last_heartbeat > silence_) {
+    return WithNewestIncarnation(refused, member.incarnation);
+  }
+  if (std::exchange(entry.challenger, incarnation) != incarnation) {
+    entry.challenged = now;
+  }
+  // Heartbeats since then show that the newer one lives.
+  if (now - entry.challenged > silence_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "another process is ", member.task.ToString(), " and lives, with the ",
+        "newer incarnation ", member.incarnation,
+        "; give each process a task of its own"));
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "another process was ", member.task.ToString(), " until a moment ago; ",
+      "retry, until it is known whether it lives"));
+}
+
 absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
                                              absl::Time now) {
   Member& member = entry.member;
@@ -50,11 +91,9 @@ absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
       member.state == State::kDead || member.state == State::kLeft;
   if (incarnation < member.incarnation ||
       (incarnation == member.incarnation && over)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        task.ToString(), " with incarnation ", incarnation,
-        " has left, been replaced or been declared dead; the newest is ",
-        member.incarnation, "; register with a new incarnation"));
+    return RefuseOlder(entry, incarnation, now);
   }
+  entry.challenger = 0;
   entry.newest = std::max(entry.newest, incarnation);
   if (incarnation > member.incarnation && member.state == State::kAlive) {
     entry.unburied.push_back({task, member.incarnation,
@@ -116,6 +155,7 @@ absl::Status MembershipTable::TakeOver(const TaskId& task, uint64_t incarnation,
   auto found = entries_.find(task);
   if (found == entries_.end()) return absl::OkStatus();
   Entry& entry = found->second;
+  LOCKSTEP_RETURN_IF_ERROR(CheckBounds(entry, incarnation));
   if (incarnation < entry.newest || incarnation <= entry.member.incarnation) {
     return absl::OkStatus();
   }

@@ -71,15 +71,29 @@ class MembershipTable {
     LeaveCause leave = LeaveCause::kStopped;  // of kLeft
   };
 
-  MembershipTable(const std::vector<TaskId>& tasks, absl::Duration lease);
+  // What a process may draw from its clock: microseconds up to the year 2112.
+  // Larger ones come only of those before them, so that no single one can shut
+  // out all others.
+  static constexpr uint64_t kMaxDrawn = uint64_t{1} << 52;
+  static constexpr uint64_t kMaxAhead = uint64_t{1} << 20;
+
+  // A member of which no heartbeat has come for `silence` need not live.
+  MembershipTable(const std::vector<TaskId>& tasks, absl::Duration lease,
+                  absl::Duration silence);
+  MembershipTable(const std::vector<TaskId>& tasks, absl::Duration lease)
+      : MembershipTable(tasks, lease, lease) {}
 
   // Makes an incarnation the member for its task.
   //
   //   kNotFound            the cluster has no such task
+  //   kInvalidArgument     an incarnation that no clock can have led to
   //   kFailedPrecondition  a newer incarnation has registered, or this one
-  //                        has left or was declared dead
-  //   kUnavailable         its predecessor is being cleaned up; retry. One
-  //                        that was alive is dead from now on
+  //                        has left or was declared dead. If the newer one
+  //                        does not live, as one whose clock was ahead, the
+  //                        status has it as NewestIncarnationOf()
+  //   kUnavailable         its predecessor is being cleaned up, or it is not
+  //                        known yet whether a newer one lives; retry. A
+  //                        predecessor that was alive is dead from now on
   absl::Status Register(const TaskId& task, uint64_t incarnation,
                         absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -154,13 +168,20 @@ class MembershipTable {
  private:
   struct Entry {
     Member member;
-    uint64_t newest = 0;       // that wanted to register
+    uint64_t newest = 0;  // that wanted to register
+    // An older one that wants to register, and since when.
+    uint64_t challenger = 0;
+    absl::Time challenged = absl::InfinitePast();
     bool predecessor = false;  // one that was never heard of is to be buried
     bool given_up = false;     // nobody is taken over by a heartbeat any more
     bool shut_out = false;     // servers hear none of its incarnations
     std::vector<Dead> unburied;
   };
 
+  static absl::Status CheckBounds(const Entry& entry, uint64_t incarnation);
+  // What an incarnation learns that is not above the member's.
+  absl::Status RefuseOlder(Entry& entry, uint64_t incarnation, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RegisterLocked(Entry& entry, uint64_t incarnation,
                               absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -171,6 +192,7 @@ class MembershipTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const absl::Duration lease_;
+  const absl::Duration silence_;
 
   mutable Mutex mutex_;
   std::map<TaskId, Entry> entries_ ABSL_GUARDED_BY(mutex_);

@@ -64,7 +64,11 @@ class ShardCalls : public ShardAccess {
   // Whether the server goes on from state that it has.
   enum class State { kKeep, kDiscard };
 
+  // kAborted: another chief has a newer incarnation; the status has it as
+  // NewestIncarnationOf().
   virtual absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) = 0;
+  // The chief's own, of all later calls; as set_epoch().
+  virtual void set_incarnation(uint64_t incarnation) = 0;
   // Of all later calls; not while ShardAccess is in use.
   virtual void set_epoch(uint64_t epoch) = 0;
 

@@ -8,8 +8,10 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "chief/retry_schedule.h"
+#include "common/clock.h"
 #include "common/fault_points.h"
 #include "common/grpc_channel.h"
+#include "common/grpc_deadline.h"
 #include "common/grpc_status.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/job/job_config_codec.h"
@@ -28,7 +30,7 @@ constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kPatience = absl::Seconds(1);
 
 void Prepare(grpc::ClientContext& context, absl::Duration deadline) {
-  context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  context.set_deadline(DeadlineIn(deadline));
 }
 
 // Makes a setup call again while the server is not up, or has not yet read the
@@ -36,13 +38,14 @@ void Prepare(grpc::ClientContext& context, absl::Duration deadline) {
 absl::Status CallUntilUp(
     absl::Duration limit,
     const std::function<grpc::Status(grpc::ClientContext*)>& call) {
-  const absl::Time began = absl::Now();
+  const absl::Time began = Clock::Real().Now();
   absl::Duration pause = RetrySchedule::kFirstPause;
   while (true) {
     grpc::ClientContext context;
     Prepare(context, limit);
     const absl::Status status = FromGrpcStatus(call(&context));
-    if (!absl::IsUnavailable(status) || absl::Now() - began >= kPatience) {
+    if (!absl::IsUnavailable(status) ||
+        Clock::Real().Now() - began >= kPatience) {
       return status;
     }
     absl::SleepFor(pause);

@@ -46,6 +46,9 @@ class ShardControlClient final : public ShardCalls {
 
   absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) override;
   void set_epoch(uint64_t epoch) override { epoch_ = epoch; }
+  void set_incarnation(uint64_t incarnation) override {
+    chief_.incarnation = incarnation;
+  }
   absl::StatusOr<Created> CreateShard(const JobConfig& job, const Plan& plan,
                                       absl::Span<const PlannedPart> parts,
                                       State state) override;
@@ -109,7 +112,7 @@ class ShardControlClient final : public ShardCalls {
                        const grpc::ByteBuffer& request,
                        grpc::ByteBuffer& response);
 
-  const Sender chief_;
+  Sender chief_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::ShardControlService::Stub> stub_;
   uint64_t epoch_ = 0;

@@ -1,32 +1,50 @@
 #include "chief/shard_group.h"
 
-#include <numeric>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/incarnation.h"
+#include "common/status_detail.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
 namespace {
 
-absl::Status Named(int server, const absl::Status& status) {
-  if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat("ps ", server, ": ", status.message()));
-}
+// Each server may know another chief.
+constexpr int kMaxTries = 10;
 
 }  // namespace
 
+absl::Status ShardGroup::Named(int server, const absl::Status& status) {
+  if (status.ok()) return status;
+  return WithMessage(status,
+                     absl::StrCat("ps ", server, ": ", status.message()));
+}
+
 absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {
-  uint64_t newest = epoch_;
-  for (int i = size() - 1; i >= 0; --i) {
-    absl::StatusOr<uint64_t> epoch = servers_[i]->TakeEpoch(newest);
-    if (!epoch.ok()) return Named(i, epoch.status());
-    newest = *epoch;
+  absl::StatusOr<uint64_t> epoch = DrawEpoch();
+  for (int tries = 0; tries < kMaxTries && epoch_ == 0; ++tries) {
+    const uint64_t newest = NewestIncarnationOf(epoch.status());
+    if (newest == 0 || newest >= kMaxIncarnation) break;
+    for (ShardCalls* client : servers_) client->set_incarnation(newest + 1);
+    epoch = DrawEpoch();
   }
-  epoch_ = newest;
-  for (ShardCalls* client : servers_) client->set_epoch(newest);
-  return newest;
+  return epoch;
+}
+
+absl::StatusOr<uint64_t> ShardGroup::DrawEpoch() {
+  std::vector<uint64_t> epochs(servers_.size(), epoch_);
+  const auto draw = [&](int i, uint64_t newer_than) -> absl::Status {
+    LOCKSTEP_ASSIGN_OR_RETURN(epochs[i], servers_[i]->TakeEpoch(newer_than));
+    return absl::OkStatus();
+  };
+  LOCKSTEP_RETURN_IF_ERROR(AskFrom(1, [&](int i) { return draw(i, epoch_); }));
+  const uint64_t newest = *std::max_element(epochs.begin(), epochs.end());
+  LOCKSTEP_RETURN_IF_ERROR(Named(0, draw(0, newest)));
+  epoch_ = epochs[0];
+  for (ShardCalls* client : servers_) client->set_epoch(epoch_);
+  return epoch_;
 }
 
 absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
@@ -35,21 +53,26 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
   std::vector<std::vector<PlannedPart>> parts(servers_.size());
   for (const PlannedPart& part : plan.parts) parts[part.server].push_back(part);
   Found found{{plan, {}, {}}, std::vector<ServerReport>(servers_.size())};
-  std::vector<int> left(servers_.size());
-  std::iota(left.begin(), left.end(), 0);
-  while (!left.empty()) {
-    for (const int i : std::exchange(left, {})) {
-      absl::StatusOr<ShardCalls::Created> created =
-          servers_[i]->CreateShard(job, plan, parts[i], state);
-      if (!created.ok()) return Named(i, created.status());
-      if (created->working.has_value()) {
-        LOCKSTEP_RETURN_IF_ERROR(on_working(i, *created->working));
-        left.push_back(i);
+  std::vector<ShardCalls::Created> created(servers_.size());
+  std::vector<bool> done(servers_.size());
+  while (std::find(done.begin(), done.end(), false) != done.end()) {
+    LOCKSTEP_RETURN_IF_ERROR(AskFrom(0, [&](int i) -> absl::Status {
+      if (done[i]) return absl::OkStatus();
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          created[i], servers_[i]->CreateShard(job, plan, parts[i], state));
+      return absl::OkStatus();
+    }));
+    for (size_t i = 0; i < done.size(); ++i) {
+      if (done[i]) continue;
+      if (created[i].working.has_value()) {
+        LOCKSTEP_RETURN_IF_ERROR(
+            on_working(static_cast<int>(i), *created[i].working));
         continue;
       }
-      found.map.slots = std::move(created->slots);
-      found.map.scalars = std::move(created->scalars);
-      found.reports[i] = created->report;
+      done[i] = true;
+      found.map.slots = std::move(created[i].slots);
+      found.map.scalars = std::move(created[i].scalars);
+      found.reports[i] = created[i].report;
     }
   }
   return found;
@@ -61,34 +84,34 @@ absl::StatusOr<std::vector<float>> ShardGroup::Restore(
 }
 
 absl::Status ShardGroup::Activate(const ShardCalls::Opening& opening) {
-  for (int i = size() - 1; i >= 0; --i) {
-    LOCKSTEP_RETURN_IF_ERROR(Named(i, servers_[i]->Activate(opening)));
-  }
-  return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(
+      AskFrom(1, [&](int i) { return servers_[i]->Activate(opening); }));
+  return Named(0, servers_[0]->Activate(opening));
 }
 
 absl::StatusOr<JobSnapshot> ShardGroup::BeginSnapshot(int64_t step,
                                                       int64_t attempt) {
+  std::vector<ShardSnapshot> snapshots(servers_.size());
+  LOCKSTEP_RETURN_IF_ERROR(AskFrom(0, [&](int i) -> absl::Status {
+    LOCKSTEP_RETURN_IF_ERROR(servers_[i]->CommitAndWait(step, attempt));
+    LOCKSTEP_ASSIGN_OR_RETURN(snapshots[i], servers_[i]->BeginSnapshot());
+    if (snapshots[i].global_step == step) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat(
+        "the snapshot is of step ", snapshots[i].global_step, ", not ", step));
+  }));
   JobSnapshot all;
-  for (int i = 0; i < size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        Named(i, servers_[i]->CommitAndWait(step, attempt)));
-    absl::StatusOr<ShardSnapshot> snapshot = servers_[i]->BeginSnapshot();
-    if (!snapshot.ok()) return Named(i, snapshot.status());
-    if (snapshot->global_step != step) {
-      return absl::InternalError(absl::StrCat(
-          "ps ", i, " is at step ", snapshot->global_step, ", not ", step));
-    }
-    // A server without parts has none; ps 0 always has a part.
-    if (i == 0) all.scalars = std::move(snapshot->scalars);
-    all.rows.push_back(std::move(snapshot->rows));
-  }
+  // A server without parts has none; ps 0 always has a part.
+  all.scalars = std::move(snapshots[0].scalars);
+  for (ShardSnapshot& one : snapshots) all.rows.push_back(std::move(one.rows));
   return all;
 }
 
 void ShardGroup::EndSnapshot() {
   // A snapshot that stays is replaced by the next one.
-  for (ShardCalls* client : servers_) client->EndSnapshot().IgnoreError();
+  AskFrom(0, [&](int i) {
+    servers_[i]->EndSnapshot().IgnoreError();
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 absl::StatusOr<ShardCalls::Expired> ShardGroup::ExpireWorker(
@@ -96,11 +119,12 @@ absl::StatusOr<ShardCalls::Expired> ShardGroup::ExpireWorker(
   absl::StatusOr<ShardCalls::Expired> expired =
       servers_[0]->ExpireWorker(worker, incarnation, reason, 0, 0);
   if (!expired.ok()) return Named(0, expired.status());
-  for (int i = 1; i < size(); ++i) {
-    absl::StatusOr<ShardCalls::Expired> other = servers_[i]->ExpireWorker(
-        worker, expired->incarnation, reason, expired->step, expired->attempt);
-    if (!other.ok()) return Named(i, other.status());
-  }
+  LOCKSTEP_RETURN_IF_ERROR(AskFrom(1, [&](int i) {
+    return servers_[i]
+        ->ExpireWorker(worker, expired->incarnation, reason, expired->step,
+                       expired->attempt)
+        .status();
+  }));
   return expired;
 }
 
@@ -109,14 +133,20 @@ absl::StatusOr<ShardCalls::Replaced> ShardGroup::ReplaceMember(
   absl::StatusOr<ShardCalls::Replaced> replaced =
       servers_[0]->ReplaceMember(worker, step, attempt, reason);
   if (!replaced.ok()) return Named(0, replaced.status());
-  for (int i = 1; i < size() && replaced->by.has_value(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(Named(
-        i,
-        servers_[i]
-            ->ReplaceMember(worker, replaced->step, replaced->attempt, reason)
-            .status()));
-  }
+  if (!replaced->by.has_value()) return replaced;
+  LOCKSTEP_RETURN_IF_ERROR(AskFrom(1, [&](int i) {
+    return servers_[i]
+        ->ReplaceMember(worker, replaced->step, replaced->attempt, reason)
+        .status();
+  }));
   return replaced;
+}
+
+absl::Status ShardGroup::AskFrom(int first, AskOne ask) {
+  for (int i = first; i < size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(Named(i, ask(i)));
+  }
+  return absl::OkStatus();
 }
 
 std::vector<ShardAccess*> ShardGroup::Access() {

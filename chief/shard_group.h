@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/checkpoint_transfer.h"
@@ -19,12 +20,18 @@ namespace lockstep {
 
 // ShardGroup is all servers of a job, where the chief asks all of them the
 // same: create, restore, open, copy aside. Who is asked first is part of the
-// protocol: ps task 0 opens last and decides first.
+// protocol: ps task 0 opens last and decides first. All others are asked
+// together.
 //
 // Borrows: the servers.
 // Errors:  those of ShardCalls, with the server named in front.
 class ShardGroup {
  public:
+  ShardGroup() = default;
+  virtual ~ShardGroup() = default;
+  ShardGroup(const ShardGroup&) = delete;
+  ShardGroup& operator=(const ShardGroup&) = delete;
+
   // The server of the next ps task, from 0 on.
   void Add(ShardCalls& server) { servers_.push_back(&server); }
 
@@ -32,6 +39,10 @@ class ShardGroup {
 
   // Draws an epoch from all servers, ps task 0 last, which shuts out any chief
   // before, and whatever this one has asked before.
+  //
+  // A chief that starts takes the servers from one whose incarnation is newer,
+  // as if its own was newer still: its clock was ahead. Once a chief has had an
+  // epoch, it gives way (kAborted).
   absl::StatusOr<uint64_t> TakeEpoch();
   // The one that was drawn last.
   uint64_t epoch() const { return epoch_; }
@@ -76,7 +87,19 @@ class ShardGroup {
 
   std::vector<ShardAccess*> Access();
 
+ protected:
+  // The failure of a server, with its name in front.
+  static absl::Status Named(int server, const absl::Status& status);
+
+  using AskOne = absl::FunctionRef<absl::Status(int server)>;
+
+  // Asks the servers from `first` on. Returns the first failure by index, with
+  // the server named in front. Here one after the other, up to a failure.
+  virtual absl::Status AskFrom(int first, AskOne ask);
+
  private:
+  absl::StatusOr<uint64_t> DrawEpoch();
+
   std::vector<ShardCalls*> servers_;
   uint64_t epoch_ = 0;
 };

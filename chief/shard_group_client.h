@@ -3,15 +3,17 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "chief/shard_control_client.h"
 #include "chief/shard_group.h"
+#include "common/status_macros.h"
 
 namespace lockstep {
 
 // ShardGroupClient is the servers of a job over the wire, all together or one
-// at a time.
+// at a time. Where all are asked, each is asked in a thread of its own.
 class ShardGroupClient final : public ShardGroup {
  public:
   // `addresses` by index of the ps task.
@@ -24,6 +26,22 @@ class ShardGroupClient final : public ShardGroup {
   }
 
   ShardControlClient& server(int index) { return *clients_[index]; }
+
+ protected:
+  // All at once, so that servers that hang or take long do not add up.
+  absl::Status AskFrom(int first, AskOne ask) override {
+    std::vector<absl::Status> answers(clients_.size());
+    std::vector<std::thread> threads;
+    for (int i = first + 1; i < size(); ++i) {
+      threads.emplace_back([&, i] { answers[i] = ask(i); });
+    }
+    if (first < size()) answers[first] = ask(first);
+    for (std::thread& thread : threads) thread.join();
+    for (int i = first; i < size(); ++i) {
+      LOCKSTEP_RETURN_IF_ERROR(Named(i, answers[i]));
+    }
+    return absl::OkStatus();
+  }
 
  private:
   std::vector<std::unique_ptr<ShardControlClient>> clients_;

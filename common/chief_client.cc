@@ -4,13 +4,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/fault_points.h"
 #include "common/grpc_channel.h"
+#include "common/grpc_deadline.h"
 #include "common/grpc_status.h"
+#include "common/incarnation.h"
 #include "common/job/job_config_codec.h"
 #include "common/log.h"
 #include "common/process.h"
+#include "common/status_detail.h"
 #include "common/status_macros.h"
 #include "common/stop_status.h"
 #include "common/text/plain_text.h"
@@ -29,7 +31,7 @@ constexpr absl::Duration kSilenceUnit = absl::Milliseconds(100);
 
 void Prepare(grpc::ClientContext& context,
              absl::Duration deadline = kCallDeadline) {
-  context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  context.set_deadline(DeadlineIn(deadline));
   // In a process without a server only waiting calls drive the connection: one
   // that fails at once would leave it to be made when the next call comes.
   context.set_wait_for_ready(true);
@@ -87,33 +89,29 @@ std::string ChiefClient::Trouble(const absl::Status& status) {
   return DescribeUnreachable(options_.address, now.message());
 }
 
-absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
-  JoinHeartbeats();
-  {
-    MutexLock lock(mutex_);
-    job_id_.clear();
-    incarnation_ = DrawIncarnation();
-    ended_ = false;
-    lease_lost_ = false;
-    heartbeats_stop_ = false;
-  }
+absl::Status ChiefClient::RegisterUntilLetIn(v1::RegisterResponse& response) {
   const absl::Duration limit = was_member_ ? max_wait_ : options_.chief_wait;
-  const absl::Time began = absl::Now();
+  const absl::Time began = Now();
   absl::Time reported = began;
-  v1::RegisterResponse response;
   while (true) {
     if (stopped()) return absl::CancelledError("stopped before registration");
     const absl::Status status = TryRegister(response);
-    if (status.ok()) break;
-    if (!Transient(status)) return status;
-    if (absl::Now() - began >= limit) {
+    if (status.ok()) return status;
+    if (NewestIncarnationOf(status) > 0) {
+      OnNewerIncarnation(NewestIncarnationOf(status));
+      MutexLock lock(mutex_);
+      incarnation_ = DrawIncarnation(newest_known_);
+    } else if (!Transient(status)) {
+      return status;
+    }
+    if (Now() - began >= limit) {
       return absl::UnavailableError(absl::StrCat(
           "the chief at ", options_.address, " has not let this task in for ",
           absl::FormatDuration(limit), ": start it, or correct TF_CONFIG; ",
           Trouble(status)));
     }
-    if (absl::Now() - reported > kReportEvery) {
-      reported = absl::Now();
+    if (Now() - reported > kReportEvery) {
+      reported = Now();
       spdlog::info(
           "waiting for the chief at {} since {}: {}", options_.address,
           absl::FormatDuration(absl::Trunc(reported - began, kSilenceUnit)),
@@ -121,6 +119,20 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
     }
     Pause(kRetryPause);
   }
+}
+
+absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
+  JoinHeartbeats();
+  {
+    MutexLock lock(mutex_);
+    job_id_.clear();
+    incarnation_ = DrawIncarnation(newest_known_);
+    ended_ = false;
+    lease_lost_ = false;
+    heartbeats_stop_ = false;
+  }
+  v1::RegisterResponse response;
+  LOCKSTEP_RETURN_IF_ERROR(RegisterUntilLetIn(response));
   if (!response.taken_out().empty()) {
     return StoppedStatus(response.taken_out(), /*hold=*/true);
   }
@@ -189,7 +201,7 @@ absl::StatusOr<Plan> ChiefClient::PlanOf(const v1::GetPlanResponse& response,
 }
 
 absl::Status ChiefClient::AwaitPlan(v1::GetPlanResponse& response) {
-  const absl::Time began = absl::Now();
+  const absl::Time began = Now();
   absl::Time reported = began;
   while (!stopped() && !ended()) {
     grpc::ClientContext context;
@@ -201,8 +213,8 @@ absl::Status ChiefClient::AwaitPlan(v1::GetPlanResponse& response) {
         FromGrpcStatus(stub_->GetPlan(&context, request, &response));
     if (!status.ok() && !Transient(status)) return Refused(status);
     if (status.ok() && response.ready()) return absl::OkStatus();
-    if (absl::Now() - reported > kReportEvery) {
-      reported = absl::Now();
+    if (Now() - reported > kReportEvery) {
+      reported = Now();
       spdlog::info(
           "waiting for the variables since {}; the chief waits for {}",
           absl::FormatDuration(absl::Trunc(reported - began, kSilenceUnit)),
@@ -287,6 +299,12 @@ void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {
   JoinHeartbeats();
 }
 
+void ChiefClient::OnNewerIncarnation(uint64_t newest) {
+  if (newest >= kMaxIncarnation) return;
+  MutexLock lock(mutex_);
+  newest_known_ = std::max(newest_known_, newest);
+}
+
 void ChiefClient::Stop() {
   MutexLock lock(mutex_);
   stopped_ = true;
@@ -314,10 +332,10 @@ bool ChiefClient::stopped() const {
 }
 
 bool ChiefClient::WaitForEnd(absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Time deadline = Now() + timeout;
   MutexLock lock(mutex_);
   while (!ended_ && !stopped_) {
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - Now();
     if (left <= absl::ZeroDuration()) break;
     changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
   }
@@ -331,10 +349,10 @@ void ChiefClient::set_on_end(std::function<void()> on_end) {
 }
 
 void ChiefClient::Pause(absl::Duration duration) {
-  const absl::Time deadline = absl::Now() + duration;
+  const absl::Time deadline = Now() + duration;
   MutexLock lock(mutex_);
   while (!stopped_ && !heartbeats_stop_) {
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - Now();
     if (left <= absl::ZeroDuration()) break;
     changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
   }
@@ -360,7 +378,7 @@ absl::Status ChiefClient::Refused(const absl::Status& status) {
 }
 
 bool ChiefClient::OnSilence() {
-  const absl::Time now = absl::Now();
+  const absl::Time now = Now();
   const std::string silence =
       absl::FormatDuration(absl::Trunc(now - last_answer_, kSilenceUnit));
   if (now - last_answer_ >= max_wait_) {
@@ -415,7 +433,7 @@ bool ChiefClient::Beat() {
         absl::IsAborted(status));
     return true;
   }
-  last_answer_ = absl::Now();
+  last_answer_ = Now();
   job_is_training_ = response.state() == v1::JOB_TRAINING;
   state_saved_ = response.state_saved();
   if (response.model_wanted()) DescribeAgain();
@@ -436,17 +454,17 @@ bool ChiefClient::Beat() {
 }
 
 void ChiefClient::Heartbeats(absl::Duration interval) {
-  last_answer_ = absl::Now();
+  last_answer_ = Now();
   while (true) {
     {
       MutexLock lock(mutex_);
       if (heartbeats_stop_) return;
     }
     if (Beat()) return;
-    const absl::Time deadline = absl::Now() + interval;
+    const absl::Time deadline = Now() + interval;
     MutexLock lock(mutex_);
     while (!heartbeats_stop_) {
-      const absl::Duration left = deadline - absl::Now();
+      const absl::Duration left = deadline - Now();
       if (left <= absl::ZeroDuration()) break;
       changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
     }

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/clock.h"
 #include "common/example_shape.h"
 #include "common/job/job_config.h"
 #include "common/leave_cause.h"
@@ -48,6 +49,7 @@ class ChiefClient {
     // Of a worker: an operator wants it to leave. Called with each heartbeat
     // from then on, in its thread; may be empty.
     std::function<void()> on_leave{};
+    const Clock* clock = &Clock::Real();  // of waits and ages
   };
 
   struct Membership {
@@ -63,12 +65,15 @@ class ChiefClient {
 
   // Waits for the chief, registers with a new incarnation and starts the
   // heartbeats. A chief that has answered before is waited for as long as in
-  // between.
+  // between. Where the chief knows a newer incarnation of this task that does
+  // not live, as one whose clock was ahead, it says so, and this draws a newer
+  // one.
   //
   //   kUnavailable         it has not answered for as long as it is waited for
   //   kCancelled           Stop() was called meanwhile; held: this worker was
   //                        taken out of the job while it was no member
-  //   kFailedPrecondition  another job or version
+  //   kFailedPrecondition  another job or version, or a newer process of this
+  //                        task lives
   //   kNotFound            the chief's cluster has no such task
   //   kInvalidArgument     a job that this process cannot read, or that no
   //                        chief should have taken
@@ -108,6 +113,11 @@ class ChiefClient {
   // heartbeats. `reason` is for people.
   void Leave(LeaveCause cause, const std::string& reason);
 
+  // A server has refused this incarnation, since it knows `newest`: the next
+  // Register() draws a newer one. 0, and what no clock can have led to, change
+  // nothing.
+  void OnNewerIncarnation(uint64_t newest) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Makes Register() and WaitForPlan() return.
   void Stop();
 
@@ -140,12 +150,16 @@ class ChiefClient {
 
  private:
   v1::Identity Identity() const ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Time Now() const { return options_.clock->Now(); }
   absl::Status TryRegister(v1::RegisterResponse& response);
   // Why the chief does not answer, for a person.
   std::string Trouble(const absl::Status& status);
   absl::Status AwaitPlan(v1::GetPlanResponse& response);
   absl::StatusOr<Plan> PlanOf(const v1::GetPlanResponse& response,
                               int num_servers) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Repeats TryRegister(), with a newer incarnation where one is needed.
+  absl::Status RegisterUntilLetIn(v1::RegisterResponse& response)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Heartbeats(absl::Duration interval);
   // One heartbeat; returns true when the process must end.
   bool Beat() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -168,7 +182,7 @@ class ChiefClient {
   // Of the thread with the heartbeats, once there is one.
   absl::Duration max_wait_;
   absl::Time last_answer_;
-  absl::Time said_;  // that the chief is silent
+  absl::Time said_ = absl::InfinitePast();  // that the chief is silent
 
   std::atomic<bool> job_is_training_ = false;
   std::atomic<bool> state_saved_ = false;
@@ -178,6 +192,7 @@ class ChiefClient {
   CondVar changed_;
   std::string job_id_ ABSL_GUARDED_BY(mutex_);
   uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t newest_known_ ABSL_GUARDED_BY(mutex_) = 0;  // of this task
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   bool heartbeats_stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;

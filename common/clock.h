@@ -8,13 +8,17 @@ namespace lockstep {
 // Clock tells the time. Cores take one as a parameter, so that tests decide
 // what time it is.
 //
+// Leases, waits and ages must come from a Clock, never from absl::Now(): the
+// machine's wall clock may be set, and then leases would end, or never end.
+//
 // Threads: safe to share.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual absl::Time Now() const = 0;
 
-  // The machine's clock. Never destroyed.
+  // Starts with the wall time at its first use and goes on steadily from there,
+  // whatever happens to the wall clock. Never destroyed.
   static const Clock& Real();
 };
 

@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "common/grpc_deadline.h"
 #include "common/listen_address.h"
 #include "common/status_macros.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
@@ -118,8 +118,7 @@ void GrpcServer::SetServing(bool serving) {
 
 void GrpcServer::Shutdown(absl::Duration grace) {
   listener_->Stop();  // gRPC would leave later connections open
-  if (server_ != nullptr)
-    server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  if (server_ != nullptr) server_->Shutdown(DeadlineIn(grace));
 }
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -87,8 +88,15 @@ int EndWithin(absl::Duration grace, int code) {
   return code;
 }
 
-uint64_t DrawIncarnation() {
-  return static_cast<uint64_t>(absl::GetCurrentTimeNanos() / 1000);
+uint64_t DrawIncarnation(uint64_t above) {
+  static std::atomic<uint64_t> newest = 0;
+  const auto now = static_cast<uint64_t>(absl::GetCurrentTimeNanos() / 1000);
+  uint64_t last = newest;
+  uint64_t drawn = 0;
+  do {
+    drawn = std::max({now, above + 1, last + 1});
+  } while (!newest.compare_exchange_weak(last, drawn));
+  return drawn;
 }
 
 SignalWatcher::SignalWatcher(std::function<void(int signal)> callback) {

@@ -49,9 +49,13 @@ absl::Status ExitWithParent();
 // which lets go of its servers and channels without any limit of time.
 int EndWithin(absl::Duration grace, int code);
 
-// A number larger than that of any earlier process of the same task: wall
-// time in microseconds.
-uint64_t DrawIncarnation();
+// A number larger than `above` and than all that this process has drawn: wall
+// time in microseconds, where that is. Clocks need not agree: whoever refuses
+// an incarnation as older says which one is the newest, and the process draws
+// again, above that.
+//
+// Threads: safe to call from any thread.
+uint64_t DrawIncarnation(uint64_t above = 0);
 
 // SignalWatcher runs a callback, in a thread of its own, at each SIGTERM and
 // SIGINT, whichever thread of the process receives it: libraries may have

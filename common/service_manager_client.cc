@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "absl/time/clock.h"
 #include "common/grpc_channel.h"
+#include "common/grpc_deadline.h"
 #include "common/log.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/impl/client_unary_call.h"
@@ -68,7 +68,7 @@ bool ServiceManagerClient::ServerAnswers(absl::Duration timeout) const {
   const grpc::ByteBuffer request(&nothing, 1);
   grpc::ByteBuffer response;
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  context.set_deadline(DeadlineIn(timeout));
   context.set_wait_for_ready(true);
   // An open connection would go on to answer where no new one is taken.
   const std::shared_ptr<grpc::Channel> channel = MakeChannel(own_server_);

@@ -29,6 +29,7 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(
   chief.task = cluster.self();
   chief.expected_job = options.expected_job;
   chief.chief_wait = options.chief_wait;
+  chief.clock = &clock;
   const std::string address = chief.own_address;
   auto ps = std::unique_ptr<PsServer>(new PsServer(
       options, cluster, DrawIncarnation(), std::move(chief), clock));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/fault_points.h"
+#include "common/status_detail.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -50,8 +51,10 @@ absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id,
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
   if (chief != 0 && chief == chief_ && newer_than < epoch_) return epoch_;
   if (chief != 0 && chief < chief_) {
-    return absl::AbortedError(
-        absl::StrCat("a chief that started later has taken epoch ", epoch_));
+    return WithNewestIncarnation(
+        absl::AbortedError(absl::StrCat(
+            "a chief that started later has taken epoch ", epoch_)),
+        chief_);
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckDrawn("newer_than", newer_than));
   if (epoch_ >= kLargestEpoch) {
@@ -169,9 +172,11 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
                      "register again"));
   }
   if (worker && fences_.IsExpired(task.index, incarnation)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(task.ToString(), " with incarnation ", incarnation,
-                     " was taken for dead; register again"));
+    return WithNewestIncarnation(
+        absl::FailedPreconditionError(
+            absl::StrCat(task.ToString(), " with incarnation ", incarnation,
+                         " was taken for dead; register again")),
+        fences_.Expired(task.index));
   }
   if (shard_ == nullptr || !shard_->active()) {
     return absl::UnavailableError(

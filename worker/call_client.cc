@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "common/clock.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/log.h"
 
@@ -33,7 +34,7 @@ absl::Status CallClient::CallUntilAnswered(
     const std::string& method, const google::protobuf::MessageLite& request,
     google::protobuf::MessageLite& response, std::shared_ptr<Call> first) {
   const grpc::ByteBuffer bytes = EncodeMessage(request);
-  absl::Time reported = absl::Now();
+  absl::Time reported = Clock::Real().Now();
   absl::Duration pause = kRetryPause;
   std::shared_ptr<Call> call = std::move(first);
   while (!cancelled_) {
@@ -45,8 +46,8 @@ absl::Status CallClient::CallUntilAnswered(
     if (!absl::IsUnavailable(result) && !absl::IsDeadlineExceeded(result)) {
       return cancelled_ ? absl::CancelledError("the job ended") : result;
     }
-    if (absl::Now() - reported > kReportEvery) {
-      reported = absl::Now();
+    if (Clock::Real().Now() - reported > kReportEvery) {
+      reported = Clock::Real().Now();
       spdlog::info("waits for ps {}: {}", server_,
                    std::string(result.message()));
     }

@@ -3,7 +3,8 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "common/clock.h"
+#include "common/grpc_deadline.h"
 #include "common/poller_limit_client.h"
 #include "grpcpp/alarm.h"
 
@@ -64,7 +65,8 @@ class CallPoller::Guest {
     poller_.RunWaiting(/*serves=*/false);
     void* event = nullptr;
     bool ok = false;
-    if (poller_.queue_.AsyncNext(&event, &ok, absl::ToChronoTime(deadline)) ==
+    if (poller_.queue_.AsyncNext(&event, &ok,
+                                 DeadlineIn(deadline - Clock::Real().Now())) ==
         grpc::CompletionQueue::GOT_EVENT) {
       static_cast<Event*>(event)->Happened(ok);
     }
@@ -74,7 +76,7 @@ class CallPoller::Guest {
   void Wait(absl::Time deadline) {
     MutexLock lock(poller_.mutex_);
     if (std::exchange(seen_, poller_.events_) != poller_.events_) return;
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - Clock::Real().Now();
     if (left == absl::InfiniteDuration()) {
       poller_.changed_.Wait(poller_.mutex_);
     } else {
@@ -136,7 +138,7 @@ void CallPoller::RunWaiting(bool serves) {
 void CallPoller::RunUntil(absl::FunctionRef<bool()> done, absl::Time deadline) {
   if (done()) return;
   Guest guest(*this);
-  while (!done() && absl::Now() < deadline) guest.ServeOrWait(deadline);
+  while (!done() && Clock::Real().Now() < deadline) guest.ServeOrWait(deadline);
 }
 
 void CallPoller::Serve() {

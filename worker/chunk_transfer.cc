@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "common/clock.h"
 
 namespace lockstep {
 namespace {
@@ -81,7 +81,7 @@ void ChunkTransfer::Pump(int server) {
       MutexLock lock(mutex_);
       Server& s = servers_[server];
       if (!failure_.ok() || s.waiting.empty() || s.in_flight >= s.window ||
-          absl::Now() < s.retry_at) {
+          Clock::Real().Now() < s.retry_at) {
         return;
       }
       chunk = s.waiting.front();
@@ -107,7 +107,7 @@ void ChunkTransfer::Done(int server, size_t chunk, const absl::Status& status) {
       more = failure_.ok() && !s.waiting.empty();
     } else if (Passing(status)) {
       s.waiting.push_front(chunk);
-      s.retry_at = absl::Now() + s.pause;
+      s.retry_at = Clock::Real().Now() + s.pause;
       s.pause = std::min(2 * s.pause, kLongestPause);
       if (options_.on_retry) options_.on_retry(server, status);
     } else if (failure_.ok()) {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/bfloat16.h"
+#include "common/clock.h"
 #include "common/fault_points.h"
 #include "common/log.h"
 #include "common/shared_memory_codec.h"
@@ -175,12 +175,12 @@ ChunkTransfer::Options ParameterClient::TransferOptions(
   options.retry_pause = kRetryPause;
   options.wait = [this](absl::FunctionRef<bool()> done,
                         absl::Duration at_most) {
-    poller_.RunUntil(done, absl::Now() + at_most);
+    poller_.RunUntil(done, Clock::Real().Now() + at_most);
   };
-  options.on_retry = [what, reported = absl::Now()](
+  options.on_retry = [what, reported = Clock::Real().Now()](
                          int server, const absl::Status& status) mutable {
-    if (absl::Now() - reported < kReportEvery) return;
-    reported = absl::Now();
+    if (Clock::Real().Now() - reported < kReportEvery) return;
+    reported = Clock::Real().Now();
     spdlog::info("{} waits for ps {}: {}", what, server,
                  std::string(status.message()));
   };

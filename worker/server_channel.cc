@@ -2,8 +2,9 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "common/clock.h"
 #include "common/grpc_channel.h"
+#include "common/grpc_deadline.h"
 #include "common/grpc_status.h"
 
 namespace lockstep {
@@ -47,7 +48,7 @@ void ServerChannel::Call(Size size, const std::string& method,
   const std::shared_ptr<CallStreamClient> stream =
       size == Size::kSmall ? Stream() : nullptr;
   if (stream != nullptr &&
-      stream->Call(method, request, absl::Now() + deadline, callback)) {
+      stream->Call(method, request, Clock::Real().Now() + deadline, callback)) {
     return;
   }
   CallAlone(method, request, deadline, std::move(callback));
@@ -58,7 +59,7 @@ void ServerChannel::CallAlone(const std::string& method,
                               absl::Duration deadline, Callback callback) {
   auto owned = std::make_unique<InFlight>();
   InFlight* call = owned.get();
-  call->context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  call->context.set_deadline(DeadlineIn(deadline));
   call->channel = this;
   call->callback = std::move(callback);
   grpc::GenericStub* stub = nullptr;
@@ -113,7 +114,8 @@ void ServerChannel::WatchStreams() {
   MutexLock lock(mutex_);
   while (!cancelled_) {
     idle_.WaitFor(mutex_, absl::ToChronoMilliseconds(kWatchEvery));
-    for (const auto& stream : streams_) stream->CheckDeadlines(absl::Now());
+    for (const auto& stream : streams_)
+      stream->CheckDeadlines(Clock::Real().Now());
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "common/clock.h"
 #include "common/fault_points.h"
 #include "common/grpc_tensor_codec.h"
 #include "common/log.h"
@@ -69,7 +69,7 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
     call = std::move(early_wait_->call);
   }
   early_wait_.reset();
-  const absl::Time began = absl::Now();
+  const absl::Time began = Clock::Real().Now();
   absl::Time reported = began;
   while (true) {
     v1::TakeTokenResponse response;
@@ -95,8 +95,8 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
       default:
         break;
     }
-    if (absl::Now() - reported > kReportEvery) {
-      reported = absl::Now();
+    if (Clock::Real().Now() - reported > kReportEvery) {
+      reported = Clock::Real().Now();
       spdlog::info("waits for a token after step {} since {}", pass.step + 1,
                    absl::FormatDuration(
                        absl::Trunc(reported - began, absl::Seconds(1))));

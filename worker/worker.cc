@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/fingerprint.h"
 #include "common/log.h"
 #include "common/status_detail.h"
@@ -26,6 +25,10 @@ namespace {
 // How long a worker that is asked to leave an elastic job may take to end its
 // pass; less than a service manager waits.
 constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
+
+// How long a worker that a server has refused waits for the chief's word, which
+// comes with a heartbeat, before it joins again.
+constexpr absl::Duration kVerdict = absl::Seconds(4);
 
 Precision PrecisionOf(ComputePrecision precision) {
   switch (precision) {
@@ -85,6 +88,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Make(const Cluster& cluster,
   chief.task = cluster.self();
   chief.expected_job = options.expected_job;
   chief.chief_wait = options.chief_wait;
+  chief.clock = &clock;
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<ComputeBackend> backend,
       OpenComputeDevice(options.device, options.compute_threads));
@@ -104,6 +108,7 @@ Worker::Worker(const Cluster& cluster, std::vector<std::string> servers,
       pollers_(options.pollers),
       connections_(options.connections),
       data_roots_(options.data_roots),
+      clock_(clock),
       meter_(clock),
       chief_([&] {
         chief.progress = [this] { return meter_.Get(); };
@@ -150,10 +155,10 @@ void Worker::Leave(const absl::Status& why) {
   leaving_ = true;
   spdlog::info("leaves after this pass: {}", std::string(why.message()));
   patience_ = std::thread([this, why] {
-    const absl::Time deadline = absl::Now() + kLeaveGrace;
+    const absl::Time deadline = clock_.Now() + kLeaveGrace;
     {
       MutexLock waiting(mutex_);
-      while (!ended_ && absl::Now() < deadline) {
+      while (!ended_ && clock_.Now() < deadline) {
         changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(kLeaveGrace));
       }
       if (ended_) return;
@@ -303,7 +308,7 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   chief_.set_on_end([&client] { client.Cancel(); });
   SetClient(&client);
   const int64_t examples_before = meter_.Get().examples;
-  const absl::Time began = absl::Now();
+  const absl::Time began = clock_.Now();
   const absl::Status status =
       TrainingLoop({job.mode, job.replicas_to_aggregate, job.total_num_replicas,
                     task_.index, step, &leaving_},
@@ -313,7 +318,7 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   chief_.set_on_end(nullptr);
   // Of skip_gram, examples are words.
   const int64_t examples = meter_.Get().examples - examples_before;
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - began);
+  const double seconds = absl::ToDoubleSeconds(clock_.Now() - began);
   spdlog::info("{} examples in {:.1f} s, {:.0f} a second", examples, seconds,
                static_cast<double>(examples) / std::max(seconds, 1e-3));
   return status;
@@ -348,7 +353,7 @@ absl::Status Worker::Judge(const absl::Status& loop, const JobConfig& job) {
     // over the verdict comes with the last checkpoint and its score.
     meter_.Begin("waits for the end of the job", true);
     const absl::Duration grace =
-        absl::IsCancelled(loop) ? max_wait_ : 2 * job.lease;
+        absl::IsCancelled(loop) ? max_wait_ : std::min(2 * job.lease, kVerdict);
     do {
       if (chief_.WaitForEnd(grace)) return chief_.end();
       MutexLock lock(mutex_);
@@ -357,12 +362,13 @@ absl::Status Worker::Judge(const absl::Status& loop, const JobConfig& job) {
     // Others train, though a server has refused this incarnation, or has told
     // it that training is over: the job has gone back.
     refused_ = !absl::IsCancelled(loop) && MayJoinAgain();
+    chief_.OnNewerIncarnation(NewestIncarnationOf(loop));
   }
   return loop;
 }
 
 bool Worker::MayJoinAgain() {
-  const absl::Time now = absl::Now();
+  const absl::Time now = clock_.Now();
   const int64_t passes = meter_.Get().passes;
   if (passes != refused_at_pass_) refused_since_ = now;
   refused_at_pass_ = passes;

@@ -110,6 +110,7 @@ class Worker {
   const int pollers_;
   const int connections_;
   const std::vector<std::string> data_roots_;
+  const Clock& clock_;
   ProgressMeter meter_;
   ChiefClient chief_;
   std::optional<Examples> data_;

@@ -1,7 +1,10 @@
 #include "common/job/cluster_fit.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/count_text.h"
 #include "common/run_settings.h"
 #include "common/status_macros.h"
@@ -11,6 +14,9 @@ namespace {
 
 // Of an elastic job: so that none can be added that cannot be buried.
 constexpr int kMaxWorkers = RunSettings::kMaxWorkers;
+
+// A member that stands still this long is replaced, however long the lease is.
+constexpr absl::Duration kDefaultStallTimeout = absl::Seconds(2);
 
 std::string Workers(int count) { return CountText(count, "worker"); }
 
@@ -35,7 +41,9 @@ absl::StatusOr<JobConfig> FitToCluster(JobConfig job, int num_workers) {
                      "at most ", kMaxWorkers, " workers"));
   }
   if (job.initial_tokens == -1) job.initial_tokens = job.replicas_to_aggregate;
-  if (job.stall_timeout == absl::ZeroDuration()) job.stall_timeout = job.lease;
+  if (job.stall_timeout == absl::ZeroDuration()) {
+    job.stall_timeout = std::min(job.lease, kDefaultStallTimeout);
+  }
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
   return job;
 }

@@ -261,10 +261,10 @@ struct JobConfig {
   CheckpointConfig checkpoint;
 
   absl::Duration heartbeat_interval = absl::Milliseconds(500);
-  absl::Duration lease = absl::Seconds(2);      // > 2 heartbeat intervals
+  absl::Duration lease = absl::Seconds(10);     // > 2 heartbeat intervals
   absl::Duration max_wait = absl::Minutes(10);  // then the job fails
   // Strict mode with backups: a member of a step's set of which no gradient
-  // arrives for so long is replaced. Zero: as the lease.
+  // arrives for so long is replaced. Zero: 2 s, or the lease if that is less.
   absl::Duration stall_timeout = absl::ZeroDuration();
 };
 

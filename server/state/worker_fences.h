@@ -40,6 +40,8 @@ class WorkerFences {
   void ShutOut(int worker);
 
   bool IsShutOut(int worker) const { return Find(worker).shut_out; }
+  // The newest one that is heard no more; 0: none.
+  uint64_t Expired(int worker) const { return Find(worker).expired; }
   bool IsExpired(int worker, uint64_t incarnation) const {
     return incarnation <= Find(worker).expired;
   }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/shares.h"
+#include "common/status_detail.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -95,9 +96,11 @@ absl::Status StepSelection::Check(const Pass& pass) const {
   auto newest = newest_.find(pass.worker);
   if (newest != newest_.end() &&
       pass.incarnation < newest->second.incarnation) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "worker ", pass.worker, " has been replaced: incarnation ",
-        newest->second.incarnation, " is newer than ", pass.incarnation));
+    return WithNewestIncarnation(
+        absl::FailedPreconditionError(absl::StrCat(
+            "worker ", pass.worker, " has been replaced: incarnation ",
+            newest->second.incarnation, " is newer than ", pass.incarnation)),
+        newest->second.incarnation);
   }
   return absl::OkStatus();
 }

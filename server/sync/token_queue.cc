@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/status_detail.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -167,9 +168,11 @@ absl::Status TokenQueue::CheckTaker(const Taker& taker) const {
   if (member == members_.end()) return absl::OkStatus();
   const auto& [incarnation, pass, lease] = member->second;
   if (taker.incarnation < incarnation) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "incarnation ", taker.incarnation, " of worker ", taker.worker,
-        " has been replaced by ", incarnation, "; leave"));
+    return WithNewestIncarnation(
+        absl::FailedPreconditionError(absl::StrCat(
+            "incarnation ", taker.incarnation, " of worker ", taker.worker,
+            " has been replaced by ", incarnation, "; leave")),
+        incarnation);
   }
   if (taker.incarnation == incarnation && taker.pass < pass) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -259,7 +259,11 @@ class Member:
         try:
             self.call(
                 "CoordinatorService/Leave",
-                pb.coordinator.LeaveRequest(identity=self.identity(), reason=reason),
+                pb.coordinator.LeaveRequest(
+                    identity=self.identity(),
+                    reason=reason,
+                    cause=pb.coordinator.LEAVE_CANNOT_TAKE_PART,
+                ),
                 pb.coordinator.LeaveResponse,
                 timeout=2,
             )

@@ -32,6 +32,7 @@ learning_rate: 0.05
 max_part_bytes: 1024
 heartbeat_interval { nanos: 200000000 }
 lease { seconds: 20 }
+stall_timeout { seconds: 20 }
 data {
   train_images: "$0/train-images"
   train_labels: "$0/train-labels"

@@ -22,7 +22,7 @@ inline constexpr absl::Duration kPatience = absl::Seconds(100);
 // TrainingJob is a job on a cluster of the real programs: job file, pictures,
 // logs, checkpoints and state files lie in a directory of its own, which goes
 // with it. A Momentum MLP in strict mode, unless `set` says otherwise, with a
-// lease so long that no busy machine ends it.
+// lease and a stall_timeout so long that no busy machine ends them.
 //
 // Threads: not safe to share.
 class TrainingJob {

@@ -39,6 +39,9 @@ class ChiefCalls final : public ShardCalls {
         });
   }
   void set_epoch(uint64_t epoch) override { epoch_ = epoch; }
+  void set_incarnation(uint64_t incarnation) override {
+    incarnation_ = incarnation;
+  }
 
   absl::StatusOr<Created> CreateShard(const JobConfig&, const Plan&,
                                       absl::Span<const PlannedPart>,
@@ -154,7 +157,7 @@ class ChiefCalls final : public ShardCalls {
 
   Job& job_;
   Waiting* waiting_;
-  const uint64_t incarnation_;
+  uint64_t incarnation_;
   const int server_;
   uint64_t epoch_ = 0;
   int64_t snapshot_step_ = -1;

@@ -6,6 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/grpc_server.h"
+#include "common/grpc_status.h"
+#include "common/job/job_config_codec.h"
+#include "common/process.h"
+#include "common/status_detail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -48,6 +52,64 @@ TEST(ChiefClientTest, WaitForTheChiefEndsWhenToldSo) {
   client.Stop();
 
   EXPECT_THAT(client.Register(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+// A chief that knows a newer incarnation of every task that registers first.
+class AheadChief final : public v1::CoordinatorService::CallbackService {
+ public:
+  explicit AheadChief(uint64_t newest) : newest_(newest) {}
+
+  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
+                                     const v1::RegisterRequest* request,
+                                     v1::RegisterResponse* response) override {
+    const uint64_t incarnation = request->identity().incarnation();
+    *response->mutable_job() = ToProto(JobConfig());
+    const absl::Status status =
+        incarnation > newest_
+            ? absl::OkStatus()
+            : WithNewestIncarnation(absl::FailedPreconditionError("older"),
+                                    newest_);
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpcStatus(status));
+    return reactor;
+  }
+
+ private:
+  const uint64_t newest_;
+};
+
+TEST(ChiefClientTest, TaskTakesThePlaceOfAnIncarnationWhoseClockWasAhead) {
+  const uint64_t newest = DrawIncarnation() + 3'600'000'000;  // an hour
+  AheadChief chief(newest);
+  const auto server = GrpcServer::Start("127.0.0.1:0", {&chief});
+  ASSERT_OK(server);
+  ChiefClient::Options options;
+  options.address = absl::StrCat("127.0.0.1:", (*server)->port());
+  options.task = {TaskType::kWorker, 0};
+  ChiefClient client(options);
+
+  const auto membership = client.Register();
+
+  ASSERT_OK(membership);
+  EXPECT_EQ(membership->incarnation, newest + 1);
+}
+
+TEST(ChiefClientTest, NextIncarnationIsAboveThatWhichAServerKnows) {
+  AheadChief chief(0);
+  const auto server = GrpcServer::Start("127.0.0.1:0", {&chief});
+  ASSERT_OK(server);
+  ChiefClient::Options options;
+  options.address = absl::StrCat("127.0.0.1:", (*server)->port());
+  options.task = {TaskType::kWorker, 0};
+  ChiefClient client(options);
+  const uint64_t newest = DrawIncarnation() + 7'200'000'000;
+
+  client.OnNewerIncarnation(newest);
+  client.OnNewerIncarnation(~uint64_t{0});  // as nobody can have drawn
+
+  const auto membership = client.Register();
+  ASSERT_OK(membership);
+  EXPECT_EQ(membership->incarnation, newest + 1);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/shard_calls.h"
+#include "common/status_detail.h"
 
 namespace lockstep {
 
@@ -17,7 +18,8 @@ class FakeShardCalls final : public ShardCalls {
   FakeShardCalls(int index, std::vector<std::string>& log)
       : index_(index), log_(log) {}
 
-  uint64_t last_epoch = 0;  // that it has given
+  uint64_t last_epoch = 0;    // that it has given
+  uint64_t newest_chief = 0;  // the incarnation that it knows
   ServerReport report;
   ServerReport discarded_report;  // of a shard that was created anew
   absl::Status activated;
@@ -30,11 +32,18 @@ class FakeShardCalls final : public ShardCalls {
 
   absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) override {
     Log("epoch");
+    if (incarnation_ < newest_chief) {
+      return WithNewestIncarnation(absl::AbortedError("older"), newest_chief);
+    }
     last_epoch = std::max(last_epoch, newer_than) + 1;
     return last_epoch;
   }
   void set_epoch(uint64_t epoch) override { epoch_ = epoch; }
   uint64_t epoch() const { return epoch_; }
+  void set_incarnation(uint64_t incarnation) override {
+    incarnation_ = incarnation;
+  }
+  uint64_t incarnation() const { return incarnation_; }
 
   absl::StatusOr<Created> CreateShard(const JobConfig&, const Plan&,
                                       absl::Span<const PlannedPart>,
@@ -95,6 +104,7 @@ class FakeShardCalls final : public ShardCalls {
 
   const int index_;
   std::vector<std::string>& log_;
+  uint64_t incarnation_ = 0;
   uint64_t epoch_ = 0;
 };
 

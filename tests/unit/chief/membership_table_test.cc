@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "common/status_detail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -23,7 +24,8 @@ const TaskId kPs0{TaskType::kPs, 0};
 const TaskId kWorker0{TaskType::kWorker, 0};
 const TaskId kWorker1{TaskType::kWorker, 1};
 const TaskId kStranger{TaskType::kWorker, 2};
-constexpr absl::Duration kLease = absl::Seconds(2);
+constexpr absl::Duration kLease = absl::Seconds(10);
+constexpr absl::Duration kSilence = absl::Seconds(2);
 
 class MembershipTableTest : public ::testing::Test {
  protected:
@@ -45,7 +47,7 @@ class MembershipTableTest : public ::testing::Test {
   }
 
   absl::Time now_ = absl::FromUnixSeconds(1000);
-  MembershipTable table_{{kPs0, kWorker0, kWorker1}, kLease};
+  MembershipTable table_{{kPs0, kWorker0, kWorker1}, kLease, kSilence};
 };
 
 TEST_F(MembershipTableTest, EveryTaskIsMissingAtFirst) {
@@ -234,7 +236,7 @@ TEST_F(MembershipTableTest, SilenceBeyondTheLeaseIsDeath) {
   EXPECT_THAT(table_.TakeDead(now_),
               ElementsAre(AllOf(Field(&MembershipTable::Dead::task, kWorker0),
                                 Field(&MembershipTable::Dead::reason,
-                                      HasSubstr("silent for 2s")))));
+                                      HasSubstr("silent for 10s")))));
   EXPECT_EQ(StateOf(kWorker0), State::kDead);
   EXPECT_EQ(StateOf(kWorker1), State::kAlive);
   EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted,
@@ -286,6 +288,7 @@ TEST_F(MembershipTableTest, NewerIncarnationEndsTheOneThatLives) {
 
 TEST_F(MembershipTableTest, OlderOrDeadIncarnationDoesNotComeBack) {
   ASSERT_OK(Register(kWorker0, 5));
+  now_ += 2 * kSilence;
   EXPECT_THAT(Register(kWorker0, 4),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("the newest is 5")));
@@ -296,6 +299,69 @@ TEST_F(MembershipTableTest, OlderOrDeadIncarnationDoesNotComeBack) {
   EXPECT_THAT(Register(kWorker0, 5),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_OK(Register(kWorker0, 6));
+}
+
+TEST_F(MembershipTableTest, OlderIncarnationLearnsTheNewestOneThatIsOver) {
+  ASSERT_OK(Register(kWorker0, 500));
+  ASSERT_OK(
+      table_.Leave(kWorker0, 500, LeaveCause::kStopped, "", nullptr, now_));
+  BuryAll();
+
+  EXPECT_EQ(NewestIncarnationOf(Register(kWorker0, 4)), 500U);
+}
+
+TEST_F(MembershipTableTest, OlderIncarnationWaitsUntilTheNewerOneIsSilent) {
+  ASSERT_OK(Register(kWorker0, 500));
+
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Register(kWorker0, 4),
+                StatusIs(absl::StatusCode::kUnavailable));
+    now_ += kSilence / 2;
+  }
+  now_ += kSilence / 2;
+
+  const absl::Status told = Register(kWorker0, 4);
+  EXPECT_THAT(told, StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(NewestIncarnationOf(told), 500U);
+  EXPECT_THAT(Register(kWorker0, 501), StatusIs(absl::StatusCode::kUnavailable,
+                                                HasSubstr("being cleaned up")));
+  BuryAll();
+  EXPECT_OK(Register(kWorker0, 501));
+}
+
+TEST_F(MembershipTableTest, OlderIncarnationLeavesWhereTheNewerOneLives) {
+  ASSERT_OK(Register(kWorker0, 500));
+
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(Register(kWorker0, 4),
+                StatusIs(absl::StatusCode::kUnavailable));
+    now_ += kSilence / 2;
+    ASSERT_OK(table_.Heartbeat(kWorker0, 500, nullptr, now_));
+  }
+
+  const absl::Status told = Register(kWorker0, 4);
+  EXPECT_THAT(told, StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(NewestIncarnationOf(told), 0U);
+  EXPECT_EQ(StateOf(kWorker0), State::kAlive);
+  // Another process is not taken for the one before.
+  EXPECT_THAT(Register(kWorker0, 5), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(MembershipTableTest, IncarnationThatNoClockDrawsShutsNobodyOut) {
+  constexpr uint64_t kMost = MembershipTable::kMaxDrawn;
+  const auto refused =
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("set the clock"));
+  EXPECT_THAT(Register(kWorker0, kMost + MembershipTable::kMaxAhead + 1),
+              refused);
+  EXPECT_THAT(Register(kWorker0, ~uint64_t{0}), refused);
+  EXPECT_THAT(TakeOver(kWorker0, ~uint64_t{0}), refused);
+  EXPECT_EQ(StateOf(kWorker0), State::kMissing);
+
+  ASSERT_OK(Register(kWorker0, kMost));
+  now_ += 2 * kLease;
+  BuryAll();
+
+  EXPECT_OK(Register(kWorker0, kMost + 1));
 }
 
 TEST_F(MembershipTableTest, LeavingIsNotDyingButIsCleanedUpToo) {

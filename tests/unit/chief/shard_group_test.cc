@@ -38,6 +38,31 @@ TEST_F(ShardGroupTest, EpochIsThatOfTheFirstServerWhichIsAskedLast) {
   EXPECT_EQ(group_.epoch(), 10U);
 }
 
+TEST_F(ShardGroupTest, ChiefThatStartsIsNewerThanAnyThatServersKnow) {
+  ps0_.newest_chief = 700;
+  ps1_.newest_chief = 500;
+
+  EXPECT_OK(group_.TakeEpoch());
+
+  EXPECT_EQ(ps0_.incarnation(), 701U);
+  EXPECT_EQ(ps1_.incarnation(), 701U);
+}
+
+TEST_F(ShardGroupTest, ChiefThatHasHadAnEpochGivesWay) {
+  ASSERT_OK(group_.TakeEpoch());
+  ps1_.newest_chief = 500;
+
+  EXPECT_THAT(group_.TakeEpoch(), StatusIs(absl::StatusCode::kAborted));
+
+  EXPECT_EQ(ps1_.incarnation(), 0U);
+}
+
+TEST_F(ShardGroupTest, IncarnationThatIsTooLargeIsNoneToFollow) {
+  ps1_.newest_chief = ~uint64_t{0};
+
+  EXPECT_THAT(group_.TakeEpoch(), StatusIs(absl::StatusCode::kAborted));
+}
+
 TEST_F(ShardGroupTest, FirstServerOpensLast) {
   ASSERT_OK(group_.Activate({.global_step = 7}));
 
@@ -63,7 +88,7 @@ TEST_F(ShardGroupTest, SnapshotOfAnotherStepIsRefused) {
   EXPECT_OK(group_.BeginSnapshot(4, 1));
   EXPECT_THAT(group_.BeginSnapshot(5, 1),
               StatusIs(absl::StatusCode::kInternal,
-                       HasSubstr("ps 0 is at step 4, not 5")));
+                       HasSubstr("ps 0: the snapshot is of step 4, not 5")));
 }
 
 }  // namespace

@@ -42,8 +42,15 @@ TEST(ProcessTest, LaterIncarnationIsNotSmaller) {
   const uint64_t first = DrawIncarnation();
   const uint64_t second = DrawIncarnation();
 
-  EXPECT_GE(second, first);
+  EXPECT_GT(second, first);
   EXPECT_GT(first, uint64_t{1'600'000'000'000'000});  // microseconds
+}
+
+TEST(ProcessTest, IncarnationIsAboveWhatIsKnownAndNeverFallsBack) {
+  const uint64_t ahead = DrawIncarnation() + 3'600'000'000;  // an hour
+
+  EXPECT_EQ(DrawIncarnation(ahead), ahead + 1);
+  EXPECT_EQ(DrawIncarnation(), ahead + 2);
 }
 
 TEST(ProcessTest, TunedProcessStillAllocates) {

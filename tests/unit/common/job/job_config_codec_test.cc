@@ -147,7 +147,7 @@ TEST(JobConfigCodecTest, AbsentFieldsTakeTheDefaults) {
   EXPECT_EQ(job->initial_tokens, -1);
   EXPECT_EQ(job->learning_rate.base, 0.01);
   EXPECT_EQ(job->model.kernel_size, 3);
-  EXPECT_EQ(job->lease, absl::Seconds(2));
+  EXPECT_EQ(job->lease, absl::Seconds(10));
   EXPECT_EQ(job->stall_timeout, absl::ZeroDuration());
 }
 

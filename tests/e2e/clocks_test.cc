@@ -1,0 +1,133 @@
+// Clocks of hosts need not agree, and may be set while a job runs: nothing but
+// texts depends on them. libfaketime gives single processes a clock of their
+// own; the steady clock stays the machine's.
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "common/process.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kLibrary[] =
+    "/usr/lib/" LOCKSTEP_MULTIARCH "/faketime/libfaketimeMT.so.1";
+
+class ClocksTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kLibrary)) {
+      GTEST_SKIP() << kLibrary << " is missing: apt-get install faketime";
+    }
+  }
+
+  // The task of the role that these tests are about: not the one that its role
+  // cannot do without.
+  std::pair<std::string, int> Task() const {
+    return {GetParam(), GetParam() == "worker" ? 1 : 0};
+  }
+
+  // Gives a task a clock that goes wrong by what stands in a file, from its
+  // next start on.
+  void GiveClock(TrainingJob& job, const std::pair<std::string, int>& task) {
+    Set("+0");
+    const auto set = [&](const char* name, const std::string& value) {
+      job.cluster().SetEnvironment(task.first, task.second, name, value);
+    };
+    set("LD_PRELOAD", kLibrary);
+    set("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    set("DONT_FAKE_MONOTONIC", "1");
+    set("FAKETIME_NO_CACHE", "1");
+    set("FAKETIME_TIMESTAMP_FILE", directory_.Join("clock"));
+  }
+
+  // As "+3600", in seconds.
+  void Set(const std::string& offset) {
+    const std::string fresh = directory_.Join("fresh");
+    std::ofstream(fresh) << offset << "\n";
+    std::filesystem::rename(fresh, directory_.Join("clock"));
+  }
+
+  const TempDir directory_;
+};
+
+TEST_P(ClocksTest, TaskWhoseClockWasAheadComesBackInItsPlace) {
+  auto job = TrainingJob::Make({.set = {"train_steps=500"}});
+  const auto [name, index] = Task();
+  GiveClock(*job, {name, index});
+  Set("+3600");
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(20), IsOk());
+
+  ASSERT_THAT(job->cluster().Kill(name, index), IsOk());
+  Set("+0");
+  ASSERT_THAT(job->cluster().Start(name, index), IsOk());
+
+  EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+}
+
+TEST_P(ClocksTest, ClockThatIsSetWhileTheJobRunsChangesNothing) {
+  auto job = TrainingJob::Make({.set = {"train_steps=1500"}});
+  GiveClock(*job, Task());
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(20), IsOk());
+
+  Set("+3600");
+  ASSERT_THAT(job->WaitForStep(700), IsOk());
+  Set("-3600");
+
+  EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+  for (const auto& [name, index] : job->Tasks()) {
+    EXPECT_THAT(job->cluster().ReadLog(name, index),
+                IsOkAndHolds(AllOf(Not(HasSubstr("taken for dead")),
+                                   Not(HasSubstr("silent for")))))
+        << name << " " << index;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Roles, ClocksTest,
+                         ::testing::Values("worker", "chief", "ps"),
+                         [](const auto& info) { return info.param; });
+
+// Two processes of one task: the one that runs keeps its place, whatever the
+// clock of the other says.
+TEST_F(ClocksTest, SecondProcessWithAClockBehindLeavesTheFirstAlone) {
+  auto job = TrainingJob::Make({.set = {"train_steps=1000000"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
+  const std::string address = job->cluster().Address("worker", 1).value();
+  Set("-3600");
+  ChildProcess::Options options;
+  options.program = ProgramPath("worker");
+  options.environment["TF_CONFIG"] = absl::StrReplaceAll(
+      job->cluster().TfConfig("worker", 1).value(),
+      {{address, absl::StrReplaceAll(address, {{"0.0.1", "0.0.2"}})}});
+  options.environment["LD_PRELOAD"] = kLibrary;
+  options.environment["FAKETIME_DONT_FAKE_MONOTONIC"] = "1";
+  options.environment["FAKETIME_TIMESTAMP_FILE"] = directory_.Join("clock");
+  options.log_path = directory_.Join("second");
+
+  auto second = ChildProcess::Start(options);
+
+  ASSERT_THAT(second, IsOk());
+  EXPECT_THAT((*second)->Wait(kPatience),
+              IsOkAndHolds(TaskExit{.code = kExitFailed}));
+  EXPECT_THAT((*second)->ReadLog(), HasSubstr("lives"));
+  EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
+  EXPECT_THAT(job->cluster().Signal("worker", 1, 0), IsOk());
+}
+
+}  // namespace
+}  // namespace lockstep::testing
