@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "chief/job_history_codec.h"
 #include "chief/placement.h"
 #include "common/fault_points.h"
 #include "common/grpc_status.h"
@@ -245,7 +246,20 @@ absl::Status CoordinatorService::HandleHeartbeat(
   response.set_state_saved(view.state_saved);
   response.set_leave(sender.task.type == TaskType::kWorker &&
                      desk_.IsToLeave(sender.task.index));
+  if (sender.task.type == TaskType::kPs) ExchangeHistory(request, response);
   return absl::OkStatus();
+}
+
+void CoordinatorService::ExchangeHistory(const v1::HeartbeatRequest& request,
+                                         v1::HeartbeatResponse& response) {
+  const absl::Time now = clock_.Now();
+  if (!board_.WantsHistory(now)) {
+    *response.mutable_history() = ToProto(board_.GetHistory(now), now);
+  } else if (request.has_history()) {
+    board_.Restore(FromProto(request.history(), now));
+  } else {
+    response.set_history_wanted(true);
+  }
 }
 
 LeaveCause CoordinatorService::Believed(LeaveCause cause) const {
@@ -334,23 +348,6 @@ void CoordinatorService::FillMembers(absl::Time now,
   response.set_loss(losses == 0 ? 0 : loss / losses);
 }
 
-namespace {
-
-v1::DeathStatus ToProto(const JobBoard::Death& death, absl::Time now) {
-  v1::DeathStatus proto;
-  proto.set_task(death.task);
-  proto.set_reason(death.reason);
-  proto.set_held(death.held);
-  proto.set_redone(death.redone);
-  *proto.mutable_since() = lockstep::ToProto(now - death.at);
-  if (death.stood_still.has_value()) {
-    *proto.mutable_stood_still() = lockstep::ToProto(*death.stood_still);
-  }
-  return proto;
-}
-
-}  // namespace
-
 void CoordinatorService::HandleGetStatus(
     v1::GetStatusResponse& response) const {
   const absl::Time now = clock_.Now();
@@ -378,11 +375,7 @@ void CoordinatorService::HandleGetStatus(
       evaluation.set_auc(*view.evaluation->auc);
     }
   }
-  v1::LossStatus& losses = *response.mutable_losses();
-  losses.set_recoveries(view.losses.recoveries);
-  losses.set_steps_redone(view.losses.steps_redone);
-  losses.set_steps_repeated(view.losses.steps_repeated);
-  *losses.mutable_stood_still() = ToProto(view.losses.stood_still);
+  *response.mutable_losses() = ToProto(view.losses);
   response.set_checkpoint_trouble(view.checkpoint_trouble);
   response.set_checkpoint_directory(options_.job.checkpoint.directory);
   response.set_score_trouble(view.score_trouble);

@@ -87,6 +87,9 @@ class CoordinatorService final
                              v1::GetPlanResponse& response);
   absl::Status HandleHeartbeat(const v1::HeartbeatRequest& request,
                                v1::HeartbeatResponse& response);
+  // Servers keep the job's history for a chief that is started again.
+  void ExchangeHistory(const v1::HeartbeatRequest& request,
+                       v1::HeartbeatResponse& response);
   // The cause, or kStopped for one that cannot be in this job.
   LeaveCause Believed(LeaveCause cause) const;
   absl::Status HandleLeave(const v1::LeaveRequest& request);

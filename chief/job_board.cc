@@ -9,6 +9,8 @@ namespace lockstep {
 namespace {
 
 constexpr absl::Duration kRateWindow = absl::Seconds(5);
+// How long servers are asked for the job's history after training began.
+constexpr absl::Duration kHistoryWait = absl::Seconds(3);
 
 bool Final(JobState state) {
   return state == JobState::kDone || state == JobState::kFailed ||
@@ -195,6 +197,13 @@ JobBoard::View JobBoard::Get(absl::Time now) const {
   if (started_.has_value()) {
     view.training_time = ended_.value_or(now) - *started_;
   }
+  if (earlier_.has_value()) {
+    view.training_time += earlier_->training_time;
+    view.losses.recoveries += earlier_->losses.recoveries;
+    view.losses.steps_redone += earlier_->losses.steps_redone;
+    view.losses.steps_repeated += earlier_->losses.steps_repeated;
+    view.losses.stood_still += earlier_->losses.stood_still;
+  }
   if (recent_.size() >= 2) {
     const absl::Time end = ended_.value_or(now);
     const absl::Duration window =
@@ -204,6 +213,28 @@ JobBoard::View JobBoard::Get(absl::Time now) const {
         absl::ToDoubleSeconds(window);
   }
   return view;
+}
+
+JobBoard::History JobBoard::GetHistory(absl::Time now) const {
+  View view = Get(now);
+  return {view.training_time, std::move(view.deaths), view.losses};
+}
+
+void JobBoard::Restore(const History& history) {
+  MutexLock lock(mutex_);
+  if (earlier_.has_value()) return;
+  earlier_ = history;
+  std::vector<Death>& deaths = view_.deaths;
+  deaths.insert(deaths.begin(), history.deaths.begin(), history.deaths.end());
+  if (deaths.size() > kDeaths) {
+    deaths.erase(deaths.begin(), deaths.end() - kDeaths);
+  }
+}
+
+bool JobBoard::WantsHistory(absl::Time now) const {
+  MutexLock lock(mutex_);
+  return !earlier_.has_value() &&
+         (!started_.has_value() || now - *started_ < kHistoryWait);
 }
 
 }  // namespace lockstep

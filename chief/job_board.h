@@ -72,6 +72,12 @@ class JobBoard {
     std::string text;
   };
   static constexpr size_t kNotices = 20;  // that are remembered
+  // What a chief that is started again is to know of the job.
+  struct History {
+    absl::Duration training_time;
+    std::vector<Death> deaths;  // oldest first
+    Losses losses;
+  };
   struct View {
     JobState state = JobState::kStarting;
     std::string reason;
@@ -141,6 +147,13 @@ class JobBoard {
 
   View Get(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  History GetHistory(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Adds what an earlier chief has noted; the first time alone.
+  void Restore(const History& history) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether Restore() is still of use: a chief that has trained for a while
+  // without is the job's first.
+  bool WantsHistory(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   mutable Mutex mutex_;
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);
@@ -149,6 +162,8 @@ class JobBoard {
   View view_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> started_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> ended_ ABSL_GUARDED_BY(mutex_);
+  // Of earlier chiefs, once it is known.
+  std::optional<History> earlier_ ABSL_GUARDED_BY(mutex_);
   // Times of recent steps, for the rate.
   std::deque<std::pair<absl::Time, int64_t>> recent_ ABSL_GUARDED_BY(mutex_);
 };

@@ -412,10 +412,24 @@ void ChiefClient::DescribeAgain() {
   if (!status.ok()) spdlog::warn("{}", status.error_message());
 }
 
+v1::JobHistory ChiefClient::HistoryNow() const {
+  v1::JobHistory history = *history_;
+  const absl::Duration older = Now() - history_at_;
+  *history.mutable_training_time() =
+      ToProto(FromProto(history.training_time()) + older);
+  for (v1::DeathStatus& death : *history.mutable_deaths()) {
+    *death.mutable_since() = ToProto(FromProto(death.since()) + older);
+  }
+  return history;
+}
+
 bool ChiefClient::Beat() {
   v1::HeartbeatRequest request;
   *request.mutable_identity() = Identity();
   request.set_protocol_version(kProtocolVersion);
+  if (history_wanted_ && history_.has_value()) {
+    *request.mutable_history() = HistoryNow();
+  }
   if (options_.progress)
     *request.mutable_progress() = ToProto(options_.progress());
   grpc::ClientContext context;
@@ -434,6 +448,11 @@ bool ChiefClient::Beat() {
     return true;
   }
   last_answer_ = Now();
+  history_wanted_ = response.history_wanted();
+  if (response.has_history()) {
+    history_ = std::move(*response.mutable_history());
+    history_at_ = last_answer_;
+  }
   job_is_training_ = response.state() == v1::JOB_TRAINING;
   state_saved_ = response.state_saved();
   if (response.model_wanted()) DescribeAgain();

@@ -165,6 +165,8 @@ class ChiefClient {
   bool Beat() ABSL_LOCKS_EXCLUDED(mutex_);
   // The chief has not answered; true when it has been silent for too long.
   bool OnSilence() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The history that is kept, as it is now: its ages have grown.
+  v1::JobHistory HistoryNow() const;
   // Describes the model to a chief that does not know it.
   void DescribeAgain() ABSL_LOCKS_EXCLUDED(mutex_);
   void End(const absl::Status& status, bool lease_lost = false)
@@ -183,6 +185,10 @@ class ChiefClient {
   absl::Duration max_wait_;
   absl::Time last_answer_;
   absl::Time said_ = absl::InfinitePast();  // that the chief is silent
+  // What a ps keeps for a chief that is started again, and since when.
+  std::optional<v1::JobHistory> history_;
+  absl::Time history_at_ = absl::InfinitePast();
+  bool history_wanted_ = false;
 
   std::atomic<bool> job_is_training_ = false;
   std::atomic<bool> state_saved_ = false;

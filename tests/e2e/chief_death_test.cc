@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 using ChiefDeathTest = UndisturbedFixture;
 
@@ -36,6 +37,29 @@ TEST_F(ChiefDeathTest, SuccessorGoesOnWithTheServersStep) {
     EXPECT_THAT(job->cluster().ReadLog("worker", worker),
                 IsOkAndHolds(Not(HasSubstr("joining again"))));
   }
+}
+
+TEST_F(ChiefDeathTest, SuccessorKnowsTimeAndDeaths) {
+  auto job = TrainingJob::Make({.set = {"train_steps=1000000"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(5), IsOk());
+  ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
+  ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
+  absl::SleepFor(absl::Seconds(5));
+  const absl::StatusOr<JobStatus> before = job->GetStatus();
+  ASSERT_THAT(before, IsOk());
+
+  ASSERT_THAT(job->cluster().Kill("chief", 0), IsOk());
+  ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
+  ASSERT_THAT(job->WaitForStep(before->step + 1), IsOk());
+  absl::SleepFor(absl::Seconds(1));
+
+  const absl::StatusOr<JobStatus> after = job->GetStatus();
+  ASSERT_THAT(after, IsOk());
+  EXPECT_GT(after->training_time, before->training_time);
+  ASSERT_THAT(after->deaths, SizeIs(2));
+  EXPECT_EQ(after->deaths[0].task, "worker 1");
+  EXPECT_EQ(after->deaths[1].task, "chief");
 }
 
 TEST_F(ChiefDeathTest, EverybodyAtOnce) {

@@ -282,5 +282,38 @@ TEST(JobBoardTest, ScoreIsThatOfTheNewestCheckpoint) {
   EXPECT_EQ(board.Get(kStart).evaluation->accuracy, 0.9);
 }
 
+TEST(JobBoardTest, HistoryOfAnEarlierChiefCounts) {
+  JobBoard board;
+  JobBoard::History history;
+  history.training_time = absl::Minutes(3);
+  history.losses.steps_redone = 2;
+  history.deaths = {{.task = "worker 1"}};
+  EXPECT_TRUE(board.WantsHistory(At(0)));
+  board.Died({.task = "chief", .at = At(0)});
+  board.StartTraining(7, At(0));
+  JobBoard::Losses losses;
+  losses.steps_redone = 1;
+  board.SetLosses(losses);
+
+  board.Restore(history);
+  board.Restore(history);  // a second server has it, too
+
+  const JobBoard::History now = board.GetHistory(At(5));
+  EXPECT_EQ(now.training_time, absl::Seconds(185));
+  EXPECT_EQ(now.losses.steps_redone, 3);
+  ASSERT_THAT(now.deaths, SizeIs(2));
+  EXPECT_EQ(now.deaths[0].task, "worker 1");
+  EXPECT_EQ(now.deaths[1].task, "chief");
+  EXPECT_FALSE(board.WantsHistory(At(0)));
+}
+
+TEST(JobBoardTest, FirstChiefOfAJobStopsAskingForHistory) {
+  JobBoard board;
+  board.StartTraining(0, At(0));
+
+  EXPECT_TRUE(board.WantsHistory(At(1)));
+  EXPECT_FALSE(board.WantsHistory(At(4)));
+}
+
 }  // namespace
 }  // namespace lockstep
