@@ -473,6 +473,7 @@ bool ChiefClient::Beat() {
 }
 
 void ChiefClient::Heartbeats(absl::Duration interval) {
+  PreferThisThread();
   last_answer_ = Now();
   while (true) {
     {

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@ namespace {
 
 constexpr int kGibibyte = 1 << 30;
 constexpr int kTopPadBytes = 16 << 20;
+constexpr int kPreference = 10;    // in levels of nice
 constexpr unsigned char kEnd = 0;  // no signal has this number
 
 constexpr uintptr_t kHugePage = 2 << 20;
@@ -64,6 +66,13 @@ void TuneProcess() {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   RaiseFileLimit();
   ExplainMissingThreads(kExitLost);
+}
+
+void PreferThisThread() {
+  // On Linux that is of one thread alone.
+  const auto thread = static_cast<id_t>(gettid());
+  setpriority(PRIO_PROCESS, thread,
+              getpriority(PRIO_PROCESS, thread) - kPreference);
 }
 
 absl::Status ExitWithParent() {

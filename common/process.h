@@ -38,6 +38,10 @@ enum ExitCode : int {
 // the way where it ends because a thread cannot be made.
 void TuneProcess();
 
+// Has the calling thread run before those that compute, where the system allows
+// it: for a thread that has little to do, but must not be late with it.
+void PreferThisThread();
+
 // Asks the kernel to kill this process when its parent ends.
 //
 //   kFailedPrecondition  the parent is gone already

@@ -1,6 +1,7 @@
 #include "common/process.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,22 @@ TEST(ProcessTest, IncarnationIsAboveWhatIsKnownAndNeverFallsBack) {
 
   EXPECT_EQ(DrawIncarnation(ahead), ahead + 1);
   EXPECT_EQ(DrawIncarnation(), ahead + 2);
+}
+
+TEST(ProcessTest, PreferredThreadIsNoOther) {
+  const auto nice = [] {
+    return getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
+  };
+  const int before = nice();
+  int preferred = before;
+
+  std::thread([&] {
+    PreferThisThread();
+    preferred = nice();
+  }).join();
+
+  EXPECT_EQ(nice(), before);
+  EXPECT_LE(preferred, before);  // lower where the system allows it
 }
 
 TEST(ProcessTest, TunedProcessStillAllocates) {
