@@ -27,7 +27,8 @@ absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {
   for (int tries = 0; tries < kMaxTries && epoch_ == 0; ++tries) {
     const uint64_t newest = NewestIncarnationOf(epoch.status());
     if (newest == 0 || newest >= kMaxIncarnation) break;
-    for (ShardCalls* client : servers_) client->set_incarnation(newest + 1);
+    const uint64_t drawn = draw_(newest);
+    for (ShardCalls* client : servers_) client->set_incarnation(drawn);
     epoch = DrawEpoch();
   }
   return epoch;

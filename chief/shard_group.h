@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -15,6 +16,7 @@
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/job/job_config.h"
 #include "common/plan.h"
+#include "common/process.h"
 
 namespace lockstep {
 
@@ -27,7 +29,10 @@ namespace lockstep {
 // Errors:  those of ShardCalls, with the server named in front.
 class ShardGroup {
  public:
-  ShardGroup() = default;
+  // Draws an incarnation above `above`, unlike any that another process draws.
+  using Draw = std::function<uint64_t(uint64_t above)>;
+
+  explicit ShardGroup(Draw draw = DrawIncarnation) : draw_(std::move(draw)) {}
   virtual ~ShardGroup() = default;
   ShardGroup(const ShardGroup&) = delete;
   ShardGroup& operator=(const ShardGroup&) = delete;
@@ -100,6 +105,7 @@ class ShardGroup {
  private:
   absl::StatusOr<uint64_t> DrawEpoch();
 
+  const Draw draw_;
   std::vector<ShardCalls*> servers_;
   uint64_t epoch_ = 0;
 };

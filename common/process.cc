@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <random>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
@@ -25,8 +26,9 @@ namespace {
 
 constexpr int kGibibyte = 1 << 30;
 constexpr int kTopPadBytes = 16 << 20;
-constexpr int kPreference = 10;    // in levels of nice
-constexpr unsigned char kEnd = 0;  // no signal has this number
+constexpr uint64_t kSpread = 1 << 20;  // of incarnations above a known one
+constexpr int kPreference = 10;        // in levels of nice
+constexpr unsigned char kEnd = 0;      // no signal has this number
 
 constexpr uintptr_t kHugePage = 2 << 20;
 constexpr size_t kHugeHeap = 256 << 20;  // address space; used as needed
@@ -103,7 +105,8 @@ uint64_t DrawIncarnation(uint64_t above) {
   uint64_t last = newest;
   uint64_t drawn = 0;
   do {
-    drawn = std::max({now, above + 1, last + 1});
+    drawn = std::max(now, last + 1);
+    if (drawn <= above) drawn = above + 1 + std::random_device()() % kSpread;
   } while (!newest.compare_exchange_weak(last, drawn));
   return drawn;
 }

@@ -54,8 +54,9 @@ absl::Status ExitWithParent();
 int EndWithin(absl::Duration grace, int code);
 
 // A number larger than `above` and than all that this process has drawn: wall
-// time in microseconds, where that is. Clocks need not agree: whoever refuses
-// an incarnation as older says which one is the newest, and the process draws
+// time in microseconds, where that is, or else up to 2^20 above `above`, by
+// chance, so that two processes do not draw the same. Clocks need not agree:
+// the refusal of an older incarnation has the newest one, and the process draws
 // again, above that.
 //
 // Threads: safe to call from any thread.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/process.h"
+#include "common/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"
@@ -19,6 +20,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -53,6 +55,21 @@ class ClocksTest : public ::testing::TestWithParam<std::string> {
     set("FAKETIME_TIMESTAMP_FILE", directory_.Join("clock"));
   }
 
+  // Starts all tasks, the one with the clock last: gRPC's timers wait for times
+  // of the kernel's clock, which libfaketime leaves alone, so that such a
+  // process would retry a connection an hour late.
+  static absl::Status StartAll(TrainingJob& job,
+                               const std::pair<std::string, int>& last) {
+    for (const auto& [name, index] : job.Tasks()) {
+      if (std::pair(name, index) == last) continue;
+      LOCKSTEP_RETURN_IF_ERROR(job.cluster().Start(name, index));
+    }
+    while (last.first != "chief" && !job.GetStatus().ok()) {
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    return job.cluster().Start(last.first, last.second);
+  }
+
   // As "+3600", in seconds.
   void Set(const std::string& offset) {
     const std::string fresh = directory_.Join("fresh");
@@ -68,7 +85,7 @@ TEST_P(ClocksTest, TaskWhoseClockWasAheadComesBackInItsPlace) {
   const auto [name, index] = Task();
   GiveClock(*job, {name, index});
   Set("+3600");
-  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(StartAll(*job, {name, index}), IsOk());
   ASSERT_THAT(job->WaitForStep(20), IsOk());
 
   ASSERT_THAT(job->cluster().Kill(name, index), IsOk());
@@ -81,7 +98,7 @@ TEST_P(ClocksTest, TaskWhoseClockWasAheadComesBackInItsPlace) {
 TEST_P(ClocksTest, ClockThatIsSetWhileTheJobRunsChangesNothing) {
   auto job = TrainingJob::Make({.set = {"train_steps=1500"}});
   GiveClock(*job, Task());
-  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(StartAll(*job, Task()), IsOk());
   ASSERT_THAT(job->WaitForStep(20), IsOk());
 
   Set("+3600");

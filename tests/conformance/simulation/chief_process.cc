@@ -29,6 +29,7 @@ bool Passing(const absl::Status& status) {
 ChiefProcess::ChiefProcess(Job& job)
     : job_(job),
       members_(MembersOf(job), job.config.lease),
+      group_([this](uint64_t above) { return Incarnation((above >> 20) + 1); }),
       retries_(job.num_servers()),
       burials_(job.options.total_num_replicas),
       stalls_(job.num_servers(), job.options.replicas_to_aggregate),
@@ -38,12 +39,17 @@ ChiefProcess::ChiefProcess(Job& job)
                number_ = job.world.Start(job.chief_place(), nullptr, nullptr)) {
   for (int server = 0; server < job.num_servers(); ++server) {
     calls_.push_back(std::make_unique<ChiefCalls>(
-        job, waiting_, static_cast<uint64_t>(number_) + 1, server));
+        job, waiting_, Incarnation(static_cast<uint64_t>(number_) + 1),
+        server));
     group_.Add(*calls_.back());
   }
   job_.chief = this;
   job_.chiefs[number_] = this;
   waiting_.Start([this] { Main(); });
+}
+
+uint64_t ChiefProcess::Incarnation(uint64_t time) const {
+  return (time << 20) + static_cast<uint64_t>(number_);
 }
 
 ChiefProcess::~ChiefProcess() {

@@ -80,6 +80,9 @@ class ChiefProcess final : public Process, private RecoverySource {
   void OnEpoch(uint64_t epoch) override;
   void OnStartFrom(const RecoveryPlan& plan, bool first) override;
 
+  // One that no other process has.
+  uint64_t Incarnation(uint64_t time) const;
+
   Job& job_;
   MembershipTable members_;
   std::vector<std::unique_ptr<ChiefCalls>> calls_;

@@ -383,16 +383,15 @@ TEST_F(CoordinatorServiceTest, WhoHasLeftIsNoMember) {
 }
 
 TEST_F(CoordinatorServiceTest, CauseThatCannotBeInThisJobIsNotBelieved) {
-  uint64_t incarnation = 0;
-  for (const int cause : {2, 4, 0, 99}) {  // end of input, no room, unnamed
-    ASSERT_OK(Register(Registration(Worker(++incarnation))));
+  for (const int cause : {0, 2, 4, 99}) {  // unnamed, end of input, no room
+    ASSERT_OK(Register(Registration(Worker(cause + 1))));
     v1::LeaveRequest request;
-    *request.mutable_identity() = Worker(incarnation);
+    *request.mutable_identity() = Worker(cause + 1);
     request.set_cause(static_cast<v1::LeaveCause>(cause));
     ASSERT_OK(Call(*stub_, &Stub::Leave, request));
     const auto dead = members_.TakeDead(clock_.Now());
     EXPECT_EQ(dead.at(0).leave, LeaveCause::kStopped) << cause;
-    members_.Buried(dead.at(0).task, incarnation);
+    members_.Buried(dead.at(0).task, cause + 1);
   }
 }
 

@@ -91,7 +91,7 @@ TEST(ChiefClientTest, TaskTakesThePlaceOfAnIncarnationWhoseClockWasAhead) {
   const auto membership = client.Register();
 
   ASSERT_OK(membership);
-  EXPECT_EQ(membership->incarnation, newest + 1);
+  EXPECT_GT(membership->incarnation, newest);
 }
 
 TEST(ChiefClientTest, NextIncarnationIsAboveThatWhichAServerKnows) {
@@ -109,7 +109,7 @@ TEST(ChiefClientTest, NextIncarnationIsAboveThatWhichAServerKnows) {
 
   const auto membership = client.Register();
   ASSERT_OK(membership);
-  EXPECT_EQ(membership->incarnation, newest + 1);
+  EXPECT_GT(membership->incarnation, newest);
 }
 
 }  // namespace

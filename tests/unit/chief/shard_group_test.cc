@@ -23,7 +23,7 @@ class ShardGroupTest : public ::testing::Test {
   std::vector<std::string> log_;
   FakeShardCalls ps0_{0, log_};
   FakeShardCalls ps1_{1, log_};
-  ShardGroup group_;
+  ShardGroup group_{[](uint64_t above) { return above + 1; }};
 };
 
 TEST_F(ShardGroupTest, EpochIsThatOfTheFirstServerWhichIsAskedLast) {
