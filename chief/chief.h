@@ -289,8 +289,8 @@ class Chief final : private RecoverySource {
   absl::Time together_since_ = absl::InfinitePast();  // BringTogether() began
   absl::Time step_began_ = absl::InfinitePast();
   absl::Time last_report_ = absl::InfinitePast();
-  std::string said_;     // of servers that are away, last
-  std::string trouble_;  // why the last round did not bring them together
+  std::string said_;  // of servers that are away, last
+  std::string away_;  // why the last round did not bring them together
   std::vector<std::string> server_waits_;  // by server; empty: prepared
   std::vector<int> announced_;
   // By server: as in TakeAndApplyResponse, of the step at hand.

@@ -130,7 +130,7 @@ absl::Status Chief::BringTogether(absl::Time began) {
   JoinCheckpoint();
   together_since_ = began;
   server_away_ = false;
-  trouble_.clear();
+  away_.clear();
   while (true) {
     LOCKSTEP_RETURN_IF_ERROR(WaitForServers(began));
     if (finished_before_) return absl::OkStatus();
@@ -138,7 +138,7 @@ absl::Status Chief::BringTogether(absl::Time began) {
     if (admitted.ok()) return absl::OkStatus();
     if (absl::IsAborted(admitted)) return Replaced(admitted);
     if (!Passing(admitted)) return admitted;
-    trouble_ = std::string(admitted.message());
+    away_ = std::string(admitted.message());
     absl::SleepFor(kTick);
   }
 }
@@ -173,11 +173,11 @@ absl::Status Chief::WaitForServers(absl::Time began) {
       away.push_back(absl::StrCat(task.ToString(), " (gone)"));
     }
     const std::string whom = !away.empty() ? absl::StrJoin(away, ", ")
-                             : !trouble_.empty()
-                                 ? absl::StrCat("the servers (", trouble_, ")")
+                             : !away_.empty()
+                                 ? absl::StrCat("the servers (", away_, ")")
                                  : "the servers";
     if (away.empty() && now - began < job_.max_wait) {
-      if (!trouble_.empty()) ReportServersAway(whom, began);
+      if (!away_.empty()) ReportServersAway(whom, began);
       return absl::OkStatus();
     }
     if (FinishedBefore(now - began)) return absl::OkStatus();

@@ -271,7 +271,6 @@ void ChiefClient::AskToStop(const std::string& reason) {
   v1::StopRequest request;
   request.set_reason(absl::StrCat(options_.task.ToString(), ": ", reason));
   v1::StopResponse response;
-  // Nobody to ask: then nobody can make a checkpoint either.
   const grpc::Status status = stub_->Stop(&context, request, &response);
   if (!status.ok()) {
     spdlog::warn("could not ask the chief to stop: {}", status.error_message());
@@ -288,7 +287,6 @@ void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {
   grpc::ClientContext context;
   PrepareToFail(context);
   v1::LeaveResponse response;
-  // A chief that does not hear it finds out by the lease.
   PassFaultPoint(FaultPoint::kMemberLeaveSend);
   const grpc::Status status = stub_->Leave(&context, request, &response);
   PassFaultPoint(FaultPoint::kMemberLeaveAnswered);
@@ -300,9 +298,8 @@ void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {
 }
 
 void ChiefClient::OnNewerIncarnation(uint64_t newest) {
-  if (newest >= kMaxIncarnation) return;
   MutexLock lock(mutex_);
-  newest_known_ = std::max(newest_known_, newest);
+  if (newest < kMaxIncarnation) newest_known_ = std::max(newest_known_, newest);
 }
 
 void ChiefClient::Stop() {

@@ -9,8 +9,8 @@ namespace lockstep {
 // The two kinds of status have the same codes. Both directions keep code,
 // message and what common/status_detail.h adds; on the way out a message beyond
 // 2000 bytes, which may quote a peer's words, is cut, for gRPC drops a whole
-// status that does not fit its headers. On the way in, a call that a full server
-// has reset is UNAVAILABLE: try again.
+// status that does not fit its headers. On the way in, a call that a full
+// server has reset is UNAVAILABLE: try again.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status);
 

@@ -78,7 +78,7 @@ TEST(ChiefMetricsTest, NoNameIsOneThatWorkersHave) {
     own.insert(metric.name);
   }
   ASSERT_FALSE(own.empty());
-  for (const Metric& metric : ChiefMetrics({}, {worker})) {
+  for (const Metric& metric : ChiefMetrics({}, {worker}, 0)) {
     EXPECT_FALSE(own.contains(metric.name)) << metric.name;
   }
 }

@@ -53,7 +53,9 @@ class FakeShardCalls final : public ShardCalls {
       done_bytes += bytes_between_calls;
       return Created{Working{done_bytes, total_bytes}};
     }
-    return Created{std::nullopt, {}, {},
+    return Created{std::nullopt,
+                   {},
+                   {},
                    state == State::kKeep ? report : discarded_report};
   }
   absl::Status Activate(const Opening& with) override {

@@ -65,6 +65,8 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   // Of the newest one that is whole, if that is another.
   std::optional<absl::StatusOr<int64_t>> whole_;
   bool anew_ = false;
+  absl::Duration pause_ = absl::Seconds(50);  // after each answer of a server
+  absl::Status stop_;
   std::vector<std::string> log_;
   FakeShardCalls ps0_{0, log_};
   FakeShardCalls ps1_{1, log_};
