@@ -98,7 +98,9 @@ absl::Status ShardControlService::HandleReadSnapshot(
   const int tensor = message.selector().tensor();
   Shard::Stretch nothing = stretch;
   nothing.size = 0;
-  LOCKSTEP_RETURN_IF_ERROR(shard->ReadSnapshot(nothing, tensor, {}).status());
+  std::byte none{};  // memcpy() must not be given a null pointer
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard->ReadSnapshot(nothing, tensor, absl::MakeSpan(&none, 0)).status());
   if (stretch.size > ParameterService::kLargestAnswer) {
     return absl::InvalidArgumentError(
         absl::StrCat("an answer has at most ", ParameterService::kLargestAnswer,

@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<LogDirectory>> LogDirectory::Open(
   for (int n = there.empty() ? 1 : there.rbegin()->first + 1; n <= kMaxNumber;
        ++n) {
     const std::string path = absl::StrCat(parent, "/", prefix, n);
-    if (mkdir(path.c_str(), 0777) == 0) {
+    if (mkdir(path.c_str(), 0700) == 0) {
       RemoveOldest(Numbered(parent, prefix));
       return Lock(path);
     }
