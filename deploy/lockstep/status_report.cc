@@ -164,9 +164,6 @@ std::string FormatDoneLine(const JobStatus& status) {
     absl::StrAppend(&line, " of ", status.train_steps,
                     ", since the input has ended");
   }
-  if (status.step > 0 && status.training_time > absl::ZeroDuration()) {
-    absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4));
-  }
   // Without steps of this run there is none.
   if (status.training_time > absl::ZeroDuration() && status.loss != 0) {
     absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4));

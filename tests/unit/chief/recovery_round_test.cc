@@ -99,13 +99,14 @@ TEST_F(RecoveryRoundTest, ServersThatComeFurtherAreWaitedForHoweverLong) {
 
   EXPECT_EQ(clock_.Now() - began, 4 * pause_);
   EXPECT_THAT(log_,
-              ElementsAre("epoch 1", "epoch 0",                              //
-                          "create 0", "ps 0 to create its variables, 10 %",  //
-                          "create 1", "ps 1 to create its variables",        //
-                          "create 0",                                        //
-                          "create 1", "ps 1 to create its variables",        //
-                          "create 1", "ps 1 to create its variables",        //
-                          "create 1", "restore", "activate 1", "activate 0"));
+              ElementsAre("epoch 1", "epoch 0",                        //
+                          "create 0", "create 1",                      //
+                          "ps 0 to create its variables, 10 %",        //
+                          "ps 1 to create its variables",              //
+                          "create 0", "create 1",                      //
+                          "ps 1 to create its variables", "create 1",  //
+                          "ps 1 to create its variables", "create 1",  //
+                          "whole", "restore", "activate 1", "activate 0"));
 }
 
 TEST_F(RecoveryRoundTest, ServerThatStandsStillWithItsVariablesIsNamed) {

@@ -32,7 +32,17 @@ TEST(FitToClusterTest, WhatTheJobLeavesOpenFollowsFromTheWorkers) {
   EXPECT_EQ(fitted->total_num_replicas, 3);
   EXPECT_EQ(fitted->replicas_to_aggregate, 3);
   EXPECT_EQ(fitted->initial_tokens, 3);
-  EXPECT_EQ(fitted->stall_timeout, absl::Seconds(7));
+  EXPECT_EQ(fitted->stall_timeout, absl::Seconds(2));
+}
+
+TEST(FitToClusterTest, AStallIsNoticedBeforeAShortLeaseEnds) {
+  JobConfig job = Job();
+  job.lease = absl::Milliseconds(1500);
+
+  const absl::StatusOr<JobConfig> fitted = FitToCluster(job, 3);
+
+  ASSERT_THAT(fitted, IsOk());
+  EXPECT_EQ(fitted->stall_timeout, absl::Milliseconds(1500));
 }
 
 TEST(FitToClusterTest, ReplicasThatTheClusterDoesNotHaveAreRefused) {

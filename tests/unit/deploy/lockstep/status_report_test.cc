@@ -77,7 +77,7 @@ TEST(DoneLineTest, HasTheFiguresOfTheLastAnswer) {
   EXPECT_EQ(FormatDoneLine(status),
             "done: step 1500, loss 0.3123, test accuracy 0.8912, AUC 0.9810, "
             "61.3 s; train_steps reached; checkpoint in /data/c");
-  status.loss = 0;
+  status.loss = 0.20842;
   status.reason = status.checkpoint_directory = "";
 
   status.evaluation.reset();

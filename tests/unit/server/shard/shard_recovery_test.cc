@@ -170,6 +170,7 @@ TEST_F(ShardRecoveryTest, LivingShardCompletesWhatTheJobHasCommitted) {
 }
 
 TEST_F(ShardRecoveryTest, SettingsHoldFromTheirAttemptOnAndOutliveTheProcess) {
+  options_.task_index = 1;  // ps task 0 would know that worker 1 is no member
   auto shard = CreateActive();
   PushAs(*shard, 0, 0, 1);
   const RunSettings settings = {

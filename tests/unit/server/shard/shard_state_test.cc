@@ -357,7 +357,7 @@ TEST_F(ShardStateTest, BFloat16GradientIsHalfAsLongAndForFloat32Alone) {
               IsOkAndHolds(kPartSize));
   EXPECT_THAT(state->GradientSize(2, GradientType::kBFloat16),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("part 2: gradient type BFLOAT16")));
+                       HasSubstr("part 2 (\"b\"): gradient type BFLOAT16")));
 }
 
 TEST_F(ShardStateTest, BFloat16GradientsAreAveragedWithFloats) {

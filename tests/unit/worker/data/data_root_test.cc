@@ -94,6 +94,7 @@ TEST_F(DataRootTest, EveryFieldThatNamesAFileIsChecked) {
   job.data.test_files.clear();
   job.checkpoint.directory = dir_.Join("other");
   EXPECT_FALSE(CheckEvaluatorFiles(job, roots).ok());
+  job.data.train_files.clear();
   EXPECT_TRUE(CheckWorkerFiles(job, roots).ok());
 }
 
