@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <limits>
 #include <memory>
 #include <string>
@@ -17,8 +16,6 @@
 
 namespace lockstep {
 namespace {
-
-using google::protobuf::io::ArrayInputStream;
 
 constexpr uint64_t kLengthDelimited = 2;
 constexpr uint64_t kHeaderTag = (1 << 3) | kLengthDelimited;
@@ -49,22 +46,28 @@ class Cursor {
     return Error(absl::StrCat(what, " is longer than ten bytes"));
   }
 
-  // Merges the next `size` bytes, where they are. `size` must not exceed
-  // remaining() nor kMaxHeaderBytes.
+  // Merges the next `size` bytes, where they are if one slice holds them.
+  // `size` must not exceed remaining() nor kMaxHeaderBytes.
   bool Merge(size_t size, google::protobuf::MessageLite& message) {
-    std::deque<ArrayInputStream> pieces;
-    for (size_t left = size; left > 0;) {
-      const grpc::Slice& slice = slices_[index_];
-      const size_t piece = std::min(left, slice.size() - offset_);
-      pieces.emplace_back(slice.begin() + offset_, static_cast<int>(piece));
-      left -= piece;
+    if (size == 0) return true;
+    const grpc::Slice& slice = slices_[index_];
+    const uint8_t* const begin = slice.begin() + offset_;
+    if (size <= slice.size() - offset_) {
+      Advance(size);
+      return MergeBytes(begin, size, message);
+    }
+    // Not a stream over the slices: protobuf 3.21 throws where a message of
+    // such a stream is broken next to the end of a slice.
+    std::vector<uint8_t> bytes;
+    bytes.reserve(size);
+    while (bytes.size() < size) {
+      const grpc::Slice& next = slices_[index_];
+      const size_t piece = std::min(size - bytes.size(), next.size() - offset_);
+      bytes.insert(bytes.end(), next.begin() + offset_,
+                   next.begin() + offset_ + piece);
       Advance(piece);
     }
-    std::vector<google::protobuf::io::ZeroCopyInputStream*> streams;
-    for (ArrayInputStream& piece : pieces) streams.push_back(&piece);
-    google::protobuf::io::ConcatenatingInputStream all(
-        streams.data(), static_cast<int>(streams.size()));
-    return message.MergeFromBoundedZeroCopyStream(&all, static_cast<int>(size));
+    return MergeBytes(bytes.data(), size, message);
   }
 
   // Everything that is left, as references.
@@ -94,6 +97,12 @@ class Cursor {
   }
 
  private:
+  static bool MergeBytes(const uint8_t* bytes, size_t size,
+                         google::protobuf::MessageLite& message) {
+    google::protobuf::io::CodedInputStream in(bytes, static_cast<int>(size));
+    return message.MergeFromCodedStream(&in) && in.ConsumedEntireMessage();
+  }
+
   bool ReadByte(uint8_t& byte) {
     while (index_ < slices_.size() && offset_ == slices_[index_].size()) {
       ++index_;

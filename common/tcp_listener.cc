@@ -189,6 +189,9 @@ void TcpListener::Stop() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof(one));
   thread_.join();
+  // Who connects from now on must be refused, not wait in the kernel's queue.
+  for (const int listener : listeners_) close(listener);
+  listeners_.clear();
 }
 
 size_t TcpListener::connections() const {

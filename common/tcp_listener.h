@@ -58,7 +58,8 @@ class TcpListener {
   // as they are when its socket is closed by shutdown() and close().
   void Start(Take take);
 
-  // Returns when `take` is not running and will not run again. Connections stay
+  // Gives the port up. Returns when `take` is not running and will not run
+  // again. Connections stay
   // as they are.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 

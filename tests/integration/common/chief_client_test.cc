@@ -63,7 +63,11 @@ class AheadChief final : public v1::CoordinatorService::CallbackService {
                                      const v1::RegisterRequest* request,
                                      v1::RegisterResponse* response) override {
     const uint64_t incarnation = request->identity().incarnation();
-    *response->mutable_job() = ToProto(JobConfig());
+    JobConfig job;
+    job.train_steps = 1;
+    job.batch_size = 1;
+    job.model.kind = kExternalModel;  // needs no data
+    *response->mutable_job() = ToProto(job);
     const absl::Status status =
         incarnation > newest_
             ? absl::OkStatus()

@@ -57,6 +57,7 @@ class GradientTypeTest : public ::testing::Test {
 };
 
 TEST_F(GradientTypeTest, StepOfBFloat16GradientsIsSeenAsFloats) {
+  shard_.Announce(0);
   v1::PushRequest request = BFloat16Request(
       {0x3f80, 0x4000, 0xc080, 0, 0x3f81, 0x3f00, 0xbf80, 0x8000});
   request.mutable_header()->set_return_values(true);
@@ -73,6 +74,7 @@ TEST_F(GradientTypeTest, StepOfBFloat16GradientsIsSeenAsFloats) {
 }
 
 TEST_F(GradientTypeTest, VariableIsTheDefault) {
+  shard_.Announce(0);
   v1::PushRequest request = ServedShard::PushRequest(0, 1, 1);
   request.mutable_header()->set_gradient_type(v1::VARIABLE);
 
@@ -86,7 +88,8 @@ TEST_F(GradientTypeTest, BFloat16OfAFloat64PartIsRefused) {
   v1::PushRequest request = BFloat16Request(std::vector<uint16_t>(10, 0x42c8));
   request.mutable_header()->mutable_parts()->set_num_parts(3);
 
-  ExpectRefused(request, "part 2: gradient type BFLOAT16 is not for a float64");
+  ExpectRefused(request,
+                "part 2 (\"b\"): gradient type BFLOAT16 is not for a float64");
 }
 
 TEST_F(GradientTypeTest, PayloadOfFloatsSaidToBeBFloat16IsRefused) {

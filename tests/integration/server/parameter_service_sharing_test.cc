@@ -72,6 +72,7 @@ class ParameterServiceSharingTest : public ::testing::Test {
 
 TEST_F(ParameterServiceSharingTest, GradientsAndValuesNeedNoPayload) {
   shard_.Open();
+  shard_.Announce(0);
   auto opened = Open();
   ASSERT_OK(opened);
   auto values = PeerMemory::Open(FromProto(opened->values()),

@@ -58,6 +58,7 @@ TEST_F(ParameterServiceTest, AStepIsSeenByAnOrdinaryGeneratedStub) {
 
 TEST_F(ParameterServiceTest, PushedStepIsNotSeenBeforeItsCommit) {
   shard_.Open();
+  shard_.Announce(0);
 
   auto pushed = Push(ServedShard::PushRequest(0, 1, 1));
 
@@ -70,6 +71,7 @@ TEST_F(ParameterServiceTest, PushedStepIsNotSeenBeforeItsCommit) {
 TEST_F(ParameterServiceTest,
        PushThatAsksIsAnsweredWithWhatACommitMakesTheValues) {
   shard_.Open();
+  shard_.Announce(0);
   v1::PushRequest request = ServedShard::PushRequest(0, 1, 1);
   request.mutable_header()->set_return_values(true);
 
@@ -98,6 +100,7 @@ TEST_F(ParameterServiceTest, PushesAndPullsTellHowManyBytesTheyMove) {
 
 TEST_F(ParameterServiceTest, RepeatedPushCountsOnce) {
   shard_.Open();
+  shard_.Announce(0);
   ASSERT_OK(Push(ServedShard::PushRequest(0, 1, 1)));
 
   // Other values, to tell which of the two counted.
@@ -277,6 +280,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(ParameterServiceTest, NaNInAPushOfOnePartLeavesNoTrace) {
   shard_.Open();
+  shard_.Announce(0);
   v1::PushRequest request = ServedShard::PushRequest(0, 1, 1);
   request.mutable_header()->mutable_parts()->set_num_parts(1);
   request.mutable_payload()->resize(4 * sizeof(float));

@@ -212,6 +212,11 @@ std::vector<double> ServedShard::Values() {
   return values;
 }
 
+void ServedShard::Announce(int64_t step) {
+  EXPECT_OK(
+      Call(sync(), &v1::SyncService::Stub::Announce, AnnounceRequest(0, step)));
+}
+
 void ServedShard::Step(int64_t step, float gradient) {
   auto announced =
       Call(sync(), &v1::SyncService::Stub::Announce, AnnounceRequest(0, step));

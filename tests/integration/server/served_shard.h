@@ -86,6 +86,8 @@ class ServedShard {
   // The newest values of "w", and then of "b".
   std::vector<double> Values();
 
+  // Makes worker 0 the set of a step, unless it is.
+  void Announce(int64_t step);
   // One whole step by worker 0.
   void Step(int64_t step, float gradient);
   // The chief's half of it: waits for the gradients, and commits.

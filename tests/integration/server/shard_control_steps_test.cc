@@ -40,7 +40,7 @@ TEST_F(ShardControlStepsTest, LongTakeSaysWhatItWaitsFor) {
   auto answer = call.get();
   ASSERT_OK(answer);
   EXPECT_FALSE(answer->prepared());
-  EXPECT_EQ(answer->waits_for(), "1 of 1 gradients of 3 parts");
+  EXPECT_EQ(answer->waits_for(), "1 of 1 gradient of 3 parts");
   EXPECT_THAT(answer->announced_workers(), ElementsAre(1));
 }
 
@@ -168,6 +168,7 @@ TEST_F(ShardControlStepsTest, OnlyAWorkerOfTheJobTeachesAnotherServerACommit) {
 TEST_F(ShardControlStepsTest, TakeIsOfTheStepAtHandAndCanBeRepeated) {
   shard_.Open();
   shard_.Step(0, 1);
+  shard_.Announce(1);
   ASSERT_OK(Call(shard_.parameters(), &v1::ParameterService::Stub::Push,
                  ServedShard::PushRequest(1, 1, 1)));
 

@@ -23,6 +23,13 @@ class UnreadAnswersTest : public ::testing::Test {
  protected:
   UnreadAnswersTest() {
     shard_.Create();
+    // A chief that comes later may want another shard.
+    v1::TakeEpochRequest take;
+    *take.mutable_chief() = shard_.Chief();
+    const auto epoch =
+        Call(shard_.control(), &v1::ShardControlService::Stub::TakeEpoch, take);
+    EXPECT_OK(epoch);
+    shard_.set_epoch(epoch->epoch());
     v1::CreateShardRequest create = shard_.CreateRequest();
     create.set_discard(true);
     create.clear_variables();

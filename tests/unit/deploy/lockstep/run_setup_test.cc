@@ -134,7 +134,7 @@ TEST_F(RunSetupTest, CheckpointDirectoryThatCannotBeIsRefusedAtOnce) {
   request_.settings = {"checkpoint.directory=" + directory_.Join("file/c")};
 
   EXPECT_THAT(SetUpRun(request_).status().message(),
-              ::testing::AllOf(HasSubstr("checkpoint.directory: "),
+              ::testing::AllOf(HasSubstr("checkpoint.directory"),
                                HasSubstr(directory_.Join("file/c"))));
 }
 
