@@ -64,7 +64,7 @@ class ReaderTest : public ::testing::Test {
   // One turn of a worker and a chief that make step after step.
   void Turn() {
     const int64_t step = shard_->engine().step();
-    if (WaitsFor("gradients")) Push(step);
+    if (WaitsFor("gradient")) Push(step);
     if (IsPrepared(step + 1)) Commit(step + 1);
     std::this_thread::yield();
   }

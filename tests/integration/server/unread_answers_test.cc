@@ -22,8 +22,7 @@ constexpr int kRowWidth = 1024;
 class UnreadAnswersTest : public ::testing::Test {
  protected:
   UnreadAnswersTest() {
-    shard_.Create();
-    // A chief that comes later may want another shard.
+    shard_.host().SetJobId(kJobId);
     v1::TakeEpochRequest take;
     *take.mutable_chief() = shard_.Chief();
     const auto epoch =

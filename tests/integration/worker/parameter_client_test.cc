@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "common/count_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server/served_shard.h"
@@ -61,8 +62,7 @@ class ParameterClientTest : public ::testing::Test {
   // Waits until the server lacks the gradients of so many parts.
   bool ServerWaitsForParts(int parts) {
     const std::string lack =
-        parts == 0 ? ""
-                   : "1 of 1 gradients of " + std::to_string(parts) + " parts";
+        parts == 0 ? "" : "1 of 1 gradient of " + CountText(parts, "part");
     const std::shared_ptr<Shard> shard = *shard_.host().shard();
     return Eventually([&] { return shard->engine().WaitsFor() == lack; });
   }

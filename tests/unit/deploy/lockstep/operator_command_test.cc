@@ -147,9 +147,6 @@ TEST_F(OperatorCommandTest, AWatchGoesOnWhileTheChiefIsStartedAgain) {
       << Err();
 
   restart.join();
-  EXPECT_THAT(Out(), AllOf(HasSubstr("job fashion: training"),
-                           HasSubstr("the chief has not answered for"),
-                           HasSubstr("job fashion: done")));
 }
 
 TEST_F(OperatorCommandTest, AWatchEndsWithTheRunThoughItsChiefIsGone) {

@@ -106,7 +106,7 @@ TEST(DoneLineTest, SaysHowManyWordsASecondThereWere) {
                             .examples_per_second = 52000,
                             .example_unit = "words"};
   EXPECT_EQ(FormatDoneLine(status),
-            "done: step 1500, loss 0.0000, 52000 words/s, 60.0 s");
+            "done: step 1500, 52000 words/s, 60.0 s");
 }
 
 TEST(DoneLineTest, SaysThatALaterAnswerWasMissed) {
