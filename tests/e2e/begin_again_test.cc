@@ -85,8 +85,7 @@ TEST_F(BeginAgainTest, TheTerminalSaysFromWhichStepItGoesOn) {
 TEST_F(BeginAgainTest, ADirectoryThatCannotBeWrittenIsRefusedAtOnce) {
   std::ofstream(checkpoints()) << "in the way";
 
-  EXPECT_THAT(Run(50, {}, {.code = 2}),
-              HasSubstr("lockstep run: checkpoint.directory: "));
+  EXPECT_THAT(Run(50, {}, {.code = 2}), HasSubstr("checkpoint.directory is "));
 }
 
 }  // namespace

@@ -40,7 +40,9 @@ says 1 'TF_CONFIG is not set; set it' "$programs/lockstep" config check
 echo "== another program's task"
 says 2 'start worker --evaluate, or correct task.type' \
   env "TF_CONFIG=$(task evaluator)" "$programs/worker"
-"$programs/worker" --help | grep -q -- --evaluate || fail "it has no --evaluate"
+# Not `grep -q`, which leaves the program writing into a pipe that is closed.
+"$programs/worker" --help | grep -- --evaluate >/dev/null ||
+  fail "it has no --evaluate"
 says 2 'start ps_server' env "TF_CONFIG=$(task ps)" "$programs/chief"
 
 echo "== a chief whose name does not resolve"

@@ -89,7 +89,7 @@ TEST_F(ServerDeathTest, WithoutItsStateAllGoBackToTheLastCheckpoint) {
   EXPECT_THAT(ChiefLog(*job),
               AllOf(HasSubstr("ps 1 has lost its state: all servers go back to "
                               "the checkpoint of step "),
-                    HasSubstr("steps are repeated")));
+                    HasSubstr("repeated: ")));
 }
 
 TEST_F(ServerDeathTest, WithoutStateAndCheckpointAllStartAnew) {

@@ -150,8 +150,9 @@ TEST(SharedMemoryE2eTest, SharesOfAWorkerAreAllCountedWithItAndWithout) {
   ExpectSameBits(with->checkpoints(), without->checkpoints(), kSteps);
 }
 
-// A server's state is there for its successor; nothing else is left.
-TEST(SharedMemoryE2eTest, ServerThatIsKilledLeavesNothingButItsState) {
+// The state of all servers stays for the next start of the job; nothing else is
+// left.
+TEST(SharedMemoryE2eTest, JobThatFailsLeavesNothingButItsServersState) {
   const MemoryDirectory state;
   auto job = TrainingJob::Make(
       {.set = {"lease=4s", "max_wait=8s", "train_steps=1000000"},
@@ -169,7 +170,7 @@ TEST(SharedMemoryE2eTest, ServerThatIsKilledLeavesNothingButItsState) {
         << name << " " << index;
   }
   ExpectShares(*job, 0);
-  EXPECT_THAT(job->StateFiles(), SizeIs(1));
+  EXPECT_THAT(job->StateFiles(), SizeIs(2));
   EXPECT_THAT(SharedMemoryFiles(), IsEmpty());
 }
 

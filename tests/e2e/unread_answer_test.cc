@@ -28,7 +28,9 @@ v1::PullRequest FirstPart(const std::string& job_id) {
 
 TEST(UnreadAnswerTest, TheJobGoesOnAfterALease) {
   auto job = TrainingJob::Make(
-      {.set = {"lease=2s", "max_wait=1h", "train_steps=1000000"}});
+      {.set = {"lease=2s", "max_wait=1h", "train_steps=1000000",
+               // The answers lend memory; small ones would be copies.
+               "model.hidden_units=512", "max_part_bytes=1048576"}});
   ASSERT_THAT(job->StartAll(), IsOk());
   ASSERT_THAT(job->WaitForStep(5), IsOk());
   const auto status = job->GetStatus();

@@ -105,8 +105,7 @@ TEST(DoneLineTest, SaysHowManyWordsASecondThereWere) {
                             .training_time = absl::Seconds(60),
                             .examples_per_second = 52000,
                             .example_unit = "words"};
-  EXPECT_EQ(FormatDoneLine(status),
-            "done: step 1500, 52000 words/s, 60.0 s");
+  EXPECT_EQ(FormatDoneLine(status), "done: step 1500, 52000 words/s, 60.0 s");
 }
 
 TEST(DoneLineTest, SaysThatALaterAnswerWasMissed) {
