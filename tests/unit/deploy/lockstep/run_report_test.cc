@@ -31,7 +31,7 @@ TEST(RunReportTest, ADoneRunEndsWithItsFigures) {
                             Last(JobState::kDone), Logs(), {}, 80),
             "worker  passes  accepted  stale  waited\n"
             "0            5         4      0   0.0 s\n"
-            "done: step 700 of 1500, since the input has ended, loss 0.0000, "
+            "done: step 700 of 1500, since the input has ended, "
             "30.1 s\n");
 }
 
@@ -45,7 +45,7 @@ TEST(RunReportTest, ALostWorkerOfADoneRunIsAWarning) {
   EXPECT_EQ(FormatRunReport(outcome, status, Logs(), {}, 80),
             "warning: the job went on without a task: worker 1 was ended by "
             "signal 9 (Killed); see /logs/worker-1.log\n"
-            "done: step 700 of 1500, since the input has ended, loss 0.0000, "
+            "done: step 700 of 1500, since the input has ended, "
             "30.1 s\n");
 }
 
@@ -124,7 +124,7 @@ TEST(RunReportTest, SaysWhereTheModelIsAndHowToGoOn) {
                       place, 80),
       "model: step 1500 in /my data/c; one file of it: /b/lockstep export "
       "--checkpoints '/my data/c' --out model.safetensors\n"
-      "done: step 1500, loss 0.0000, 30.1 s\n");
+      "done: step 1500, 30.1 s\n");
 
   status.state = JobState::kFailed;
   EXPECT_EQ(
@@ -143,7 +143,7 @@ TEST(RunReportTest, RestartsAreCountedByTask) {
 
   EXPECT_EQ(FormatRunReport(outcome, status, Logs(), {}, 80),
             "started again: worker 1 (2 times), ps 0\n"
-            "done: step 700 of 1500, since the input has ended, loss 0.0000, "
+            "done: step 700 of 1500, since the input has ended, "
             "30.1 s\n");
 }
 
