@@ -87,7 +87,7 @@ TEST_F(LauncherTest, ARunThatIsDoneEndsWithTheRealFigures) {
       Read("out"),
       EndsWith("worker  passes  accepted  stale  waited\n"
                "0            0         7      0   0.0 s\n"
-               "done: step 100, loss 0.0000, test accuracy 0.8912, 3.0 s\n"));
+               "done: step 100, test accuracy 0.8912, 3.0 s\n"));
 }
 
 TEST_F(LauncherTest, TheResultStays) {
