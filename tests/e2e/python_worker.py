@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A worker in Python: softmax regression, written from proto/README.md alone.
 
-Usage: python_worker.py GENERATED [--die_when_selected STEP]
+Usage: python_worker.py GENERATED [--die_when_selected STEP] [--clock_ahead S]
 
 GENERATED is the folder with the classes that protoc has made of the protos.
 TF_CONFIG names the task. Exit codes are those of the built-in worker.
@@ -82,10 +82,19 @@ def make_data():
     return x, np.argmax(x @ truth, axis=1)
 
 
+def newest_incarnation(error):
+    """Which a refusal of Register names; 0: none."""
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            return pb.detail.StatusDetail.FromString(value).newest_incarnation
+    return 0
+
+
 class Member:
     """The chief's side of a worker: registration, heartbeats, plan."""
 
-    def __init__(self, cluster, index):
+    def __init__(self, cluster, index, clock_ahead):
+        self.clock_ahead = clock_ahead  # seconds, for a test
         options = [
             ("grpc.max_send_message_length", -1),
             ("grpc.max_receive_message_length", -1),
@@ -121,13 +130,18 @@ class Member:
             except grpc.RpcError as error:
                 if error.code() == grpc.StatusCode.ABORTED:
                     raise JoinAgain(error.details())
-                if error.code() not in TRANSIENT:
+                newest = newest_incarnation(error)
+                if newest > 0 and request.identity.job_id == "":
+                    self.incarnation = newest + 1
+                    request.identity.incarnation = self.incarnation
+                elif error.code() not in TRANSIENT:
                     raise JobEnd(1, error.details())
             time.sleep(0.1)
 
     def register(self):
         self.job_id, self.end = "", None
-        self.incarnation = max(time.time_ns() // 1000, self.incarnation + 1)
+        now = time.time_ns() // 1000 + self.clock_ahead * 1_000_000
+        self.incarnation = max(now, self.incarnation + 1)
         self.joined = self.ask_chief(
             "CoordinatorService/Register",
             pb.coordinator.RegisterRequest(
@@ -448,7 +462,9 @@ def say(text):
 
 def work(options):
     config = json.loads(os.environ["TF_CONFIG"])
-    member = Member(config["cluster"], config["task"]["index"])
+    member = Member(
+        config["cluster"], config["task"]["index"], options.clock_ahead
+    )
     while True:
         try:
             member.register()
@@ -460,7 +476,7 @@ def work(options):
             say(f"joins again: {reason}")
         except JobEnd as end:
             if end.code == 1 and member.job_id and member.end is None:
-                member.leave(f"failed: {end}")
+                member.leave(str(end))
             say(f"ends with {end.code}: {end}, loss {member.progress.loss:.4f}")
             return end.code
 
@@ -469,6 +485,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("generated")
     parser.add_argument("--die_when_selected", type=int, default=-1)
+    parser.add_argument("--clock_ahead", type=int, default=0)
     options = parser.parse_args()
     sys.path.insert(0, options.generated)
     global pb
@@ -477,6 +494,7 @@ def main():
         from lockstep.v1 import coordinator_pb2 as coordinator
         from lockstep.v1 import identity_pb2 as identity
         from lockstep.v1 import parameter_pb2 as parameter
+        from lockstep.v1 import status_detail_pb2 as detail
         from lockstep.v1 import sync_pb2 as sync
 
     sys.exit(work(options))

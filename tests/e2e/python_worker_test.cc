@@ -116,6 +116,21 @@ TEST(PythonWorkerTest, DescribesTheModelToAChiefThatWasStarted) {
   ExpectSameBits(job->checkpoints(), Undisturbed()->checkpoints(), kSteps);
 }
 
+// As after a move to a host whose clock is behind.
+TEST(PythonWorkerTest, OneWhosePredecessorsClockWasAheadTakesItsPlace) {
+  const std::unique_ptr<TrainingJob> job = TrainingJob::Make(PythonJob(2));
+  job->cluster().AddArgument("worker", 1, "--clock_ahead=3600");
+  ASSERT_OK(job->StartAll());
+  ASSERT_OK(job->WaitForStep(kSteps / 3));
+
+  ASSERT_OK(job->cluster().Kill("worker", 1));
+  job->cluster().AddArgument("worker", 1, "--clock_ahead=0");
+  ASSERT_OK(job->cluster().Start("worker", 1));
+
+  ASSERT_OK(job->cluster().WaitAllSucceed(kPatience));
+  ExpectSameBits(job->checkpoints(), Undisturbed()->checkpoints(), kSteps);
+}
+
 TEST(PythonWorkerTest, TheBuiltInWorkerSaysThatItIsNotTheOneMeant) {
   TrainingJob::Options options = PythonJob(1);
   options.worker_program = {};
