@@ -64,6 +64,8 @@ check_state() {
   systemctl stop "$server"
   journalctl --no-pager -o cat -u "$server" | grep 'Deactivated successfully' ||
     fail "it did not stop in good order"
+  [ -e "$state/kept" ] || fail "the state went with the unit"
+  systemctl clean --what=runtime "$server"
   [ ! -e "$state" ] || fail "the state is left"
 }
 
