@@ -83,11 +83,10 @@ TEST_F(LauncherTest, ARunThatIsDoneEndsWithTheRealFigures) {
   Add(kWorker0, "exit 0");
 
   EXPECT_EQ(Run(), 0);
-  EXPECT_THAT(
-      Read("out"),
-      EndsWith("worker  passes  accepted  stale  waited\n"
-               "0            0         7      0   0.0 s\n"
-               "done: step 100, test accuracy 0.8912, 3.0 s\n"));
+  EXPECT_THAT(Read("out"),
+              EndsWith("worker  passes  accepted  stale  waited\n"
+                       "0            0         7      0   0.0 s\n"
+                       "done: step 100, test accuracy 0.8912, 3.0 s\n"));
 }
 
 TEST_F(LauncherTest, TheResultStays) {
