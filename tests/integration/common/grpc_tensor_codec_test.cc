@@ -223,6 +223,25 @@ TEST(GrpcTensorCodecTest, HeaderThatPromisesMoreThanHasComeIsRefused) {
               StatusIs(kInvalid, HasSubstr("header of 2147483647 bytes")));
 }
 
+// A parser that reads on into the next slice must come back from there.
+TEST(GrpcTensorCodecTest, BrokenHeaderIsRefusedWhereverSlicesEnd) {
+  const std::string broken("\x0a\x05\x01\x02\xff\xff\xff", 7);
+  for (const char last : {'\xff', '\x00', '\x7f', '\x0c'}) {
+    const std::string message = broken.substr(0, 6) + last;
+    for (size_t first = 1; first < message.size(); ++first) {
+      for (size_t second = first; second < message.size(); ++second) {
+        const grpc::Slice slices[] = {
+            grpc::Slice(message.substr(0, first)),
+            grpc::Slice(message.substr(first, second - first)),
+            grpc::Slice(message.substr(second))};
+
+        EXPECT_THAT(Decode(grpc::ByteBuffer(slices, 3)), StatusIs(kInvalid))
+            << first << " " << second;
+      }
+    }
+  }
+}
+
 TEST(GrpcTensorCodecTest, UnknownFieldsAndEndlessNumbersAreRefused) {
   EXPECT_THAT(Decode(Whole("\x1a\x01x")),
               StatusIs(kInvalid, HasSubstr("unknown field")));

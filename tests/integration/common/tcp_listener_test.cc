@@ -88,6 +88,20 @@ class FewDescriptors {
   rlimit before_ = {};
 };
 
+TEST(TcpListenerTest, PortIsFreeOnceItHasStopped) {
+  auto stopped = TcpListener::Listen("127.0.0.1:0", {10, 10});
+  ASSERT_OK(stopped);
+  const int port = (*stopped)->port();
+  Keeper keeper;
+  (*stopped)->Start(keeper.Take());
+
+  (*stopped)->Stop();
+
+  const RawSocket refused(port, "127.0.0.1", /*connect_now=*/false);
+  EXPECT_FALSE(refused.Connect());
+  EXPECT_OK(TcpListener::Listen(absl::StrCat("127.0.0.1:", port), {10, 10}));
+}
+
 TEST(TcpListenerTest, ConnectionsAreCountedUntilTheyAreClosed) {
   auto listener = TcpListener::Listen("127.0.0.1:0", {});
   ASSERT_OK(listener);
