@@ -5,20 +5,9 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "common/run_settings.h"
+#include "chief/server_report.h"
 
 namespace lockstep {
-
-// How one server stands when the chief comes to it, at its own start or because
-// a server has been away.
-struct ServerReport {
-  bool has_parts = true;        // one without parts has no state to lose
-  bool active = false;          // open, with all that workers have pushed
-  int64_t committed_step = -1;  // of its state; -1: it has none
-  int64_t prepared_step = -1;   // the step that it can commit; -1: none
-  RunSettings settings{};       // of its state
-  int64_t attempt = 0;          // of the step at hand, if it is open
-};
 
 // What all servers are to do together.
 //

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "chief/recovery_plan.h"
+#include "chief/server_report.h"
 #include "chief/shard_access.h"
 #include "common/job/job_config.h"
 #include "common/plan.h"
