@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/fingerprint.h"
+#include "common/base/fingerprint.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/base/stop_status.h"
 #include "common/job/cluster_fit.h"
-#include "common/log.h"
-#include "common/status_macros.h"
-#include "common/stop_status.h"
 
 namespace lockstep {
 namespace {

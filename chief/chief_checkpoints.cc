@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "chief/chief.h"
-#include "chief/score_wait.h"
+#include "chief/job/score_wait.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
 #include "common/checkpoint/step_directory.h"
-#include "common/log.h"
-#include "common/status_macros.h"
 
 namespace lockstep {
 namespace {

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "chief/chief.h"
-#include "common/grpc_server.h"
-#include "common/main_support.h"
-#include "common/service_manager_client.h"
+#include "common/program/main_support.h"
+#include "common/rpc/server.h"
+#include "common/rpc/service_manager.h"
 
 namespace lockstep {
 namespace {

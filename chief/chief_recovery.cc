@@ -10,11 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "chief/chief.h"
-#include "chief/placement.h"
-#include "common/count_text.h"
+#include "chief/plan/placement.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
 #include "common/job/variable_settings.h"
-#include "common/log.h"
-#include "common/status_macros.h"
+#include "common/text/count_text.h"
 
 namespace lockstep {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "chief/chief.h"
-#include "common/count_text.h"
-#include "common/log.h"
+#include "common/base/log.h"
+#include "common/text/count_text.h"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "chief/chief.h"
-#include "common/log.h"
+#include "common/base/log.h"
 
 namespace lockstep {
 namespace {

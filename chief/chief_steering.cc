@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/chief.h"
-#include "common/log.h"
-#include "common/status_macros.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
 
 namespace lockstep {
 

@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "chief/shard_control_client.h"
-#include "chief/shard_group.h"
-#include "common/status_macros.h"
+#include "chief/job/shard_group.h"
+#include "chief/servers/shard_control_client.h"
+#include "common/base/status_macros.h"
 
 namespace lockstep {
 

@@ -16,7 +16,7 @@ if [ ! -f build/release/build.ninja ]; then
 fi
 cmake --build build/release --target ps_server worker chief lockstep
 
-job=deploy/jobs/fashion_mnist
+job=deploy/examples/jobs/fashion_mnist
 # A folder of its own for each run, so that none goes on from the one before.
 checkpoints=checkpoints/fashion_mnist/$(date +%Y%m%d-%H%M%S)
 say "training, about half a minute: $job/job.textproto on $job/cluster.json;" \

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "common/log.h"
-#include "common/process.h"
-#include "common/status_macros.h"
-#include "server/receive_memory.h"
-#include "server/state/state_file.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/process/process.h"
+#include "server/calls/receive_memory.h"
+#include "server/state/file/state_file.h"
 
 namespace lockstep {
 namespace {

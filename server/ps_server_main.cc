@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/main_support.h"
-#include "common/poller_limit_client.h"
-#include "common/service_manager_client.h"
+#include "common/program/main_support.h"
+#include "common/rpc/poller_limit.h"
+#include "common/rpc/service_manager.h"
 #include "server/ps_server.h"
 
 namespace lockstep {

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/log.h"
-#include "common/status_macros.h"
-#include "worker/compute_device.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
 #include "worker/data/data_root.h"
+#include "worker/device/compute_device.h"
 
 namespace lockstep {
 namespace {

@@ -10,10 +10,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/checkpoint/checkpoint_store.h"
-#include "common/chief_client.h"
 #include "common/cluster/cluster.h"
-#include "worker/checkpoint_scorer.h"
-#include "worker/compute/compute_backend.h"
+#include "common/membership/chief_client.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/scoring/checkpoint_scorer.h"
 
 namespace lockstep {
 

@@ -1,7 +1,7 @@
 #include "worker/hosted_chief.h"
 
-#include "common/process.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/process/process.h"
 
 namespace lockstep {
 

@@ -9,11 +9,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/chief.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "common/cluster/cluster.h"
-#include "common/grpc_server.h"
 #include "common/job/beginning.h"
 #include "common/job/job_config.h"
+#include "common/rpc/server.h"
 
 namespace lockstep {
 

@@ -4,20 +4,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/fingerprint.h"
-#include "common/log.h"
-#include "common/status_detail.h"
-#include "common/status_macros.h"
-#include "common/stop_status.h"
-#include "worker/clipped_gradient_source.h"
-#include "worker/compute_device.h"
+#include "common/base/fingerprint.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/base/stop_status.h"
+#include "common/wire/status_detail.h"
 #include "worker/data/batch_schedule.h"
 #include "worker/data/data_root.h"
-#include "worker/model_gradient_source.h"
-#include "worker/models/registry.h"
+#include "worker/device/compute_device.h"
+#include "worker/device/model_gradient_source.h"
+#include "worker/loop/clipped_gradient_source.h"
+#include "worker/loop/training_loop.h"
+#include "worker/models/zoo/registry.h"
 #include "worker/tables/model_kinds.h"
 #include "worker/tables/table_gradient_source.h"
-#include "worker/training_loop.h"
 
 namespace lockstep {
 namespace {

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/grpc_server.h"
-#include "common/main_support.h"
-#include "common/progress_metrics.h"
-#include "common/service_manager_client.h"
+#include "common/observe/progress_metrics.h"
+#include "common/program/main_support.h"
+#include "common/rpc/server.h"
+#include "common/rpc/service_manager.h"
 #include "worker/evaluator.h"
 #include "worker/hosted_chief.h"
 #include "worker/worker.h"

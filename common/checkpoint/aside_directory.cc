@@ -14,8 +14,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/checkpoint/step_directory.h"
-#include "common/status_macros.h"
 
 namespace lockstep {
 namespace {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/bfloat16.h"
-#include "common/checkpoint/half.h"
+#include "common/base/status_macros.h"
 #include "common/checkpoint/step_directory.h"
 #include "common/job/variable_settings.h"
-#include "common/status_macros.h"
+#include "common/numeric/bfloat16.h"
+#include "common/numeric/half.h"
 
 namespace lockstep {
 namespace {

@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/checkpoint/manifest.h"
-#include "common/checkpoint/safetensors_file.h"
-#include "common/variable_spec.h"
+#include "common/checkpoint/format/manifest.h"
+#include "common/checkpoint/format/safetensors_file.h"
+#include "common/plan/variable_spec.h"
 
 namespace lockstep {
 

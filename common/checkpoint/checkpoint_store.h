@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/checkpoint_writer.h"
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/format/manifest.h"
 
 namespace lockstep {
 

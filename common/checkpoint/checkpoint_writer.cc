@@ -6,11 +6,11 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/posix_file.h"
-#include "common/checkpoint/sha256.h"
+#include "common/base/fault_points.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/files/posix_file.h"
+#include "common/checkpoint/files/sha256.h"
 #include "common/checkpoint/step_directory.h"
-#include "common/fault_points.h"
-#include "common/status_macros.h"
 
 namespace lockstep {
 namespace {

@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/checkpoint/aside_directory.h"
-#include "common/checkpoint/manifest.h"
-#include "common/checkpoint/safetensors_file.h"
-#include "common/checkpoint/safetensors_header.h"
+#include "common/checkpoint/format/manifest.h"
+#include "common/checkpoint/format/safetensors_file.h"
+#include "common/checkpoint/format/safetensors_header.h"
 
 namespace lockstep {
 

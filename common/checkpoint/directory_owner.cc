@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/checkpoint/posix_file.h"
+#include "common/checkpoint/files/posix_file.h"
 
 namespace lockstep {
 namespace {

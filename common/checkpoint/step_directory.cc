@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "common/checkpoint/posix_file.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/files/posix_file.h"
 
 namespace lockstep {
 namespace {

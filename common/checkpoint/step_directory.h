@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/format/manifest.h"
 
 // A checkpoint is a directory "step-00001500" of these three files. It is
 // complete when the manifest is sound, is of that step, and every file that it

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/checkpoint/step_directory.h"
-#include "common/status_macros.h"
 
 namespace lockstep {
 

@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
 #include "common/cluster/cluster_normalizer.h"
-#include "common/cluster/excerpt.h"
-#include "common/cluster/mistakes.h"
-#include "common/status_macros.h"
+#include "common/text/excerpt.h"
+#include "common/text/mistakes.h"
 
 namespace lockstep {
 namespace {

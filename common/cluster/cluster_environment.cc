@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "common/cluster/bounded_json.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/json/bounded_json.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep {

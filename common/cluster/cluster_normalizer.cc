@@ -7,10 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/cluster/excerpt.h"
+#include "common/base/status_macros.h"
 #include "common/cluster/host_port.h"
-#include "common/cluster/mistakes.h"
-#include "common/status_macros.h"
+#include "common/text/excerpt.h"
+#include "common/text/mistakes.h"
 
 namespace lockstep {
 namespace {

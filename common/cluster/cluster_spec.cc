@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/cluster/excerpt.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/text/excerpt.h"
 
 namespace lockstep {
 namespace {

@@ -15,8 +15,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/optional.h"
-#include "common/cluster/excerpt.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/text/excerpt.h"
 
 namespace lockstep {
 namespace {

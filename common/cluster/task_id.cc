@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/cluster/excerpt.h"
 #include "common/flags/nearest_match.h"
+#include "common/text/excerpt.h"
 
 namespace lockstep {
 

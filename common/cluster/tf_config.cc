@@ -4,8 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/cluster/tf_config_parser.h"
-#include "common/status_macros.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep {

@@ -10,8 +10,8 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "common/cluster/cluster_spec.h"
-#include "common/cluster/mistakes.h"
 #include "common/cluster/task_id.h"
+#include "common/text/mistakes.h"
 
 namespace lockstep {
 

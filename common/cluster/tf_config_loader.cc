@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "common/cluster/bounded_json.h"
+#include "common/base/status_macros.h"
 #include "common/cluster/cluster_environment.h"
-#include "common/status_macros.h"
+#include "common/json/bounded_json.h"
 
 namespace lockstep {
 namespace {

@@ -7,9 +7,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/cluster/bounded_json.h"
-#include "common/cluster/excerpt.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/json/bounded_json.h"
+#include "common/text/excerpt.h"
 
 namespace lockstep {
 namespace {

@@ -5,9 +5,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "common/count_text.h"
-#include "common/run_settings.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/plan/run_settings.h"
+#include "common/text/count_text.h"
 
 namespace lockstep {
 namespace {

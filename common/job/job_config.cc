@@ -11,10 +11,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/base/status_macros.h"
 #include "common/job/field_checks.h"
 #include "common/job/training_checks.h"
-#include "common/job/utf8.h"
-#include "common/status_macros.h"
+#include "common/text/utf8.h"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "common/dtype.h"
+#include "common/numeric/dtype.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/job/job_config.h"
-#include "common/variable_spec.h"
+#include "common/plan/variable_spec.h"
 
 namespace lockstep {
 

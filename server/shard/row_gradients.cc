@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/bfloat16.h"
-#include "common/status_macros.h"
-#include "server/sync/flush_subnormals.h"
-#include "server/sync/sparse_accumulator.h"
-#include "server/sync/sparse_rows.h"
+#include "common/base/status_macros.h"
+#include "common/numeric/bfloat16.h"
+#include "server/step/compatible/sparse_accumulator.h"
+#include "server/step/flush_subnormals.h"
+#include "server/step/sparse_rows.h"
 
 namespace lockstep {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/state/state_layout.h"
+#include "server/state/file/state_layout.h"
+#include "server/step/gradient.h"
 #include "server/step/shard_engine.h"
-#include "server/sync/gradient.h"
 
 // Gradients of some rows of a part that is a table, as strict mode takes them.
 namespace lockstep {

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/shares.h"
-#include "common/status_macros.h"
-#include "server/step/compatible_shard.h"
-#include "server/step/step_selection.h"
-#include "server/step/strict_shard.h"
-#include "server/step/token_gate.h"
+#include "common/base/status_macros.h"
+#include "common/plan/shares.h"
+#include "server/step/compatible/compatible_shard.h"
+#include "server/step/compatible/token_gate.h"
+#include "server/step/strict/step_selection.h"
+#include "server/step/strict/strict_shard.h"
 
 namespace lockstep {
 namespace {

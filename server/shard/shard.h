@@ -10,9 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/mutex.h"
 #include "common/cluster/task_id.h"
-#include "common/mutex.h"
-#include "common/run_settings.h"
+#include "common/plan/run_settings.h"
 #include "server/shard/shard_state.h"
 #include "server/shard/shared_gradients.h"
 #include "server/step/shard_engine.h"

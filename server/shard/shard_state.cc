@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
 #include "common/job/learning_rate.h"
-#include "common/log.h"
-#include "common/status_macros.h"
-#include "server/optimizer/moving_average.h"
-#include "server/optimizer/projection.h"
-#include "server/optimizer/slots.h"
-#include "server/optimizer/update_kernels.h"
 #include "server/shard/row_gradients.h"
+#include "server/update/moving_average.h"
+#include "server/update/projection.h"
+#include "server/update/slots.h"
+#include "server/update/update_kernels.h"
 
 namespace lockstep {
 namespace {

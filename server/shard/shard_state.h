@@ -11,17 +11,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/base/mutex.h"
 #include "common/job/job_config.h"
 #include "common/job/variable_settings.h"
-#include "common/mutex.h"
-#include "common/run_settings.h"
-#include "common/shared_memory.h"
-#include "common/write_counters.h"
-#include "server/optimizer/optimizer.h"
-#include "server/optimizer/sparse_optimizer.h"
+#include "common/memory/shared_memory.h"
+#include "common/memory/write_counters.h"
+#include "common/plan/run_settings.h"
 #include "server/shard/loan_book.h"
 #include "server/state/variable_store.h"
 #include "server/step/shard_engine.h"
+#include "server/update/optimizer.h"
+#include "server/update/sparse_optimizer.h"
 
 namespace lockstep {
 

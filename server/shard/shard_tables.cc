@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/job/learning_rate.h"
-#include "common/status_macros.h"
-#include "server/optimizer/projection.h"
 #include "server/shard/row_gradients.h"
 #include "server/shard/shard_state.h"
+#include "server/update/projection.h"
 
 namespace lockstep {
 

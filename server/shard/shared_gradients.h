@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/mutex.h"
-#include "common/shared_memory.h"
+#include "common/base/mutex.h"
+#include "common/memory/shared_memory.h"
 #include "server/step/shard_engine.h"
 
 namespace lockstep {

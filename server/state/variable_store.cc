@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/status_macros.h"
-#include "server/optimizer/slots.h"
+#include "common/base/status_macros.h"
+#include "server/update/slots.h"
 
 namespace lockstep {
 namespace {

@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "absl/algorithm/container.h"
-#include "common/mutex.h"
-#include "common/status_macros.h"
-#include "server/optimizer/parallel_blocks.h"
-#include "server/optimizer/slots.h"
-#include "server/state/initializer.h"
+#include "common/base/mutex.h"
+#include "common/base/status_macros.h"
+#include "server/state/init/initializer.h"
 #include "server/state/variable_store.h"
+#include "server/update/parallel_blocks.h"
+#include "server/update/slots.h"
 
 namespace lockstep {
 namespace {

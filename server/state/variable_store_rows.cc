@@ -8,9 +8,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "common/status_detail.h"
-#include "common/status_macros.h"
-#include "server/state/initializer.h"
+#include "common/base/status_macros.h"
+#include "common/wire/status_detail.h"
+#include "server/state/init/initializer.h"
 #include "server/state/variable_store.h"
 
 namespace lockstep {

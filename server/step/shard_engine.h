@@ -10,10 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/shared_memory.h"
-#include "server/optimizer/gradient_slices.h"
+#include "common/memory/shared_memory.h"
+#include "server/step/gradient.h"
 #include "server/step/step_gate.h"
-#include "server/sync/gradient.h"
+#include "server/update/gradient_slices.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/variable_spec.h"
+#include "common/plan/variable_spec.h"
 
 namespace lockstep::benchmark {
 

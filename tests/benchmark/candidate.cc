@@ -13,7 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/role_options.h"
 #include "tests/testing/process_cluster.h"

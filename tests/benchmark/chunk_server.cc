@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/grpc_status.h"
-#include "common/mutex.h"
-#include "common/status_macros.h"
-#include "server/optimizer/optimizer.h"
+#include "common/base/mutex.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/status.h"
+#include "server/update/optimizer.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/chunk_message_codec.h"
 #include "tests/benchmark/huge_buffer.h"

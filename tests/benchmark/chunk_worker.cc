@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "common/grpc_channel.h"
-#include "common/grpc_status.h"
-#include "common/status_macros.h"
-#include "common/stream_copy.h"
+#include "common/base/status_macros.h"
+#include "common/numeric/stream_copy.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/status.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/poller_limit_client.h"
+#include "common/rpc/poller_limit.h"
 
 namespace lockstep::benchmark {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "absl/time/clock.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "tests/benchmark/step_samples.h"
 
 namespace lockstep::benchmark {

@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/overlap_schedule.h"
-#include "worker/gradient_source.h"
-#include "worker/parameter_memory.h"
+#include "worker/loop/gradient_source.h"
+#include "worker/memory/parameter_memory.h"
 
 namespace lockstep::benchmark {
 

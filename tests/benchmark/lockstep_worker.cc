@@ -6,16 +6,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/chief_client.h"
-#include "common/clock.h"
-#include "common/status_macros.h"
+#include "common/base/clock.h"
+#include "common/base/status_macros.h"
+#include "common/membership/chief_client.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/step_samples.h"
 #include "tests/benchmark/timed_step_client.h"
-#include "worker/parameter_client.h"
-#include "worker/parameter_memory.h"
-#include "worker/progress_meter.h"
-#include "worker/training_loop.h"
+#include "worker/client/parameter_client.h"
+#include "worker/loop/progress_meter.h"
+#include "worker/loop/training_loop.h"
+#include "worker/memory/parameter_memory.h"
 
 namespace lockstep::benchmark {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
 
 namespace lockstep::benchmark {

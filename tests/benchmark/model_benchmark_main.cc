@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/flags/flag_parser.h"
-#include "common/status_macros.h"
-#include "worker/compute/recorder.h"
 #include "worker/compute/registry.h"
-#include "worker/device_variables.h"
-#include "worker/model_gradient_source.h"
-#include "worker/models/registry.h"
-#include "worker/parameter_memory.h"
+#include "worker/compute/replay/recorder.h"
+#include "worker/device/device_variables.h"
+#include "worker/device/model_gradient_source.h"
+#include "worker/memory/parameter_memory.h"
+#include "worker/models/zoo/registry.h"
 
 // model_benchmark.py starts this program and says when to compute. With
 // --replay_rounds it compares passes that are replayed with launched ones.

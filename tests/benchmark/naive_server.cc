@@ -1,6 +1,6 @@
 #include "tests/benchmark/naive_server.h"
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/plain_server.h"
 #include "tests/benchmark/tcp_kernel.h"

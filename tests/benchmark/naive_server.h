@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/base/mutex.h"
 #include "common/cluster/cluster.h"
-#include "common/mutex.h"
 #include "tests/benchmark/naive.grpc.pb.h"
 #include "tests/benchmark/role_options.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "common/grpc_channel.h"
-#include "common/grpc_status.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/status.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/naive.grpc.pb.h"
 #include "tests/benchmark/step_samples.h"

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/chief_client.h"
-#include "common/clock.h"
-#include "common/status_macros.h"
+#include "common/base/clock.h"
+#include "common/base/status_macros.h"
+#include "common/membership/chief_client.h"
 #include "tests/benchmark/layered_source.h"
-#include "worker/parameter_client.h"
-#include "worker/progress_meter.h"
-#include "worker/training_loop.h"
+#include "worker/client/parameter_client.h"
+#include "worker/loop/progress_meter.h"
+#include "worker/loop/training_loop.h"
 
 namespace lockstep::benchmark {
 namespace {

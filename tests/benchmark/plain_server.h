@@ -7,9 +7,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/base/status_macros.h"
 #include "common/cluster/cluster.h"
-#include "common/grpc_server.h"
-#include "common/status_macros.h"
+#include "common/rpc/server.h"
 
 namespace lockstep::benchmark {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/main_support.h"
-#include "common/process.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/process/process.h"
+#include "common/program/main_support.h"
 #include "tests/benchmark/recovery_table.h"
 
 namespace lockstep::benchmark {

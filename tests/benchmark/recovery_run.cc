@@ -13,11 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "absl/time/clock.h"
+#include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/step_directory.h"
 #include "common/cluster/host_port.h"
-#include "common/status_macros.h"
-#include "deploy/lockstep/connection_probe.h"
+#include "deploy/cli/config/connection_probe.h"
 #include "tests/e2e/picture_files.h"
 
 namespace lockstep::benchmark {

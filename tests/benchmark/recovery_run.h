@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "deploy/lockstep/coordinator_client.h"
+#include "deploy/cli/status/coordinator_client.h"
 #include "tests/testing/process_cluster.h"
 
 namespace lockstep::benchmark {

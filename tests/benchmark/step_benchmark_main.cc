@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
 #include "common/cluster/tf_config_loader.h"
-#include "common/log.h"
-#include "common/main_support.h"
-#include "common/process.h"
-#include "common/status_macros.h"
+#include "common/process/process.h"
+#include "common/program/main_support.h"
 #include "tests/benchmark/chunk_server.h"
 #include "tests/benchmark/chunk_worker.h"
 #include "tests/benchmark/comparison.h"

@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "common/main_support.h"
-#include "common/process.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/process/process.h"
+#include "common/program/main_support.h"
 #include "tests/benchmark/straggler_cases.h"
 
 namespace lockstep::benchmark {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/mutex.h"
-#include "common/status_macros.h"
+#include "common/base/mutex.h"
+#include "common/base/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/naive.grpc.pb.h"
 #include "tests/benchmark/plain_server.h"

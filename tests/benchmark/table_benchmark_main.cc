@@ -19,10 +19,10 @@
 
 #include "lockstep/v1/parameter.pb.h"
 #include "server/shard/shard.h"
+#include "worker/client/row_codec.h"
+#include "worker/client/row_route.h"
 #include "worker/data/epoch_shuffle.h"
-#include "worker/parameter_memory.h"
-#include "worker/row_codec.h"
-#include "worker/row_route.h"
+#include "worker/memory/parameter_memory.h"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/tcp_kernel.h"
 

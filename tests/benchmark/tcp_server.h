@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "common/base/mutex.h"
 #include "common/cluster/cluster.h"
-#include "common/mutex.h"
 #include "tests/benchmark/huge_buffer.h"
 #include "tests/benchmark/role_options.h"
 #include "tests/benchmark/tcp_connection.h"

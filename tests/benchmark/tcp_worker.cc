@@ -4,8 +4,8 @@
 #include <cstring>
 #include <thread>
 
-#include "common/mutex.h"
-#include "common/status_macros.h"
+#include "common/base/mutex.h"
+#include "common/base/status_macros.h"
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/huge_buffer.h"
 #include "tests/benchmark/step_samples.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "tests/benchmark/step_samples.h"
-#include "worker/step_client.h"
+#include "worker/loop/step_client.h"
 
 namespace lockstep::benchmark {
 

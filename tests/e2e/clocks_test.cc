@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
-#include "common/process.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/process/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"

@@ -2,7 +2,7 @@
 // started again, a server or chief is seen to get there. Of recovery,
 // membership, checkpoints and the end: one after the other, in the same job.
 
-#include "common/fault_points.h"
+#include "common/base/fault_points.h"
 
 #include <signal.h>
 

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/process.h"
-#include "common/wire_codec.h"
+#include "common/process/process.h"
+#include "common/wire/wire_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
-#include "common/checkpoint/safetensors_file.h"
+#include "common/checkpoint/format/safetensors_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"

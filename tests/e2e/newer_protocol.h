@@ -3,7 +3,7 @@
 
 // The build includes this ahead of the one source of a program that says which
 // version of the protocol the program speaks: it speaks the next one then.
-#include "common/wire_codec.h"
+#include "common/wire/wire_codec.h"
 
 #define kProtocolVersion (::lockstep::kProtocolVersion + 1)
 

@@ -2,7 +2,7 @@
 """Writes the model of README's "Adding a model" as a person would who follows it.
 
 readme_model.py README REGISTRY OUT: each block of C++ is of the file of
-worker/models that the text before it named last. New files are written below
+worker/models/zoo that the text before it named last. New files are written below
 OUT; the lines for registry.cc go into a copy of REGISTRY, includes to the
 others and the rest to the end of kModels.
 """
@@ -21,7 +21,7 @@ def blocks(readme):
     path = None
     # Text, language, block, "", text and so on.
     for i in range(0, len(parts) - 2, 4):
-        named = re.findall(r"`(worker/models/\w+\.(?:h|cc))`", parts[i])
+        named = re.findall(r"`(worker/models/zoo/\w+\.(?:h|cc))`", parts[i])
         path = named[-1] if named else path
         if parts[i + 1] != "cpp" or path is None:
             sys.exit(f"README.md: a block of {parts[i + 1]} for {path}")
@@ -38,7 +38,7 @@ def main():
             target.write_text(block)
             continue
         for line in block.splitlines(keepends=True):
-            mark = ("#include \"worker/models/cnn.h\"\n"
+            mark = ("#include \"worker/models/zoo/cnn.h\"\n"
                     if line.startswith("#include") else
                     "};\n\nabsl::Status UnknownKind")
             if registered.count(mark) != 1:

@@ -129,7 +129,7 @@ TEST_F(TableJobsTest, AveragesAreScoredOfRowsThatTravelAsBFloat16) {
       HasSubstr("\"weights/ExponentialMovingAverage\""));
 }
 
-// The jobs of deploy/jobs, on every tenth verse.
+// The jobs of deploy/examples/jobs, on every tenth verse.
 class BibleJobsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -201,7 +201,7 @@ double NumberAfter(const std::string& text, const std::string& words) {
   return std::strtod(text.c_str() + at + words.size(), nullptr);
 }
 
-// deploy/jobs/click_wide_and_deep on a fifth of its impressions.
+// deploy/examples/jobs/click_wide_and_deep on a fifth of its impressions.
 TEST(ClickJobTest, WideAndDeepLearnsWhatTheWidePartCannot) {
   const TempDir data;
   ASSERT_EQ(system(absl::StrCat(LOCKSTEP_BIN_DIR "/click_data --train 60000 ",

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "absl/time/clock.h"
+#include "common/base/status_macros.h"
 #include "common/checkpoint/step_directory.h"
-#include "common/status_macros.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/picture_files.h"
 

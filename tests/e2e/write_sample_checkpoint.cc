@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
-#include "common/status_macros.h"
 
 namespace lockstep {
 namespace {

@@ -16,10 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/status_macros.h"
-#include "server/state/initializer.h"
+#include "common/base/status_macros.h"
+#include "server/state/init/initializer.h"
 #include "worker/data/batch_schedule.h"
-#include "worker/models/registry.h"
+#include "worker/models/zoo/registry.h"
 
 namespace lockstep {
 namespace {

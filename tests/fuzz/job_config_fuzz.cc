@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "common/job/codec/job_config_codec.h"
 #include "common/job/job_config.h"
-#include "common/job/job_config_codec.h"
 
 namespace lockstep {
 namespace {

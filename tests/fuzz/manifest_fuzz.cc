@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "absl/strings/string_view.h"
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/format/manifest.h"
 
 namespace {
 

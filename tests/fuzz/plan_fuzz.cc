@@ -7,14 +7,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/plan.h"
-#include "common/wire_codec.h"
+#include "common/plan/plan.h"
+#include "common/wire/wire_codec.h"
 #include "google/protobuf/stubs/logging.h"
 #include "lockstep/v1/coordinator.pb.h"
-#include "worker/chunk_plan.h"
-#include "worker/parameter_memory.h"
-#include "worker/ready_chunks.h"
-#include "worker/row_route.h"
+#include "worker/client/chunk_plan.h"
+#include "worker/client/ready_chunks.h"
+#include "worker/client/row_route.h"
+#include "worker/memory/parameter_memory.h"
 
 namespace lockstep {
 namespace {

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "common/grpc_tensor_codec.h"
+#include "common/wire/tensor_message.h"
 #include "google/protobuf/stubs/logging.h"
 #include "lockstep/v1/parameter.pb.h"
 #include "lockstep/v1/shard_control.pb.h"
-#include "server/push_codec.h"
+#include "server/rpc/push_codec.h"
 #include "server/shard/shard.h"
 
 namespace lockstep {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "common/checkpoint/safetensors_header.h"
+#include "common/checkpoint/format/safetensors_header.h"
 
 namespace {
 

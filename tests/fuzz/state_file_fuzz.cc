@@ -8,9 +8,9 @@
 #include <cstdlib>
 
 #include "absl/types/span.h"
-#include "server/state/row_directory.h"
-#include "server/state/state_header.h"
-#include "server/state/step_record.h"
+#include "server/state/file/state_header.h"
+#include "server/state/file/step_record.h"
+#include "server/state/tables/row_directory.h"
 
 namespace {
 

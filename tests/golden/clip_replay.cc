@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/golden/replay.h"
-#include "worker/gradient_clipping.h"
+#include "worker/loop/gradient_clipping.h"
 
 namespace lockstep::golden {
 namespace {

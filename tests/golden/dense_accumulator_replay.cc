@@ -1,4 +1,4 @@
-#include "server/sync/gradient_accumulator.h"
+#include "server/step/compatible/gradient_accumulator.h"
 #include "tests/golden/accumulator_replay.h"
 #include "tests/golden/replay.h"
 

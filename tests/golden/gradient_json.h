@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "server/sync/gradient.h"
+#include "server/step/gradient.h"
 #include "tests/golden/trace.h"
 
 namespace lockstep::golden {

@@ -1,7 +1,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "server/optimizer/moving_average.h"
+#include "server/update/moving_average.h"
 #include "tests/golden/replay.h"
 
 namespace lockstep::golden {

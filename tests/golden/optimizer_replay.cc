@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/job/variable_settings.h"
-#include "server/optimizer/hyperparameters.h"
-#include "server/optimizer/slots.h"
+#include "server/update/hyperparameters.h"
+#include "server/update/slots.h"
 #include "tests/golden/gradient_json.h"
 #include "tests/golden/optimizer_json.h"
 #include "tests/golden/optimizer_tolerance.h"

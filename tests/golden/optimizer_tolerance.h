@@ -1,8 +1,8 @@
 #ifndef LOCKSTEP_TESTS_GOLDEN_OPTIMIZER_TOLERANCE_H_
 #define LOCKSTEP_TESTS_GOLDEN_OPTIMIZER_TOLERANCE_H_
 
-#include "common/dtype.h"
 #include "common/job/job_config.h"
+#include "common/numeric/dtype.h"
 
 namespace lockstep::golden {
 

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "chief/partitioner.h"
+#include "chief/plan/partitioner.h"
 #include "tests/golden/replay.h"
 
 namespace lockstep::golden {

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "chief/partitioner.h"
-#include "chief/placement_strategy.h"
+#include "chief/plan/partitioner.h"
+#include "chief/plan/placement_strategy.h"
 #include "common/job/variable_settings.h"
-#include "server/optimizer/adam_powers.h"
-#include "server/optimizer/slots.h"
+#include "server/update/adam_powers.h"
+#include "server/update/slots.h"
 #include "tests/golden/device_setter.h"
 #include "tests/golden/replay.h"
 

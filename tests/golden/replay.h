@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/sync/sparse_accumulator.h"
+#include "server/step/compatible/sparse_accumulator.h"
 #include "tests/golden/report.h"
 #include "tests/golden/trace.h"
 

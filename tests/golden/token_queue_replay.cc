@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "server/sync/token_queue.h"
+#include "server/step/compatible/token_queue.h"
 #include "tests/golden/replay.h"
 
 namespace lockstep::golden {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/float16.h"
+#include "common/numeric/float16.h"
 
 namespace lockstep::golden {
 namespace {

@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/dtype.h"
+#include "common/numeric/dtype.h"
 #include "nlohmann/json.hpp"
-#include "server/sync/gradient.h"
+#include "server/step/gradient.h"
 
 // Reads traces that were recorded from TensorFlow: JSON lines, one scenario
 // each. What a scenario lacks, or what is of a wrong type, is thrown: as

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "common/status_macros.h"
-#include "server/optimizer/moving_average.h"
+#include "common/base/status_macros.h"
+#include "server/update/moving_average.h"
 
 namespace lockstep::golden {
 

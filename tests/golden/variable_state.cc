@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "common/status_macros.h"
-#include "server/optimizer/optimizer.h"
-#include "server/optimizer/slots.h"
-#include "server/optimizer/sparse_optimizer.h"
+#include "common/base/status_macros.h"
+#include "server/update/optimizer.h"
+#include "server/update/slots.h"
+#include "server/update/sparse_optimizer.h"
 
 namespace lockstep::golden {
 

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "common/grpc_status.h"
+#include "common/rpc/status.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
 

@@ -27,8 +27,8 @@ self='^tests/lint/'  # names what it forbids
     forbid 'a path of one machine' '(^|[^A-Za-z0-9_.$})~-])/(work|root|home)/' \
       "$self"
   lint_files '*.h' '*.cc' |
-    forbid 'ThreadSanitizer does not see it; use common/mutex.h' \
-      'absl::(Mutex|MutexLock|CondVar)\b' '^common/mutex\.h$'
+    forbid 'ThreadSanitizer does not see it; use common/base/mutex.h' \
+      'absl::(Mutex|MutexLock|CondVar)\b' '^common/base/mutex\.h$'
   lint_files CMakeLists.txt '*.cmake' |
     forbid 'sources are listed, never globbed' '\bGLOB(_RECURSE)?\b' "$self"
   lint_files '*.h' '*.cc' |

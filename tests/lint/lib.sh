@@ -32,7 +32,7 @@ lint_awk() {
   local files
   mapfile -t files
   [ "${#files[@]}" -eq 0 ] ||
-    awk -f "$lint_here/names.awk" -f "$lint_here/$1" "${files[@]}"
+    awk -f "$lint_here/$1" "${files[@]}"
 }
 
 # Passes violations through and fails if there are any.

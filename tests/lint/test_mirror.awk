@@ -1,9 +1,18 @@
-# Reads the names of all sources, one a line. See test_mirror.sh.
+# Reads rooms.txt, then the names of all sources, one a line. See test_mirror.sh.
+
+FILENAME != "-" {
+  if ($0 !~ /^[# ]/ && NF > 0) sees[$1] = $2
+  next
+}
 
 {
   path[$0] = 1
   source_of[stem_of($0)] = 1
 }
+
+function stem_of(path) { sub(/\.[a-z]+$/, "", path); return path }
+
+function room_of(path) { sub(/\/[^\/]*$/, "", path); return path }
 
 # True if `stem`, or what is left of it without its last words, is a source's.
 function has_source(stem) {
@@ -14,7 +23,7 @@ function has_source(stem) {
 }
 
 function judge_source(file,   test) {
-  if (rank_of(file) > 0) return
+  if (sees[room_of(file)] != "nothing" || file ~ /_main\.cc$/) return
   test = stem_of(file) "_test.cc"
   if (!(("tests/unit/" test) in path) &&
       !(("tests/integration/" test) in path)) {

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "deploy/lockstep/task_exit.h"
-#include "deploy/lockstep/task_process.h"
+#include "deploy/cli/tasks/task_exit.h"
+#include "deploy/cli/tasks/task_process.h"
 
 namespace lockstep::testing {
 

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "deploy/lockstep/port_reservation.h"
-#include "deploy/lockstep/task_exit.h"
+#include "deploy/cli/run/port_reservation.h"
+#include "deploy/cli/tasks/task_exit.h"
 #include "tests/testing/child_process.h"
 
 namespace lockstep::testing {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "worker/compute/compute_backend.h"
+#include "worker/compute/backend/compute_backend.h"
 
 namespace lockstep {
 

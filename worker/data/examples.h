@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "common/example_shape.h"
 #include "common/job/job_config.h"
+#include "common/plan/example_shape.h"
 #include "worker/data/batch.h"
 #include "worker/data/batch_schedule.h"
 

@@ -8,12 +8,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "common/variable_spec.h"
-#include "worker/compute/compute_backend.h"
-#include "worker/compute/scratch.h"
-#include "worker/compute/tensor.h"
-#include "worker/models/pass_context.h"
-#include "worker/pass_hooks.h"
+#include "common/plan/variable_spec.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/compute/backend/scratch.h"
+#include "worker/compute/tensor/tensor.h"
+#include "worker/loop/pass_hooks.h"
+#include "worker/models/layers/pass_context.h"
 
 namespace lockstep {
 

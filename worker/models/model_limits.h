@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "common/variable_spec.h"
+#include "common/plan/variable_spec.h"
 #include "worker/models/model.h"
 
 // Ranges that models of every kind share. Each function returns OK or

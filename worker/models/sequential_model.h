@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "worker/models/layer.h"
-#include "worker/models/layer_stack.h"
+#include "worker/models/layers/layer.h"
+#include "worker/models/layers/layer_stack.h"
 #include "worker/models/model.h"
 
 namespace lockstep {

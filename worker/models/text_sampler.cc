@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/status_macros.h"
-#include "worker/compute/indices.h"
+#include "common/base/status_macros.h"
+#include "worker/compute/backend/indices.h"
 #include "worker/compute/kernels/counter_random.h"
 
 namespace lockstep {

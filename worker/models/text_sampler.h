@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "worker/compute/compute_backend.h"
-#include "worker/compute/scratch.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/compute/backend/scratch.h"
 #include "worker/models/model.h"
 
 namespace lockstep {

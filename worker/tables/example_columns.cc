@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/fingerprint.h"
+#include "common/base/fingerprint.h"
+#include "common/base/status_macros.h"
 #include "common/records/tf_example.h"
 #include "common/records/tfrecord.h"
-#include "common/status_macros.h"
 #include "worker/data/data_file.h"
 
 namespace lockstep {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "common/auc.h"
+#include "common/numeric/auc.h"
 #include "worker/tables/table_workload.h"
 
 // What models of two classes have in common: they say the logarithm of the odds

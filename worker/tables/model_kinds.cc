@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/flags/nearest_match.h"
-#include "worker/models/registry.h"
+#include "worker/models/zoo/registry.h"
 #include "worker/tables/table_workload.h"
 
 namespace lockstep {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/fingerprint.h"
-#include "common/status_macros.h"
+#include "common/base/fingerprint.h"
+#include "common/base/status_macros.h"
 
 namespace lockstep {
 

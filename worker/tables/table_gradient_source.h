@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "worker/data/batch_schedule.h"
-#include "worker/gradient_source.h"
-#include "worker/parameter_memory.h"
+#include "worker/loop/gradient_source.h"
+#include "worker/memory/parameter_memory.h"
 #include "worker/tables/table_workload.h"
 
 namespace lockstep {

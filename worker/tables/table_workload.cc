@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "worker/tables/logistic_regression.h"
 #include "worker/tables/skip_gram.h"
 #include "worker/tables/wide_and_deep.h"

@@ -12,9 +12,9 @@
 #include "absl/types/span.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/job/job_config.h"
-#include "common/variable_spec.h"
-#include "worker/gradient_source.h"
-#include "worker/parameter_memory.h"
+#include "common/plan/variable_spec.h"
+#include "worker/loop/gradient_source.h"
+#include "worker/memory/parameter_memory.h"
 
 namespace lockstep {
 

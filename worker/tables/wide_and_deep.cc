@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "worker/compute/registry.h"
-#include "worker/models/dense_layer.h"
+#include "worker/models/layers/dense_layer.h"
 #include "worker/models/model_limits.h"
 #include "worker/tables/log_odds.h"
 

@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/compute/compute_backend.h"
-#include "worker/compute/scratch.h"
-#include "worker/models/layer_stack.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/compute/backend/scratch.h"
+#include "worker/models/layers/layer_stack.h"
 #include "worker/tables/example_columns.h"
 #include "worker/tables/table_workload.h"
 

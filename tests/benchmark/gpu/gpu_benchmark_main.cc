@@ -14,10 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "worker/compute/cuda/cuda_backend.h"
 #include "worker/compute/cuda/cuda_status.h"
-#include "worker/compute/tensor.h"
+#include "worker/compute/tensor/tensor.h"
 
 // What the CUDA backend makes of a GPU, in proportion to what the GPU does
 // bare. Both sides of a ratio are timed in turn; figures are medians.

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "worker/compute/compute_backend.h"
-#include "worker/compute/tensor.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/compute/tensor/tensor.h"
 
 namespace lockstep::testing {
 

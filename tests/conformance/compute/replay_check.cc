@@ -5,9 +5,9 @@
 
 #include "gtest/gtest.h"
 #include "tests/conformance/compute/device.h"
-#include "worker/compute/indices.h"
-#include "worker/compute/recorder.h"
-#include "worker/compute/scratch.h"
+#include "worker/compute/backend/indices.h"
+#include "worker/compute/backend/scratch.h"
+#include "worker/compute/replay/recorder.h"
 
 namespace lockstep::testing {
 namespace {

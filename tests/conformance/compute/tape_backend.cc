@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "worker/compute/kernel_backend_operations.h"
+#include "worker/compute/backend/kernel_backend_operations.h"
 
 namespace lockstep::testing {
 namespace {

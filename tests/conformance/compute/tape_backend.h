@@ -8,16 +8,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/compute/compute_backend.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/compute/backend/kernel_backend.h"
 #include "worker/compute/cpu/serial_device.h"
-#include "worker/compute/kernel_backend.h"
-#include "worker/compute/recording.h"
+#include "worker/compute/replay/recording.h"
 
 namespace lockstep::testing {
 
-// TapeDevice is a Device (worker/compute/kernel_backend.h) on the CPU that can
-// put kernels on a tape instead of running them, each with the arguments that
-// it was launched with.
+// TapeDevice is a Device (worker/compute/backend/kernel_backend.h) on the CPU
+// that can put kernels on a tape instead of running them, each with the
+// arguments that it was launched with.
 class TapeDevice {
  public:
   using Kernel = std::function<absl::Status(cpu::SerialDevice&)>;

@@ -5,8 +5,8 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/unit/worker/models/model_harness.h"
-#include "worker/models/registry.h"
+#include "tests/unit/worker/models/zoo/model_harness.h"
+#include "worker/models/zoo/registry.h"
 
 // Whole models against PyTorch: record.py has the same models and formulas.
 

@@ -5,10 +5,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/sync/gradient_accumulator.h"
-#include "server/sync/sparse_accumulator.h"
+#include "server/step/compatible/gradient_accumulator.h"
+#include "server/step/compatible/sparse_accumulator.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/sync/gradient_builder.h"
+#include "tests/unit/server/step/gradient_builder.h"
 
 namespace lockstep {
 namespace {

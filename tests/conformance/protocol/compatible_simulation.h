@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/step/compatible_shard.h"
-#include "server/step/token_gate.h"
+#include "server/step/compatible/compatible_shard.h"
+#include "server/step/compatible/token_gate.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 

@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/base/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/strict_shard.h"
+#include "server/step/strict/strict_shard.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "chief/sync_loop.h"
-#include "server/step/step_selection.h"
-#include "server/step/strict_shard.h"
+#include "chief/job/sync_loop.h"
+#include "server/step/strict/step_selection.h"
+#include "server/step/strict/strict_shard.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
 namespace lockstep {

@@ -13,7 +13,7 @@
 
 #include "server/shard/shard.h"
 #include "tests/testing/temp_dir.h"
-#include "worker/shared_values.h"
+#include "worker/client/shared_values.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "chief/shard_calls.h"
+#include "chief/servers/shard_calls.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/server_process.h"
 #include "tests/conformance/simulation/waiting.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "tests/conformance/simulation/chief_process.h"
 
 namespace lockstep::simulation {

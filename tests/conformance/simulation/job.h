@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/cluster/task_id.h"
 #include "common/job/job_config.h"
-#include "common/plan.h"
-#include "common/variable_spec.h"
+#include "common/plan/plan.h"
+#include "common/plan/variable_spec.h"
 #include "tests/conformance/simulation/promises.h"
 #include "tests/conformance/simulation/world.h"
 

@@ -1,6 +1,6 @@
-// A stand-in for server/state/mapped_file.cc that the simulation is linked with
-// in its place: files are memory, which outlives the objects that map it. All
-// above, headers and step records too, is the product's.
+// A stand-in for server/state/file/mapped_file.cc that the simulation is linked
+// with in its place: files are memory, which outlives the objects that map it.
+// All above, headers and step records too, is the product's.
 
 #include <sys/mman.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/state/mapped_file.h"
+#include "server/state/file/mapped_file.h"
 
 namespace lockstep {
 namespace {

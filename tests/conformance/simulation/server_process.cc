@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "common/status_macros.h"
-#include "server/state/state_file.h"
+#include "common/base/status_macros.h"
+#include "server/state/file/state_file.h"
 
 namespace lockstep::simulation {
 namespace {

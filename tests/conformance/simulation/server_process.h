@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "chief/shard_calls.h"
-#include "server/step_control.h"
+#include "chief/servers/shard_calls.h"
+#include "server/shard/step_control.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/member.h"
 #include "tests/conformance/simulation/process.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "tests/conformance/simulation/server_process.h"
 
 namespace lockstep::simulation {

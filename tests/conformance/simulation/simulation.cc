@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/state/state_file.h"
+#include "server/state/file/state_file.h"
 #include "tests/conformance/simulation/chief_process.h"
 #include "tests/conformance/simulation/server_process.h"
 #include "tests/conformance/simulation/worker_process.h"

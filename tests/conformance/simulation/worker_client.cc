@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 
 namespace lockstep::simulation {
 namespace {

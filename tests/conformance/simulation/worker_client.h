@@ -10,7 +10,7 @@
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/server_process.h"
 #include "tests/conformance/simulation/waiting.h"
-#include "worker/step_client.h"
+#include "worker/loop/step_client.h"
 
 namespace lockstep::simulation {
 

@@ -1,11 +1,11 @@
 #include "tests/conformance/simulation/worker_process.h"
 
-#include "common/shares.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/plan/shares.h"
 #include "tests/conformance/simulation/chief_process.h"
-#include "worker/gradient_source.h"
-#include "worker/progress_meter.h"
-#include "worker/training_loop.h"
+#include "worker/loop/gradient_source.h"
+#include "worker/loop/progress_meter.h"
+#include "worker/loop/training_loop.h"
 
 namespace lockstep::simulation {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/grpc_server.h"
-#include "common/job/job_config_codec.h"
-#include "common/mutex.h"
+#include "common/base/mutex.h"
+#include "common/job/codec/job_config_codec.h"
+#include "common/rpc/server.h"
 #include "grpcpp/server_context.h"
 #include "gtest/gtest.h"
 #include "lockstep/v1/coordinator.grpc.pb.h"

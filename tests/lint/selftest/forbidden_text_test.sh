@@ -5,7 +5,7 @@ check=forbidden_text
 fresh
 plant tests/unit/a_test.cc 'clock.Advance(Seconds(1)); asleep(1);\n'
 plant tests/e2e/a_test.cc 'absl::SleepFor(x);\n'
-plant common/mutex.h '// Not absl::Mutex.\n'
+plant common/base/mutex.h '// Not absl::Mutex.\n'
 plant a.cc '// TODO(#12): more. mkdtemp("XXXXXX") NOLINT(google-x)\n'
 plant b.md 'See network/work/ and ~/home/x and $HOME/root/.\n'
 expect_clean "innocent text passes"

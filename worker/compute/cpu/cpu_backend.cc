@@ -7,10 +7,10 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
+#include "worker/compute/backend/kernel_backend_operations.h"
+#include "worker/compute/backend/operation_checks.h"
 #include "worker/compute/cpu/conv2d.h"
 #include "worker/compute/cpu/max_pool.h"
-#include "worker/compute/kernel_backend_operations.h"
-#include "worker/compute/operation_checks.h"
 
 namespace lockstep {
 

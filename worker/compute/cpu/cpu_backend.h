@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "worker/compute/backend/kernel_backend.h"
 #include "worker/compute/cpu/serial_device.h"
-#include "worker/compute/kernel_backend.h"
 
 namespace lockstep {
 

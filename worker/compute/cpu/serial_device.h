@@ -44,8 +44,8 @@ struct SerialGroup {
   bool Leads() const { return true; }
 };
 
-// SerialDevice is a Device (worker/compute/kernel_backend.h) of plain loops and
-// OpenBLAS, on memory of the process.
+// SerialDevice is a Device (worker/compute/backend/kernel_backend.h) of plain
+// loops and OpenBLAS, on memory of the process.
 class SerialDevice {
  public:
   template <typename F>

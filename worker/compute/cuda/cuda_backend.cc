@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "worker/compute/backend/kernel_backend.h"
+#include "worker/compute/backend/kernel_backend_operations.h"
 #include "worker/compute/cuda/cuda_device.h"
-#include "worker/compute/kernel_backend.h"
-#include "worker/compute/kernel_backend_operations.h"
-#include "worker/compute/recording.h"
+#include "worker/compute/replay/recording.h"
 
 namespace lockstep {
 namespace {

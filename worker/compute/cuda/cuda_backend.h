@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "worker/compute/compute_backend.h"
+#include "worker/compute/backend/compute_backend.h"
 
 namespace lockstep {
 

@@ -13,17 +13,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "worker/compute/compute_backend.h"
+#include "worker/compute/backend/compute_backend.h"
 #include "worker/compute/cuda/cuda_status.h"
 #include "worker/compute/cuda/launch.h"
 #include "worker/compute/kernels/strided_gemm.h"
-#include "worker/compute/recording.h"
+#include "worker/compute/replay/recording.h"
 
 namespace lockstep::cuda {
 
-// CudaDevice is a Device (worker/compute/kernel_backend.h) on one GPU. What it
-// is asked for is queued on a compute stream; copies that run beside it are on
-// a second stream, with an event each.
+// CudaDevice is a Device (worker/compute/backend/kernel_backend.h) on one GPU.
+// What it is asked for is queued on a compute stream; copies that run beside it
+// are on a second stream, with an event each.
 //
 // Errors: those of ToStatus(). A kernel's own failure shows in a later call.
 class CudaDevice {

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/compute/recording.h"
+#include "worker/compute/replay/recording.h"
 
 // Recordings as CUDA graphs: a stream is captured, and what it was given is
 // launched as one graph. Calls of other threads do not matter.

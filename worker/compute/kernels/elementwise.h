@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "worker/compute/activation.h"
+#include "worker/compute/kernels/activation.h"
 #include "worker/compute/kernels/counter_random.h"
 #include "worker/compute/kernels/host_device.h"
 

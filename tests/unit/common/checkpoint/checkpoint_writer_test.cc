@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "common/checkpoint/sha256.h"
+#include "common/checkpoint/files/sha256.h"
 #include "common/checkpoint/step_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

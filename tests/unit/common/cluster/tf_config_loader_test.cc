@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string>
 
-#include "common/cluster/bounded_json.h"
+#include "common/json/bounded_json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/write_counters.h"
+#include "common/memory/write_counters.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/shard/shard_state.h"

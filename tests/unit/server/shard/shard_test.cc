@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/event_queue.h"
+#include "common/base/event_queue.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"

@@ -5,8 +5,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/state/fill_progress.h"
-#include "server/state/initializer.h"
+#include "server/state/file/fill_progress.h"
+#include "server/state/init/initializer.h"
 #include "server/state/variable_store.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/state/variable_store_fixture.h"

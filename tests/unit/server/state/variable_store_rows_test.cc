@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "gmock/gmock.h"
-#include "server/state/initializer.h"
+#include "server/state/init/initializer.h"
 #include "tests/unit/server/state/variable_store_fixture.h"
 
 namespace lockstep {

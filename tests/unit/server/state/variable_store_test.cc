@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/state/initializer.h"
+#include "server/state/init/initializer.h"
 #include "tests/unit/server/state/variable_store_fixture.h"
 
 namespace lockstep {

@@ -10,9 +10,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/worker/models/model_harness.h"
+#include "tests/unit/worker/models/zoo/model_harness.h"
 #include "worker/compute/cpu/cpu_backend.h"
-#include "worker/models/registry.h"
+#include "worker/models/zoo/registry.h"
 
 namespace lockstep {
 namespace {

@@ -9,9 +9,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/worker/models/model_harness.h"
-#include "worker/models/conv_layer.h"
-#include "worker/models/dense_layer.h"
+#include "tests/unit/worker/models/zoo/model_harness.h"
+#include "worker/models/layers/conv_layer.h"
+#include "worker/models/layers/dense_layer.h"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/registry.h"
-#include "worker/models/registry.h"
+#include "worker/models/zoo/registry.h"
 
 namespace lockstep {
 namespace {

@@ -1,0 +1,36 @@
+#ifndef LOCKSTEP_CHIEF_CHECKPOINT_CHECKPOINT_POLICY_H_
+#define LOCKSTEP_CHIEF_CHECKPOINT_CHECKPOINT_POLICY_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// CheckpointPolicy says whether a checkpoint is due at a step boundary: every
+// k steps, every s seconds, whichever comes first.
+class CheckpointPolicy {
+ public:
+  // The last checkpoint is that of `step`, at `now` (a fresh job: its start).
+  CheckpointPolicy(const CheckpointConfig& config, int64_t step, absl::Time now)
+      : config_(config), last_step_(step), last_time_(now) {}
+
+  bool Due(int64_t step, absl::Time now) const;
+  void Saved(int64_t step, absl::Time now);
+  // The checkpoint that was due could not be written: the next one is due as if
+  // it had been, by step or by time.
+  void Failed(absl::Time now);
+
+  // The first step after `step` at which one is due whatever the time.
+  int64_t NextDueStep(int64_t step) const;
+
+ private:
+  const CheckpointConfig config_;
+  int64_t last_step_;
+  absl::Time last_time_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_CHECKPOINT_CHECKPOINT_POLICY_H_

@@ -1,0 +1,303 @@
+#include "chief/checkpoint/checkpoint_transfer.h"
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "chief/checkpoint/growing_tables.h"
+#include "chief/checkpoint/tensor_blocks.h"
+#include "common/base/mutex.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr char kGlobalStep[] = "global_step";
+
+// A variable, of this shape in the checkpoint, and what is kept beside it.
+void AddVariable(const StateMap& map, size_t variable,
+                 const std::vector<int64_t>& shape,
+                 CheckpointTensors& tensors) {
+  const TensorType type = ToTensorType(map.plan.variables[variable].dtype);
+  tensors.model.push_back({map.TensorName(variable, 0), type, shape});
+  for (size_t slot = 1; slot <= map.slots[variable].size(); ++slot) {
+    tensors.optimizer.push_back({map.TensorName(variable, slot), type, shape});
+  }
+}
+
+void AddScalars(const StateMap& map, CheckpointTensors& tensors) {
+  for (const std::string& scalar : map.scalars) {
+    tensors.optimizer.push_back({scalar, TensorType::kF32, {}});
+  }
+  tensors.optimizer.push_back({kGlobalStep, TensorType::kI64, {}});
+}
+
+absl::StatusOr<CheckpointTensors> Tensors(const StateMap& map,
+                                          const JobSnapshot& snapshot) {
+  CheckpointTensors tensors;
+  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
+    std::vector<int64_t> shape = map.plan.variables[i].shape;
+    if (map.plan.variables[i].grows()) {
+      LOCKSTEP_ASSIGN_OR_RETURN(shape[0], CountRows(map, i, snapshot));
+      tensors.model.push_back({map.KeysName(i), TensorType::kI64, {shape[0]}});
+    }
+    AddVariable(map, i, shape, tensors);
+  }
+  AddScalars(map, tensors);
+  return tensors;
+}
+
+// What a message carries of a large part, in elements.
+constexpr int64_t kBlock = int64_t{1} << 20;
+
+// Blocks that are restored at once: while servers take some in, others are read
+// from the disk.
+constexpr int kBlocksAtOnce = 4;
+
+// One block of a variable or of one of its slots.
+struct Portion {
+  TensorBlock block;
+  int tensor;
+  std::string name;
+  size_t element;  // bytes
+
+  uint64_t offset() const { return block.offset * element; }
+  size_t size() const { return block.count * element; }
+  TensorStretch StretchOf(const TensorBlock::Piece& piece) const {
+    return {piece.part, tensor, piece.first, piece.count};
+  }
+};
+
+// Calls `visit(portion)` for everything that the servers hold, but for growing
+// tables.
+template <typename Visit>
+absl::Status ForEachPortion(const StateMap& map, Visit visit) {
+  for (size_t v = 0; v < map.plan.variables.size(); ++v) {
+    if (map.plan.variables[v].grows()) continue;
+    const size_t element = ElementSize(map.plan.variables[v].dtype);
+    for (const TensorBlock& block :
+         CutIntoBlocks(map.plan, static_cast<int>(v), kBlock)) {
+      for (size_t tensor = 0; tensor <= map.slots[v].size(); ++tensor) {
+        LOCKSTEP_RETURN_IF_ERROR(
+            visit(Portion{block, static_cast<int>(tensor),
+                          map.TensorName(v, tensor), element}));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadPortion(const Portion& portion,
+                         const std::vector<ShardAccess*>& servers,
+                         std::vector<char>& bytes) {
+  bytes.resize(portion.size());
+  std::vector<char> piece_bytes;
+  for (size_t i = 0; i < portion.block.pieces.size(); ++i) {
+    const TensorBlock::Piece& piece = portion.block.pieces[i];
+    piece_bytes.resize(piece.count * portion.element);
+    LOCKSTEP_RETURN_IF_ERROR(servers[piece.server]->ReadSnapshot(
+        portion.StretchOf(piece), absl::MakeSpan(piece_bytes)));
+    ForEachStretch(portion.block, i, portion.element,
+                   [&](size_t in_block, size_t in_piece, size_t size) {
+                     std::memcpy(&bytes[in_block], &piece_bytes[in_piece],
+                                 size);
+                   });
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WritePortion(const Portion& portion,
+                          const std::vector<char>& bytes,
+                          const std::vector<ShardAccess*>& servers) {
+  std::vector<char> piece_bytes;
+  for (size_t i = 0; i < portion.block.pieces.size(); ++i) {
+    const TensorBlock::Piece& piece = portion.block.pieces[i];
+    piece_bytes.resize(piece.count * portion.element);
+    ForEachStretch(portion.block, i, portion.element,
+                   [&](size_t in_block, size_t in_piece, size_t size) {
+                     std::memcpy(&piece_bytes[in_piece], &bytes[in_block],
+                                 size);
+                   });
+    LOCKSTEP_RETURN_IF_ERROR(servers[piece.server]->WriteParts(
+        portion.StretchOf(piece), piece_bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RestorePortion(const CheckpointReader& checkpoint,
+                            const Portion& portion,
+                            const std::vector<ShardAccess*>& servers,
+                            std::vector<char>& bytes) {
+  bytes.resize(portion.size());
+  LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
+                            checkpoint.FileOf(portion.name));
+  LOCKSTEP_RETURN_IF_ERROR(
+      file->ReadAt(portion.name, portion.offset(), absl::MakeSpan(bytes)));
+  return WritePortion(portion, bytes, servers);
+}
+
+// Calls `body` in as many threads, of which this is one, and waits for all.
+void RunInThreads(int count, const std::function<void()>& body) {
+  std::vector<std::thread> threads;
+  try {
+    while (static_cast<int>(threads.size()) + 1 < count) {
+      threads.emplace_back(body);
+    }
+  } catch (const std::system_error&) {
+    // The system gives no more of them: the others do the work.
+  }
+  body();
+  for (std::thread& thread : threads) thread.join();
+}
+
+// All portions, several at once. Stops at the first error.
+absl::Status RestorePortions(const CheckpointReader& checkpoint,
+                             const StateMap& map,
+                             const std::vector<ShardAccess*>& servers) {
+  std::vector<Portion> portions;
+  LOCKSTEP_RETURN_IF_ERROR(ForEachPortion(map, [&](Portion portion) {
+    portions.push_back(std::move(portion));
+    return absl::OkStatus();
+  }));
+  std::atomic<size_t> next{0};
+  Mutex mutex;
+  absl::Status status;
+  RunInThreads(kBlocksAtOnce, [&] {
+    std::vector<char> bytes;
+    for (size_t i = next++; i < portions.size(); i = next++) {
+      const absl::Status restored =
+          RestorePortion(checkpoint, portions[i], servers, bytes);
+      if (restored.ok()) continue;
+      next = portions.size();
+      MutexLock lock(mutex);
+      status.Update(restored);
+    }
+  });
+  return status;
+}
+
+absl::Status CheckTensor(const CheckpointReader& checkpoint,
+                         const TensorSpec& wanted) {
+  const absl::StatusOr<const SafetensorsReader*> file =
+      checkpoint.FileOf(wanted.name);
+  if (!file.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the checkpoint of step ", checkpoint.manifest().global_step,
+        " has no \"", wanted.name,
+        "\"; restore with the model and optimizer that wrote it, or choose "
+        "another checkpoint.directory"));
+  }
+  const StoredTensor& stored = *(*file)->Find(wanted.name);
+  if (stored.type == wanted.type && stored.shape == wanted.shape) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the checkpoint of step ", checkpoint.manifest().global_step, " has \"",
+      wanted.name, "\" as ", TensorTypeName(stored.type),
+      ShapeString(stored.shape), "; the job wants ",
+      TensorTypeName(wanted.type), ShapeString(wanted.shape),
+      "; restore with the model that wrote it, or choose another "
+      "checkpoint.directory"));
+}
+
+absl::Status CheckTensors(const CheckpointReader& checkpoint,
+                          const StateMap& map) {
+  CheckpointTensors wanted;
+  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
+    const VariableSpec& variable = map.plan.variables[i];
+    if (variable.grows()) {
+      LOCKSTEP_RETURN_IF_ERROR(CheckGrowingTable(checkpoint, map, i));
+      continue;
+    }
+    if (variable.is_table() && checkpoint.FileOf(map.KeysName(i)).ok()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the checkpoint of step ", checkpoint.manifest().global_step,
+          " has \"", variable.name,
+          "\" as a growing table; restore with the "
+          "model.row_limit of the job that wrote it, or choose another "
+          "checkpoint.directory"));
+    }
+    AddVariable(map, i, variable.shape, wanted);
+  }
+  AddScalars(map, wanted);
+  for (const TensorSpec& tensor : wanted.model) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckTensor(checkpoint, tensor));
+  }
+  for (const TensorSpec& tensor : wanted.optimizer) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckTensor(checkpoint, tensor));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SaveCheckpoint(const CheckpointStore& store,
+                            const Manifest& manifest, const StateMap& map,
+                            const JobSnapshot& snapshot,
+                            const std::vector<ShardAccess*>& servers) {
+  const std::vector<float>& scalars = snapshot.scalars;
+  if (scalars.size() != map.scalars.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("scalars: ", scalars.size(), " values for ",
+                     map.scalars.size(), " names"));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointTensors tensors,
+                            Tensors(map, snapshot));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointWriter> writer,
+                            store.Begin(manifest.global_step, tensors));
+  std::vector<char> bytes;
+  std::optional<Portion> any;
+  LOCKSTEP_RETURN_IF_ERROR(
+      ForEachPortion(map, [&](const Portion& portion) -> absl::Status {
+        any.emplace(portion);
+        LOCKSTEP_RETURN_IF_ERROR(ReadPortion(portion, servers, bytes));
+        SafetensorsWriter& file =
+            portion.tensor == 0 ? writer->model() : writer->optimizer();
+        return file.WriteAt(portion.name, portion.offset(), bytes);
+      }));
+  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
+    if (!map.plan.variables[i].grows()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(
+        SaveGrowingTable(map, i, snapshot, servers, *writer));
+  }
+  for (size_t i = 0; i < map.scalars.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(writer->optimizer().WriteAt(
+        map.scalars[i], 0,
+        absl::MakeConstSpan(reinterpret_cast<const char*>(&scalars[i]),
+                            sizeof(float))));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(
+      writer->optimizer().WriteInt64(kGlobalStep, manifest.global_step));
+  // Where this process hung, another chief may have gone back meanwhile: then
+  // its server refuses to be read once more. It removes what is in the making
+  // here too, but that may fail, as by a volume's permissions.
+  if (any.has_value()) {
+    LOCKSTEP_RETURN_IF_ERROR(ReadPortion(*any, servers, bytes));
+  }
+  return writer->Commit(manifest);
+}
+
+absl::StatusOr<std::vector<float>> RestoreCheckpoint(
+    const CheckpointReader& checkpoint, const StateMap& map,
+    const std::vector<ShardAccess*>& servers) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckTensors(checkpoint, map));
+  std::vector<float> scalars(map.scalars.size());
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        checkpoint.Read(map.scalars[i], absl::MakeSpan(&scalars[i], 1)));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(RestorePortions(checkpoint, map, servers));
+  for (size_t i = 0; i < map.plan.variables.size(); ++i) {
+    if (!map.plan.variables[i].grows()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(RestoreGrowingTable(checkpoint, map, i, servers));
+  }
+  return scalars;
+}
+
+}  // namespace lockstep

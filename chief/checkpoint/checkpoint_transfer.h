@@ -1,0 +1,41 @@
+#ifndef LOCKSTEP_CHIEF_CHECKPOINT_CHECKPOINT_TRANSFER_H_
+#define LOCKSTEP_CHIEF_CHECKPOINT_CHECKPOINT_TRANSFER_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/servers/shard_access.h"
+#include "chief/servers/state_map.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/checkpoint/checkpoint_store.h"
+
+namespace lockstep {
+
+// Writes the servers' snapshots, all of one step, as one checkpoint: whole
+// variables, whatever parts they were cut into; of growing tables what
+// chief/checkpoint/growing_tables.h says.
+//
+//   kInvalidArgument  not as many scalars as the map names
+//   and those of CheckpointStore and of ShardAccess. The store is as before.
+absl::Status SaveCheckpoint(const CheckpointStore& store,
+                            const Manifest& manifest, const StateMap& map,
+                            const JobSnapshot& snapshot,
+                            const std::vector<ShardAccess*>& servers);
+
+// Checks that the checkpoint holds what the map names, then writes it to the
+// servers, several blocks of a few MB at once. Returns the optimizer's scalars.
+//
+//   kFailedPrecondition  a variable is missing or has another shape or dtype:
+//                        names both; nothing was written. So is a table of
+//                        which only one of them grows
+//   kResourceExhausted   keys are spread so that one part of a growing table is
+//                        full before the table is
+//   and those of CheckpointReader and of ShardAccess
+absl::StatusOr<std::vector<float>> RestoreCheckpoint(
+    const CheckpointReader& checkpoint, const StateMap& map,
+    const std::vector<ShardAccess*>& servers);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_CHECKPOINT_CHECKPOINT_TRANSFER_H_

@@ -1,0 +1,53 @@
+#ifndef LOCKSTEP_CHIEF_CHECKPOINT_GROWING_TABLES_H_
+#define LOCKSTEP_CHIEF_CHECKPOINT_GROWING_TABLES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/servers/shard_access.h"
+#include "chief/servers/state_map.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/checkpoint/checkpoint_writer.h"
+
+// Growing tables between servers and checkpoints, which hold the rows that
+// steps have changed, ascending by key: "<table>" and its slots, and as many
+// int64 "<table>/keys". All other rows have their initial values.
+//
+// The chief has the keys of one table in memory while it writes it, 8 bytes a
+// row.
+namespace lockstep {
+
+// How many rows the snapshots have of a table.
+//
+//   kInternal  a server has not said it of one of its parts
+absl::StatusOr<int64_t> CountRows(const StateMap& map, size_t variable,
+                                  const JobSnapshot& snapshot);
+
+// Writes keys, values and slots of a table.
+//
+//   those of CheckpointWriter and of ShardAccess
+absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
+                              const JobSnapshot& snapshot,
+                              const std::vector<ShardAccess*>& servers,
+                              CheckpointWriter& writer);
+
+// Checks that the checkpoint has such a table.
+//
+//   kFailedPrecondition  it has none, or one of other rows, slots or types, or
+//                        more rows than the table may have: names both
+absl::Status CheckGrowingTable(const CheckpointReader& checkpoint,
+                               const StateMap& map, size_t variable);
+
+// Writes a table that was checked to the servers.
+//
+//   kDataLoss  keys that are negative or do not ascend
+//   and those of CheckpointReader and of ShardAccess
+absl::Status RestoreGrowingTable(const CheckpointReader& checkpoint,
+                                 const StateMap& map, size_t variable,
+                                 const std::vector<ShardAccess*>& servers);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_CHECKPOINT_GROWING_TABLES_H_

@@ -1,0 +1,56 @@
+#ifndef LOCKSTEP_CHIEF_CHECKPOINT_TENSOR_BLOCKS_H_
+#define LOCKSTEP_CHIEF_CHECKPOINT_TENSOR_BLOCKS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/plan/plan.h"
+
+namespace lockstep {
+
+// TensorBlock is a stretch of a variable, of its value or of a slot, and where
+// the servers have it: in one stretch of one part, or, of tables that are cut
+// by RowCut::kMod, row by row in turn in stretches of several.
+//
+// Units: elements.
+struct TensorBlock {
+  struct Piece {
+    int server = 0;
+    int part = 0;  // among those of the server
+    int64_t first = 0;
+    int64_t count = 0;
+  };
+  int64_t offset = 0;  // in the variable
+  int64_t count = 0;
+  int64_t row_width = 0;  // of several pieces, in the order of their rows
+  std::vector<Piece> pieces;
+};
+
+// Blocks of about `target` elements that make up the parts of a variable. A
+// part that is no longer than that is one block.
+std::vector<TensorBlock> CutIntoBlocks(const Plan& plan, int variable,
+                                       int64_t target);
+
+// Where the bytes of piece `index` lie in those of its block: calls
+// `visit(in_block, in_piece, size)` for each stretch, in bytes.
+template <typename Visit>
+void ForEachStretch(const TensorBlock& block, size_t index, size_t element,
+                    Visit visit) {
+  const TensorBlock::Piece& piece = block.pieces[index];
+  if (block.pieces.size() == 1) {
+    visit(size_t{0}, size_t{0}, static_cast<size_t>(piece.count) * element);
+    return;
+  }
+  const size_t row = static_cast<size_t>(block.row_width) * element;
+  const size_t stride = row * block.pieces.size();
+  const size_t rows = static_cast<size_t>(piece.count / block.row_width);
+  for (size_t i = 0; i < rows; ++i) {
+    visit(index * row + i * stride, i * row, row);
+  }
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_CHECKPOINT_TENSOR_BLOCKS_H_

@@ -1,0 +1,43 @@
+#ifndef LOCKSTEP_CHIEF_JOB_SCORE_WAIT_H_
+#define LOCKSTEP_CHIEF_JOB_SCORE_WAIT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "chief/members/membership_table.h"
+
+namespace lockstep {
+
+// ScoreWait is the wait of a job's end for the score of its last checkpoint. An
+// evaluator that lives and has no trouble may take as long as it needs.
+//
+// Threads: not safe to share.
+class ScoreWait {
+ public:
+  // How long an evaluator is waited for that is not there, as one that is
+  // started again, and one whose trouble may pass.
+  static constexpr absl::Duration kGone = absl::Seconds(10);
+  static constexpr absl::Duration kTrouble = absl::Seconds(30);
+
+  ScoreWait(int64_t step, absl::Time began)
+      : step_(step), alive_at_(began), well_at_(began) {}
+
+  // True if the end must not wait any longer; why() says why then.
+  bool IsOver(const MembershipTable::Member& evaluator, absl::Time now);
+
+  const std::string& why() const { return why_; }
+  // What the end waits for, as IsOver() saw it last.
+  const std::string& waits_for() const { return waits_for_; }
+
+ private:
+  const int64_t step_;
+  absl::Time alive_at_;  // the evaluator, last
+  absl::Time well_at_;   // the evaluator was without trouble, last
+  std::string why_;
+  std::string waits_for_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_JOB_SCORE_WAIT_H_

@@ -1,0 +1,338 @@
+#include "chief/members/membership_table.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/wire/status_detail.h"
+
+namespace lockstep {
+
+MembershipTable::MembershipTable(const std::vector<TaskId>& tasks,
+                                 absl::Duration lease, absl::Duration silence)
+    : lease_(lease), silence_(std::min(lease, silence)) {
+  for (const TaskId& task : tasks) entries_[task].member.task = task;
+}
+
+absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
+                                       absl::Time now) {
+  MutexLock lock(mutex_);
+  auto found = entries_.find(task);
+  if (found == entries_.end()) {
+    return absl::NotFoundError(absl::StrCat(
+        task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
+  }
+  Entry& entry = found->second;
+  LOCKSTEP_RETURN_IF_ERROR(CheckBounds(entry, incarnation));
+  if (entry.predecessor) {
+    BuryPredecessor(entry, 0, "replaced", DeathCause::kReplaced);
+  }
+  if (entry.shut_out && entry.unburied.empty()) {
+    BuryPredecessor(entry, incarnation - 1,
+                    "not known when all began from a checkpoint or anew",
+                    DeathCause::kUnknown);
+  }
+  return RegisterLocked(entry, incarnation, now);
+}
+
+void MembershipTable::BuryPredecessor(Entry& entry, uint64_t incarnation,
+                                      const std::string& reason,
+                                      DeathCause cause) {
+  entry.predecessor = false;
+  entry.given_up = true;
+  entry.unburied.push_back({entry.member.task, incarnation, reason, cause});
+}
+
+absl::Status MembershipTable::CheckBounds(const Entry& entry,
+                                          uint64_t incarnation) {
+  const uint64_t newest = std::max(entry.newest, entry.member.incarnation);
+  if (incarnation <= std::max(kMaxDrawn, newest + kMaxAhead)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      entry.member.task.ToString(), " has incarnation ", incarnation,
+      ", which is above ", kMaxDrawn, " and far above ", newest,
+      ", the newest known; an incarnation is the wall time in microseconds: ",
+      "set the clock of the sender's host"));
+}
+
+absl::Status MembershipTable::RefuseOlder(Entry& entry, uint64_t incarnation,
+                                          absl::Time now) {
+  const Member& member = entry.member;
+  const absl::Status refused = absl::FailedPreconditionError(absl::StrCat(
+      member.task.ToString(), " with incarnation ", incarnation,
+      " has left, been replaced or been declared dead; the newest is ",
+      member.incarnation, "; register with a new incarnation"));
+  if (member.state != State::kAlive || now - member.last_heartbeat > silence_) {
+    return WithNewestIncarnation(refused, member.incarnation);
+  }
+  if (std::exchange(entry.challenger, incarnation) != incarnation) {
+    entry.challenged = now;
+  }
+  // Heartbeats since then show that the newer one lives.
+  if (now - entry.challenged > silence_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "another process is ", member.task.ToString(), " and lives, with the ",
+        "newer incarnation ", member.incarnation,
+        "; give each process a task of its own"));
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "another process was ", member.task.ToString(), " until a moment ago; ",
+      "retry, until it is known whether it lives"));
+}
+
+absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
+                                             absl::Time now) {
+  Member& member = entry.member;
+  const TaskId& task = member.task;
+  const bool over =
+      member.state == State::kDead || member.state == State::kLeft;
+  if (incarnation < member.incarnation ||
+      (incarnation == member.incarnation && over)) {
+    return RefuseOlder(entry, incarnation, now);
+  }
+  entry.challenger = 0;
+  entry.newest = std::max(entry.newest, incarnation);
+  if (incarnation > member.incarnation && member.state == State::kAlive) {
+    entry.unburied.push_back({task, member.incarnation,
+                              "replaced by a newer incarnation",
+                              DeathCause::kReplaced});
+    member.state = State::kDead;
+    member.since = now;
+  }
+  if (!entry.unburied.empty()) {
+    return absl::UnavailableError(absl::StrCat(
+        "the predecessor of ", task.ToString(), " is being cleaned up; retry"));
+  }
+  if (incarnation != member.incarnation) member.progress = Progress();
+  member.incarnation = incarnation;
+  member.state = State::kAlive;
+  member.since = now;
+  member.last_heartbeat = now;
+  member.leave_reason.clear();
+  return absl::OkStatus();
+}
+
+absl::Status MembershipTable::CheckMember(const TaskId& task,
+                                          uint64_t incarnation) const {
+  auto found = entries_.find(task);
+  if (found == entries_.end() && taken_out_.count(task) > 0) {
+    return absl::AbortedError(
+        absl::StrCat(task.ToString(),
+                     " has no part in the job any more; register with a new "
+                     "incarnation to learn why"));
+  }
+  if (found == entries_.end()) {
+    return absl::NotFoundError(absl::StrCat(
+        task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
+  }
+  const Member& member = found->second.member;
+  if (member.state == State::kMissing) {
+    return absl::UnavailableError(
+        absl::StrCat(task.ToString(), " is no member yet; retry"));
+  }
+  const bool dead = member.state == State::kDead;
+  if (dead && member.incarnation == incarnation &&
+      found->second.newest == incarnation) {
+    return absl::AbortedError(
+        absl::StrCat(task.ToString(), " with incarnation ", incarnation,
+                     " was taken for dead; register with a new incarnation"));
+  }
+  if (dead || member.incarnation != incarnation) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(task.ToString(), " with incarnation ", incarnation,
+                     " is not a member (the newest is ", found->second.newest,
+                     "); register with a new incarnation"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MembershipTable::TakeOver(const TaskId& task, uint64_t incarnation,
+                                       absl::Time now) {
+  MutexLock lock(mutex_);
+  auto found = entries_.find(task);
+  if (found == entries_.end()) return absl::OkStatus();
+  Entry& entry = found->second;
+  LOCKSTEP_RETURN_IF_ERROR(CheckBounds(entry, incarnation));
+  if (incarnation < entry.newest || incarnation <= entry.member.incarnation) {
+    return absl::OkStatus();
+  }
+  if (entry.given_up && entry.member.state == State::kMissing) {
+    return absl::AbortedError(
+        absl::StrCat(task.ToString(),
+                     " was silent for too long after this chief started; "
+                     "register with a new incarnation"));
+  }
+  entry.predecessor = false;
+  const absl::Status status = RegisterLocked(entry, incarnation, now);
+  has_taken_over_ |= status.ok() && task.type == TaskType::kWorker;
+  return status;
+}
+
+bool MembershipTable::HasTakenOver() const {
+  MutexLock lock(mutex_);
+  return has_taken_over_;
+}
+
+absl::Status MembershipTable::Heartbeat(const TaskId& task,
+                                        uint64_t incarnation,
+                                        const Progress* progress,
+                                        absl::Time now) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
+  Member& member = entries_[task].member;
+  member.last_heartbeat = now;
+  if (progress != nullptr) member.progress = *progress;
+  return absl::OkStatus();
+}
+
+absl::Status MembershipTable::Leave(const TaskId& task, uint64_t incarnation,
+                                    LeaveCause cause, const std::string& reason,
+                                    const Progress* progress, absl::Time now) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
+  Entry& entry = entries_[task];
+  if (entry.member.state == State::kLeft) return absl::OkStatus();
+  entry.member.state = State::kLeft;
+  entry.member.since = now;
+  entry.member.leave_reason = reason;
+  entry.member.leave = cause;
+  if (progress != nullptr) entry.member.progress = *progress;
+  entry.unburied.push_back({task, incarnation, absl::StrCat("left: ", reason),
+                            DeathCause::kLeft, cause});
+  return absl::OkStatus();
+}
+
+std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
+  MutexLock lock(mutex_);
+  std::vector<Dead> dead;
+  for (auto& [task, entry] : entries_) {
+    Member& member = entry.member;
+    if (member.state == State::kAlive && now - member.last_heartbeat > lease_) {
+      member.state = State::kDead;
+      member.since = now;
+      entry.unburied.push_back(
+          {task, member.incarnation,
+           absl::StrCat("silent for ", absl::FormatDuration(absl::Trunc(
+                                           now - member.last_heartbeat,
+                                           absl::Milliseconds(100)))),
+           DeathCause::kSilent});
+    }
+    dead.insert(dead.end(), entry.unburied.begin(), entry.unburied.end());
+  }
+  return dead;
+}
+
+void MembershipTable::SetWorkers(const std::vector<int>& workers) {
+  MutexLock lock(mutex_);
+  for (int worker : workers) {
+    const TaskId task{TaskType::kWorker, worker};
+    entries_[task].member.task = task;
+    taken_out_.erase(task);
+  }
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    const auto& [task, entry] = *it;
+    const bool out =
+        task.type == TaskType::kWorker && entry.unburied.empty() &&
+        !entry.shut_out && entry.member.state != State::kAlive &&
+        std::find(workers.begin(), workers.end(), task.index) == workers.end();
+    if (out) taken_out_.insert(task);
+    it = out ? entries_.erase(it) : std::next(it);
+  }
+}
+
+void MembershipTable::ExpectPredecessors() {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    entry.predecessor =
+        task.type == TaskType::kWorker && entry.member.state == State::kMissing;
+  }
+}
+
+void MembershipTable::GiveUpPredecessors() {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    if (entry.predecessor) {
+      BuryPredecessor(entry, 0, "silent since this chief started",
+                      DeathCause::kSilent);
+    }
+  }
+}
+
+void MembershipTable::ShutOutUnknown() {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    if (task.type != TaskType::kWorker || entry.member.incarnation != 0) {
+      continue;
+    }
+    entry.predecessor = false;
+    entry.given_up = true;
+    entry.shut_out = true;
+  }
+}
+
+std::vector<TaskId> MembershipTable::ShutOut() const {
+  MutexLock lock(mutex_);
+  std::vector<TaskId> tasks;
+  for (const auto& [task, entry] : entries_) {
+    if (entry.shut_out) tasks.push_back(task);
+  }
+  return tasks;
+}
+
+void MembershipTable::RenewAll(absl::Time now) {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    if (entry.member.state == State::kAlive) entry.member.last_heartbeat = now;
+  }
+}
+
+void MembershipTable::ExpireAll(TaskType type, const std::string& reason,
+                                absl::Time now) {
+  MutexLock lock(mutex_);
+  for (auto& [task, entry] : entries_) {
+    if (task.type != type || entry.member.state != State::kAlive) continue;
+    entry.member.state = State::kDead;
+    entry.member.since = now;
+    entry.unburied.push_back(
+        {task, entry.member.incarnation, reason, DeathCause::kWentBack});
+  }
+}
+
+void MembershipTable::Buried(const TaskId& task, uint64_t incarnation) {
+  MutexLock lock(mutex_);
+  auto found = entries_.find(task);
+  if (found == entries_.end()) return;
+  const size_t erased = std::erase_if(
+      found->second.unburied,
+      [&](const Dead& dead) { return dead.incarnation == incarnation; });
+  if (erased > 0 && incarnation > 0) found->second.shut_out = false;
+}
+
+std::vector<MembershipTable::Member> MembershipTable::Members() const {
+  MutexLock lock(mutex_);
+  std::vector<Member> members;
+  for (const auto& [task, entry] : entries_) members.push_back(entry.member);
+  return members;
+}
+
+MembershipTable::Member MembershipTable::Get(const TaskId& task) const {
+  MutexLock lock(mutex_);
+  auto found = entries_.find(task);
+  return found == entries_.end() ? Member() : found->second.member;
+}
+
+std::vector<TaskId> MembershipTable::NotAlive(TaskType type) const {
+  MutexLock lock(mutex_);
+  std::vector<TaskId> missing;
+  for (const auto& [task, entry] : entries_) {
+    if (task.type == type && entry.member.state != State::kAlive) {
+      missing.push_back(task);
+    }
+  }
+  return missing;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,205 @@
+#ifndef LOCKSTEP_CHIEF_MEMBERS_MEMBERSHIP_TABLE_H_
+#define LOCKSTEP_CHIEF_MEMBERS_MEMBERSHIP_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "common/cluster/task_id.h"
+#include "common/plan/leave_cause.h"
+#include "common/plan/progress.h"
+
+namespace lockstep {
+
+// How the chief knows that an incarnation is over.
+enum class DeathCause {
+  kSilent,    // its lease has ended
+  kReplaced,  // a newer incarnation of its task has registered
+  kUnknown,   // not known when all began from a checkpoint or anew: perhaps
+              // there was none
+  kWentBack,  // it may live, but the job went back to an earlier step
+  kLeft,      // it said so, and why
+};
+
+// MembershipTable knows every task of the cluster, which of them live, and
+// what they last said.
+//
+//   missing -> alive -> left
+//              ^   |
+//              |   v lease ended, or a newer incarnation registered
+//              dead
+//
+// Out of left and dead leads only a new incarnation.
+//
+// A dead incarnation of a worker must be cleaned up on the servers before its
+// successor may join: TakeDead() hands it out, Buried() says it is done.
+//
+// A chief that is started again knows nobody. Members of the chief before are
+// taken over with their next heartbeat; of those that are silent, and of those
+// who come anew, there may be a predecessor to be cleaned up, which has
+// incarnation 0 then: see ExpectPredecessors().
+//
+// Threads: safe to share.
+// Errors:  a call that fails has changed nothing.
+class MembershipTable {
+ public:
+  enum class State { kMissing, kAlive, kDead, kLeft };
+
+  struct Member {
+    TaskId task;
+    State state = State::kMissing;
+    uint64_t incarnation = 0;
+    absl::Time last_heartbeat = absl::InfinitePast();
+    absl::Time since = absl::InfinitePast();  // in this state
+    std::string leave_reason;                 // of kLeft, for people
+    LeaveCause leave = LeaveCause::kStopped;  // of kLeft
+    Progress progress;
+  };
+
+  // An incarnation that ended without leaving, or was replaced.
+  struct Dead {
+    TaskId task;
+    uint64_t incarnation = 0;
+    std::string reason;  // for people
+    DeathCause cause = DeathCause::kSilent;
+    LeaveCause leave = LeaveCause::kStopped;  // of kLeft
+  };
+
+  // What a process may draw from its clock: microseconds up to the year 2112.
+  // Larger ones come only of those before them, so that no single one can shut
+  // out all others.
+  static constexpr uint64_t kMaxDrawn = uint64_t{1} << 52;
+  static constexpr uint64_t kMaxAhead = uint64_t{1} << 20;
+
+  // A member of which no heartbeat has come for `silence` need not live.
+  MembershipTable(const std::vector<TaskId>& tasks, absl::Duration lease,
+                  absl::Duration silence);
+  MembershipTable(const std::vector<TaskId>& tasks, absl::Duration lease)
+      : MembershipTable(tasks, lease, lease) {}
+
+  // Makes an incarnation the member for its task.
+  //
+  //   kNotFound            the cluster has no such task
+  //   kInvalidArgument     an incarnation that no clock can have led to
+  //   kFailedPrecondition  a newer incarnation has registered, or this one
+  //                        has left or was declared dead. If the newer one
+  //                        does not live, as one whose clock was ahead, the
+  //                        status has it as NewestIncarnationOf()
+  //   kUnavailable         its predecessor is being cleaned up, or it is not
+  //                        known yet whether a newer one lives; retry. A
+  //                        predecessor that was alive is dead from now on
+  absl::Status Register(const TaskId& task, uint64_t incarnation,
+                        absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Makes the sender of a heartbeat the member for its task, as Register()
+  // does, if a chief before this one knew it: nobody, or only an older
+  // incarnation, is a member. Otherwise nothing changes.
+  //
+  //   kAborted  it has been given up; register with a new incarnation
+  //   and what Register() says
+  absl::Status TakeOver(const TaskId& task, uint64_t incarnation,
+                        absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Renews a lease. `progress` may be null.
+  //
+  //   kNotFound            the cluster has no such task
+  //   kAborted             its lease had ended; register with a new
+  //                        incarnation
+  //   kFailedPrecondition  not the member: replaced, even by one that cannot
+  //                        join yet
+  //   kUnavailable         nobody is, and it has not been taken over yet: retry
+  absl::Status Heartbeat(const TaskId& task, uint64_t incarnation,
+                         const Progress* progress, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends a membership in good order. Errors as Heartbeat.
+  absl::Status Leave(const TaskId& task, uint64_t incarnation, LeaveCause cause,
+                     const std::string& reason, const Progress* progress,
+                     absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Declares members dead whose lease has ended, and returns all that are dead
+  // or left and not buried.
+  std::vector<Dead> TakeDead(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Buried(const TaskId& task, uint64_t incarnation)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Elastic jobs: these are the workers from now on. Of others those stay that
+  // live, or have to be buried. Who is taken out is not unknown: it may live
+  // though it was declared dead, and is told to register again (kAborted).
+  void SetWorkers(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Whether a member has been taken over: there was a chief before.
+  bool HasTakenOver() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // From now on a worker that registers for the first time has a predecessor
+  // that this table has never heard of.
+  void ExpectPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Workers of which nothing has been heard since are dead, and must register
+  // anew if they are not.
+  void GiveUpPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // All begin from a checkpoint or anew. A worker not heard of before may live
+  // nevertheless, and hold what does not count any more: servers hear nothing
+  // of it from now on, and what it has been before is to be buried when it
+  // registers. ShutOut() names those that this is still to happen to.
+  void ShutOutUnknown() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<TaskId> ShutOut() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // All who live have just been heard: it was this process that was away.
+  void RenewAll(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Declares all members of a type dead, since the job went back; they may
+  // register anew.
+  void ExpireAll(TaskType type, const std::string& reason, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::vector<Member> Members() const ABSL_LOCKS_EXCLUDED(mutex_);
+  Member Get(const TaskId& task) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Tasks of `type` that are not alive, ascending.
+  std::vector<TaskId> NotAlive(TaskType type) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Entry {
+    Member member;
+    uint64_t newest = 0;  // that wanted to register
+    // An older one that wants to register, and since when.
+    uint64_t challenger = 0;
+    absl::Time challenged = absl::InfinitePast();
+    bool predecessor = false;  // one that was never heard of is to be buried
+    bool given_up = false;     // nobody is taken over by a heartbeat any more
+    bool shut_out = false;     // servers hear none of its incarnations
+    std::vector<Dead> unburied;
+  };
+
+  static absl::Status CheckBounds(const Entry& entry, uint64_t incarnation);
+  // What an incarnation learns that is not above the member's.
+  absl::Status RefuseOlder(Entry& entry, uint64_t incarnation, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RegisterLocked(Entry& entry, uint64_t incarnation,
+                              absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BuryPredecessor(Entry& entry, uint64_t incarnation,
+                       const std::string& reason, DeathCause cause)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckMember(const TaskId& task, uint64_t incarnation) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const absl::Duration lease_;
+  const absl::Duration silence_;
+
+  mutable Mutex mutex_;
+  std::map<TaskId, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::set<TaskId> taken_out_ ABSL_GUARDED_BY(mutex_);
+  bool has_taken_over_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_MEMBERS_MEMBERSHIP_TABLE_H_

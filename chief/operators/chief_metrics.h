@@ -1,0 +1,21 @@
+#ifndef LOCKSTEP_CHIEF_OPERATORS_CHIEF_METRICS_H_
+#define LOCKSTEP_CHIEF_OPERATORS_CHIEF_METRICS_H_
+
+#include <vector>
+
+#include "chief/members/membership_table.h"
+#include "chief/operators/job_board.h"
+#include "common/observe/metrics.h"
+
+namespace lockstep {
+
+// What a chief shows to Prometheus: how the job stands and, by task, who lives
+// and, as lockstep_member_*, what the workers reported last. Those figures are
+// since the newest incarnation began.
+std::vector<Metric> ChiefMetrics(
+    const JobBoard::View& job,
+    const std::vector<MembershipTable::Member>& members, double learning_rate);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_OPERATORS_CHIEF_METRICS_H_

@@ -1,0 +1,388 @@
+#include "chief/operators/coordinator_service.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "chief/operators/job_history_codec.h"
+#include "chief/plan/placement.h"
+#include "common/base/fault_points.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/base/stop_status.h"
+#include "common/job/codec/job_config_codec.h"
+#include "common/rpc/status.h"
+#include "common/text/plain_text.h"
+
+namespace lockstep {
+namespace {
+
+grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
+                                 const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(status));
+  return reactor;
+}
+
+absl::Status OtherVersion(const Sender& sender, int protocol,
+                          const std::string& program) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(sender.task.ToString(), " speaks protocol version ",
+                   protocol, " (program ", program, "); this chief speaks ",
+                   kProtocolVersion, "; install the same version everywhere"));
+}
+
+// If both came back whenever they are told so, none of them could work.
+absl::Status Twice(const TaskId& task, const absl::Status& why) {
+  return absl::AlreadyExistsError(absl::StrCat(
+      "another process has taken the place of this one: ", why.message(),
+      "; give each process a task of its own, ", task.ToString(),
+      " is the newer one's"));
+}
+
+}  // namespace
+
+CoordinatorService::CoordinatorService(Options options,
+                                       MembershipTable& members,
+                                       JobBoard& board, SteeringDesk& desk,
+                                       const Clock& clock)
+    : options_(std::move(options)),
+      members_(members),
+      board_(board),
+      desk_(desk),
+      clock_(clock) {}
+
+absl::StatusOr<Sender> CoordinatorService::Check(
+    const v1::Identity& identity) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
+  if (sender.job_id != options_.job_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("identity.job_id is \"", sender.job_id,
+                     "\"; this chief runs \"", options_.job_id, "\""));
+  }
+  return sender;
+}
+
+absl::Status CoordinatorService::CheckTakesPart(const TaskId& task,
+                                                bool again) {
+  if (!options_.job.elastic_workers || task.type != TaskType::kWorker) {
+    return absl::OkStatus();
+  }
+  const auto among = [&task](const RunSettings& settings) {
+    return std::binary_search(settings.workers.begin(), settings.workers.end(),
+                              task.index);
+  };
+  if (among(desk_.wanted()) && among(board_.Get(clock_.Now()).settings)) {
+    return absl::OkStatus();
+  }
+  return desk_.Join(task.index, again);
+}
+
+// What the job is at this moment, so that whoever comes late has it right.
+void CoordinatorService::FillJob(const TaskId& task,
+                                 v1::RegisterResponse& response) const {
+  const RunSettings now = board_.Get(clock_.Now()).settings;
+  JobConfig job = options_.job;
+  response.set_num_workers(options_.num_workers);
+  response.set_data_shard(task.index);
+  if (now.replicas_to_aggregate > 0) {
+    job.replicas_to_aggregate = now.replicas_to_aggregate;
+  }
+  if (!now.workers.empty()) {
+    job.total_num_replicas = static_cast<int>(now.workers.size());
+    response.set_num_workers(job.total_num_replicas);
+    response.set_data_shard(static_cast<int>(
+        std::lower_bound(now.workers.begin(), now.workers.end(), task.index) -
+        now.workers.begin()));
+  }
+  *response.mutable_job() = ToProto(job);
+}
+
+absl::Status CoordinatorService::HandleRegister(
+    const v1::RegisterRequest& request, v1::RegisterResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
+  if (request.protocol_version() != kProtocolVersion) {
+    return OtherVersion(sender, request.protocol_version(),
+                        CutText(request.program_version()));
+  }
+  if (!request.expected_job().empty() &&
+      request.expected_job() != options_.job.name) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(sender.task.ToString(), " wants job \"",
+                     request.expected_job(), "\"; this chief runs \"",
+                     options_.job.name, "\"; check the chief's address"));
+  }
+  if (!sender.job_id.empty() && sender.job_id != options_.job_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("identity.job_id is \"", sender.job_id,
+                     "\"; this chief runs \"", options_.job_id, "\""));
+  }
+  const absl::Status part = CheckTakesPart(sender.task, request.again());
+  if (IsHeld(part)) {
+    response.set_taken_out(std::string(part.message()));
+    return absl::OkStatus();
+  }
+  LOCKSTEP_RETURN_IF_ERROR(part);
+  const MembershipTable::Member before = members_.Get(sender.task);
+  LOCKSTEP_RETURN_IF_ERROR(
+      members_.Register(sender.task, sender.incarnation, clock_.Now()));
+  // Not for each time that a member repeats itself.
+  if (before.incarnation != sender.incarnation ||
+      before.state != MembershipTable::State::kAlive) {
+    spdlog::info("{} registered, incarnation {}", sender.task.ToString(),
+                 sender.incarnation);
+  }
+  response.set_job_id(options_.job_id);
+  FillJob(sender.task, response);
+  return absl::OkStatus();
+}
+
+absl::Status CoordinatorService::HandleDescribeModel(
+    const v1::DescribeModelRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
+                                              nullptr, clock_.Now()));
+  if (sender.task.type != TaskType::kWorker) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        sender.task.ToString(), " describes no model; only workers do"));
+  }
+  std::vector<VariableSpec> variables;
+  for (const v1::VariableDescription& proto : request.variables()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(VariableSpec variable, FromProto(proto));
+    variables.push_back(std::move(variable));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckModelSize(
+      variables, options_.job.max_part_bytes, options_.job.partitioner));
+  std::optional<ExampleShape> examples;
+  if (request.has_examples()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(examples, FromProto(request.examples()));
+  }
+  return board_.Describe(variables, examples);
+}
+
+absl::Status CoordinatorService::HandleGetPlan(
+    const v1::GetPlanRequest& request, v1::GetPlanResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
+                                              nullptr, clock_.Now()));
+  const JobBoard::View view = board_.Get(clock_.Now());
+  response.set_global_step(view.global_step);
+  const std::optional<Plan> plan = board_.plan();
+  if (!plan.has_value()) {
+    response.set_waiting_for(view.waits.empty() ? "the chief"
+                                                : view.waits.front().waits_for);
+    return absl::OkStatus();
+  }
+  response.set_ready(true);
+  if (const std::optional<ExampleShape> examples = board_.examples();
+      examples.has_value()) {
+    *response.mutable_examples() = ToProto(*examples);
+  }
+  for (const VariableSpec& variable : plan->variables) {
+    *response.add_variables() = ToProto(variable);
+  }
+  for (const PlannedPart& part : plan->parts) {
+    *response.add_parts() = ToProto(part);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoordinatorService::HandleHeartbeat(
+    const v1::HeartbeatRequest& request, v1::HeartbeatResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+  const Progress progress = FromProto(request.progress());
+  if (request.protocol_version() == kProtocolVersion) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        members_.TakeOver(sender.task, sender.incarnation, clock_.Now()));
+  } else if (members_.Get(sender.task).incarnation == 0) {
+    return OtherVersion(sender, request.protocol_version(), "");
+  }
+  const absl::Status heard = members_.Heartbeat(
+      sender.task, sender.incarnation,
+      request.has_progress() ? &progress : nullptr, clock_.Now());
+  if (absl::IsFailedPrecondition(heard)) return Twice(sender.task, heard);
+  LOCKSTEP_RETURN_IF_ERROR(heard);
+  const JobBoard::View view = board_.Get(clock_.Now());
+  response.set_state(static_cast<v1::JobState>(view.state));
+  response.set_reason(view.reason);
+  response.set_global_step(view.global_step);
+  response.set_model_wanted(board_.variables().empty());
+  response.set_hold(view.hold);
+  response.set_state_saved(view.state_saved);
+  response.set_leave(sender.task.type == TaskType::kWorker &&
+                     desk_.IsToLeave(sender.task.index));
+  if (sender.task.type == TaskType::kPs) ExchangeHistory(request, response);
+  return absl::OkStatus();
+}
+
+void CoordinatorService::ExchangeHistory(const v1::HeartbeatRequest& request,
+                                         v1::HeartbeatResponse& response) {
+  const absl::Time now = clock_.Now();
+  if (!board_.WantsHistory(now)) {
+    *response.mutable_history() = ToProto(board_.GetHistory(now), now);
+  } else if (request.has_history()) {
+    board_.Restore(FromProto(request.history(), now));
+  } else {
+    response.set_history_wanted(true);
+  }
+}
+
+LeaveCause CoordinatorService::Believed(LeaveCause cause) const {
+  const bool impossible =
+      (cause == LeaveCause::kEndOfInput && options_.job.data.epochs == 0) ||
+      (cause == LeaveCause::kNoRoom && options_.job.model.row_limit == 0);
+  return impossible ? LeaveCause::kStopped : cause;
+}
+
+absl::Status CoordinatorService::HandleLeave(const v1::LeaveRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+  const Progress progress = FromProto(request.progress());
+  const std::string reason = CutText(request.reason());
+  LOCKSTEP_RETURN_IF_ERROR(members_.Leave(
+      sender.task, sender.incarnation, Believed(FromProto(request.cause())),
+      reason, request.has_progress() ? &progress : nullptr, clock_.Now()));
+  spdlog::info("{} left: {}", sender.task.ToString(), reason);
+  return absl::OkStatus();
+}
+
+absl::Status CoordinatorService::HandleReportEvaluation(
+    const v1::ReportEvaluationRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
+                                              nullptr, clock_.Now()));
+  if (sender.task.type != TaskType::kEvaluator) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(sender.task.ToString(),
+                     " scores no checkpoints; only the evaluator does"));
+  }
+  const double accuracy = request.accuracy();
+  if (!(accuracy >= 0 && accuracy <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("accuracy is ", accuracy, "; it must be in [0, 1]"));
+  }
+  JobBoard::Evaluation evaluation{request.global_step(), request.loss(),
+                                  accuracy};
+  if (request.has_auc()) evaluation.auc = request.auc();
+  if (!(evaluation.auc.value_or(0) >= 0 && evaluation.auc.value_or(0) <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("auc is ", *evaluation.auc, "; it must be in [0, 1]"));
+  }
+  spdlog::info("step {}: test accuracy {:.4f}, loss {:.4f}, {} examples{}",
+               request.global_step(), accuracy, request.loss(),
+               request.examples(),
+               evaluation.auc.has_value()
+                   ? absl::StrFormat(", AUC %.4f", *evaluation.auc)
+                   : std::string());
+  board_.Evaluated(evaluation);
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Register(
+    grpc::CallbackServerContext* context, const v1::RegisterRequest* request,
+    v1::RegisterResponse* response) {
+  PassFaultPoint(FaultPoint::kChiefRegisterReceived);
+  const absl::Status status = HandleRegister(*request, *response);
+  PassFaultPoint(FaultPoint::kChiefRegisterAnswering);
+  return Answer(context, status);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::DescribeModel(
+    grpc::CallbackServerContext* context,
+    const v1::DescribeModelRequest* request, v1::DescribeModelResponse*) {
+  PassFaultPoint(FaultPoint::kChiefDescribeReceived);
+  const absl::Status status = HandleDescribeModel(*request);
+  PassFaultPoint(FaultPoint::kChiefDescribeAnswering);
+  return Answer(context, status);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetPlan(
+    grpc::CallbackServerContext* context, const v1::GetPlanRequest* request,
+    v1::GetPlanResponse* response) {
+  PassFaultPoint(FaultPoint::kChiefPlanReceived);
+  const absl::Status status = HandleGetPlan(*request, *response);
+  PassFaultPoint(FaultPoint::kChiefPlanAnswering);
+  return Answer(context, status);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(
+    grpc::CallbackServerContext* context, const v1::HeartbeatRequest* request,
+    v1::HeartbeatResponse* response) {
+  PassFaultPoint(FaultPoint::kChiefHeartbeatReceived);
+  const absl::Status status = HandleHeartbeat(*request, *response);
+  PassFaultPoint(FaultPoint::kChiefHeartbeatAnswering);
+  return Answer(context, status);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Leave(
+    grpc::CallbackServerContext* context, const v1::LeaveRequest* request,
+    v1::LeaveResponse*) {
+  PassFaultPoint(FaultPoint::kChiefLeaveReceived);
+  const absl::Status status = HandleLeave(*request);
+  PassFaultPoint(FaultPoint::kChiefLeaveAnswering);
+  return Answer(context, status);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ReportEvaluation(
+    grpc::CallbackServerContext* context,
+    const v1::ReportEvaluationRequest* request, v1::ReportEvaluationResponse*) {
+  return Answer(context, HandleReportEvaluation(*request));
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetStatus(
+    grpc::CallbackServerContext* context, const v1::GetStatusRequest*,
+    v1::GetStatusResponse* response) {
+  HandleGetStatus(*response);
+  return Answer(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Stop(
+    grpc::CallbackServerContext* context, const v1::StopRequest* request,
+    v1::StopResponse*) {
+  options_.on_stop(
+      request->reason().empty() ? "asked to stop" : CutText(request->reason()),
+      request->hold());
+  return Answer(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Checkpoint(
+    grpc::CallbackServerContext* context, const v1::CheckpointRequest*,
+    v1::CheckpointResponse* response) {
+  response->set_global_step(board_.Get(clock_.Now()).global_step);
+  return Answer(context, desk_.RequestCheckpoint());
+}
+
+absl::Status CoordinatorService::HandleChangeSettings(
+    const v1::ChangeSettingsRequest& request,
+    v1::ChangeSettingsResponse& response) {
+  SettingsChange change;
+  if (request.has_replicas_to_aggregate()) {
+    change.replicas_to_aggregate = request.replicas_to_aggregate();
+  }
+  if (request.has_learning_rate()) {
+    change.learning_rate = request.learning_rate();
+  }
+  if (request.has_paused()) change.paused = request.paused();
+  if (request.has_remove_worker()) {
+    change.remove_worker = request.remove_worker();
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t revision, desk_.Change(change));
+  response.set_revision(revision);
+  if (!change.remove_worker.has_value()) return absl::OkStatus();
+  // Nobody can finish the pass of a worker that is not there.
+  const TaskId task{TaskType::kWorker, *change.remove_worker};
+  if (members_.Get(task).state != MembershipTable::State::kAlive) {
+    desk_.Leave(task.index);
+  }
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ChangeSettings(
+    grpc::CallbackServerContext* context,
+    const v1::ChangeSettingsRequest* request,
+    v1::ChangeSettingsResponse* response) {
+  return Answer(context, HandleChangeSettings(*request, *response));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,110 @@
+#ifndef LOCKSTEP_CHIEF_OPERATORS_COORDINATOR_SERVICE_H_
+#define LOCKSTEP_CHIEF_OPERATORS_COORDINATOR_SERVICE_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "chief/members/membership_table.h"
+#include "chief/operators/job_board.h"
+#include "chief/operators/steering_desk.h"
+#include "common/base/clock.h"
+#include "common/job/job_config.h"
+#include "common/wire/wire_codec.h"
+#include "lockstep/v1/coordinator.grpc.pb.h"
+
+namespace lockstep {
+
+// CoordinatorService puts the chief's tables on the wire: it decodes,
+// delegates and encodes.
+//
+// Threads: safe to share; gRPC calls it from its own threads.
+// Borrows: the tables and the clock, which must outlive the gRPC server.
+class CoordinatorService final
+    : public v1::CoordinatorService::CallbackService {
+ public:
+  struct Options {
+    std::string job_id;
+    JobConfig job;  // with replicas filled in
+    int num_workers = 0;
+    bool has_evaluator = false;  // one that never comes is worth a line
+    // Called when somebody asks the job to stop, and perhaps to stay stopped.
+    std::function<void(const std::string& reason, bool hold)> on_stop;
+  };
+
+  CoordinatorService(Options options, MembershipTable& members, JobBoard& board,
+                     SteeringDesk& desk, const Clock& clock);
+
+  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
+                                     const v1::RegisterRequest* request,
+                                     v1::RegisterResponse* response) override;
+  grpc::ServerUnaryReactor* DescribeModel(
+      grpc::CallbackServerContext* context,
+      const v1::DescribeModelRequest* request,
+      v1::DescribeModelResponse* response) override;
+  grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context,
+                                    const v1::GetPlanRequest* request,
+                                    v1::GetPlanResponse* response) override;
+  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
+                                      const v1::HeartbeatRequest* request,
+                                      v1::HeartbeatResponse* response) override;
+  grpc::ServerUnaryReactor* Leave(grpc::CallbackServerContext* context,
+                                  const v1::LeaveRequest* request,
+                                  v1::LeaveResponse* response) override;
+  grpc::ServerUnaryReactor* ReportEvaluation(
+      grpc::CallbackServerContext* context,
+      const v1::ReportEvaluationRequest* request,
+      v1::ReportEvaluationResponse* response) override;
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
+                                      const v1::GetStatusRequest* request,
+                                      v1::GetStatusResponse* response) override;
+  grpc::ServerUnaryReactor* Stop(grpc::CallbackServerContext* context,
+                                 const v1::StopRequest* request,
+                                 v1::StopResponse* response) override;
+  grpc::ServerUnaryReactor* Checkpoint(
+      grpc::CallbackServerContext* context,
+      const v1::CheckpointRequest* request,
+      v1::CheckpointResponse* response) override;
+  grpc::ServerUnaryReactor* ChangeSettings(
+      grpc::CallbackServerContext* context,
+      const v1::ChangeSettingsRequest* request,
+      v1::ChangeSettingsResponse* response) override;
+
+ private:
+  // Checks who speaks, and that it is of this job.
+  absl::StatusOr<Sender> Check(const v1::Identity& identity) const;
+
+  // A worker of an elastic job that does not take part says so here; `again`
+  // and errors as of SteeringDesk::Join().
+  absl::Status CheckTakesPart(const TaskId& task, bool again);
+  void FillJob(const TaskId& task, v1::RegisterResponse& response) const;
+  absl::Status HandleChangeSettings(const v1::ChangeSettingsRequest& request,
+                                    v1::ChangeSettingsResponse& response);
+  absl::Status HandleRegister(const v1::RegisterRequest& request,
+                              v1::RegisterResponse& response);
+  absl::Status HandleDescribeModel(const v1::DescribeModelRequest& request);
+  absl::Status HandleGetPlan(const v1::GetPlanRequest& request,
+                             v1::GetPlanResponse& response);
+  absl::Status HandleHeartbeat(const v1::HeartbeatRequest& request,
+                               v1::HeartbeatResponse& response);
+  // Servers keep the job's history for a chief that is started again.
+  void ExchangeHistory(const v1::HeartbeatRequest& request,
+                       v1::HeartbeatResponse& response);
+  // The cause, or kStopped for one that cannot be in this job.
+  LeaveCause Believed(LeaveCause cause) const;
+  absl::Status HandleLeave(const v1::LeaveRequest& request);
+  absl::Status HandleReportEvaluation(
+      const v1::ReportEvaluationRequest& request);
+  void FillMembers(absl::Time now, v1::GetStatusResponse& response) const;
+  void HandleGetStatus(v1::GetStatusResponse& response) const;
+
+  const Options options_;
+  MembershipTable& members_;
+  JobBoard& board_;
+  SteeringDesk& desk_;
+  const Clock& clock_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_OPERATORS_COORDINATOR_SERVICE_H_

@@ -1,0 +1,136 @@
+// The part of CoordinatorService that tells operators how the job stands.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "chief/operators/coordinator_service.h"
+#include "chief/operators/job_history_codec.h"
+#include "common/job/learning_rate.h"
+
+namespace lockstep {
+namespace {
+
+const char* StateName(MembershipTable::State state) {
+  switch (state) {
+    case MembershipTable::State::kMissing:
+      return "missing";
+    case MembershipTable::State::kAlive:
+      return "alive";
+    case MembershipTable::State::kDead:
+      return "dead";
+    case MembershipTable::State::kLeft:
+      return "left";
+  }
+  return "";
+}
+
+// Of skip_gram a pass has as many examples as its lines have words that are
+// kept; of others, as many as the job says.
+double ExamplesPerPass(const v1::GetStatusResponse& status,
+                       const JobConfig& job) {
+  double examples = 0;
+  double passes = 0;
+  for (const v1::MemberStatus& member : status.members()) {
+    examples += static_cast<double>(member.progress().examples());
+    passes += static_cast<double>(member.progress().computed());
+  }
+  return passes > 0 ? examples / passes : static_cast<double>(job.batch_size);
+}
+
+std::string ExampleUnit(const ModelConfig& model) {
+  return model.kind == "skip_gram" ? "words" : "examples";
+}
+
+}  // namespace
+
+void CoordinatorService::FillMembers(absl::Time now,
+                                     v1::GetStatusResponse& response) const {
+  double loss = 0;
+  int losses = 0;
+  std::vector<MembershipTable::Member> members = members_.Members();
+  std::stable_partition(members.begin(), members.end(), [](const auto& member) {
+    return member.task.type == TaskType::kPs;  // come first in the answer
+  });
+  for (const MembershipTable::Member& member : members) {
+    if (member.task.type == TaskType::kEvaluator &&
+        member.state == MembershipTable::State::kMissing &&
+        !options_.has_evaluator) {
+      continue;
+    }
+    v1::MemberStatus& status = *response.add_members();
+    status.set_task(member.task.ToString());
+    status.set_state(StateName(member.state));
+    status.set_incarnation(member.incarnation);
+    if (member.incarnation != 0) {
+      *status.mutable_since_heartbeat() = ToProto(now - member.last_heartbeat);
+    }
+    if (member.task.type == TaskType::kPs) continue;
+    *status.mutable_progress() = ToProto(member.progress);
+    if (member.task.type == TaskType::kEvaluator &&
+        response.score_trouble().empty()) {
+      response.set_score_trouble(member.progress.trouble);
+    }
+    if (member.task.type != TaskType::kWorker) continue;
+    if (member.progress.examples > 0 && std::isfinite(member.progress.loss)) {
+      loss += member.progress.loss;
+      ++losses;
+    }
+  }
+  response.set_loss(losses == 0 ? 0 : loss / losses);
+}
+
+void CoordinatorService::HandleGetStatus(
+    v1::GetStatusResponse& response) const {
+  const absl::Time now = clock_.Now();
+  const JobBoard::View view = board_.Get(now);
+  response.set_job_name(options_.job.name);
+  response.set_job_id(options_.job_id);
+  response.set_state(static_cast<v1::JobState>(view.state));
+  response.set_reason(view.reason);
+  response.set_epoch(view.epoch);
+  response.set_global_step(view.global_step);
+  response.set_train_steps(options_.job.train_steps);
+  response.set_last_checkpoint_step(view.last_checkpoint_step);
+  *response.mutable_training_time() = ToProto(view.training_time);
+  *response.mutable_settings() = ToProto(view.settings);
+  response.set_learning_rate(options_.job.learning_rate.base *
+                             view.settings.learning_rate_scale);
+  response.set_learning_rate_now(LearningRateInEffect(
+      options_.job, view.settings.learning_rate_scale, view.global_step));
+  if (view.evaluation.has_value()) {
+    v1::EvaluationStatus& evaluation = *response.mutable_evaluation();
+    evaluation.set_global_step(view.evaluation->step);
+    evaluation.set_loss(view.evaluation->loss);
+    evaluation.set_accuracy(view.evaluation->accuracy);
+    if (view.evaluation->auc.has_value()) {
+      evaluation.set_auc(*view.evaluation->auc);
+    }
+  }
+  *response.mutable_losses() = ToProto(view.losses);
+  response.set_checkpoint_trouble(view.checkpoint_trouble);
+  response.set_checkpoint_directory(options_.job.checkpoint.directory);
+  response.set_score_trouble(view.score_trouble);
+  for (const JobBoard::Death& death : view.deaths) {
+    *response.add_deaths() = ToProto(death, now);
+  }
+  for (const JobBoard::Notice& notice : view.notices) {
+    v1::Notice& told = *response.add_notices();
+    told.set_number(notice.number);
+    told.set_text(notice.text);
+  }
+  for (const JobBoard::Wait& wait : view.waits) {
+    v1::WaitStatus& status = *response.add_waits();
+    status.set_owner(wait.owner);
+    status.set_waits_for(wait.waits_for);
+    *status.mutable_since() = ToProto(now - wait.since);
+  }
+  FillMembers(now, response);
+  response.set_examples_per_second(view.steps_per_second *
+                                   view.settings.replicas_to_aggregate *
+                                   ExamplesPerPass(response, options_.job));
+  response.set_example_unit(ExampleUnit(options_.job.model));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,240 @@
+#include "chief/operators/job_board.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kRateWindow = absl::Seconds(5);
+// How long servers are asked for the job's history after training began.
+constexpr absl::Duration kHistoryWait = absl::Seconds(3);
+
+bool Final(JobState state) {
+  return state == JobState::kDone || state == JobState::kFailed ||
+         state == JobState::kStopped;
+}
+
+std::string ToString(const VariableSpec& variable) {
+  const Initializer& initializer = variable.initializer;
+  return absl::StrCat(variable.name, ShapeString(variable.shape), " ",
+                      std::string(DTypeName(variable.dtype)), ", initializer ",
+                      static_cast<int>(initializer.kind), " (", initializer.a,
+                      ", ", initializer.b, ")");
+}
+
+}  // namespace
+
+absl::Status JobBoard::Describe(const std::vector<VariableSpec>& variables,
+                                const std::optional<ExampleShape>& examples) {
+  MutexLock lock(mutex_);
+  if (variables.empty()) {
+    return absl::InvalidArgumentError("variables: the model has none");
+  }
+  if (examples.has_value() && examples_.has_value() &&
+      *examples != *examples_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "this worker's examples are ", examples->ToString(),
+        "; those of the worker that came first are ", examples_->ToString(),
+        ": give all workers the same data, or set data.classes"));
+  }
+  if (variables_.empty()) variables_ = variables;
+  if (variables == variables_) {
+    if (examples.has_value()) examples_ = examples;
+    return absl::OkStatus();
+  }
+  const size_t common = std::min(variables.size(), variables_.size());
+  for (size_t i = 0; i < common; ++i) {
+    if (variables[i] == variables_[i]) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variables[", i, "] is ", ToString(variables[i]), " here and ",
+        ToString(variables_[i]),
+        " on the worker that came first; start all workers alike"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("the model has ", variables.size(), " variables here and ",
+                   variables_.size(),
+                   " on the worker that came first; start all workers alike"));
+}
+
+std::vector<VariableSpec> JobBoard::variables() const {
+  MutexLock lock(mutex_);
+  return variables_;
+}
+
+std::optional<ExampleShape> JobBoard::examples() const {
+  MutexLock lock(mutex_);
+  return examples_;
+}
+
+void JobBoard::PublishPlan(const Plan& plan) {
+  MutexLock lock(mutex_);
+  plan_ = plan;
+}
+
+std::optional<Plan> JobBoard::plan() const {
+  MutexLock lock(mutex_);
+  return plan_;
+}
+
+void JobBoard::SetEpoch(uint64_t epoch) {
+  MutexLock lock(mutex_);
+  view_.epoch = epoch;
+}
+
+void JobBoard::StartTraining(int64_t global_step, absl::Time now) {
+  MutexLock lock(mutex_);
+  view_.global_step = global_step;
+  started_ = now;
+  recent_.emplace_back(now, global_step);
+  if (!Final(view_.state)) view_.state = JobState::kTraining;
+}
+
+void JobBoard::Stepped(int64_t global_step, absl::Time now) {
+  MutexLock lock(mutex_);
+  view_.global_step = global_step;
+  recent_.emplace_back(now, global_step);
+  for (Death& death : view_.deaths) {
+    if (!death.stood_still.has_value()) {
+      death.stood_still = now - death.still_since;
+    }
+  }
+  while (recent_.size() > 2 && now - recent_.front().first > kRateWindow) {
+    recent_.pop_front();
+  }
+}
+
+void JobBoard::Checkpointed(int64_t step) {
+  MutexLock lock(mutex_);
+  view_.last_checkpoint_step = step;
+  view_.checkpoint_trouble.clear();
+}
+
+void JobBoard::CheckpointFailed(const std::string& why) {
+  MutexLock lock(mutex_);
+  view_.checkpoint_trouble = why;
+}
+
+void JobBoard::SetScoreTrouble(const std::string& why) {
+  MutexLock lock(mutex_);
+  view_.score_trouble = why;
+}
+
+void JobBoard::SetSettings(const RunSettings& settings) {
+  MutexLock lock(mutex_);
+  view_.settings = settings;
+}
+
+void JobBoard::SetLosses(const Losses& losses) {
+  MutexLock lock(mutex_);
+  view_.losses = losses;
+}
+
+void JobBoard::Died(Death death) {
+  MutexLock lock(mutex_);
+  death.still_since = recent_.empty() ? death.at : recent_.back().first;
+  if (view_.deaths.size() == kDeaths) view_.deaths.erase(view_.deaths.begin());
+  view_.deaths.push_back(std::move(death));
+}
+
+void JobBoard::Redone(const std::string& what) {
+  MutexLock lock(mutex_);
+  for (Death& death : view_.deaths) {
+    if (!death.stood_still.has_value() && death.redone.empty()) {
+      death.redone = what;
+    }
+  }
+}
+
+void JobBoard::Notify(const std::string& text, absl::Time now) {
+  MutexLock lock(mutex_);
+  std::vector<Notice>& notices = view_.notices;
+  // The time, so that a chief that is started again goes on from there.
+  int64_t number = absl::ToUnixMicros(now);
+  if (!notices.empty()) number = std::max(number, notices.back().number + 1);
+  if (notices.size() == kNotices) notices.erase(notices.begin());
+  notices.push_back({number, text});
+}
+
+void JobBoard::SetWaits(std::vector<Wait> waits) {
+  MutexLock lock(mutex_);
+  view_.waits = std::move(waits);
+}
+
+void JobBoard::SetState(JobState state, const std::string& reason,
+                        absl::Time now, bool hold) {
+  MutexLock lock(mutex_);
+  if (Final(view_.state)) return;
+  view_.hold = hold;
+  view_.state = state;
+  view_.reason = reason;
+  if (state == JobState::kTraining) {
+    ended_.reset();
+  } else if (started_.has_value() && !ended_.has_value()) {
+    ended_ = now;
+  }
+}
+
+void JobBoard::SetStateSaved(bool saved) {
+  MutexLock lock(mutex_);
+  view_.state_saved = saved;
+}
+
+void JobBoard::Evaluated(const Evaluation& evaluation) {
+  MutexLock lock(mutex_);
+  if (view_.evaluation.has_value() &&
+      view_.evaluation->step > evaluation.step) {
+    return;
+  }
+  view_.evaluation = evaluation;
+}
+
+JobBoard::View JobBoard::Get(absl::Time now) const {
+  MutexLock lock(mutex_);
+  View view = view_;
+  if (started_.has_value()) {
+    view.training_time = ended_.value_or(now) - *started_;
+  }
+  if (earlier_.has_value()) {
+    view.training_time += earlier_->training_time;
+    view.losses.recoveries += earlier_->losses.recoveries;
+    view.losses.steps_redone += earlier_->losses.steps_redone;
+    view.losses.steps_repeated += earlier_->losses.steps_repeated;
+    view.losses.stood_still += earlier_->losses.stood_still;
+  }
+  if (recent_.size() >= 2) {
+    const absl::Time end = ended_.value_or(now);
+    const absl::Duration window =
+        std::max(end - recent_.front().first, absl::Milliseconds(1));
+    view.steps_per_second =
+        static_cast<double>(recent_.back().second - recent_.front().second) /
+        absl::ToDoubleSeconds(window);
+  }
+  return view;
+}
+
+JobBoard::History JobBoard::GetHistory(absl::Time now) const {
+  View view = Get(now);
+  return {view.training_time, std::move(view.deaths), view.losses};
+}
+
+void JobBoard::Restore(const History& history) {
+  MutexLock lock(mutex_);
+  if (earlier_.has_value()) return;
+  earlier_ = history;
+  std::vector<Death>& deaths = view_.deaths;
+  deaths.insert(deaths.begin(), history.deaths.begin(), history.deaths.end());
+  if (deaths.size() > kDeaths) {
+    deaths.erase(deaths.begin(), deaths.end() - kDeaths);
+  }
+}
+
+bool JobBoard::WantsHistory(absl::Time now) const {
+  MutexLock lock(mutex_);
+  return !earlier_.has_value() &&
+         (!started_.has_value() || now - *started_ < kHistoryWait);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,173 @@
+#ifndef LOCKSTEP_CHIEF_OPERATORS_JOB_BOARD_H_
+#define LOCKSTEP_CHIEF_OPERATORS_JOB_BOARD_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "common/plan/example_shape.h"
+#include "common/plan/plan.h"
+#include "common/plan/run_settings.h"
+
+namespace lockstep {
+
+// How a job stands; see JobState in coordinator.proto.
+enum class JobState : int {
+  kStarting = 1,
+  kTraining = 2,
+  kFinishing = 3,
+  kDone = 4,
+  kFailed = 5,
+  kStopped = 6,
+};
+
+// JobBoard is what the chief's loop tells the world: it writes here, and the
+// coordinator service reads. The model's description goes the other way.
+//
+//   starting -> training -> finishing -> done
+//       `----------+------------+------> failed, stopped
+//
+// Threads: safe to share.
+class JobBoard {
+ public:
+  struct Evaluation {
+    int64_t step = 0;
+    double loss = 0;
+    double accuracy = 0;
+    std::optional<double> auc = {};  // of two classes
+  };
+  // Who waits for what, and since when.
+  struct Wait {
+    std::string owner;
+    std::string waits_for;
+    absl::Time since;
+  };
+  // What deaths have cost, so far.
+  struct Losses {
+    int64_t recoveries = 0;      // times that a server was away
+    int64_t steps_redone = 0;    // steps that began anew before their commit
+    int64_t steps_repeated = 0;  // committed ones that were lost
+    absl::Duration stood_still;  // for servers that were away
+  };
+  // One process that died.
+  struct Death {
+    std::string task = {};
+    std::string reason = {};  // how the chief knows
+    std::string held = {};
+    std::string redone = {};  // empty: nothing
+    absl::Time at = {};
+    // From the last step before it to the first one after, once that is there.
+    std::optional<absl::Duration> stood_still = {};
+    absl::Time still_since = {};  // filled in by Died()
+  };
+  static constexpr size_t kDeaths = 20;  // that are remembered
+  // What operators should hear once.
+  struct Notice {
+    int64_t number = 0;  // ascends, also from one chief to the next
+    std::string text;
+  };
+  static constexpr size_t kNotices = 20;  // that are remembered
+  // What a chief that is started again is to know of the job.
+  struct History {
+    absl::Duration training_time;
+    std::vector<Death> deaths;  // oldest first
+    Losses losses;
+  };
+  struct View {
+    JobState state = JobState::kStarting;
+    std::string reason;
+    uint64_t epoch = 0;
+    int64_t global_step = 0;
+    int64_t last_checkpoint_step = -1;
+    absl::Duration training_time;
+    double steps_per_second = 0;  // over the last seconds
+    std::optional<Evaluation> evaluation;
+    std::vector<Wait> waits;
+    Losses losses;
+    std::vector<Death> deaths;       // the last ones, oldest first
+    std::vector<Notice> notices;     // the last ones, oldest first
+    std::string checkpoint_trouble;  // empty: the newest attempt went well
+    std::string score_trouble;       // why the last checkpoint stays unscored
+    RunSettings settings;            // in effect
+    bool hold = false;  // of kStopped: nobody is to start the job again
+    // Of kStopped and kFailed: a checkpoint holds all that servers have.
+    bool state_saved = false;
+  };
+
+  // Notes what a worker says the model is, and what examples it is made for,
+  // where the worker tells. All must say the same.
+  //
+  //   kInvalidArgument  differs from what was said first; names the variable
+  absl::Status Describe(const std::vector<VariableSpec>& variables,
+                        const std::optional<ExampleShape>& examples =
+                            std::nullopt) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<ExampleShape> examples() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Empty until the first worker has described the model.
+  std::vector<VariableSpec> variables() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The plan is public once every variable has its value.
+  void PublishPlan(const Plan& plan) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<Plan> plan() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  void SetEpoch(uint64_t epoch) ABSL_LOCKS_EXCLUDED(mutex_);
+  void StartTraining(int64_t global_step, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Stepped(int64_t global_step, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the trouble with checkpoints.
+  void Checkpointed(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Why the newest attempt to write a checkpoint has failed.
+  void CheckpointFailed(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Why the job ends without the score of its last checkpoint.
+  void SetScoreTrouble(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetSettings(const RunSettings& settings) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetLosses(const Losses& losses) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Died(Death death) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What the deaths since the last step have cost.
+  void Redone(const std::string& what) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `text` is one line.
+  void Notify(const std::string& text, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetWaits(std::vector<Wait> waits) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Training time ends here, unless the job trains again: what led to the end
+  // was lost while the job was finishing. The states done, failed and stopped
+  // are final: later calls change nothing.
+  void SetState(JobState state, const std::string& reason, absl::Time now,
+                bool hold = false) ABSL_LOCKS_EXCLUDED(mutex_);
+  // To be said before the state that ends the job.
+  void SetStateSaved(bool saved) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Keeps the score of the newest checkpoint.
+  void Evaluated(const Evaluation& evaluation) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  View Get(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  History GetHistory(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Adds what an earlier chief has noted; the first time alone.
+  void Restore(const History& history) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether Restore() is still of use: a chief that has trained for a while
+  // without is the job's first.
+  bool WantsHistory(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  mutable Mutex mutex_;
+  std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);
+  std::optional<ExampleShape> examples_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Plan> plan_ ABSL_GUARDED_BY(mutex_);
+  View view_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Time> started_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Time> ended_ ABSL_GUARDED_BY(mutex_);
+  // Of earlier chiefs, once it is known.
+  std::optional<History> earlier_ ABSL_GUARDED_BY(mutex_);
+  // Times of recent steps, for the rate.
+  std::deque<std::pair<absl::Time, int64_t>> recent_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_OPERATORS_JOB_BOARD_H_

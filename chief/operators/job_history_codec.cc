@@ -1,0 +1,77 @@
+#include "chief/operators/job_history_codec.h"
+
+#include <algorithm>
+#include <string>
+
+#include "common/wire/wire_codec.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMaxText = 1024;
+
+absl::Duration Age(const google::protobuf::Duration& proto) {
+  return std::max(lockstep::FromProto(proto), absl::ZeroDuration());
+}
+
+JobBoard::Death FromProto(const v1::DeathStatus& proto, absl::Time now) {
+  JobBoard::Death death;
+  death.task = proto.task().substr(0, kMaxText);
+  death.reason = proto.reason().substr(0, kMaxText);
+  death.held = proto.held().substr(0, kMaxText);
+  death.redone = proto.redone().substr(0, kMaxText);
+  death.at = death.still_since = now - Age(proto.since());
+  if (proto.has_stood_still()) death.stood_still = Age(proto.stood_still());
+  return death;
+}
+
+}  // namespace
+
+v1::DeathStatus ToProto(const JobBoard::Death& death, absl::Time now) {
+  v1::DeathStatus proto;
+  proto.set_task(death.task);
+  proto.set_reason(death.reason);
+  proto.set_held(death.held);
+  proto.set_redone(death.redone);
+  *proto.mutable_since() = ToProto(now - death.at);
+  if (death.stood_still.has_value()) {
+    *proto.mutable_stood_still() = ToProto(*death.stood_still);
+  }
+  return proto;
+}
+
+v1::LossStatus ToProto(const JobBoard::Losses& losses) {
+  v1::LossStatus proto;
+  proto.set_recoveries(losses.recoveries);
+  proto.set_steps_redone(losses.steps_redone);
+  proto.set_steps_repeated(losses.steps_repeated);
+  *proto.mutable_stood_still() = ToProto(losses.stood_still);
+  return proto;
+}
+
+v1::JobHistory ToProto(const JobBoard::History& history, absl::Time now) {
+  v1::JobHistory proto;
+  *proto.mutable_training_time() = ToProto(history.training_time);
+  for (const JobBoard::Death& death : history.deaths) {
+    *proto.add_deaths() = ToProto(death, now);
+  }
+  *proto.mutable_losses() = ToProto(history.losses);
+  return proto;
+}
+
+JobBoard::History FromProto(const v1::JobHistory& proto, absl::Time now) {
+  JobBoard::History history;
+  history.training_time = Age(proto.training_time());
+  for (const v1::DeathStatus& death : proto.deaths()) {
+    if (history.deaths.size() == JobBoard::kDeaths) break;
+    history.deaths.push_back(FromProto(death, now));
+  }
+  const v1::LossStatus& losses = proto.losses();
+  history.losses.recoveries = std::max<int64_t>(losses.recoveries(), 0);
+  history.losses.steps_redone = std::max<int64_t>(losses.steps_redone(), 0);
+  history.losses.steps_repeated = std::max<int64_t>(losses.steps_repeated(), 0);
+  history.losses.stood_still = Age(losses.stood_still());
+  return history;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,250 @@
+#include "chief/operators/steering_desk.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/base/stop_status.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMaxReplicas = 1'000'000;  // as in job files
+
+absl::Status CheckRate(const JobConfig& job, double rate) {
+  const double scale = rate / job.learning_rate.base;
+  if (rate > 0 && std::isfinite(rate) && scale > 0 && std::isfinite(scale)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "learning_rate is ", rate, ", but must be a finite number above 0"));
+}
+
+}  // namespace
+
+RunSettings InitialSettings(const JobConfig& job) {
+  RunSettings settings;
+  settings.replicas_to_aggregate = job.replicas_to_aggregate;
+  for (int i = 0; job.elastic_workers && i < job.total_num_replicas; ++i) {
+    settings.workers.push_back(i);
+  }
+  return settings;
+}
+
+std::string DescribeChange(const JobConfig& job, const RunSettings& from,
+                           const RunSettings& to) {
+  std::vector<std::string> changes;
+  if (from.replicas_to_aggregate != to.replicas_to_aggregate) {
+    changes.push_back(absl::StrCat("replicas_to_aggregate ",
+                                   from.replicas_to_aggregate, " -> ",
+                                   to.replicas_to_aggregate));
+  }
+  if (from.learning_rate_scale != to.learning_rate_scale) {
+    const double base = job.learning_rate.base;
+    changes.push_back(absl::StrCat("learning_rate ",
+                                   base * from.learning_rate_scale, " -> ",
+                                   base * to.learning_rate_scale));
+  }
+  if (from.paused != to.paused) {
+    changes.push_back(to.paused ? "paused" : "resumed");
+  }
+  if (from.workers != to.workers) {
+    changes.push_back(absl::StrCat("workers ", absl::StrJoin(from.workers, " "),
+                                   " -> ", absl::StrJoin(to.workers, " ")));
+  }
+  return absl::StrJoin(changes, ", ");
+}
+
+SteeringDesk::SteeringDesk(const JobConfig& job)
+    : job_(job),
+      wanted_(InitialSettings(job)),
+      fixed_(FixedOf(job.replicas_to_aggregate, job.total_num_replicas)) {}
+
+int SteeringDesk::FixedOf(int replicas, int workers) const {
+  return job_.elastic_policy == ElasticPolicy::kFixedBackups
+             ? workers - replicas
+             : replicas;
+}
+
+void SteeringDesk::Open(const RunSettings& in_effect) {
+  MutexLock lock(mutex_);
+  open_ = true;
+  wanted_ = in_effect;
+  const int replicas = wanted_.replicas_to_aggregate;
+  // At the end of its range A says nothing of what was fixed.
+  const bool clipped = job_.elastic_policy == ElasticPolicy::kFixedBackups
+                           ? replicas <= 1
+                           : replicas >= num_workers();
+  if (!clipped) fixed_ = FixedOf(replicas, num_workers());
+}
+
+void SteeringDesk::Close(const std::string& reason) {
+  MutexLock lock(mutex_);
+  open_ = false;
+  closed_ = reason;
+}
+
+absl::Status SteeringDesk::CheckOpen() const {
+  return open_ ? absl::OkStatus() : absl::FailedPreconditionError(closed_);
+}
+
+int SteeringDesk::num_workers() const {
+  return wanted_.workers.empty() ? job_.total_num_replicas
+                                 : static_cast<int>(wanted_.workers.size());
+}
+
+absl::Status SteeringDesk::CheckReplicas(int replicas) const {
+  if (replicas < 1 || replicas > kMaxReplicas) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("replicas_to_aggregate is ", replicas,
+                     ", but must be in [1, ", kMaxReplicas, "]"));
+  }
+  if (job_.mode == SyncMode::kCompatible) return absl::OkStatus();
+  if (job_.total_num_replicas < job_.replicas_to_aggregate) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "replicas_to_aggregate cannot be changed: the ",
+        job_.total_num_replicas, " workers of this job share ",
+        job_.replicas_to_aggregate,
+        " gradients of a step in strict mode, and know their shares from the "
+        "start; stop the job and change its file"));
+  }
+  if (replicas <= num_workers()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "replicas_to_aggregate is ", replicas, ", but the job has ",
+      num_workers(),
+      " workers, of one gradient a step each in strict mode; it must be at "
+      "most ",
+      num_workers()));
+}
+
+absl::Status SteeringDesk::CheckRemoval(int worker) const {
+  if (!job_.elastic_workers) {
+    return absl::FailedPreconditionError(
+        "the job has no elastic_workers: true, so its workers stay");
+  }
+  if (!std::binary_search(wanted_.workers.begin(), wanted_.workers.end(),
+                          worker)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker ", worker, " is none of the workers ",
+                     absl::StrJoin(wanted_.workers, ", ")));
+  }
+  if (wanted_.workers.size() - to_leave_.size() > 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "worker ", worker, " is the last one; stop the job instead"));
+}
+
+absl::StatusOr<int64_t> SteeringDesk::Change(const SettingsChange& change) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckOpen());
+  if (change.replicas_to_aggregate.has_value()) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckReplicas(*change.replicas_to_aggregate));
+  }
+  if (change.learning_rate.has_value()) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckRate(job_, *change.learning_rate));
+  }
+  if (change.remove_worker.has_value()) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckRemoval(*change.remove_worker));
+    to_leave_.insert(*change.remove_worker);
+  }
+  RunSettings next = wanted_;
+  if (change.replicas_to_aggregate.has_value()) {
+    next.replicas_to_aggregate = *change.replicas_to_aggregate;
+    fixed_ = FixedOf(next.replicas_to_aggregate, num_workers());
+  }
+  if (change.learning_rate.has_value()) {
+    next.learning_rate_scale = *change.learning_rate / job_.learning_rate.base;
+  }
+  if (change.paused.has_value()) next.paused = *change.paused;
+  if (!(next == wanted_)) ++next.revision;
+  wanted_ = next;
+  return wanted_.revision + (change.remove_worker.has_value() ? 1 : 0);
+}
+
+absl::Status SteeringDesk::RequestCheckpoint() {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckOpen());
+  if (job_.checkpoint.directory.empty()) {
+    return absl::FailedPreconditionError(
+        "the job file has no checkpoint.directory, so there is nowhere to "
+        "write a checkpoint");
+  }
+  checkpoint_wanted_ = true;
+  return absl::OkStatus();
+}
+
+bool SteeringDesk::checkpoint_wanted() const {
+  MutexLock lock(mutex_);
+  return checkpoint_wanted_;
+}
+
+void SteeringDesk::CheckpointBegun() {
+  MutexLock lock(mutex_);
+  checkpoint_wanted_ = false;
+}
+
+void SteeringDesk::SetWorkers(std::vector<int> workers) {
+  wanted_.workers = std::move(workers);
+  const int n = static_cast<int>(wanted_.workers.size());
+  wanted_.replicas_to_aggregate =
+      job_.elastic_policy == ElasticPolicy::kFixedBackups
+          ? std::max(1, n - fixed_)
+          : std::min(n, fixed_);
+  ++wanted_.revision;
+}
+
+absl::Status SteeringDesk::Join(int worker, bool again) {
+  MutexLock lock(mutex_);
+  if (!job_.elastic_workers) {
+    return absl::NotFoundError(absl::StrCat(
+        "the chief's cluster has no worker ", worker,
+        "; give all processes the same cluster, or the job elastic_workers: "
+        "true"));
+  }
+  if (worker < 0 || worker >= RunSettings::kMaxWorkers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker ", worker, " of an elastic job must be below ",
+                     RunSettings::kMaxWorkers));
+  }
+  if (open_) {
+    std::vector<int> workers = wanted_.workers;
+    const auto place = std::lower_bound(workers.begin(), workers.end(), worker);
+    if (place == workers.end() || *place != worker) {
+      if (again && taken_out_.count(worker) > 0) {
+        return StoppedStatus("an operator took this worker out of the job",
+                             /*hold=*/true);
+      }
+      taken_out_.erase(worker);
+      workers.insert(place, worker);
+      SetWorkers(std::move(workers));
+    }
+    to_leave_.erase(worker);
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "worker ", worker, " joins at the next step boundary; retry meanwhile"));
+}
+
+void SteeringDesk::Leave(int worker) {
+  MutexLock lock(mutex_);
+  to_leave_.erase(worker);
+  std::vector<int> workers = wanted_.workers;
+  if (!open_ || workers.size() < 2) return;
+  if (std::erase(workers, worker) == 0) return;
+  taken_out_.insert(worker);
+  SetWorkers(std::move(workers));
+}
+
+bool SteeringDesk::IsToLeave(int worker) const {
+  MutexLock lock(mutex_);
+  return to_leave_.count(worker) > 0;
+}
+
+RunSettings SteeringDesk::wanted() const {
+  MutexLock lock(mutex_);
+  return wanted_;
+}
+
+}  // namespace lockstep

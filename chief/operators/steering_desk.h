@@ -1,0 +1,120 @@
+#ifndef LOCKSTEP_CHIEF_OPERATORS_STEERING_DESK_H_
+#define LOCKSTEP_CHIEF_OPERATORS_STEERING_DESK_H_
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/mutex.h"
+#include "common/job/job_config.h"
+#include "common/plan/run_settings.h"
+
+namespace lockstep {
+
+// What an operator asks to change; what is absent stays as it is.
+struct SettingsChange {
+  std::optional<int> replicas_to_aggregate;
+  std::optional<double> learning_rate;  // base of the schedule
+  std::optional<bool> paused;
+  std::optional<int> remove_worker;  // of an elastic job
+};
+
+// SteeringDesk takes what operators want of a running job, and decides whether
+// it is possible. The chief's loop looks at what is wanted and brings it about
+// at a step boundary; several changes may be under way at once.
+//
+//   closed -> (training) open -> (the end) closed
+//
+// Workers of an elastic job join and leave here too. By the job's policy either
+// the number of backups stays, or that of gradients to a step:
+//
+//   FIXED_BACKUPS                A = max(1, N - backups)
+//   FIXED_REPLICAS_TO_AGGREGATE  A = min(N, replicas)
+//
+// A change of replicas_to_aggregate by an operator changes the fixed number.
+//
+// Threads: safe to share.
+// Errors:  a call that fails has changed nothing.
+class SteeringDesk {
+ public:
+  // `job` has its replicas filled in.
+  explicit SteeringDesk(const JobConfig& job);
+
+  // Training begins, or goes on, with these settings.
+  void Open(const RunSettings& in_effect) ABSL_LOCKS_EXCLUDED(mutex_);
+  // From now on nothing can be changed, because of `reason`.
+  void Close(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Notes a change. Returns the revision that will have it.
+  //
+  //   kInvalidArgument     a value that no job can have
+  //   kFailedPrecondition  one that this job cannot have, or it is not training
+  absl::StatusOr<int64_t> Change(const SettingsChange& change)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Wants a checkpoint at the next step boundary.
+  //
+  //   kFailedPrecondition  the job writes none, or it is not training
+  absl::Status RequestCheckpoint() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool checkpoint_wanted() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void CheckpointBegun() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Elastic jobs: a worker wants to take part. `again`: its process did before.
+  //
+  //   kUnavailable         it will, as soon as the chief has brought it about
+  //   kCancelled, held     it has been taken out, and this is still the process
+  //                        that was; a new one may join
+  //   kNotFound            the job is not elastic
+  //   kInvalidArgument     an index that is too large
+  //   kFailedPrecondition  there are examples for so many workers no more, or
+  //                        the job is over
+  absl::Status Join(int worker, bool again) ABSL_LOCKS_EXCLUDED(mutex_);
+  // It has left, or is dead and an operator does not want it back. The last
+  // worker of a job stays one of it.
+  void Leave(int worker) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether an operator has asked the worker to leave.
+  bool IsToLeave(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  RunSettings wanted() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckReplicas(int replicas) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRemoval(int worker) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int num_workers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes `workers` those who take part, and A follow from their number.
+  void SetWorkers(std::vector<int> workers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the job's policy fixes.
+  int FixedOf(int replicas, int workers) const;
+
+  const JobConfig job_;
+
+  mutable Mutex mutex_;
+  bool open_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string closed_ ABSL_GUARDED_BY(mutex_) =
+      "the job has not begun to train";
+  RunSettings wanted_ ABSL_GUARDED_BY(mutex_);
+  int fixed_ ABSL_GUARDED_BY(mutex_);  // backups or gradients, by the policy
+  std::set<int> to_leave_ ABSL_GUARDED_BY(mutex_);
+  std::set<int> taken_out_ ABSL_GUARDED_BY(mutex_);  // since this chief began
+  bool checkpoint_wanted_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// What a job runs with at first: as its file says.
+RunSettings InitialSettings(const JobConfig& job);
+
+// "replicas_to_aggregate 2 -> 3, learning_rate 0.1 -> 0.05": what is different
+// in `to`, for the log.
+std::string DescribeChange(const JobConfig& job, const RunSettings& from,
+                           const RunSettings& to);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_OPERATORS_STEERING_DESK_H_

@@ -1,0 +1,77 @@
+#ifndef LOCKSTEP_CHIEF_PLAN_PARTITIONER_H_
+#define LOCKSTEP_CHIEF_PLAN_PARTITIONER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+// TensorFlow's partitioners: into how many parts a variable is cut along which
+// axis, and where the parts begin and end. Each part is a variable of its own
+// for placement, accumulators and slots.
+//
+// Units: an axis below 0 counts from the last one; sizes count bytes, the rest
+//        elements. A dimension of -1 is unknown.
+namespace lockstep {
+
+struct PartitionInput {
+  std::vector<int64_t> shape;
+  int64_t element_size = 4;  // bytes
+  int64_t axis = 0;
+};
+
+// Parts per axis: 1 but for one axis. Counts below 1 can come out where
+// TensorFlow's come out so; CheckPartition() refuses them.
+using Partition = std::vector<int64_t>;
+
+// min(num_shards, dimension) parts.
+//
+//   kInvalidArgument  no such axis; its length is unknown
+absl::StatusOr<Partition> FixedSizePartition(const PartitionInput& input,
+                                             int64_t num_shards);
+
+// As few parts as there can be of at most `max_shard_bytes` each, but at least
+// a slice of the axis, and at most `max_shards` of them (0: no limit).
+//
+//   kInvalidArgument  max_shard_bytes or an element below 1, max_shards below
+//                     0, no such axis, a dimension that is 0 or unknown
+absl::StatusOr<Partition> AxisSizePartition(const PartitionInput& input,
+                                            int64_t max_shard_bytes,
+                                            int64_t max_shards);
+
+// As many parts as there can be of at least `min_slice_bytes` each, at least 1
+// and at most `max_partitions` or the dimension.
+//
+//   kInvalidArgument  no such axis, min_slice_bytes of 0, an unknown dimension
+absl::StatusOr<Partition> MinMaxPartition(const PartitionInput& input,
+                                          int64_t max_partitions,
+                                          int64_t min_slice_bytes);
+
+// Whether a variable of this shape can be cut so.
+//
+//   kInvalidArgument  not one count per axis; a shape of rank 0 or unknown; a
+//                     count below 1 or above its dimension; two axes cut
+absl::Status CheckPartition(absl::Span<const int64_t> shape,
+                            const Partition& partition);
+
+// One part of a variable: a box, one number per axis.
+struct SlicePart {
+  std::vector<int64_t> offset;
+  std::vector<int64_t> length;
+};
+
+// The parts in order: of d rows in k parts, the first d mod k have one more.
+//
+// Errors: those of CheckPartition().
+absl::StatusOr<std::vector<SlicePart>> CutVariable(
+    absl::Span<const int64_t> shape, const Partition& partition);
+
+// "w" and 2 make "w/part_2".
+std::string PartName(const std::string& variable, size_t index);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_PLAN_PARTITIONER_H_

@@ -1,0 +1,55 @@
+#ifndef LOCKSTEP_CHIEF_PLAN_PLACEMENT_H_
+#define LOCKSTEP_CHIEF_PLAN_PLACEMENT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/job/job_config.h"
+#include "common/numeric/dtype.h"
+#include "common/plan/plan.h"
+
+namespace lockstep {
+
+// Cuts variables into parts and spreads these over `num_servers`.
+//
+// Unless the partitioner says something else, parts have at most
+// `max_part_bytes`, and tables are cut by rows into as many parts as there are
+// servers, for which no other limit counts. The other partitioners are
+// TensorFlow's, along the first axis; a scalar is one part. Each part is placed
+// by itself: to the server that has the fewest bytes so far, the lowest index
+// among equals (TensorFlow's greedy strategy by bytes), or as `placement` says.
+// What goes by name goes by "w/part_0" where a variable has several parts.
+//
+//   kInvalidArgument  no server, no variable, two of one name, an empty name,
+//                     an unknown dtype, a dimension below 1, more than 2^56
+//                     elements or 2^20 parts in all, a part limit smaller
+//                     than an element, a part of more than 2^30 bytes, or
+//                     more than kMaxVariables
+absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
+                              int num_servers, int64_t max_part_bytes,
+                              const PlacementConfig& placement = {},
+                              const PartitionerConfig& partitioner = {});
+
+// The least that MakePlan() refuses, without making the plan: too many
+// variables or elements, or more parts of `max_part_bytes` than a plan may
+// have.
+//
+//   kInvalidArgument  as MakePlan()
+absl::Status CheckModelSize(const std::vector<VariableSpec>& variables,
+                            int64_t max_part_bytes,
+                            const PartitionerConfig& partitioner = {});
+
+// Variables of a model.
+inline constexpr int kMaxVariables = 1 << 16;
+
+// Whether gradients of all variables can be written as the job says.
+//
+//   kInvalidArgument  names the first variable of which they cannot
+absl::Status CheckGradientType(const std::vector<VariableSpec>& variables,
+                               GradientType gradient_wire_type);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_PLAN_PLACEMENT_H_

@@ -1,0 +1,55 @@
+#ifndef LOCKSTEP_CHIEF_PLAN_PLACEMENT_STRATEGY_H_
+#define LOCKSTEP_CHIEF_PLAN_PLACEMENT_STRATEGY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+// TensorFlow's ways to choose the server of a variable, or of a part of one.
+// The order in which variables are asked for matters.
+namespace lockstep {
+
+// Server 0, then 1, and so on, and from the last one to 0 again.
+class RoundRobin {
+ public:
+  // `num_servers` > 0.
+  explicit RoundRobin(int num_servers) : num_servers_(num_servers) {}
+
+  int Next() {
+    const int server = next_;
+    next_ = (next_ + 1) % num_servers_;
+    return server;
+  }
+
+ private:
+  const int num_servers_;
+  int next_ = 0;
+};
+
+// The server with the least load so far, the lowest index among equals.
+class GreedyByLoad {
+ public:
+  // `num_servers` > 0.
+  explicit GreedyByLoad(int num_servers) : loads_(num_servers, 0) {}
+
+  // `load` >= 0, usually bytes.
+  int Next(int64_t load);
+
+ private:
+  std::vector<int64_t> loads_;
+};
+
+// The MD5 of "name_seed" as one number, modulo the servers: the place of a
+// variable does not depend on any other. `num_servers` > 0.
+//
+//   kUnavailable  OpenSSL has been told not to compute MD5
+absl::StatusOr<int> ServerByName(absl::string_view name, uint64_t seed,
+                                 int num_servers);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_PLAN_PLACEMENT_STRATEGY_H_

@@ -1,0 +1,23 @@
+#ifndef LOCKSTEP_CHIEF_SERVERS_SERVER_REPORT_H_
+#define LOCKSTEP_CHIEF_SERVERS_SERVER_REPORT_H_
+
+#include <cstdint>
+
+#include "common/plan/run_settings.h"
+
+namespace lockstep {
+
+// How one server stands when the chief comes to it, at its own start or because
+// a server has been away.
+struct ServerReport {
+  bool has_parts = true;        // one without parts has no state to lose
+  bool active = false;          // open, with all that workers have pushed
+  int64_t committed_step = -1;  // of its state; -1: it has none
+  int64_t prepared_step = -1;   // the step that it can commit; -1: none
+  RunSettings settings{};       // of its state
+  int64_t attempt = 0;          // of the step at hand, if it is open
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_SERVERS_SERVER_REPORT_H_

@@ -1,0 +1,55 @@
+#ifndef LOCKSTEP_CHIEF_SERVERS_SHARD_ACCESS_H_
+#define LOCKSTEP_CHIEF_SERVERS_SHARD_ACCESS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+namespace lockstep {
+
+// What a server copied aside: its state at one committed step.
+struct ShardSnapshot {
+  int64_t global_step = 0;
+  std::vector<float> scalars;  // of the optimizer at that step
+  // By part of the server, rows of growing tables; 0 of what does not grow.
+  std::vector<int64_t> rows = {};
+};
+
+// Some elements of one part of a server.
+struct TensorStretch {
+  int part = 0;    // among those of the server
+  int tensor = 0;  // 0: the value; k: the k-th slot
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+// ShardAccess moves the state of one server's parts to and from a checkpoint.
+//
+// Threads: safe to share.
+class ShardAccess {
+ public:
+  virtual ~ShardAccess() = default;
+
+  // Fills `bytes` from the snapshot that was begun last.
+  virtual absl::Status ReadSnapshot(const TensorStretch& stretch,
+                                    absl::Span<char> bytes) = 0;
+
+  // Overwrites, before the server is opened for workers.
+  virtual absl::Status WriteParts(const TensorStretch& stretch,
+                                  absl::Span<const char> bytes) = 0;
+
+  // The same of a part of a growing table: keys of the snapshot's rows, from
+  // the row `first` on, ascending; and rows of these keys, which come to be if
+  // they are not there.
+  virtual absl::Status ReadKeys(int part, int64_t first,
+                                absl::Span<int64_t> keys) = 0;
+  virtual absl::Status WriteRows(int part, int tensor,
+                                 absl::Span<const int64_t> keys,
+                                 absl::Span<const char> bytes) = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_SERVERS_SHARD_ACCESS_H_

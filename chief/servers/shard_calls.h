@@ -1,0 +1,102 @@
+#ifndef LOCKSTEP_CHIEF_SERVERS_SHARD_CALLS_H_
+#define LOCKSTEP_CHIEF_SERVERS_SHARD_CALLS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "chief/servers/server_report.h"
+#include "chief/servers/shard_access.h"
+#include "common/job/job_config.h"
+#include "common/plan/plan.h"
+#include "common/plan/run_settings.h"
+
+namespace lockstep {
+
+// ShardCalls is what the chief asks of one server and waits for: setup,
+// recovery, deaths, copies. All of it may be repeated.
+//
+// Errors: those of ShardControlService, and kDeadlineExceeded.
+class ShardCalls : public ShardAccess {
+ public:
+  // How far a server is with what takes it long. The same call again tells what
+  // has become of it. One that does not come further for so long hangs.
+  static constexpr absl::Duration kLongestStandstill = absl::Minutes(1);
+  struct Working {
+    int64_t done_bytes = 0;
+    int64_t total_bytes = 0;  // 0: not known yet
+  };
+  // What the state of a shard consists of beside the variables.
+  struct Created {
+    std::optional<Working> working{};  // it is not there yet
+    // By variable, what is kept beside it: names after the variable's.
+    std::vector<std::vector<std::string>> slots{};
+    std::vector<std::string> scalars{};  // names, of the optimizers
+    ServerReport report{};
+  };
+  // As in ActivateRequest.
+  struct Opening {
+    int64_t global_step = 0;
+    std::vector<float> scalars{};
+    int64_t attempt = 0;
+    // Worker, incarnation; 0: all of them, until ExpireWorker() names one.
+    std::vector<std::pair<int, uint64_t>> expired{};
+    RunSettings settings{};
+  };
+  struct Expired {
+    bool held_announcement = false;
+    bool held_token = false;
+    int64_t step = 0;
+    int64_t attempt = 0;
+    uint64_t incarnation = 0;
+  };
+  struct Replaced {
+    std::optional<int> by;  // the worker that has the place
+    int64_t step = 0;
+    int64_t attempt = 0;
+  };
+  // Whether the server goes on from state that it has.
+  enum class State { kKeep, kDiscard };
+
+  // kAborted: another chief has a newer incarnation; the status has it as
+  // NewestIncarnationOf().
+  virtual absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) = 0;
+  // The chief's own, of all later calls; as set_epoch().
+  virtual void set_incarnation(uint64_t incarnation) = 0;
+  // Of all later calls; not while ShardAccess is in use.
+  virtual void set_epoch(uint64_t epoch) = 0;
+
+  // `parts` are this server's, by index. Waits a moment for a server that needs
+  // longer, and says so.
+  virtual absl::StatusOr<Created> CreateShard(
+      const JobConfig& job, const Plan& plan,
+      absl::Span<const PlannedPart> parts, State state) = 0;
+  virtual absl::Status Activate(const Opening& opening) = 0;
+  virtual absl::Status CommitAndWait(int64_t step, int64_t attempt) = 0;
+
+  // `step` and `attempt` are what ps task 0 answered; 0 when asking it, as is
+  // the incarnation of a worker whose last one is not known.
+  virtual absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
+                                               const std::string& reason,
+                                               int64_t step,
+                                               int64_t attempt) = 0;
+
+  // `attempt`: of ps task 0, the one that is held up; of others, its answer.
+  virtual absl::StatusOr<Replaced> ReplaceMember(int worker, int64_t step,
+                                                 int64_t attempt,
+                                                 const std::string& reason) = 0;
+
+  virtual absl::StatusOr<ShardSnapshot> BeginSnapshot() = 0;
+  virtual absl::Status EndSnapshot() = 0;
+  virtual absl::Status CloseTokens() = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_SERVERS_SHARD_CALLS_H_

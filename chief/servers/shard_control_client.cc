@@ -1,0 +1,433 @@
+#include "chief/servers/shard_control_client.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/base/fault_points.h"
+#include "common/base/retry_schedule.h"
+#include "common/base/status_macros.h"
+#include "common/job/codec/job_config_codec.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/deadline.h"
+#include "common/rpc/status.h"
+#include "common/wire/tensor_message.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/impl/codegen/client_unary_call.h"
+#include "grpcpp/impl/codegen/rpc_method.h"
+
+namespace lockstep {
+namespace {
+
+// Long enough for any server that lives; a dead one is found by its lease.
+constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+// How long a setup call waits for a server to come up. One that takes longer
+// has to register with the chief first, which cannot wait for it here.
+constexpr absl::Duration kPatience = absl::Seconds(1);
+
+void Prepare(grpc::ClientContext& context, absl::Duration deadline) {
+  context.set_deadline(DeadlineIn(deadline));
+}
+
+// Makes a setup call again while the server is not up, or has not yet read the
+// chief's answer to its registration.
+absl::Status CallUntilUp(
+    absl::Duration limit,
+    const std::function<grpc::Status(grpc::ClientContext*)>& call) {
+  const absl::Time began = Clock::Real().Now();
+  absl::Duration pause = RetrySchedule::kFirstPause;
+  while (true) {
+    grpc::ClientContext context;
+    Prepare(context, limit);
+    const absl::Status status = FromGrpcStatus(call(&context));
+    if (!absl::IsUnavailable(status) ||
+        Clock::Real().Now() - began >= kPatience) {
+      return status;
+    }
+    absl::SleepFor(pause);
+    pause = std::min(2 * pause, RetrySchedule::kLongestPause);
+  }
+}
+
+v1::TensorSelector ToProto(const TensorStretch& stretch) {
+  v1::TensorSelector selector;
+  selector.mutable_parts()->set_first_part(stretch.part);
+  selector.mutable_parts()->set_num_parts(1);
+  selector.set_tensor(stretch.tensor);
+  selector.set_first_element(stretch.first);
+  selector.set_num_elements(stretch.count);
+  return selector;
+}
+
+ShardCalls::Working FromProto(const v1::Working& working) {
+  return {working.done_bytes(), working.total_bytes()};
+}
+
+}  // namespace
+
+template <typename Request, typename Response>
+struct ShardControlClient::StepCall final : InFlight {
+  Request request;
+  Response response;
+  std::function<void(absl::Status, const Response&)> callback;
+};
+
+ShardControlClient::ShardControlClient(const std::string& address,
+                                       const Sender& chief)
+    : chief_(chief),
+      channel_(MakeChannel(address)),
+      stub_(v1::ShardControlService::NewStub(channel_)) {}
+
+ShardControlClient::~ShardControlClient() { Shutdown(); }
+
+void ShardControlClient::Shutdown() {
+  MutexLock lock(mutex_);
+  shut_down_ = true;
+  for (const auto& [call, owned] : in_flight_) call->context.TryCancel();
+  while (!in_flight_.empty()) idle_.Wait(mutex_);
+}
+
+template <typename Call>
+Call* ShardControlClient::Keep(std::unique_ptr<Call> call) {
+  Call* kept = call.get();
+  Prepare(kept->context, kCallDeadline);
+  MutexLock lock(mutex_);
+  in_flight_.emplace(kept, std::move(call));
+  if (shut_down_) kept->context.TryCancel();
+  return kept;
+}
+
+// The call ends before the channel may: its context shares the gRPC channel,
+// and gRPC crashes when a channel ends in the thread that runs callbacks.
+template <typename Call>
+void ShardControlClient::Done(Call* call, const grpc::Status& status) {
+  call->callback(FromGrpcStatus(status), call->response);
+  call->callback = nullptr;
+  MutexLock lock(mutex_);
+  in_flight_.erase(call);
+  idle_.SignalAll();
+}
+
+v1::ChiefIdentity ShardControlClient::Chief() const {
+  v1::ChiefIdentity identity;
+  *identity.mutable_identity() = ToProto(chief_);
+  identity.set_epoch(epoch_);
+  return identity;
+}
+
+absl::StatusOr<uint64_t> ShardControlClient::TakeEpoch(uint64_t newer_than) {
+  v1::TakeEpochRequest request;
+  v1::TakeEpochResponse response;
+  *request.mutable_chief() = Chief();
+  request.mutable_chief()->set_epoch(0);
+  request.set_newer_than(newer_than);
+  PassFaultPoint(FaultPoint::kChiefEpochSend);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
+        return stub_->TakeEpoch(context, request, &response);
+      }));
+  PassFaultPoint(FaultPoint::kChiefEpochAnswered);
+  return response.epoch();
+}
+
+absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
+    const JobConfig& job, const Plan& plan, absl::Span<const PlannedPart> parts,
+    State state) {
+  v1::CreateShardRequest request;
+  v1::CreateShardResponse response;
+  *request.mutable_chief() = Chief();
+  *request.mutable_job() = ToProto(job);
+  for (const VariableSpec& variable : plan.variables) {
+    *request.add_variables() = ToProto(variable);
+  }
+  for (const PlannedPart& part : parts) *request.add_parts() = ToProto(part);
+  request.set_discard(state == State::kDiscard);
+  request.set_asks_again(true);
+  if (!parts.empty()) request.set_server(parts.front().server);
+  PassFaultPoint(FaultPoint::kChiefCreateSend);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
+        return stub_->CreateShard(context, request, &response);
+      }));
+  if (response.has_working()) return Created{FromProto(response.working())};
+  PassFaultPoint(FaultPoint::kChiefCreateAnswered);
+  LOCKSTEP_ASSIGN_OR_RETURN(RunSettings settings,
+                            FromProto(response.settings()));
+  std::vector<std::vector<std::string>> slots;
+  for (const v1::VariableSlots& variable : response.variables()) {
+    slots.emplace_back(variable.names().begin(), variable.names().end());
+  }
+  if (slots.size() != plan.variables.size()) {
+    return absl::InternalError(absl::StrCat(
+        "variables: ", slots.size(), " answered for ", plan.variables.size()));
+  }
+  return Created{
+      std::nullopt,
+      std::move(slots),
+      {response.scalars().begin(), response.scalars().end()},
+      {!parts.empty(), response.active(), response.committed_step(),
+       response.prepared_step(), std::move(settings), response.attempt()}};
+}
+
+absl::Status ShardControlClient::CallRaw(const std::string& method,
+                                         const grpc::ByteBuffer& request,
+                                         grpc::ByteBuffer& response) {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  const std::string name =
+      absl::StrCat("/lockstep.v1.ShardControlService/", method);
+  const grpc::internal::RpcMethod rpc(name.c_str(),
+                                      grpc::internal::RpcMethod::NORMAL_RPC);
+  return FromGrpcStatus(
+      grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+          channel_.get(), rpc, &context, request, &response));
+}
+
+absl::Status ShardControlClient::WriteParts(const TensorStretch& stretch,
+                                            absl::Span<const char> bytes) {
+  v1::WritePartsHeader header;
+  *header.mutable_selector() = ToProto(stretch);
+  return Write(header, bytes);
+}
+
+absl::Status ShardControlClient::WriteRows(int part, int tensor,
+                                           absl::Span<const int64_t> keys,
+                                           absl::Span<const char> bytes) {
+  v1::WritePartsHeader header;
+  *header.mutable_selector() = ToProto(TensorStretch{part, tensor});
+  header.mutable_keys()->Assign(keys.begin(), keys.end());
+  return Write(header, bytes);
+}
+
+absl::Status ShardControlClient::Write(const v1::WritePartsHeader& what,
+                                       absl::Span<const char> bytes) {
+  v1::WritePartsHeader header = what;
+  *header.mutable_chief() = Chief();
+  const grpc::Slice payload = UnownedSlice(bytes.data(), bytes.size());
+  grpc::ByteBuffer response;
+  PassFaultPoint(FaultPoint::kChiefWriteSend);
+  LOCKSTEP_RETURN_IF_ERROR(CallRaw(
+      "WriteParts",
+      EncodeTensorMessage(header, absl::MakeConstSpan(&payload, 1)), response));
+  PassFaultPoint(FaultPoint::kChiefWriteAnswered);
+  return absl::OkStatus();
+}
+
+absl::Status ShardControlClient::Activate(const Opening& opening) {
+  v1::ActivateRequest request;
+  v1::ActivateResponse response;
+  *request.mutable_chief() = Chief();
+  request.set_global_step(opening.global_step);
+  request.mutable_scalars()->Assign(opening.scalars.begin(),
+                                    opening.scalars.end());
+  request.set_attempt(opening.attempt);
+  *request.mutable_settings() = ToProto(opening.settings);
+  for (const auto& [worker, incarnation] : opening.expired) {
+    v1::ExpiredWorker& expired = *request.add_expired();
+    expired.set_worker(worker);
+    expired.set_incarnation(incarnation);
+  }
+  PassFaultPoint(FaultPoint::kChiefActivateSend);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
+        return stub_->Activate(context, request, &response);
+      }));
+  PassFaultPoint(FaultPoint::kChiefActivateAnswered);
+  return absl::OkStatus();
+}
+
+void ShardControlClient::TakeAndApply(int64_t step, int64_t commit_until,
+                                      int64_t attempt, TakeCallback callback) {
+  auto owned = std::make_unique<
+      StepCall<v1::TakeAndApplyRequest, v1::TakeAndApplyResponse>>();
+  *owned->request.mutable_chief() = Chief();
+  owned->request.set_step(step);
+  owned->request.set_commit_until(commit_until);
+  owned->request.set_attempt(attempt);
+  owned->callback = std::move(callback);
+  auto* call = Keep(std::move(owned));
+  PassFaultPoint(FaultPoint::kChiefTakeSend);
+  stub_->async()->TakeAndApply(&call->context, &call->request, &call->response,
+                               [this, call](const grpc::Status& status) {
+                                 PassFaultPoint(FaultPoint::kChiefTakeAnswered);
+                                 Done(call, status);
+                               });
+}
+
+void ShardControlClient::Commit(
+    int64_t step, int64_t attempt,
+    const std::vector<std::vector<int>>& contributors,
+    CommitCallback callback) {
+  auto owned =
+      std::make_unique<StepCall<v1::CommitRequest, v1::CommitResponse>>();
+  *owned->request.mutable_chief() = Chief();
+  owned->request.set_step(step);
+  owned->request.set_attempt(attempt);
+  for (const std::vector<int>& set : contributors) {
+    if (set.empty()) continue;
+    owned->request.add_contributors()->mutable_workers()->Assign(set.begin(),
+                                                                 set.end());
+  }
+  owned->callback = std::move(callback);
+  auto* call = Keep(std::move(owned));
+  PassFaultPoint(FaultPoint::kChiefCommitSend);
+  stub_->async()->Commit(&call->context, &call->request, &call->response,
+                         [this, call](const grpc::Status& status) {
+                           PassFaultPoint(FaultPoint::kChiefCommitAnswered);
+                           Done(call, status);
+                         });
+}
+
+absl::Status ShardControlClient::CommitAndWait(int64_t step, int64_t attempt) {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::CommitRequest request;
+  v1::CommitResponse response;
+  *request.mutable_chief() = Chief();
+  request.set_step(step);
+  request.set_attempt(attempt);
+  return FromGrpcStatus(stub_->Commit(&context, request, &response));
+}
+
+absl::StatusOr<ShardControlClient::Expired> ShardControlClient::ExpireWorker(
+    int worker, uint64_t incarnation, const std::string& reason, int64_t step,
+    int64_t attempt) {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::ExpireWorkerRequest request;
+  v1::ExpireWorkerResponse response;
+  *request.mutable_chief() = Chief();
+  request.set_worker(worker);
+  request.set_incarnation(incarnation);
+  request.set_reason(reason);
+  request.set_step(step);
+  request.set_attempt(attempt);
+  PassFaultPoint(FaultPoint::kChiefExpireSend);
+  LOCKSTEP_RETURN_IF_ERROR(
+      FromGrpcStatus(stub_->ExpireWorker(&context, request, &response)));
+  PassFaultPoint(FaultPoint::kChiefExpireAnswered);
+  return Expired{response.held_announcement(), response.held_token(),
+                 response.step(), response.attempt(), response.incarnation()};
+}
+
+absl::StatusOr<ShardControlClient::Replaced> ShardControlClient::ReplaceMember(
+    int worker, int64_t step, int64_t attempt, const std::string& reason) {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::ReplaceMemberRequest request;
+  v1::ReplaceMemberResponse response;
+  *request.mutable_chief() = Chief();
+  request.set_worker(worker);
+  request.set_step(step);
+  request.set_attempt(attempt);
+  request.set_reason(reason);
+  PassFaultPoint(FaultPoint::kChiefReplaceSend);
+  LOCKSTEP_RETURN_IF_ERROR(
+      FromGrpcStatus(stub_->ReplaceMember(&context, request, &response)));
+  PassFaultPoint(FaultPoint::kChiefReplaceAnswered);
+  Replaced replaced{std::nullopt, response.step(), response.attempt()};
+  if (response.replaced()) replaced.by = response.by();
+  return replaced;
+}
+
+absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
+  v1::BeginSnapshotRequest request;
+  v1::BeginSnapshotResponse response;
+  *request.mutable_chief() = Chief();
+  request.set_asks_again(true);
+  PassFaultPoint(FaultPoint::kChiefSnapshotSend);
+  int64_t done_bytes = -1;
+  absl::Time moved = absl::Now();
+  do {
+    grpc::ClientContext context;
+    Prepare(context, kCallDeadline);
+    response.Clear();
+    LOCKSTEP_RETURN_IF_ERROR(
+        FromGrpcStatus(stub_->BeginSnapshot(&context, request, &response)));
+    if (response.working().done_bytes() > done_bytes) {
+      done_bytes = response.working().done_bytes();
+      moved = absl::Now();
+    } else if (absl::Now() - moved > ShardCalls::kLongestStandstill) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the copy of a step stands at ", done_bytes, " of ",
+                       response.working().total_bytes(), " bytes for ",
+                       absl::FormatDuration(ShardCalls::kLongestStandstill)));
+    }
+  } while (response.has_working());
+  PassFaultPoint(FaultPoint::kChiefSnapshotAnswered);
+  snapshot_step_ = response.global_step();
+  return ShardSnapshot{response.global_step(),
+                       {response.scalars().begin(), response.scalars().end()},
+                       {response.rows().begin(), response.rows().end()}};
+}
+
+absl::Status ShardControlClient::ReadSnapshot(const TensorStretch& stretch,
+                                              absl::Span<char> bytes) {
+  return Read(ToProto(stretch), bytes);
+}
+
+absl::Status ShardControlClient::ReadKeys(int part, int64_t first,
+                                          absl::Span<int64_t> keys) {
+  v1::TensorSelector selector =
+      ToProto(TensorStretch{part, 0, first, static_cast<int64_t>(keys.size())});
+  selector.set_keys(true);
+  return Read(selector, {reinterpret_cast<char*>(keys.data()),
+                         keys.size() * sizeof(int64_t)});
+}
+
+absl::Status ShardControlClient::Read(const v1::TensorSelector& selector,
+                                      absl::Span<char> bytes) {
+  v1::ReadSnapshotRequest request;
+  *request.mutable_chief() = Chief();
+  *request.mutable_selector() = selector;
+  grpc::ByteBuffer response;
+  PassFaultPoint(FaultPoint::kChiefReadSend);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CallRaw("ReadSnapshot", EncodeMessage(request), response));
+  PassFaultPoint(FaultPoint::kChiefReadAnswered);
+  v1::ReadSnapshotHeader header;
+  TensorPayload payload;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
+  if (header.global_step() != snapshot_step_) {
+    return absl::UnavailableError(
+        absl::StrCat("the snapshot of step ", snapshot_step_,
+                     " was replaced by one of step ", header.global_step()));
+  }
+  if (payload.size != bytes.size()) {
+    return absl::InternalError(absl::StrCat("ReadSnapshot answered ",
+                                            payload.size, " bytes; ",
+                                            bytes.size(), " were asked for"));
+  }
+  payload.CopyTo(bytes.data());
+  return absl::OkStatus();
+}
+
+absl::Status ShardControlClient::EndSnapshot() {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::EndSnapshotRequest request;
+  v1::EndSnapshotResponse response;
+  *request.mutable_chief() = Chief();
+  PassFaultPoint(FaultPoint::kChiefReleaseSend);
+  const grpc::Status status = stub_->EndSnapshot(&context, request, &response);
+  PassFaultPoint(FaultPoint::kChiefReleaseAnswered);
+  return FromGrpcStatus(status);
+}
+
+absl::Status ShardControlClient::CloseTokens() {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  v1::CloseTokensRequest request;
+  v1::CloseTokensResponse response;
+  *request.mutable_chief() = Chief();
+  PassFaultPoint(FaultPoint::kChiefCloseSend);
+  const grpc::Status status = stub_->CloseTokens(&context, request, &response);
+  PassFaultPoint(FaultPoint::kChiefCloseAnswered);
+  return FromGrpcStatus(status);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,130 @@
+#ifndef LOCKSTEP_CHIEF_SERVERS_SHARD_CONTROL_CLIENT_H_
+#define LOCKSTEP_CHIEF_SERVERS_SHARD_CONTROL_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "chief/servers/shard_calls.h"
+#include "common/base/mutex.h"
+#include "common/job/job_config.h"
+#include "common/plan/plan.h"
+#include "common/wire/wire_codec.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "lockstep/v1/shard_control.grpc.pb.h"
+
+namespace lockstep {
+
+// ShardControlClient steers one server in the name of the chief.
+//
+// Setup calls (TakeEpoch, CreateShard, Activate) wait a moment for a server
+// that is not up yet. They and the others may be repeated.
+// The calls of a step return at once and report through a callback, once each;
+// they end within `kCallDeadline` whatever happens, and before the client does.
+//
+// Threads: safe to share; callbacks run in gRPC's threads, never inside the
+//          call, and must not end the client.
+// Errors:  those of ShardControlService, and kDeadlineExceeded.
+class ShardControlClient final : public ShardCalls {
+ public:
+  using TakeCallback =
+      std::function<void(absl::Status, const v1::TakeAndApplyResponse&)>;
+  using CommitCallback =
+      std::function<void(absl::Status, const v1::CommitResponse&)>;
+
+  ShardControlClient(const std::string& address, const Sender& chief);
+  ~ShardControlClient() override;  // shuts down first
+
+  absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) override;
+  void set_epoch(uint64_t epoch) override { epoch_ = epoch; }
+  void set_incarnation(uint64_t incarnation) override {
+    chief_.incarnation = incarnation;
+  }
+  absl::StatusOr<Created> CreateShard(const JobConfig& job, const Plan& plan,
+                                      absl::Span<const PlannedPart> parts,
+                                      State state) override;
+  absl::Status WriteParts(const TensorStretch& stretch,
+                          absl::Span<const char> bytes) override;
+  absl::Status WriteRows(int part, int tensor, absl::Span<const int64_t> keys,
+                         absl::Span<const char> bytes) override;
+  absl::Status Activate(const Opening& opening) override;
+
+  // `commit_until` and `attempt`: as in TakeAndApplyRequest.
+  void TakeAndApply(int64_t step, int64_t commit_until, int64_t attempt,
+                    TakeCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `contributors` by server, to be told to ps task 0; of no meaning where they
+  // are empty.
+  void Commit(int64_t step, int64_t attempt,
+              const std::vector<std::vector<int>>& contributors,
+              CommitCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CommitAndWait(int64_t step, int64_t attempt) override;
+
+  absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
+                                       const std::string& reason, int64_t step,
+                                       int64_t attempt) override;
+  absl::StatusOr<Replaced> ReplaceMember(int worker, int64_t step,
+                                         int64_t attempt,
+                                         const std::string& reason) override;
+
+  absl::StatusOr<ShardSnapshot> BeginSnapshot() override;
+  absl::Status ReadSnapshot(const TensorStretch& stretch,
+                            absl::Span<char> bytes) override;
+  absl::Status ReadKeys(int part, int64_t first,
+                        absl::Span<int64_t> keys) override;
+  absl::Status EndSnapshot() override;
+  absl::Status CloseTokens() override;
+
+  // Ends the calls of a step, those in flight and all later ones, with
+  // kCancelled. Returns when no callback is running or will run for a call
+  // that was made before.
+  void Shutdown() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // A call of a step in flight.
+  struct InFlight {
+    virtual ~InFlight() = default;
+    grpc::ClientContext context;
+  };
+  template <typename Request, typename Response>
+  struct StepCall;
+
+  // Keeps a call that is about to start until Done().
+  template <typename Call>
+  Call* Keep(std::unique_ptr<Call> call) ABSL_LOCKS_EXCLUDED(mutex_);
+  template <typename Call>
+  void Done(Call* call, const grpc::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  v1::ChiefIdentity Chief() const;
+  // Calls an RPC that has a payload, as raw bytes.
+  absl::Status Write(const v1::WritePartsHeader& header,
+                     absl::Span<const char> bytes);
+  absl::Status Read(const v1::TensorSelector& selector, absl::Span<char> bytes);
+  absl::Status CallRaw(const std::string& method,
+                       const grpc::ByteBuffer& request,
+                       grpc::ByteBuffer& response);
+
+  Sender chief_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::ShardControlService::Stub> stub_;
+  uint64_t epoch_ = 0;
+  int64_t snapshot_step_ = -1;  // of the one that was begun last
+
+  Mutex mutex_;
+  CondVar idle_;
+  bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<InFlight*, std::unique_ptr<InFlight>> in_flight_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_SERVERS_SHARD_CONTROL_CLIENT_H_

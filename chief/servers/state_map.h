@@ -1,0 +1,43 @@
+#ifndef LOCKSTEP_CHIEF_SERVERS_STATE_MAP_H_
+#define LOCKSTEP_CHIEF_SERVERS_STATE_MAP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/job/variable_settings.h"
+#include "common/plan/plan.h"
+
+namespace lockstep {
+
+// StateMap says what the state of a job consists of and where it is.
+struct StateMap {
+  Plan plan;
+  // By variable, what is kept beside it: names after its own.
+  std::vector<std::vector<std::string>> slots;
+  std::vector<std::string> scalars;  // of the optimizers
+
+  // The name in checkpoints of a variable's value (tensor 0), or of what is
+  // kept beside it.
+  std::string TensorName(size_t variable, size_t tensor) const {
+    const std::string& name = plan.variables[variable].name;
+    return tensor == 0 ? name : TensorNameOf(name, slots[variable][tensor - 1]);
+  }
+  // Of the keys of a growing table.
+  std::string KeysName(size_t variable) const {
+    return TensorNameOf(plan.variables[variable].name, kKeysName);
+  }
+};
+
+// JobSnapshot is what servers have told of the copies that they have made
+// aside, all of one step.
+struct JobSnapshot {
+  std::vector<float> scalars;  // of the optimizers, as StateMap::scalars
+  // By server, then part: rows of growing tables.
+  std::vector<std::vector<int64_t>> rows = {};
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_SERVERS_STATE_MAP_H_

@@ -1,0 +1,29 @@
+#include "common/base/clock.h"
+
+#include <chrono>
+
+#include "absl/time/clock.h"
+
+namespace lockstep {
+namespace {
+
+class SteadyClock final : public Clock {
+ public:
+  absl::Time Now() const override {
+    return wall_ + absl::FromChrono(std::chrono::steady_clock::now() - steady_);
+  }
+
+ private:
+  const absl::Time wall_ = absl::Now();
+  const std::chrono::steady_clock::time_point steady_ =
+      std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+const Clock& Clock::Real() {
+  static const SteadyClock* clock = new SteadyClock();
+  return *clock;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,72 @@
+#include "common/checkpoint/format/tensor_type.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+
+size_t TensorTypeSize(TensorType type) {
+  switch (type) {
+    case TensorType::kF16:
+    case TensorType::kBF16:
+      return 2;
+    case TensorType::kF32:
+      return 4;
+    case TensorType::kF64:
+    case TensorType::kI64:
+      return 8;
+  }
+  return 0;
+}
+
+absl::string_view TensorTypeName(TensorType type) {
+  switch (type) {
+    case TensorType::kF16:
+      return "F16";
+    case TensorType::kBF16:
+      return "BF16";
+    case TensorType::kF32:
+      return "F32";
+    case TensorType::kF64:
+      return "F64";
+    case TensorType::kI64:
+      return "I64";
+  }
+  return "invalid";
+}
+
+absl::StatusOr<TensorType> ParseTensorType(absl::string_view name) {
+  for (TensorType type : {TensorType::kF16, TensorType::kBF16, TensorType::kF32,
+                          TensorType::kF64, TensorType::kI64}) {
+    if (name == TensorTypeName(type)) return type;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("dtype \"", name.substr(0, 32),
+                   "\" is not one of F16, BF16, F32, F64, I64"));
+}
+
+TensorType ToTensorType(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return TensorType::kF16;
+    case DType::kFloat32:
+      return TensorType::kF32;
+    case DType::kFloat64:
+      return TensorType::kF64;
+    case DType::kBFloat16:
+      return TensorType::kBF16;
+  }
+  return TensorType::kF32;
+}
+
+absl::StatusOr<DType> ToDType(TensorType type) {
+  for (DType dtype :
+       {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
+    if (ToTensorType(dtype) == type) return dtype;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("dtype ", TensorTypeName(type),
+                   " is not that of a variable: F16, BF16, F32 or F64"));
+}
+
+}  // namespace lockstep

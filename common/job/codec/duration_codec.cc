@@ -1,0 +1,45 @@
+#include "common/job/codec/duration_codec.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+namespace {
+
+// Of google.protobuf.Duration.
+constexpr int64_t kMaxSeconds = 315'576'000'000;
+constexpr int32_t kMaxNanos = 999'999'999;
+
+bool IsMeaningful(int64_t seconds, int32_t nanos) {
+  if (seconds < -kMaxSeconds || seconds > kMaxSeconds) return false;
+  if (nanos < -kMaxNanos || nanos > kMaxNanos) return false;
+  return seconds == 0 || nanos == 0 || (seconds < 0) == (nanos < 0);
+}
+
+}  // namespace
+
+google::protobuf::Duration DurationToProto(absl::Duration duration) {
+  const absl::Duration limit = absl::Seconds(kMaxSeconds);
+  absl::Duration rest = std::clamp(duration, -limit, limit);
+  google::protobuf::Duration proto;
+  proto.set_seconds(absl::IDivDuration(rest, absl::Seconds(1), &rest));
+  proto.set_nanos(static_cast<int32_t>(
+      absl::IDivDuration(rest, absl::Nanoseconds(1), &rest)));
+  return proto;
+}
+
+absl::StatusOr<absl::Duration> DurationFromProto(
+    absl::string_view field, const google::protobuf::Duration& proto) {
+  if (IsMeaningful(proto.seconds(), proto.nanos())) {
+    return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " has seconds ", proto.seconds(), " and nanos ",
+                   proto.nanos(), ", but they must be within ", kMaxSeconds,
+                   " and ", kMaxNanos, ", and of one sign"));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,24 @@
+#ifndef LOCKSTEP_COMMON_JOB_CODEC_DURATION_CODEC_H_
+#define LOCKSTEP_COMMON_JOB_CODEC_DURATION_CODEC_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "google/protobuf/duration.pb.h"
+
+namespace lockstep {
+
+// Rounds towards zero to nanoseconds; what a message cannot hold becomes the
+// longest that it can, about 10,000 years.
+google::protobuf::Duration DurationToProto(absl::Duration duration);
+
+// `field` names the duration in the message of an error.
+//
+//   kInvalidArgument  seconds or nanos outside the range of the type, or of
+//                     unlike sign
+absl::StatusOr<absl::Duration> DurationFromProto(
+    absl::string_view field, const google::protobuf::Duration& proto);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_JOB_CODEC_DURATION_CODEC_H_

@@ -1,0 +1,44 @@
+#ifndef LOCKSTEP_COMMON_JOB_CODEC_JOB_CONFIG_CODEC_H_
+#define LOCKSTEP_COMMON_JOB_CODEC_JOB_CONFIG_CODEC_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/job/job_config.h"
+#include "lockstep/v1/job.pb.h"
+
+// JobConfig as a message, as text and as `--set` changes it. None of these
+// checks ranges: call ValidateJobConfig() on what they give.
+
+namespace lockstep {
+
+// FromProto() gives back every valid JobConfig as it was.
+v1::JobConfig ToProto(const JobConfig& job);
+
+// Absent fields take their defaults.
+//
+//   kInvalidArgument  an enumeration or a duration without meaning; names the
+//                     field
+absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto);
+
+// Reads a job file: protobuf text format, at most 1 MiB. `source` is the name
+// of the file in messages.
+//
+//   kInvalidArgument  "source:line:column: ..." for an unknown field, with the
+//                     nearest known one, a wrong type and broken syntax; too
+//                     long or nested too deep
+absl::StatusOr<JobConfig> ParseJobText(absl::string_view text,
+                                       absl::string_view source);
+
+// Sets one field from "key=value". The key is a field as the job file spells
+// it, dotted for a nested one: "checkpoint.every_steps=100". Values: numbers;
+// true and false; names of an enumeration, in any case; "60s" or "1500ms" for
+// durations; "a,b,c" or "[a, b, c]" for lists, which are replaced whole.
+//
+//   kInvalidArgument  no '='; an unknown key, with the nearest known one; a
+//                     value of the wrong type, with the type
+absl::Status ApplyOverride(absl::string_view assignment, JobConfig& job);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_JOB_CODEC_JOB_CONFIG_CODEC_H_

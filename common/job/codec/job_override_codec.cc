@@ -1,0 +1,259 @@
+#include "common/job/codec/job_override_codec.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "common/base/status_macros.h"
+#include "common/job/codec/duration_codec.h"
+#include "common/job/codec/field_names_codec.h"
+#include "common/text/excerpt.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/duration.pb.h"
+
+namespace lockstep {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+absl::Status Error(absl::string_view text) {
+  return absl::InvalidArgumentError(text);
+}
+
+bool IsDuration(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+         field.message_type() == google::protobuf::Duration::descriptor();
+}
+
+bool HasFields(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+         !field.is_repeated() && !IsDuration(field);
+}
+
+bool IsScalar(const FieldDescriptor& field) {
+  return field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
+}
+
+// What a value of the field looks like, for messages.
+std::string TypeName(const FieldDescriptor& field) {
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return "a whole number of 32 bits";
+    case FieldDescriptor::CPPTYPE_INT64:
+      return "a whole number of 64 bits";
+    case FieldDescriptor::CPPTYPE_UINT32:
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return "a whole number of 0 or more";
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return "a number";
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return "true or false";
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return absl::StrCat("one of ",
+                          absl::StrJoin(EnumNames(*field.enum_type()), ", "));
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return "a duration such as \"60s\" or \"1500ms\"";
+    case FieldDescriptor::CPPTYPE_STRING:
+      return "text";
+  }
+  return "of another type";
+}
+
+// Writes values of one field: adds to a list, else sets.
+class FieldWriter {
+ public:
+  FieldWriter(const FieldDescriptor& field, Message& message)
+      : field_(field),
+        message_(message),
+        reflection_(*message.GetReflection()) {}
+
+  // False when `text` is no value of the field's type.
+  bool Write(absl::string_view text) {
+    switch (field_.cpp_type()) {
+      case FieldDescriptor::CPPTYPE_INT32:
+        return WriteInt<int32_t>(text, &Reflection::SetInt32,
+                                 &Reflection::AddInt32);
+      case FieldDescriptor::CPPTYPE_INT64:
+        return WriteInt<int64_t>(text, &Reflection::SetInt64,
+                                 &Reflection::AddInt64);
+      case FieldDescriptor::CPPTYPE_UINT32:
+        return WriteInt<uint32_t>(text, &Reflection::SetUInt32,
+                                  &Reflection::AddUInt32);
+      case FieldDescriptor::CPPTYPE_UINT64:
+        return WriteInt<uint64_t>(text, &Reflection::SetUInt64,
+                                  &Reflection::AddUInt64);
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        return WriteDouble(text);
+      case FieldDescriptor::CPPTYPE_BOOL:
+        return WriteBool(text);
+      case FieldDescriptor::CPPTYPE_ENUM:
+        return WriteEnum(text);
+      case FieldDescriptor::CPPTYPE_STRING:
+        return Put(std::string(text), &Reflection::SetString,
+                   &Reflection::AddString);
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        return WriteDuration(text);
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        return WriteFloat(text);
+    }
+    return false;
+  }
+
+ private:
+  template <typename T>
+  using Method = void (Reflection::*)(Message*, const FieldDescriptor*,
+                                      T) const;
+
+  template <typename T>
+  bool Put(T value, Method<T> set, Method<T> add) {
+    (reflection_.*(field_.is_repeated() ? add : set))(&message_, &field_,
+                                                      std::move(value));
+    return true;
+  }
+
+  template <typename T>
+  bool WriteInt(absl::string_view text, Method<T> set, Method<T> add) {
+    T value = 0;
+    return absl::SimpleAtoi(text, &value) && Put<T>(value, set, add);
+  }
+
+  bool WriteDouble(absl::string_view text) {
+    double value = 0;
+    return absl::SimpleAtod(text, &value) &&
+           Put(value, &Reflection::SetDouble, &Reflection::AddDouble);
+  }
+
+  bool WriteFloat(absl::string_view text) {
+    float value = 0;
+    return absl::SimpleAtof(text, &value) &&
+           Put(value, &Reflection::SetFloat, &Reflection::AddFloat);
+  }
+
+  bool WriteBool(absl::string_view text) {
+    bool value = false;
+    return absl::SimpleAtob(text, &value) &&
+           Put(value, &Reflection::SetBool, &Reflection::AddBool);
+  }
+
+  bool WriteEnum(absl::string_view text) {
+    for (const std::string& name : EnumNames(*field_.enum_type())) {
+      if (!absl::EqualsIgnoreCase(text, name)) continue;
+      return Put(field_.enum_type()->FindValueByName(name),
+                 &Reflection::SetEnum, &Reflection::AddEnum);
+    }
+    return false;
+  }
+
+  bool WriteDuration(absl::string_view text) {
+    absl::Duration duration;
+    if (!absl::ParseDuration(text, &duration)) return false;
+    if (duration == absl::InfiniteDuration()) return false;
+    if (duration == -absl::InfiniteDuration()) return false;
+    reflection_.MutableMessage(&message_, &field_)
+        ->CopyFrom(DurationToProto(duration));
+    return true;
+  }
+
+  const FieldDescriptor& field_;
+  Message& message_;
+  const Reflection& reflection_;
+};
+
+absl::StatusOr<const FieldDescriptor*> FindField(const Descriptor& message,
+                                                 absl::string_view prefix,
+                                                 const std::string& name) {
+  const FieldDescriptor* field = message.FindFieldByName(name);
+  if (field != nullptr) return field;
+  return Error(absl::StrCat("unknown key ", Excerpt(absl::StrCat(prefix, name)),
+                            DidYouMean(name, FieldNames(message), prefix)));
+}
+
+// Of "64,32", or of "[64, 32]" as the job file has it; text may be in quotes
+// then.
+std::vector<absl::string_view> ListOf(absl::string_view value) {
+  const bool brackets = absl::StartsWith(value, "[") &&
+                        absl::EndsWith(value, "]") && value.size() > 1;
+  if (brackets) value = value.substr(1, value.size() - 2);
+  if (absl::StripAsciiWhitespace(value).empty()) return {};
+  std::vector<absl::string_view> texts = absl::StrSplit(value, ',');
+  if (!brackets) return texts;
+  for (absl::string_view& text : texts) {
+    text = absl::StripAsciiWhitespace(text);
+    if (text.size() < 2 || text.front() != text.back()) continue;
+    if (text.front() == '"' || text.front() == '\'') {
+      text = text.substr(1, text.size() - 2);
+    }
+  }
+  return texts;
+}
+
+absl::Status WriteValue(absl::string_view key, const FieldDescriptor& field,
+                        absl::string_view value, Message& message) {
+  std::vector<absl::string_view> texts = {value};
+  if (field.is_repeated()) {
+    message.GetReflection()->ClearField(&message, &field);
+    texts = ListOf(value);
+  }
+  FieldWriter writer(field, message);
+  for (absl::string_view text : texts) {
+    if (writer.Write(text)) continue;
+    return Error(absl::StrCat(key, " is ", Excerpt(text), ", but must be ",
+                              TypeName(field)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SetField(absl::string_view assignment, Message& message) {
+  const size_t equals = assignment.find('=');
+  if (equals == absl::string_view::npos) {
+    return Error(absl::StrCat(Excerpt(assignment),
+                              " has no '='; write "
+                              "key=value"));
+  }
+  const absl::string_view key = assignment.substr(0, equals);
+  const std::vector<std::string> names = absl::StrSplit(key, '.');
+  Message* target = &message;
+  std::string prefix;  // of the next name: "checkpoint."
+  for (size_t i = 0;; ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const FieldDescriptor* field,
+        FindField(*target->GetDescriptor(), prefix, names[i]));
+    if (field->is_repeated() && !IsScalar(*field)) {
+      return Error(absl::StrCat(prefix, names[i],
+                                " is a list of fields; set it in the job "
+                                "file"));
+    }
+    const bool last = i + 1 == names.size();
+    if (last && HasFields(*field)) {
+      return Error(absl::StrCat(
+          key, " holds fields; set one of them: ",
+          absl::StrJoin(FieldNames(*field->message_type()), ", ")));
+    }
+    if (last) {
+      return WriteValue(key, *field, assignment.substr(equals + 1), *target);
+    }
+    if (!HasFields(*field)) {
+      return Error(absl::StrCat(prefix, names[i], " has no fields; set it to ",
+                                TypeName(*field)));
+    }
+    target = target->GetReflection()->MutableMessage(target, field);
+    absl::StrAppend(&prefix, names[i], ".");
+  }
+}
+
+}  // namespace lockstep

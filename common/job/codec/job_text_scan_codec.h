@@ -1,0 +1,28 @@
+#ifndef LOCKSTEP_COMMON_JOB_CODEC_JOB_TEXT_SCAN_CODEC_H_
+#define LOCKSTEP_COMMON_JOB_CODEC_JOB_TEXT_SCAN_CODEC_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+
+namespace lockstep {
+
+// What a look at a job file's words finds before it is parsed.
+struct JobTextScan {
+  std::string text;   // with "60s" of a duration as { seconds: 60 nanos: 0 }
+  int open_line = 0;  // of the last '{' that is not closed; 0: all are
+};
+
+// `root` is the message that the text is of: durations are the fields of that
+// type in its file. Broken syntax is left to the parser.
+//
+//   kInvalidArgument  "source:line:column: ..." for text that is no duration
+absl::StatusOr<JobTextScan> ScanJobText(
+    absl::string_view text, absl::string_view source,
+    const google::protobuf::Descriptor& root);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_JOB_CODEC_JOB_TEXT_SCAN_CODEC_H_

@@ -1,0 +1,126 @@
+#include "common/json/bounded_json.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/text/excerpt.h"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+
+// "line 1, column 17" of byte `offset`, counted from 1.
+std::string Position(absl::string_view text, size_t offset) {
+  const absl::string_view before =
+      text.substr(0, std::min(text.size(), offset > 0 ? offset - 1 : 0));
+  const size_t newline = before.rfind('\n');
+  const size_t column = newline == absl::string_view::npos
+                            ? before.size() + 1
+                            : before.size() - newline;
+  return absl::StrCat("line ",
+                      1 + std::count(before.begin(), before.end(), '\n'),
+                      ", column ", column);
+}
+
+// StructureChecker reads a document once, and keeps nothing but the keys of
+// the objects that are open. It stops at the first fault.
+class StructureChecker final : public json::json_sax_t {
+ public:
+  explicit StructureChecker(absl::string_view text) : text_(text) {}
+
+  // Why reading stopped; empty when it did not.
+  const std::string& fault() const { return fault_; }
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(json::number_integer_t /*value*/) override {
+    return true;
+  }
+  bool number_unsigned(json::number_unsigned_t /*value*/) override {
+    return true;
+  }
+  bool number_float(json::number_float_t /*value*/,
+                    const json::string_t& /*text*/) override {
+    return true;
+  }
+  bool string(json::string_t& /*value*/) override { return true; }
+  bool binary(json::binary_t& /*value*/) override { return true; }
+
+  bool start_object(size_t /*size*/) override { return Open(); }
+  bool end_object() override { return Close(); }
+  bool start_array(size_t /*size*/) override { return Open(); }
+  bool end_array() override { return Close(); }
+
+  bool key(json::string_t& key) override {
+    if (open_.back().insert(key).second) return true;
+    fault_ = absl::StrCat("has the key ", Excerpt(key),
+                          " twice in one object; remove one");
+    return false;
+  }
+
+  bool parse_error(size_t offset, const std::string& /*token*/,
+                   const json::exception& /*error*/) override {
+    fault_ = absl::StrCat("is not valid JSON at ", Position(text_, offset),
+                          "; check the quotes, commas and brackets there");
+    return false;
+  }
+
+ private:
+  bool Open() {
+    open_.emplace_back();
+    if (open_.size() <= kMaxJsonDepth) return true;
+    fault_ = absl::StrCat("is nested deeper than ", kMaxJsonDepth, " levels");
+    return false;
+  }
+
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+
+  const absl::string_view text_;
+  std::string fault_;
+  std::vector<std::set<std::string>> open_;  // keys seen, by level
+};
+
+absl::Status Refuse(absl::string_view source, absl::string_view fault) {
+  return absl::InvalidArgumentError(absl::StrCat(source, " ", fault));
+}
+
+}  // namespace
+
+absl::StatusOr<json> ParseBoundedJson(absl::string_view text,
+                                      absl::string_view source) {
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
+  if (absl::StripAsciiWhitespace(text).empty()) {
+    return Refuse(source, "is empty; write a JSON object");
+  }
+  if (text.size() > kMaxJsonBytes) {
+    return Refuse(source,
+                  absl::StrCat("is longer than ", kMaxJsonBytes, " bytes"));
+  }
+  StructureChecker checker(text);
+  if (!json::sax_parse(text.begin(), text.end(), &checker)) {
+    return Refuse(source, checker.fault());
+  }
+  json document = json::parse(text.begin(), text.end(), nullptr, false);
+  if (document.is_discarded()) return Refuse(source, "is not valid JSON");
+  return document;
+}
+
+std::string DescribeJson(const json& value) {
+  if (value.is_string()) return Excerpt(*value.get_ptr<const std::string*>());
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "an array";
+  return value.dump();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,49 @@
+#include "common/memory/spare_memory.h"
+
+#include <malloc.h>
+
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kWorthKeeping = size_t{512} << 20;
+// As TuneProcess() has in huge pages, which are lost where the heap shrinks.
+constexpr size_t kTop = size_t{256} << 20;
+
+}  // namespace
+
+bool KeepsTooMuch(const HeapUse& use) {
+  return use.resident > 2 * use.in_use + kWorthKeeping;
+}
+
+HeapUse CurrentHeapUse() {
+  HeapUse use;
+  std::ifstream file("/proc/self/status");
+  std::string word;
+  while (file >> word) {
+    size_t kibibytes = 0;
+    if (word == "RssAnon:" && file >> kibibytes) use.resident = kibibytes << 10;
+  }
+  const struct mallinfo2 heap = mallinfo2();
+  use.in_use = heap.uordblks + heap.hblkhd;
+  return use;
+}
+
+void ReturnFreeMemory() { malloc_trim(kTop); }
+
+void ReturnFreeMemoryEveryMinute() {
+  std::thread([] {
+    while (true) {
+      absl::SleepFor(absl::Minutes(1));
+      if (KeepsTooMuch(CurrentHeapUse())) ReturnFreeMemory();
+    }
+  }).detach();
+}
+
+}  // namespace lockstep

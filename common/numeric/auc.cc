@@ -1,0 +1,28 @@
+#include "common/numeric/auc.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace lockstep {
+
+std::optional<double> AreaUnderCurve(std::vector<ScoredExample> examples) {
+  std::sort(examples.begin(), examples.end());
+  double won = 0;        // pairs
+  double negatives = 0;  // with a lower score than those at hand
+  double positives = 0;
+  for (size_t i = 0; i < examples.size();) {
+    double tied_positives = 0;
+    double tied_negatives = 0;
+    const double score = examples[i].first;
+    for (; i < examples.size() && examples[i].first == score; ++i) {
+      (examples[i].second ? tied_positives : tied_negatives) += 1;
+    }
+    won += tied_positives * (negatives + tied_negatives / 2);
+    positives += tied_positives;
+    negatives += tied_negatives;
+  }
+  if (positives == 0 || negatives == 0) return std::nullopt;
+  return won / (positives * negatives);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,76 @@
+#include "common/plan/plan.h"
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+std::string Describe(const VariableSpec& variable) {
+  return absl::StrCat("\"", variable.name, "\" ",
+                      std::string(DTypeName(variable.dtype)), " ",
+                      ShapeString(variable.shape), ", initializer ",
+                      static_cast<int>(variable.initializer.kind), "(",
+                      variable.initializer.a, ", ", variable.initializer.b,
+                      "), row_cut ", static_cast<int>(variable.row_cut));
+}
+
+absl::Status OfAnotherModel(absl::string_view difference) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the chief's plan is of another model than this worker has "
+                   "described: ",
+                   difference,
+                   "; check that TF_CONFIG names the chief of this job, and "
+                   "that all programs are of one version"));
+}
+
+absl::Status CheckModel(const std::vector<VariableSpec>& plan,
+                        const std::vector<VariableSpec>& model) {
+  if (plan.size() != model.size()) {
+    return OfAnotherModel(absl::StrCat("it has ", plan.size(),
+                                       " variables, the model ", model.size()));
+  }
+  for (size_t i = 0; i < model.size(); ++i) {
+    if (plan[i] == model[i]) continue;
+    return OfAnotherModel(absl::StrCat("its variable ", i, " is ",
+                                       Describe(plan[i]), ", the model's ",
+                                       Describe(model[i])));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckPlan(const Plan& plan,
+                       const std::vector<VariableSpec>& model) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckModel(plan.variables, model));
+  std::vector<int64_t> planned(model.size(), 0);  // elements
+  for (const PlannedPart& part : plan.parts) {
+    const VariableSpec& variable = model[static_cast<size_t>(part.variable)];
+    int64_t& elements = planned[static_cast<size_t>(part.variable)];
+    const bool follows = variable.is_table() || part.offset == elements;
+    if (!follows || part.count > NumElements(variable.shape) - elements) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the chief's plan has a part of \"", variable.name, "\" at element ",
+          part.offset, " with ", part.count, " elements, where ", elements,
+          " of ", NumElements(variable.shape),
+          " have their place already; parts must follow one another: start a "
+          "chief of this program's version"));
+    }
+    elements += part.count;
+  }
+  for (size_t i = 0; i < model.size(); ++i) {
+    if (planned[i] == NumElements(model[i].shape)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the chief's plan has a place for ", planned[i], " of the ",
+        NumElements(model[i].shape), " elements of \"", model[i].name,
+        "\"; it must have one for all: start a chief of this program's "
+        "version"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

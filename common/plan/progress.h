@@ -1,0 +1,36 @@
+#ifndef LOCKSTEP_COMMON_PLAN_PROGRESS_H_
+#define LOCKSTEP_COMMON_PLAN_PROGRESS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace lockstep {
+
+// Progress is what a worker reports of itself with each heartbeat, since its
+// incarnation began. Passes, not parts, are counted: a pass whose gradient was
+// not needed is stale, whether its bytes were sent or not, and so is one that
+// was dropped before it had a gradient.
+struct Progress {
+  int64_t local_step = 0;
+  int64_t passes = 0;      // gradients computed
+  int64_t accepted = 0;    // passes that counted
+  int64_t stale = 0;       // passes that came too late or were not needed
+  int64_t duplicate = 0;   // parts that had counted already
+  absl::Duration waiting;  // in all, for servers, tokens and data
+  double loss = 0;         // mean loss of the last pass
+  int64_t examples = 0;    // computed on
+  std::string activity;    // e.g. "waits for a token of step 12"
+  absl::Duration activity_age;
+  int64_t non_finite = 0;  // elements of gradients that were NaN or infinite;
+                           // not in heartbeats, but in the worker's metrics
+  int64_t computed = 0;    // passes that `examples` were computed in
+  // What keeps the process from its work, for people; empty: nothing does.
+  std::string trouble;
+  bool cannot_score = false;  // an evaluator, for good: `trouble` says why
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_PLAN_PROGRESS_H_

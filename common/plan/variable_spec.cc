@@ -1,0 +1,44 @@
+#include "common/plan/variable_spec.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace lockstep {
+
+int64_t NumElements(const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (int64_t dim : shape) count *= dim;
+  return count;
+}
+
+int64_t RowWidth(const std::vector<int64_t>& shape) {
+  return NumElements({shape.begin() + 1, shape.end()});
+}
+
+bool IsSlice(const VariableSpec& variable, const VariableSlice& slice) {
+  const auto [offset, count, stride] = slice;
+  const int64_t elements = NumElements(variable.shape);
+  if (offset < 0 || count < 1 || stride < 1 || offset >= elements) return false;
+  if (!variable.is_table()) return stride == 1 && count <= elements - offset;
+  const int64_t width = RowWidth(variable.shape);
+  if (offset % width != 0 || count % width != 0) return false;
+  if (stride > 1 && variable.row_cut == RowCut::kDiv) return false;
+  const int64_t rows_after = (elements - offset) / width - 1;
+  return count / width - 1 <= rows_after / stride;
+}
+
+// The finalizer of SplitMix64, in which every bit of the key moves about half
+// of the others.
+int64_t PartOfKey(int64_t key, int64_t num_parts) {
+  auto hash = static_cast<uint64_t>(key);
+  hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9;
+  hash = (hash ^ (hash >> 27)) * 0x94d049bb133111eb;
+  hash ^= hash >> 31;
+  return static_cast<int64_t>(hash % static_cast<uint64_t>(num_parts));
+}
+
+std::string ShapeString(const std::vector<int64_t>& shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
+}
+
+}  // namespace lockstep

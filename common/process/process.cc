@@ -1,0 +1,146 @@
+#include "common/process/process.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "common/process/process_limits.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kGibibyte = 1 << 30;
+constexpr int kTopPadBytes = 16 << 20;
+constexpr uint64_t kSpread = 1 << 20;  // of incarnations above a known one
+constexpr int kPreference = 10;        // in levels of nice
+constexpr unsigned char kEnd = 0;      // no signal has this number
+
+constexpr uintptr_t kHugePage = 2 << 20;
+constexpr size_t kHugeHeap = 256 << 20;  // address space; used as needed
+
+// Where the handler writes; signal handlers have no argument to carry it.
+std::atomic<int> handler_fd = -1;
+
+// Only what may be called in a signal handler.
+void ReportSignal(int signal) {
+  const int saved_errno = errno;
+  const unsigned char number = static_cast<unsigned char>(signal);
+  [[maybe_unused]] const ssize_t written = write(handler_fd, &number, 1);
+  errno = saved_errno;
+}
+
+// Grows the heap's address range at once, so that one advice covers it.
+void UseHugePagesForHeap() {
+  void* const block = malloc(kHugeHeap);
+  if (block == nullptr) return;
+  const uintptr_t first = (reinterpret_cast<uintptr_t>(block) + kHugePage - 1) /
+                          kHugePage * kHugePage;
+  madvise(reinterpret_cast<void*>(first), kHugeHeap - kHugePage, MADV_HUGEPAGE);
+  free(block);
+}
+
+}  // namespace
+
+void TuneProcess() {
+  mallopt(M_MMAP_THRESHOLD, kGibibyte);
+  mallopt(M_TRIM_THRESHOLD, kGibibyte);
+  mallopt(M_TOP_PAD, kTopPadBytes);
+  // An arena of a thread is handed back whenever it is empty, whatever the
+  // thresholds say; the main one is not.
+  mallopt(M_ARENA_MAX, 1);
+  UseHugePagesForHeap();
+  // Debian's Abseil looks for deadlocks at each lock that gRPC takes.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  RaiseFileLimit();
+  ExplainMissingThreads(kExitLost);
+}
+
+void PreferThisThread() {
+  // On Linux that is of one thread alone.
+  const auto thread = static_cast<id_t>(gettid());
+  setpriority(PRIO_PROCESS, thread,
+              getpriority(PRIO_PROCESS, thread) - kPreference);
+}
+
+absl::Status ExitWithParent() {
+  const pid_t parent = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent || parent == 1) {
+    return absl::FailedPreconditionError(
+        "--exit_with_parent: the parent process is gone");
+  }
+  return absl::OkStatus();
+}
+
+int EndWithin(absl::Duration grace, int code) {
+  std::thread([grace, code] {
+    absl::SleepFor(grace);
+    // The log may be gone.
+    constexpr char kWhy[] = "ends now: gRPC has not let go of this process\n";
+    [[maybe_unused]] const ssize_t written =
+        write(STDERR_FILENO, kWhy, sizeof(kWhy) - 1);
+    _exit(code);
+  }).detach();
+  return code;
+}
+
+uint64_t DrawIncarnation(uint64_t above) {
+  static std::atomic<uint64_t> newest = 0;
+  const auto now = static_cast<uint64_t>(absl::GetCurrentTimeNanos() / 1000);
+  uint64_t last = newest;
+  uint64_t drawn = 0;
+  do {
+    drawn = std::max(now, last + 1);
+    if (drawn <= above) drawn = above + 1 + std::random_device()() % kSpread;
+  } while (!newest.compare_exchange_weak(last, drawn));
+  return drawn;
+}
+
+SignalWatcher::SignalWatcher(std::function<void(int signal)> callback) {
+  int ends[2] = {-1, -1};
+  [[maybe_unused]] const int made = pipe2(ends, O_CLOEXEC);
+  read_fd_ = ends[0];
+  write_fd_ = ends[1];
+  handler_fd = write_fd_;
+  struct sigaction action = {};
+  action.sa_handler = ReportSignal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  thread_ = std::thread([this, callback = std::move(callback)] {
+    unsigned char signal = 0;
+    while (true) {
+      const ssize_t got = read(read_fd_, &signal, 1);
+      if (got < 0 && errno == EINTR) continue;
+      if (got != 1 || signal == kEnd) return;
+      callback(signal);
+    }
+  });
+}
+
+SignalWatcher::~SignalWatcher() {
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+  handler_fd = -1;
+  [[maybe_unused]] const ssize_t written = write(write_fd_, &kEnd, 1);
+  thread_.join();
+  close(read_fd_);
+  close(write_fd_);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,133 @@
+#include "common/process/process_limits.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/mutex.h"
+
+namespace lockstep {
+namespace {
+
+std::string Soft(int resource) {
+  rlimit limit = {};
+  if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) {
+    return "unknown";
+  }
+  return limit.rlim_cur == RLIM_INFINITY ? "unlimited"
+                                         : absl::StrCat(limit.rlim_cur);
+}
+
+// pids.max of the control group, as systemd's TasksMax and Kubernetes set it.
+std::string TasksOfGroup() {
+  std::ifstream groups("/proc/self/cgroup");
+  std::string line;
+  while (std::getline(groups, line)) {
+    absl::string_view path = line;
+    if (!absl::ConsumePrefix(&path, "0::")) continue;
+    for (const std::string& root :
+         {absl::StrCat(path, "/"), std::string("/")}) {
+      std::ifstream file(absl::StrCat("/sys/fs/cgroup", root, "pids.max"));
+      std::string most;
+      if (file >> most) return most;
+    }
+  }
+  return "unknown";
+}
+
+// Threads that wait for one another, so that all are there at a time.
+class Crowd {
+ public:
+  ~Crowd() {
+    {
+      MutexLock lock(mutex_);
+      leave_ = true;
+      changed_.SignalAll();
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  // Throws what std::thread throws.
+  void Grow() {
+    threads_.emplace_back([this] {
+      MutexLock lock(mutex_);
+      while (!leave_) changed_.Wait(mutex_);
+    });
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool leave_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+// What was set before, which says what other exceptions are.
+std::terminate_handler other_handler = nullptr;
+int exit_code = 1;
+
+[[noreturn]] void Explain() {
+  try {
+    if (std::exception_ptr thrown = std::current_exception()) {
+      std::rethrow_exception(thrown);
+    }
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      const std::string words =
+          absl::StrCat("ends: a thread cannot be made; ", ThreadLimits(), "\n");
+      [[maybe_unused]] const ssize_t written =
+          write(STDERR_FILENO, words.data(), words.size());
+      _exit(exit_code);
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the next line says it
+  }
+  if (other_handler != nullptr) other_handler();
+  std::abort();
+}
+
+}  // namespace
+
+void RaiseFileLimit() {
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
+std::string ThreadLimits() {
+  return absl::StrCat(
+      "raise the limit that is in the way: processes of a user "
+      "(ulimit -u) ",
+      Soft(RLIMIT_NPROC), ", tasks of the control group (TasksMax, pids.max) ",
+      TasksOfGroup(), ", bytes of address space (ulimit -v) ", Soft(RLIMIT_AS),
+      ", of which a thread takes ", Soft(RLIMIT_STACK), " (ulimit -s)");
+}
+
+absl::Status CheckThreads(int count) {
+  Crowd crowd;
+  for (int i = 0; i < count; ++i) {
+    try {
+      crowd.Grow();
+    } catch (const std::system_error&) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "only ", i, " of ", count, " threads can be made; ", ThreadLimits()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void ExplainMissingThreads(int code) {
+  exit_code = code;
+  const std::terminate_handler now = std::set_terminate(Explain);
+  if (now != Explain) other_handler = now;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,246 @@
+#include "common/program/main_support.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/fault_points.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/base/stop_status.h"
+#include "common/cluster/tf_config_loader.h"
+#include "common/job/codec/job_config_codec.h"
+#include "common/job/job_warnings.h"
+#include "common/memory/spare_memory.h"
+#include "common/observe/process_metrics.h"
+#include "common/process/process_limits.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kEndGrace = absl::Seconds(30);
+// About as many as gRPC and Lockstep make before the first step; those that
+// compute come on top.
+constexpr int kThreads = 16;
+
+// Of this process, for its metrics.
+std::vector<std::pair<std::string, std::string>> OwnLabels() {
+  const LogSubject subject = CurrentLogSubject();
+  const std::pair<std::string, std::string> task =
+      absl::StrSplit(subject.task, absl::MaxSplits(' ', 1));
+  return {{"job", subject.job}, {"task", task.first}, {"index", task.second}};
+}
+
+int ExitCodeFor(const CommonFlags& flags, const absl::Status& status) {
+  const std::string message(status.message());
+  if (status.ok()) {
+    spdlog::info("done");
+    return kExitDone;
+  }
+  if (absl::IsCancelled(status)) {
+    spdlog::warn("stopped: {}", message);
+    if (!IsHeld(status)) return kExitStopped;
+    return flags.stopped_is_done ? kExitDone : kExitHeld;
+  }
+  spdlog::error("{}", message);
+  // A peer that is gone may come back, and so may this process.
+  return absl::IsUnavailable(status) ? kExitLost : kExitFailed;
+}
+
+}  // namespace
+
+void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
+  parser.app().add_option(
+      "--tf_config", flags.tf_config,
+      "JSON file that says which task this process is and where all others "
+      "are; without it, the environment variable TF_CONFIG says so.");
+  parser.app()
+      .add_option("--log_level", flags.log_level,
+                  "Least severe lines to log: trace, debug, info, warning or "
+                  "error.")
+      ->capture_default_str();
+  parser.app().add_option(
+      "--metrics_address", flags.metrics_address,
+      "Serve metrics for Prometheus at http://HOST:PORT/metrics, given as "
+      "HOST:PORT; port 0 takes a free one and says which in the log.");
+  parser.app().add_flag("--exit_with_parent", flags.exit_with_parent,
+                        "End when the process that started this one ends.");
+  parser.app().add_flag(
+      "--stopped_is_done", flags.stopped_is_done,
+      "Leave with 0 instead of 3 when an operator has stopped the job for "
+      "good, or taken out this worker: for platforms that start again what "
+      "does not end with 0, as Kubernetes does by restartPolicy OnFailure.");
+}
+
+void AddJobFlags(FlagParser& parser, JobFlags& flags) {
+  parser.app().add_option(
+      "--job", flags.file,
+      "Job file, protobuf text format; only the process that runs the chief "
+      "reads one.");
+  parser.app().add_option(
+      "--set", flags.overrides,
+      "Change one field of the job, as in --set train_steps=500, "
+      "model.hidden_units=64,32 for a list or checkpoint.every=60s for a time; "
+      "may be repeated. `lockstep explain` knows all fields.");
+  CLI::Option* fresh = parser.app().add_flag_callback(
+      "--fresh", [&flags] { flags.beginning.step = Beginning::kFresh; },
+      "Begin at step 0, whatever servers and checkpoint.directory have: "
+      "servers discard their state, checkpoints are renamed to "
+      "set-aside-step-... For one start, not for a unit or a pod, which would "
+      "begin anew each time.");
+  parser.app()
+      .add_option_function<int64_t>(
+          "--from", [&flags](int64_t step) { flags.beginning.step = step; },
+          "Go on from the checkpoint of this step: servers discard their "
+          "state, newer checkpoints are renamed to set-aside-step-... For one "
+          "start, as --fresh.")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("STEP")
+      ->excludes(fresh);
+}
+
+void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
+  parser.app()
+      .add_option_function<std::string>(
+          "--shared_memory",
+          [&flags](const std::string& value) {
+            flags.shared_memory = value == "auto";
+          },
+          "auto: move tensors through memory between workers and servers of "
+          "one host and user, where that can be; off: always over the wire.")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->default_str("auto");
+  parser.app()
+      .add_option(
+          "--pollers", flags.pollers,
+          "Threads that serve the network, of as many as gRPC has: "
+          "half of the processors, from 2 to 16. 0: all; but where gRPC "
+          "has 2, one of a worker, and of a server as long as many "
+          "calls come that move little.")
+      ->check(CLI::Range(0, 16))
+      ->capture_default_str();
+  parser.app()
+      .add_option("--numa_node", flags.numa_node,
+                  "Stay on the processors of this NUMA node, and so with its "
+                  "memory; best the node of its network card or GPU. By "
+                  "default, on all nodes.")
+      ->check(CLI::Range(0, 1023));
+  parser.app()
+      .add_option_function<int>(
+          "--chief_wait",
+          [&flags](int seconds) {
+            flags.chief_wait =
+                seconds > 0 ? absl::Seconds(seconds) : absl::InfiniteDuration();
+          },
+          "Seconds to wait for a chief that has never answered; then this "
+          "process ends with exit code 129, which asks to be started again. "
+          "One that has answered is waited for as long as the job's max_wait "
+          "says. 0: without limit.")
+      ->check(CLI::NonNegativeNumber)
+      ->default_str("600");
+}
+
+absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
+  if (flags.file.empty()) {
+    return absl::NotFoundError(
+        "--job is missing; this process runs the chief and needs the job file");
+  }
+  std::ifstream file(flags.file, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return absl::NotFoundError(absl::StrCat("--job: cannot read ", flags.file));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job,
+                            ParseJobText(text.str(), flags.file));
+  for (const std::string& assignment : flags.overrides) {
+    LOCKSTEP_RETURN_IF_ERROR(ApplyOverride(assignment, job));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
+  for (const std::string& warning : JobWarnings(job)) {
+    spdlog::warn("{}", warning);
+  }
+  return job;
+}
+
+absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
+                                     const std::vector<TaskType>& allowed,
+                                     const std::string& program) {
+  if (flags.exit_with_parent) LOCKSTEP_RETURN_IF_ERROR(ExitWithParent());
+  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, LoadTfConfig(flags.tf_config));
+  LOCKSTEP_ASSIGN_OR_RETURN(Cluster cluster, Cluster::Make(config));
+  if (cluster.IsLocal()) return cluster.ValidateForParameterServers();
+  LOCKSTEP_RETURN_IF_ERROR(RequireTaskType(cluster, allowed, program));
+  LOCKSTEP_RETURN_IF_ERROR(InitLog(cluster.self().ToString(), flags.log_level));
+  LOCKSTEP_RETURN_IF_ERROR(ArmFaultFromEnvironment());
+  LOCKSTEP_RETURN_IF_ERROR(CheckThreads(kThreads));
+  ReturnFreeMemoryEveryMinute();
+  for (const std::string& warning : cluster.warnings()) {
+    spdlog::warn("{}", warning);
+  }
+  return cluster;
+}
+
+absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
+    const CommonFlags& flags, MetricsServer::Source source) {
+  if (flags.metrics_address.empty()) return nullptr;
+  auto all = [source = std::move(source)] {
+    std::vector<Metric> metrics = source();
+    for (Metric& metric : ProcessMetrics()) {
+      metrics.push_back(std::move(metric));
+    }
+    AddLabels(OwnLabels(), metrics);
+    return metrics;
+  };
+  absl::StatusOr<std::unique_ptr<MetricsServer>> server = StartListening(
+      [&] { return MetricsServer::Start(flags.metrics_address, all); });
+  if (!server.ok()) {
+    return absl::Status(
+        server.status().code(),
+        absl::StrCat("--metrics_address: ", server.status().message()));
+  }
+  spdlog::info("metrics on port {}", (*server)->port());
+  return server;
+}
+
+void LogRetry(const std::string& why) {
+  spdlog::warn("{}; trying again for {}", why,
+               absl::FormatDuration(kPortPatience));
+}
+
+int Refuse(const absl::Status& status) {
+  std::cerr << status.message() << std::endl;
+  const bool passing = absl::IsAborted(status) || absl::IsUnavailable(status);
+  return passing ? kExitLost : kExitUsage;
+}
+
+int EndProcess(const CommonFlags& flags, const absl::Status& status) {
+  return EndWithin(kEndGrace, ExitCodeFor(flags, status));
+}
+
+SignalGate::SignalGate() : watcher_([this](int signal) { OnSignal(signal); }) {}
+
+void SignalGate::SetHandler(
+    std::function<void(const std::string& reason)> handler) {
+  MutexLock lock(mutex_);
+  handler_ = std::move(handler);
+  if (!handler_ || !pending_.has_value()) return;
+  handler_(*pending_);
+  pending_.reset();
+}
+
+void SignalGate::OnSignal(int signal) {
+  MutexLock lock(mutex_);
+  if (++received_ > 1) _exit(128 + signal);
+  pending_ = signal == SIGTERM ? "SIGTERM" : "SIGINT";
+  if (!handler_) return;
+  handler_(*pending_);
+  pending_.reset();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,121 @@
+#ifndef LOCKSTEP_COMMON_PROGRAM_MAIN_SUPPORT_H_
+#define LOCKSTEP_COMMON_PROGRAM_MAIN_SUPPORT_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "common/cluster/cluster.h"
+#include "common/cluster/task_id.h"
+#include "common/flags/flag_parser.h"
+#include "common/job/beginning.h"
+#include "common/job/job_config.h"
+#include "common/observe/metrics_server.h"
+#include "common/process/numa_node.h"
+#include "common/process/process.h"
+#include "common/program/retry_start.h"
+
+namespace lockstep {
+
+// What the mains of ps_server, worker and chief have in common.
+
+struct CommonFlags {
+  std::string tf_config;  // file; empty: the environment variable TF_CONFIG
+  std::string log_level = "info";
+  std::string metrics_address;  // host:port; empty: no metrics are served
+  bool exit_with_parent = false;
+  bool stopped_is_done = false;  // kExitDone instead of kExitHeld
+};
+void AddCommonFlags(FlagParser& parser, CommonFlags& flags);
+
+// The job file and what is to be changed in it.
+struct JobFlags {
+  std::string file;
+  std::vector<std::string> overrides;  // "key=value"
+  Beginning beginning;
+};
+void AddJobFlags(FlagParser& parser, JobFlags& flags);
+
+// Of the processes that the chief leads.
+struct TransferFlags {
+  bool shared_memory = true;  // where worker and server are of one host
+  int pollers = 0;            // as PollerLimit and CallPoller take it
+  int numa_node = kAnyNumaNode;
+  // As ChiefClient::Options has it.
+  absl::Duration chief_wait = absl::Minutes(10);
+};
+void AddTransferFlags(FlagParser& parser, TransferFlags& flags);
+
+// Reads the job file and applies the overrides.
+//
+//   kNotFound         no file was named, or it cannot be read
+//   kInvalidArgument  names line or field, the value and the allowed range
+absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags);
+
+// Reads TF_CONFIG, checks that this process may run the task, and starts the
+// log in its name.
+//
+//   kInvalidArgument    names the JSON path or flag, the value and the fix
+//   kResourceExhausted  too few threads can be made; names the limits
+absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
+                                     const std::vector<TaskType>& allowed,
+                                     const std::string& program);
+
+// Serves what `source` says, and what the process uses, at --metrics_address,
+// with the labels job, task and index of the log's subject; null without that
+// flag. Errors as MetricsServer::Start().
+absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
+    const CommonFlags& flags, MetricsServer::Source source);
+
+void LogRetry(const std::string& why);
+
+// Starts what listens as RetryStart() does, and says in the log that it waits.
+template <typename Start>
+auto StartListening(const Start& start) {
+  return RetryStart(start, [](const absl::Status& status) {
+    LogRetry(std::string(status.message()));
+  });
+}
+
+// Prints why the process cannot start; returns the exit code for that. It asks
+// to be started again only if the status is kAborted: another process is at it
+// now, or kUnavailable: another process has the port.
+int Refuse(const absl::Status& status);
+
+// Logs how the process's part in the job ended; returns its exit code, with
+// which the process ends in half a minute at the latest: EndWithin().
+int EndProcess(const CommonFlags& flags, const absl::Status& status);
+
+// SignalGate turns SIGTERM and SIGINT into calls of a handler that may be
+// given late: a signal that came before is not lost. The second signal ends
+// the process at once. Make it before any other thread.
+//
+// Threads: the handler runs in a thread of its own.
+class SignalGate {
+ public:
+  SignalGate();
+
+  // `reason` is "SIGTERM" or "SIGINT". An empty handler waits for another one;
+  // once this returns, the handler before is not running.
+  void SetHandler(std::function<void(const std::string& reason)> handler)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void OnSignal(int signal) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Mutex mutex_;
+  std::function<void(const std::string&)> handler_ ABSL_GUARDED_BY(mutex_);
+  std::optional<std::string> pending_ ABSL_GUARDED_BY(mutex_);
+  int received_ ABSL_GUARDED_BY(mutex_) = 0;
+  SignalWatcher watcher_;  // last: its thread uses what stands above
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_PROGRAM_MAIN_SUPPORT_H_

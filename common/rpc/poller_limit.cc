@@ -1,0 +1,187 @@
+#include "common/rpc/poller_limit.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "common/base/log.h"
+#include "common/rpc/channel.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/support/byte_buffer.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::chrono::seconds kPatience(5);
+
+}  // namespace
+
+// Calls whose callbacks hold threads of gRPC's.
+class PollerLimit::Sleepers {
+ public:
+  Sleepers() : stub_(MakeChannel("localhost:0")) {}
+
+  // Puts `count` threads to sleep. False if they do not, or if no thread is
+  // left that answers.
+  bool Hold(int count) {
+    for (int i = 0; i < count; ++i) {
+      Start([this] {
+        MutexLock lock(mutex_);
+        ++asleep_;
+        changed_.SignalAll();
+        while (!let_go_) changed_.Wait(mutex_);
+        --asleep_;
+      });
+    }
+    if (!Await(&Sleepers::asleep_, count)) return false;
+    Start([] {});
+    return Await(&Sleepers::running_, count);
+  }
+
+  // Waits until all are awake.
+  void LetGo() {
+    MutexLock lock(mutex_);
+    let_go_ = true;
+    changed_.SignalAll();
+    while (running_ > 0) changed_.Wait(mutex_);
+    let_go_ = false;
+  }
+
+  // Puts a thread to sleep for as long as `goes_on`, which is asked now and
+  // then and by AskAgain().
+  void Rest(std::function<bool()> goes_on) {
+    Start([this, goes_on = std::move(goes_on)] {
+      MutexLock lock(mutex_);
+      ++asleep_;
+      while (goes_on() && !let_go_) {
+        changed_.WaitFor(mutex_,
+                         absl::ToChronoNanoseconds(PollerDemand::kPeriod));
+      }
+      --asleep_;
+    });
+  }
+
+  void AskAgain() {
+    MutexLock lock(mutex_);  // not between the question and the sleep
+    changed_.SignalAll();
+  }
+
+  int asleep() {
+    MutexLock lock(mutex_);
+    return asleep_;
+  }
+
+ private:
+  struct Call {
+    grpc::ClientContext context;
+    grpc::ByteBuffer request{&kNothing, 1};
+    grpc::ByteBuffer response;
+  };
+
+  static inline const grpc::Slice kNothing{"x"};
+
+  // Runs `body` in one of gRPC's threads.
+  void Start(std::function<void()> body) {
+    std::list<Call>::iterator call;
+    {
+      MutexLock lock(mutex_);
+      ++running_;
+      call = calls_.emplace(calls_.end());
+    }
+    call->context.TryCancel();
+    stub_.UnaryCall(&call->context, "/lockstep/Nothing", grpc::StubOptions(),
+                    &call->request, &call->response,
+                    [this, call, body = std::move(body)](const grpc::Status&) {
+                      body();
+                      End(call);
+                    });
+  }
+
+  // The call ends before the channel may: its context shares the channel, and
+  // gRPC crashes when a channel ends in a thread that runs callbacks.
+  void End(std::list<Call>::iterator call) {
+    MutexLock lock(mutex_);
+    calls_.erase(call);
+    --running_;
+    changed_.SignalAll();
+  }
+
+  // False if `number` does not become `value` in time.
+  bool Await(int Sleepers::*number, int value) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    MutexLock lock(mutex_);
+    while (this->*number != value) {
+      const auto left = deadline - std::chrono::steady_clock::now();
+      if (left.count() <= 0) return false;
+      changed_.WaitFor(mutex_, left);
+    }
+    return true;
+  }
+
+  grpc::GenericStub stub_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::list<Call> calls_ ABSL_GUARDED_BY(mutex_);  // that have not ended
+  int asleep_ ABSL_GUARDED_BY(mutex_) = 0;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // calls that have not ended
+  bool let_go_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+int GrpcPollers() {
+  return std::clamp<int>(sysconf(_SC_NPROCESSORS_CONF) / 2, 2, 16);
+}
+
+PollerLimit::PollerLimit(int pollers, const Clock& clock) : clock_(clock) {
+  const int all = GrpcPollers();
+  adapts_ = pollers == 0 && all == 2;
+  const int awake = adapts_ ? 1 : pollers;
+  if (awake == 0 || awake >= all) return;
+  sleepers_ = std::make_unique<Sleepers>();
+  const bool as_expected = sleepers_->Hold(all - awake);
+  if (as_expected && !adapts_) return;
+  sleepers_->LetGo();
+  if (as_expected) return;
+  adapts_ = false;
+  spdlog::warn("gRPC's threads are not as expected: all {} stay awake", all);
+}
+
+PollerLimit::~PollerLimit() {
+  if (sleepers_ != nullptr) sleepers_->LetGo();
+}
+
+void PollerLimit::Moved(size_t bytes) {
+  if (!adapts_) return;
+  bool begins = false;
+  {
+    MutexLock lock(mutex_);
+    demand_.Count(bytes, clock_.Now());
+    if (rests_ == demand_.one_is_enough()) return;
+    begins = !std::exchange(rests_, true);
+  }
+  if (begins) {
+    sleepers_->Rest([this] { return GoesOnResting(); });
+  } else {
+    sleepers_->AskAgain();
+  }
+}
+
+bool PollerLimit::GoesOnResting() {
+  MutexLock lock(mutex_);
+  demand_.PassTime(clock_.Now());
+  rests_ = demand_.one_is_enough();
+  return rests_;
+}
+
+int PollerLimit::asleep() const {
+  return sleepers_ == nullptr ? 0 : sleepers_->asleep();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,124 @@
+#include "common/rpc/server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/process/listen_address.h"
+#include "common/rpc/deadline.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
+
+namespace lockstep {
+namespace {
+
+// A client that has stopped or is cut off holds what it is being sent: values
+// in memory that the update after next has to write to. Whoever does not answer
+// a ping, or take what it is sent, loses its connection within the sum of the
+// two, about a lease; one that lives makes a new one.
+constexpr absl::Duration kPingEvery = absl::Seconds(1);
+constexpr absl::Duration kPingTimeout = absl::Seconds(2);
+
+// How long a connection may take to say that it speaks HTTP/2.
+constexpr absl::Duration kHandshake = absl::Seconds(10);
+constexpr int kCallsOfAConnection = 256;
+constexpr int kHeaderBytes = 8 << 10;
+
+void SetLimits(grpc::ServerBuilder& builder, int largest_message) {
+  const auto set = [&](const char* argument, absl::Duration value) {
+    builder.AddChannelArgument(
+        argument, static_cast<int>(absl::ToInt64Milliseconds(value)));
+  };
+  set(GRPC_ARG_KEEPALIVE_TIME_MS, kPingEvery);
+  set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeout);
+  // However long nothing else is sent.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshake);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             kCallsOfAConnection);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kHeaderBytes);
+  builder.SetMaxReceiveMessageSize(largest_message);
+  builder.SetMaxSendMessageSize(-1);
+}
+
+// As gRPC has it for connections that it accepts itself.
+void SetTimeout(int socket) {
+  const unsigned int millis =
+      static_cast<unsigned int>(absl::ToInt64Milliseconds(kPingTimeout));
+  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &millis, sizeof(millis));
+}
+
+}  // namespace
+
+ConnectionLimits GrpcServer::OwnConnectionLimits() {
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return {};
+  return ConnectionLimits::For(files.rlim_cur);
+}
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
+    const std::string& address, const std::vector<grpc::Service*>& services,
+    const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<TcpListener> listener,
+      TcpListener::Listen(ListenAddress(address), options.connections));
+  std::unique_ptr<GrpcServer> started(
+      new GrpcServer(std::move(listener), options));
+  grpc::EnableDefaultHealthCheckService(true);
+  static std::once_flag once;
+  if (!services.empty()) {
+    std::call_once(once,
+                   grpc::reflection::InitProtoReflectionServerBuilderPlugin);
+  }
+  grpc::ServerBuilder builder;
+  started->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
+  builder.SetResourceQuota(started->quota_);
+  SetLimits(builder, options.largest_message);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  started->server_ = builder.BuildAndStart();
+  if (started->server_ == nullptr) {
+    return absl::UnavailableError(absl::StrCat(
+        "gRPC serves nothing on ", address, "; its own words are above"));
+  }
+  auto& acceptor = *started->acceptor_;
+  started->listener_->Start([&acceptor](int from, int socket) {
+    SetTimeout(socket);
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+        connection;
+    connection.listener_fd = from;
+    connection.fd = socket;
+    acceptor.HandleNewConnection(&connection);
+  });
+  return started;
+}
+
+GrpcServer::GrpcServer(std::unique_ptr<TcpListener> listener,
+                       const Options& options)
+    : quota_("lockstep"),
+      listener_(std::move(listener)),
+      port_(listener_->port()) {
+  quota_.Resize(options.memory);
+}
+
+GrpcServer::~GrpcServer() { Shutdown(absl::ZeroDuration()); }
+
+void GrpcServer::SetServing(bool serving) {
+  server_->GetHealthCheckService()->SetServingStatus(serving);
+}
+
+void GrpcServer::Shutdown(absl::Duration grace) {
+  listener_->Stop();  // gRPC would leave later connections open
+  if (server_ != nullptr) server_->Shutdown(DeadlineIn(grace));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,80 @@
+#include "common/rpc/service_manager.h"
+
+#include <systemd/sd-daemon.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "common/base/log.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/deadline.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/impl/client_unary_call.h"
+#include "grpcpp/impl/rpc_method.h"
+#include "grpcpp/support/byte_buffer.h"
+
+namespace lockstep {
+namespace {
+
+constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
+
+// Zero when systemd does not watch.
+absl::Duration WatchdogInterval() {
+  uint64_t micros = 0;
+  if (sd_watchdog_enabled(0, &micros) <= 0) return absl::ZeroDuration();
+  return absl::Microseconds(static_cast<int64_t>(micros));
+}
+
+}  // namespace
+
+ServiceManagerClient::ServiceManagerClient(const std::string& address)
+    : own_server_(address) {
+  sd_notify(0, "READY=1\nSTATUS=Serving");
+  const absl::Duration interval = WatchdogInterval();
+  if (interval == absl::ZeroDuration() || address.empty()) return;
+  thread_ = std::thread([this, interval] { Watch(interval / 3); });
+}
+
+ServiceManagerClient::~ServiceManagerClient() {
+  sd_notify(0, "STOPPING=1\nSTATUS=Leaving");
+  if (!thread_.joinable()) return;
+  {
+    MutexLock lock(mutex_);
+    quit_ = true;
+    wake_.SignalAll();
+  }
+  thread_.join();
+}
+
+void ServiceManagerClient::Watch(absl::Duration interval) {
+  while (true) {
+    if (ServerAnswers(interval)) {
+      sd_notify(0, "WATCHDOG=1");
+    } else {
+      spdlog::warn("this process's own server does not answer");
+    }
+    MutexLock lock(mutex_);
+    if (!quit_) wake_.WaitFor(mutex_, absl::ToChronoMilliseconds(interval));
+    if (quit_) return;
+  }
+}
+
+// The request is the empty message: the health of the whole server.
+bool ServiceManagerClient::ServerAnswers(absl::Duration timeout) const {
+  const grpc::internal::RpcMethod method(kHealthCheck,
+                                         grpc::internal::RpcMethod::NORMAL_RPC);
+  const grpc::Slice nothing;
+  const grpc::ByteBuffer request(&nothing, 1);
+  grpc::ByteBuffer response;
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineIn(timeout));
+  context.set_wait_for_ready(true);
+  // An open connection would go on to answer where no new one is taken.
+  const std::shared_ptr<grpc::Channel> channel = MakeChannel(own_server_);
+  return grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+             channel.get(), method, &context, request, &response)
+      .ok();
+}
+
+}  // namespace lockstep

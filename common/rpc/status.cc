@@ -1,0 +1,64 @@
+#include "common/rpc/status.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "common/text/plain_text.h"
+#include "common/text/utf8.h"
+#include "common/wire/status_detail.h"
+#include "lockstep/v1/status_detail.pb.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMaxMessageBytes = 2000;
+constexpr char kReset[] = "Received RST_STREAM with error code";
+
+// Messages of streams carry the text as UTF-8; a caller cannot read one that
+// holds anything else.
+void MakeUtf8(std::string& text) {
+  if (IsUtf8(text)) return;
+  for (char& byte : text) {
+    if ((byte & 0x80) != 0) byte = '?';
+  }
+}
+
+// Empty where there is no detail.
+std::string DetailBytes(const absl::Status& status) {
+  v1::StatusDetail detail;
+  detail.set_cause(static_cast<v1::FailureCause>(CauseOf(status)));
+  detail.set_newest_incarnation(NewestIncarnationOf(status));
+  return detail.SerializeAsString();
+}
+
+}  // namespace
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  std::string message = CutText(status.message(), kMaxMessageBytes);
+  MakeUtf8(message);
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message,
+                      DetailBytes(status));
+}
+
+absl::Status FromGrpcStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  // A server whose memory for messages is used up resets calls, perhaps others'
+  // than those of the peer that uses it. gRPC tells that from what the server
+  // itself says by these words alone.
+  if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
+      absl::StartsWith(status.error_message(), kReset)) {
+    return absl::UnavailableError(
+        "the peer has no memory left for messages, and has reset the call");
+  }
+  const absl::Status plain(static_cast<absl::StatusCode>(status.error_code()),
+                           status.error_message());
+  v1::StatusDetail detail;
+  // The detail is of no use where it cannot be read: the code still holds.
+  if (!detail.ParseFromString(status.error_details())) return plain;
+  return WithNewestIncarnation(
+      WithCause(plain, static_cast<FailureCause>(detail.cause())),
+      detail.newest_incarnation());
+}
+
+}  // namespace lockstep

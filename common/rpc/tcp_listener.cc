@@ -1,0 +1,314 @@
+#include "common/rpc/tcp_listener.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/cluster/host_port.h"
+
+namespace lockstep {
+namespace {
+
+// Files, logs, pipes, and connections that this process makes itself.
+constexpr size_t kOwnDescriptors = 256;
+constexpr size_t kDescriptorsOfOne = 2;  // socket and watched duplicate
+constexpr int kBacklog = 1024;
+constexpr int kEventsAtOnce = 64;
+// How long to wait for descriptors when there are none.
+constexpr int kPauseMillis = 50;
+constexpr absl::Duration kWarnEvery = absl::Minutes(1);
+
+absl::Status CannotListen(const std::string& host, int port,
+                          const std::string& why) {
+  return absl::UnavailableError(
+      absl::StrCat("cannot listen on ", host, ":", port, ": ", why,
+                   "; free the port or change the address in TF_CONFIG"));
+}
+
+// The address without its port: of IPv6 the network, for one host has as many
+// addresses there as it likes.
+std::string PeerOf(const sockaddr_storage& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof(text));
+    return text;
+  }
+  if (address.ss_family != AF_INET6) return "";
+  in6_addr v6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&v6)) {
+    inet_ntop(AF_INET, &v6.s6_addr[12], text, sizeof(text));
+    return text;
+  }
+  std::memset(&v6.s6_addr[8], 0, 8);
+  inet_ntop(AF_INET6, &v6, text, sizeof(text));
+  return absl::StrCat(text, "/64");
+}
+
+// Zero where the socket has no port.
+int PortOf(int socket) {
+  sockaddr_storage bound = {};
+  socklen_t length = sizeof(bound);
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
+    return 0;
+  }
+  return ntohs(bound.ss_family == AF_INET6
+                   ? reinterpret_cast<sockaddr_in6&>(bound).sin6_port
+                   : reinterpret_cast<sockaddr_in&>(bound).sin_port);
+}
+
+// Returns a listening socket, or -1 and errno.
+int Open(const addrinfo& where, int port) {
+  sockaddr_storage address = {};
+  std::memcpy(&address, where.ai_addr, where.ai_addrlen);
+  const bool v6 = where.ai_family == AF_INET6;
+  (v6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+      : reinterpret_cast<sockaddr_in&>(address).sin_port) =
+      htons(static_cast<uint16_t>(port));
+  const int socket =
+      ::socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0) return -1;
+  const int on = 1;
+  const int off = 0;
+  // Connections of an earlier process do not keep the port; another listener
+  // does.
+  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  // "[::]" is IPv4's addresses, too.
+  if (v6) setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  if (bind(socket, reinterpret_cast<const sockaddr*>(&address),
+           where.ai_addrlen) == 0 &&
+      listen(socket, kBacklog) == 0) {
+    return socket;
+  }
+  const int error = errno;
+  close(socket);
+  errno = error;
+  return -1;
+}
+
+bool OutOfDescriptors(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS ||
+         error == ENOMEM;
+}
+
+}  // namespace
+
+ConnectionLimits ConnectionLimits::For(size_t descriptors) {
+  const size_t left =
+      std::max(descriptors, kOwnDescriptors + 64) - kOwnDescriptors;
+  ConnectionLimits limits;
+  limits.all = std::min(limits.all, left / kDescriptorsOfOne);
+  limits.of_one_address = limits.all / 2;
+  return limits;
+}
+
+absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Listen(
+    const std::string& address, const ConnectionLimits& limits) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));
+  std::unique_ptr<TcpListener> listener(new TcpListener(limits));
+  absl::Status bound = listener->Bind(parsed.host, parsed.port);
+  if (!bound.ok() && parsed.host == "::" && listener->port_ == parsed.port) {
+    bound = listener->Bind("0.0.0.0", parsed.port);  // no IPv6 here
+  }
+  LOCKSTEP_RETURN_IF_ERROR(bound);
+  listener->epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  listener->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  epoll_event event = {EPOLLIN, {.fd = listener->wake_}};
+  if (listener->wake_ < 0 || epoll_ctl(listener->epoll_, EPOLL_CTL_ADD,
+                                       listener->wake_, &event) != 0) {
+    return CannotListen(parsed.host, parsed.port, std::strerror(errno));
+  }
+  return listener;
+}
+
+absl::Status TcpListener::Bind(const std::string& host, int port) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int failed = getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (failed != 0) return CannotListen(host, port, gai_strerror(failed));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
+  port_ = port;
+  int error = EADDRNOTAVAIL;
+  for (const addrinfo* next = found; next != nullptr; next = next->ai_next) {
+    const int socket = Open(*next, port_);
+    if (socket >= 0) {
+      listeners_.push_back(socket);
+      port_ = PortOf(socket);
+      continue;
+    }
+    // A machine may lack one of the protocols. A port that is taken on one
+    // address is another process's.
+    error = errno;
+    if (error == EADDRINUSE || OutOfDescriptors(error)) break;
+  }
+  if (listeners_.empty() || error == EADDRINUSE || OutOfDescriptors(error)) {
+    return CannotListen(host, port,
+                        error == EADDRINUSE ? "the port is taken"
+                        : error == EADDRNOTAVAIL
+                            ? "the host is not this machine"
+                            : std::strerror(error));
+  }
+  return absl::OkStatus();
+}
+
+TcpListener::~TcpListener() {
+  Stop();
+  for (const int listener : listeners_) close(listener);
+  MutexLock lock(mutex_);
+  for (const auto& [duplicate, peer] : open_) close(duplicate);
+  if (wake_ >= 0) close(wake_);
+  if (epoll_ >= 0) close(epoll_);
+}
+
+void TcpListener::Start(Take take) {
+  Watch(true);
+  thread_ = std::thread([this, take = std::move(take)] { Run(take); });
+}
+
+void TcpListener::Stop() {
+  if (!thread_.joinable()) return;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof(one));
+  thread_.join();
+  // Who connects from now on must be refused, not wait in the kernel's queue.
+  for (const int listener : listeners_) close(listener);
+  listeners_.clear();
+}
+
+size_t TcpListener::connections() const {
+  MutexLock lock(mutex_);
+  return open_.size();
+}
+
+void TcpListener::Watch(bool on) {
+  for (const int listener : listeners_) {
+    epoll_event event = {EPOLLIN, {.fd = listener}};
+    epoll_ctl(epoll_, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener, &event);
+  }
+}
+
+void TcpListener::Run(const Take& take) {
+  bool listens = true;
+  while (true) {
+    epoll_event events[kEventsAtOnce];
+    const int count =
+        epoll_wait(epoll_, events, kEventsAtOnce, listens ? -1 : kPauseMillis);
+    if (count < 0 && errno != EINTR) return;
+    // First what has gone: it makes room.
+    for (int i = 0; i < count; ++i) {
+      if ((events[i].events & EPOLLIN) == 0) Forget(events[i].data.fd);
+    }
+    bool enough = true;
+    for (int i = 0; i < count; ++i) {
+      if ((events[i].events & EPOLLIN) == 0) continue;
+      if (events[i].data.fd == wake_) return;
+      enough = AcceptAll(events[i].data.fd, take) && enough;
+    }
+    if (listens && !enough) {
+      Watch(listens = false);
+    } else if (!listens && count <= 0) {
+      Watch(listens = true);
+    }
+  }
+}
+
+bool TcpListener::AcceptAll(int listener, const Take& take) {
+  while (true) {
+    sockaddr_storage address = {};
+    socklen_t length = sizeof(address);
+    const int socket = accept4(listener, reinterpret_cast<sockaddr*>(&address),
+                               &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (socket >= 0) {
+      if (!Accepted(listener, socket, PeerOf(address), take)) return false;
+      continue;
+    }
+    if (OutOfDescriptors(errno)) {
+      if (absl::Now() - warned_ > kWarnEvery) {
+        warned_ = absl::Now();
+        spdlog::warn(
+            "takes no new connections: {}; raise the limit of open files "
+            "(ulimit -n, LimitNOFILE)",
+            std::strerror(errno));
+      }
+      return false;
+    }
+    // What is wrong with one connection says nothing of the next one.
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
+    if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK) return true;
+  }
+}
+
+bool TcpListener::Accepted(int listener, int socket, const Peer& peer,
+                           const Take& take) {
+  if (!HasRoom(peer)) {
+    close(socket);
+    return true;
+  }
+  const int duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+  // Asks for nothing: that both directions are shut down is always told.
+  epoll_event event = {0, {.fd = duplicate}};
+  if (duplicate < 0 ||
+      epoll_ctl(epoll_, EPOLL_CTL_ADD, duplicate, &event) != 0) {
+    close(socket);
+    if (duplicate >= 0) close(duplicate);
+    return false;
+  }
+  {
+    MutexLock lock(mutex_);
+    open_[duplicate] = peer;
+    ++of_peer_[peer];
+  }
+  take(listener, socket);
+  return true;
+}
+
+bool TcpListener::HasRoom(const Peer& peer) {
+  size_t all = 0;
+  size_t its = 0;
+  {
+    MutexLock lock(mutex_);
+    all = open_.size();
+    const auto found = of_peer_.find(peer);
+    if (found != of_peer_.end()) its = found->second;
+  }
+  if (all < limits_.all && its < limits_.of_one_address) return true;
+  if (absl::Now() - warned_ > kWarnEvery) {
+    warned_ = absl::Now();
+    spdlog::warn(
+        "closes a new connection of {}: {} are open, {} of them its own; the "
+        "limits are {} and {}, more with a higher limit of open files",
+        peer, all, its, limits_.all, limits_.of_one_address);
+  }
+  return false;
+}
+
+void TcpListener::Forget(int duplicate) {
+  MutexLock lock(mutex_);
+  const auto found = open_.find(duplicate);
+  if (found == open_.end()) return;
+  const auto of_peer = of_peer_.find(found->second);
+  if (--of_peer->second == 0) of_peer_.erase(of_peer);
+  open_.erase(found);
+  close(duplicate);  // epoll forgets it with its last descriptor
+}
+
+}  // namespace lockstep

@@ -1,0 +1,327 @@
+#include "common/wire/wire_codec.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/text/plain_text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kMaxDurationSeconds = 315576000000;
+// Of a variable, so that no number of bytes overflows.
+constexpr int64_t kMaxElements = int64_t{1} << 56;
+constexpr int kMaxDimensions = 64;
+
+absl::Status CheckShape(const VariableSpec& variable) {
+  int64_t elements = 1;
+  for (int64_t dim : variable.shape) {
+    if (dim < 1 || dim > kMaxElements / elements) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variable \"", variable.name, "\" has shape ",
+          ShapeString(variable.shape),
+          "; dimensions must be positive and their product at most 2^56"));
+    }
+    elements *= dim;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckIncarnation(absl::string_view field, uint64_t incarnation) {
+  if (incarnation <= kLargestIncarnation) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " is ", incarnation, "; it must be at most ", kLargestIncarnation,
+      ", so that a newer process of the task can follow"));
+}
+
+absl::StatusOr<Sender> FromProto(const v1::Identity& identity) {
+  Sender sender;
+  sender.job_id = identity.job_id();
+  LOCKSTEP_ASSIGN_OR_RETURN(sender.task.type,
+                            ParseTaskType(identity.task_type()));
+  if (identity.task_index() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("identity.task_index is ",
+                                                   identity.task_index(),
+                                                   "; it must be 0 or more"));
+  }
+  if (identity.incarnation() == 0) {
+    return absl::InvalidArgumentError(
+        "identity.incarnation is 0; draw one at process start");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckIncarnation("identity.incarnation", identity.incarnation()));
+  sender.task.index = identity.task_index();
+  sender.incarnation = identity.incarnation();
+  return sender;
+}
+
+v1::Identity ToProto(const Sender& sender) {
+  v1::Identity identity;
+  identity.set_job_id(sender.job_id);
+  identity.set_task_type(std::string(TaskTypeName(sender.task.type)));
+  identity.set_task_index(sender.task.index);
+  identity.set_incarnation(sender.incarnation);
+  return identity;
+}
+
+absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto) {
+  VariableSpec variable;
+  variable.name = proto.name();
+  if (variable.name.empty()) {
+    return absl::InvalidArgumentError("a variable has no name; give it one");
+  }
+  if (variable.name.size() > kMaxPeerText ||
+      proto.shape_size() > kMaxDimensions) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable \"", CutText(variable.name, 100),
+                     "\" has a name of ", variable.name.size(), " bytes and ",
+                     proto.shape_size(), " dimensions; at most ", kMaxPeerText,
+                     " and ", kMaxDimensions, " are possible"));
+  }
+  variable.shape.assign(proto.shape().begin(), proto.shape().end());
+  LOCKSTEP_RETURN_IF_ERROR(CheckShape(variable));
+  LOCKSTEP_ASSIGN_OR_RETURN(variable.dtype, ParseDType(proto.dtype()));
+  const int kind = proto.initializer();
+  if (kind < 0 || kind > static_cast<int>(Initializer::Kind::kOrthogonal)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", proto.name(), "\": initializer ", kind,
+        " does not exist; the sender is of another program version"));
+  }
+  variable.initializer.kind = static_cast<Initializer::Kind>(kind);
+  variable.initializer.a = proto.initializer_a();
+  variable.initializer.b = proto.initializer_b();
+  if (!v1::RowCut_IsValid(proto.row_cut()) ||
+      (proto.row_cut() != v1::ROW_CUT_UNSPECIFIED && variable.shape.empty())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable \"", proto.name(), "\": row_cut ",
+                     static_cast<int>(proto.row_cut()), " of shape ",
+                     ShapeString(variable.shape),
+                     "; a table has rows, and is cut by DIV, ", "MOD or KEY"));
+  }
+  variable.row_cut = static_cast<RowCut>(proto.row_cut());
+  return variable;
+}
+
+v1::VariableDescription ToProto(const VariableSpec& variable) {
+  v1::VariableDescription proto;
+  proto.set_name(variable.name);
+  for (int64_t dim : variable.shape) proto.add_shape(dim);
+  proto.set_dtype(std::string(DTypeName(variable.dtype)));
+  proto.set_initializer(
+      static_cast<v1::Initializer>(variable.initializer.kind));
+  proto.set_initializer_a(variable.initializer.a);
+  proto.set_initializer_b(variable.initializer.b);
+  proto.set_row_cut(static_cast<v1::RowCut>(variable.row_cut));
+  return proto;
+}
+
+absl::StatusOr<ExampleShape> FromProto(const v1::ExampleDescription& proto) {
+  // So that their product is a number of elements that can be.
+  constexpr int64_t kMax = int64_t{1} << 18;
+  const bool sizes =
+      std::min({proto.height(), proto.width(), proto.channels()}) >= 1 &&
+      std::max({proto.height(), proto.width(), proto.channels()}) <= kMax;
+  if (!sizes || proto.classes() < 1 || proto.classes() > kMax * 4 ||
+      proto.tokens() < 0 || proto.tokens() > kMaxElements) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("examples of ", proto.height(), "x", proto.width(), "x",
+                     proto.channels(), ", ", proto.classes(), " classes and ",
+                     proto.tokens(), " tokens; sizes must be in [1, ", kMax,
+                     "], classes in [1, ", kMax * 4, "]"));
+  }
+  return ExampleShape{.height = proto.height(),
+                      .width = proto.width(),
+                      .channels = proto.channels(),
+                      .classes = proto.classes(),
+                      .tokens = proto.tokens()};
+}
+
+v1::ExampleDescription ToProto(const ExampleShape& examples) {
+  v1::ExampleDescription proto;
+  proto.set_height(examples.height);
+  proto.set_width(examples.width);
+  proto.set_channels(examples.channels);
+  proto.set_classes(examples.classes);
+  proto.set_tokens(examples.tokens);
+  return proto;
+}
+
+v1::PartDescription ToProto(const PlannedPart& part) {
+  v1::PartDescription proto;
+  proto.set_variable(part.variable);
+  proto.set_offset(part.offset);
+  proto.set_count(part.count);
+  proto.set_server(part.server);
+  proto.set_index(part.index);
+  proto.set_row_stride(part.row_stride);
+  return proto;
+}
+
+PlannedPart FromProto(const v1::PartDescription& part) {
+  return {part.variable(), part.offset(),
+          part.count(),    part.server(),
+          part.index(),    std::max<int64_t>(part.row_stride(), 1)};
+}
+
+absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
+                                   int num_servers) {
+  Plan plan;
+  for (const v1::VariableDescription& proto : response.variables()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(VariableSpec variable, FromProto(proto));
+    plan.variables.push_back(std::move(variable));
+  }
+  const int num_variables = static_cast<int>(plan.variables.size());
+  std::vector<int> next(num_servers, 0);
+  for (const v1::PartDescription& proto : response.parts()) {
+    const PlannedPart part = FromProto(proto);
+    if (part.server >= num_servers) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the chief has put a part on ps ", part.server,
+                       "; this process's cluster.ps has ", num_servers,
+                       ": give all tasks the same cluster in TF_CONFIG"));
+    }
+    const bool known = part.variable >= 0 && part.variable < num_variables &&
+                       part.server >= 0 && part.server < num_servers;
+    if (!known || part.index != next[part.server]++ ||
+        !IsSlice(plan.variables[part.variable],
+                 {part.offset, part.count, part.row_stride})) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "plan: part ", plan.parts.size(), " (", proto.ShortDebugString(),
+          ") does not fit its variable or the ", num_servers, " servers"));
+    }
+    plan.parts.push_back(part);
+  }
+  return plan;
+}
+
+absl::StatusOr<GradientType> FromProto(absl::string_view field,
+                                       v1::GradientType type) {
+  switch (type) {
+    case v1::GRADIENT_TYPE_UNSPECIFIED:
+    case v1::VARIABLE:
+      return GradientType::kVariable;
+    case v1::BFLOAT16:
+      return GradientType::kBFloat16;
+    default:
+      return absl::InvalidArgumentError(absl::StrCat(
+          field, " is the number ", static_cast<int>(type),
+          ", which has no name in this version; write VARIABLE or BFLOAT16"));
+  }
+}
+
+v1::GradientType ToProto(GradientType type) {
+  return type == GradientType::kBFloat16 ? v1::BFLOAT16 : v1::VARIABLE;
+}
+
+google::protobuf::Duration ToProto(absl::Duration duration) {
+  google::protobuf::Duration proto;
+  absl::Duration rest;
+  const int64_t seconds = absl::IDivDuration(duration, absl::Seconds(1), &rest);
+  proto.set_seconds(
+      std::clamp(seconds, -kMaxDurationSeconds, kMaxDurationSeconds));
+  proto.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+  return proto;
+}
+
+absl::Duration FromProto(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) +
+         absl::Nanoseconds(duration.nanos());
+}
+
+absl::StatusOr<RunSettings> FromProto(const v1::RunSettings& proto) {
+  RunSettings settings;
+  settings.revision = proto.revision();
+  settings.replicas_to_aggregate = proto.replicas_to_aggregate();
+  // An absent message is that of a job without changes.
+  if (proto.learning_rate_scale() != 0) {
+    settings.learning_rate_scale = proto.learning_rate_scale();
+  }
+  settings.paused = proto.paused();
+  settings.workers = {proto.workers().begin(), proto.workers().end()};
+  const std::vector<int>& workers = settings.workers;
+  const bool ascending =
+      std::adjacent_find(workers.begin(), workers.end(),
+                         std::greater_equal<>()) == workers.end() &&
+      (workers.empty() ||
+       (workers.front() >= 0 && workers.back() < RunSettings::kMaxWorkers));
+  if (settings.revision >= 0 && settings.replicas_to_aggregate >= 0 &&
+      settings.learning_rate_scale > 0 &&
+      std::isfinite(settings.learning_rate_scale) && ascending) {
+    return settings;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "settings: revision ", settings.revision, ", replicas_to_aggregate ",
+      settings.replicas_to_aggregate, " must be >= 0, learning_rate_scale ",
+      settings.learning_rate_scale, " > 0, and the ", workers.size(),
+      " workers ascending in [0, ", RunSettings::kMaxWorkers, ")"));
+}
+
+v1::RunSettings ToProto(const RunSettings& settings) {
+  v1::RunSettings proto;
+  proto.set_revision(settings.revision);
+  proto.set_replicas_to_aggregate(settings.replicas_to_aggregate);
+  proto.set_learning_rate_scale(settings.learning_rate_scale);
+  proto.set_paused(settings.paused);
+  proto.mutable_workers()->Assign(settings.workers.begin(),
+                                  settings.workers.end());
+  return proto;
+}
+
+v1::WorkerProgress ToProto(const Progress& progress) {
+  v1::WorkerProgress proto;
+  proto.set_local_step(progress.local_step);
+  proto.set_passes(progress.passes);
+  proto.set_accepted(progress.accepted);
+  proto.set_stale(progress.stale);
+  proto.set_duplicate(progress.duplicate);
+  *proto.mutable_waiting() = ToProto(progress.waiting);
+  proto.set_loss(progress.loss);
+  proto.set_examples(progress.examples);
+  proto.set_computed(progress.computed);
+  proto.set_activity(progress.activity);
+  *proto.mutable_activity_age() = ToProto(progress.activity_age);
+  proto.set_trouble(progress.trouble);
+  proto.set_cannot_score(progress.cannot_score);
+  return proto;
+}
+
+Progress FromProto(const v1::WorkerProgress& progress) {
+  Progress decoded;
+  decoded.local_step = progress.local_step();
+  decoded.passes = progress.passes();
+  decoded.accepted = progress.accepted();
+  decoded.stale = progress.stale();
+  decoded.duplicate = progress.duplicate();
+  decoded.waiting = FromProto(progress.waiting());
+  decoded.loss = progress.loss();
+  decoded.examples = progress.examples();
+  decoded.activity = CutText(progress.activity());
+  decoded.activity_age = FromProto(progress.activity_age());
+  decoded.computed = progress.computed();
+  decoded.trouble = CutText(progress.trouble());
+  decoded.cannot_score = progress.cannot_score();
+  return decoded;
+}
+
+v1::LeaveCause ToProto(LeaveCause cause) {
+  return static_cast<v1::LeaveCause>(cause);
+}
+
+LeaveCause FromProto(v1::LeaveCause cause) {
+  switch (cause) {
+    case v1::LEAVE_DONE:
+    case v1::LEAVE_END_OF_INPUT:
+    case v1::LEAVE_CANNOT_TAKE_PART:
+    case v1::LEAVE_NO_ROOM:
+      return static_cast<LeaveCause>(cause);
+    default:
+      return LeaveCause::kStopped;
+  }
+}
+
+}  // namespace lockstep

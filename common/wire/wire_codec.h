@@ -1,0 +1,94 @@
+#ifndef LOCKSTEP_COMMON_WIRE_WIRE_CODEC_H_
+#define LOCKSTEP_COMMON_WIRE_WIRE_CODEC_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/cluster/task_id.h"
+#include "common/numeric/dtype.h"
+#include "common/plan/example_shape.h"
+#include "common/plan/leave_cause.h"
+#include "common/plan/plan.h"
+#include "common/plan/progress.h"
+#include "common/plan/run_settings.h"
+#include "common/plan/variable_spec.h"
+#include "google/protobuf/duration.pb.h"
+#include "lockstep/v1/coordinator.pb.h"
+#include "lockstep/v1/gradient.pb.h"
+#include "lockstep/v1/identity.pb.h"
+
+namespace lockstep {
+
+// The two ends of the wire: our types and the messages of lockstep.v1. What
+// comes from a peer is checked; what goes out is ours.
+
+// The version of the protocol that this program speaks. It grows when a
+// message changes its meaning, or workers send in another order; programs of
+// different versions do not mix.
+inline constexpr int kProtocolVersion = 2;
+
+// Who a request is from.
+struct Sender {
+  std::string job_id;
+  TaskId task;
+  uint64_t incarnation = 0;
+};
+
+// Larger ones are no incarnations: a process of the same task that comes later
+// needs a larger one still.
+inline constexpr uint64_t kLargestIncarnation = uint64_t{1} << 62;
+
+//   kInvalidArgument  larger than that; says it of `field`
+absl::Status CheckIncarnation(absl::string_view field, uint64_t incarnation);
+
+//   kInvalidArgument  unknown task type, negative index, or no incarnation, or
+//                     too large a one
+absl::StatusOr<Sender> FromProto(const v1::Identity& identity);
+v1::Identity ToProto(const Sender& sender);
+
+//   kInvalidArgument  no name, a shape that cannot be, dtype or initializer
+//                     that do not exist
+absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto);
+v1::VariableDescription ToProto(const VariableSpec& variable);
+
+//   kInvalidArgument  a number out of range
+absl::StatusOr<ExampleShape> FromProto(const v1::ExampleDescription& proto);
+v1::ExampleDescription ToProto(const ExampleShape& examples);
+
+v1::PartDescription ToProto(const PlannedPart& part);
+PlannedPart FromProto(const v1::PartDescription& part);
+
+// Checks that every part lies within its variable and names a server of the
+// `num_servers`, so that the plan can be used without further care.
+//
+//   kInvalidArgument  names the part and what is wrong with it
+absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
+                                   int num_servers);
+
+//   kInvalidArgument  a number without a name; says it of `field`
+absl::StatusOr<GradientType> FromProto(absl::string_view field,
+                                       v1::GradientType type);
+v1::GradientType ToProto(GradientType type);
+
+// Durations out of protobuf's range are clamped to it.
+google::protobuf::Duration ToProto(absl::Duration duration);
+absl::Duration FromProto(const google::protobuf::Duration& duration);
+
+//   kInvalidArgument  a number below 0, a scale that is not above 0, workers
+//                     that do not ascend or reach RunSettings::kMaxWorkers
+absl::StatusOr<RunSettings> FromProto(const v1::RunSettings& proto);
+v1::RunSettings ToProto(const RunSettings& settings);
+
+v1::WorkerProgress ToProto(const Progress& progress);
+Progress FromProto(const v1::WorkerProgress& progress);
+
+// A cause without a name in this version, or none, is kStopped.
+v1::LeaveCause ToProto(LeaveCause cause);
+LeaveCause FromProto(v1::LeaveCause cause);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_WIRE_WIRE_CODEC_H_

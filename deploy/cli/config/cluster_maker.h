@@ -1,0 +1,35 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_CONFIG_CLUSTER_MAKER_H_
+#define LOCKSTEP_DEPLOY_CLI_CONFIG_CLUSTER_MAKER_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/cluster/cluster_spec.h"
+
+namespace lockstep {
+
+// What `lockstep config make` was asked for.
+struct ClusterRequest {
+  int ps = 1;
+  int workers = 1;
+  bool chief = true;  // false: worker 0 hosts it
+  bool evaluator = false;
+  std::string host_pattern = "localhost";  // {task} and {index} are replaced
+  int port = 2222;  // the lowest; 0: `lockstep run` chooses all
+};
+
+// The cluster with all addresses. Tasks whose hosts are the same get ports from
+// `port` on; a task that is alone on its host gets `port`.
+//
+//   kInvalidArgument  ps or workers below 1 or above 10000; a pattern that
+//                     makes no host name, or has braces around other words; a
+//                     port outside 0 to 65535; more tasks on a host than ports
+absl::StatusOr<ClusterSpec> MakeCluster(const ClusterRequest& request);
+
+// `json`, which is well formed, over several lines: a list or an object of
+// tasks stays on one line.
+std::string PrettyCluster(const std::string& json);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_CLUSTER_MAKER_H_

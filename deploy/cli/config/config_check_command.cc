@@ -1,0 +1,144 @@
+#include "deploy/cli/config/config_check_command.h"
+
+#include <future>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/status_macros.h"
+#include "common/cluster/cluster_environment.h"
+#include "common/cluster/host_port.h"
+#include "common/cluster/tf_config_loader.h"
+#include "common/flags/flag_parser.h"
+#include "deploy/cli/config/cluster_report.h"
+#include "deploy/cli/config/connection_probe.h"
+#include "deploy/cli/tasks/log_files.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMistakeExitCode = 1;
+constexpr size_t kProbesAtOnce = 32;
+
+absl::StatusOr<TfConfig> LoadEnvironmentFile(const std::string& path) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Environment variables,
+                            ParseEnvironmentFile(text, path));
+  return TfConfigOfEnvironment(variables, path);
+}
+
+// A cluster without a task, as the task that hosts the chief sees it.
+absl::StatusOr<TfConfig> LoadClusterFile(const std::string& path) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ReadTfConfig(text, path));
+  const bool has_chief =
+      config.cluster.NumTasks("chief") + config.cluster.NumTasks("master") > 0;
+  config.task_type = has_chief ? "chief" : "worker";
+  config.task_index = 0;
+  return config;
+}
+
+ProbeResult Probe(const std::string& address, absl::Duration timeout) {
+  const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
+  if (!parsed.ok()) return {false, "no address"};
+  return ProbeConnection(*parsed, timeout);
+}
+
+}  // namespace
+
+ConfigCheckCommand::ConfigCheckCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "check",
+          "Says what a TF_CONFIG means: who is chief, who is where, what is "
+          "ignored, what is wrong and how to mend it.")) {
+  app_.add_option("--tf_config", tf_config_,
+                  "JSON file to read. Without this and the next two, the "
+                  "environment variable TF_CONFIG.");
+  app_.add_option("--environment_file", environment_file_,
+                  "File of NAME=VALUE lines to read TF_CONFIG from, as for "
+                  "systemd's EnvironmentFile= or a Kubernetes ConfigMap.");
+  app_.add_option("--cluster", cluster_file_,
+                  "JSON file with a cluster alone, as for `lockstep run`.");
+  app_.add_flag("--connect", connect_,
+                "Try the name and the port of every other task. Tasks that are "
+                "not started refuse.");
+  app_.add_option("--timeout", timeout_seconds_,
+                  "Seconds to wait for each address with --connect.")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 3600.0));
+}
+
+int ConfigCheckCommand::Run(Terminal& terminal, std::ostream& err) const {
+  const int given = static_cast<int>(!tf_config_.empty()) +
+                    static_cast<int>(!environment_file_.empty()) +
+                    static_cast<int>(!cluster_file_.empty());
+  if (given > 1) {
+    err << "lockstep config check: " << given
+        << " of --tf_config, --environment_file and --cluster are given; give "
+           "at most one\n";
+    return kUsageExitCode;
+  }
+  const absl::StatusOr<TfConfig> config = Load();
+  absl::StatusOr<Cluster> cluster =
+      config.ok()
+          ? Cluster::Make(*config, {.allow_port_zero = !cluster_file_.empty()})
+          : config.status();
+  if (!cluster.ok()) {
+    // A line for each.
+    terminal.Print(absl::StrCat("mistake: ",
+                                absl::StrReplaceAll(cluster.status().message(),
+                                                    {{"\n", "\nmistake: "}}),
+                                "\n"));
+    return kMistakeExitCode;
+  }
+  std::vector<std::string> mistakes = FindMistakes(*cluster);
+  std::map<TaskId, std::string> reachable;
+  if (connect_) reachable = Connect(*cluster, mistakes);
+  terminal.Print(
+      FormatClusterReport(*cluster, reachable, mistakes, terminal.Columns()));
+  return mistakes.empty() ? 0 : kMistakeExitCode;
+}
+
+absl::StatusOr<TfConfig> ConfigCheckCommand::Load() const {
+  if (!environment_file_.empty()) return LoadEnvironmentFile(environment_file_);
+  if (!cluster_file_.empty()) return LoadClusterFile(cluster_file_);
+  return LoadTfConfig(tf_config_);
+}
+
+// Adds to `mistakes` who cannot be reached. Many at a time: a name may take
+// its time.
+std::map<TaskId, std::string> ConfigCheckCommand::Connect(
+    const Cluster& cluster, std::vector<std::string>& mistakes) const {
+  std::vector<std::pair<TaskId, std::string>> peers;
+  for (const TaskType type : {TaskType::kChief, TaskType::kWorker,
+                              TaskType::kPs, TaskType::kEvaluator}) {
+    for (const TaskId& task : cluster.Tasks(type)) {
+      if (task == cluster.self() && cluster_file_.empty()) continue;
+      peers.emplace_back(task, cluster.Address(task).value_or(""));
+    }
+  }
+  std::map<TaskId, std::string> reachable;
+  const absl::Duration timeout = absl::Seconds(timeout_seconds_);
+  for (size_t first = 0; first < peers.size(); first += kProbesAtOnce) {
+    std::vector<std::future<ProbeResult>> probes;
+    const size_t end = std::min(peers.size(), first + kProbesAtOnce);
+    for (size_t i = first; i < end; ++i) {
+      probes.push_back(
+          std::async(std::launch::async, Probe, peers[i].second, timeout));
+    }
+    for (size_t i = first; i < end; ++i) {
+      const ProbeResult result = probes[i - first].get();
+      const auto& [task, address] = peers[i];
+      reachable[task] = result.text;
+      if (result.reached) continue;
+      mistakes.push_back(
+          absl::StrCat(cluster.source(), ": cluster.", TaskTypeName(task.type),
+                       "[", task.index, "] is \"", address, "\": ", result.text,
+                       "; start that task, or correct its address"));
+    }
+  }
+  return reachable;
+}
+
+}  // namespace lockstep

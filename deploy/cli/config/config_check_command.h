@@ -1,0 +1,43 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_CONFIG_CONFIG_CHECK_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_CONFIG_CONFIG_CHECK_COMMAND_H_
+
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "common/cluster/cluster.h"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep {
+
+// ConfigCheckCommand is `lockstep config check`: reads a TF_CONFIG as the
+// programs do, and says what it means and what is wrong with it.
+class ConfigCheckCommand {
+ public:
+  explicit ConfigCheckCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns 0 when all is well; 1 for mistakes, and with --connect when a task
+  // cannot be reached; 2 for bad flags.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  absl::StatusOr<TfConfig> Load() const;
+  std::map<TaskId, std::string> Connect(
+      const Cluster& cluster, std::vector<std::string>& mistakes) const;
+
+  CLI::App& app_;
+  std::string tf_config_;
+  std::string environment_file_;
+  std::string cluster_file_;
+  bool connect_ = false;
+  double timeout_seconds_ = 2;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_CONFIG_CHECK_COMMAND_H_

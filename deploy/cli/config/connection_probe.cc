@@ -1,0 +1,71 @@
+#include "deploy/cli/config/connection_probe.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+namespace {
+
+// 0, or an errno; ETIMEDOUT too when we waited long enough.
+int Connect(const addrinfo& address, absl::Duration timeout) {
+  const int fd =
+      socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  int error = 0;
+  if (connect(fd, address.ai_addr, address.ai_addrlen) != 0) error = errno;
+  if (error == EINPROGRESS) {
+    pollfd writable = {fd, POLLOUT, 0};
+    const auto millis = static_cast<int>(std::clamp(
+        absl::ToInt64Milliseconds(timeout), int64_t{1}, int64_t{3'600'000}));
+    error = ETIMEDOUT;
+    socklen_t size = sizeof(error);
+    if (poll(&writable, 1, millis) == 1) {
+      getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+  }
+  close(fd);
+  return error;
+}
+
+std::string Describe(int error, absl::Duration timeout) {
+  switch (error) {
+    case 0:
+      return "yes";
+    case ECONNREFUSED:
+      return "refused";
+    case ETIMEDOUT:
+      return absl::StrCat("no answer in ", absl::FormatDuration(timeout));
+    default:
+      return strerrordesc_np(error);
+  }
+}
+
+}  // namespace
+
+ProbeResult ProbeConnection(const HostPort& address, absl::Duration timeout) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int failed = getaddrinfo(
+      address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &found);
+  if (failed == EAI_NONAME) return {false, "no such name"};
+  if (failed != 0) return {false, gai_strerror(failed)};
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found,
+                                                             freeaddrinfo);
+  int error = EHOSTUNREACH;
+  for (; found != nullptr && error != 0; found = found->ai_next) {
+    error = Connect(*found, timeout);
+  }
+  return {error == 0, Describe(error, timeout)};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,26 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_CONFIG_CONNECTION_PROBE_H_
+#define LOCKSTEP_DEPLOY_CLI_CONFIG_CONNECTION_PROBE_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/cluster/host_port.h"
+
+namespace lockstep {
+
+// What came of one try to reach an address.
+struct ProbeResult {
+  bool reached = false;
+  std::string text{};  // "yes", "no such name", "refused", "no answer in 2 s"
+};
+
+// Resolves the host's name and opens a TCP connection to the first of its
+// addresses that takes one, then closes it. The name takes as long as the
+// system's resolver does, each address at most `timeout`.
+//
+// Threads: safe to call at the same time.
+ProbeResult ProbeConnection(const HostPort& address, absl::Duration timeout);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_CONNECTION_PROBE_H_

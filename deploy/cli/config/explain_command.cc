@@ -1,0 +1,38 @@
+#include "deploy/cli/config/explain_command.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/flags/flag_parser.h"
+#include "deploy/cli/config/job_field.h"
+#include "deploy/cli/config/job_reference.h"
+
+namespace lockstep {
+
+ExplainCommand::ExplainCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "explain",
+          "Says what a field of the job file means, its default, and how it is "
+          "set.")) {
+  app_.add_option("field", field_,
+                  "Such as model.hidden_units; without it, all fields of the "
+                  "file are listed.");
+  app_.add_flag("--manual_page", manual_page_,
+                "Print the manual page lockstep-job(5) instead, for man.");
+}
+
+int ExplainCommand::Run(Terminal& terminal, std::ostream& err) const {
+  const JobField root = JobReference();
+  if (manual_page_) {
+    terminal.Print(JobManualPage(root, LOCKSTEP_VERSION));
+    return 0;
+  }
+  const absl::StatusOr<std::string> text =
+      ExplainField(root, field_, terminal.Columns());
+  if (!text.ok()) {
+    err << "lockstep explain: " << text.status().message() << "\n";
+    return kUsageExitCode;
+  }
+  terminal.Print(*text);
+  return 0;
+}
+
+}  // namespace lockstep

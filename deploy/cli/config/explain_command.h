@@ -1,0 +1,30 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_CONFIG_EXPLAIN_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_CONFIG_EXPLAIN_COMMAND_H_
+
+#include <ostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep {
+
+// ExplainCommand is `lockstep explain`: what the fields of a job file mean.
+class ExplainCommand {
+ public:
+  explicit ExplainCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns 0, or 2 for a field that there is not.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  CLI::App& app_;
+  std::string field_;
+  bool manual_page_ = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_EXPLAIN_COMMAND_H_

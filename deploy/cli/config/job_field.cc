@@ -1,0 +1,194 @@
+#include "deploy/cli/config/job_field.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/base/status_macros.h"
+#include "common/flags/nearest_match.h"
+#include "common/flags/wrap_text.h"
+#include "common/text/excerpt.h"
+
+namespace lockstep {
+namespace {
+
+std::string TypeOf(const JobField& field) {
+  if (field.is_list) return absl::StrCat("list of ", field.type, "s");
+  return field.type;
+}
+
+absl::StatusOr<const JobField*> Find(const JobField& root,
+                                     absl::string_view path) {
+  const JobField* field = &root;
+  if (path.empty()) return field;
+  for (const absl::string_view name : absl::StrSplit(path, '.')) {
+    const auto found = std::find_if(
+        field->fields.begin(), field->fields.end(),
+        [&](const JobField& child) { return child.name() == name; });
+    if (found != field->fields.end()) {
+      field = &*found;
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const JobField& child : field->fields) names.push_back(child.name());
+    const std::string prefix =
+        field->path.empty() ? "" : absl::StrCat(field->path, ".");
+    const std::optional<std::string> near =
+        NearestMatch(std::string(name.substr(0, 64)), names);
+    return absl::InvalidArgumentError(absl::StrCat(
+        field->path.empty() ? "a job file" : field->path, " has no field ",
+        Excerpt(name),
+        near.has_value() ? absl::StrCat("; did you mean ", prefix, *near, "?")
+        : names.empty()
+            ? "; it holds no fields"
+            : absl::StrCat("; known are ", absl::StrJoin(names, ", "))));
+  }
+  return field;
+}
+
+// "model { hidden_units: [VALUE, ...] }"
+std::string InJobFile(const JobField& field) {
+  std::string text = field.type == "group of fields" ? " { ... }"
+                     : field.type == "duration"      ? ": \"60s\""
+                     : field.is_list                 ? ": [VALUE, VALUE]"
+                                                     : ": VALUE";
+  std::vector<std::string> names = absl::StrSplit(field.path, '.');
+  text = names.back() + text;
+  for (size_t i = names.size() - 1; i > 0; --i) {
+    text = absl::StrCat(names[i - 1], " { ", text, " }");
+  }
+  return text;
+}
+
+std::string OnCommandLine(const JobField& field) {
+  return absl::StrCat("--set ", field.path, "=",
+                      field.type == "duration" ? "60s"
+                      : field.is_list          ? "VALUE,VALUE"
+                                               : "VALUE");
+}
+
+// "  name  what it is", the second in a column that begins at `column`.
+std::string Row(absl::string_view name, absl::string_view text, size_t column,
+                size_t width) {
+  std::string row = absl::StrCat("  ", name);
+  row.resize(std::max(column, row.size() + 2), ' ');
+  return absl::StrCat(WrapText(absl::StrCat(row, text), width, column), "\n");
+}
+
+std::string FirstSentence(absl::string_view doc) {
+  const size_t end = doc.find(". ");
+  return std::string(end == absl::string_view::npos ? doc
+                                                    : doc.substr(0, end + 1));
+}
+
+std::string Roff(absl::string_view text) {
+  std::string escaped = absl::StrReplaceAll(
+      text, {{"\\", "\\e"}, {"-", "\\-"}, {"\n.", "\n\\&."}});
+  if (absl::StartsWith(escaped, ".") || absl::StartsWith(escaped, "'")) {
+    escaped = "\\&" + escaped;
+  }
+  return escaped;
+}
+
+void AppendRoffField(const JobField& field, std::string& page) {
+  absl::StrAppend(&page, ".TP\n\\fB", Roff(field.name()), "\\fR (",
+                  Roff(TypeOf(field)));
+  if (!field.default_value.empty()) {
+    absl::StrAppend(&page, "; default ", Roff(field.default_value));
+  }
+  absl::StrAppend(&page, ")\n", Roff(field.doc), "\n");
+  for (const auto& [name, doc] : field.values) {
+    absl::StrAppend(&page, ".br\n\\fB", Roff(name), "\\fR: ", Roff(doc), "\n");
+  }
+}
+
+void AppendRoffGroup(const JobField& group, std::string& page) {
+  if (!group.path.empty()) {
+    absl::StrAppend(&page, ".SS \"", Roff(group.path), "\"\n", Roff(group.doc),
+                    "\n");
+  }
+  for (const JobField& field : group.fields) AppendRoffField(field, page);
+  for (const JobField& field : group.fields) {
+    if (!field.fields.empty()) AppendRoffGroup(field, page);
+  }
+}
+
+}  // namespace
+
+std::string JobField::name() const {
+  const size_t dot = path.rfind('.');
+  return dot == std::string::npos ? path : path.substr(dot + 1);
+}
+
+absl::StatusOr<std::string> ExplainField(const JobField& root,
+                                         absl::string_view path, size_t width) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const JobField* field, Find(root, path));
+  std::string text =
+      field->path.empty()
+          ? "The fields of a job file.\n"
+          : absl::StrCat(field->path, ": ", TypeOf(*field), "\n\n",
+                         WrapText(field->doc, width), "\n");
+  if (!field->values.empty()) absl::StrAppend(&text, "\n");
+  size_t column = 0;
+  for (const auto& [name, doc] : field->values) {
+    column = std::max(column, name.size() + 4);
+  }
+  for (const JobField& child : field->fields) {
+    column = std::max(column, child.name().size() + 4);
+  }
+  for (const auto& [name, doc] : field->values) {
+    absl::StrAppend(&text, Row(name, doc, column, width));
+  }
+  if (!field->fields.empty()) absl::StrAppend(&text, "\n");
+  for (const JobField& child : field->fields) {
+    absl::StrAppend(&text,
+                    Row(child.name(), FirstSentence(child.doc), column, width));
+  }
+  if (field->path.empty()) return text;
+  absl::StrAppend(&text, "\n");
+  if (!field->default_value.empty()) {
+    absl::StrAppend(&text, "default: ", field->default_value, "\n");
+  }
+  absl::StrAppend(&text, "in a job file: ", InJobFile(*field), "\n");
+  if (field->settable) {
+    absl::StrAppend(&text, "on a command line: ", OnCommandLine(*field), "\n");
+  }
+  return text;
+}
+
+std::string JobManualPage(const JobField& root, absl::string_view version) {
+  std::string page = absl::StrCat(
+      ".TH LOCKSTEP\\-JOB 5 \"\" \"lockstep ", Roff(version),
+      "\" \"File formats\"\n"
+      ".SH NAME\nlockstep-job \\- what a Lockstep job trains, and how\n"
+      ".SH DESCRIPTION\nA job file tells the chief what to train. It is in "
+      "protobuf text format, of the message lockstep.v1.JobConfig. Fields that "
+      "are absent take their defaults. A list may be written in brackets, and "
+      "a "
+      "duration as text such as \"60s\".\n.PP\n"
+      "\\fBlockstep explain\\fR prints what this page says of one field.\n"
+      ".SH FIELDS\n");
+  AppendRoffGroup(root, page);
+  absl::StrAppend(
+      &page,
+      ".SH EXAMPLES\n.nf\nname: \"fashion\"\ntrain_steps: 1500\n"
+      "batch_size: 300\nmodel { kind: \"mlp\" hidden_units: [256, 128] }\n"
+      "optimizer { kind: ADAM }\nlearning_rate: 0.002\n"
+      "checkpoint { directory: \"checkpoints\" every: \"60s\" }\n.fi\n"
+      ".SH FILES\n.TP\n"
+      "/usr/share/doc/lockstep/examples/fashion_mnist/job.textproto\n"
+      "a whole job\n.TP\n"
+      "/usr/share/lockstep/proto/lockstep/v1/job.proto\n"
+      "the message, for other programs\n"
+      ".SH SEE ALSO\nlockstep(1), lockstep\\-explain(1), lockstep\\-run(1), "
+      "lockstep\\-chief(8)\n");
+  return page;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,87 @@
+#include "deploy/cli/inspect/evaluate_command.h"
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "deploy/cli/tasks/job_file.h"
+#include "deploy/cli/tasks/log_files.h"
+#include "worker/compute/registry.h"
+#include "worker/scoring/checkpoint_scorer.h"
+
+namespace lockstep {
+namespace {
+
+absl::StatusOr<CheckpointReader> Open(const std::string& directory,
+                                      int64_t step) {
+  if (directory.empty()) {
+    return absl::InvalidArgumentError(
+        "the job has no checkpoint.directory; give --checkpoints DIR");
+  }
+  const CheckpointStore store(directory);
+  return step < 0 ? store.OpenLatest() : store.Open(step);
+}
+
+std::string Describe(int64_t step, const TableScore& score) {
+  std::string text = absl::StrFormat("step %d: accuracy %.4f, loss %.4f", step,
+                                     score.accuracy, score.loss);
+  if (score.auc.has_value())
+    absl::StrAppendFormat(&text, ", AUC %.4f", *score.auc);
+  absl::StrAppend(&text, ", ", score.examples, " examples\n");
+  return text;
+}
+
+}  // namespace
+
+EvaluateCommand::EvaluateCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "evaluate",
+          "Scores a checkpoint on the job's test set; no chief has to run.")) {
+  app_.add_option("--job", job_, "The job file that it was trained with.")
+      ->required();
+  app_.add_option("--set", settings_,
+                  "KEY=VALUE: a value of the job, as for `lockstep run`.");
+  app_.add_option("--checkpoints", checkpoints_,
+                  "Where the checkpoints are, if not in the job's "
+                  "checkpoint.directory.");
+  app_.add_option("--step", step_, "Which checkpoint; by default the newest.")
+      ->check(CLI::NonNegativeNumber);
+  app_.add_option("--device", device_, "Where to compute: cpu, cuda or auto.")
+      ->capture_default_str();
+  app_.add_option("--compute_threads", threads_,
+                  "Threads of each large operation on the CPU; 0 for one per "
+                  "core.")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+int EvaluateCommand::Run(Terminal& terminal, std::ostream& err) const {
+  const absl::Status status = Evaluate(terminal);
+  if (status.ok()) return 0;
+  err << "lockstep evaluate: " << status.message() << "\n";
+  return 1;
+}
+
+absl::Status EvaluateCommand::Evaluate(Terminal& terminal) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string file, ReadTextFile(job_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job,
+                            DecodeJobFile(file, job_, settings_));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      CheckpointReader checkpoint,
+      Open(checkpoints_.empty() ? job.checkpoint.directory : checkpoints_,
+           step_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<ComputeBackend> backend,
+                            MakeBackend(device_, {.threads = threads_}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointScorer> scorer,
+                            CheckpointScorer::Make(job, *backend));
+  LOCKSTEP_RETURN_IF_ERROR(scorer->FitToTrainingSet());
+  LOCKSTEP_ASSIGN_OR_RETURN(const TableScore score, scorer->Score(checkpoint));
+  terminal.Print(Describe(checkpoint.manifest().global_step, score));
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_INSPECT_EVALUATE_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_INSPECT_EVALUATE_COMMAND_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep {
+
+// EvaluateCommand is `lockstep evaluate`: it scores a checkpoint on the job's
+// test set as the evaluator does, without a chief.
+class EvaluateCommand {
+ public:
+  explicit EvaluateCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns 0, or 1 when there is no checkpoint or no test set, or the one does
+  // not fit the other.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  absl::Status Evaluate(Terminal& terminal) const;
+
+  CLI::App& app_;
+  std::string job_;
+  std::vector<std::string> settings_;
+  std::string checkpoints_;
+  int64_t step_ = -1;
+  std::string device_ = "auto";
+  int threads_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_EVALUATE_COMMAND_H_

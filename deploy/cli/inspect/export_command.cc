@@ -1,0 +1,181 @@
+#include "deploy/cli/inspect/export_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/files/posix_file.h"
+#include "common/job/variable_settings.h"
+
+namespace lockstep {
+namespace {
+
+constexpr uint64_t kPieceBytes = 4 << 20;  // copied at a time
+
+absl::Status CopyTensor(const SafetensorsReader& from, absl::string_view source,
+                        SafetensorsWriter& to, absl::string_view target) {
+  const uint64_t bytes = from.Find(source)->bytes;
+  std::vector<char> piece(std::min(bytes, kPieceBytes));
+  for (uint64_t at = 0; at < bytes; at += piece.size()) {
+    piece.resize(std::min(bytes - at, kPieceBytes));
+    LOCKSTEP_RETURN_IF_ERROR(from.ReadAt(source, at, absl::MakeSpan(piece)));
+    LOCKSTEP_RETURN_IF_ERROR(to.WriteAt(target, at, piece));
+  }
+  return absl::OkStatus();
+}
+
+// Rows of a growing table are nothing without their keys: a pattern that
+// matches the table matches those too.
+bool Matches(const std::string& pattern, const StoredTensor& tensor) {
+  if (MatchesVariable(pattern, tensor.name)) return true;
+  const std::string suffix = TensorNameOf("", kKeysName);
+  if (tensor.type != TensorType::kI64 || !absl::EndsWith(tensor.name, suffix)) {
+    return false;
+  }
+  return MatchesVariable(
+      pattern, tensor.name.substr(0, tensor.name.size() - suffix.size()));
+}
+
+absl::Status Publish(const std::string& made, const std::string& path) {
+  std::error_code error;
+  std::filesystem::rename(made, path, error);
+  if (error) {
+    return absl::ErrnoToStatus(error.value(),
+                               absl::StrCat("--out is ", path, ": rename"));
+  }
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return SyncDirectory(parent.empty() ? "." : parent);
+}
+
+}  // namespace
+
+ExportCommand::ExportCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "export",
+          "Writes variables of a checkpoint into one safetensors file, without "
+          "what the optimizer keeps beside them.")) {
+  app_.add_option("--checkpoints", checkpoints_,
+                  "checkpoint.directory of the job.")
+      ->required();
+  app_.add_option("--out", out_,
+                  "The file to write, which must not exist; its directory "
+                  "must.")
+      ->required();
+  app_.add_option("--step", step_,
+                  "Which checkpoint: the global step of it. Default: the "
+                  "newest.")
+      ->check(CLI::NonNegativeNumber);
+  app_.add_flag(
+      "--averaged", averaged_,
+      "Moving averages, under the names of their variables. Variables "
+      "of which none is kept are written as they are.");
+  app_.add_option(
+      "--variables", patterns_,
+      "Shell patterns of names, such as 'hidden*/weights'; '*' also "
+      "matches '/'. Each must match a variable. Default: all.");
+}
+
+int ExportCommand::Run(Terminal& terminal, std::ostream& err) const {
+  const absl::Status status = Export(terminal);
+  if (status.ok()) return 0;
+  err << "lockstep export: " << status.message() << "\n";
+  return 1;
+}
+
+absl::Status ExportCommand::Export(Terminal& terminal) const {
+  std::error_code unknown;  // then it cannot be written either, which says why
+  if (std::filesystem::exists(out_, unknown)) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "--out is ", out_, ", which exists: remove it or name another"));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint, Open());
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Chosen> chosen,
+                            Choose(checkpoint));
+  LOCKSTEP_RETURN_IF_ERROR(Write(checkpoint, chosen));
+  const auto averages = std::count_if(
+      chosen.begin(), chosen.end(),
+      [](const Chosen& one) { return one.source != one.target.name; });
+  terminal.Print(absl::StrCat(
+      out_, ": ", chosen.size(), " variables of step ",
+      checkpoint.manifest().global_step,
+      averaged_ ? absl::StrCat(", ", averages, " of them averages") : "",
+      "\n"));
+  return absl::OkStatus();
+}
+
+// With its hashes checked: what leaves the store has to be sound.
+absl::StatusOr<CheckpointReader> ExportCommand::Open() const {
+  const CheckpointStore store(checkpoints_);
+  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
+                            step_ < 0 ? store.OpenLatest() : store.Open(step_));
+  LOCKSTEP_RETURN_IF_ERROR(store.Verify(checkpoint.manifest().global_step));
+  return checkpoint;
+}
+
+absl::StatusOr<std::vector<ExportCommand::Chosen>> ExportCommand::Choose(
+    const CheckpointReader& checkpoint) const {
+  const std::vector<StoredTensor>& all = checkpoint.model().header().tensors;
+  std::vector<bool> matched(patterns_.size());
+  bool any_average = false;
+  std::vector<Chosen> chosen;
+  for (const StoredTensor& tensor : all) {
+    bool wanted = patterns_.empty();
+    for (size_t i = 0; i < patterns_.size(); ++i) {
+      if (!Matches(patterns_[i], tensor)) continue;
+      wanted = matched[i] = true;
+    }
+    if (!wanted) continue;
+    const std::string average = TensorNameOf(tensor.name, kMovingAverageName);
+    const bool kept = checkpoint.optimizer().Find(average) != nullptr;
+    any_average |= kept;
+    chosen.push_back({averaged_ && kept ? average : tensor.name, tensor});
+  }
+  const auto unmatched = std::find(matched.begin(), matched.end(), false);
+  if (unmatched != matched.end()) {
+    return absl::NotFoundError(absl::StrCat(
+        "--variables is \"", patterns_[unmatched - matched.begin()],
+        "\", which matches none of the ", all.size(), " variables",
+        all.empty() ? "" : absl::StrCat("; the first is \"", all[0].name, "\""),
+        ": change the pattern"));
+  }
+  if (averaged_ && !any_average) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--averaged is given, but ", checkpoints_,
+                     " has no moving average of these variables: leave it out, "
+                     "or train with moving_average"));
+  }
+  return chosen;
+}
+
+absl::Status ExportCommand::Write(const CheckpointReader& checkpoint,
+                                  const std::vector<Chosen>& chosen) const {
+  std::vector<TensorSpec> tensors;
+  for (const Chosen& one : chosen) tensors.push_back(one.target);
+  const std::string made = out_ + ".partial";
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::unique_ptr<SafetensorsWriter> file,
+      SafetensorsWriter::Create(
+          made, std::move(tensors),
+          {{"format", "lockstep"},
+           {"job", checkpoint.manifest().job_name},
+           {"global_step", absl::StrCat(checkpoint.manifest().global_step)},
+           {"values", averaged_ ? "averaged" : "plain"}}));
+  for (const Chosen& one : chosen) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* from,
+                              checkpoint.FileOf(one.source));
+    LOCKSTEP_RETURN_IF_ERROR(
+        CopyTensor(*from, one.source, *file, one.target.name));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(file->Finish());
+  return Publish(made, out_);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,54 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_INSPECT_EXPORT_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_INSPECT_EXPORT_COMMAND_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep {
+
+// ExportCommand is `lockstep export`: it copies variables of one checkpoint, or
+// their moving averages, into one safetensors file without slots and counters.
+// The file appears complete or not at all.
+class ExportCommand {
+ public:
+  explicit ExportCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns 0, or 1 when there is no such checkpoint, or it is damaged; a
+  // pattern matches no variable; averages are asked for and none is kept; the
+  // file exists, or cannot be written. `err` then names flag, value and remedy.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  // A tensor of the checkpoint, and what it is called in the file.
+  struct Chosen {
+    std::string source;
+    TensorSpec target;
+  };
+
+  absl::Status Export(Terminal& terminal) const;
+  absl::StatusOr<CheckpointReader> Open() const;
+  absl::StatusOr<std::vector<Chosen>> Choose(
+      const CheckpointReader& checkpoint) const;
+  absl::Status Write(const CheckpointReader& checkpoint,
+                     const std::vector<Chosen>& chosen) const;
+
+  CLI::App& app_;
+  std::string checkpoints_;
+  int64_t step_ = -1;  // the newest
+  std::string out_;
+  bool averaged_ = false;
+  std::vector<std::string> patterns_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_EXPORT_COMMAND_H_

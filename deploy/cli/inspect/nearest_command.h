@@ -1,0 +1,41 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_INSPECT_NEAREST_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_INSPECT_NEAREST_COMMAND_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep {
+
+// NearestCommand is `lockstep nearest`: it looks up words in the newest
+// checkpoint of a model of kind skip_gram.
+class NearestCommand {
+ public:
+  explicit NearestCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns 0, 1 when there is no checkpoint, no such word or no such file, 2
+  // when it is not said what to look for.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  absl::Status Answer(Terminal& terminal) const;
+
+  CLI::App& app_;
+  std::string checkpoints_;
+  std::string text_;
+  int64_t min_count_ = 5;
+  std::string table_ = "input_vectors";
+  std::string word_;
+  std::string pairs_;
+  int64_t count_ = 30;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_NEAREST_COMMAND_H_

@@ -1,0 +1,124 @@
+#include "deploy/cli/inspect/sample_command.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "deploy/cli/tasks/job_file.h"
+#include "deploy/cli/tasks/log_files.h"
+#include "worker/compute/registry.h"
+#include "worker/models/text_sampler.h"
+#include "worker/models/zoo/registry.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kByteValues = 256;
+
+// A model's values, read from its newest checkpoint.
+struct Values {
+  std::vector<std::vector<float>> memory;
+  std::vector<ConstTensor> views;
+};
+
+absl::StatusOr<Values> Load(const std::string& directory, const Model& model,
+                            const ModelConfig& config) {
+  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader,
+                            CheckpointStore(directory).OpenLatest());
+  Values values;
+  for (const VariableSpec& variable : KeptVariables(model, config)) {
+    LOCKSTEP_RETURN_IF_ERROR(reader.CheckVariable(variable));
+    const Shape shape(variable.shape.begin(), variable.shape.end());
+    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t size, CountElements(shape));
+    std::vector<float>& elements =
+        values.memory.emplace_back(static_cast<size_t>(size));
+    LOCKSTEP_RETURN_IF_ERROR(
+        reader.Read(variable.name, absl::MakeSpan(elements)));
+    values.views.push_back(ConstTensor::Of<float>(elements, shape));
+  }
+  return values;
+}
+
+// What a terminal must not take for a command is a question mark.
+std::string Printable(std::string text) {
+  for (char& c : text) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c)) && c != '\n' &&
+        c != '\t') {
+      c = '?';
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+SampleCommand::SampleCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "sample",
+          "Prints text that the newest checkpoint of a transformer writes.")) {
+  app_.add_option("--job", job_, "The job file that it was trained with.")
+      ->required();
+  app_.add_option("--set", settings_,
+                  "KEY=VALUE: a value of the job, as for `lockstep run`.");
+  app_.add_option("--checkpoints", checkpoints_,
+                  "Where the checkpoints are, if not in the job's "
+                  "checkpoint.directory.");
+  app_.add_option("--prompt", prompt_, "What the text begins with.")
+      ->capture_default_str();
+  app_.add_option("--bytes", bytes_, "How many bytes to write.")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24))
+      ->capture_default_str();
+  app_.add_option("--temperature", temperature_,
+                  "Below 1 the likely counts for more, at 0 nothing else.")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  app_.add_option("--seed", seed_, "Equal seeds write equal texts.")
+      ->capture_default_str();
+}
+
+int SampleCommand::Run(Terminal& terminal, std::ostream& err) const {
+  const absl::Status status = Write(terminal);
+  if (status.ok()) return 0;
+  err << "lockstep sample: " << status.message() << "\n";
+  return 1;
+}
+
+absl::Status SampleCommand::Write(Terminal& terminal) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string file, ReadTextFile(job_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job,
+                            DecodeJobFile(file, job_, settings_));
+  if (job.model.kind != "transformer") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.kind must be \"transformer\", got \"",
+                     job.model.kind, "\"; no other model writes text"));
+  }
+  const ModelInput input = {.height = 1,
+                            .width = 1,
+                            .channels = 1,
+                            .classes = kByteValues,
+                            .tokens = job.data.sequence_length};
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
+                            MakeModel(job.model, input));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Values values,
+      Load(checkpoints_.empty() ? job.checkpoint.directory : checkpoints_,
+           *model, job.model));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<ComputeBackend> backend,
+                            MakeBackend("cpu", {}));
+  TextSampler sampler(*model, *backend, values.views,
+                      {.window = job.data.sequence_length,
+                       .temperature = temperature_,
+                       .key = seed_});
+  std::string text = prompt_;
+  for (int64_t i = 0; i < bytes_; ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(sampler.Extend(text));
+  }
+  terminal.Print(absl::StrCat(Printable(std::move(text)), "\n"));
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_INSPECT_SAMPLE_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_INSPECT_SAMPLE_COMMAND_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep {
+
+// SampleCommand is `lockstep sample`: it lets the newest checkpoint of a model
+// of kind transformer write text.
+class SampleCommand {
+ public:
+  explicit SampleCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns 0, or 1 when there is no checkpoint or it is of another model.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  absl::Status Write(Terminal& terminal) const;
+
+  CLI::App& app_;
+  std::string job_;
+  std::vector<std::string> settings_;
+  std::string checkpoints_;
+  std::string prompt_ = "In the beginning ";
+  int64_t bytes_ = 400;
+  double temperature_ = 0.8;
+  uint64_t seed_ = 1;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_SAMPLE_COMMAND_H_

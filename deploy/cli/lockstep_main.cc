@@ -1,0 +1,60 @@
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <optional>
+
+#include "common/flags/flag_parser.h"
+#include "deploy/cli/config/config_check_command.h"
+#include "deploy/cli/config/config_make_command.h"
+#include "deploy/cli/config/explain_command.h"
+#include "deploy/cli/inspect/evaluate_command.h"
+#include "deploy/cli/inspect/export_command.h"
+#include "deploy/cli/inspect/nearest_command.h"
+#include "deploy/cli/inspect/sample_command.h"
+#include "deploy/cli/run/run_command.h"
+#include "deploy/cli/run/task_command.h"
+#include "deploy/cli/status/operator_command.h"
+#include "deploy/cli/status/steer_command.h"
+#include "deploy/cli/text/terminal.h"
+
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);  // a run goes on when nobody reads its output
+  lockstep::FlagParser flags(
+      "lockstep", "Trains on this machine, and looks after running jobs.");
+  flags.app().require_subcommand(1);
+  const lockstep::RunCommand run(flags.app());
+  const lockstep::StatusCommand status(flags.app());
+  const lockstep::StopCommand stop(flags.app());
+  const lockstep::SteerCommands steer(flags.app());
+  const lockstep::TaskCommand task(flags.app());
+  const lockstep::ExplainCommand explain(flags.app());
+  const lockstep::ExportCommand exporting(flags.app());
+  const lockstep::EvaluateCommand evaluate(flags.app());
+  const lockstep::NearestCommand nearest(flags.app());
+  const lockstep::SampleCommand sample(flags.app());
+  CLI::App& config = *flags.app().add_subcommand(
+      "config", "Checks or writes a TF_CONFIG, which says who is where.");
+  config.require_subcommand(1);
+  const lockstep::ConfigCheckCommand config_check(config);
+  const lockstep::ConfigMakeCommand config_make(config);
+  if (const std::optional<int> code =
+          flags.Parse(argc, argv, std::cout, std::cerr)) {
+    return *code;
+  }
+  lockstep::Terminal terminal(STDOUT_FILENO, getenv("NO_COLOR"),
+                              getenv("TERM"));
+  if (run.chosen()) return run.Run(terminal, std::cerr);
+  if (status.chosen()) return status.Run(terminal, std::cerr);
+  if (steer.chosen()) return steer.Run(terminal, std::cerr);
+  if (explain.chosen()) return explain.Run(terminal, std::cerr);
+  if (exporting.chosen()) return exporting.Run(terminal, std::cerr);
+  if (evaluate.chosen()) return evaluate.Run(terminal, std::cerr);
+  if (nearest.chosen()) return nearest.Run(terminal, std::cerr);
+  if (sample.chosen()) return sample.Run(terminal, std::cerr);
+  if (task.chosen()) return task.Run(terminal, std::cerr);
+  if (config_check.chosen()) return config_check.Run(terminal, std::cerr);
+  if (config_make.chosen()) return config_make.Run(terminal, std::cerr);
+  return stop.Run(terminal, std::cerr);
+}

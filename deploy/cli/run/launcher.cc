@@ -1,0 +1,249 @@
+#include "deploy/cli/run/launcher.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/process/process.h"
+#include "deploy/cli/status/status_json.h"
+#include "deploy/cli/tasks/log_files.h"
+#include "deploy/cli/tasks/log_reason.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kTickMillis = 200;
+constexpr size_t kTailLines = 10;
+constexpr size_t kTailColumns = 400;
+constexpr absl::Duration kLookAtLogs = absl::Seconds(5);
+
+// Never goes back, unlike the wall clock.
+absl::Time Now() {
+  return absl::UnixEpoch() +
+         absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+std::vector<TaskId> TasksOf(const std::vector<TaskLaunch>& launches) {
+  std::vector<TaskId> tasks;
+  for (const TaskLaunch& launch : launches) tasks.push_back(launch.task);
+  return tasks;
+}
+
+}  // namespace
+
+Launcher::Launcher(Options options, Terminal& terminal)
+    : options_(std::move(options)),
+      terminal_(terminal),
+      signals_({SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGWINCH}),
+      view_(terminal, Now()),
+      supervisor_({.tasks = TasksOf(options_.launches),
+                   .chief = options_.chief,
+                   .needed_workers = options_.needed_workers,
+                   .restarts = options_.restarts}) {}
+
+int Launcher::Run() {
+  if (const absl::Status started = StartAll(); !started.ok()) {
+    processes_.clear();
+    return End({.exit_code = kExitFailed,
+                .reason = std::string(started.message()),
+                .gave_up = true});
+  }
+  poller_ = std::make_unique<StatusPoller>(options_.chief_address,
+                                           StatusPoller::Options());
+  Loop();
+  poller_.reset();
+  return End(supervisor_.Outcome());
+}
+
+// The result is there before anybody can see that the run is over.
+int Launcher::End(const RunOutcome& outcome) {
+  const std::map<TaskId, LogTail> logs = ReadLogs(outcome);
+  const std::optional<JobStatus>& status = view_.status();
+  terminal_.Print(FormatRunReport(outcome, status, logs, options_.place,
+                                  terminal_.Columns()));
+  if (!options_.result_path.empty()) {
+    const RunResult result = {.state = outcome.state(),
+                              .exit_code = outcome.exit_code,
+                              .summary = FormatLastLine(outcome, status, logs),
+                              .ended_at = absl::Now()};
+    const absl::Status written = WriteTextFile(
+        options_.result_path,
+        FormatStatusJson(status.value_or(JobStatus()), 2, result) + "\n");
+    if (!written.ok()) terminal_.Print(absl::StrCat(written.message(), "\n"));
+  }
+  return outcome.exit_code;
+}
+
+absl::Status Launcher::StartAll() {
+  for (const TaskLaunch& launch : options_.launches) {
+    LOCKSTEP_RETURN_IF_ERROR(Start(launch, /*first=*/true));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Launcher::Start(const TaskLaunch& launch, bool first) {
+  log_starts_[launch.task] = FileSize(launch.log_path);
+  std::vector<std::string> args = launch.args;
+  if (first) {
+    args.insert(args.end(), launch.first_args.begin(), launch.first_args.end());
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<TaskProcess> process,
+      TaskProcess::Start({.program = launch.program,
+                          .args = std::move(args),
+                          .environment = launch.environment,
+                          .log_path = launch.log_path}));
+  processes_[launch.task] = std::move(process);
+  return absl::OkStatus();
+}
+
+void Launcher::Restart(TaskId task) {
+  for (const TaskLaunch& launch : options_.launches) {
+    if (launch.task != task) continue;
+    const absl::Status started = Start(launch, /*first=*/false);
+    if (!started.ok()) {
+      return Apply(supervisor_.OnStartFailed(task, started.message(), Now()));
+    }
+    view_.OnRestart(task);
+  }
+}
+
+void Launcher::Loop() {
+  while (!supervisor_.finished()) {
+    WaitForEvents();
+    const absl::Time now = Now();
+    TakeSignals(now);
+    TakeNews(now);
+    Reap(now);
+    Apply(supervisor_.OnTime(now));
+    CutLogs(now);
+    view_.Refresh(now);
+  }
+  TakeNews(Now());
+}
+
+void Launcher::CutLogs(absl::Time now) {
+  if (now - logs_looked_at_ < kLookAtLogs) return;
+  logs_looked_at_ = now;
+  for (const TaskLaunch& launch : options_.launches) {
+    if (FileSize(launch.log_path) <= options_.log_limit_bytes) continue;
+    // On a full volume the next attempt may be luckier.
+    if (RotateLog(launch.log_path).ok()) log_starts_[launch.task] = 0;
+  }
+}
+
+void Launcher::WaitForEvents() const {
+  pollfd fds[] = {{signals_.fd(), POLLIN, 0}, {poller_->event_fd(), POLLIN, 0}};
+  poll(fds, std::size(fds), kTickMillis);
+}
+
+// The last word of the chief comes before its end.
+void Launcher::TakeNews(absl::Time now) {
+  const StatusPoller::News news = poller_->TakeNews();
+  if (news.status.has_value()) {
+    view_.OnStatus(*news.status, now);
+    Apply(supervisor_.OnJobState(news.status->state, now));
+  }
+  if (news.stop_refused) {
+    view_.Note("the chief does not answer");
+    Apply(supervisor_.OnStopRefused());
+  }
+}
+
+void Launcher::Reap(absl::Time now) {
+  for (auto it = processes_.begin(); it != processes_.end();) {
+    const std::optional<TaskExit> exit = it->second->Poll();
+    if (!exit.has_value()) {
+      ++it;
+      continue;
+    }
+    const TaskId task = it->first;
+    it = processes_.erase(it);
+    const bool was_healthy = supervisor_.healthy();
+    const Supervisor::Actions actions =
+        supervisor_.OnTaskExit(task, *exit, now);
+    const bool in_good_order = exit->ok() || exit->code == kExitStopped;
+    if (was_healthy && !in_good_order) NoteExit(task, *exit);
+    Apply(actions);
+  }
+}
+
+// A task whose job was stopped, or that was taken out of it, says so in its
+// reason; whether the job goes on is not known then.
+void Launcher::NoteExit(TaskId task, TaskExit exit) {
+  std::string text = absl::StrCat(task.ToString(), " ", exit.ToString());
+  const std::string reason = exit.signal == 0 ? ReasonOf(task) : "";
+  if (!reason.empty()) absl::StrAppend(&text, ": ", reason);
+  if (supervisor_.RestartTime(task).has_value()) {
+    absl::StrAppend(&text, "; it will be started again");
+  } else if (!supervisor_.healthy()) {
+    absl::StrAppend(&text, "; waiting for the others to leave");
+  } else if (exit.code != kExitHeld) {
+    absl::StrAppend(&text, "; the job goes on");
+  }
+  view_.Note(text);
+}
+
+std::string Launcher::ReasonOf(TaskId task) const {
+  for (const TaskLaunch& launch : options_.launches) {
+    if (launch.task != task) continue;
+    return ReasonIn(ReadLastLines(launch.log_path, log_starts_.at(task),
+                                  kTailLines, kTailColumns));
+  }
+  return "";
+}
+
+void Launcher::TakeSignals(absl::Time now) {
+  for (const int signal : signals_.TakeAll()) {
+    if (signal == SIGCHLD || signal == SIGWINCH) continue;  // awake is enough
+    Apply(supervisor_.OnSignal(signal, now));
+  }
+}
+
+void Launcher::Apply(const Supervisor::Actions& actions) {
+  std::map<int, std::vector<std::string>> signalled;
+  for (const SupervisorAction& action : actions) {
+    if (action.kind == SupervisorAction::Kind::kAskToStop) {
+      view_.Note(absl::StrCat("stopping after this step: ", action.reason,
+                              "; Ctrl-C ends it at once"));
+      poller_->AskToStop(action.reason);
+      continue;
+    }
+    if (action.kind == SupervisorAction::Kind::kStart) {
+      Restart(action.task);
+      continue;
+    }
+    const auto found = processes_.find(action.task);
+    if (found == processes_.end()) continue;
+    found->second->Signal(action.signal);
+    signalled[action.signal].push_back(action.task.ToString());
+  }
+  for (const auto& [signal, tasks] : signalled) {
+    view_.Note(absl::StrCat("sent SIG", sigabbrev_np(signal), " to ",
+                            absl::StrJoin(tasks, ", ")));
+  }
+}
+
+std::map<TaskId, LogTail> Launcher::ReadLogs(const RunOutcome& outcome) const {
+  std::map<TaskId, LogTail> logs;
+  for (const TaskLaunch& launch : options_.launches) {
+    LogTail& log = logs[launch.task];
+    log.path = launch.log_path;
+    if (!outcome.bad_ends.empty() &&
+        outcome.bad_ends.front().task == launch.task) {
+      log.lines = ReadLastLines(log.path, log_starts_.at(launch.task),
+                                kTailLines, kTailColumns);
+      log.reason = ReasonIn(log.lines);
+    }
+  }
+  return logs;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,79 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_RUN_LAUNCHER_H_
+#define LOCKSTEP_DEPLOY_CLI_RUN_LAUNCHER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/cluster/task_id.h"
+#include "deploy/cli/run/run_report.h"
+#include "deploy/cli/run/run_view.h"
+#include "deploy/cli/run/signal_inbox.h"
+#include "deploy/cli/run/supervisor.h"
+#include "deploy/cli/status/status_poller.h"
+#include "deploy/cli/tasks/launch_plan.h"
+#include "deploy/cli/tasks/task_process.h"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep {
+
+// Launcher runs the processes of one cluster from start to end, and shows how
+// they do. Supervisor decides; this class starts, asks, signals and prints.
+//
+// Threads: use from the main thread: no process outlives the thread that
+//          started it.
+// Borrows: the terminal.
+class Launcher {
+ public:
+  struct Options {
+    std::vector<TaskLaunch> launches{};
+    TaskId chief{};  // the task that hosts the chief
+    std::string chief_address{};
+    int needed_workers = 1;
+    int restarts = 0;           // of each task; see Supervisor
+    std::string result_path{};  // takes the result in the end; empty: none
+    RunPlace place{};
+    // A log that is larger is cut, and what it had kept as its predecessor.
+    int64_t log_limit_bytes = int64_t{64} << 20;
+  };
+
+  Launcher(Options options, Terminal& terminal);
+
+  // Returns the exit code for this process, having said why. No process of the
+  // cluster is left then. SIGINT, SIGTERM and SIGHUP stop the run.
+  int Run();
+
+ private:
+  absl::Status StartAll();
+  absl::Status Start(const TaskLaunch& launch, bool first);
+  void Restart(TaskId task);
+  void Loop();
+  void WaitForEvents() const;
+  void TakeSignals(absl::Time now);
+  void TakeNews(absl::Time now);
+  void Reap(absl::Time now);
+  void Apply(const Supervisor::Actions& actions);
+  void NoteExit(TaskId task, TaskExit exit);
+  void CutLogs(absl::Time now);
+  int End(const RunOutcome& outcome);
+  std::string ReasonOf(TaskId task) const;
+  std::map<TaskId, LogTail> ReadLogs(const RunOutcome& outcome) const;
+
+  const Options options_;
+  Terminal& terminal_;
+  SignalInbox signals_;  // before any thread
+  RunView view_;
+  Supervisor supervisor_;
+  std::map<TaskId, std::unique_ptr<TaskProcess>> processes_;
+  std::map<TaskId, int64_t> log_starts_;  // bytes before the last start
+  absl::Time logs_looked_at_ = absl::InfinitePast();
+  std::unique_ptr<StatusPoller> poller_;  // once all processes are started
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_RUN_LAUNCHER_H_

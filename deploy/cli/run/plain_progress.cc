@@ -1,0 +1,73 @@
+#include "deploy/cli/run/plain_progress.h"
+
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "deploy/cli/status/status_line.h"
+#include "deploy/cli/text/text_format.h"
+
+namespace lockstep {
+namespace {
+
+std::string StartLine(const JobStatus& status) {
+  const size_t workers = WorkersOf(status).size();
+  return absl::StrCat("training starts: step ", status.step, " of ",
+                      status.train_steps, ", ", workers,
+                      workers == 1 ? " worker" : " workers");
+}
+
+std::string WaitText(const JobStatus& status, absl::Duration at_least) {
+  const std::optional<WaitStatus> wait = LongestWait(status);
+  if (!wait.has_value() || wait->since < at_least) return "";
+  return absl::StrCat(", ", Printable(wait->owner), " waits for ",
+                      Printable(wait->waits_for), " (", FormatAge(wait->since),
+                      ")");
+}
+
+std::string ProgressLine(const JobStatus& status,
+                         std::optional<absl::Duration> eta) {
+  if (status.state != JobState::kTraining || status.settings.paused) {
+    return absl::StrCat(ShownState(status), ": step ", status.step, " of ",
+                        status.train_steps,
+                        WaitText(status, absl::ZeroDuration()));
+  }
+  std::string line =
+      absl::StrCat("step ", status.step, " of ", status.train_steps);
+  if (status.step > 0) {
+    absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4), ", ",
+                    SpeedText(status));
+  }
+  if (status.evaluation.has_value()) {
+    absl::StrAppend(&line, ", ", ScoreText(*status.evaluation), " at step ",
+                    status.evaluation->step);
+  }
+  if (eta.has_value()) absl::StrAppend(&line, ", ETA ", FormatClock(*eta));
+  return absl::StrCat(line, WaitText(status, StatusLine::kLongWait));
+}
+
+}  // namespace
+
+std::optional<std::string> PlainProgress::Next(
+    const JobStatus& status, std::optional<absl::Duration> eta,
+    absl::Time now) {
+  if (!IsDue(status, now)) return std::nullopt;
+  const bool starts = !training_seen_ && status.state == JobState::kTraining;
+  last_line_ = now;
+  training_seen_ = training_seen_ || starts;
+  if (status.evaluation.has_value()) {
+    last_scored_step_ = status.evaluation->step;
+  }
+  return starts ? StartLine(status) : ProgressLine(status, eta);
+}
+
+bool PlainProgress::IsDue(const JobStatus& status, absl::Time now) const {
+  if (IsFinal(status.state)) return false;  // the last line says it
+  if (!training_seen_ && status.state == JobState::kTraining) return true;
+  if (status.evaluation.has_value() &&
+      status.evaluation->step != last_scored_step_) {
+    return true;
+  }
+  return now - last_line_ >= interval_;
+}
+
+}  // namespace lockstep

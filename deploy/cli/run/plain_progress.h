@@ -1,0 +1,35 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_RUN_PLAIN_PROGRESS_H_
+#define LOCKSTEP_DEPLOY_CLI_RUN_PLAIN_PROGRESS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "deploy/cli/status/job_status.h"
+
+namespace lockstep {
+
+// PlainProgress decides which lines a run prints where no line can be redrawn:
+// one when training starts, one for each new score, one every `interval`.
+class PlainProgress {
+ public:
+  explicit PlainProgress(absl::Duration interval) : interval_(interval) {}
+
+  // The line to print now, without a line feed; nothing when none is due.
+  std::optional<std::string> Next(const JobStatus& status,
+                                  std::optional<absl::Duration> eta,
+                                  absl::Time now);
+
+ private:
+  bool IsDue(const JobStatus& status, absl::Time now) const;
+
+  const absl::Duration interval_;
+  absl::Time last_line_ = absl::InfinitePast();
+  bool training_seen_ = false;
+  int64_t last_scored_step_ = -1;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_RUN_PLAIN_PROGRESS_H_

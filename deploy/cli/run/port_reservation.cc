@@ -1,0 +1,112 @@
+#include "deploy/cli/run/port_reservation.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+namespace {
+
+// Returns the socket, or -1 with errno.
+int Bind(int family, const sockaddr* address, socklen_t size, int v6_only) {
+  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  const int on = 1;
+  const bool bound =
+      setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+      (family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only,
+                                        sizeof(v6_only)) == 0) &&
+      bind(fd, address, size) == 0;
+  if (bound) return fd;
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+// Binds a port of all addresses, of IPv6 and of IPv4 where both exist.
+int BindAnyPort(int family) {
+  sockaddr_storage address = {};
+  address.ss_family = static_cast<sa_family_t>(family);
+  const socklen_t size =
+      family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  return Bind(family, reinterpret_cast<const sockaddr*>(&address), size, 0);
+}
+
+// The port that `fd` is bound to, in the same place for both families.
+int BoundPort(int fd) {
+  sockaddr_in6 address = {};
+  socklen_t size = sizeof(address);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return 0;
+  }
+  return ntohs(address.sin6_port);
+}
+
+}  // namespace
+
+absl::StatusOr<PortReservation> PortReservation::Create() {
+  int fd = BindAnyPort(AF_INET6);
+  if (fd < 0) fd = BindAnyPort(AF_INET);
+  if (fd < 0) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no free TCP port can be taken: ", strerror(errno),
+        "; give ports instead of 0 in the cluster file, or free some"));
+  }
+  return PortReservation(fd, BoundPort(fd));
+}
+
+absl::StatusOr<std::vector<PortReservation>> PortReservation::Take(
+    const std::string& host, int port) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const std::string service = absl::StrCat(port);
+  std::vector<PortReservation> taken;
+  // The program itself says what a name that does not resolve means.
+  if (getaddrinfo(host.c_str(), service.c_str(), &hints, &found) != 0) {
+    return taken;
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found,
+                                                               &freeaddrinfo);
+  for (const addrinfo* entry = found; entry != nullptr;
+       entry = entry->ai_next) {
+    const int fd = Bind(entry->ai_family, entry->ai_addr, entry->ai_addrlen, 1);
+    if (fd >= 0) {
+      taken.push_back(PortReservation(fd, port));
+    } else if (errno == EADDRINUSE) {
+      return absl::InvalidArgumentError(
+          "the port is taken: a process listens there; end it, or give another "
+          "port, or 0 to have a free one chosen");
+    } else if (errno == EACCES) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "this user may not listen on port ", port,
+          "; give one above 1023, or 0 to have a free one chosen"));
+    }
+  }
+  return taken;
+}
+
+PortReservation::PortReservation(PortReservation&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), port_(other.port_) {}
+
+PortReservation& PortReservation::operator=(PortReservation&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(port_, other.port_);
+  return *this;
+}
+
+PortReservation::~PortReservation() {
+  if (fd_ >= 0) close(fd_);
+}
+
+}  // namespace lockstep

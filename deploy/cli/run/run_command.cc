@@ -1,0 +1,141 @@
+#include "deploy/cli/run/run_command.h"
+
+#include <stdlib.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/flags/flag_parser.h"
+#include "deploy/cli/run/launcher.h"
+#include "deploy/cli/run/run_setup.h"
+#include "deploy/cli/tasks/log_files.h"
+#include "deploy/cli/tasks/own_directory.h"
+#include "deploy/cli/text/shell_words.h"
+
+namespace lockstep {
+namespace {
+
+// "2 ps, 1 chief, 3 workers", in the order of their start.
+std::string CountTasks(const LocalCluster& cluster) {
+  std::vector<std::pair<TaskType, int>> counts;
+  for (const TaskId& task : cluster.tasks) {
+    if (counts.empty() || counts.back().first != task.type) {
+      counts.emplace_back(task.type, 0);
+    }
+    ++counts.back().second;
+  }
+  return absl::StrJoin(counts, ", ", [](std::string* out, const auto& entry) {
+    const auto& [type, count] = entry;
+    absl::StrAppend(out, count, " ", TaskTypeName(type),
+                    count > 1 && type != TaskType::kPs ? "s" : "");
+  });
+}
+
+// As it can be pasted into any shell of this machine.
+std::string OwnCall() {
+  const char* path = getenv("PATH");
+  return CallOf(OwnProgram(), path == nullptr ? "" : path);
+}
+
+std::string Opening(const RunSetup& setup) {
+  std::string text;
+  for (const std::string& warning : setup.cluster.warnings) {
+    absl::StrAppend(&text, "warning: ", warning, "\n");
+  }
+  return absl::StrCat(text, "job ", setup.job_name, ": ",
+                      CountTasks(setup.cluster), "\nlogs: ", setup.log_dir,
+                      "\nstatus: ", OwnCall(), " status --log_dir ",
+                      ShellWord(setup.log_dir), "\n");
+}
+
+}  // namespace
+
+RunCommand::RunCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "run",
+          "Starts every task of a cluster on this machine, shows how "
+          "training goes, and leaves when all have ended. Exit code: 0 the job "
+          "is done, 1 it failed, 2 it cannot be run as it is, 3 an operator "
+          "has stopped it for good, 129, 130 or 143 this program got SIGHUP, "
+          "SIGINT or SIGTERM; 143 also if the job was stopped by another such "
+          "signal.")) {
+  app_.add_option("--cluster", cluster_file_,
+                  "JSON file with the tasks: {\"cluster\": {\"chief\": "
+                  "[\"localhost:0\"], \"ps\": [...], \"worker\": [...]}}. A "
+                  "port of 0 is chosen.")
+      ->required();
+  app_.add_option("--job", job_file_, "Job file, for the chief.")->required();
+  app_.add_option("--set", settings_,
+                  "key=value that replaces a field of the job file; may be "
+                  "given again.")
+      ->allow_extra_args(false);
+  app_.add_option("--log_dir", log_dir_,
+                  "Directory for one log per task; made if missing. Otherwise "
+                  "a new one in $TMPDIR, where the last ten of the job stay.");
+  app_.add_option("--state_dir", state_dir_,
+                  "Directory where servers keep their state; stays after the "
+                  "run. Otherwise a private one in /dev/shm, which does not.");
+  app_.add_option("--compute_threads", compute_threads_,
+                  "Threads that each worker computes with. Otherwise the cores "
+                  "are shared out among the workers.")
+      ->check(CLI::Range(1, 1024));
+  app_.add_option("--gpus", gpus_,
+                  "Give each worker one of so many GPUs, in turn; with more "
+                  "workers than GPUs some share one. Otherwise workers take "
+                  "the first GPU they find, or the processor.")
+      ->check(CLI::Range(1, 1024));
+  app_.add_option("--restarts", restarts_,
+                  "How often each task that dies of a signal or asks for it "
+                  "with an exit code of 128 or above is started again within "
+                  "10 minutes, before the run is given up; 0: never.")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000));
+  CLI::Option* fresh = app_.add_flag(
+      "--fresh", fresh_,
+      "Begin at step 0, whatever --state_dir and checkpoint.directory have: "
+      "checkpoints that are there are renamed to set-aside-step-...");
+  app_.add_option("--from", from_,
+                  "Go on from the checkpoint of this step; newer ones are "
+                  "renamed to set-aside-step-...")
+      ->type_name("STEP")
+      ->check(CLI::NonNegativeNumber)
+      ->excludes(fresh);
+  app_.add_option("--log_level", log_level_, "How much all tasks log.")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
+  app_.add_option("--program_dir", program_dir_)->group("");
+}
+
+int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
+  std::vector<std::string> beginning;
+  if (fresh_) beginning.push_back("--fresh");
+  if (!from_.empty()) beginning.insert(beginning.end(), {"--from", from_});
+  absl::StatusOr<RunSetup> setup = SetUpRun(
+      {.cluster_file = cluster_file_,
+       .job_file = job_file_,
+       .settings = settings_,
+       .log_dir = log_dir_,
+       .state_dir = state_dir_,
+       .log_level = log_level_,
+       .program_dir = program_dir_.empty() ? OwnDirectory() : program_dir_,
+       .compute_threads = compute_threads_,
+       .gpus = gpus_,
+       .beginning = std::move(beginning)});
+  if (!setup.ok()) {
+    err << "lockstep run: " << setup.status().message() << "\n";
+    return kUsageExitCode;
+  }
+  terminal.Print(Opening(*setup));
+  Launcher launcher(
+      {.launches = setup->launches,
+       .chief = setup->cluster.chief,
+       .chief_address = setup->cluster.chief_address,
+       .needed_workers = setup->needed_workers,
+       .restarts = restarts_,
+       .result_path = absl::StrCat(setup->log_dir, "/", kResultFile),
+       .place = {.checkpoints = setup->checkpoints, .program = OwnCall()}},
+      terminal);
+  return launcher.Run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,44 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_RUN_RUN_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_RUN_RUN_COMMAND_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep {
+
+// RunCommand is `lockstep run`: a whole cluster on this machine, from its start
+// to its end.
+class RunCommand {
+ public:
+  // Declares the sub-command and its flags.
+  explicit RunCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns the exit code: that of RunOutcome, or 2 for what cannot be run,
+  // which is explained on `err`.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  CLI::App& app_;
+  std::string cluster_file_;
+  std::string job_file_;
+  std::vector<std::string> settings_;
+  std::string log_dir_;
+  std::string state_dir_;
+  std::string log_level_ = "info";
+  std::string program_dir_;
+  int compute_threads_ = 0;  // 0: share out the cores
+  int gpus_ = 0;
+  int restarts_ = 3;  // of each task
+  bool fresh_ = false;
+  std::string from_;  // a step
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_RUN_RUN_COMMAND_H_

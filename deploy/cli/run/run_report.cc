@@ -1,0 +1,167 @@
+#include "deploy/cli/run/run_report.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "deploy/cli/status/status_report.h"
+#include "deploy/cli/text/shell_words.h"
+#include "deploy/cli/text/text_format.h"
+
+namespace lockstep {
+namespace {
+
+using Logs = std::map<TaskId, LogTail>;
+using Verdict = RunOutcome::Verdict;
+
+std::string Describe(const BadEnd& end) {
+  std::string text =
+      absl::StrCat(end.task.ToString(), " ", end.exit.ToString());
+  if (end.forced) absl::StrAppend(&text, " after it was told to leave");
+  return text;
+}
+
+std::string WithLog(const BadEnd& end, const Logs& logs) {
+  const auto found = logs.find(end.task);
+  if (found == logs.end()) return absl::StrCat(Describe(end), "\n");
+  const LogTail& log = found->second;
+  if (log.lines.empty()) {
+    return absl::StrCat(Describe(end), "; its log is empty: ", log.path, "\n");
+  }
+  std::string text =
+      absl::StrCat(Describe(end), "; the end of ", log.path, ":\n");
+  for (const std::string& line : log.lines) {
+    absl::StrAppend(&text, "  | ", line, "\n");
+  }
+  return text;
+}
+
+std::string WithPath(const BadEnd& end, const Logs& logs) {
+  const auto found = logs.find(end.task);
+  if (found == logs.end()) return absl::StrCat(Describe(end), "\n");
+  return absl::StrCat(Describe(end), "; see ", found->second.path, "\n");
+}
+
+std::string BadEnds(const RunOutcome& outcome, const Logs& logs) {
+  const bool harmless = outcome.exit_code == 0;
+  std::string text;
+  for (size_t i = 0; i < outcome.bad_ends.size(); ++i) {
+    const BadEnd& end = outcome.bad_ends[i];
+    if (harmless) {
+      absl::StrAppend(&text, "warning: the job went on without a task: ",
+                      WithPath(end, logs));
+    } else if (i == 0) {
+      absl::StrAppend(&text, WithLog(end, logs));
+    } else {
+      absl::StrAppend(&text, "then ", WithPath(end, logs));
+    }
+  }
+  return text;
+}
+
+// "started again: ps 0, worker 1 (2 times)".
+std::string Restarts(const RunOutcome& outcome) {
+  if (outcome.restarts.empty()) return "";
+  return absl::StrCat("started again: ",
+                      absl::StrJoin(outcome.restarts, ", ",
+                                    [](std::string* out, const auto& entry) {
+                                      const auto& [task, times] = entry;
+                                      absl::StrAppend(out, task.ToString());
+                                      if (times > 1)
+                                        absl::StrAppend(out, " (", times,
+                                                        " times)");
+                                    }),
+                      "\n");
+}
+
+std::string Progress(const std::optional<JobStatus>& status) {
+  if (!status.has_value()) return "before the chief answered";
+  return absl::StrCat("step ", status->step, " of ", status->train_steps, ", ",
+                      FormatSeconds(status->training_time));
+}
+
+// "worker 1: the gradient of ...", of a task that ended by itself for good and
+// was the first that ended badly. Empty if there is none.
+std::string FirstCause(const RunOutcome& outcome, const Logs& logs) {
+  if (outcome.bad_ends.empty()) return "";
+  const BadEnd& end = outcome.bad_ends.front();
+  const auto log = logs.find(end.task);
+  if (!end.exit.permanent() || log == logs.end() ||
+      log->second.reason.empty()) {
+    return "";
+  }
+  return absl::StrCat(end.task.ToString(), ": ", log->second.reason);
+}
+
+// A chief that we have stopped knows only that.
+std::string Reason(const RunOutcome& outcome,
+                   const std::optional<JobStatus>& status, const Logs& logs) {
+  if (outcome.gave_up) return outcome.reason;
+  const bool chief_knows =
+      status.has_value() && status->state == JobState::kFailed;
+  if (chief_knows && !status->reason.empty()) return Printable(status->reason);
+  if (std::string cause = FirstCause(outcome, logs); !cause.empty()) {
+    return cause;
+  }
+  if (!outcome.reason.empty()) return outcome.reason;
+  if (!outcome.bad_ends.empty()) return Describe(outcome.bad_ends.front());
+  return "the chief ended before the job was done";
+}
+
+// Where the model is, and how to have it or to go on.
+std::string Model(const RunOutcome& outcome, const JobStatus& status,
+                  const RunPlace& place) {
+  if (place.checkpoints.empty() || status.last_checkpoint_step < 0) return "";
+  const std::string where = absl::StrCat("step ", status.last_checkpoint_step,
+                                         " in ", place.checkpoints);
+  if (outcome.verdict == Verdict::kDone) {
+    return absl::StrCat("model: ", where, "; one file of it: ", place.program,
+                        " export --checkpoints ", ShellWord(place.checkpoints),
+                        " --out model.safetensors\n");
+  }
+  return absl::StrCat("last checkpoint: ", where,
+                      "; the same command goes on from it\n");
+}
+
+}  // namespace
+
+std::string FormatLastLine(const RunOutcome& outcome,
+                           const std::optional<JobStatus>& status,
+                           const std::map<TaskId, LogTail>& logs) {
+  switch (outcome.verdict) {
+    case Verdict::kDone:
+      if (!status.has_value()) return "done: before the chief was asked";
+      return FormatDoneLine(*status);
+    case Verdict::kStopped:
+      return absl::StrCat("stopped: ", Progress(status),
+                          status.has_value() && !status->reason.empty()
+                              ? absl::StrCat("; ", Printable(status->reason))
+                              : "");
+    case Verdict::kInterrupted:
+      return absl::StrCat("interrupted: ", Progress(status));
+    case Verdict::kFailed:
+      break;
+  }
+  return absl::StrCat("failed: ", Progress(status), "; ",
+                      Reason(outcome, status, logs));
+}
+
+std::string FormatRunReport(const RunOutcome& outcome,
+                            const std::optional<JobStatus>& status,
+                            const std::map<TaskId, LogTail>& logs,
+                            const RunPlace& place, size_t width) {
+  std::string report = absl::StrCat(BadEnds(outcome, logs), Restarts(outcome));
+  if (status.has_value()) {
+    absl::StrAppend(&report, FormatWorkerSummary(*status, width));
+    if (status->losses.any()) {
+      absl::StrAppend(&report, FormatLosses(*status), "\n");
+    }
+    absl::StrAppend(&report, FormatDeaths(*status, width));
+    if (!status->checkpoint_trouble.empty()) {
+      absl::StrAppend(&report, "checkpoint trouble: ",
+                      Printable(status->checkpoint_trouble), "\n");
+    }
+    absl::StrAppend(&report, Model(outcome, *status, place));
+  }
+  return absl::StrCat(report, FormatLastLine(outcome, status, logs), "\n");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,207 @@
+#include "deploy/cli/run/run_setup.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/cluster/host_port.h"
+#include "common/cluster/tf_config.h"
+#include "common/job/cluster_fit.h"
+#include "common/job/job_config.h"
+#include "common/job/job_warnings.h"
+#include "deploy/cli/tasks/job_checks.h"
+#include "deploy/cli/tasks/job_file.h"
+#include "deploy/cli/tasks/job_needs.h"
+#include "deploy/cli/tasks/local_hosts.h"
+#include "deploy/cli/tasks/log_files.h"
+#include "nlohmann/json.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string TemporaryDirectory() {
+  const char* directory = getenv("TMPDIR");
+  return directory == nullptr || *directory == '\0' ? "/tmp" : directory;
+}
+
+// An empty path stays empty.
+std::string Absolute(const std::string& path) {
+  if (path.empty()) return path;
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+absl::StatusOr<LocalCluster> ReadCluster(const std::string& path,
+                                         std::vector<PortReservation>& ports) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string json, ReadTextFile(path));
+  const auto choose_port = [&ports]() -> absl::StatusOr<int> {
+    LOCKSTEP_ASSIGN_OR_RETURN(PortReservation port, PortReservation::Create());
+    ports.push_back(std::move(port));
+    return ports.back().port();
+  };
+  return MakeLocalCluster(json, path, LocalHosts::OfThisMachine(), choose_port);
+}
+
+// Ports that the cluster file gives must be free, and stay so until the run is
+// over.
+absl::Status TakePorts(const RunRequest& request, RunSetup& setup) {
+  std::set<int> chosen;
+  for (const PortReservation& port : setup.ports) chosen.insert(port.port());
+  for (const TaskId& task : setup.cluster.tasks) {
+    const absl::string_view job = TaskTypeName(task.type);
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string address,
+                              setup.cluster.spec.TaskAddress(job, task.index));
+    LOCKSTEP_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));
+    if (chosen.contains(parsed.port)) continue;
+    absl::StatusOr<std::vector<PortReservation>> taken =
+        PortReservation::Take(parsed.host, parsed.port);
+    if (!taken.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(request.cluster_file, ": cluster.", job, "[", task.index,
+                       "] is ", address, ": ", taken.status().message()));
+    }
+    for (PortReservation& port : *taken) {
+      setup.ports.push_back(std::move(port));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckJob(const JobConfig& job, const LocalCluster& cluster) {
+  const bool has_evaluator =
+      std::any_of(cluster.tasks.begin(), cluster.tasks.end(),
+                  [](TaskId t) { return t.type == TaskType::kEvaluator; });
+  LOCKSTEP_RETURN_IF_ERROR(FitToCluster(job, cluster.num_workers).status());
+  LOCKSTEP_RETURN_IF_ERROR(CheckModelAndData(job, has_evaluator));
+  return CheckCheckpoints(job);
+}
+
+absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
+                            ReadTextFile(request.job_file));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const JobConfig job,
+      DecodeJobFile(text, request.job_file, request.settings));
+  if (const absl::Status fits = CheckJob(job, setup.cluster); !fits.ok()) {
+    return absl::Status(fits.code(),
+                        absl::StrCat(request.job_file, ": ", fits.message()));
+  }
+  setup.job_name = job.name;
+  setup.checkpoints = Absolute(job.checkpoint.directory);
+  // A finished job writes nothing, and the chief says so.
+  const CheckpointStore store(job.checkpoint.directory);
+  const absl::StatusOr<LatestCheckpoint> latest = store.Latest();
+  const bool done = latest.ok() && latest->manifest.has_value() &&
+                    latest->manifest->global_step >= job.train_steps &&
+                    request.beginning.empty();
+  if (!job.checkpoint.directory.empty() && !done) {
+    LOCKSTEP_RETURN_IF_ERROR(store.CheckWritable());
+  }
+  setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
+  for (std::string& warning : JobWarnings(job)) {
+    setup.cluster.warnings.push_back(std::move(warning));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPrograms(const std::vector<TaskLaunch>& launches) {
+  for (const TaskLaunch& launch : launches) {
+    if (access(launch.program.c_str(), X_OK) == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        launch.program, ": ", launch.task.ToString(),
+        " needs this program, which is not there; install all programs of "
+        "Lockstep in one directory"));
+  }
+  return absl::OkStatus();
+}
+
+int ComputeThreads(const RunRequest& request, int num_workers) {
+  if (request.compute_threads > 0) return request.compute_threads;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, cores / std::max(1, num_workers));
+}
+
+// The cluster as it runs, without a task.
+std::string ClusterJson(const LocalCluster& cluster) {
+  const nlohmann::json document = nlohmann::json::parse(
+      ToJson(cluster.spec, cluster.chief), nullptr, false);
+  return nlohmann::json(
+             {{"cluster", document.value("cluster", nlohmann::json())}})
+             .dump(2) +
+         "\n";
+}
+
+absl::StatusOr<std::vector<std::string>> Gpus(const RunRequest& request) {
+  const char* visible = getenv("CUDA_VISIBLE_DEVICES");
+  return ChooseGpus(request.gpus, visible == nullptr ? "" : visible);
+}
+
+// The result of an earlier run does not count any more.
+absl::Status MakeDirectories(const RunRequest& request, RunSetup& setup) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      setup.logs, LogDirectory::Open(request.log_dir, TemporaryDirectory(),
+                                     setup.job_name));
+  setup.log_dir = Absolute(setup.logs->path());
+  if (request.state_dir.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        setup.state, StateDirectory::CreateIn(StateDirectory::DefaultParent()));
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(setup.state,
+                              StateDirectory::Adopt(request.state_dir));
+  }
+  unlink(absl::StrCat(setup.log_dir, "/", kResultFile).c_str());
+  LOCKSTEP_RETURN_IF_ERROR(
+      WriteTextFile(absl::StrCat(setup.log_dir, "/", kChiefAddressFile),
+                    setup.cluster.chief_address + "\n"));
+  return WriteTextFile(absl::StrCat(setup.log_dir, "/", kClusterFile),
+                       ClusterJson(setup.cluster));
+}
+
+absl::Status MakeTaskDirectories(const RunSetup& setup) {
+  for (const TaskLaunch& launch : setup.launches) {
+    if (launch.state_dir.empty()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(setup.state->MakeChild(launch.state_dir));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
+  RunSetup setup;
+  LOCKSTEP_ASSIGN_OR_RETURN(setup.cluster,
+                            ReadCluster(request.cluster_file, setup.ports));
+  LOCKSTEP_RETURN_IF_ERROR(ReadJob(request, setup));
+  LOCKSTEP_RETURN_IF_ERROR(CheckGpus(request.gpus));
+  LOCKSTEP_RETURN_IF_ERROR(TakePorts(request, setup));
+  LaunchOptions options = {
+      .program_dir = request.program_dir,
+      .job_file = request.job_file,
+      .settings = request.settings,
+      .log_level = request.log_level,
+      .compute_threads = ComputeThreads(request, setup.cluster.num_workers),
+      .beginning = request.beginning};
+  if (request.gpus > 0) {
+    LOCKSTEP_ASSIGN_OR_RETURN(options.gpus, Gpus(request));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckPrograms(PlanLaunches(setup.cluster, options)));
+  LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(request, setup));
+  options.log_dir = setup.log_dir;
+  options.state_dir = setup.state->path();
+  setup.launches = PlanLaunches(setup.cluster, options);
+  LOCKSTEP_RETURN_IF_ERROR(MakeTaskDirectories(setup));
+  return setup;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,61 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_RUN_RUN_SETUP_H_
+#define LOCKSTEP_DEPLOY_CLI_RUN_RUN_SETUP_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "deploy/cli/run/port_reservation.h"
+#include "deploy/cli/run/state_directory.h"
+#include "deploy/cli/tasks/launch_plan.h"
+#include "deploy/cli/tasks/local_cluster.h"
+#include "deploy/cli/tasks/log_directory.h"
+
+namespace lockstep {
+
+// What `lockstep run` was asked to do.
+struct RunRequest {
+  std::string cluster_file{};
+  std::string job_file{};
+  std::vector<std::string> settings{};  // "key=value" each
+  std::string log_dir{};                // empty: a new one
+  std::string state_dir{};  // empty: a private one, removed at the end
+  std::string log_level = "info";
+  std::string program_dir{};
+  int compute_threads = 0;  // 0: share out the cores
+  int gpus = 0;             // to share out; 0: whatever workers find
+  std::vector<std::string> beginning{};  // as LaunchOptions
+};
+
+// RunSetup is all that a run needs before its first process starts. It holds
+// ports and directories until the run is over.
+struct RunSetup {
+  LocalCluster cluster;
+  std::string job_name;
+  std::string checkpoints;  // an absolute path; empty: none are kept
+  int needed_workers = 1;
+  std::unique_ptr<LogDirectory> logs;
+  std::string log_dir;  // an absolute path
+  std::vector<TaskLaunch> launches;
+  std::vector<PortReservation> ports;
+  std::unique_ptr<StateDirectory> state;
+};
+
+// Reads and checks the files, and all that the job needs of this machine, as
+// far as that can be told in milliseconds; then makes the directories: the log
+// directory gets chief.address and cluster.json.
+//
+//   kInvalidArgument     a file cannot be read or says nonsense; the job does
+//                        not fit the cluster or this machine; an address is
+//                        not on this machine, or its port is taken; a program
+//                        is missing; a directory cannot be made
+//   and others           checkpoint.directory cannot be written to
+//   kFailedPrecondition  another run uses the directory of logs, of state, or
+//                        of checkpoints
+//   kResourceExhausted   no port is free
+absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_RUN_RUN_SETUP_H_

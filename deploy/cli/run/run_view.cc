@@ -1,0 +1,89 @@
+#include "deploy/cli/run/run_view.h"
+
+#include "absl/strings/str_cat.h"
+#include "deploy/cli/text/text_format.h"
+
+namespace lockstep {
+
+RunView::RunView(Terminal& terminal, absl::Time start)
+    : terminal_(terminal),
+      line_(terminal.colour()),
+      answered_(start),
+      complained_(start) {}
+
+void RunView::OnStatus(const JobStatus& status, absl::Time now) {
+  for (const Notice& notice : status.notices) {
+    if (notice.number <= last_notice_) continue;
+    last_notice_ = notice.number;
+    Note(Printable(notice.text));
+  }
+  if (status.state == JobState::kTraining) {
+    if (status.settings.paused) {
+      eta_ = Eta();  // a pause says nothing of how fast steps are
+    } else {
+      eta_.Record(now, status.step);
+    }
+    if (terminal_.live() && !legend_shown_) Note(StatusLine::kLegend);
+    legend_shown_ = true;
+  }
+  status_ = status;
+  answered_ = now;
+}
+
+void RunView::OnRestart(TaskId task) {
+  ++restarts_;
+  Note(absl::StrCat(task.ToString(), " runs again"));
+}
+
+void RunView::Refresh(absl::Time now) {
+  if (terminal_.live()) {
+    terminal_.ShowLive(LiveLine(now));
+  } else {
+    PrintPlain(now);
+  }
+}
+
+void RunView::Note(absl::string_view text) {
+  terminal_.Print(absl::StrCat(text, "\n"));
+}
+
+// The last column stays free: some terminals start a new line after it.
+std::string RunView::LiveLine(absl::Time now) const {
+  const size_t columns = terminal_.Columns() - 1;
+  const std::string silence = SilenceText(now);
+  if (!silence.empty()) return Clip(silence, columns);
+  if (!status_.has_value()) return "starting";
+  return line_.Format(*status_, Remaining(), restarts_, columns);
+}
+
+// Empty while the chief answers, and once it has no more to say.
+std::string RunView::SilenceText(absl::Time now) const {
+  if (now - answered_ < kSilence) return "";
+  if (!status_.has_value()) {
+    return absl::StrCat("starting: the chief has not answered yet (",
+                        FormatAge(now - answered_), ")");
+  }
+  if (IsFinal(status_->state)) return "";
+  return absl::StrCat("the chief has not answered for ",
+                      FormatAge(now - answered_), "; it was at step ",
+                      status_->step, " of ", status_->train_steps);
+}
+
+void RunView::PrintPlain(absl::Time now) {
+  const std::string silence = SilenceText(now);
+  if (!silence.empty()) {
+    if (now - complained_ < kPlainInterval) return;
+    complained_ = now;
+    return Note(silence);
+  }
+  if (!status_.has_value()) return;
+  const std::optional<std::string> line =
+      plain_.Next(*status_, Remaining(), now);
+  if (line.has_value()) Note(*line);
+}
+
+std::optional<absl::Duration> RunView::Remaining() const {
+  return eta_.Remaining(status_->train_steps);
+}
+
+}  // namespace lockstep

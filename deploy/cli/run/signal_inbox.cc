@@ -1,0 +1,31 @@
+#include "deploy/cli/run/signal_inbox.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace lockstep {
+
+SignalInbox::SignalInbox(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) sigaddset(&set, signal);
+  pthread_sigmask(SIG_BLOCK, &set, &old_mask_);
+  fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+SignalInbox::~SignalInbox() {
+  TakeAll();
+  close(fd_);
+  pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+}
+
+std::vector<int> SignalInbox::TakeAll() {
+  std::vector<int> signals;
+  signalfd_siginfo info;
+  while (read(fd_, &info, sizeof(info)) == sizeof(info)) {
+    signals.push_back(static_cast<int>(info.ssi_signo));
+  }
+  return signals;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,299 @@
+#include "deploy/cli/run/supervisor.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/process/process.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kSignalBase = 128;
+constexpr int kWindowMinutes = 10;
+static_assert(RestartBudget::kWindow == absl::Minutes(kWindowMinutes));
+
+// In good order, before the job was done.
+bool IsStopped(TaskExit exit) {
+  return exit.signal == 0 &&
+         (exit.code == kExitStopped || exit.code == kExitHeld);
+}
+
+}  // namespace
+
+Supervisor::Supervisor(const Options& options)
+    : chief_(options.chief),
+      needed_workers_(options.needed_workers),
+      restarts_(options.restarts) {
+  for (const TaskId& task : options.tasks) {
+    running_[task] = 0;
+    budgets_.emplace(task, RestartBudget(options.restarts));
+    if (task.type == TaskType::kWorker) ++able_workers_;
+  }
+}
+
+Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
+                                           absl::Time now) {
+  const auto found = running_.find(task);
+  if (found == running_.end()) return {};
+  ends_.push_back({task, exit, found->second});
+  running_.erase(found);
+
+  if (!MayRestart(task, exit)) {
+    OnLoss(task, exit, now);
+    return {};
+  }
+  const std::optional<absl::Time> due = budgets_.at(task).Take(now);
+  if (due.has_value()) {
+    due_[task] = *due;
+    return {};
+  }
+  OnLoss(task, exit, now);
+  return GiveUp(
+      absl::StrCat(task.ToString(), " died ", restarts_ + 1, " times within ",
+                   kWindowMinutes, " minutes, and --restarts allows ",
+                   restarts_, "; the last time it ", exit.ToString()),
+      now);
+}
+
+// A chief that stops in good order has been asked to, and so have all others.
+bool Supervisor::MayRestart(TaskId task, TaskExit exit) const {
+  if (restarts_ <= 0 || phase_ != Phase::kRunning) return false;
+  if (exit.signal == 0 && exit.code < kSignalBase) return false;
+  if (task == chief_ && IsStopped(exit)) return false;
+  return task.type != TaskType::kWorker || job_state_ != JobState::kFinishing;
+}
+
+void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
+  const bool died = !exit.ok() && !IsStopped(exit);
+  if (task == chief_) {
+    OnChiefExit(exit, now);
+  } else if (task.type == TaskType::kPs) {
+    broken_ = broken_ || died;
+    if (phase_ == Phase::kRunning) {
+      LeaveUntil(now + (exit.permanent() ? kOrphanGrace : kLeaveGrace));
+    }
+  } else if (task.type == TaskType::kWorker && died) {
+    OnWorkerDeath(now);
+  }
+}
+
+// The chief saves what it can, if there is one; the others are told by it.
+Supervisor::Actions Supervisor::GiveUp(absl::string_view reason,
+                                       absl::Time now) {
+  gave_up_ = true;
+  reason_ = std::string(reason);
+  if (!running_.contains(chief_)) return Terminate(now);
+  LeaveUntil(now + kStopGrace);
+  return {{.kind = SupervisorAction::Kind::kAskToStop, .reason = reason_}};
+}
+
+Supervisor::Actions Supervisor::OnStartFailed(TaskId task,
+                                              absl::string_view reason,
+                                              absl::Time now) {
+  running_.erase(task);
+  return GiveUp(
+      absl::StrCat(task.ToString(), " cannot be started again: ", reason), now);
+}
+
+Supervisor::Actions Supervisor::Restart(absl::Time now) {
+  Actions actions;
+  for (auto it = due_.begin(); it != due_.end();) {
+    if (now < it->second) {
+      ++it;
+      continue;
+    }
+    const TaskId task = it->first;
+    it = due_.erase(it);
+    running_[task] = 0;
+    MarkRestarted(task);
+    actions.push_back({.kind = SupervisorAction::Kind::kStart, .task = task});
+  }
+  return actions;
+}
+
+void Supervisor::MarkRestarted(TaskId task) {
+  ++restarted_[task];
+  for (End& end : ends_) end.restarted = end.restarted || end.task == task;
+}
+
+std::optional<absl::Time> Supervisor::RestartTime(TaskId task) const {
+  const auto found = due_.find(task);
+  if (found == due_.end()) return std::nullopt;
+  return found->second;
+}
+
+// Without the chief the others end by themselves. When we stop the run they
+// may not even have heard of a chief yet, and are given less time; and those
+// that cannot have heard of one wait in vain.
+void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
+  held_ = exit.signal == 0 && exit.code == kExitHeld;
+  if (fate_ == Fate::kNone) {
+    fate_ = exit.ok()                     ? Fate::kDone
+            : IsStopped(exit) && !broken_ ? Fate::kStopped
+                                          : Fate::kFailed;
+  }
+  if (phase_ == Phase::kRunning) {
+    const bool unheard = exit.permanent() && job_state_ == JobState::kUnknown;
+    LeaveUntil(now + (unheard ? kUnheardGrace : kLeaveGrace));
+  } else if (phase_ == Phase::kLeaving && (stop_signal_ != 0 || gave_up_)) {
+    LeaveUntil(std::min(deadline_, now + kOrphanGrace));
+  }
+}
+
+// The chief may have told the workers to leave before it told us; so even when
+// too few are left, there is a moment to hear from it.
+void Supervisor::OnWorkerDeath(absl::Time now) {
+  --able_workers_;
+  if (able_workers_ >= needed_workers_ || phase_ != Phase::kRunning ||
+      job_state_ == JobState::kFinishing) {
+    return;
+  }
+  broken_ = true;
+  reason_ = absl::StrCat("a step needs ", needed_workers_,
+                         needed_workers_ == 1 ? " worker" : " workers",
+                         "; left: ", able_workers_);
+  LeaveUntil(now + kOrphanGrace);
+}
+
+Supervisor::Actions Supervisor::OnJobState(JobState state, absl::Time now) {
+  job_state_ = state;
+  if (!IsFinal(state) || fate_ != Fate::kNone) return {};
+  // Without a task that it needs, a job that was stopped was stopped by us.
+  fate_ = state == JobState::kDone                  ? Fate::kDone
+          : state == JobState::kStopped && !broken_ ? Fate::kStopped
+                                                    : Fate::kFailed;
+  const bool may_leave = phase_ == Phase::kRunning ||
+                         (phase_ == Phase::kLeaving && stop_signal_ == 0);
+  if (may_leave) LeaveUntil(now + kLeaveGrace);
+  return {};
+}
+
+Supervisor::Actions Supervisor::OnSignal(int signal, absl::Time now) {
+  if (stop_signal_ != 0) {
+    if (now - stop_time_ < kSecondSignal) return {};
+    hard_stop_ = true;
+    phase_ = Phase::kKilling;
+    deadline_ = absl::InfiniteFuture();
+    return SignalAll(SIGKILL);
+  }
+  stop_signal_ = signal;
+  stop_time_ = now;
+  if (phase_ == Phase::kTerminating || phase_ == Phase::kKilling) return {};
+  if (!running_.contains(chief_)) return Terminate(now);
+  LeaveUntil(now + kStopGrace);
+  return {{.kind = SupervisorAction::Kind::kAskToStop,
+           .reason = "the launcher was stopped"}};
+}
+
+Supervisor::Actions Supervisor::OnStopRefused() {
+  if (phase_ != Phase::kLeaving) return {};
+  return SignalOne(chief_, SIGTERM);
+}
+
+Supervisor::Actions Supervisor::OnTime(absl::Time now) {
+  if (phase_ == Phase::kRunning) return Restart(now);
+  if (now < deadline_ || finished()) return {};
+  if (phase_ == Phase::kLeaving) return Terminate(now);
+  phase_ = Phase::kKilling;
+  deadline_ = absl::InfiniteFuture();
+  return SignalAll(SIGKILL);
+}
+
+RunOutcome Supervisor::Outcome() const {
+  RunOutcome outcome;
+  outcome.verdict = Verdict();
+  outcome.restarts = restarted_;
+  bool lost_part = false;  // more than a worker that others made up for
+  for (const End& end : ends_) {
+    if (!IsBad(end, outcome.verdict)) continue;
+    outcome.bad_ends.push_back({end.task, end.exit, end.sent_signal != 0});
+    lost_part = lost_part || end.sent_signal != 0 || end.task == chief_ ||
+                end.task.type == TaskType::kPs;
+  }
+  switch (outcome.verdict) {
+    case RunOutcome::Verdict::kDone:
+      outcome.exit_code = lost_part ? 1 : 0;
+      break;
+    case RunOutcome::Verdict::kStopped:
+      outcome.exit_code = held_ ? kExitHeld : kExitStopped;
+      break;
+    case RunOutcome::Verdict::kInterrupted:
+      outcome.exit_code = kSignalBase + stop_signal_;
+      break;
+    case RunOutcome::Verdict::kFailed:
+      outcome.exit_code = FailureCode(outcome);
+      outcome.reason = reason_;
+      outcome.gave_up = gave_up_;
+      break;
+  }
+  return outcome;
+}
+
+// As the task that is the likely cause.
+int Supervisor::FailureCode(const RunOutcome& outcome) const {
+  const bool refused =
+      !gave_up_ && !outcome.bad_ends.empty() &&
+      outcome.bad_ends.front().exit == TaskExit{.code = kExitUsage};
+  return refused ? kExitUsage : kExitFailed;
+}
+
+// A signal that came too late to change anything does not count.
+RunOutcome::Verdict Supervisor::Verdict() const {
+  if (held_ && !hard_stop_ && fate_ == Fate::kStopped) {
+    return RunOutcome::Verdict::kStopped;
+  }
+  if (stop_signal_ != 0) return RunOutcome::Verdict::kInterrupted;
+  if (gave_up_) return RunOutcome::Verdict::kFailed;
+  if (fate_ == Fate::kDone) return RunOutcome::Verdict::kDone;
+  if (fate_ == Fate::kStopped) return RunOutcome::Verdict::kStopped;
+  return RunOutcome::Verdict::kFailed;
+}
+
+// A task that did as it was told did not end badly.
+bool Supervisor::IsBad(const End& end, RunOutcome::Verdict verdict) const {
+  if (end.restarted) return false;
+  if (verdict == RunOutcome::Verdict::kDone) {
+    return !end.exit.ok() || end.sent_signal != 0;
+  }
+  if (end.exit.ok()) return false;
+  if (end.exit.signal == SIGKILL && end.sent_signal == SIGKILL) {
+    return !hard_stop_;
+  }
+  if (end.sent_signal != 0) {
+    return !IsStopped(end.exit) && end.exit.signal != SIGTERM;
+  }
+  return verdict == RunOutcome::Verdict::kFailed || !IsStopped(end.exit);
+}
+
+void Supervisor::LeaveUntil(absl::Time deadline) {
+  phase_ = Phase::kLeaving;
+  deadline_ = deadline;
+  due_.clear();
+}
+
+Supervisor::Actions Supervisor::Terminate(absl::Time now) {
+  phase_ = Phase::kTerminating;
+  deadline_ = now + kKillGrace;
+  due_.clear();
+  return SignalAll(SIGTERM);
+}
+
+Supervisor::Actions Supervisor::SignalAll(int signal) {
+  Actions actions;
+  for (auto& [task, sent] : running_) {
+    sent = signal;
+    actions.push_back({.task = task, .signal = signal});
+  }
+  return actions;
+}
+
+Supervisor::Actions Supervisor::SignalOne(TaskId task, int signal) {
+  const auto found = running_.find(task);
+  if (found == running_.end()) return {};
+  found->second = signal;
+  return {{.task = task, .signal = signal}};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_RUN_TASK_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_RUN_TASK_COMMAND_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "deploy/cli/tasks/task_plan.h"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep {
+
+// TaskCommand is `lockstep task`: becomes the program of one task of a job
+// whose configuration is in a directory, for service managers and containers.
+class TaskCommand {
+ public:
+  explicit TaskCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Does not return when the program can be run: its exit code is then this
+  // process's. Returns 2 otherwise, having said why on `err`. With --show it
+  // prints what it would run and returns 0.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  absl::StatusOr<TaskPlan> Plan() const;
+
+  CLI::App& app_;
+  std::string role_;
+  std::string instance_;
+  std::string config_dir_ = "/etc/lockstep";
+  std::string state_dir_;
+  std::string program_dir_;
+  bool pod_index_ = false;
+  bool show_ = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_RUN_TASK_COMMAND_H_

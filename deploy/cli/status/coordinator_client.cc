@@ -1,0 +1,99 @@
+#include "deploy/cli/status/coordinator_client.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/status.h"
+#include "deploy/cli/status/status_codec.h"
+#include "grpcpp/client_context.h"
+#include "lockstep/v1/coordinator.grpc.pb.h"
+
+namespace lockstep {
+namespace {
+
+void Prepare(grpc::ClientContext& context, absl::Duration timeout) {
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  context.set_wait_for_ready(true);
+}
+
+absl::Status Explain(const grpc::Status& status, const std::string& address,
+                     absl::Duration timeout) {
+  const absl::Status plain = FromGrpcStatus(status);
+  if (plain.code() == absl::StatusCode::kDeadlineExceeded) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("no chief answers at ", address, " within ",
+                     absl::FormatDuration(timeout),
+                     "; check the address and that the job runs"));
+  }
+  return absl::Status(plain.code(), absl::StrCat("the chief at ", address, ": ",
+                                                 plain.message()));
+}
+
+}  // namespace
+
+struct CoordinatorClient::Stub {
+  const std::unique_ptr<v1::CoordinatorService::Stub> service;
+};
+
+CoordinatorClient::CoordinatorClient(const std::string& address)
+    : address_(address),
+      stub_(new Stub{v1::CoordinatorService::NewStub(MakeChannel(address))}) {}
+
+CoordinatorClient::~CoordinatorClient() = default;
+
+absl::StatusOr<JobStatus> CoordinatorClient::GetStatus(absl::Duration timeout) {
+  grpc::ClientContext context;
+  Prepare(context, timeout);
+  v1::GetStatusResponse response;
+  const grpc::Status status =
+      stub_->service->GetStatus(&context, v1::GetStatusRequest(), &response);
+  if (!status.ok()) return Explain(status, address_, timeout);
+  return DecodeStatus(response);
+}
+
+absl::Status CoordinatorClient::Stop(const std::string& reason,
+                                     absl::Duration timeout, bool hold) {
+  grpc::ClientContext context;
+  Prepare(context, timeout);
+  v1::StopRequest request;
+  request.set_reason(reason);
+  request.set_hold(hold);
+  v1::StopResponse response;
+  const grpc::Status status =
+      stub_->service->Stop(&context, request, &response);
+  return status.ok() ? absl::OkStatus() : Explain(status, address_, timeout);
+}
+
+absl::StatusOr<int64_t> CoordinatorClient::Checkpoint(absl::Duration timeout) {
+  grpc::ClientContext context;
+  Prepare(context, timeout);
+  v1::CheckpointResponse response;
+  const grpc::Status status =
+      stub_->service->Checkpoint(&context, v1::CheckpointRequest(), &response);
+  if (!status.ok()) return Explain(status, address_, timeout);
+  return response.global_step();
+}
+
+absl::StatusOr<int64_t> CoordinatorClient::ChangeSettings(
+    const Change& change, absl::Duration timeout) {
+  grpc::ClientContext context;
+  Prepare(context, timeout);
+  v1::ChangeSettingsRequest request;
+  if (change.replicas_to_aggregate.has_value()) {
+    request.set_replicas_to_aggregate(*change.replicas_to_aggregate);
+  }
+  if (change.learning_rate.has_value()) {
+    request.set_learning_rate(*change.learning_rate);
+  }
+  if (change.paused.has_value()) request.set_paused(*change.paused);
+  if (change.remove_worker.has_value()) {
+    request.set_remove_worker(*change.remove_worker);
+  }
+  v1::ChangeSettingsResponse response;
+  const grpc::Status status =
+      stub_->service->ChangeSettings(&context, request, &response);
+  if (!status.ok()) return Explain(status, address_, timeout);
+  return response.revision();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,241 @@
+#include "deploy/cli/status/operator_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/status_macros.h"
+#include "common/cluster/host_port.h"
+#include "common/flags/flag_parser.h"
+#include "deploy/cli/status/status_report.h"
+#include "deploy/cli/tasks/local_cluster.h"
+#include "deploy/cli/tasks/log_directory.h"
+#include "deploy/cli/tasks/log_files.h"
+#include "deploy/cli/text/text_format.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kTimeout = absl::Seconds(5);
+// So that a gap shows while it lasts.
+constexpr absl::Duration kWatchTimeout = absl::Seconds(1);
+
+absl::StatusOr<std::string> CheckAddress(absl::string_view flag,
+                                         absl::string_view text) {
+  const absl::StatusOr<HostPort> parsed =
+      ParseHostPort(absl::StripAsciiWhitespace(text));
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": ", parsed.status().message()));
+  }
+  return parsed->ToString();
+}
+
+}  // namespace
+
+int RefuseCommand(const CLI::App& app, const absl::Status& status, int code,
+                  std::ostream& err) {
+  err << "lockstep " << app.get_name() << ": " << status.message() << "\n";
+  return code;
+}
+
+void ChiefFlags::AddTo(CLI::App& app) {
+  app.add_option("--chief", chief_, "Address of the chief, host:port.");
+  app.add_option("--cluster", cluster_file_,
+                 "JSON file with the cluster that the chief is in.");
+  app.add_option("--log_dir", log_dir_, "Log directory of a `lockstep run`.");
+}
+
+absl::StatusOr<std::string> ChiefFlags::Address() const {
+  const int given = static_cast<int>(!chief_.empty()) +
+                    static_cast<int>(!cluster_file_.empty()) +
+                    static_cast<int>(!log_dir_.empty());
+  if (given != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        given, " of --chief, --cluster and --log_dir are given; give one"));
+  }
+  if (!chief_.empty()) return CheckAddress("--chief", chief_);
+  if (!cluster_file_.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string json,
+                              ReadTextFile(cluster_file_));
+    return ChiefAddressOf(json, cluster_file_);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<Ended> ended, EndOfRun());
+  if (ended.has_value()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the run of ", log_dir_,
+                     " is over: ", Printable(ended->result.summary)));
+  }
+  const std::string path = absl::StrCat(log_dir_, "/", kChiefAddressFile);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  return CheckAddress(path, text);
+}
+
+absl::StatusOr<std::optional<ChiefFlags::Ended>> ChiefFlags::EndOfRun() const {
+  if (log_dir_.empty()) return std::nullopt;
+  const std::string path = absl::StrCat(log_dir_, "/", kResultFile);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    if (!LogDirectory::IsLeft(log_dir_)) return std::nullopt;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the run of ", log_dir_,
+        " is over; it was ended by force and left no result; the ends of its "
+        "logs say how far it came"));
+  }
+  Ended ended;
+  LOCKSTEP_ASSIGN_OR_RETURN(ended.json, ReadTextFile(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(ended.result, ParseResultJson(ended.json, path));
+  return ended;
+}
+
+int FlagsExitCode(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) ? kNoAnswer : kUsageExitCode;
+}
+
+StatusCommand::StatusCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "status",
+          "Asks a running chief how its job goes, and what everyone waits for; "
+          "after a `lockstep run` has ended, its --log_dir tells how. Exit "
+          "code: 0 the job runs or is done, 1 no chief answers, 2 bad flags, 4 "
+          "it is paused, 5 it failed, 6 it was stopped.")),
+      chief_(app_) {
+  app_.add_flag("--json", json_,
+                "Print one JSON object; with --watch, one on each line.");
+  app_.add_flag("--watch", watch_,
+                "Show it again and again, until the job has ended.");
+  app_.add_option("--interval", interval_, "Seconds between, with --watch.")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  app_.add_option("--patience", patience_,
+                  "Seconds that a chief may be silent, with --watch, once it "
+                  "has answered: it may be started again.")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+}
+
+int StatusCommand::ExitCodeOf(const JobStatus& status) {
+  if (status.state == JobState::kFailed) return 5;
+  if (status.state == JobState::kStopped) return 6;
+  return status.settings.paused && !IsFinal(status.state) ? 4 : 0;
+}
+
+void StatusCommand::Show(const JobStatus& status, Terminal& terminal) const {
+  if (json_) {
+    const int indent = watch_ ? -1 : 2;
+    terminal.Print(FormatStatusJson(status, indent) + "\n");
+    return;
+  }
+  if (watch_) terminal.Clear();
+  terminal.Print(FormatStatusReport(status, terminal.Columns()));
+}
+
+// On a terminal it stands below what the chief said last.
+void StatusCommand::ShowGap(const std::optional<JobStatus>& last,
+                            absl::Duration silence, Terminal& terminal,
+                            std::ostream& err) const {
+  const std::string text =
+      absl::StrCat("the chief has not answered for ", FormatAge(silence),
+                   "; it may be started again (--patience ", patience_, ")\n");
+  if (json_) {
+    err << text;
+    return;
+  }
+  if (terminal.live() && last.has_value()) Show(*last, terminal);
+  terminal.Print(text);
+}
+
+int StatusCommand::ShowEnd(const ChiefFlags::Ended& ended,
+                           Terminal& terminal) const {
+  if (json_ && watch_) {
+    std::string line = ended.json;
+    line.erase(std::remove(line.begin(), line.end(), '\n'), line.end());
+    terminal.Print(line + "\n");
+  } else if (json_) {
+    terminal.Print(ended.json);
+  } else {
+    terminal.Print(
+        absl::StrCat(Printable(ended.result.summary), ", ",
+                     FormatAge(std::max(absl::ZeroDuration(),
+                                        absl::Now() - ended.result.ended_at)),
+                     " ago\n"));
+  }
+  return ExitCodeOf({.state = ended.result.state});
+}
+
+int StatusCommand::Run(Terminal& terminal, std::ostream& err) const {
+  const absl::StatusOr<std::optional<ChiefFlags::Ended>> ended =
+      chief_.EndOfRun();
+  if (ended.ok() && ended->has_value()) return ShowEnd(**ended, terminal);
+  const absl::StatusOr<std::string> address = chief_.Address();
+  if (!address.ok()) {
+    return RefuseCommand(app_, address.status(),
+                         FlagsExitCode(address.status()), err);
+  }
+  CoordinatorClient client(*address);
+  const absl::StatusOr<JobStatus> status = client.GetStatus(kTimeout);
+  if (!status.ok()) return RefuseCommand(app_, status.status(), kNoAnswer, err);
+  Show(*status, terminal);
+  if (!watch_ || IsFinal(status->state)) return ExitCodeOf(*status);
+  return Watch(client, terminal, err);
+}
+
+// Where there is a log directory, its result tells of the end that a chief has
+// no time to tell to all who ask.
+int StatusCommand::Watch(CoordinatorClient& chief, Terminal& terminal,
+                         std::ostream& err) const {
+  std::optional<JobStatus> last;
+  absl::Time answered = absl::Now();
+  while (true) {
+    absl::SleepFor(absl::Seconds(interval_));
+    const absl::StatusOr<JobStatus> status = chief.GetStatus(kWatchTimeout);
+    if (status.ok()) {
+      last = *status;
+      answered = absl::Now();
+      Show(*status, terminal);
+      if (IsFinal(status->state)) return ExitCodeOf(*status);
+      continue;
+    }
+    const absl::StatusOr<std::optional<ChiefFlags::Ended>> ended =
+        chief_.EndOfRun();
+    if (!ended.ok()) {
+      return RefuseCommand(app_, ended.status(), kNoAnswer, err);
+    }
+    if (ended->has_value()) return ShowEnd(**ended, terminal);
+    const absl::Duration silence = absl::Now() - answered;
+    if (silence >= absl::Seconds(patience_)) {
+      return RefuseCommand(app_, status.status(), kNoAnswer, err);
+    }
+    ShowGap(last, silence, terminal, err);
+  }
+}
+
+StopCommand::StopCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "stop",
+          "Asks a running chief to stop its job after the step at "
+          "hand, with a checkpoint. Its tasks ask not to be started again.")),
+      chief_(app_) {
+  app_.add_option("--reason", reason_, "Why, for the logs.");
+}
+
+int StopCommand::Run(Terminal& terminal, std::ostream& err) const {
+  const absl::StatusOr<std::string> address = chief_.Address();
+  if (!address.ok()) {
+    return RefuseCommand(app_, address.status(),
+                         FlagsExitCode(address.status()), err);
+  }
+  const absl::Status stopped =
+      CoordinatorClient(*address).Stop(reason_, kTimeout, /*hold=*/true);
+  if (!stopped.ok()) return RefuseCommand(app_, stopped, kNoAnswer, err);
+  terminal.Print(absl::StrCat("the chief at ", *address,
+                              " stops the job after this step\n"));
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,113 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_STATUS_OPERATOR_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_STATUS_OPERATOR_COMMAND_H_
+
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "deploy/cli/status/coordinator_client.h"
+#include "deploy/cli/status/job_status.h"
+#include "deploy/cli/status/status_json.h"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep {
+
+// ChiefFlags say which chief a command is for: its address, or a file that
+// names it.
+class ChiefFlags {
+ public:
+  ChiefFlags() = default;
+  explicit ChiefFlags(CLI::App& app) { AddTo(app); }
+  // This must stay where it is until the flags have been parsed.
+  void AddTo(CLI::App& app);
+
+  //   kInvalidArgument     none or more than one flag; an address or a file
+  //   that
+  //                        makes no sense
+  //   kFailedPrecondition  the run of --log_dir is over; says how it ended
+  absl::StatusOr<std::string> Address() const;
+
+  // The result of the run of --log_dir, as it was written, once it is over.
+  // Nothing without that flag, or as long as it goes on.
+  //
+  //   kFailedPrecondition  it was ended by force, and left none
+  //   kInvalidArgument     it makes no sense
+  struct Ended {
+    RunResult result{};
+    std::string json{};
+  };
+  absl::StatusOr<std::optional<Ended>> EndOfRun() const;
+
+ private:
+  std::string chief_;
+  std::string cluster_file_;
+  std::string log_dir_;
+};
+
+// StatusCommand is `lockstep status`.
+class StatusCommand {
+ public:
+  explicit StatusCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns what ExitCodeOf() says, 1 when no chief answers within five
+  // seconds, 2 for bad flags. With --watch it shows the status again and again,
+  // until the job has ended; a chief that has answered may be silent for
+  // --patience.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+  // 0 for a job that runs or is done, 4 for one that is paused, 5 for a failed
+  // and 6 for a stopped one.
+  static int ExitCodeOf(const JobStatus& status);
+
+ private:
+  int Watch(CoordinatorClient& chief, Terminal& terminal,
+            std::ostream& err) const;
+  void Show(const JobStatus& status, Terminal& terminal) const;
+  void ShowGap(const std::optional<JobStatus>& last, absl::Duration silence,
+               Terminal& terminal, std::ostream& err) const;
+  int ShowEnd(const ChiefFlags::Ended& ended, Terminal& terminal) const;
+
+  CLI::App& app_;
+  ChiefFlags chief_;
+  bool json_ = false;
+  bool watch_ = false;
+  double interval_ = 1;   // seconds
+  double patience_ = 60;  // seconds
+};
+
+// What an operator's command returns when no chief answers, or it refuses.
+inline constexpr int kNoAnswer = 1;
+
+// For an error of ChiefFlags.
+int FlagsExitCode(const absl::Status& status);
+
+// Says why a command fails, and returns `code`.
+int RefuseCommand(const CLI::App& app, const absl::Status& status, int code,
+                  std::ostream& err);
+
+// StopCommand is `lockstep stop`.
+class StopCommand {
+ public:
+  explicit StopCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns 0 as soon as the chief has agreed, 1 when it refuses or does not
+  // answer within five seconds, 2 for bad flags.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  CLI::App& app_;
+  ChiefFlags chief_;
+  std::string reason_ = "lockstep stop";
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_STATUS_OPERATOR_COMMAND_H_

@@ -1,0 +1,188 @@
+#include "deploy/cli/status/steer_command.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/flags/flag_parser.h"
+#include "deploy/cli/text/text_format.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kTimeout = absl::Seconds(5);
+constexpr absl::Duration kPollEvery = absl::Milliseconds(100);
+
+using IsSo = std::function<bool(const JobStatus&)>;
+
+absl::Status NoNumber(const std::string& assignment) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(assignment,
+                   ": replicas_to_aggregate=COUNT and "
+                   "learning_rate=NUMBER are possible, once each"));
+}
+
+absl::StatusOr<IsSo> AskToChange(CoordinatorClient& chief,
+                                 const CoordinatorClient::Change& change) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t revision,
+                            chief.ChangeSettings(change, kTimeout));
+  return IsSo([revision](const JobStatus& status) {
+    return status.settings.revision >= revision;
+  });
+}
+
+absl::StatusOr<IsSo> AskForCheckpoint(CoordinatorClient& chief) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t step, chief.Checkpoint(kTimeout));
+  return IsSo([step](const JobStatus& status) {
+    return status.last_checkpoint_step >= step;
+  });
+}
+
+std::string Describe(const JobStatus& status) {
+  return absl::StrCat("job ", Printable(status.job_name), ": ",
+                      ShownState(status), ", step ", status.step,
+                      ", replicas_to_aggregate ",
+                      status.settings.replicas_to_aggregate, ", learning_rate ",
+                      status.settings.learning_rate, ", last checkpoint ",
+                      status.last_checkpoint_step);
+}
+
+absl::StatusOr<JobStatus> WaitUntil(const IsSo& so, CoordinatorClient& chief,
+                                    absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  while (true) {
+    LOCKSTEP_ASSIGN_OR_RETURN(JobStatus status, chief.GetStatus(kTimeout));
+    if (so(status)) return status;
+    if (IsFinal(status.state)) {
+      return absl::FailedPreconditionError("the job has ended before");
+    }
+    if (absl::Now() > deadline) {
+      const std::string trouble =
+          status.checkpoint_trouble.empty()
+              ? "it waits for a step to end; `lockstep status` says for whom"
+              : absl::StrCat("the newest checkpoint failed: ",
+                             Printable(status.checkpoint_trouble));
+      return absl::DeadlineExceededError(
+          absl::StrCat("not so within ", absl::FormatDuration(timeout), ": ",
+                       trouble, "; what was asked for stays wanted"));
+    }
+    absl::SleepFor(kPollEvery);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<CoordinatorClient::Change> ParseSettings(
+    const std::vector<std::string>& assignments) {
+  CoordinatorClient::Change change;
+  for (const std::string& assignment : assignments) {
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(assignment, absl::MaxSplits('=', 1));
+    int count = 0;
+    double number = 0;
+    if (parts.first == "replicas_to_aggregate" &&
+        !change.replicas_to_aggregate.has_value() &&
+        absl::SimpleAtoi(parts.second, &count)) {
+      change.replicas_to_aggregate = count;
+    } else if (parts.first == "learning_rate" &&
+               !change.learning_rate.has_value() &&
+               absl::SimpleAtod(parts.second, &number)) {
+      change.learning_rate = number;
+    } else {
+      return NoNumber(assignment);
+    }
+  }
+  return change;
+}
+
+SteerCommands::Command& SteerCommands::Add(CLI::App& parent,
+                                           const std::string& name,
+                                           const std::string& description) {
+  CLI::App* app = parent.add_subcommand(name, description);
+  Command& command = commands_.emplace_back(Command{app, ChiefFlags(), {}});
+  command.chief.AddTo(*app);
+  app->add_option("--timeout", command.timeout,
+                  "Seconds to wait until it is so.")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  return command;
+}
+
+void SteerCommands::AddChange(CLI::App& parent, const std::string& name,
+                              const std::string& description, bool paused) {
+  Add(parent, name, description).ask = [paused](CoordinatorClient& chief) {
+    return AskToChange(chief, {.paused = paused});
+  };
+}
+
+SteerCommands::SteerCommands(CLI::App& parent) {
+  Add(parent, "checkpoint",
+      "Has a running job write a checkpoint after the step at hand.")
+      .ask = AskForCheckpoint;
+  AddChange(parent, "pause",
+            "Has a running job stand still between two steps, with all that "
+            "it holds.",
+            true);
+  AddChange(parent, "resume", "Has a job that is paused go on.", false);
+  Command& set = Add(parent, "set",
+                     "Changes a running job, on all servers at once, from a "
+                     "step boundary on. It lasts until the job ends, whatever "
+                     "is started again meanwhile.");
+  set.app
+      ->add_option("setting", assignments_,
+                   "replicas_to_aggregate=COUNT, learning_rate=NUMBER.")
+      ->required();
+  set.ask = [this](CoordinatorClient& chief) -> absl::StatusOr<IsSo> {
+    LOCKSTEP_ASSIGN_OR_RETURN(const CoordinatorClient::Change change,
+                              ParseSettings(assignments_));
+    return AskToChange(chief, change);
+  };
+  Command& remove = Add(parent, "remove",
+                        "Takes a worker out of a running job that has "
+                        "elastic_workers. It finishes its pass first.");
+  remove.app->add_option("worker", worker_, "Index of the worker.")->required();
+  remove.ask = [this](CoordinatorClient& chief) {
+    return AskToChange(chief, {.remove_worker = worker_});
+  };
+}
+
+bool SteerCommands::chosen() const {
+  return std::any_of(commands_.begin(), commands_.end(),
+                     [](const Command& c) { return c.app->parsed(); });
+}
+
+int SteerCommands::Run(Terminal& terminal, std::ostream& err) const {
+  for (const Command& command : commands_) {
+    if (command.app->parsed()) return Run(command, terminal, err);
+  }
+  return kUsageExitCode;
+}
+
+int SteerCommands::Run(const Command& command, Terminal& terminal,
+                       std::ostream& err) {
+  const absl::StatusOr<std::string> address = command.chief.Address();
+  if (!address.ok()) {
+    return RefuseCommand(*command.app, address.status(),
+                         FlagsExitCode(address.status()), err);
+  }
+  CoordinatorClient chief(*address);
+  const absl::StatusOr<IsSo> so = command.ask(chief);
+  if (!so.ok()) {
+    const bool usage = absl::IsInvalidArgument(so.status());
+    return RefuseCommand(*command.app, so.status(),
+                         usage ? kUsageExitCode : kNoAnswer, err);
+  }
+  const absl::StatusOr<JobStatus> status =
+      WaitUntil(*so, chief, absl::Seconds(command.timeout));
+  if (!status.ok()) {
+    return RefuseCommand(*command.app, status.status(), kNoAnswer, err);
+  }
+  terminal.Print(Describe(*status) + "\n");
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,160 @@
+#include "deploy/cli/tasks/job_checks.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/directory_owner.h"
+#include "worker/tables/model_kinds.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kDataSets[] = "/usr/share/datasets/";
+
+struct NamedFile {
+  std::string field;
+  std::string path;
+};
+
+void AddList(const std::string& field, const std::vector<std::string>& paths,
+             std::vector<NamedFile>& files) {
+  for (size_t i = 0; i < paths.size(); ++i) {
+    files.push_back({absl::StrCat(field, "[", i, "]"), paths[i]});
+  }
+}
+
+std::vector<NamedFile> DataFiles(const DataConfig& data, bool has_evaluator) {
+  std::vector<NamedFile> files = {{"data.train_images", data.train_images},
+                                  {"data.train_labels", data.train_labels},
+                                  {"data.train_text", data.train_text}};
+  AddList("data.train_files", data.train_files, files);
+  if (!has_evaluator) return files;
+  files.push_back({"data.test_images", data.test_images});
+  files.push_back({"data.test_labels", data.test_labels});
+  files.push_back({"data.test_text", data.test_text});
+  AddList("data.test_files", data.test_files, files);
+  return files;
+}
+
+std::string Remedy(const std::string& path, int error) {
+  absl::string_view rest = path;
+  if (error == ENOENT && absl::ConsumePrefix(&rest, kDataSets)) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(rest, '/');
+    return absl::StrCat("install the package dataset-", parts.first);
+  }
+  if (error != ENOENT || absl::StartsWith(path, "/")) {
+    return "name a file that can be read";
+  }
+  std::error_code ignored;
+  return absl::StrCat("a relative path begins at ",
+                      fs::current_path(ignored).string());
+}
+
+absl::Status CheckFile(const NamedFile& file) {
+  struct stat info = {};
+  int error = 0;
+  if (stat(file.path.c_str(), &info) != 0 ||
+      access(file.path.c_str(), R_OK) != 0) {
+    error = errno;
+  } else if (S_ISREG(info.st_mode)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(file.field, " is ", file.path, ": ",
+                   error == 0 ? "it is no file" : strerror(error), "; ",
+                   Remedy(file.path, error)));
+}
+
+absl::Status CannotWrite(const std::string& directory, const std::string& why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("checkpoint.directory is ", directory, ": ", why,
+                   "; name one that can be written, or leave the field out to "
+                   "have no checkpoints"));
+}
+
+// "nvidia0", not "nvidiactl".
+bool IsGpu(const std::string& name) {
+  absl::string_view rest = name;
+  return absl::ConsumePrefix(&rest, "nvidia") && !rest.empty() &&
+         std::all_of(rest.begin(), rest.end(), absl::ascii_isdigit);
+}
+
+}  // namespace
+
+absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator) {
+  if (job.model.kind == kExternalModel) {
+    return absl::InvalidArgumentError(
+        "model.kind is \"external\": the workers of this job are programs of "
+        "its user, which `lockstep run` does not start; start each task by "
+        "itself, or name a model");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckModelKind(job.model.kind));
+  for (const NamedFile& file : DataFiles(job.data, has_evaluator)) {
+    if (!file.path.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckFile(file));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCheckpoints(const JobConfig& job) {
+  const std::string& directory = job.checkpoint.directory;
+  if (directory.empty()) return absl::OkStatus();
+  std::error_code error;
+  fs::path there = fs::absolute(directory, error).lexically_normal();
+  while (!fs::exists(there, error) && !error && there.has_relative_path()) {
+    there = there.parent_path();
+  }
+  if (!fs::is_directory(there, error)) {
+    return CannotWrite(directory,
+                       absl::StrCat(there.string(), " is ",
+                                    error ? error.message() : "no directory"));
+  }
+  if (access(there.c_str(), W_OK | X_OK) != 0) {
+    return CannotWrite(
+        directory,
+        absl::StrCat(there.string(), " cannot be written: ", strerror(errno)));
+  }
+  const std::optional<std::string> owner = DirectoryOwner::Running(directory);
+  if (!owner.has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "checkpoint.directory is ", directory, ", in use by the job ", *owner,
+      ", which runs; give each job a directory of its own, or wait until that "
+      "one has ended"));
+}
+
+absl::Status CheckGpus(int gpus, const std::string& devices) {
+  std::error_code error;
+  if (gpus == 0 || fs::exists(absl::StrCat(devices, "/dxg"), error)) {
+    return absl::OkStatus();
+  }
+  int found = 0;
+  for (fs::directory_iterator entries(devices, error), end;
+       !error && entries != end; entries.increment(error)) {
+    if (IsGpu(entries->path().filename().string())) ++found;
+  }
+  if (found >= gpus) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--gpus is ", gpus, ", but this machine shows ",
+                   found == 0 ? "none" : absl::StrCat(found), " (", devices,
+                   "/nvidia0 ...); ",
+                   found == 0 ? "leave the flag out to compute on the processor"
+                              : "give a smaller number"));
+}
+
+}  // namespace lockstep

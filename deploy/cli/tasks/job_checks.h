@@ -1,0 +1,34 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_TASKS_JOB_CHECKS_H_
+#define LOCKSTEP_DEPLOY_CLI_TASKS_JOB_CHECKS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// What a job needs of this machine, before any process of it is started. These
+// change nothing.
+//
+// Errors: kInvalidArgument; messages name the field as the job file spells it,
+//         the value and the fix.
+
+// The model's kind is one, and the files of data can be read: those of the
+// training set, and of the test set if there is an evaluator.
+absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator);
+
+// Checkpoints can be written: the directory, or what it would be made in, may
+// be written to.
+//
+//   kFailedPrecondition  another job that runs has it
+absl::Status CheckCheckpoints(const JobConfig& job);
+
+// There are `gpus` devices: files nvidia0, nvidia1 ... in `devices`, which is
+// /dev but for tests. Where a driver is reached in another way, there is no
+// telling, and nothing is refused.
+absl::Status CheckGpus(int gpus, const std::string& devices = "/dev");
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_TASKS_JOB_CHECKS_H_

@@ -1,0 +1,24 @@
+#include "deploy/cli/tasks/job_file.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/job/codec/job_config_codec.h"
+
+namespace lockstep {
+
+absl::StatusOr<JobConfig> DecodeJobFile(
+    absl::string_view text, absl::string_view source,
+    absl::Span<const std::string> settings) {
+  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, ParseJobText(text, source));
+  for (const std::string& setting : settings) {
+    LOCKSTEP_RETURN_IF_ERROR(ApplyOverride(setting, job));
+  }
+  if (const absl::Status valid = ValidateJobConfig(job); !valid.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source, ": ", valid.message()));
+  }
+  return job;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,24 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_TASKS_JOB_FILE_H_
+#define LOCKSTEP_DEPLOY_CLI_TASKS_JOB_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// Reads a job file as the chief will: `settings` are "key=value" each, applied
+// in order. `source` names the file in messages.
+//
+//   kInvalidArgument  the text or a setting makes no sense, or what comes of
+//                     them is no valid job
+absl::StatusOr<JobConfig> DecodeJobFile(absl::string_view text,
+                                        absl::string_view source,
+                                        absl::Span<const std::string> settings);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_TASKS_JOB_FILE_H_

@@ -1,0 +1,18 @@
+#include "deploy/cli/tasks/job_needs.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+// In strict mode each worker gives one gradient to a step, or, when there are
+// fewer replicas than gradients, its share of them.
+int NeededWorkers(const JobConfig& job, int num_workers) {
+  if (job.mode == SyncMode::kCompatible) return 1;
+  const int gradients =
+      job.replicas_to_aggregate > 0 ? job.replicas_to_aggregate : num_workers;
+  const int replicas =
+      job.total_num_replicas > 0 ? job.total_num_replicas : num_workers;
+  return std::max(1, std::min({gradients, replicas, num_workers}));
+}
+
+}  // namespace lockstep

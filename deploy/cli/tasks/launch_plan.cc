@@ -1,0 +1,116 @@
+#include "deploy/cli/tasks/launch_plan.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/cluster/tf_config.h"
+
+namespace lockstep {
+namespace {
+
+using Args = std::vector<std::string>;
+
+// "worker-0": for file names.
+std::string FileName(TaskId task) {
+  return absl::StrCat(TaskTypeName(task.type), "-", task.index);
+}
+
+void AddJobArgs(const LaunchOptions& options, Args& args) {
+  args.insert(args.end(), {"--job", options.job_file});
+  for (const std::string& setting : options.settings) {
+    args.insert(args.end(), {"--set", setting});
+  }
+}
+
+Args ArgsOf(TaskId task, bool hosts_chief, const std::string& state_dir,
+            const LaunchOptions& options) {
+  Args args = {"--log_level", options.log_level};
+  if (task.type == TaskType::kPs) {
+    args.insert(args.end(), {"--state_dir", state_dir});
+  }
+  if (task.type == TaskType::kEvaluator) args.push_back("--evaluate");
+  if (task.type == TaskType::kWorker || task.type == TaskType::kEvaluator) {
+    args.insert(args.end(),
+                {"--compute_threads", absl::StrCat(options.compute_threads)});
+    if (!options.gpus.empty()) args.insert(args.end(), {"--device", "cuda"});
+  }
+  if (hosts_chief) AddJobArgs(options, args);
+  return args;
+}
+
+// Which GPU the task computes on: nothing where it does not, or may choose.
+std::string GpuOf(TaskId task, const LocalCluster& cluster,
+                  const LaunchOptions& options) {
+  if (options.gpus.empty()) return "";
+  size_t turn = static_cast<size_t>(task.index);
+  if (task.type == TaskType::kEvaluator) {
+    turn += static_cast<size_t>(cluster.num_workers);
+  } else if (task.type != TaskType::kWorker) {
+    return "";
+  }
+  return options.gpus[turn % options.gpus.size()];
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ChooseGpus(int count,
+                                                    absl::string_view visible) {
+  std::vector<std::string> gpus;
+  if (visible.empty()) {
+    for (int i = 0; i < count; ++i) gpus.push_back(absl::StrCat(i));
+    return gpus;
+  }
+  gpus = absl::StrSplit(visible, ',');
+  if (static_cast<int>(gpus.size()) < count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--gpus is ", count, ", but CUDA_VISIBLE_DEVICES=", visible, " has ",
+        gpus.size(), "; name more there, or give a smaller --gpus"));
+  }
+  gpus.resize(static_cast<size_t>(count));
+  return gpus;
+}
+
+const char* ProgramName(TaskType type) {
+  switch (type) {
+    case TaskType::kPs:
+      return "ps_server";
+    case TaskType::kChief:
+      return "chief";
+    case TaskType::kWorker:
+    case TaskType::kEvaluator:
+      break;
+  }
+  return "worker";
+}
+
+std::string ProgramCommand(TaskType type) {
+  return absl::StrCat(ProgramName(type),
+                      type == TaskType::kEvaluator ? " --evaluate" : "");
+}
+
+std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,
+                                     const LaunchOptions& options) {
+  std::vector<TaskLaunch> launches;
+  for (const TaskId& task : cluster.tasks) {
+    TaskLaunch launch;
+    launch.task = task;
+    launch.program =
+        absl::StrCat(options.program_dir, "/", ProgramName(task.type));
+    launch.environment["TF_CONFIG"] = ToJson(cluster.spec, task);
+    if (std::string gpu = GpuOf(task, cluster, options); !gpu.empty()) {
+      launch.environment["CUDA_VISIBLE_DEVICES"] = std::move(gpu);
+    }
+    launch.log_path =
+        absl::StrCat(options.log_dir, "/", FileName(task), ".log");
+    if (task.type == TaskType::kPs) {
+      launch.state_dir = absl::StrCat(options.state_dir, "/", FileName(task));
+    }
+    launch.args =
+        ArgsOf(task, task == cluster.chief, launch.state_dir, options);
+    if (task == cluster.chief) launch.first_args = options.beginning;
+    launches.push_back(std::move(launch));
+  }
+  return launches;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,117 @@
+#include "deploy/cli/tasks/local_cluster.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/cluster/cluster.h"
+#include "common/cluster/host_port.h"
+#include "common/cluster/tf_config.h"
+#include "common/text/excerpt.h"
+
+namespace lockstep {
+namespace {
+
+// A view from the task that hosts the chief, which sees all that trains.
+absl::StatusOr<Cluster> ParseCluster(absl::string_view json,
+                                     absl::string_view source) {
+  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ReadTfConfig(json, source));
+  if (config.cluster.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source,
+                     ": there is no cluster; write {\"cluster\": {\"ps\": "
+                     "[\"localhost:0\"], \"worker\": [\"localhost:0\"]}}"));
+  }
+  const bool has_chief =
+      config.cluster.NumTasks("chief") + config.cluster.NumTasks("master") > 0;
+  config.task_type = has_chief ? "chief" : "worker";
+  config.task_index = 0;
+  return Cluster::Make(config, {.allow_port_zero = true});
+}
+
+absl::Status CheckDense(const Cluster& cluster) {
+  for (const auto& [job, tasks] : cluster.spec().jobs()) {
+    if (tasks.empty() || cluster.spec().IsDense(job)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        cluster.source(), ": cluster.", job,
+        " leaves out indices; list all tasks from 0 on, so that each can be "
+        "started"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ResolveAddress(const std::string& address,
+                                           const std::string& path,
+                                           const LocalHosts& hosts,
+                                           const PortChooser& choose_port) {
+  LOCKSTEP_ASSIGN_OR_RETURN(HostPort parsed, ParseHostPort(address));
+  if (!hosts.Contains(parsed.host)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " is ", Excerpt(address),
+        ", which is not on this machine; use localhost, or start that task "
+        "there by other means"));
+  }
+  if (parsed.port == 0) {
+    LOCKSTEP_ASSIGN_OR_RETURN(parsed.port, choose_port());
+  }
+  return parsed.ToString();
+}
+
+absl::StatusOr<ClusterSpec> ResolveAll(const Cluster& cluster,
+                                       const LocalHosts& hosts,
+                                       const PortChooser& choose_port) {
+  ClusterSpec::Jobs jobs;
+  for (const auto& [job, tasks] : cluster.spec().jobs()) {
+    for (const auto& [index, address] : tasks) {
+      const std::string path =
+          absl::StrCat(cluster.source(), ": cluster.", job, "[", index, "]");
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          jobs[job][index], ResolveAddress(address, path, hosts, choose_port));
+    }
+  }
+  return ClusterSpec::FromJobs(std::move(jobs));
+}
+
+}  // namespace
+
+absl::StatusOr<LocalCluster> MakeLocalCluster(absl::string_view json,
+                                              absl::string_view source,
+                                              const LocalHosts& hosts,
+                                              const PortChooser& choose_port) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(json, source));
+  LOCKSTEP_RETURN_IF_ERROR(cluster.ValidateForParameterServers());
+  LOCKSTEP_RETURN_IF_ERROR(CheckDense(cluster));
+  LocalCluster local;
+  LOCKSTEP_ASSIGN_OR_RETURN(local.spec,
+                            ResolveAll(cluster, hosts, choose_port));
+  for (const TaskType type : {TaskType::kPs, TaskType::kChief,
+                              TaskType::kWorker, TaskType::kEvaluator}) {
+    for (const TaskId& task : cluster.Tasks(type)) local.tasks.push_back(task);
+  }
+  local.chief = cluster.chief();
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      local.chief_address,
+      local.spec.TaskAddress(TaskTypeName(local.chief.type),
+                             local.chief.index));
+  local.num_workers = cluster.num_workers();
+  local.warnings = cluster.warnings();
+  return local;
+}
+
+absl::StatusOr<std::string> ChiefAddressOf(absl::string_view json,
+                                           absl::string_view source) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(json, source));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string address,
+                            cluster.Address(cluster.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));
+  if (parsed.port == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        source, ": the chief's address is ", Excerpt(address),
+        ", whose port was chosen at the start; use --log_dir, or the "
+        "cluster.json in that directory"));
+  }
+  return address;
+}
+
+}  // namespace lockstep

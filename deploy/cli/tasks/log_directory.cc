@@ -1,0 +1,136 @@
+#include "deploy/cli/tasks/log_directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kLockName[] = "/run.lock";
+constexpr int kMaxNumber = 999'999'999;
+
+absl::Status Refused(const std::string& path, absl::string_view what,
+                     absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what, ": ", why));
+}
+
+int OpenLock(const std::string& directory, int flags) {
+  return open((directory + kLockName).c_str(),
+              O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0644);
+}
+
+bool IsOwnDirectory(const std::string& path) {
+  struct stat info;
+  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+         info.st_uid == geteuid();
+}
+
+// Those of the job in `parent`, by number.
+std::map<int, std::string> Numbered(const std::string& parent,
+                                    const std::string& prefix) {
+  std::map<int, std::string> found;
+  std::error_code error;
+  for (fs::directory_iterator entries(parent, error), end;
+       !error && entries != end; entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    absl::string_view rest = name;
+    int number = 0;
+    if (absl::ConsumePrefix(&rest, prefix) && absl::SimpleAtoi(rest, &number) &&
+        absl::StrCat(number) == rest) {
+      found[number] = entries->path().string();
+    }
+  }
+  return found;
+}
+
+// Directories without a lock are not of a run, or of one that is about to lock
+// its own.
+void RemoveOldest(std::map<int, std::string> directories) {
+  while (static_cast<int>(directories.size()) > LogDirectory::kKept) {
+    const std::string path = directories.begin()->second;
+    directories.erase(directories.begin());
+    if (!IsOwnDirectory(path) || !LogDirectory::IsLeft(path)) continue;
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LogDirectory>> LogDirectory::Open(
+    const std::string& log_dir, const std::string& parent,
+    const std::string& job) {
+  if (!log_dir.empty()) {
+    std::error_code error;
+    fs::create_directories(log_dir, error);
+    if (!fs::is_directory(log_dir)) {
+      return Refused(log_dir, "--log_dir is no directory and cannot be made",
+                     error ? error.message() : "something else has this name");
+    }
+    return Lock(log_dir);
+  }
+  const std::string prefix = absl::StrCat("lockstep-", job, "-");
+  const std::map<int, std::string> there = Numbered(parent, prefix);
+  for (int n = there.empty() ? 1 : there.rbegin()->first + 1; n <= kMaxNumber;
+       ++n) {
+    const std::string path = absl::StrCat(parent, "/", prefix, n);
+    if (mkdir(path.c_str(), 0700) == 0) {
+      RemoveOldest(Numbered(parent, prefix));
+      return Lock(path);
+    }
+    if (errno != EEXIST) {
+      return Refused(
+          path, "no directory for logs can be made",
+          absl::StrCat(strerror(errno), "; name another one with --log_dir"));
+    }
+  }
+  return Refused(absl::StrCat(parent, "/", prefix), "no number is left",
+                 "name another directory with --log_dir");
+}
+
+absl::StatusOr<std::unique_ptr<LogDirectory>> LogDirectory::Lock(
+    const std::string& path) {
+  const int fd = OpenLock(path, O_CREAT);
+  if (fd < 0) {
+    return Refused(
+        path, "no file can be made in the directory for logs",
+        absl::StrCat(strerror(errno), "; name another one with --log_dir"));
+  }
+  // A file system without locks leaves it to the user.
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+    return std::unique_ptr<LogDirectory>(new LogDirectory(path, fd));
+  }
+  close(fd);
+  return absl::FailedPreconditionError(absl::StrCat(
+      path,
+      ": a run that goes on keeps its logs in this directory; name another one "
+      "with --log_dir, or wait for the end of that run"));
+}
+
+bool LogDirectory::IsLeft(const std::string& path) {
+  const int fd = OpenLock(path, 0);
+  if (fd < 0) return false;
+  const bool left = flock(fd, LOCK_EX | LOCK_NB) == 0;
+  close(fd);
+  return left;
+}
+
+LogDirectory::~LogDirectory() { close(lock_fd_); }
+
+}  // namespace lockstep

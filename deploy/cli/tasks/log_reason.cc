@@ -1,0 +1,44 @@
+#include "deploy/cli/tasks/log_reason.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+
+namespace lockstep {
+namespace {
+
+// Where the level begins in "2026-11-23T11:37:20.123 error   worker 1: ...".
+constexpr size_t kLevelColumn = 24;
+constexpr char kErrorLevel[] = "error ";
+// The last line of a program that refuses its flags.
+constexpr char kHint[] = "Try '";
+
+bool IsLogLine(absl::string_view line) {
+  return line.size() > kLevelColumn && line[4] == '-' && line[10] == 'T' &&
+         line[kLevelColumn - 1] == ' ' && absl::ascii_isdigit(line.front());
+}
+
+std::string Message(absl::string_view line) {
+  if (!IsLogLine(line)) return std::string(line);
+  const size_t colon = line.find(": ", kLevelColumn);
+  if (colon == absl::string_view::npos) return std::string(line);
+  return std::string(line.substr(colon + 2));
+}
+
+}  // namespace
+
+std::string ReasonIn(const std::vector<std::string>& lines) {
+  if (lines.empty()) return "";
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    if (IsLogLine(*line) &&
+        absl::StartsWith(line->substr(kLevelColumn), kErrorLevel)) {
+      return Message(*line);
+    }
+  }
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    if (!IsLogLine(*line) && !absl::StartsWith(*line, kHint)) return *line;
+  }
+  return Message(lines.back());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,16 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_TASKS_LOG_REASON_H_
+#define LOCKSTEP_DEPLOY_CLI_TASKS_LOG_REASON_H_
+
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// Why a process ended, from the last lines of its log: its last line of level
+// error, or what it printed before it had a log, or its last line; without the
+// time, the level and the task. Empty if there are no lines.
+std::string ReasonIn(const std::vector<std::string>& lines);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_TASKS_LOG_REASON_H_

@@ -1,0 +1,31 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_TASKS_TASK_EXIT_H_
+#define LOCKSTEP_DEPLOY_CLI_TASKS_TASK_EXIT_H_
+
+#include <ostream>
+#include <string>
+
+namespace lockstep {
+
+// How a process ended: by itself with `code`, or by `signal`.
+struct TaskExit {
+  int code = 0;    // 0 when a signal ended it
+  int signal = 0;  // 0 when it ended by itself
+
+  // Of a status that waitpid() gave for an ended process.
+  static TaskExit FromWaitStatus(int status);
+
+  bool ok() const { return code == 0 && signal == 0; }
+
+  // It ended by itself, with a code that asks not to be started again.
+  bool permanent() const { return signal == 0 && code > 0 && code < 128; }
+
+  // "ended with exit code 1", "was ended by signal 11 (Segmentation fault)".
+  std::string ToString() const;
+
+  bool operator==(const TaskExit&) const = default;
+  friend std::ostream& operator<<(std::ostream& out, const TaskExit& exit);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_TASKS_TASK_EXIT_H_

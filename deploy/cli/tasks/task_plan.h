@@ -1,0 +1,59 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_TASKS_TASK_PLAN_H_
+#define LOCKSTEP_DEPLOY_CLI_TASKS_TASK_PLAN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/cluster/task_id.h"
+
+namespace lockstep {
+
+// One task of a job, as a service manager names it: "fashion.1" is task 1 of
+// the job whose configuration is called "fashion", and "fashion" its task 0.
+struct TaskInstance {
+  std::string job;
+  TaskId task;
+
+  bool operator==(const TaskInstance&) const = default;
+};
+
+//   kInvalidArgument  an unknown role; an instance without a job, or with other
+//                     characters than letters, digits, '_', '-' and '.'; an
+//                     index above ClusterSpec::kMaxTaskIndex
+absl::StatusOr<TaskInstance> ParseTaskInstance(absl::string_view role,
+                                               absl::string_view instance);
+
+// "fashion" and 1 of a pod's name, "fashion-1": what stands behind the last
+// '-' is the index.
+//
+//   kInvalidArgument  no number stands there
+absl::StatusOr<int> IndexOfPodName(absl::string_view name);
+
+// How to become the program of one task.
+struct TaskPlan {
+  std::string program;            // a path
+  std::vector<std::string> args;  // without the program's own name
+  std::string tf_config;          // for its environment
+
+  bool operator==(const TaskPlan&) const = default;
+};
+
+struct TaskPlanOptions {
+  TaskInstance instance{};
+  std::string cluster_json{};  // the text of `cluster_path`
+  std::string cluster_path{};
+  std::string job_path{};   // for the task that hosts the chief
+  std::string state_dir{};  // for a ps; empty: the program's own default
+  std::string program_dir{};
+  std::vector<std::string> more_args{};  // at the end
+};
+
+//   kInvalidArgument  as Cluster::Make, for the document with this task in
+//                     place of its own
+absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_TASKS_TASK_PLAN_H_

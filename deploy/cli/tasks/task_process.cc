@@ -1,0 +1,172 @@
+#include "deploy/cli/tasks/task_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kCannotRun = 127;
+
+// What execve() wants, made before fork(): a child may not allocate.
+class ExecVector {
+ public:
+  explicit ExecVector(std::vector<std::string> strings)
+      : strings_(std::move(strings)) {
+    for (std::string& s : strings_) pointers_.push_back(s.data());
+    pointers_.push_back(nullptr);
+  }
+  char* const* data() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> strings_;
+  std::vector<char*> pointers_;
+};
+
+std::vector<std::string> Arguments(const TaskProcess::Options& options) {
+  std::vector<std::string> all = {options.program};
+  all.insert(all.end(), options.args.begin(), options.args.end());
+  return all;
+}
+
+std::vector<std::string> Environment(
+    const std::map<std::string, std::string>& added) {
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(*entry, absl::MaxSplits('=', 1));
+    if (!added.contains(parts.front())) all.push_back(*entry);
+  }
+  for (const auto& [name, value] : added) {
+    all.push_back(absl::StrCat(name, "=", value));
+  }
+  return all;
+}
+
+// Plain values, for the reason above.
+struct Launch {
+  const char* program;
+  char* const* arguments;
+  char* const* environment;
+  pid_t parent;
+  int log_fd;
+  int error_fd;  // takes the errno of a program that cannot be run
+};
+
+// The child's side: only calls that are safe after fork(). Signals that the
+// parent blocks or ignores would stay so in the program.
+[[noreturn]] void RunChild(const Launch& launch) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != launch.parent) _exit(kCannotRun);  // it died just before
+  setpgid(0, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGPIPE, SIG_DFL);
+  dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  dup2(launch.log_fd, STDOUT_FILENO);
+  dup2(launch.log_fd, STDERR_FILENO);
+  close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+  execve(launch.program, launch.arguments, launch.environment);
+  const int error = errno;
+  if (write(launch.error_fd, &error, sizeof(error)) < 0) _exit(kCannotRun);
+  _exit(kCannotRun);
+}
+
+// The errno that the child sent; 0 once the program runs.
+int ReadStartError(int fd) {
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = read(fd, &error, sizeof(error));
+  } while (got < 0 && errno == EINTR);
+  return got == sizeof(error) ? error : 0;
+}
+
+absl::StatusOr<pid_t> Fork(const TaskProcess::Options& options, int log_fd) {
+  const ExecVector arguments(Arguments(options));
+  const ExecVector environment(Environment(options.environment));
+  int error_pipe[2];
+  if (pipe2(error_pipe, O_CLOEXEC) != 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no pipe can be made: ", strerror(errno)));
+  }
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    RunChild({options.program.c_str(), arguments.data(), environment.data(),
+              parent, log_fd, error_pipe[1]});
+  }
+  const int fork_error = errno;
+  close(error_pipe[1]);
+  const int start_error = pid > 0 ? ReadStartError(error_pipe[0]) : 0;
+  close(error_pipe[0]);
+  if (pid < 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no process can be made: ", strerror(fork_error)));
+  }
+  if (start_error == 0) return pid;
+  waitpid(pid, nullptr, 0);
+  return absl::InvalidArgumentError(absl::StrCat(
+      options.program, ": cannot be run: ", strerror(start_error)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TaskProcess>> TaskProcess::Start(
+    const Options& options) {
+  const int log_fd = open(options.log_path.c_str(),
+                          O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (log_fd < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.log_path, ": cannot be written: ", strerror(errno)));
+  }
+  const absl::StatusOr<pid_t> pid = Fork(options, log_fd);
+  close(log_fd);
+  if (!pid.ok()) return pid.status();
+  return std::unique_ptr<TaskProcess>(new TaskProcess(*pid));
+}
+
+TaskProcess::~TaskProcess() {
+  if (exit_.has_value()) return;
+  kill(-pid_, SIGKILL);
+  kill(pid_, SIGKILL);
+  Reap(0);
+}
+
+void TaskProcess::Signal(int signal) {
+  if (exit_.has_value()) return;
+  kill(pid_, signal);
+  if (signal == SIGKILL) kill(-pid_, SIGKILL);
+}
+
+// What a program leaves behind of its group goes with it.
+std::optional<TaskExit> TaskProcess::Poll() {
+  if (exit_.has_value()) return exit_;
+  exit_ = Reap(WNOHANG);
+  if (exit_.has_value()) kill(-pid_, SIGKILL);
+  return exit_;
+}
+
+std::optional<TaskExit> TaskProcess::Reap(int options) {
+  int status = 0;
+  pid_t got = 0;
+  do {
+    got = waitpid(pid_, &status, options);
+  } while (got < 0 && errno == EINTR);
+  if (got != pid_) return std::nullopt;
+  return TaskExit::FromWaitStatus(status);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_TEXT_TERMINAL_H_
+#define LOCKSTEP_DEPLOY_CLI_TEXT_TERMINAL_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace lockstep {
+
+// Terminal is where a command prints: text, and below it, if it really is a
+// terminal, one live line that is drawn over and over. Output that nobody
+// reads any more is dropped.
+//
+// Borrows: the file descriptor.
+class Terminal {
+ public:
+  // `no_color` and `term` are the variables NO_COLOR and TERM, null if unset.
+  Terminal(int fd, const char* no_color, const char* term);
+
+  // True where a line can be drawn over.
+  bool live() const { return live_; }
+  bool colour() const { return colour_; }
+
+  // Of the window as it is now; 80 where it has no size. A file or a pipe takes
+  // lines of any length: kUnlimited.
+  static constexpr size_t kUnlimited = size_t{1} << 30;
+  size_t Columns() const;
+
+  // Prints whole lines above the live line.
+  void Print(absl::string_view text);
+
+  // Draws the live line, which must fit into Columns() - 1. Does nothing if not
+  // live().
+  void ShowLive(absl::string_view line);
+
+  // Empties the window, if live().
+  void Clear();
+
+  // Takes the live line away.
+  void ClearLive();
+
+ private:
+  void Write(absl::string_view text) const;
+
+  const int fd_;
+  const bool terminal_;
+  const bool live_;
+  const bool colour_;
+  bool shown_ = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_TEXT_TERMINAL_H_

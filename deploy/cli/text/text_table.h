@@ -1,0 +1,44 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_TEXT_TEXT_TABLE_H_
+#define LOCKSTEP_DEPLOY_CLI_TEXT_TEXT_TABLE_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// TextTable is a table for people: columns as wide as their widest cell, two
+// spaces apart, under a line of titles.
+//
+// Units: widths count columns of the terminal, one for each byte; cells are
+//        made printable.
+class TextTable {
+ public:
+  enum class Align { kLeft, kRight };
+  struct Column {
+    std::string title{};
+    Align align = Align::kLeft;
+    bool shrinks = false;  // gives way when the table is too wide
+  };
+
+  explicit TextTable(std::vector<Column> columns);
+
+  // Cells that are missing are empty, cells beyond the last column dropped.
+  void AddRow(std::vector<std::string> cells);
+
+  // Lines of at most `width` columns, each ended by a line feed. Columns that
+  // shrink do so first, to the width of their title; then lines are cut.
+  std::string Format(size_t width) const;
+
+ private:
+  std::vector<size_t> Widths(size_t width) const;
+  std::string FormatRow(const std::vector<std::string>& cells,
+                        const std::vector<size_t>& widths, size_t width) const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;  // the titles first
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_DEPLOY_CLI_TEXT_TEXT_TABLE_H_

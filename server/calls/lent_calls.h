@@ -1,0 +1,67 @@
+#ifndef LOCKSTEP_SERVER_CALLS_LENT_CALLS_H_
+#define LOCKSTEP_SERVER_CALLS_LENT_CALLS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "common/base/mutex.h"
+
+namespace lockstep {
+
+// LentCalls knows the calls whose answers are sent out of the memory of parts,
+// and are not sent yet. A caller that does not read keeps that memory; when an
+// update has waited for it for long enough, the call is broken off.
+//
+//   Add() -> ... sent, or over otherwise -> forgotten
+//        `-> TakeBack() -> broken off -> forgotten
+//
+// Breaking a call off does not make its memory free. The network does, when it
+// has let go of the last slice; only then does LoanBook say so.
+//
+// Threads: safe to share.
+class LentCalls : public std::enable_shared_from_this<LentCalls> {
+ public:
+  // Ends the call as far as it is not over. Runs with no lock held.
+  using BreakOff = std::function<void()>;
+
+  static std::shared_ptr<LentCalls> Create() {
+    return std::shared_ptr<LentCalls>(new LentCalls);
+  }
+
+  // A call whose answer lends parts from `first_part` on. It counts until the
+  // last copy of what is returned goes.
+  std::shared_ptr<const void> Add(int first_part, int num_parts, absl::Time now,
+                                  BreakOff break_off)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Breaks off the calls that have lent any of `parts` since before `time`.
+  // Returns how many these were.
+  int TakeBack(absl::Span<const int> parts, absl::Time time)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Call {
+    int64_t first_part = 0;
+    int64_t end_part = 0;
+    absl::Time since;
+    BreakOff break_off;
+
+    bool Lends(absl::Span<const int> parts) const;
+  };
+
+  LentCalls() = default;
+  void Remove(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Mutex mutex_;
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, Call> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_CALLS_LENT_CALLS_H_

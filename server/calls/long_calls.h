@@ -1,0 +1,93 @@
+#ifndef LOCKSTEP_SERVER_CALLS_LONG_CALLS_H_
+#define LOCKSTEP_SERVER_CALLS_LONG_CALLS_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+
+namespace lockstep {
+
+// LongCalls does what takes long, filling or copying all of a server's memory,
+// in a thread of its own, one work after the other, so that gRPC's threads
+// serve other calls meanwhile.
+//
+// A caller that asks again need not hold its call until the end: it is answered
+// that the work goes on, and how far it is. The same request again then finds
+// the work under way, or why it has failed. Once it has succeeded, doing it
+// again must be quick and give the same result.
+//
+// Threads: safe to share.
+// Borrows: the clock.
+class LongCalls {
+ public:
+  using Result = absl::StatusOr<std::string>;  // a response, serialized
+  using Work = std::function<Result()>;
+
+  // A call that waits. Whoever takes it ends it, with one of these.
+  struct Call {
+    std::function<void(const Result&)> end;
+    // While the work goes on; null: the call waits for the end of it.
+    std::function<void()> end_not_yet = nullptr;
+    absl::Time since = absl::InfinitePast();
+  };
+
+  explicit LongCalls(const Clock& clock);
+  ~LongCalls();  // after End(); waits for the work that goes on
+  LongCalls(const LongCalls&) = delete;
+  LongCalls& operator=(const LongCalls&) = delete;
+
+  // Has `work` done and the call answered with its result. Where the same
+  // request is being served, the call waits for the end of that, and one that
+  // waited before is ended with kAborted.
+  void Serve(const std::string& request, Call call, Work work)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Has `work` done, which ends a call by itself. It is given kOk, or else why
+  // it has to end the call without doing anything.
+  void Run(std::function<void(const absl::Status&)> work)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Answers calls that have waited since before `time`, if they can ask again.
+  void AnswerOld(absl::Time time) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends all calls, those to come too; what has not begun is not done.
+  void End(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Entry {
+    std::string request;  // empty: of Run()
+    Work work;
+    std::function<void(const absl::Status&)> run;
+    std::optional<Call> call;  // that waits now
+    // Why it has failed, if no call has been told, and when.
+    absl::Status failure;
+    absl::Time failed;
+  };
+
+  void Loop() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Do(const std::shared_ptr<Entry>& entry) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const Clock& clock_;
+
+  Mutex mutex_;
+  CondVar wake_;
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // OK: it serves
+  std::deque<std::shared_ptr<Entry>> waiting_ ABSL_GUARDED_BY(mutex_);
+  // Of Serve(): waiting, under way, or with a failure to be told.
+  std::deque<std::shared_ptr<Entry>> served_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_CALLS_LONG_CALLS_H_

@@ -1,0 +1,63 @@
+#ifndef LOCKSTEP_SERVER_CALLS_PENDING_CALLS_H_
+#define LOCKSTEP_SERVER_CALLS_PENDING_CALLS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+
+namespace lockstep {
+
+// PendingCalls holds the calls of one RPC that wait for something, each with
+// whatever is needed to end it. No thread waits with them: a call is a ticket,
+// and whoever takes the ticket ends the call, once.
+//
+// Threads: safe to share.
+template <typename Call>
+class PendingCalls {
+ public:
+  uint64_t Add(Call call, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    calls_.emplace(++last_ticket_, Entry{std::move(call), now});
+    return last_ticket_;
+  }
+
+  // Returns the call if nobody has taken it yet.
+  std::optional<Call> Take(uint64_t ticket) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    auto found = calls_.find(ticket);
+    if (found == calls_.end()) return std::nullopt;
+    Call call = std::move(found->second.call);
+    calls_.erase(found);
+    return call;
+  }
+
+  // Tickets that have waited since before `time`.
+  std::vector<uint64_t> OlderThan(absl::Time time) const
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    std::vector<uint64_t> tickets;
+    for (const auto& [ticket, entry] : calls_) {
+      if (entry.since < time) tickets.push_back(ticket);
+    }
+    return tickets;
+  }
+
+ private:
+  struct Entry {
+    Call call;
+    absl::Time since;
+  };
+
+  mutable Mutex mutex_;
+  uint64_t last_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, Entry> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_CALLS_PENDING_CALLS_H_

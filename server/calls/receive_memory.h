@@ -1,0 +1,22 @@
+#ifndef LOCKSTEP_SERVER_CALLS_RECEIVE_MEMORY_H_
+#define LOCKSTEP_SERVER_CALLS_RECEIVE_MEMORY_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "common/job/job_config.h"
+#include "server/state/file/state_layout.h"
+
+namespace lockstep {
+
+// Bytes that the messages of a job's workers and chief take on this server, as
+// long as they are received and held: twice what the workers' windows of chunks
+// have, and 256 MiB for all else. Of a table a chunk is as large as its part,
+// but for 256 MiB at most.
+//
+// `job` is filled in: total_num_replicas is not 0.
+size_t ReceiveMemory(const JobConfig& job, const std::vector<PartSpec>& parts);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_CALLS_RECEIVE_MEMORY_H_

@@ -1,0 +1,124 @@
+#ifndef LOCKSTEP_SERVER_CALLS_RESPOND_H_
+#define LOCKSTEP_SERVER_CALLS_RESPOND_H_
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "common/base/mutex.h"
+#include "common/rpc/status.h"
+#include "grpc/grpc.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+
+namespace lockstep {
+
+// Ends a unary call at once.
+inline grpc::ServerUnaryReactor* FinishUnary(
+    grpc::CallbackServerContext* context, const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(status));
+  return reactor;
+}
+
+// Ends one call, once, in any thread: with a response message, or with why
+// there is none.
+using Respond =
+    std::function<void(const absl::Status& status, grpc::ByteBuffer response)>;
+
+// Serves one method, however its calls travel: it ends each of them once, now
+// or later, and waits for nothing.
+using CallHandler =
+    std::function<void(const grpc::ByteBuffer& request, Respond respond)>;
+
+// Breaks a call off, in any thread; where the call is over, it does nothing.
+using BreakOff = std::function<void(const absl::Status& why)>;
+
+// UnaryCall is a unary call of gRPC that can be broken off after it has been
+// answered: it takes a caller who reads to end it.
+//
+// Threads: safe to share.
+// Owns:    itself, until gRPC is done with the call.
+class UnaryCall final : public grpc::ServerUnaryReactor {
+ public:
+  explicit UnaryCall(grpc_call* call) : handle_(std::make_shared<Handle>()) {
+    MutexLock lock(handle_->mutex);
+    handle_->call = call;
+  }
+
+  // May be called when the object has gone.
+  BreakOff break_off() const {
+    return [handle = handle_](const absl::Status& why) { handle->End(why); };
+  }
+
+  void OnDone() override {
+    {
+      MutexLock lock(handle_->mutex);
+      handle_->call = nullptr;
+    }
+    delete this;
+  }
+  // OnDone() is short: as of a DefaultReactor, no thread needs to be woken for
+  // it.
+  bool InternalInlineable() override { return true; }
+
+ private:
+  struct Handle {
+    void End(const absl::Status& why) {
+      grpc_call* ended = nullptr;
+      {
+        MutexLock lock(mutex);
+        if (call == nullptr) return;
+        ended = call;
+        grpc_call_ref(ended);
+      }
+      // With no lock held: OnDone() may run within it.
+      const grpc::Status status = ToGrpcStatus(why);
+      grpc_call_cancel_with_status(
+          ended, static_cast<grpc_status_code>(status.error_code()),
+          status.error_message().c_str(), nullptr);
+      grpc_call_unref(ended);
+    }
+
+    Mutex mutex;
+    grpc_call* call ABSL_GUARDED_BY(mutex) = nullptr;
+  };
+
+  const std::shared_ptr<Handle> handle_;
+};
+
+// Serves calls whose answers lend memory.
+using LendingHandler = std::function<void(const grpc::ByteBuffer& request,
+                                          Respond respond, BreakOff break_off)>;
+
+inline grpc::ServerUnaryReactor* ServeLending(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response, const LendingHandler& handler) {
+  auto* call = new UnaryCall(context->c_call());
+  handler(
+      *request,
+      [call, response](const absl::Status& status, grpc::ByteBuffer answer) {
+        *response = std::move(answer);
+        call->Finish(ToGrpcStatus(status));
+      },
+      call->break_off());
+  return call;
+}
+
+// A call that travels as a unary RPC of its own.
+inline grpc::ServerUnaryReactor* ServeUnary(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response, const CallHandler& handler) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  handler(*request, [reactor, response](const absl::Status& status,
+                                        grpc::ByteBuffer answer) {
+    *response = std::move(answer);
+    reactor->Finish(ToGrpcStatus(status));
+  });
+  return reactor;
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_CALLS_RESPOND_H_

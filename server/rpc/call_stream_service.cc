@@ -1,0 +1,270 @@
+#include "server/rpc/call_stream_service.h"
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/wire/tensor_message.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMaxUnanswered = 64;
+// More than one message of a caller's needs.
+constexpr int kMaxCalls = 1024;
+// What a caller may leave unread before its calls wait.
+constexpr size_t kMaxUnwritten = size_t{16} << 20;
+// Answers are copied into the stream's messages; large ones are for unary
+// calls.
+constexpr size_t kLargestAnswer = size_t{4} << 20;
+// Of an answer, besides what is sent.
+constexpr size_t kAnswerBytes = 64;
+
+using Reactor = grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers>;
+
+class CallStream;
+
+// While one is in scope, answers that its thread gives are kept back, and then
+// sent together. What one call makes ready are often several answers.
+class AnswersTogether {
+ public:
+  AnswersTogether() : outer_(std::exchange(innermost, this)) {}
+  ~AnswersTogether();
+  AnswersTogether(const AnswersTogether&) = delete;
+  AnswersTogether& operator=(const AnswersTogether&) = delete;
+
+  // Whether the stream's answers are to wait.
+  static bool Defer(const std::shared_ptr<CallStream>& stream) {
+    if (innermost == nullptr) return false;
+    innermost->streams_.insert(stream);
+    return true;
+  }
+
+ private:
+  static thread_local AnswersTogether* innermost;
+
+  AnswersTogether* const outer_;
+  std::set<std::shared_ptr<CallStream>> streams_;
+};
+
+thread_local AnswersTogether* AnswersTogether::innermost = nullptr;
+
+// One open stream. Calls that are still at work when it ends keep it alive;
+// their answers go nowhere.
+class CallStream final : public Reactor {
+ public:
+  explicit CallStream(const CallStreamService::Handlers& handlers)
+      : handlers_(handlers) {}
+
+  void Begin(std::shared_ptr<CallStream> self) {
+    self_ = std::move(self);
+    StartRead(&incoming_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return End(grpc::Status::OK);  // the caller has gone
+    v1::StreamedCalls batch;
+    batch.Swap(&incoming_);
+    if (batch.calls_size() > kMaxCalls) {
+      return End({grpc::StatusCode::INVALID_ARGUMENT,
+                  absl::StrCat("a message has ", batch.calls_size(),
+                               " calls; send at most ", kMaxCalls)});
+    }
+    {
+      MutexLock lock(mutex_);
+      unanswered_ += batch.calls_size();
+      reads_ = false;
+      caller_waits_ = batch.waits() && batch.calls_size() > 0;
+      ReadOn();
+    }
+    HandleAll(std::move(batch));
+  }
+
+  void OnWriteDone(bool ok) override {
+    v1::StreamedCalls batch;
+    {
+      MutexLock lock(mutex_);
+      writing_ = false;
+      unwritten_ -= std::exchange(written_bytes_, 0);
+      if (!ok) answers_.clear_answers();
+      WriteNext();
+      if (ended_) return;
+      if (unwritten_ < kMaxUnwritten) batch.Swap(&put_off_);
+      ReadOn();
+    }
+    HandleAll(std::move(batch));
+  }
+
+  void OnCancel() override { End(grpc::Status::CANCELLED); }
+
+  void OnDone() override { self_.reset(); }
+
+  void Flush() {
+    MutexLock lock(mutex_);
+    WriteNext();
+  }
+
+ private:
+  // Puts off what comes after the caller has left too much unread.
+  void HandleAll(v1::StreamedCalls batch) {
+    const AnswersTogether together;
+    for (v1::StreamedCall& call : *batch.mutable_calls()) {
+      if (!PutOff(call)) Handle(call);
+    }
+  }
+
+  // A write is under way then, or about to be: OnWriteDone() goes on.
+  bool PutOff(v1::StreamedCall& call) {
+    if (unwritten_ < kMaxUnwritten) return false;
+    MutexLock lock(mutex_);
+    if (unwritten_ < kMaxUnwritten) return false;
+    if (!ended_) *put_off_.add_calls() = std::move(call);
+    return true;
+  }
+
+  void Handle(const v1::StreamedCall& call) {
+    Respond respond = [self = self_, id = call.id()](
+                          const absl::Status& status,
+                          const grpc::ByteBuffer& response) {
+      self->Answer(id, status, response);
+      if (!AnswersTogether::Defer(self)) self->Flush();
+    };
+    const auto handler = handlers_.find(call.method());
+    if (handler == handlers_.end()) {
+      respond(absl::UnimplementedError(absl::StrCat("method \"", call.method(),
+                                                    "\" is not for streams")),
+              {});
+      return;
+    }
+    const grpc::Slice slice(call.request());
+    handler->second(grpc::ByteBuffer(&slice, 1), std::move(respond));
+  }
+
+  void Answer(uint64_t id, const absl::Status& status,
+              const grpc::ByteBuffer& response) {
+    v1::StreamedAnswer answer;
+    answer.set_id(id);
+    const size_t bytes = response.Length();
+    const absl::Status given =
+        !status.ok() || bytes <= kLargestAnswer
+            ? status
+            : absl::InvalidArgumentError(absl::StrCat(
+                  "the answer has ", bytes, " bytes; a stream's have at most ",
+                  kLargestAnswer, ": make this a call of its own"));
+    if (given.ok()) {
+      answer.set_response(CopyBytes(response));
+    } else {
+      const grpc::Status failure = ToGrpcStatus(given);
+      answer.set_code(failure.error_code());
+      answer.set_message(failure.error_message());
+      answer.set_detail(failure.error_details());
+    }
+    const size_t held = kAnswerBytes + answer.ByteSizeLong();
+    MutexLock lock(mutex_);
+    --unanswered_;
+    if (ended_) return;
+    queued_bytes_ += held;
+    unwritten_ += held;
+    *answers_.add_answers() = std::move(answer);
+    ReadOn();
+  }
+
+  // Not after the end: gRPC may be done with the stream then.
+  void ReadOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (reads_ || ended_ || caller_waits_) return;
+    if (unanswered_ >= kMaxUnanswered || unwritten_ >= kMaxUnwritten) return;
+    reads_ = true;
+    StartRead(&incoming_);
+  }
+
+  // At most one write is under way, and none once Finish() was called.
+  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (writing_) return;
+    if (answers_.answers_size() == 0) {
+      if (ended_ && !std::exchange(finished_, true)) Finish(end_);
+      return;
+    }
+    written_.Clear();
+    written_.Swap(&answers_);
+    written_bytes_ = std::exchange(queued_bytes_, 0);
+    writing_ = true;
+    StartWrite(&written_);
+    caller_waits_ = false;
+    ReadOn();
+  }
+
+  void End(const grpc::Status& status) {
+    MutexLock lock(mutex_);
+    if (std::exchange(ended_, true)) return;
+    end_ = status;
+    answers_.clear_answers();
+    put_off_.clear_calls();
+    WriteNext();
+  }
+
+  const CallStreamService::Handlers& handlers_;
+  std::shared_ptr<CallStream> self_;  // until gRPC is done with the stream
+  v1::StreamedCalls incoming_;
+  v1::StreamedAnswers written_;
+
+  // Bytes of both; changes under the mutex.
+  std::atomic<size_t> unwritten_ = 0;
+
+  Mutex mutex_;
+  v1::StreamedAnswers answers_ ABSL_GUARDED_BY(mutex_);  // to be written
+  size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;      // of `answers_`
+  size_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;     // of `written_`
+  v1::StreamedCalls put_off_ ABSL_GUARDED_BY(mutex_);
+  int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool reads_ ABSL_GUARDED_BY(mutex_) = true;
+  // For an answer: it sends nothing meanwhile.
+  bool caller_waits_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Status end_ ABSL_GUARDED_BY(mutex_);
+};
+
+AnswersTogether::~AnswersTogether() {
+  innermost = outer_;
+  for (const auto& stream : streams_) stream->Flush();
+}
+
+}  // namespace
+
+CallStreamService::Handlers StreamedMethods(ParameterService& parameters,
+                                            SyncService& sync) {
+  using grpc::ByteBuffer;
+  return {{"/lockstep.v1.ParameterService/Push",
+           [&](const ByteBuffer& request, Respond respond) {
+             parameters.ServePush(request, std::move(respond));
+           }},
+          {"/lockstep.v1.ParameterService/Pull",
+           [&](const ByteBuffer& request, const Respond& respond) {
+             parameters.ServePull(request, respond, {});
+           }},
+          {"/lockstep.v1.ParameterService/OpenSharedMemory",
+           [&](const ByteBuffer& request, const Respond& respond) {
+             parameters.ServeOpen(request, respond);
+           }},
+          {"/lockstep.v1.SyncService/Announce",
+           [&](const ByteBuffer& request, const Respond& respond) {
+             sync.ServeAnnounce(request, respond);
+           }},
+          {"/lockstep.v1.SyncService/TakeToken",
+           [&](const ByteBuffer& request, Respond respond) {
+             sync.ServeTakeToken(request, std::move(respond));
+           }}};
+}
+
+Reactor* CallStreamService::Calls(grpc::CallbackServerContext* /*context*/) {
+  auto stream = std::make_shared<CallStream>(handlers_);
+  stream->Begin(stream);
+  return stream.get();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,40 @@
+#ifndef LOCKSTEP_SERVER_RPC_CALL_STREAM_SERVICE_H_
+#define LOCKSTEP_SERVER_RPC_CALL_STREAM_SERVICE_H_
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "lockstep/v1/call_stream.grpc.pb.h"
+#include "server/calls/respond.h"
+#include "server/rpc/parameter_service.h"
+#include "server/rpc/sync_service.h"
+
+namespace lockstep {
+
+// CallStreamService takes calls of other services from open streams.
+//
+// Threads: safe to share; gRPC calls it from its own threads, and none waits.
+// Borrows: what the handlers refer to, which must outlive the gRPC server.
+class CallStreamService final : public v1::CallStreamService::CallbackService {
+ public:
+  // By full method name, "/lockstep.v1.SyncService/TakeToken".
+  using Handlers = std::map<std::string, CallHandler>;
+
+  explicit CallStreamService(Handlers handlers)
+      : handlers_(std::move(handlers)) {}
+
+  grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers>* Calls(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  const Handlers handlers_;
+};
+
+// What workers call most, by method. Borrows the services.
+CallStreamService::Handlers StreamedMethods(ParameterService& parameters,
+                                            SyncService& sync);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_RPC_CALL_STREAM_SERVICE_H_

@@ -1,0 +1,307 @@
+#include "server/rpc/parameter_service.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/base/fault_points.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/status.h"
+#include "common/wire/shared_memory_codec.h"
+#include "common/wire/tensor_message.h"
+#include "common/wire/wire_codec.h"
+#include "server/rpc/push_codec.h"
+
+namespace lockstep {
+namespace {
+
+// Of a PullRequest that names no step.
+constexpr int64_t kNewestStep = -1;
+
+size_t BytesOf(const std::vector<PartGradient>& gradients) {
+  size_t bytes = 0;
+  for (const PartGradient& gradient : gradients) {
+    for (const auto& slice : gradient.slices) bytes += slice.size;
+  }
+  return bytes;
+}
+
+size_t BytesOf(const std::vector<LentBytes>& values) {
+  size_t bytes = 0;
+  for (const LentBytes& value : values) bytes += value.bytes.size();
+  return bytes;
+}
+
+// What is wrong with the file is in the log alone: it would tell a caller which
+// files the processes of this host have open.
+absl::StatusOr<std::shared_ptr<const PeerMemory>> OpenOffered(
+    const v1::SharedFile& file, const TaskId& task) {
+  auto memory = PeerMemory::Open(FromProto(file), PeerMemory::Require::kSealed);
+  if (memory.ok() || absl::IsInvalidArgument(memory.status())) return memory;
+  spdlog::info("shares no memory with {}: {}", task.ToString(),
+               std::string(memory.status().message()));
+  return absl::NotFoundError(
+      "this server cannot open the memory: it is of another host, container or "
+      "user, or not what it was said to be; the server's log says which");
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* ParameterService::Push(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return ServeLending(context, request, response,
+                      [this](const grpc::ByteBuffer& message, Respond respond,
+                             BreakOff break_off) {
+                        ServePush(message, std::move(respond),
+                                  std::move(break_off));
+                      });
+}
+
+void ParameterService::ServePush(const grpc::ByteBuffer& request,
+                                 Respond respond, BreakOff break_off) {
+  PassFaultPoint(FaultPoint::kPsPushReceived);
+  v1::PushHeader header;
+  TensorPayload payload;
+  absl::Status status = DecodeTensorMessage(request, header, payload);
+  if (!status.ok()) return respond(status, {});
+  const uint64_t ticket = pushes_.Add(
+      {std::move(respond), header.shared(), header.parts().first_part(),
+       header.parts().num_parts(), std::move(break_off)},
+      clock_.Now());
+  status = HandlePush(header, payload, ticket);
+  if (status.ok()) return;
+  if (auto call = pushes_.Take(ticket)) call->respond(status, {});
+}
+
+absl::Status ParameterService::HandlePush(const v1::PushHeader& header,
+                                          const TensorPayload& payload,
+                                          uint64_t ticket) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(header.identity()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<Shard> shard,
+      host_.Admit(sender.job_id, sender.task, sender.incarnation));
+  if (header.has_server()) {
+    LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(header.server()));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, header.slot()));
+  LOCKSTEP_ASSIGN_OR_RETURN(lockstep::Push push,
+                            ToPush(header, payload, *shard));
+  moved_(BytesOf(push.gradients));
+  LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
+                            shard->engine().AddPush(ticket, std::move(push)));
+  ready_(*shard, std::move(answers));
+  return absl::OkStatus();
+}
+
+void ParameterService::Finish(std::vector<PushAnswer> answers) {
+  for (PushAnswer& answer : answers) {
+    auto call = pushes_.Take(answer.ticket);
+    if (!call.has_value()) continue;
+    const absl::Status status = answer.status;
+    grpc::ByteBuffer response;
+    if (status.ok()) {
+      tally_.Count(answer);
+      std::shared_ptr<const void> lent;
+      if (!answer.values.empty() && !call->shared) {
+        lent = Lend(call->first_part, call->num_parts, call->break_off);
+      }
+      response =
+          EncodePushAnswer(std::move(answer), call->shared, std::move(lent));
+    }
+    PassFaultPoint(FaultPoint::kPsPushAnswering);
+    call->respond(status, std::move(response));
+  }
+}
+
+std::shared_ptr<const void> ParameterService::Lend(int first_part,
+                                                   int num_parts,
+                                                   const BreakOff& break_off) {
+  if (break_off == nullptr) return nullptr;
+  const absl::Time now = clock_.Now();
+  return lent_->Add(first_part, num_parts, now, [break_off] {
+    break_off(absl::UnavailableError(
+        "the answer was not read for a lease, and an update waits for the "
+        "memory that it is sent from; call again"));
+  });
+}
+
+void ParameterService::TakeBack(absl::Time now) {
+  const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
+  if (!shard.ok()) return;
+  const std::vector<int> blocked = (*shard)->engine().BlockedParts();
+  if (blocked.empty()) return;
+  const absl::Duration lease = (*shard)->job().lease;
+  const int calls = lent_->TakeBack(blocked, now - lease);
+  if (calls == 0) return;
+  spdlog::warn(
+      "broke off {} calls whose answers were not read for {}: the update of {} "
+      "parts waits for the memory that they are sent from",
+      calls, absl::FormatDuration(lease), blocked.size());
+}
+
+void ParameterService::CancelAll(const absl::Status& why) {
+  for (uint64_t ticket : pushes_.OlderThan(absl::InfiniteFuture())) {
+    if (auto call = pushes_.Take(ticket)) call->respond(why, {});
+  }
+}
+
+grpc::ServerUnaryReactor* ParameterService::Pull(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return ServeLending(
+      context, request, response,
+      [this, context](const grpc::ByteBuffer& message, const Respond& respond,
+                      const BreakOff& break_off) {
+        ServePull(message, respond, {break_off, context});
+      });
+}
+
+void ParameterService::ServePull(const grpc::ByteBuffer& request,
+                                 const Respond& respond, const Caller& caller) {
+  PassFaultPoint(FaultPoint::kPsPullReceived);
+  grpc::ByteBuffer response;
+  const absl::Status status = HandlePull(request, caller, response);
+  PassFaultPoint(FaultPoint::kPsPullAnswering);
+  respond(status, std::move(response));
+}
+
+absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
+                                          const Caller& caller,
+                                          grpc::ByteBuffer& response) {
+  v1::PullRequest message;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(message.identity()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<Shard> shard,
+      host_.Admit(sender.job_id, sender.task, sender.incarnation));
+  if (message.has_server()) {
+    LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(message.server()));
+  }
+  if (message.step() < kNewestStep) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("step is ", message.step(),
+                     "; name a step from 0 on, or -1 for the newest"));
+  }
+  const absl::Status worker = shard->CheckWorker(sender.task, /*slot=*/0);
+  if (message.has_rows()) {
+    LOCKSTEP_RETURN_IF_ERROR(worker);  // rows may come to be
+    return HandlePullRows(message, caller.context, *shard, response);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      Shard::Values values,
+      shard->Pull(
+          message.parts().first_part(), message.parts().num_parts(),
+          message.step(),
+          worker.ok() ? Shard::Reader::kWorker : Shard::Reader::kOther));
+  moved_(BytesOf(values.parts));
+  v1::PullHeader header;
+  header.set_step(values.step);
+  if (message.shared()) {
+    // Who has opened the memory of an earlier process must not use this one's.
+    LOCKSTEP_RETURN_IF_ERROR(
+        shard->shared_gradients()
+            .Find(sender.task.index, sender.incarnation, 0, 0)
+            .status());
+    for (const LentBytes& value : values.parts) {
+      *header.add_values() = ToProto(value.place);
+    }
+    values.parts.clear();
+  }
+  response = EncodeValues(header, std::move(values.parts),
+                          Lend(message.parts().first_part(),
+                               message.parts().num_parts(), caller.break_off));
+  return absl::OkStatus();
+}
+
+absl::Status ParameterService::HandlePullRows(
+    const v1::PullRequest& request, const grpc::CallbackServerContext* context,
+    Shard& shard, grpc::ByteBuffer& response) {
+  const int part = request.parts().first_part();
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard.SizeOf(part, request.parts().num_parts()).status());
+  const PartSpec& spec = shard.parts()[part];
+  if (request.parts().num_parts() != 1 || request.shared() ||
+      !spec.is_table()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rows are of one part that is a table, and not shared; got ",
+        request.parts().num_parts(), " parts from ", part, " on"));
+  }
+  const std::vector<int64_t> rows(request.rows().ids().begin(),
+                                  request.rows().ids().end());
+  const size_t row = spec.row_width * ElementSize(spec.dtype);
+  size_t size = 0;
+  if (__builtin_mul_overflow(rows.size(), row, &size) ||
+      size > kLargestAnswer) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(rows.size(), " rows of ", shard.PartName(part), ", of ",
+                     row, " bytes each: an answer has at most ", kLargestAnswer,
+                     " bytes; ask for fewer"));
+  }
+  // Whether there is anything to read, before memory is taken for the answer.
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard.PullRows(part, {}, request.step(), {}).status());
+  std::shared_ptr<void> share;
+  if (context != nullptr) {
+    const std::string peer = context->peer();
+    share = answers_.Take(peer, size);
+    if (share == nullptr) {
+      return absl::UnavailableError(
+          absl::StrCat(peer, " has not read its answers, of ", answers_.limit(),
+                       " bytes and more; read them, and ask again"));
+    }
+  }
+  moved_(size);
+  FilledSlice filled(size, std::move(share));
+  v1::PullHeader header;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      int64_t step,
+      shard.PullRows(part, rows, request.step(), {filled.memory, size}));
+  header.set_step(step);
+  response = EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ParameterService::OpenSharedMemory(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return ServeUnary(
+      context, request, response,
+      [this](const grpc::ByteBuffer& message, const Respond& respond) {
+        ServeOpen(message, respond);
+      });
+}
+
+void ParameterService::ServeOpen(const grpc::ByteBuffer& request,
+                                 const Respond& respond) {
+  PassFaultPoint(FaultPoint::kPsShareReceived);
+  v1::OpenSharedMemoryRequest message;
+  const absl::Status decoded = DecodeMessage(request, message);
+  if (!decoded.ok()) return respond(decoded, {});
+  const auto response = HandleOpen(message);
+  PassFaultPoint(FaultPoint::kPsShareAnswering);
+  respond(response.status(),
+          response.ok() ? EncodeMessage(*response) : grpc::ByteBuffer());
+}
+
+absl::StatusOr<v1::OpenSharedMemoryResponse> ParameterService::HandleOpen(
+    const v1::OpenSharedMemoryRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<Shard> shard,
+      host_.Admit(sender.job_id, sender.task, sender.incarnation));
+  LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, /*slot=*/0));
+  LOCKSTEP_ASSIGN_OR_RETURN(ShardState::Shared shared, shard->state().Share());
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<const PeerMemory> memory,
+                            OpenOffered(request.gradients(), sender.task));
+  LOCKSTEP_RETURN_IF_ERROR(shard->shared_gradients().Add(
+      sender.task.index, sender.incarnation, std::move(memory),
+      {request.offsets().begin(), request.offsets().end()}));
+  v1::OpenSharedMemoryResponse response;
+  *response.mutable_values() = ToProto(shared.values);
+  *response.mutable_counters() = ToProto(shared.counters);
+  return response;
+}
+
+}  // namespace lockstep

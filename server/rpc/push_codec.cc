@@ -1,0 +1,238 @@
+#include "server/rpc/push_codec.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/wire/shared_memory_codec.h"
+#include "common/wire/wire_codec.h"
+
+namespace lockstep {
+namespace {
+
+v1::PushOutcome ToProto(PushOutcome outcome) {
+  switch (outcome) {
+    case PushOutcome::kAccepted:
+      return v1::ACCEPTED;
+    case PushOutcome::kStale:
+      return v1::STALE;
+    case PushOutcome::kDuplicate:
+      return v1::DUPLICATE;
+    case PushOutcome::kSuperseded:
+      return v1::SUPERSEDED;
+  }
+  return v1::PUSH_OUTCOME_UNSPECIFIED;
+}
+
+constexpr size_t kSmallestLentSlice = 4096;
+
+// What a slice holds on to.
+struct Owner {
+  std::shared_ptr<const void> value;
+  std::shared_ptr<const void> keep;
+};
+
+grpc::Slice SliceOf(LentBytes value, std::shared_ptr<const void> keep) {
+  // gRPC only reads what it sends.
+  auto* bytes = const_cast<std::byte*>(value.bytes.data());
+  return {bytes, value.bytes.size(),
+          [](void* owner) { delete static_cast<Owner*>(owner); },
+          new Owner{std::move(value.owner), std::move(keep)}};
+}
+
+// What a push says of one of its parts.
+struct GradientForm {
+  size_t size = 0;  // bytes
+  std::optional<GradientRows> rows = {};
+};
+
+// Rows are copied only if the payload is long enough for all of them.
+absl::StatusOr<GradientForm> FormOf(int index, GradientType type,
+                                    const Shard& shard, const v1::RowIds* rows,
+                                    size_t payload_size) {
+  const PartSpec& part = shard.parts()[index];
+  if (!part.is_table()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(size_t size, shard.GradientSize(index, type));
+    return GradientForm{size};
+  }
+  if (rows == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(shard.PartName(index), " is a table of ", part.num_rows(),
+                     " rows, but header.rows has no entry for it"));
+  }
+  // No overflow: an id is a byte of a message at least, a row of a table is of
+  // at most 2^56 elements.
+  LOCKSTEP_ASSIGN_OR_RETURN(size_t size, GradientElementSize(part.dtype, type));
+  size *= static_cast<size_t>(part.row_width);
+  const size_t row_size = size;
+  if (__builtin_mul_overflow(size, rows->ids_size(), &size) ||
+      size > payload_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rows of ", shard.PartName(index), ": header.rows names ",
+                     rows->ids_size(), " of ", row_size,
+                     " bytes; the payload has ", payload_size, " bytes"));
+  }
+  GradientRows named;
+  named.indices.assign(rows->ids().begin(), rows->ids().end());
+  named.shape = {rows->ids_size(), part.row_width};
+  return GradientForm{size, std::move(named)};
+}
+
+absl::StatusOr<std::vector<GradientForm>> FormsOf(const v1::PushHeader& header,
+                                                  GradientType type,
+                                                  const Shard& shard,
+                                                  size_t payload_size) {
+  const v1::PartRange& parts = header.parts();
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard.SizeOf(parts.first_part(), parts.num_parts()).status());
+  std::vector<GradientForm> forms;
+  int tables = 0;
+  for (int i = 0; i < parts.num_parts(); ++i) {
+    const int part = parts.first_part() + i;
+    const v1::RowIds* rows =
+        tables < header.rows_size() ? &header.rows(tables) : nullptr;
+    if (shard.parts()[part].is_table()) ++tables;
+    LOCKSTEP_ASSIGN_OR_RETURN(GradientForm form,
+                              FormOf(part, type, shard, rows, payload_size));
+    forms.push_back(std::move(form));
+  }
+  if (tables == header.rows_size()) return forms;
+  return absl::InvalidArgumentError(
+      absl::StrCat("header.rows has ", header.rows_size(), " entries; ", tables,
+                   " of the parts are tables"));
+}
+
+// Gradients of these forms, whose bytes add up to those of the payload.
+std::vector<PartGradient> Cut(const TensorPayload& payload,
+                              std::vector<GradientForm> forms,
+                              GradientType type) {
+  auto owner = std::make_shared<std::vector<grpc::Slice>>(payload.slices);
+  std::vector<PartGradient> gradients;
+  size_t index = 0;
+  size_t offset = 0;
+  for (GradientForm& form : forms) {
+    size_t left = form.size;
+    PartGradient gradient{{}, owner, type, std::move(form.rows)};
+    while (left > 0) {
+      const grpc::Slice& slice = (*owner)[index];
+      const size_t piece = std::min(left, slice.size() - offset);
+      gradient.slices.push_back(
+          {reinterpret_cast<const std::byte*>(slice.begin()) + offset, piece});
+      left -= piece;
+      offset += piece;
+      if (offset == slice.size()) {
+        ++index;
+        offset = 0;
+      }
+    }
+    gradients.push_back(std::move(gradient));
+  }
+  return gradients;
+}
+
+absl::StatusOr<std::vector<PartGradient>> CutPayload(
+    const v1::PushHeader& header, const TensorPayload& payload,
+    const Shard& shard) {
+  const v1::PartRange& parts = header.parts();
+  LOCKSTEP_ASSIGN_OR_RETURN(GradientType type,
+                            FromProto("gradient_type", header.gradient_type()));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<GradientForm> forms,
+                            FormsOf(header, type, shard, payload.size));
+  size_t size = 0;
+  for (const GradientForm& form : forms) {
+    // What does not fit is wrong, and no payload is as long as that.
+    if (__builtin_add_overflow(size, form.size, &size)) size = SIZE_MAX;
+    if (size == SIZE_MAX) break;
+  }
+  if (payload.size != size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "payload has ", payload.size, " bytes; parts ", parts.first_part(),
+        " to ", parts.first_part() + parts.num_parts() - 1, " have ", size,
+        " as ", std::string(GradientTypeName(type))));
+  }
+  return Cut(payload, std::move(forms), type);
+}
+
+absl::StatusOr<std::vector<PartGradient>> FindShared(
+    const v1::PushHeader& header, const TensorPayload& payload,
+    const Shard& shard) {
+  const v1::PartRange& parts = header.parts();
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard.SizeOf(parts.first_part(), parts.num_parts()).status());
+  if (payload.size > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "payload has ", payload.size, " bytes in a push that is shared"));
+  }
+  for (int i = 0; i < parts.num_parts(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        shard.GradientSize(parts.first_part() + i, GradientType::kVariable)
+            .status());
+  }
+  return shard.shared_gradients().Find(header.identity().task_index(),
+                                       header.identity().incarnation(),
+                                       parts.first_part(), parts.num_parts());
+}
+
+}  // namespace
+
+absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
+                            const TensorPayload& payload, const Shard& shard) {
+  if (header.pass() < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pass is ", header.pass(), "; passes count from 1"));
+  }
+  Push push;
+  push.pass = {header.identity().task_index(), header.identity().incarnation(),
+               header.local_step(), header.pass(), header.slot()};
+  push.attempt = header.attempt();
+  push.return_values = header.return_values();
+  push.first_part = header.parts().first_part();
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      push.gradients, header.shared() ? FindShared(header, payload, shard)
+                                      : CutPayload(header, payload, shard));
+  return push;
+}
+
+grpc::ByteBuffer EncodeValues(const google::protobuf::MessageLite& header,
+                              std::vector<LentBytes> values,
+                              std::shared_ptr<const void> keep) {
+  std::vector<grpc::Slice> slices;
+  std::string gathered;
+  const auto flush = [&] {
+    if (!gathered.empty()) slices.emplace_back(gathered);
+    gathered.clear();
+  };
+  for (LentBytes& value : values) {
+    if (value.bytes.size() < kSmallestLentSlice) {
+      gathered.append(reinterpret_cast<const char*>(value.bytes.data()),
+                      value.bytes.size());
+      continue;
+    }
+    flush();
+    slices.push_back(SliceOf(std::move(value), keep));
+  }
+  flush();
+  return EncodeTensorMessage(header, slices);
+}
+
+grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared,
+                                  std::shared_ptr<const void> keep) {
+  v1::PushResult result;
+  for (PushOutcome outcome : answer.outcomes) {
+    result.add_outcomes(ToProto(outcome));
+  }
+  result.set_server_step(answer.server_step);
+  if (shared) {
+    for (const LentBytes& value : answer.values) {
+      *result.add_values() = ToProto(value.place);
+    }
+    return EncodeTensorMessage(result, {});
+  }
+  return EncodeValues(result, std::move(answer.values), std::move(keep));
+}
+
+}  // namespace lockstep

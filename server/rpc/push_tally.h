@@ -1,0 +1,33 @@
+#ifndef LOCKSTEP_SERVER_RPC_PUSH_TALLY_H_
+#define LOCKSTEP_SERVER_RPC_PUSH_TALLY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "common/observe/metrics.h"
+#include "server/step/shard_engine.h"
+
+namespace lockstep {
+
+// PushTally counts what became of the gradients that were pushed to a server,
+// part by part.
+//
+// Threads: safe to share.
+class PushTally {
+ public:
+  void Count(const PushAnswer& answer);
+
+  // One metric, by outcome.
+  std::vector<Metric> Metrics() const;
+
+ private:
+  std::atomic<int64_t> accepted_ = 0;
+  std::atomic<int64_t> stale_ = 0;
+  std::atomic<int64_t> duplicate_ = 0;
+  std::atomic<int64_t> superseded_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_RPC_PUSH_TALLY_H_

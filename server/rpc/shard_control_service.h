@@ -1,0 +1,188 @@
+#ifndef LOCKSTEP_SERVER_RPC_SHARD_CONTROL_SERVICE_H_
+#define LOCKSTEP_SERVER_RPC_SHARD_CONTROL_SERVICE_H_
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/rpc/status.h"
+#include "lockstep/v1/shard_control.grpc.pb.h"
+#include "server/calls/long_calls.h"
+#include "server/calls/pending_calls.h"
+#include "server/calls/respond.h"
+#include "server/rpc/parameter_service.h"
+#include "server/rpc/sync_service.h"
+#include "server/shard/shard_host.h"
+#include "server/shard/step_control.h"
+
+namespace lockstep {
+
+namespace shard_control_internal {
+// The RPCs that carry tensors are handled as raw bytes, the others as
+// messages; this spells out which are which.
+using S = v1::ShardControlService;
+using Base = S::WithCallbackMethod_TakeEpoch<
+    S::WithCallbackMethod_CreateShard<S::WithRawCallbackMethod_WriteParts<
+        S::WithCallbackMethod_Activate<S::WithCallbackMethod_TakeAndApply<
+            S::WithCallbackMethod_Commit<S::WithCallbackMethod_ExpireWorker<
+                S::WithCallbackMethod_ReplaceMember<
+                    S::WithCallbackMethod_BeginSnapshot<
+                        S::WithRawCallbackMethod_ReadSnapshot<
+                            S::WithCallbackMethod_EndSnapshot<
+                                S::WithCallbackMethod_CloseTokens<
+                                    S::Service>>>>>>>>>>>>;
+}  // namespace shard_control_internal
+
+// ShardControlService puts the chief's side of a shard on the wire.
+//
+// Threads: safe to share; gRPC calls it from its own threads, and none waits or
+//          works for long: that has a thread of its own.
+// Borrows: host, clock and the two other services, which it tells what became
+//          ready for workers. All must outlive the gRPC server.
+class ShardControlService final : public shard_control_internal::Base {
+ public:
+  ShardControlService(ShardHost& host, ParameterService& parameters,
+                      SyncService& sync, const Clock& clock);
+
+  // Whom to tell what shard there is now. Call it before serving.
+  using Created =
+      std::function<void(const JobConfig&, const std::vector<PartSpec>&)>;
+  void set_created(Created created) { created_ = std::move(created); }
+
+  grpc::ServerUnaryReactor* TakeEpoch(grpc::CallbackServerContext* context,
+                                      const v1::TakeEpochRequest* request,
+                                      v1::TakeEpochResponse* response) override;
+  grpc::ServerUnaryReactor* CreateShard(
+      grpc::CallbackServerContext* context,
+      const v1::CreateShardRequest* request,
+      v1::CreateShardResponse* response) override;
+  grpc::ServerUnaryReactor* WriteParts(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Activate(grpc::CallbackServerContext* context,
+                                     const v1::ActivateRequest* request,
+                                     v1::ActivateResponse* response) override;
+  grpc::ServerUnaryReactor* TakeAndApply(
+      grpc::CallbackServerContext* context,
+      const v1::TakeAndApplyRequest* request,
+      v1::TakeAndApplyResponse* response) override;
+  grpc::ServerUnaryReactor* Commit(grpc::CallbackServerContext* context,
+                                   const v1::CommitRequest* request,
+                                   v1::CommitResponse* response) override;
+  grpc::ServerUnaryReactor* ExpireWorker(
+      grpc::CallbackServerContext* context,
+      const v1::ExpireWorkerRequest* request,
+      v1::ExpireWorkerResponse* response) override;
+  grpc::ServerUnaryReactor* ReplaceMember(
+      grpc::CallbackServerContext* context,
+      const v1::ReplaceMemberRequest* request,
+      v1::ReplaceMemberResponse* response) override;
+  grpc::ServerUnaryReactor* BeginSnapshot(
+      grpc::CallbackServerContext* context,
+      const v1::BeginSnapshotRequest* request,
+      v1::BeginSnapshotResponse* response) override;
+  grpc::ServerUnaryReactor* ReadSnapshot(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* EndSnapshot(
+      grpc::CallbackServerContext* context,
+      const v1::EndSnapshotRequest* request,
+      v1::EndSnapshotResponse* response) override;
+  grpc::ServerUnaryReactor* CloseTokens(
+      grpc::CallbackServerContext* context,
+      const v1::CloseTokensRequest* request,
+      v1::CloseTokensResponse* response) override;
+
+  // Answers takes that are older than a second with what they wait for, and
+  // works that go on with how far they are. To be called now and then.
+  void AnswerOld(absl::Time now);
+
+  // Answers what became ready in a shard, workers and chief; first commits
+  // what is prepared, if the chief has granted that.
+  void Finish(Shard& shard, ShardAnswers answers);
+
+  // Ends all waits, because this process ends.
+  void CancelAll(const absl::Status& why);
+
+ private:
+  // Who asks.
+  //
+  //   kInvalidArgument   nobody that can be
+  //   kPermissionDenied  not the chief
+  absl::StatusOr<StepControl::Chief> ToChief(
+      const v1::ChiefIdentity& chief) const;
+  static absl::StatusOr<Shard::Stretch> FindStretch(
+      const v1::TensorSelector& selector, const Shard& shard);
+  // `progress` may be null: nothing has begun.
+  static void FillWorking(const FillProgress* progress, v1::Working& working);
+  // Checks that the caller is this job's newest chief.
+  absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(
+      const v1::ChiefIdentity& chief);
+
+  // Looks at the whole request and follows the chief; the rest takes long.
+  absl::StatusOr<LongCalls::Work> HandleCreateShard(
+      const v1::CreateShardRequest& request);
+  absl::Status HandleWriteParts(const grpc::ByteBuffer& request,
+                                grpc::ByteBuffer& response);
+  absl::Status HandleActivate(const v1::ActivateRequest& request);
+  absl::Status HandleTake(const v1::TakeAndApplyRequest& request,
+                          uint64_t ticket);
+  absl::Status HandleCommit(const v1::CommitRequest& request,
+                            v1::CommitResponse& response);
+  absl::Status HandleExpireWorker(const v1::ExpireWorkerRequest& request,
+                                  v1::ExpireWorkerResponse& response);
+  absl::Status HandleReplaceMember(const v1::ReplaceMemberRequest& request,
+                                   v1::ReplaceMemberResponse& response);
+  LongCalls::Result HandleBeginSnapshot(const StepControl::Chief& chief);
+  // A call that LongCalls ends. `progress`, of one that asks again: who fills
+  // in how far the work is.
+  template <typename Response>
+  LongCalls::Call LongCall(grpc::ServerUnaryReactor* reactor,
+                           Response* response, bool asks_again,
+                           std::function<void(v1::Working&)> progress) {
+    LongCalls::Call call;
+    call.since = clock_.Now();
+    call.end = [reactor, response](const LongCalls::Result& result) {
+      if (result.ok()) response->ParseFromString(*result);
+      reactor->Finish(ToGrpcStatus(result.status()));
+    };
+    if (!asks_again) return call;
+    call.end_not_yet = [=] {
+      progress(*response->mutable_working());
+      reactor->Finish(grpc::Status::OK);
+    };
+    return call;
+  }
+  absl::Status HandleReadSnapshot(const grpc::ByteBuffer& request,
+                                  grpc::ByteBuffer& response);
+  absl::Status HandleCloseTokens(const v1::CloseTokensRequest& request);
+
+  // Sends what became ready.
+  void Send(Shard& shard, StepControl::Ready ready);
+  // As Send(), where there is a shard.
+  void Send(StepControl::Ready ready);
+  // Of workers, too.
+  void CancelWaits(const absl::Status& why);
+  void CancelTakes(const absl::Status& why);
+  void FinishTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
+                   int64_t committed_step);
+
+  ShardHost& host_;
+  StepControl control_;
+  ParameterService& parameters_;
+  SyncService& sync_;
+  const Clock& clock_;
+  struct PendingTake {
+    grpc::ServerUnaryReactor* reactor = nullptr;
+    v1::TakeAndApplyResponse* response = nullptr;
+  };
+  PendingCalls<PendingTake> takes_;
+  Created created_;
+  LongCalls long_calls_;  // last: its thread uses all of the above
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_RPC_SHARD_CONTROL_SERVICE_H_

@@ -1,0 +1,167 @@
+#include "server/rpc/sync_service.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/fault_points.h"
+#include "common/base/status_macros.h"
+#include "common/wire/tensor_message.h"
+#include "common/wire/wire_codec.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kLongestWait = absl::Seconds(3);
+
+grpc::ByteBuffer Encode(const StepGate::Answer& answer) {
+  v1::TakeTokenResponse response;
+  response.set_step(answer.step);
+  response.set_slot(answer.slot);
+  response.set_attempt(answer.attempt);
+  response.set_selected_attempt(answer.selected_attempt);
+  response.set_not_needed(answer.not_needed);
+  switch (answer.outcome) {
+    case StepGate::Outcome::kToken:
+      response.set_outcome(v1::TOKEN);
+      break;
+    case StepGate::Outcome::kRedo:
+      response.set_outcome(v1::TOKEN_REDO);
+      break;
+    case StepGate::Outcome::kFinished:
+      response.set_outcome(v1::TOKEN_FINISHED);
+      break;
+    case StepGate::Outcome::kCancelled:
+      response.set_outcome(v1::TOKEN_WAIT);
+      break;
+  }
+  return EncodeMessage(response);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
+    const v1::Identity& identity, int slot) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<Shard> shard,
+      host_.Admit(sender.job_id, sender.task, sender.incarnation));
+  LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, slot));
+  if (shard->gate() == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "ps ", host_.task_index(), " has no token queue; ask ps 0"));
+  }
+  return shard;
+}
+
+absl::StatusOr<v1::AnnounceResponse> SyncService::HandleAnnounce(
+    const v1::AnnounceRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            Admit(request.identity(), request.slot()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      StepGate::Announced announced,
+      shard->gate()->Announce(
+          {request.identity().task_index(), request.identity().incarnation(),
+           request.local_step(), request.pass(), request.slot()}));
+  v1::AnnounceResponse response;
+  response.set_attempt(announced.attempt);
+  response.set_global_step(announced.global_step);
+  switch (announced.decision) {
+    case StepGate::Decision::kSelected:
+      response.set_decision(v1::SELECTED);
+      break;
+    case StepGate::Decision::kNotNeeded:
+      response.set_decision(v1::NOT_NEEDED);
+      break;
+    case StepGate::Decision::kTooLate:
+      response.set_decision(v1::TOO_LATE);
+      break;
+  }
+  return response;
+}
+
+grpc::ServerUnaryReactor* SyncService::Announce(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return ServeUnary(
+      context, request, response,
+      [this](const grpc::ByteBuffer& message, const Respond& respond) {
+        ServeAnnounce(message, respond);
+      });
+}
+
+void SyncService::ServeAnnounce(const grpc::ByteBuffer& request,
+                                const Respond& respond) {
+  PassFaultPoint(FaultPoint::kPsAnnounceReceived);
+  v1::AnnounceRequest message;
+  const absl::Status decoded = DecodeMessage(request, message);
+  if (!decoded.ok()) return respond(decoded, {});
+  const absl::StatusOr<v1::AnnounceResponse> response = HandleAnnounce(message);
+  PassFaultPoint(FaultPoint::kPsAnnounceAnswering);
+  respond(response.status(),
+          response.ok() ? EncodeMessage(*response) : grpc::ByteBuffer());
+}
+
+grpc::ServerUnaryReactor* SyncService::TakeToken(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return ServeUnary(context, request, response,
+                    [this](const grpc::ByteBuffer& message, Respond respond) {
+                      ServeTakeToken(message, std::move(respond));
+                    });
+}
+
+void SyncService::ServeTakeToken(const grpc::ByteBuffer& request,
+                                 Respond respond) {
+  PassFaultPoint(FaultPoint::kPsTokenReceived);
+  v1::TakeTokenRequest message;
+  absl::Status status = DecodeMessage(request, message);
+  if (!status.ok()) return respond(status, {});
+  const uint64_t ticket = waits_.Add(std::move(respond), clock_.Now());
+  status = HandleTakeToken(message, ticket);
+  if (status.ok()) return;
+  if (auto call = waits_.Take(ticket)) (*call)(status, {});
+}
+
+absl::Status SyncService::HandleTakeToken(const v1::TakeTokenRequest& request,
+                                          uint64_t ticket) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            Admit(request.identity(), request.slot()));
+  const Pass pass{request.identity().task_index(),
+                  request.identity().incarnation(), request.local_step(),
+                  request.pass(), request.slot()};
+  const absl::Time now = clock_.Now();
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<StepGate::Answer> answers,
+      request.computing()
+          ? shard->gate()->Watch(ticket, pass, now)
+          : shard->gate()->Wait(ticket, pass, request.attempt(), now));
+  Finish(answers);
+  return absl::OkStatus();
+}
+
+void SyncService::Finish(const std::vector<StepGate::Answer>& answers) {
+  for (const StepGate::Answer& answer : answers) {
+    auto call = waits_.Take(answer.ticket);
+    if (!call.has_value()) continue;
+    PassFaultPoint(FaultPoint::kPsTokenAnswering);
+    (*call)(absl::OkStatus(), Encode(answer));
+  }
+}
+
+void SyncService::AnswerOld(absl::Time now) {
+  for (uint64_t ticket : waits_.OlderThan(now - kLongestWait)) {
+    auto call = waits_.Take(ticket);
+    if (!call.has_value()) continue;
+    if (auto shard = host_.shard(); shard.ok() && (*shard)->gate()) {
+      (*shard)->gate()->Cancel(ticket);
+    }
+    (*call)(absl::OkStatus(),
+            Encode({.outcome = StepGate::Outcome::kCancelled}));
+  }
+}
+
+void SyncService::CancelAll(const absl::Status& why) {
+  for (uint64_t ticket : waits_.OlderThan(absl::InfiniteFuture())) {
+    if (auto call = waits_.Take(ticket)) (*call)(why, {});
+  }
+}
+
+}  // namespace lockstep

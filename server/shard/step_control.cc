@@ -1,0 +1,198 @@
+#include "server/shard/step_control.h"
+
+#include <algorithm>
+
+#include "common/base/fault_points.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+void Append(std::vector<StepGate::Answer>& to,
+            const std::vector<StepGate::Answer>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+// Whether each of the sets is that of the members, who may be in it several
+// times. Both ascend.
+bool AreAll(const std::vector<std::vector<int>>& sets,
+            std::vector<int> members) {
+  members.erase(std::unique(members.begin(), members.end()), members.end());
+  return std::all_of(
+      sets.begin(), sets.end(),
+      [&](const std::vector<int>& set) { return set == members; });
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Shard>> StepControl::CheckedShard(
+    const Chief& chief) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      host_.CheckChief(chief.job_id, chief.epoch, chief.incarnation));
+  return host_.shard();
+}
+
+absl::StatusOr<uint64_t> StepControl::TakeEpoch(const std::string& job_id,
+                                                uint64_t newer_than,
+                                                uint64_t chief) {
+  MutexLock lock(epoch_mutex_);
+  return host_.TakeEpoch(job_id, newer_than, chief);
+}
+
+absl::StatusOr<StepControl::Ready> StepControl::Activate(
+    const Chief& chief, const Opening& opening) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
+  std::vector<int> unknown;
+  for (const auto& [worker, incarnation] : opening.expired) {
+    if (incarnation == 0) {
+      unknown.push_back(worker);
+    } else {
+      host_.ExpireWorker(worker, incarnation);
+    }
+  }
+  host_.ShutOut(unknown);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      Shard::Activated activated,
+      shard->Activate(opening.global_step, opening.scalars, opening.attempt,
+                      opening.settings));
+  Ready ready = Settle(*shard, std::move(activated.answers));
+  Append(ready.tokens, activated.tokens);
+  return ready;
+}
+
+absl::StatusOr<StepControl::Ready> StepControl::Take(const Chief& chief,
+                                                     uint64_t ticket,
+                                                     int64_t step,
+                                                     int64_t commit_until,
+                                                     int64_t attempt) {
+  std::shared_ptr<Shard> shard;
+  {
+    MutexLock lock(epoch_mutex_);
+    LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(chief));
+    shard->Grant(commit_until);
+  }
+  // A step may have been prepared when nothing was granted any more.
+  Ready begun = Settle(*shard, {.prepared = shard->engine().WaitsForCommit()});
+  begun.answers.prepared.reset();
+  while (true) {
+    const int64_t at = shard->engine().step();
+    if (shard->gate() != nullptr && at > step && shard->WasGranted(at)) {
+      begun.answers.takes.push_back({ticket, true, 0, absl::OkStatus()});
+      begun.committed_step = at;
+      return begun;
+    }
+    begun.answers.Append(shard->engine().StartAttempt(step, attempt));
+    absl::StatusOr<ShardAnswers> answers = shard->engine().Take(ticket, step);
+    if (answers.ok()) {
+      begun.answers.Append(*std::move(answers));
+      Ready ready = Settle(*shard, std::move(begun.answers));
+      Append(ready.tokens, begun.tokens);
+      return ready;
+    }
+    // Unless a push has had a granted step committed meanwhile.
+    if (shard->engine().step() == at) {
+      begun.answers.takes.push_back({ticket, false, 0, answers.status()});
+      return begun;
+    }
+  }
+}
+
+absl::StatusOr<std::vector<StepGate::Answer>> StepControl::CommitStep(
+    Shard& shard, int64_t step, int64_t attempt) {
+  LOCKSTEP_RETURN_IF_ERROR(shard.engine().CheckCommit(step, attempt));
+  std::vector<StepGate::Answer> tokens;
+  // The gate refuses an attempt that has been given up, so it goes first; its
+  // tokens go out after the values have been committed.
+  if (shard.gate() != nullptr) {
+    LOCKSTEP_ASSIGN_OR_RETURN(tokens, shard.gate()->Commit(step, attempt));
+    PassFaultPoint(FaultPoint::kPsCommitHalfDone);
+  }
+  LOCKSTEP_RETURN_IF_ERROR(shard.engine().Commit(step, attempt).status());
+  return tokens;
+}
+
+absl::StatusOr<StepControl::Committed> StepControl::Commit(
+    const Chief& chief, int64_t step, int64_t attempt,
+    const std::vector<std::vector<int>>& contributors) {
+  Committed committed;
+  MutexLock lock(epoch_mutex_);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
+  if (shard->gate() != nullptr) committed.members = shard->gate()->Members();
+  if (shard->gate() != nullptr && shard->gate()->global_step() + 1 == step &&
+      !AreAll(contributors, committed.members)) {
+    LOCKSTEP_RETURN_IF_ERROR(shard->engine().CheckCommit(step, attempt));
+    committed.redone_attempt = attempt + 1;
+    committed.ready.answers =
+        shard->engine().StartAttempt(step - 1, committed.redone_attempt);
+    committed.ready.tokens = shard->gate()->Redo(committed.redone_attempt);
+    committed.global_step = shard->engine().step();
+    return committed;
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(committed.ready.tokens,
+                            CommitStep(*shard, step, attempt));
+  committed.global_step = shard->engine().step();
+  return committed;
+}
+
+absl::StatusOr<StepControl::Expired> StepControl::ExpireWorker(
+    const Chief& chief, int worker, uint64_t incarnation, int64_t step,
+    int64_t attempt) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
+  if (incarnation == 0 && shard->gate() != nullptr) {
+    incarnation = shard->gate()->NewestIncarnation(worker);
+  }
+  host_.ExpireWorker(worker, incarnation);
+  Expired expired{incarnation, false, false, step, attempt, {}};
+  std::vector<StepGate::Answer> tokens;
+  if (shard->gate() != nullptr) {
+    const StepGate::Expired held = shard->gate()->Expire(worker, incarnation);
+    expired.held_announcement = held.held_announcement;
+    expired.held_token = held.held_token;
+    expired.step = held.step;
+    expired.attempt = held.attempt;
+    tokens = held.answers;
+  }
+  expired.ready = Settle(
+      *shard, shard->engine().StartAttempt(expired.step, expired.attempt));
+  Append(expired.ready.tokens, tokens);
+  return expired;
+}
+
+absl::StatusOr<StepControl::Replaced> StepControl::ReplaceMember(
+    const Chief& chief, int worker, int64_t step, int64_t attempt) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
+  Replaced replaced{-1, step, attempt, {}};
+  std::vector<StepGate::Answer> tokens;
+  if (shard->gate() != nullptr) {
+    const StepGate::Replaced by = shard->gate()->Replace(worker, step, attempt);
+    replaced.by = by.by;
+    replaced.step = by.step;
+    replaced.attempt = by.attempt;
+    if (by.by < 0) return replaced;
+    tokens = by.answers;
+  }
+  replaced.ready = Settle(
+      *shard, shard->engine().StartAttempt(replaced.step, replaced.attempt));
+  Append(replaced.ready.tokens, tokens);
+  return replaced;
+}
+
+StepControl::Ready StepControl::Settle(Shard& shard, ShardAnswers answers) {
+  Ready ready;
+  if (answers.prepared.has_value()) {
+    const int64_t step = answers.prepared->step + 1;
+    MutexLock lock(epoch_mutex_);
+    if (shard.MayCommit(step)) {
+      auto committed = CommitStep(shard, step, answers.prepared->attempt);
+      // Otherwise the chief's own commit will show what is wrong.
+      if (committed.ok()) {
+        ready.tokens = *std::move(committed);
+        ready.committed_step = step;
+      }
+    }
+  }
+  ready.answers = std::move(answers);
+  return ready;
+}
+
+}  // namespace lockstep

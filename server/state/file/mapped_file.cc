@@ -1,0 +1,243 @@
+#include "server/state/file/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr mode_t kOwnerOnly = 0600;
+constexpr char kTemporary[] = ".new";
+
+std::string DirectoryOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string NameOf(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
+absl::Status PosixError(int error, absl::string_view action,
+                        absl::string_view path) {
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot ", action, " ", path));
+}
+
+absl::Status NoRoom(const std::string& path, uint64_t size,
+                    absl::string_view why) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "no room for ", size, " bytes at ", path, ": ", why,
+      "; enlarge the file system or point --state_dir at a larger one"));
+}
+
+// Makes the pages now, as huge ones where that can be. A failure is found out
+// by what follows, or does no harm.
+void Populate(absl::Span<std::byte> bytes) {
+  (void)madvise(bytes.data(), bytes.size(), MADV_HUGEPAGE);
+#ifdef MADV_POPULATE_WRITE
+  (void)madvise(bytes.data(), bytes.size(), MADV_POPULATE_WRITE);
+#endif
+}
+
+// Calls `visit(first, count)` for stretches of `size` bytes, which are small
+// enough that none of them takes long, and tells how far it is.
+constexpr uint64_t kStretch = uint64_t{64} << 20;
+template <typename Visit>
+absl::Status InStretches(uint64_t size, FillProgress* progress,
+                         const Visit& visit) {
+  for (uint64_t first = 0; first < size; first += kStretch) {
+    const uint64_t count = std::min(kStretch, size - first);
+    LOCKSTEP_RETURN_IF_ERROR(visit(first, count));
+    if (progress != nullptr) LOCKSTEP_RETURN_IF_ERROR(progress->Advance(count));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
+    const std::string& path, uint64_t size, FillProgress* progress) {
+  LOCKSTEP_ASSIGN_OR_RETURN(PrivateDirectory directory,
+                            PrivateDirectory::Open(DirectoryOf(path)));
+  const std::string name = NameOf(path);
+  const int fd = openat(directory.fd(), (name + kTemporary).c_str(),
+                        O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
+  if (fd < 0) return PosixError(errno, "create", path + kTemporary);
+  std::unique_ptr<MappedFile> file(
+      new MappedFile(path, name, fd, std::move(directory)));
+  LOCKSTEP_RETURN_IF_ERROR(file->CheckOwnership());
+  LOCKSTEP_RETURN_IF_ERROR(file->Lock());
+  LOCKSTEP_RETURN_IF_ERROR(file->CheckStillTemporary());
+  if (faccessat(file->directory_fd(), name.c_str(), F_OK, 0) == 0) {
+    return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(file->Allocate(size, progress));
+  return file;
+}
+
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::InOwnMemory(
+    uint64_t size, FillProgress* progress) {
+  std::unique_ptr<MappedFile> file(new MappedFile("", "", -1, std::nullopt));
+  void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are no ", size, " bytes of memory"));
+  }
+  file->bytes_ = {static_cast<std::byte*>(address), size};
+  LOCKSTEP_RETURN_IF_ERROR(
+      InStretches(size, progress, [&](uint64_t first, uint64_t count) {
+        Populate(file->bytes_.subspan(first, count));
+        return absl::OkStatus();
+      }));
+  return file;
+}
+
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
+    const std::string& path, uint64_t min_size) {
+  LOCKSTEP_ASSIGN_OR_RETURN(PrivateDirectory directory,
+                            PrivateDirectory::Open(DirectoryOf(path)));
+  const std::string name = NameOf(path);
+  const int fd =
+      openat(directory.fd(), name.c_str(),
+             O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 && (errno == ELOOP || errno == EISDIR)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, " is a link or directory, not a state file"));
+  }
+  if (fd < 0) return PosixError(errno, "open", path);
+  std::unique_ptr<MappedFile> file(
+      new MappedFile(path, name, fd, std::move(directory)));
+  LOCKSTEP_RETURN_IF_ERROR(file->CheckOwnership());
+  LOCKSTEP_RETURN_IF_ERROR(file->Lock());
+  struct stat info;
+  if (fstat(fd, &info) != 0) return PosixError(errno, "inspect", path);
+  const auto size = static_cast<uint64_t>(info.st_size);
+  if (size < min_size || size == 0) {
+    return absl::DataLossError(absl::StrCat(
+        path, " has ", size, " bytes, less than ", min_size, "; remove it"));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(file->Map(size));
+  Populate(file->bytes_);
+  return file;
+}
+
+absl::Status MappedFile::Remove(const std::string& path) {
+  const auto directory = PrivateDirectory::Open(DirectoryOf(path));
+  if (absl::IsNotFound(directory.status())) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(directory.status());
+  if (unlinkat(directory->fd(), NameOf(path).c_str(), 0) == 0 ||
+      errno == ENOENT) {
+    return absl::OkStatus();
+  }
+  return PosixError(errno, "remove", path);
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+  if (temporary_) unlinkat(directory_fd(), TemporaryName().c_str(), 0);
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::Status MappedFile::Publish() {
+  if (path_.empty()) return absl::OkStatus();
+  if (linkat(directory_fd(), TemporaryName().c_str(), directory_fd(),
+             name_.c_str(), 0) != 0) {
+    return PosixError(errno, "make", path_);
+  }
+  unlinkat(directory_fd(), TemporaryName().c_str(), 0);
+  temporary_ = false;
+  return absl::OkStatus();
+}
+
+std::string MappedFile::TemporaryName() const { return name_ + kTemporary; }
+
+SharedFile MappedFile::Share(size_t proof_size) const {
+  return OwnSharedFile(fd_, bytes_, proof_size);
+}
+
+absl::Status MappedFile::Lock() {
+  if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+  if (errno != EWOULDBLOCK) return PosixError(errno, "lock", path_);
+  return absl::UnavailableError(absl::StrCat(
+      path_, " is in use by another process; wait until that has ended"));
+}
+
+absl::Status MappedFile::CheckOwnership() {
+  struct stat info;
+  if (fstat(fd_, &info) != 0) return PosixError(errno, "inspect", path_);
+  if (S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+      (info.st_mode & 077) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(absl::StrCat(
+      path_, " must be a regular file of this user with mode 0600"));
+}
+
+// Between our open and our lock another process may have published the file
+// and died: then it is no longer ours to fill.
+absl::Status MappedFile::CheckStillTemporary() {
+  struct stat ours;
+  struct stat named;
+  if (fstat(fd_, &ours) == 0 &&
+      fstatat(directory_fd(), TemporaryName().c_str(), &named,
+              AT_SYMLINK_NOFOLLOW) == 0 &&
+      ours.st_dev == named.st_dev && ours.st_ino == named.st_ino) {
+    temporary_ = true;
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      absl::StrCat(path_, " is being made by another process; try again"));
+}
+
+absl::Status MappedFile::Allocate(uint64_t size, FillProgress* progress) {
+  LOCKSTEP_RETURN_IF_ERROR(Resize(size));
+  LOCKSTEP_RETURN_IF_ERROR(Map(size));
+  return InStretches(size, progress, [&](uint64_t first, uint64_t count) {
+    Populate(bytes_.subspan(first, count));
+    int error = EINTR;
+    while (error == EINTR) {
+      error = posix_fallocate(fd_, static_cast<off_t>(first),
+                              static_cast<off_t>(count));
+    }
+    if (error == ENOSPC) return NoRoom(path_, size, "the file system is full");
+    if (error != 0) return PosixError(error, "allocate", path_);
+    return absl::OkStatus();
+  });
+}
+
+// Asks for room first, so that a request that cannot be met does not fill the
+// file system for everybody else before it fails.
+absl::Status MappedFile::Resize(uint64_t size) {
+  if (ftruncate(fd_, 0) != 0) return PosixError(errno, "resize", path_);
+  struct statvfs room;
+  if (fstatvfs(fd_, &room) != 0) return PosixError(errno, "inspect", path_);
+  const uint64_t free_bytes = uint64_t{room.f_bavail} * room.f_frsize;
+  if (room.f_blocks != 0 && free_bytes < size) {
+    return NoRoom(path_, size, absl::StrCat(free_bytes, " are free"));
+  }
+  if (ftruncate(fd_, static_cast<off_t>(size)) == 0) return absl::OkStatus();
+  return PosixError(errno, "resize", path_);
+}
+
+absl::Status MappedFile::Map(uint64_t size) {
+  void* address =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (address == MAP_FAILED) return PosixError(errno, "map", path_);
+  bytes_ = {static_cast<std::byte*>(address), size};
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

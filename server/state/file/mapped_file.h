@@ -1,0 +1,116 @@
+#ifndef LOCKSTEP_SERVER_STATE_FILE_MAPPED_FILE_H_
+#define LOCKSTEP_SERVER_STATE_FILE_MAPPED_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/memory/shared_memory.h"
+#include "common/process/private_directory.h"
+#include "server/state/file/fill_progress.h"
+
+namespace lockstep {
+
+// MappedFile is a file that one process at a time maps for reading and
+// writing. What was written outlives the process, however it ends.
+//
+// Its memory is there before Create() returns: writing to it later can not
+// fail for want of space. Huge pages are asked for and used where the file
+// system has them.
+//
+// It lies in a PrivateDirectory, of which the errors come where that is not so.
+//
+// Threads: safe to share; the bytes are the caller's to guard.
+// Owns:    the mapping and the lock on the file, but not the file itself,
+//          which stays when the object goes.
+class MappedFile {
+ public:
+  // Makes a file of zeros, mode 0600, under a temporary name; it appears at
+  // `path` with Publish(), or not at all. A remainder of an earlier process
+  // that was killed in between is replaced.
+  //
+  //   kAlreadyExists      there is a file at `path`
+  //   kResourceExhausted  the file system has no room for `size` bytes
+  //   kUnavailable        another process is making this file
+  //   kNotFound           no such directory
+  //   kPermissionDenied   the directory is not ours to write to
+  //   kCancelled          `progress`, to which the caller has added `size`,
+  //   says
+  //                       so
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Create(
+      const std::string& path, uint64_t size, FillProgress* progress = nullptr);
+
+  // Zeros in the memory of this process, under no name: Publish() does nothing,
+  // and nothing outlives the process.
+  //
+  //   kResourceExhausted  there is not so much memory
+  //   kCancelled          as in Create()
+  static absl::StatusOr<std::unique_ptr<MappedFile>> InOwnMemory(
+      uint64_t size, FillProgress* progress = nullptr);
+
+  // Maps an existing file as a whole.
+  //
+  //   kNotFound            no such file
+  //   kPermissionDenied    a symbolic link, no regular file, or one that
+  //                        belongs to or can be opened by others
+  //   kDataLoss            shorter than `min_size`
+  //   kUnavailable         another process has it open
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Open(
+      const std::string& path, uint64_t min_size);
+
+  // Deletes the file at `path`; whoever has it mapped keeps the memory. It is
+  // no error if there is none.
+  //
+  //   kPermissionDenied  the directory is not ours
+  static absl::Status Remove(const std::string& path);
+
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  // Gives a created file its name. At most once.
+  //
+  //   kAlreadyExists  somebody else made a file at `path` meanwhile
+  absl::Status Publish();
+
+  absl::Span<std::byte> bytes() const { return bytes_; }
+
+  // For processes that shall read the file, which has a name, while this one
+  // has it open. The proof are its first `proof_size` bytes, which must not
+  // change.
+  SharedFile Share(size_t proof_size) const;
+
+ private:
+  MappedFile(std::string path, std::string name, int fd,
+             std::optional<PrivateDirectory> directory)
+      : path_(std::move(path)),
+        name_(std::move(name)),
+        fd_(fd),
+        directory_(std::move(directory)) {}
+
+  absl::Status Lock();
+  absl::Status CheckStillTemporary();
+  absl::Status Allocate(uint64_t size, FillProgress* progress);
+  absl::Status Resize(uint64_t size);
+  absl::Status Map(uint64_t size);
+  absl::Status CheckOwnership();
+  std::string TemporaryName() const;
+  int directory_fd() const { return directory_->fd(); }
+
+  const std::string path_;                           // empty: in own memory
+  const std::string name_;                           // in its directory
+  const int fd_;                                     // -1: in own memory
+  const std::optional<PrivateDirectory> directory_;  // none: likewise
+  bool temporary_ = false;  // Publish() is still to come
+  absl::Span<std::byte> bytes_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_FILE_MAPPED_FILE_H_

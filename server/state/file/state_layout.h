@@ -1,0 +1,112 @@
+#ifndef LOCKSTEP_SERVER_STATE_FILE_STATE_LAYOUT_H_
+#define LOCKSTEP_SERVER_STATE_FILE_STATE_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/numeric/dtype.h"
+#include "common/plan/variable_spec.h"
+
+namespace lockstep {
+
+// PartSpec is a slice of a variable, the unit of placement and update.
+//
+// Units: elements, but for the stride.
+struct PartSpec {
+  int variable = 0;    // index in the model's list of variables
+  int64_t offset = 0;  // of its first element, row-major
+  int64_t count = 0;   // > 0
+  DType dtype = DType::kFloat32;
+  // Of tables: elements of a row, and rows of the table from one row of the
+  // part to its next.
+  int64_t row_width = 0;  // 0: no table
+  int64_t row_stride = 1;
+  // A growing table: rows have keys, and come to be one after the other.
+  bool grows = false;
+
+  bool is_table() const { return row_width > 0; }
+  int64_t num_rows() const { return is_table() ? count / row_width : 0; }
+
+  bool operator==(const PartSpec&) const = default;
+};
+
+// StateLayout says where in a state file each tensor of each part lies. Tensor
+// 0 is the value, tensor k the k-th of what is kept beside it. Every tensor has
+// one region per buffer, for the parts that have such a tensor:
+//
+//   header | fences | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, ..
+//   | logs | directories
+//
+// Regions start at multiples of 2 MiB, parts at multiples of 64 bytes. Where
+// there are two buffers, each table has a RowLog, and a RowDirectory if it
+// grows.
+//
+// Threads: immutable.
+// Units:   bytes.
+class StateLayout {
+ public:
+  static constexpr uint64_t kHeaderSize = 4096;
+  static constexpr uint64_t kRegionAlignment = uint64_t{2} << 20;
+  static constexpr uint64_t kPartAlignment = 64;
+
+  // `num_tensors` says how many each part has, at least 1; `num_buffers` is 2,
+  // or 1 where updates happen in place.
+  //
+  //   kInvalidArgument  no part, a part out of range, another number of tensors
+  //                     than there are parts, another number of buffers, or one
+  //                     of a growing table, or a file too large for 63 bits
+  static absl::StatusOr<StateLayout> Make(std::vector<PartSpec> parts,
+                                          std::vector<size_t> num_tensors,
+                                          int num_buffers);
+
+  const std::vector<PartSpec>& parts() const { return parts_; }
+  size_t num_tensors(size_t part) const { return num_tensors_[part]; }
+  int num_buffers() const { return num_buffers_; }
+  uint64_t file_size() const { return file_size_; }
+
+  // Of WorkerFences: what is left before the first region.
+  static constexpr uint64_t kFencesOffset = kHeaderSize;
+  static constexpr uint64_t kFencesSize = kRegionAlignment - kHeaderSize;
+
+  // Of one tensor of the part.
+  uint64_t TensorSize(size_t part) const;
+  uint64_t TensorOffset(size_t part, size_t tensor, int buffer) const;
+
+  // Of the log of a part that is a table; 2 buffers.
+  uint64_t LogSize(size_t part) const;
+  uint64_t LogOffset(size_t part) const { return log_offsets_[part]; }
+
+  // Of the directory of a part that grows.
+  uint64_t DirectorySize(size_t part) const;
+  uint64_t DirectoryOffset(size_t part) const {
+    return directory_offsets_[part];
+  }
+
+ private:
+  StateLayout() = default;
+  absl::Status PlaceRegion(size_t tensor);
+  absl::Status PlaceLogs();
+  absl::Status PlaceDirectories();
+
+  std::vector<PartSpec> parts_;
+  std::vector<size_t> num_tensors_;  // by part
+  int num_buffers_ = 2;
+  // By tensor, then part: where it lies in buffer 0. Of no meaning for a part
+  // without such a tensor.
+  std::vector<std::vector<uint64_t>> offsets_;
+  uint64_t buffer_size_ = 0;           // a multiple of kRegionAlignment
+  std::vector<uint64_t> log_offsets_;  // of no meaning where there is none
+  std::vector<uint64_t> directory_offsets_;  // likewise
+  uint64_t file_size_ = 0;
+};
+
+// Changes whenever a file with this layout could not serve these variables.
+uint64_t LayoutHash(absl::Span<const VariableSpec> variables,
+                    const StateLayout& layout);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_FILE_STATE_LAYOUT_H_

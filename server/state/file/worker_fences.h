@@ -1,0 +1,70 @@
+#ifndef LOCKSTEP_SERVER_STATE_FILE_WORKER_FENCES_H_
+#define LOCKSTEP_SERVER_STATE_FILE_WORKER_FENCES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "absl/types/span.h"
+
+namespace lockstep {
+
+// WorkerFences knows which incarnations of workers are heard no more: those
+// that were taken for dead, and those that were away when the job went back. A
+// worker that hung meanwhile would otherwise add what it has of lost steps.
+//
+// They have to outlive the process: a chief that was started again does not
+// know who its predecessor fenced off. In a state file each of the first
+// NumPlaces() workers has a place; of others, and where there is no file,
+// fences go with the process.
+//
+// Threads: not safe to share.
+// Borrows: the memory.
+class WorkerFences {
+ public:
+  // How many workers have a place in so many bytes.
+  static constexpr size_t NumPlaces(size_t bytes) {
+    return bytes / sizeof(int64_t) < 1
+               ? 0
+               : (bytes / sizeof(int64_t) - 1) / kWordsPerWorker;
+  }
+
+  // Fences are kept in `memory` too from now on, at a multiple of 8 bytes;
+  // empty for none. Those that an earlier process left there count as well;
+  // zeros hold none.
+  void KeepIn(absl::Span<std::byte> memory);
+
+  // Incarnations up to this one are heard no more. One above 0 ends ShutOut().
+  void Expire(int worker, uint64_t incarnation);
+  // No incarnation is heard, until Expire() names one.
+  void ShutOut(int worker);
+
+  bool IsShutOut(int worker) const { return Find(worker).shut_out; }
+  // The newest one that is heard no more; 0: none.
+  uint64_t Expired(int worker) const { return Find(worker).expired; }
+  bool IsExpired(int worker, uint64_t incarnation) const {
+    return incarnation <= Find(worker).expired;
+  }
+
+ private:
+  static constexpr size_t kWordsPerWorker = 2;  // expired, shut out
+
+  struct Fence {
+    uint64_t expired = 0;
+    bool shut_out = false;
+  };
+  Fence Find(int worker) const;
+  int64_t* Place(size_t worker) const {
+    return words_.data() + 1 + worker * kWordsPerWorker;
+  }
+  void Keep(int worker, const Fence& fence);
+
+  std::map<int, Fence> fences_;
+  // How many workers may have fences, then theirs; or nothing. Places beyond
+  // that number are never touched, which would make the file's pages.
+  absl::Span<int64_t> words_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_FILE_WORKER_FENCES_H_

@@ -1,0 +1,82 @@
+#ifndef LOCKSTEP_SERVER_STATE_TABLES_ROW_DIRECTORY_H_
+#define LOCKSTEP_SERVER_STATE_TABLES_ROW_DIRECTORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace lockstep {
+
+// RowDirectory says which row of a growing table's part belongs to which key.
+// Rows are given out one after the other and never taken back:
+//
+//   free -> Add(key): fresh, has its initial values -> Keep(): steps changed it
+//
+// A fresh row is as good as none, since whoever asks for its key once more gets
+// the same values. So it does not matter whether a process that was killed has
+// left it, and a checkpoint holds the others alone: which rows that are follows
+// from the committed steps, and not from who has read what.
+//
+// What outlives the process is a list in the state file; its layout is part of
+// that:
+//   int64 number of rows given out, then for each row int64 its key, or, while
+//   the row is fresh, the complement of its key
+// The index from keys to rows is in the process's own memory, some 20 bytes a
+// row, and made again from the list when the file is opened. One in the file
+// would have to be whole at any instant, and this one is read as fast.
+//
+// Threads: not guarded. A process killed inside Add() leaves the list with the
+//          row or without it; inside Keep(), the row kept or fresh.
+class RowDirectory {
+ public:
+  // Bytes of the list of a part of so many rows.
+  static uint64_t Size(int64_t rows) { return 8 + 8 * uint64_t(rows); }
+
+  // `memory` has Size() bytes at a multiple of 8: zeros, or what an earlier
+  // process left.
+  //
+  //   kDataLoss  a count or a key that no directory writes; says which
+  static absl::StatusOr<std::unique_ptr<RowDirectory>> Open(
+      absl::Span<std::byte> memory);
+
+  int64_t capacity() const { return capacity_; }
+  // Rows given out, which is also the row that Add() gives next.
+  int64_t size() const { return words_[0]; }
+
+  std::optional<int64_t> Find(int64_t key) const;
+
+  // Gives the next row to a key from 0 on that has none; size() is below
+  // capacity(). The row's values have been written before.
+  void Add(int64_t key);
+
+  // A committed step has changed the row. Repeating it changes nothing. What is
+  // no row that was given out is ignored.
+  void Keep(int64_t row);
+
+  // Keys and rows of those, ascending by key.
+  std::vector<std::pair<int64_t, int64_t>> Kept() const;
+
+  // Takes all rows back, where nothing has been committed yet.
+  void Clear();
+
+ private:
+  explicit RowDirectory(absl::Span<std::byte> memory)
+      : words_(reinterpret_cast<int64_t*>(memory.data())),
+        capacity_(static_cast<int64_t>(memory.size() / sizeof(int64_t)) - 1) {}
+  absl::Status ReadList();
+
+  int64_t* const words_;
+  const int64_t capacity_;
+  absl::flat_hash_map<int64_t, int64_t> rows_;  // by key
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_TABLES_ROW_DIRECTORY_H_

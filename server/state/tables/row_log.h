@@ -1,0 +1,71 @@
+#ifndef LOCKSTEP_SERVER_STATE_TABLES_ROW_LOG_H_
+#define LOCKSTEP_SERVER_STATE_TABLES_ROW_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace lockstep {
+
+// RowLog says which rows of a table's part the next step changes. It is a redo
+// log, and how a step of a table keeps the promises of two buffers without
+// copying the table:
+//
+//   update    the rows that gradients are of are gathered, in the order of the
+//             log, at the beginning of the part's second buffer, and updated
+//             there; the table stays as it is, so that a step can be redone
+//             from it and readers see the committed step
+//   commit    the step record makes the step the committed one; then the rows
+//             are copied to where they belong in the table
+//   recovery  a process that was killed between these two leaves a log that
+//             leads to the committed step: the rows are copied once more, which
+//             changes nothing where they have been copied before
+//
+// So a step costs what its rows cost, however large the table is. Its price is
+// that rows are copied twice, and that the second buffer is there although few
+// of its pages are used. An optimizer that changes all rows in every step
+// (Adam), or a moving average, which does too, has no use for a log: the second
+// buffer is written as a whole.
+//
+// The log lies in the state file; its layout is part of that:
+//   int64 step, int64 number of rows, then int64 row after row
+//
+// Threads: not guarded. A process killed inside any call leaves a log of no
+//          step, or a whole one.
+class RowLog {
+ public:
+  static constexpr int64_t kNone = -1;
+
+  // Bytes of a log that all `rows` of a part may be in.
+  static uint64_t Size(int64_t rows) { return 16 + 8 * uint64_t(rows); }
+
+  // `memory` has Size() bytes of at least one row, at a multiple of 8.
+  explicit RowLog(absl::Span<std::byte> memory)
+      : head_(reinterpret_cast<int64_t*>(memory.data())),
+        capacity_(memory.size() / sizeof(int64_t) - 2) {}
+
+  // The step that the log leads to; kNone: it is not whole.
+  int64_t step() const;
+
+  // The rows of it, ascending; of a log that leads to no step, of no meaning.
+  absl::Span<const int64_t> rows() const;
+
+  // Begins a new log: of no step before Finish(). `rows` ascend and are of the
+  // part.
+  void Begin(absl::Span<const int64_t> rows);
+
+  // The log is whole, and what it says about has been written.
+  void Finish(int64_t step);
+
+  // Begins a log of a step that changes nothing.
+  void Clear() { Begin({}); }
+
+ private:
+  int64_t* const head_;
+  const uint64_t capacity_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_TABLES_ROW_LOG_H_

@@ -1,0 +1,21 @@
+#ifndef LOCKSTEP_SERVER_STATE_TABLES_STORED_WORD_H_
+#define LOCKSTEP_SERVER_STATE_TABLES_STORED_WORD_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace lockstep {
+
+// Writes a word of a state file, after all that was written before and before
+// all that is written later, as seen by a process that finds the file when this
+// one has been killed. Another process reads it only then, so that it is enough
+// to keep the compiler from moving stores.
+inline void StoreWord(int64_t* to, int64_t value) {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::atomic_ref<int64_t>(*to).store(value);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_TABLES_STORED_WORD_H_

@@ -1,0 +1,347 @@
+#include "server/step/compatible/compatible_shard.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/text/count_text.h"
+
+namespace lockstep {
+namespace {
+
+// The elements of a gradient in one stretch: where they lie, if in one slice,
+// else gathered in `scratch`.
+absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
+                                       std::vector<std::byte>& scratch) {
+  if (gradient.slices.size() == 1) {
+    return {gradient.slices[0].data, gradient.slices[0].size};
+  }
+  for (const ByteSlice& slice : gradient.slices) {
+    scratch.insert(scratch.end(), slice.data, slice.data + slice.size);
+  }
+  return scratch;
+}
+
+}  // namespace
+
+CompatibleShard::CompatibleShard(int replicas_to_aggregate,
+                                 std::vector<CompatiblePart> parts,
+                                 PartUpdater& updater)
+    : replicas_to_aggregate_(replicas_to_aggregate),
+      parts_(std::move(parts)),
+      updater_(updater),
+      accepted_(parts_.size()) {
+  for (size_t part = 0; part < parts_.size(); ++part) {
+    if (parts_[part].sparse_rows.has_value()) {
+      SparseSum::Options options;
+      options.dtype = parts_[part].dtype;
+      options.input = SparseInput::kAsSent;
+      accumulators_.push_back(std::make_unique<SparseAccumulator>(options));
+      continue;
+    }
+    GradientAccumulator::Options options;
+    options.dtype = parts_[part].dtype;
+    options.shape = std::vector<int64_t>{
+        static_cast<int64_t>(updater_.part_size(static_cast<int>(part)) /
+                             ElementSize(parts_[part].dtype))};
+    accumulators_.push_back(std::make_unique<GradientAccumulator>(options));
+  }
+}
+
+void CompatibleShard::Activate(int64_t global_step) {
+  StopTakes();
+  for (const Accumulator& accumulator : accumulators_) {
+    std::visit([&](const auto& a) { a->SetGlobalStep(global_step); },
+               accumulator);
+  }
+  MutexLock lock(mutex_);
+  step_ = global_step;
+  updated_parts_ = 0;
+  failure_ = absl::OkStatus();
+}
+
+void CompatibleShard::StopTakes() {
+  uint64_t id = 0;
+  {
+    MutexLock lock(mutex_);
+    take_.reset();
+    if (!taking_) return;
+    taking_ = false;
+    id = static_cast<uint64_t>(step_);
+  }
+  for (const Accumulator& accumulator : accumulators_) {
+    std::visit([id](const auto& a) { a->Cancel(id); }, accumulator);
+  }
+}
+
+int64_t CompatibleShard::num_accumulated(int part) const {
+  return std::visit([](const auto& a) { return a->num_accumulated(); },
+                    accumulators_[part]);
+}
+
+absl::Status CompatibleShard::CheckForm(const Push& push) const {
+  const int64_t end =
+      push.first_part + static_cast<int64_t>(push.gradients.size());
+  if (push.first_part < 0 || push.gradients.empty() ||
+      end > updater_.num_parts()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parts ", push.first_part, " to ", end - 1, " are not all among the ",
+        updater_.num_parts(), " parts of this server"));
+  }
+  for (size_t i = 0; i < push.gradients.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckGradient(
+        push.first_part + static_cast<int>(i), push.gradients[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CompatibleShard::CheckGradient(
+    int part, const PartGradient& gradient) const {
+  if (gradient.type != GradientType::kVariable) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gradient of part ", part, " is ",
+                     std::string(GradientTypeName(gradient.type)),
+                     "; in compatible mode send VARIABLE"));
+  }
+  if (gradient.rows.has_value() != parts_[part].sparse_rows.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gradient of part ", part, " is ",
+                     gradient.rows.has_value() ? "sparse" : "dense",
+                     ", but the gradients of this part are not"));
+  }
+  if (gradient.rows.has_value()) return CheckRows(part, gradient);
+  const size_t size = TotalSize(gradient.slices);
+  if (size == updater_.part_size(part)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("gradient of part ", part, " has ", size,
+                   " bytes; the part has ", updater_.part_size(part)));
+}
+
+// What rows there are is for the accumulator to judge, but for what only an
+// update would notice.
+absl::Status CompatibleShard::CheckRows(int part,
+                                        const PartGradient& gradient) const {
+  const int64_t rows = *parts_[part].sparse_rows;
+  for (const int64_t index : gradient.rows->indices) {
+    if (index >= 0 && index < rows) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("gradient of part ", part, ": index is ", index,
+                     ", must be at least 0 and less than ", rows));
+  }
+  const absl::Span<const int64_t> shape = gradient.rows->shape;
+  int64_t width = 1;
+  for (size_t i = 1; i < shape.size(); ++i) {
+    if (shape[i] < 0 || __builtin_mul_overflow(width, shape[i], &width)) {
+      width = -1;
+      break;
+    }
+  }
+  const auto elements = static_cast<int64_t>(updater_.part_size(part) /
+                                             ElementSize(parts_[part].dtype));
+  if (width >= 0 && rows > 0 && width == elements / rows) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("gradient of part ", part, " has rows of ", width,
+                   " elements; the part has ", rows, " rows of ",
+                   rows > 0 ? elements / rows : 0));
+}
+
+bool CompatibleShard::IsDuplicate(int part, const Pass& pass) {
+  MutexLock lock(mutex_);
+  Accepted& newest = accepted_[part][pass.worker];
+  const bool repeated =
+      pass.incarnation < newest.incarnation ||
+      (pass.incarnation == newest.incarnation && pass.pass <= newest.pass);
+  if (!repeated) newest = {pass.incarnation, pass.pass};
+  return repeated;
+}
+
+void CompatibleShard::Forget(int part, const Pass& pass) {
+  MutexLock lock(mutex_);
+  accepted_[part][pass.worker] = {pass.incarnation, pass.pass - 1};
+}
+
+absl::StatusOr<ShardAnswers> CompatibleShard::AddPush(uint64_t ticket,
+                                                      Push push) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckForm(push));
+  ShardAnswers answers;
+  PushAnswer answer{ticket, {}, 0, absl::OkStatus()};
+  for (size_t i = 0; i < push.gradients.size(); ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(PushOutcome outcome,
+                              AddPart(push.first_part + static_cast<int>(i),
+                                      push.pass, push.gradients[i], answers));
+    answer.outcomes.push_back(outcome);
+  }
+  answer.server_step = step();
+  answers.pushes.push_back(std::move(answer));
+  return answers;
+}
+
+absl::StatusOr<PushOutcome> CompatibleShard::AddPart(
+    int part, const Pass& pass, const PartGradient& gradient,
+    ShardAnswers& answers) {
+  if (IsDuplicate(part, pass)) return PushOutcome::kDuplicate;
+  std::vector<std::byte> scratch;
+  const absl::Span<const std::byte> values = Contiguous(gradient, scratch);
+  const DType dtype = parts_[part].dtype;
+  const auto add = [&](auto& accumulator,
+                       const auto& view) -> absl::StatusOr<PushOutcome> {
+    auto applied = accumulator.Apply(pass.local_step, view);
+    if (!applied.ok() || applied->outcome == ApplyOutcome::kStale) {
+      Forget(part, pass);
+      LOCKSTEP_RETURN_IF_ERROR(applied.status());
+      return PushOutcome::kStale;
+    }
+    Update(part, applied->completed, answers);
+    return PushOutcome::kAccepted;
+  };
+  if (gradient.rows.has_value()) {
+    return add(*std::get<1>(accumulators_[part]),
+               SparseGradientView{dtype, gradient.rows->indices, 1,
+                                  gradient.rows->shape, values, std::nullopt});
+  }
+  const auto count = static_cast<int64_t>(values.size() / ElementSize(dtype));
+  return add(*std::get<0>(accumulators_[part]),
+             DenseGradientView{dtype, absl::MakeConstSpan(&count, 1), values});
+}
+
+absl::Status CompatibleShard::UpdatePart(int part, const DenseGradient& mean) {
+  const PartGradient gradient{{{mean.values.data(), mean.values.size()}},
+                              nullptr};
+  return updater_.Update(part, step(), absl::MakeConstSpan(&gradient, 1))
+      .status();
+}
+
+absl::Status CompatibleShard::UpdatePart(int part, const SparseGradient& mean) {
+  return updater_.UpdateSparse(part, step(), mean);
+}
+
+template <typename Completed>
+void CompatibleShard::Update(int part, const std::vector<Completed>& completed,
+                             ShardAnswers& answers) {
+  for (const Completed& take : completed) {
+    const absl::Status status = UpdatePart(part, take.gradient);
+    MutexLock lock(mutex_);
+    ++updated_parts_;
+    failure_.Update(status);
+    if (take_.has_value() && (all_updated() || !failure_.ok())) {
+      answers.takes.push_back({*take_, failure_.ok(), 0, failure_});
+      take_.reset();
+    }
+  }
+}
+
+absl::StatusOr<ShardAnswers> CompatibleShard::Take(uint64_t ticket,
+                                                   int64_t step) {
+  ShardAnswers answers;
+  bool begin = false;
+  {
+    MutexLock lock(mutex_);
+    if (step == step_ + 1 && all_updated()) {
+      LOCKSTEP_RETURN_IF_ERROR(CommitLocked(step));
+    }
+    if (step != step_) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "take of step ", step, " from a server at step ", step_));
+    }
+    if (take_.has_value()) {
+      answers.takes.push_back({*take_, false, 0, absl::OkStatus()});
+      take_.reset();
+    }
+    begin = !taking_;
+    taking_ = true;
+    if (all_updated() || !failure_.ok()) {  // or there is no part
+      answers.takes.push_back({ticket, failure_.ok(), 0, failure_});
+      return answers;
+    }
+    take_ = ticket;
+  }
+  if (!begin) return answers;
+  for (int part = 0; part < static_cast<int>(parts_.size()); ++part) {
+    if (!parts_[part].sparse_rows.has_value()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(updater_.BeginSparse(part));
+  }
+  for (int part = 0; part < static_cast<int>(parts_.size()); ++part) {
+    LOCKSTEP_RETURN_IF_ERROR(TakePart(part, step, answers));
+  }
+  return answers;
+}
+
+absl::Status CompatibleShard::TakePart(int part, int64_t step,
+                                       ShardAnswers& answers) {
+  return std::visit(
+      [&](const auto& accumulator) -> absl::Status {
+        LOCKSTEP_ASSIGN_OR_RETURN(auto completed,
+                                  accumulator->Take(static_cast<uint64_t>(step),
+                                                    replicas_to_aggregate_));
+        Update(part, completed, answers);
+        return absl::OkStatus();
+      },
+      accumulators_[part]);
+}
+
+void CompatibleShard::CancelTake(uint64_t ticket) {
+  // The accumulators keep their takes: the chief will ask again.
+  MutexLock lock(mutex_);
+  if (take_ == ticket) take_.reset();
+}
+
+absl::Status CompatibleShard::CommitLocked(int64_t step) {
+  LOCKSTEP_RETURN_IF_ERROR(updater_.Commit(step));
+  step_ = step;
+  taking_ = false;
+  updated_parts_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status CompatibleShard::CheckCommitLocked(int64_t step) const {
+  if (step == step_ || (step == step_ + 1 && all_updated())) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "commit of step ", step, " on a server at step ", step_, " with ",
+      updated_parts_, " of ", updater_.num_parts(), " parts updated"));
+}
+
+absl::Status CompatibleShard::CheckCommit(int64_t step, int64_t) const {
+  MutexLock lock(mutex_);
+  return CheckCommitLocked(step);
+}
+
+absl::StatusOr<ShardAnswers> CompatibleShard::Commit(int64_t step, int64_t) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckCommitLocked(step));
+  if (step == step_) return ShardAnswers();
+  LOCKSTEP_RETURN_IF_ERROR(CommitLocked(step));
+  return ShardAnswers();
+}
+
+int64_t CompatibleShard::step() const {
+  MutexLock lock(mutex_);
+  return step_;
+}
+
+std::string CompatibleShard::WaitsFor() const {
+  const int64_t needed = replicas_to_aggregate_;
+  int64_t fewest = needed;
+  int open = 0;
+  const int64_t at = step();
+  for (const Accumulator& accumulator : accumulators_) {
+    std::visit(
+        [&](const auto& a) {
+          if (a->step() > at) return;
+          ++open;
+          fewest = std::min(fewest, a->num_accumulated());
+        },
+        accumulator);
+  }
+  if (open == 0 || fewest >= needed) return "";
+  return absl::StrCat(needed - fewest, " of ",
+                      CountText(static_cast<int64_t>(needed), "gradient"),
+                      " of ", CountText(open, "part"));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,128 @@
+#ifndef LOCKSTEP_SERVER_STEP_COMPATIBLE_COMPATIBLE_SHARD_H_
+#define LOCKSTEP_SERVER_STEP_COMPATIBLE_COMPATIBLE_SHARD_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/base/mutex.h"
+#include "common/numeric/dtype.h"
+#include "server/step/compatible/gradient_accumulator.h"
+#include "server/step/compatible/sparse_accumulator.h"
+#include "server/step/shard_engine.h"
+
+namespace lockstep {
+
+// What has to be known of a part.
+struct CompatiblePart {
+  DType dtype = DType::kFloat32;
+  // Rows of a part with sparse gradients; none: its gradients are dense.
+  std::optional<int64_t> sparse_rows = {};
+};
+
+// CompatibleShard is TensorFlow's way: one gradient accumulator per part, sums
+// in order of arrival, a part updated in place as soon as its own accumulator
+// is full. Workers may differ from part to part, and a worker may count twice.
+// Rows of sparse gradients are merged as they come, also where they are not
+// sorted; but an index that the part does not have is refused.
+//
+// Beyond TensorFlow, a push counts at most once per (worker, incarnation,
+// pass, part), and its sender learns what became of it.
+//
+// Threads: safe to share. An update runs in the thread of the push or take
+//          that completed the part, with no lock held.
+// Borrows: the updater.
+class CompatibleShard final : public ShardEngine {
+ public:
+  // `parts` are those of the updater.
+  CompatibleShard(int replicas_to_aggregate, std::vector<CompatiblePart> parts,
+                  PartUpdater& updater);
+
+  // Called again, it is what a chief does that has started again: gradients
+  // that have come stay counted, parts that the step at hand has updated stay
+  // updated and will be updated again.
+  void Activate(int64_t global_step) override ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The chief is gone: nobody takes before the next Activate(), and gradients
+  // gather meanwhile.
+  void StopTakes() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Gradients that a part has gathered.
+  int64_t num_accumulated(int part) const;
+
+  absl::StatusOr<ShardAnswers> AddPush(uint64_t ticket, Push push) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void CancelTake(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckCommit(int64_t step, int64_t attempt) const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<ShardAnswers> Commit(int64_t step, int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Every value is the newest one: nothing depends on the commit.
+  void LearnCommitted(int64_t) override {}
+  ShardAnswers StartAttempt(int64_t, int64_t) override { return {}; }
+  void SetReplicas(int replicas_to_aggregate) override {
+    replicas_to_aggregate_ = replicas_to_aggregate;
+  }
+  // Nothing is lent that an update writes to.
+  ShardAnswers PartReturned(int) override { return {}; }
+  int64_t step() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // The newest push of a worker that a part has accepted.
+  struct Accepted {
+    uint64_t incarnation = 0;
+    int64_t pass = 0;
+  };
+
+  using Accumulator = std::variant<std::unique_ptr<GradientAccumulator>,
+                                   std::unique_ptr<SparseAccumulator>>;
+
+  absl::Status CheckForm(const Push& push) const;
+  absl::Status CheckGradient(int part, const PartGradient& gradient) const;
+  absl::Status CheckRows(int part, const PartGradient& gradient) const;
+  // Whether the push counted before; notes that it counts now.
+  bool IsDuplicate(int part, const Pass& pass) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Forget(int part, const Pass& pass) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<PushOutcome> AddPart(int part, const Pass& pass,
+                                      const PartGradient& gradient,
+                                      ShardAnswers& answers);
+  template <typename Completed>
+  void Update(int part, const std::vector<Completed>& completed,
+              ShardAnswers& answers) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status UpdatePart(int part, const DenseGradient& mean);
+  absl::Status UpdatePart(int part, const SparseGradient& mean);
+  absl::Status TakePart(int part, int64_t step, ShardAnswers& answers);
+  bool all_updated() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return updated_parts_ == updater_.num_parts() && failure_.ok();
+  }
+  absl::Status CheckCommitLocked(int64_t step) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CommitLocked(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  std::atomic<int> replicas_to_aggregate_;
+  const std::vector<CompatiblePart> parts_;
+  PartUpdater& updater_;
+  // One per part; they lock themselves.
+  std::vector<Accumulator> accumulators_;
+
+  mutable Mutex mutex_;
+  int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool taking_ ABSL_GUARDED_BY(mutex_) = false;  // accumulators hold a take
+  int updated_parts_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of an update: the step can neither go on nor back.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::map<int, Accepted>> accepted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_COMPATIBLE_COMPATIBLE_SHARD_H_

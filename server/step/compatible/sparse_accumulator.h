@@ -1,0 +1,69 @@
+#ifndef LOCKSTEP_SERVER_STEP_COMPATIBLE_SPARSE_ACCUMULATOR_H_
+#define LOCKSTEP_SERVER_STEP_COMPATIBLE_SPARSE_ACCUMULATOR_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/numeric/dtype.h"
+#include "server/step/compatible/conditional_accumulator.h"
+#include "server/step/gradient.h"
+#include "server/step/sparse_rows.h"
+
+namespace lockstep {
+
+// What becomes of the rows of a gradient before they are merged.
+enum class SparseInput {
+  // Nothing, as in TensorFlow: rows of unsorted or repeated indices fail to
+  // pair up, and indices are hardly checked.
+  kAsSent,
+  // Sorted by index, repeated ones added. The same for ascending indices.
+  // Indices that are negative or beyond a known limit are refused.
+  kCanonical,
+};
+
+// SparseSum is the running sum of sparse gradients, added in order of arrival.
+// Its mean is per row: each is divided by the number of gradients that had it.
+//
+// `count` is the number of gradients in the sum, which its owner keeps.
+class SparseSum {
+ public:
+  struct Options {
+    DType dtype = DType::kFloat32;
+    PartialShape shape;  // rank 0 says nothing, as no shape does
+    Reduction reduction = Reduction::kMean;
+    SparseInput input = SparseInput::kCanonical;
+  };
+  using View = SparseGradientView;
+  using Value = SparseGradient;
+
+  explicit SparseSum(const Options& options);
+
+  //   kInvalidArgument  indices that are no vector, or not one per row; a
+  //                     supplied shape or rows that fit neither the declared
+  //                     shape nor the sum; indices out of range
+  absl::Status Check(const View& gradient, int64_t count) const;
+
+  // `gradient` has passed Check with the same `count`.
+  void Add(const View& gradient, int64_t count);
+
+  // Returns the mean or the sum and is empty again; `count` is at least 1.
+  Value HandOut(int64_t count);
+
+ private:
+  absl::Status CheckSuppliedShape(const View& gradient) const;
+  absl::Status CheckIndices(const View& gradient) const;
+  absl::Status CheckRowShape(const View& gradient, int64_t count) const;
+
+  const Options options_;
+  const std::vector<int64_t> declared_;  // negative where unknown
+  std::vector<int64_t> values_shape_;    // of what has been summed
+  SparseRows rows_;                      // meaningful while `count` > 0
+};
+
+// SparseAccumulator is one variable part's accumulator of sparse gradients.
+using SparseAccumulator = ConditionalAccumulator<SparseSum>;
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_COMPATIBLE_SPARSE_ACCUMULATOR_H_

@@ -1,0 +1,157 @@
+#include "server/step/compatible/token_gate.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+// A wait ends with a token, or because the queue was closed, or because
+// another wait of the worker replaced it.
+std::vector<StepGate::Answer> ToAnswers(
+    const TokenQueue::Completions& completions) {
+  std::vector<StepGate::Answer> answers;
+  for (const TokenQueue::Completed& completed : completions) {
+    StepGate::Answer answer{completed.id};
+    if (completed.status.ok()) {
+      answer.step = completed.token;
+    } else if (absl::IsOutOfRange(completed.status)) {
+      answer.outcome = StepGate::Outcome::kFinished;
+    } else {
+      answer.outcome = StepGate::Outcome::kCancelled;
+    }
+    answers.push_back(answer);
+  }
+  return answers;
+}
+
+}  // namespace
+
+std::vector<StepGate::Answer> TokenGate::Issue(int count, int64_t step) {
+  absl::StatusOr<TokenQueue::Completions> completions =
+      queue_.EnqueueMany(std::vector<int64_t>(count, step));
+  // A step that completes after the end issues no tokens, as in TensorFlow.
+  return completions.ok() ? ToAnswers(*completions) : std::vector<Answer>();
+}
+
+std::vector<StepGate::Answer> TokenGate::Activate(int64_t global_step) {
+  {
+    MutexLock lock(mutex_);
+    if (active_) return {};
+    active_ = true;
+    global_step_ = global_step;
+  }
+  return Issue(options_.initial_tokens, global_step);
+}
+
+std::vector<StepGate::Answer> TokenGate::IssueInitialTokens() {
+  return Issue(options_.initial_tokens, global_step());
+}
+
+absl::StatusOr<StepGate::Announced> TokenGate::Announce(const Pass&) {
+  MutexLock lock(mutex_);
+  return Announced{Decision::kSelected, 0, global_step_};
+}
+
+absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Wait(uint64_t ticket,
+                                                              const Pass& pass,
+                                                              int64_t,
+                                                              absl::Time now) {
+  absl::StatusOr<TokenQueue::Completions> completions =
+      queue_.TakeToken(ticket, {pass.worker, pass.incarnation, pass.pass}, now);
+  if (absl::IsOutOfRange(completions.status())) {
+    return std::vector<Answer>{{ticket, Outcome::kFinished}};
+  }
+  LOCKSTEP_RETURN_IF_ERROR(completions.status());
+  return ToAnswers(*completions);
+}
+
+absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Watch(uint64_t,
+                                                               const Pass&,
+                                                               absl::Time) {
+  return absl::InvalidArgumentError(
+      "computing is set, but a pass of compatible mode is never over before "
+      "its end; leave it out");
+}
+
+void TokenGate::Cancel(uint64_t ticket) { queue_.Cancel(ticket); }
+
+StepGate::Expired TokenGate::Expire(int worker, uint64_t incarnation) {
+  Expired expired;
+  for (const TokenQueue::Lease& lease : queue_.GetState().leases) {
+    if (lease.taker.worker == worker &&
+        lease.taker.incarnation <= incarnation && !lease.settled) {
+      expired.held_token = true;
+    }
+  }
+  expired.answers = ToAnswers(queue_.ReturnTokensOf(worker, incarnation));
+  expired.step = global_step();
+  return expired;
+}
+
+std::vector<StepGate::Answer> TokenGate::SetReplicas(
+    int replicas_to_aggregate, const std::vector<int>& workers) {
+  const int replicas = workers.empty() ? options_.total_num_replicas
+                                       : static_cast<int>(workers.size());
+  const int needed = std::max(replicas_to_aggregate, replicas);
+  int missing = 0;
+  int64_t step = 0;
+  {
+    MutexLock lock(mutex_);
+    if (active_) missing = needed - tokens_per_step_;
+    tokens_per_step_ = needed;
+    step = global_step_;
+  }
+  return missing > 0 ? Issue(missing, step) : std::vector<Answer>();
+}
+
+absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Commit(int64_t step,
+                                                                int64_t) {
+  int tokens = 0;
+  {
+    MutexLock lock(mutex_);
+    if (step == global_step_) return std::vector<Answer>();
+    if (step != global_step_ + 1) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("commit of step ", step, " while the global step is ",
+                       global_step_, "; commit ", global_step_ + 1));
+    }
+    global_step_ = step;
+    tokens = tokens_per_step_;
+  }
+  return Issue(tokens, step);
+}
+
+std::vector<StepGate::Answer> TokenGate::Finish() {
+  absl::StatusOr<TokenQueue::Completions> completions =
+      queue_.Close(/*cancel_pending_enqueues=*/true);
+  return completions.ok() ? ToAnswers(*completions) : std::vector<Answer>();
+}
+
+int64_t TokenGate::global_step() const {
+  MutexLock lock(mutex_);
+  return global_step_;
+}
+
+uint64_t TokenGate::NewestIncarnation(int worker) const {
+  uint64_t newest = 0;
+  for (const TokenQueue::Lease& lease : queue_.GetState().leases) {
+    if (lease.taker.worker == worker) {
+      newest = std::max(newest, lease.taker.incarnation);
+    }
+  }
+  return newest;
+}
+
+std::vector<StepGate::Waiting> TokenGate::WaitingWorkers() const {
+  std::vector<Waiting> waiting;
+  for (const TokenQueue::Waiting& wait : queue_.GetState().waiting) {
+    waiting.push_back(
+        {wait.taker.has_value() ? wait.taker->worker : -1, wait.since});
+  }
+  return waiting;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,83 @@
+#ifndef LOCKSTEP_SERVER_STEP_COMPATIBLE_TOKEN_GATE_H_
+#define LOCKSTEP_SERVER_STEP_COMPATIBLE_TOKEN_GATE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/mutex.h"
+#include "server/step/compatible/token_queue.h"
+#include "server/step/step_gate.h"
+
+namespace lockstep {
+
+// TokenGate is the gate of compatible mode: TensorFlow's token queue. Whoever
+// takes a token may compute, however often and however late; the accumulators
+// judge each gradient by its stamp. Nothing is announced.
+//
+// Beyond TensorFlow, tokens are leased: a retried take is given the same
+// token, and that of a dead worker goes back to the front of the queue.
+//
+// Threads: safe to share; no call waits.
+// Errors:  as StepGate.
+class TokenGate final : public StepGate {
+ public:
+  struct Options {
+    int initial_tokens = 0;      // issued by Activate()
+    int tokens_per_step = 1;     // max(N, A), issued by each Commit()
+    int total_num_replicas = 1;  // N
+  };
+
+  explicit TokenGate(const Options& options)
+      : options_(options), tokens_per_step_(options.tokens_per_step) {}
+
+  std::vector<Answer> Activate(int64_t global_step) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // What TensorFlow's chief does when it has started again: the initial tokens
+  // once more, of the global step as it is now.
+  std::vector<Answer> IssueInitialTokens();
+  absl::StatusOr<Announced> Announce(const Pass& pass) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gradients that were taken for a step are not given twice.
+  std::vector<Answer> Redo(int64_t /*attempt*/) override { return {}; }
+  // Where a step takes more tokens than before, those that lack are issued for
+  // the global step as it is; what is too many stays with whoever has it.
+  std::vector<Answer> SetReplicas(int replicas_to_aggregate,
+                                  const std::vector<int>& workers) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket, const Pass& pass,
+                                           int64_t attempt,
+                                           absl::Time now) override;
+  absl::StatusOr<std::vector<Answer>> Watch(uint64_t ticket, const Pass& pass,
+                                            absl::Time now) override;
+  void Cancel(uint64_t ticket) override;
+  Expired Expire(int worker, uint64_t incarnation) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  Replaced Replace(int, int64_t, int64_t) override {
+    return {-1, global_step(), 0, {}};
+  }
+  absl::StatusOr<std::vector<Answer>> Commit(int64_t step,
+                                             int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Answer> Finish() override;
+  int64_t global_step() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t NewestIncarnation(int worker) const override;
+  std::vector<int> Members() const override { return {}; }
+  std::vector<Waiting> WaitingWorkers() const override;
+  // In the queue, front first.
+  std::vector<int64_t> tokens() const { return queue_.GetState().tokens; }
+
+ private:
+  std::vector<Answer> Issue(int count, int64_t step);
+
+  const Options options_;
+  TokenQueue queue_;  // locks itself; never called with mutex_ held
+
+  mutable Mutex mutex_;
+  bool active_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
+  int tokens_per_step_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_COMPATIBLE_TOKEN_GATE_H_

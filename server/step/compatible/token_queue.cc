@@ -1,0 +1,262 @@
+#include "server/step/compatible/token_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/wire/status_detail.h"
+
+namespace lockstep {
+
+absl::StatusOr<TokenQueue::Completions> TokenQueue::Enqueue(int64_t token,
+                                                            uint64_t id) {
+  return EnqueueMany(absl::MakeConstSpan(&token, 1), id);
+}
+
+absl::StatusOr<TokenQueue::Completions> TokenQueue::EnqueueMany(
+    absl::Span<const int64_t> tokens, uint64_t id) {
+  if (tokens.empty()) return Completions();
+  MutexLock lock(mutex_);
+  if (closed_) {
+    return absl::CancelledError("the token queue is closed; issue no tokens");
+  }
+  return Add({id, {tokens.begin(), tokens.end()}});
+}
+
+TokenQueue::Completions TokenQueue::Add(Adding adding) {
+  Completions completed;
+  adding_.push_back(std::move(adding));
+  Serve(completed);
+  if (!adding_.empty()) adding_.back().returned = true;
+  return completed;
+}
+
+absl::StatusOr<TokenQueue::Completions> TokenQueue::Dequeue(uint64_t id,
+                                                            absl::Time now) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckRequest(id));
+  LOCKSTEP_RETURN_IF_ERROR(CheckNotDrained());
+  waiting_.push_back({id, std::nullopt, now});
+  Completions completed;
+  Serve(completed);
+  return completed;
+}
+
+absl::StatusOr<TokenQueue::Completions> TokenQueue::TakeToken(
+    uint64_t id, const Taker& taker, absl::Time now) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(CheckRequest(id));
+  LOCKSTEP_RETURN_IF_ERROR(CheckTaker(taker));
+  if (const Lease* lease = FindLease(taker); lease != nullptr) {
+    return Completions{{id, absl::OkStatus(), lease->token}};
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckNotDrained());
+
+  Completions completed;
+  const auto waiting = FindWaitingWorker(taker.worker);
+  if (waiting != waiting_.end() && waiting->taker == taker) {
+    completed.push_back(
+        {std::exchange(waiting->id, id),
+         absl::CancelledError("the worker has repeated its call"), 0});
+    return completed;
+  }
+  if (waiting != waiting_.end()) CancelWaiting(waiting, completed);
+  members_[taker.worker] = {taker.incarnation, taker.pass, std::nullopt};
+  waiting_.push_back({id, taker, now});
+  Serve(completed);
+  return completed;
+}
+
+void TokenQueue::Settle(const Taker& taker) {
+  MutexLock lock(mutex_);
+  const auto member = members_.find(taker.worker);
+  if (member == members_.end() || !member->second.lease) return;
+  Lease& lease = *member->second.lease;
+  if (lease.taker == taker) lease.settled = true;
+}
+
+TokenQueue::Completions TokenQueue::ReturnTokensOf(int32_t worker,
+                                                   uint64_t incarnation) {
+  MutexLock lock(mutex_);
+  Completions completed;
+  const auto found = members_.find(worker);
+  if (found == members_.end() || found->second.incarnation != incarnation) {
+    return completed;
+  }
+  const auto waiting = FindWaitingWorker(worker);
+  if (waiting != waiting_.end()) CancelWaiting(waiting, completed);
+  std::optional<Lease>& lease = found->second.lease;
+  if (lease.has_value() && !lease->settled) {
+    tokens_.push_front(lease->token);
+    lease.reset();
+    Serve(completed);
+  }
+  return completed;
+}
+
+absl::StatusOr<TokenQueue::Completions> TokenQueue::Close(
+    bool cancel_pending_enqueues, uint64_t id) {
+  MutexLock lock(mutex_);
+  if (!cancel_pending_enqueues) {
+    if (!closed_) return Add({id, {}});
+    return absl::CancelledError("the token queue is closed already");
+  }
+  closed_ = true;
+  Completions completed;
+  Serve(completed);
+  return completed;
+}
+
+TokenQueue::Completions TokenQueue::Cancel(uint64_t id) {
+  MutexLock lock(mutex_);
+  Completions completed;
+  const auto waiting = FindWaiting(id);
+  if (waiting != waiting_.end()) {
+    CancelWaiting(waiting, completed);
+    return completed;
+  }
+  const auto adding =
+      std::find_if(adding_.begin(), adding_.end(),
+                   [id](const Adding& a) { return a.id == id; });
+  if (adding == adding_.end()) return completed;
+  completed.push_back({id, absl::CancelledError("the wait was cancelled"), 0});
+  adding_.erase(adding);
+  Serve(completed);
+  return completed;
+}
+
+size_t TokenQueue::size() const {
+  MutexLock lock(mutex_);
+  return tokens_.size();
+}
+
+TokenQueue::State TokenQueue::GetState() const {
+  MutexLock lock(mutex_);
+  State state;
+  state.tokens.assign(tokens_.begin(), tokens_.end());
+  state.waiting.assign(waiting_.begin(), waiting_.end());
+  for (const auto& [worker, member] : members_) {
+    if (member.lease.has_value()) state.leases.push_back(*member.lease);
+  }
+  for (const Adding& adding : adding_) state.adding.push_back(adding.id);
+  state.closed = closed_;
+  return state;
+}
+
+TokenQueue::WaitingList::iterator TokenQueue::FindWaiting(uint64_t id) {
+  return std::find_if(waiting_.begin(), waiting_.end(),
+                      [id](const Waiting& w) { return w.id == id; });
+}
+
+TokenQueue::WaitingList::iterator TokenQueue::FindWaitingWorker(
+    int32_t worker) {
+  return std::find_if(waiting_.begin(), waiting_.end(),
+                      [worker](const Waiting& w) {
+                        return w.taker.has_value() && w.taker->worker == worker;
+                      });
+}
+
+absl::Status TokenQueue::CheckRequest(uint64_t id) {
+  if (FindWaiting(id) == waiting_.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("id ", id, " already waits; use another one"));
+}
+
+absl::Status TokenQueue::CheckTaker(const Taker& taker) const {
+  const auto member = members_.find(taker.worker);
+  if (member == members_.end()) return absl::OkStatus();
+  const auto& [incarnation, pass, lease] = member->second;
+  if (taker.incarnation < incarnation) {
+    return WithNewestIncarnation(
+        absl::FailedPreconditionError(absl::StrCat(
+            "incarnation ", taker.incarnation, " of worker ", taker.worker,
+            " has been replaced by ", incarnation, "; leave")),
+        incarnation);
+  }
+  if (taker.incarnation == incarnation && taker.pass < pass) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "pass is ", taker.pass, ", must be at least ", pass,
+        ", the latest that worker ", taker.worker, " has taken a token after"));
+  }
+  return absl::OkStatus();
+}
+
+const TokenQueue::Lease* TokenQueue::FindLease(const Taker& taker) const {
+  const auto member = members_.find(taker.worker);
+  if (member == members_.end() || !member->second.lease) return nullptr;
+  const Lease& lease = *member->second.lease;
+  return lease.taker == taker ? &lease : nullptr;
+}
+
+absl::Status TokenQueue::CheckNotDrained() const {
+  if (!closed_ || !tokens_.empty()) return absl::OkStatus();
+  return absl::OutOfRangeError("the token queue is closed and empty");
+}
+
+void TokenQueue::CancelWaiting(const WaitingList::const_iterator& waiting,
+                               Completions& completed) {
+  completed.push_back(
+      {waiting->id, absl::CancelledError("the wait was cancelled"), 0});
+  waiting_.erase(waiting);
+}
+
+void TokenQueue::Serve(Completions& completed) {
+  bool changed = true;
+  while (changed) {
+    changed = ServeAdding(completed);
+    changed = ServeWaiting(completed) || changed;
+  }
+}
+
+bool TokenQueue::HasRoom() const {
+  return capacity_ == kNoLimit ||
+         static_cast<int64_t>(tokens_.size()) < capacity_;
+}
+
+bool TokenQueue::ServeAdding(Completions& completed) {
+  bool changed = false;
+  while (!adding_.empty()) {
+    Adding& head = adding_.front();
+    const bool refused = closed_;
+    if (head.tokens.empty()) closed_ = true;
+    while (!refused && !head.tokens.empty() && HasRoom()) {
+      tokens_.push_back(head.tokens.front());
+      head.tokens.pop_front();
+      changed = true;
+    }
+    if (!refused && !head.tokens.empty()) return changed;
+    if (head.returned) {
+      completed.push_back(
+          {head.id,
+           refused ? absl::CancelledError("the token queue is closed")
+                   : absl::OkStatus(),
+           0});
+    }
+    adding_.pop_front();
+    changed = true;
+  }
+  return changed;
+}
+
+bool TokenQueue::ServeWaiting(Completions& completed) {
+  bool changed = false;
+  while (!waiting_.empty() && (closed_ || !tokens_.empty())) {
+    const Waiting& head = waiting_.front();
+    Completed ended{head.id, CheckNotDrained(), 0};
+    if (ended.status.ok()) {
+      ended.token = tokens_.front();
+      tokens_.pop_front();
+      if (head.taker.has_value()) {
+        members_[head.taker->worker].lease =
+            Lease{*head.taker, ended.token, false};
+      }
+    }
+    completed.push_back(std::move(ended));
+    waiting_.pop_front();
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace lockstep

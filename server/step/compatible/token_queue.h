@@ -1,0 +1,193 @@
+#ifndef LOCKSTEP_SERVER_STEP_COMPATIBLE_TOKEN_QUEUE_H_
+#define LOCKSTEP_SERVER_STEP_COMPATIBLE_TOKEN_QUEUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "common/base/mutex.h"
+
+namespace lockstep {
+
+// TokenQueue is the queue of tokens that lets workers into their next pass. A
+// token is the value of the global step at which it was issued. Tokens leave
+// in the order in which they came, to those who wait in the order in which
+// they began to.
+//
+// A token taken with TakeToken is leased: until it is settled, the queue knows
+// who has it, gives it again to the same taker and can take it back.
+//
+//   open -> closed: nothing is added any more; what is left can be taken
+//
+// A queue may have a capacity, which training does not use: what is added then
+// waits for room, in one line with plain closes.
+//
+// Threads: safe to share. Nothing waits: a request that cannot be answered yet
+//          is remembered by its id, and the call that ends it returns it.
+// Errors:  a call that fails has changed nothing.
+class TokenQueue {
+ public:
+  static constexpr int64_t kNoLimit = -1;
+
+  // A request that has ended: kOk (of a dequeue: with a token), kCancelled, or
+  // kOutOfRange because the queue was closed.
+  struct Completed {
+    uint64_t id = 0;
+    absl::Status status;
+    int64_t token = 0;
+  };
+  using Completions = std::vector<Completed>;
+
+  // Who takes a token, and after which of its passes.
+  struct Taker {
+    int32_t worker = 0;
+    uint64_t incarnation = 0;  // larger is newer
+    int64_t pass = 0;          // counts this incarnation's passes
+
+    bool operator==(const Taker&) const = default;
+  };
+
+  struct Waiting {
+    uint64_t id = 0;
+    std::optional<Taker> taker;  // none for a plain Dequeue
+    absl::Time since;
+  };
+
+  struct Lease {
+    Taker taker;
+    int64_t token = 0;
+    bool settled = false;  // used, so that it stays with the taker
+  };
+
+  // All that can be seen at one moment, for status pages and tests.
+  struct State {
+    std::vector<int64_t> tokens;   // front first
+    std::vector<Waiting> waiting;  // next to be served first
+    std::vector<Lease> leases;     // by worker
+    std::vector<uint64_t> adding;  // requests that wait for room, in their line
+    bool closed = false;
+  };
+
+  // `capacity` limits what the queue holds: tokens > 0, or kNoLimit.
+  explicit TokenQueue(int64_t capacity = kNoLimit) : capacity_(capacity) {}
+
+  // Adds tokens in order; returns the other requests that they end. Adding none
+  // succeeds even on a closed or a full queue. Tokens for which there is no
+  // room wait under `id`, which State::adding then names: the call that makes
+  // room returns it.
+  //
+  //   kCancelled  the queue is closed
+  absl::StatusOr<Completions> Enqueue(int64_t token, uint64_t id = 0)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Completions> EnqueueMany(absl::Span<const int64_t> tokens,
+                                          uint64_t id = 0)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Asks for a token in the name of `id`, with no lease. The result is empty
+  // when the request has to wait.
+  //
+  //   kInvalidArgument  an `id` that already waits
+  //   kOutOfRange       the queue is closed and empty
+  absl::StatusOr<Completions> Dequeue(uint64_t id, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The same with a lease. Repeating a call for the same pass never takes a
+  // second token: it returns the first one, or, while that call still waits,
+  // takes over its place in the line and ends it with kCancelled. A call for a
+  // later pass, or of a newer incarnation, settles what the worker had and
+  // ends an older wait with kCancelled.
+  //
+  //   kInvalidArgument     an `id` that already waits
+  //   kFailedPrecondition  an older incarnation or an earlier pass than that
+  //                        of a call before
+  //   kOutOfRange          the queue is closed and empty
+  absl::StatusOr<Completions> TakeToken(uint64_t id, const Taker& taker,
+                                        absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Says that the token taken after that pass has been used: the worker's next
+  // push has arrived. Knows nothing of it: nothing happens.
+  void Settle(const Taker& taker) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends all that a dead worker has here: its wait with kCancelled, and its
+  // token, unless settled, goes back to the front, from where it may end
+  // another wait. Nothing happens if the worker has a newer incarnation.
+  Completions ReturnTokensOf(int32_t worker, uint64_t incarnation)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Closes the queue. Who waits for a token ends with kOutOfRange. Who waits
+  // for room ends with kCancelled, or, if `cancel_pending_enqueues` is false,
+  // comes first: the closing then waits in the same line, under `id`.
+  //
+  //   kCancelled  closed before, and `cancel_pending_enqueues` is false
+  absl::StatusOr<Completions> Close(bool cancel_pending_enqueues,
+                                    uint64_t id = 0)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends a waiting request with kCancelled, and what it held up. No token is
+  // lost but those that were never in the queue. Empty when `id` does not wait.
+  Completions Cancel(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
+  State GetState() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // The newest that is known of a worker.
+  struct Member {
+    uint64_t incarnation = 0;
+    int64_t pass = 0;
+    std::optional<Lease> lease;  // of that pass
+  };
+  using WaitingList = std::deque<Waiting>;
+  // Tokens that wait for room, or a plain close behind such.
+  struct Adding {
+    uint64_t id = 0;
+    std::deque<int64_t> tokens;  // empty: a close
+    bool returned = false;       // its call: it is to be told how it ends
+  };
+
+  WaitingList::iterator FindWaiting(uint64_t id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  WaitingList::iterator FindWaitingWorker(int32_t worker)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRequest(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckTaker(const Taker& taker) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const Lease* FindLease(const Taker& taker) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckNotDrained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CancelWaiting(const WaitingList::const_iterator& waiting,
+                     Completions& completed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Files a request and does what can be done now.
+  Completions Add(Adding adding) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Does all that can be done: both lines move each other.
+  void Serve(Completions& completed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Each returns whether anything has changed.
+  bool ServeAdding(Completions& completed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ServeWaiting(Completions& completed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int64_t capacity_;
+
+  mutable Mutex mutex_;
+  std::deque<int64_t> tokens_ ABSL_GUARDED_BY(mutex_);
+  WaitingList waiting_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Adding> adding_ ABSL_GUARDED_BY(mutex_);
+  std::map<int32_t, Member> members_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_COMPATIBLE_TOKEN_QUEUE_H_

@@ -1,0 +1,81 @@
+#ifndef LOCKSTEP_SERVER_STEP_GRADIENT_H_
+#define LOCKSTEP_SERVER_STEP_GRADIENT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/numeric/dtype.h"
+
+// What goes into gradient accumulators (views of the caller's memory) and what
+// comes out of them (values).
+//
+// Units: elements lie row-major in the machine's byte order; views need no
+//        alignment for them.
+namespace lockstep {
+
+// How an accumulator makes one gradient of many.
+enum class Reduction { kMean, kSum };
+
+// Knows "MEAN" and "SUM".
+//
+//   kInvalidArgument  any other name
+absl::StatusOr<Reduction> ParseReduction(std::string_view name);
+
+// The shape that a variable was declared with: nullopt when not even the rank
+// is known, a negative dimension where only that dimension is unknown.
+using PartialShape = std::optional<std::vector<int64_t>>;
+
+// An unknown dimension matches every length.
+//
+//   kInvalidArgument  names both shapes
+absl::Status CheckCompatible(const PartialShape& declared,
+                             absl::Span<const int64_t> shape);
+
+struct DenseGradientView {
+  DType dtype = DType::kFloat32;
+  absl::Span<const int64_t> shape;
+  absl::Span<const std::byte> values;
+};
+
+struct DenseGradient {
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> values;
+};
+
+// Some rows of a gradient; row i of `values` belongs at `indices[i]`.
+struct SparseGradientView {
+  DType dtype = DType::kFloat32;
+  absl::Span<const int64_t> indices;
+  size_t indices_rank = 1;                 // any other rank is refused
+  absl::Span<const int64_t> values_shape;  // first dimension: number of rows
+  absl::Span<const std::byte> values;
+  // Shape of the whole, if the sender knows it; empty is not the same as none.
+  std::optional<absl::Span<const int64_t>> dense_shape;
+};
+
+struct SparseGradient {
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> indices;
+  std::vector<int64_t> values_shape;
+  std::vector<std::byte> values;
+  std::vector<int64_t> dense_shape;  // first dimension -1 where unknown
+};
+
+// Checks that a message can mean a tensor of `dtype` at all: what TensorFlow's
+// type system guarantees before an accumulator sees anything.
+//
+//   kInvalidArgument  another element type; a negative dimension; a length of
+//                     `values` that is not that of the shape
+absl::Status CheckForm(DType dtype, const DenseGradientView& gradient);
+absl::Status CheckForm(DType dtype, const SparseGradientView& gradient);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_GRADIENT_H_

@@ -1,0 +1,70 @@
+#ifndef LOCKSTEP_SERVER_STEP_SPARSE_ROWS_H_
+#define LOCKSTEP_SERVER_STEP_SPARSE_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/numeric/dtype.h"
+#include "server/step/flush_subnormals.h"
+
+namespace lockstep {
+
+// How wide a row is.
+struct RowFormat {
+  DType dtype = DType::kFloat32;
+  size_t elements = 0;
+
+  size_t bytes() const { return elements * ElementSize(dtype); }
+};
+
+// SparseRows is a list of rows, each with the index it belongs to and the
+// number of gradients that were added to make it. An index may occur several
+// times.
+class SparseRows {
+ public:
+  SparseRows() = default;
+
+  // Rows as they are, each from one gradient. `values` holds a row of `format`
+  // per index.
+  SparseRows(const RowFormat& format, absl::Span<const int64_t> indices,
+             absl::Span<const std::byte> values);
+
+  // The same rows in ascending order of index, those of equal index added in
+  // order of appearance. Each still counts as one gradient.
+  SparseRows Canonical(const FlushSubnormals& mode) const;
+
+  // TensorFlow's merge: one pass over both lists that takes them to ascend.
+  // Where the heads have equal indices, the rows and their counts are added;
+  // else the row with the smaller index comes first. Lists that do not ascend
+  // therefore leave rows of equal index side by side. Both have one format.
+  SparseRows Merged(const FlushSubnormals& mode, const SparseRows& other) const;
+
+  // Divides each row by its count.
+  void DivideByCounts(const FlushSubnormals& mode);
+
+  const std::vector<int64_t>& indices() const { return indices_; }
+  std::vector<int64_t>& indices() { return indices_; }
+  std::vector<std::byte>& values() { return values_; }
+
+ private:
+  SparseRows(const RowFormat& format, size_t capacity);
+
+  const std::byte* Row(size_t row) const {
+    return values_.data() + row * format_.bytes();
+  }
+  void Append(const SparseRows& from, size_t row);
+  void AppendFrom(const SparseRows& from, size_t first_row);
+  void AddToLast(const FlushSubnormals& mode, const SparseRows& from,
+                 size_t row);
+
+  RowFormat format_;
+  std::vector<int64_t> indices_;
+  std::vector<int64_t> counts_;
+  std::vector<std::byte> values_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_SPARSE_ROWS_H_

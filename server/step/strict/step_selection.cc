@@ -1,0 +1,403 @@
+#include "server/step/strict/step_selection.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/plan/shares.h"
+#include "common/wire/status_detail.h"
+
+namespace lockstep {
+namespace {
+
+bool SamePass(const Pass& a, const Pass& b) {
+  return a.worker == b.worker && a.incarnation == b.incarnation &&
+         a.local_step == b.local_step && a.slot == b.slot;
+}
+
+}  // namespace
+
+StepSelection::StepSelection(const Options& options)
+    : options_(options), replicas_(options.replicas_to_aggregate) {}
+
+int StepSelection::QuotaLocked(int worker) const {
+  return SharesOf(worker, replicas_, num_workers());
+}
+
+int StepSelection::Quota(int worker) const {
+  MutexLock lock(mutex_);
+  return QuotaLocked(worker);
+}
+
+bool StepSelection::TakesPart(int worker) const {
+  if (workers_.empty()) {
+    return worker >= 0 && worker < options_.total_num_replicas;
+  }
+  return std::binary_search(workers_.begin(), workers_.end(), worker);
+}
+
+std::vector<StepGate::Answer> StepSelection::SetReplicas(
+    int replicas_to_aggregate, const std::vector<int>& workers) {
+  MutexLock lock(mutex_);
+  replicas_ = replicas_to_aggregate;
+  workers_ = workers;
+  std::vector<Pass> kept;
+  for (const Pass& pass : announced_) {
+    if (TakesPart(pass.worker)) kept.push_back(pass);
+  }
+  announced_ = std::move(kept);
+  return {};
+}
+
+std::vector<StepGate::Answer> StepSelection::Activate(int64_t global_step) {
+  MutexLock lock(mutex_);
+  if (active_) return {};
+  active_ = true;
+  opened_step_ = global_step;
+  global_step_ = global_step;
+  return AnswerWaiters();
+}
+
+std::vector<StepGate::Answer> StepSelection::Redo(int64_t attempt) {
+  MutexLock lock(mutex_);
+  if (attempt <= attempt_) return {};
+  redone_step_ = global_step_;
+  StartAttempt(attempt);
+  return AnswerWaiters();
+}
+
+absl::Status StepSelection::Check(const Pass& pass) const {
+  if (!TakesPart(pass.worker)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker ", pass.worker, " is none of the ", num_workers(),
+                     " replicas of the job"));
+  }
+  if (pass.slot < 0 || pass.slot >= QuotaLocked(pass.worker)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("slot ", pass.slot, " of worker ", pass.worker,
+                     " is not below ", QuotaLocked(pass.worker)));
+  }
+  const bool predecessor =
+      std::any_of(announced_.begin(), announced_.end(), [&](const Pass& p) {
+        return p.worker == pass.worker && p.incarnation < pass.incarnation;
+      });
+  if (predecessor) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", pass.worker, " has an announcement of an ",
+                     "incarnation before ", pass.incarnation,
+                     "; register with the chief first"));
+  }
+  if (active_ && pass.local_step > global_step_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("local_step ", pass.local_step,
+                     " has not begun; the global step is ", global_step_,
+                     ": the job has gone back; register with the chief again"));
+  }
+  auto newest = newest_.find(pass.worker);
+  if (newest != newest_.end() &&
+      pass.incarnation < newest->second.incarnation) {
+    return WithNewestIncarnation(
+        absl::FailedPreconditionError(absl::StrCat(
+            "worker ", pass.worker, " has been replaced: incarnation ",
+            newest->second.incarnation, " is newer than ", pass.incarnation)),
+        newest->second.incarnation);
+  }
+  return absl::OkStatus();
+}
+
+bool StepSelection::NoteNewest(const Pass& pass, bool waits) {
+  const Newest now{pass.incarnation, pass.pass, waits};
+  Newest& newest = newest_[pass.worker];
+  newest = std::max(newest, now);
+  return newest == now;
+}
+
+size_t StepSelection::NumMembers() const {
+  return std::min<size_t>(announced_.size(), replicas_);
+}
+
+bool StepSelection::IsReady(const Pass& pass) const {
+  return std::any_of(waiters_.begin(), waiters_.end(),
+                     [&](const Waiter& waiter) {
+                       return !waiter.computing && SamePass(waiter.pass, pass);
+                     });
+}
+
+bool StepSelection::IsMember(const Pass& pass) const {
+  return std::any_of(announced_.begin(), announced_.begin() + NumMembers(),
+                     [&](const Pass& p) { return SamePass(p, pass); });
+}
+
+bool StepSelection::PassedOver(const Pass& pass) const {
+  if (pass.local_step < opened_step_ || pass.local_step >= global_step_) {
+    return false;
+  }
+  const auto counted = counted_.find(pass.worker);
+  return counted == counted_.end() || counted->second != pass.local_step;
+}
+
+absl::StatusOr<StepSelection::Announced> StepSelection::Announce(
+    const Pass& pass) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(Check(pass));
+  if (!active_) {
+    return absl::FailedPreconditionError(
+        "no step has begun; ask the chief for the plan first");
+  }
+  if (pass.local_step < global_step_ || finished_) {
+    return Announced{Decision::kTooLate, 0, global_step_};
+  }
+  const bool newest = NoteNewest(pass, /*waits=*/false);
+  const bool known =
+      std::any_of(announced_.begin(), announced_.end(),
+                  [&](const Pass& p) { return SamePass(p, pass); });
+  if (!known && !newest) return Announced{Decision::kTooLate, 0, global_step_};
+  if (!known) announced_.push_back(pass);
+  if (!IsMember(pass)) return Announced{Decision::kNotNeeded, 0, global_step_};
+  return Announced{Decision::kSelected, attempt_, global_step_};
+}
+
+void StepSelection::Select(const Pass& ended) {
+  const Pass next{ended.worker, ended.incarnation, global_step_, ended.pass + 1,
+                  0};
+  const bool known =
+      std::any_of(announced_.begin(), announced_.end(),
+                  [&](const Pass& p) { return SamePass(p, next); });
+  if (!known) announced_.push_back(next);
+}
+
+bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) {
+  answer = Answer{waiter.ticket};
+  answer.not_needed = PassedOver(waiter.pass);
+  if (finished_) {
+    answer.outcome = Outcome::kFinished;
+    return true;
+  }
+  if (!active_) return false;
+  const Pass& pass = waiter.pass;
+  if (pass.local_step < global_step_) {
+    answer.step = global_step_;
+    answer.attempt = committed_attempt_;
+    if (everybody_counts() && !waiter.computing) {
+      Select(pass);
+      answer.selected_attempt = attempt_;
+    }
+    return true;
+  }
+  if (waiter.computing) return false;
+  if (redone_step_ == global_step_) Recall(pass);
+  if (IsMember(pass) && waiter.attempt < attempt_) {
+    answer.outcome = Outcome::kRedo;
+    answer.attempt = attempt_;
+    return true;
+  }
+  if (!has_shares()) return false;
+  answer.step = global_step_;
+  answer.slot = FirstMissingSlot(pass.worker);
+  return answer.slot < QuotaLocked(pass.worker);
+}
+
+void StepSelection::Recall(const Pass& pass) {
+  // Shares of a step are computed once more instead.
+  if (has_shares() || pass.local_step != global_step_) return;
+  const bool known =
+      std::any_of(announced_.begin(), announced_.end(),
+                  [&](const Pass& p) { return SamePass(p, pass); });
+  if (!known) announced_.push_back(pass);
+}
+
+int StepSelection::FirstMissingSlot(int worker) const {
+  int slot = 0;
+  while (pushed_.count({worker, slot}) > 0) ++slot;
+  return slot;
+}
+
+std::vector<StepSelection::Answer> StepSelection::AnswerWaiters() {
+  std::vector<Answer> answers;
+  std::vector<Waiter> left;
+  for (const Waiter& waiter : waiters_) {
+    Answer answer;
+    if (TryAnswer(waiter, answer)) {
+      answers.push_back(answer);
+    } else {
+      left.push_back(waiter);
+    }
+  }
+  waiters_ = std::move(left);
+  return answers;
+}
+
+absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Wait(
+    uint64_t ticket, const Pass& pass, int64_t attempt, absl::Time now) {
+  MutexLock lock(mutex_);
+  return File({ticket, pass, attempt, now, /*computing=*/false});
+}
+
+absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Watch(
+    uint64_t ticket, const Pass& pass, absl::Time now) {
+  MutexLock lock(mutex_);
+  return File({ticket, pass, 0, now, /*computing=*/true});
+}
+
+absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::File(
+    const Waiter& waiter) {
+  LOCKSTEP_RETURN_IF_ERROR(Check(waiter.pass));
+  if (!NoteNewest(waiter.pass, /*waits=*/!waiter.computing)) {
+    return std::vector<Answer>{{waiter.ticket, Outcome::kCancelled}};
+  }
+  std::vector<Answer> replaced;
+  std::erase_if(waiters_, [&](const Waiter& older) {
+    if (older.pass.worker != waiter.pass.worker) return false;
+    replaced.push_back(Answer{older.ticket, Outcome::kCancelled});
+    return true;
+  });
+  waiters_.push_back(waiter);
+  const bool of_this_attempt =
+      waiter.pass.local_step == global_step_ && waiter.attempt == attempt_;
+  if (of_this_attempt) pushed_.emplace(waiter.pass.worker, waiter.pass.slot);
+  std::vector<Answer> answers = AnswerWaiters();
+  answers.insert(answers.end(), replaced.begin(), replaced.end());
+  return answers;
+}
+
+void StepSelection::Cancel(uint64_t ticket) {
+  MutexLock lock(mutex_);
+  std::erase_if(waiters_,
+                [&](const Waiter& waiter) { return waiter.ticket == ticket; });
+}
+
+bool StepSelection::DropAnnouncements(int worker, uint64_t incarnation) {
+  const auto dead = [&](const Pass& pass) {
+    return pass.worker == worker && pass.incarnation <= incarnation;
+  };
+  const bool was_member =
+      std::any_of(announced_.begin(), announced_.begin() + NumMembers(), dead);
+  std::erase_if(announced_, dead);
+  return was_member;
+}
+
+void StepSelection::StartAttempt(int64_t attempt) {
+  attempt_ = attempt;
+  // Workers with several shares hold only the last one's gradient, so they
+  // begin the step anew.
+  if (has_shares()) announced_.clear();
+  pushed_.clear();
+}
+
+StepSelection::Expired StepSelection::Expire(int worker, uint64_t incarnation) {
+  MutexLock lock(mutex_);
+  Expired expired;
+  expired.held_announcement = DropAnnouncements(worker, incarnation);
+  if (expired.held_announcement) StartAttempt(attempt_ + 1);
+  Newest& newest = newest_[worker];
+  newest = std::max(newest, Newest{incarnation + 1, 0, false});
+  for (const Waiter& waiter : waiters_) {
+    if (waiter.pass.worker == worker &&
+        waiter.pass.incarnation < newest.incarnation) {
+      expired.answers.push_back(Answer{waiter.ticket, Outcome::kCancelled});
+    }
+  }
+  std::erase_if(waiters_, [&](const Waiter& waiter) {
+    return waiter.pass.worker == worker &&
+           waiter.pass.incarnation < newest.incarnation;
+  });
+  for (const Answer& answer : AnswerWaiters()) {
+    expired.answers.push_back(answer);
+  }
+  expired.step = global_step_;
+  expired.attempt = attempt_;
+  return expired;
+}
+
+StepSelection::Replaced StepSelection::Replace(int worker, int64_t step,
+                                               int64_t attempt) {
+  MutexLock lock(mutex_);
+  Replaced replaced{-1, global_step_, attempt_, {}};
+  if (step != global_step_ || attempt != attempt_) return replaced;
+  const auto members_end = announced_.begin() + NumMembers();
+  const auto member =
+      std::find_if(announced_.begin(), members_end,
+                   [&](const Pass& p) { return p.worker == worker; });
+  auto substitute = members_end;
+  while (substitute != announced_.end() && !IsReady(*substitute)) ++substitute;
+  if (member == members_end || substitute == announced_.end()) return replaced;
+  replaced.by = substitute->worker;
+  std::iter_swap(member, substitute);
+  std::rotate(substitute, substitute + 1, announced_.end());
+  StartAttempt(attempt_ + 1);
+  replaced.attempt = attempt_;
+  replaced.answers = AnswerWaiters();
+  return replaced;
+}
+
+absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Commit(
+    int64_t step, int64_t attempt) {
+  MutexLock lock(mutex_);
+  if (step == global_step_) return std::vector<Answer>();
+  if (step != global_step_ + 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("commit of step ", step, " while the global step is ",
+                     global_step_, "; commit ", global_step_ + 1));
+  }
+  if (attempt != attempt_ ||
+      announced_.size() < static_cast<size_t>(replicas_)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "commit of attempt ", attempt, " of step ", step, " while attempt ",
+        attempt_, " has ", announced_.size(), " of ", replicas_, " gradients"));
+  }
+  for (size_t i = 0; i < NumMembers(); ++i) {
+    counted_[announced_[i].worker] = global_step_;
+  }
+  global_step_ = step;
+  committed_attempt_ = attempt;
+  attempt_ = 1;
+  announced_.clear();
+  pushed_.clear();
+  return AnswerWaiters();
+}
+
+std::vector<StepSelection::Answer> StepSelection::Finish() {
+  MutexLock lock(mutex_);
+  finished_ = true;
+  return AnswerWaiters();
+}
+
+int64_t StepSelection::global_step() const {
+  MutexLock lock(mutex_);
+  return global_step_;
+}
+
+uint64_t StepSelection::NewestIncarnation(int worker) const {
+  MutexLock lock(mutex_);
+  auto newest = newest_.find(worker);
+  return newest == newest_.end() ? 0 : newest->second.incarnation;
+}
+
+std::vector<int> StepSelection::Members() const {
+  MutexLock lock(mutex_);
+  std::vector<int> members;
+  for (size_t i = 0; i < NumMembers(); ++i) {
+    members.push_back(announced_[i].worker);
+  }
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+bool StepSelection::Counts(int worker, int64_t step) const {
+  MutexLock lock(mutex_);
+  if (step != global_step_ || num_workers() <= replicas_) return true;
+  return std::any_of(announced_.begin(), announced_.begin() + NumMembers(),
+                     [&](const Pass& p) { return p.worker == worker; });
+}
+
+std::vector<StepSelection::Waiting> StepSelection::WaitingWorkers() const {
+  MutexLock lock(mutex_);
+  std::vector<Waiting> waiting;
+  for (const Waiter& waiter : waiters_) {
+    if (waiter.computing) continue;
+    waiting.push_back({waiter.pass.worker, waiter.since});
+  }
+  return waiting;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,174 @@
+#ifndef LOCKSTEP_SERVER_STEP_STRICT_STEP_SELECTION_H_
+#define LOCKSTEP_SERVER_STEP_STRICT_STEP_SELECTION_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "server/step/step_gate.h"
+
+namespace lockstep {
+
+// StepSelection is the gate of strict mode: it chooses the one set of
+// gradients that counts for a step.
+//
+// A step's set is the first `replicas_to_aggregate` announcements. A member
+// that dies is replaced by the next that announced, one that lives but holds up
+// the step by the next that waits with its gradient. The step then starts a new
+// attempt:
+//
+//   announced -> member -> (commit) -> next step
+//       |           `-> (died, replaced) -> attempt + 1: members push again
+//       `-> not needed, until a member goes
+//
+// Where N = A everybody is needed, so a token makes its worker a member of the
+// step and nobody has to announce.
+//
+// Where N < A each worker has several shares of a step, its slots, and makes
+// one pass for each; a new attempt then begins with its slot 0.
+//
+// Threads: safe to share; no call waits.
+// Errors:  as StepGate.
+class StepSelection final : public StepGate {
+ public:
+  struct Options {
+    int replicas_to_aggregate = 1;  // A, > 0
+    int total_num_replicas = 1;     // N, > 0
+  };
+
+  explicit StepSelection(const Options& options);
+
+  std::vector<Answer> Activate(int64_t global_step) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Answer> Redo(int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Answer> SetReplicas(int replicas_to_aggregate,
+                                  const std::vector<int>& workers) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Announced> Announce(const Pass& pass) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<Answer>> Wait(uint64_t ticket, const Pass& pass,
+                                           int64_t attempt,
+                                           absl::Time now) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<Answer>> Watch(uint64_t ticket, const Pass& pass,
+                                            absl::Time now) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Cancel(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
+  Expired Expire(int worker, uint64_t incarnation) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  Replaced Replace(int worker, int64_t step, int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<Answer>> Commit(int64_t step,
+                                             int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Answer> Finish() override ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t global_step() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t NewestIncarnation(int worker) const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<int> Members() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Waiting> WaitingWorkers() const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Counts(int worker, int64_t step) const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Shares of a step that `worker` computes: 1 unless N < A.
+  int Quota(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Waiter {
+    uint64_t ticket;
+    Pass pass;
+    int64_t attempt;
+    absl::Time since;
+    bool computing;  // still, so that it waits for the end of the step alone
+  };
+  // The newest that is known of a worker. What is older than that has been
+  // delayed, and nobody waits for the answer any more.
+  struct Newest {
+    uint64_t incarnation = 0;
+    int64_t pass = 0;
+    bool waits = false;  // after having announced
+
+    auto operator<=>(const Newest&) const = default;
+  };
+
+  absl::Status Check(const Pass& pass) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes what the worker does; false if it has gone further since.
+  bool NoteNewest(const Pass& pass, bool waits)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // How many of announced_ are the set so far.
+  size_t NumMembers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the worker's gradient of the pass is ready, so that it waits.
+  bool IsReady(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsMember(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the step of the pass was committed here without the worker.
+  bool PassedOver(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Files a wait in place of the worker's older one.
+  absl::StatusOr<std::vector<Answer>> File(const Waiter& waiter)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the wait can be answered now; fills in `answer` if so. A token
+  // may make its worker a member.
+  bool TryAnswer(const Waiter& waiter, Answer& answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int FirstMissingSlot(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Answer> AnswerWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes the worker's next pass a member of the step at hand.
+  void Select(const Pass& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes what was announced before this gate came up.
+  void Recall(const Pass& pass) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartAttempt(int64_t attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool DropAnnouncements(int worker, uint64_t incarnation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  int QuotaLocked(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakesPart(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int num_workers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return workers_.empty() ? options_.total_num_replicas
+                            : static_cast<int>(workers_.size());
+  }
+  bool everybody_counts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return num_workers() == replicas_;
+  }
+  // Whether workers have several shares of a step.
+  bool has_shares() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return num_workers() < replicas_;
+  }
+
+  const Options options_;
+
+  mutable Mutex mutex_;
+  int replicas_ ABSL_GUARDED_BY(mutex_);  // A, as it is now
+  // Who takes part, ascending; empty: all of the job.
+  std::vector<int> workers_ ABSL_GUARDED_BY(mutex_);
+  int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
+  int64_t committed_attempt_ ABSL_GUARDED_BY(mutex_) = 0;  // of global_step_
+  // The step that was begun anew last; announcements of it may be lost.
+  int64_t redone_step_ ABSL_GUARDED_BY(mutex_) = -1;
+  bool active_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  // Shares of the attempt at hand, (worker, slot), of workers that have
+  // several: those that have been pushed for it. An announcement alone may be
+  // one that was delayed, of a pass whose gradient its worker no longer holds.
+  std::set<std::pair<int, int>> pushed_ ABSL_GUARDED_BY(mutex_);
+  // In order of arrival; the first A are the members.
+  std::vector<Pass> announced_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, Newest> newest_ ABSL_GUARDED_BY(mutex_);
+  // Where this gate has begun: it knows the sets of the steps from there on.
+  int64_t opened_step_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By worker: the newest step that was committed with it in the set.
+  std::map<int, int64_t> counted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STEP_STRICT_STEP_SELECTION_H_

@@ -1,0 +1,39 @@
+#ifndef LOCKSTEP_SERVER_UPDATE_HYPERPARAMETERS_H_
+#define LOCKSTEP_SERVER_UPDATE_HYPERPARAMETERS_H_
+
+#include "absl/status/status.h"
+#include "common/job/job_config.h"
+#include "server/update/adam_powers.h"
+#include "server/update/adaptive_kernels.h"
+#include "server/update/update_kernels.h"
+
+namespace lockstep {
+
+// What the kernels of one update need besides memory. Numbers of a job become
+// float32 before anything else, also for float64 variables, which therefore
+// see 0.1 as 0.10000000149011612.
+struct Hyperparameters {
+  float learning_rate = 0;
+  float momentum = 0;
+  AdamHyperparameters adam;
+  RmsPropHyperparameters rms_prop;
+  AdadeltaHyperparameters adadelta;
+  FtrlHyperparameters ftrl;
+};
+
+// Compute it where subnormal numbers are flushed, as the kernels themselves.
+Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
+                                    double learning_rate,
+                                    const AdamPowers& powers);
+
+// What TensorFlow's constructors refuse. It accepts much that makes no sense;
+// ValidateJobConfig() is stricter.
+//
+//   kInvalidArgument  Adagrad's initial accumulator is not above 0; Ftrl's is
+//                     below 0, its learning rate power above 0, or one of its
+//                     regularisation strengths below 0
+absl::Status CheckHyperparameters(const OptimizerConfig& config);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_UPDATE_HYPERPARAMETERS_H_

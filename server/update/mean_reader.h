@@ -1,0 +1,68 @@
+#ifndef LOCKSTEP_SERVER_UPDATE_MEAN_READER_H_
+#define LOCKSTEP_SERVER_UPDATE_MEAN_READER_H_
+
+#include <array>
+#include <cstddef>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "common/numeric/bfloat16.h"
+#include "common/numeric/dtype.h"
+#include "common/numeric/float16.h"
+#include "server/update/gradient_slices.h"
+
+namespace lockstep {
+
+// Elements that are summed and applied at a time: few, so that the processor
+// need not wait until the stores of one block are done to begin the next.
+inline constexpr size_t kBlockElements = 128;
+
+// MeanReader yields the mean of several gradients block by block: the first
+// plus the second, plus the third, and so on, then one division, each
+// rounded once. T is float, double or Float16; gradients of bfloat16 are for
+// float alone and become floats, block by block, as they are summed.
+//
+// Threads: one reader belongs to one thread.
+// Borrows: the slices and their bytes.
+template <typename T>
+class MeanReader {
+ public:
+  // `gradients`, at least one, are of equal length; `divisor` is 1 or more. A
+  // divisor of 1 leaves the sum as it is.
+  MeanReader(absl::Span<const GradientSlices> gradients, T divisor);
+  MeanReader(const MeanReader&) = delete;
+  MeanReader& operator=(const MeanReader&) = delete;
+
+  // Returns the next `count` elements, 1 to kBlockElements, at any address.
+  // They stay valid until the next call. That many must be left.
+  const std::byte* Next(size_t count);
+
+  // Whether all that Next() has returned was finite.
+  bool all_finite() const { return all_finite_; }
+
+ private:
+  struct Source {
+    GradientReader reader;
+    GradientType type;
+  };
+  // The next elements of one gradient: where they lie, or in `block`.
+  const std::byte* Read(Source& source, size_t count,
+                        std::array<T, kBlockElements>& block);
+
+  const T divisor_;
+  bool all_finite_ = true;
+  absl::InlinedVector<Source, 8> sources_;
+  alignas(64) std::array<T, kBlockElements> mean_;
+  alignas(64) std::array<T, kBlockElements> first_;
+  alignas(64) std::array<T, kBlockElements> next_;
+  // Of a block that straddles slices.
+  alignas(64) std::array<std::byte, kBFloat16Size * kBlockElements> packed_;
+};
+
+extern template class MeanReader<float>;
+extern template class MeanReader<double>;
+extern template class MeanReader<Float16>;
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_UPDATE_MEAN_READER_H_

@@ -1,0 +1,147 @@
+#include "server/update/moving_average.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/numeric/bfloat16.h"
+#include "common/numeric/denormals.h"
+#include "common/numeric/element_operations.h"
+#include "common/numeric/float16.h"
+
+// Compiled with -ffp-contract=off. Functions that do arithmetic are not inlined
+// next to where the floating-point mode changes.
+namespace lockstep {
+namespace {
+
+#define LOCKSTEP_NOINLINE __attribute__((noinline))
+
+LOCKSTEP_NOINLINE float CappedFactor(float decay, float num_updates) {
+  return 1.0f - std::min(decay, (1.0f + num_updates) / (10.0f + num_updates));
+}
+
+LOCKSTEP_NOINLINE float Complement(float decay) { return 1.0f - decay; }
+
+template <typename T>
+LOCKSTEP_NOINLINE void Move(float factor, const std::byte* values,
+                            std::byte* averages, size_t count) {
+  const T k = FromFloat<T>(factor);
+  T* average = reinterpret_cast<T*>(averages);
+  for (size_t i = 0; i < count; ++i) {
+    const T value = LoadElement<T>(values, i);
+    average[i] = average[i] - (average[i] - value) * k;
+  }
+}
+
+// In float32, and rounded once.
+LOCKSTEP_NOINLINE void MoveBFloat16(float k, const std::byte* values,
+                                    std::byte* averages, size_t count) {
+  auto* average = reinterpret_cast<BFloat16*>(averages);
+  for (size_t i = 0; i < count; ++i) {
+    const float value = ToFloat(LoadElement<BFloat16>(values, i));
+    const float old = ToFloat(average[i]);
+    average[i] = ToBFloat16(old - (old - value) * k);
+  }
+}
+
+template <typename T>
+LOCKSTEP_NOINLINE void Debias(float factor, const std::byte* biased,
+                              std::byte* local_step, std::byte* averages,
+                              size_t count) {
+  const T one = FromFloat<T>(1);
+  T& step = *reinterpret_cast<T*>(local_step);
+  step = step + one;
+  const T weight = one - Power(one - FromFloat<T>(factor), step);
+  T* average = reinterpret_cast<T*>(averages);
+  for (size_t i = 0; i < count; ++i) {
+    average[i] = LoadElement<T>(biased, i) / weight;
+  }
+}
+
+bool IsWhole(DType dtype, absl::Span<const std::byte> bytes) {
+  const size_t size = ElementSize(dtype);
+  return bytes.size() % size == 0 &&
+         reinterpret_cast<uintptr_t>(bytes.data()) % size == 0;
+}
+
+absl::Status Check(DType dtype, absl::Span<const std::byte> value,
+                   absl::Span<const std::byte> average) {
+  if (value.size() == average.size() && IsWhole(dtype, average)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "value and average have ", value.size(), " and ", average.size(),
+      " bytes; both must be the same number of whole, aligned elements"));
+}
+
+}  // namespace
+
+float AverageFactor(double decay, std::optional<int64_t> num_updates) {
+  const ScopedFlushDenormals flush;
+  const auto single = static_cast<float>(decay);
+  if (!num_updates.has_value()) return Complement(single);
+  return CappedFactor(single, static_cast<float>(*num_updates));
+}
+
+float AverageFactorOfFunction(double decay) {
+  return static_cast<float>(1.0 - decay);
+}
+
+absl::Status UpdateAverage(DType dtype, float factor,
+                           absl::Span<const std::byte> value,
+                           absl::Span<std::byte> average) {
+  if (absl::Status s = Check(dtype, value, average); !s.ok()) return s;
+  const ScopedFlushDenormals flush;
+  const size_t count = value.size() / ElementSize(dtype);
+  switch (dtype) {
+    case DType::kFloat16:
+      Move<Float16>(factor, value.data(), average.data(), count);
+      break;
+    case DType::kFloat32:
+      Move<float>(factor, value.data(), average.data(), count);
+      break;
+    case DType::kFloat64:
+      Move<double>(factor, value.data(), average.data(), count);
+      break;
+    case DType::kBFloat16:
+      MoveBFloat16(factor, value.data(), average.data(), count);
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UpdateDebiasedAverage(DType dtype, float factor,
+                                   absl::Span<const std::byte> value,
+                                   const DebiasedAverage& average) {
+  const absl::Span<std::byte> step = average.local_step;
+  if (step.size() != ElementSize(dtype) || !IsWhole(dtype, step)) {
+    return absl::InvalidArgumentError("local_step must be one aligned element");
+  }
+  if (dtype == DType::kBFloat16) {
+    return absl::InvalidArgumentError(
+        "debiased averages are of float16, float32 and float64, not bfloat16");
+  }
+  if (absl::Status s = Check(dtype, value, average.average); !s.ok()) return s;
+  if (absl::Status s = UpdateAverage(dtype, factor, value, average.biased);
+      !s.ok()) {
+    return s;
+  }
+  const ScopedFlushDenormals flush;
+  const size_t count = value.size() / ElementSize(dtype);
+  std::byte* out = average.average.data();
+  switch (dtype) {
+    case DType::kFloat16:
+      Debias<Float16>(factor, average.biased.data(), step.data(), out, count);
+      break;
+    case DType::kFloat32:
+      Debias<float>(factor, average.biased.data(), step.data(), out, count);
+      break;
+    case DType::kFloat64:
+      Debias<double>(factor, average.biased.data(), step.data(), out, count);
+      break;
+    case DType::kBFloat16:
+      break;  // refused above
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

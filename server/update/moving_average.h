@@ -1,0 +1,55 @@
+#ifndef LOCKSTEP_SERVER_UPDATE_MOVING_AVERAGE_H_
+#define LOCKSTEP_SERVER_UPDATE_MOVING_AVERAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "common/numeric/dtype.h"
+
+// TensorFlow's exponential moving averages, bit for bit. The average (shadow)
+// of a variable starts at the variable's initial value and moves towards the
+// variable by a factor, 1 - decay, of what lies between:
+//
+//   average - (average - value) factor
+//
+// Every operation rounds once in the dtype; subnormal numbers count as zeros,
+// except in float16.
+namespace lockstep {
+
+// The factor, in float32, as the class ExponentialMovingAverage has it. With a
+// number of updates u the decay is at most (1 + u) / (10 + u), so that young
+// averages move fast.
+float AverageFactor(double decay, std::optional<int64_t> num_updates);
+
+// The factor of TensorFlow's bare function for one average, which subtracts in
+// float64. It may differ in the last digits.
+float AverageFactorOfFunction(double decay);
+
+// Moves `average` towards `value`. Both hold whole elements of `dtype` and
+// start at multiples of their size.
+//
+//   kInvalidArgument  different lengths, no whole elements, or misaligned
+absl::Status UpdateAverage(DType dtype, float factor,
+                           absl::Span<const std::byte> value,
+                           absl::Span<std::byte> average);
+
+// An average that starts at 0, and what takes that start out of it again.
+//
+// Borrows: all memory.
+struct DebiasedAverage {
+  absl::Span<std::byte> biased;      // starts at 0
+  absl::Span<std::byte> local_step;  // one element: updates so far, in dtype
+  absl::Span<std::byte> average;     // biased / (1 - decay ^ local_step)
+};
+
+//   kInvalidArgument  as UpdateAverage
+absl::Status UpdateDebiasedAverage(DType dtype, float factor,
+                                   absl::Span<const std::byte> value,
+                                   const DebiasedAverage& average);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_UPDATE_MOVING_AVERAGE_H_

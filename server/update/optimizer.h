@@ -1,0 +1,84 @@
+#ifndef LOCKSTEP_SERVER_UPDATE_OPTIMIZER_H_
+#define LOCKSTEP_SERVER_UPDATE_OPTIMIZER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "common/job/job_config.h"
+#include "common/numeric/dtype.h"
+#include "server/update/adam_powers.h"
+#include "server/update/gradient_slices.h"
+#include "server/update/slots.h"
+
+namespace lockstep {
+
+// ApplyInput is one update of one part: the state before it, where the state
+// after it goes, and the gradients.
+//
+// `new_value` is `old_value` itself (update in place) or does not overlap it;
+// the same holds for each slot. All of them start at a multiple of the
+// element size and are equally long.
+//
+// Units:   spans count bytes.
+// Borrows: all memory, for the duration of Apply().
+struct ApplyInput {
+  DType dtype = DType::kFloat32;
+  double learning_rate = 0;  // rounded to float32 first, as all of these are
+  AdamPowers powers;         // of this step; used by the Adams alone
+
+  // Summed in this order, then divided by `divisor` (1: no division). One
+  // gradient and divisor 1 is the plain update.
+  absl::Span<const GradientSlices> gradients;
+  int64_t divisor = 1;
+  // Where given: set to whether the mean holds no NaN and no infinity. No
+  // gradient does then; if it does, one of them does, or their sum overflows.
+  bool* mean_is_finite = nullptr;
+
+  absl::Span<const std::byte> old_value;
+  absl::Span<std::byte> new_value;
+  std::array<absl::Span<const std::byte>, kMaxSlots> old_slots;
+  std::array<absl::Span<std::byte>, kMaxSlots> new_slots;
+};
+
+// Optimizer is TensorFlow's update rule of one kind with its
+// hyper-parameters, for dense gradients: bit for bit but for the reciprocal
+// square roots and powers that adaptive_kernels.h names.
+//
+// Subnormal operands and results count as zeros of their sign, except in
+// float16.
+// Variables of bfloat16, which TensorFlow's rules do not have, are updated by
+// the rule of float32, with the result rounded once.
+//
+// Threads: safe to share; two Apply() calls must not touch the same memory.
+class Optimizer {
+ public:
+  explicit Optimizer(const OptimizerConfig& config) : config_(config) {}
+
+  // Averages the gradients and applies the update in one pass, a block of
+  // elements at a time. Non-finite gradients are applied like any other.
+  //
+  //   kInvalidArgument  no gradient, divisor below 1, lengths that differ or
+  //                     are no multiple of the element size, bfloat16 gradients
+  //                     of float64, misaligned memory, old and new memory that
+  //                     overlap in part
+  absl::Status Apply(const ApplyInput& input) const;
+
+  const OptimizerConfig& config() const { return config_; }
+
+ private:
+  absl::Status Check(const ApplyInput& input) const;
+  // All return whether the mean was finite.
+  bool ApplyAs(const ApplyInput& input) const;
+  template <typename T>
+  bool ApplyBlocks(const ApplyInput& input) const;
+  bool ApplyBFloat16(const ApplyInput& input) const;
+
+  const OptimizerConfig config_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_UPDATE_OPTIMIZER_H_

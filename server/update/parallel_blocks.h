@@ -1,0 +1,48 @@
+#ifndef LOCKSTEP_SERVER_UPDATE_PARALLEL_BLOCKS_H_
+#define LOCKSTEP_SERVER_UPDATE_PARALLEL_BLOCKS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "common/numeric/denormals.h"
+
+namespace lockstep {
+
+// Below so many elements a thread costs more than it saves.
+inline constexpr size_t kElementsPerThread = size_t{1} << 19;
+
+// Calls `visit(first, count)` for stretches that make up 0 to `count`, each in
+// a thread of its own, this one among them, and returns when all are done.
+// There are as many as processors, but none is shorter than kElementsPerThread.
+// In all of them subnormal numbers are flushed. What `visit` does must not
+// depend on how elements are divided.
+template <typename Visit>
+void ForEachBlock(size_t count, const Visit& visit) {
+  const size_t processors =
+      std::max<size_t>(1, std::thread::hardware_concurrency());
+  const size_t blocks =
+      std::clamp<size_t>(count / kElementsPerThread, 1, processors);
+  const auto run = [&](size_t block) {
+    const ScopedFlushDenormals flush;
+    const size_t first = count * block / blocks;
+    visit(first, count * (block + 1) / blocks - first);
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(blocks);
+  for (size_t block = 1; block < blocks; ++block) {
+    try {
+      threads.emplace_back(run, block);
+    } catch (const std::system_error&) {  // the system gives no more of them
+      run(block);
+    }
+  }
+  run(0);
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_UPDATE_PARALLEL_BLOCKS_H_

@@ -1,0 +1,150 @@
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "chief/operators/coordinator_service.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/spdlog.h"
+#include "tests/integration/call.h"
+#include "tests/testing/manual_clock.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Stub = v1::CoordinatorService::Stub;
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr char kJobId[] = "job-1";
+
+JobConfig Job() {
+  JobConfig job;
+  job.name = "job";
+  job.train_steps = 100;
+  job.batch_size = 1;
+  job.replicas_to_aggregate = 2;
+  job.total_num_replicas = 2;
+  return job;
+}
+
+// What peers may say to a chief, however much.
+class CoordinatorBoundsTest : public ::testing::Test {
+ protected:
+  CoordinatorBoundsTest() {
+    auto server = GrpcServer::Start("127.0.0.1:0", {&service_});
+    EXPECT_OK(server);
+    server_ = *std::move(server);
+    stub_ = v1::CoordinatorService::NewStub(
+        MakeChannel(absl::StrCat("127.0.0.1:", server_->port())));
+  }
+
+  static v1::Identity Task(TaskType type, int index, uint64_t incarnation) {
+    return ToProto(Sender{kJobId, {type, index}, incarnation});
+  }
+  static v1::Identity Worker(uint64_t incarnation) {
+    return Task(TaskType::kWorker, 0, incarnation);
+  }
+  static v1::RegisterRequest Registration(const v1::Identity& identity) {
+    v1::RegisterRequest request;
+    *request.mutable_identity() = identity;
+    request.set_protocol_version(kProtocolVersion);
+    return request;
+  }
+  absl::StatusOr<v1::RegisterResponse> Register(
+      const v1::RegisterRequest& request) {
+    return Call(*stub_, &Stub::Register, request);
+  }
+  absl::Status Describe(const v1::Identity& identity,
+                        const VariableSpec& variable) {
+    v1::DescribeModelRequest request;
+    *request.mutable_identity() = identity;
+    *request.add_variables() = ToProto(variable);
+    return Call(*stub_, &Stub::DescribeModel, request).status();
+  }
+
+  ManualClock clock_;
+  MembershipTable members_{{{TaskType::kPs, 0}, {TaskType::kWorker, 0}},
+                           absl::Seconds(2)};
+  JobBoard board_;
+  std::optional<std::string> stopped_;
+  SteeringDesk desk_{Job()};
+  CoordinatorService service_{
+      CoordinatorService::Options{
+          kJobId, Job(), /*num_workers=*/1,
+          /*has_evaluator=*/false,
+          [this](const std::string& reason, bool) { stopped_ = reason; }},
+      members_, board_, desk_, clock_};
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<Stub> stub_;
+};
+
+TEST_F(CoordinatorBoundsTest, ModelBeyondAllBoundsIsRefusedAtOnce) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+  EXPECT_THAT(
+      Describe(Worker(1), {"w", {int64_t{1} << 40}, DType::kFloat32, {}}),
+      StatusIs(kInvalid, HasSubstr("at most 1048576")));
+  EXPECT_THAT(
+      Describe(Worker(1), {std::string(1025, 'w'), {1}, DType::kFloat32, {}}),
+      StatusIs(kInvalid, HasSubstr("a name of 1025 bytes")));
+  EXPECT_THAT(Describe(Worker(1),
+                       {"w", std::vector<int64_t>(65, 1), DType::kFloat32, {}}),
+              StatusIs(kInvalid, HasSubstr("65 dimensions")));
+  EXPECT_TRUE(board_.variables().empty());
+
+  EXPECT_OK(Describe(Worker(1), {"w", {2}, DType::kFloat32, {}}));
+}
+
+TEST_F(CoordinatorBoundsTest, OnlyRegisteredWorkersDescribeTheModel) {
+  const VariableSpec variable{"w", {2}, DType::kFloat32, {}};
+  const v1::Identity ps = Task(TaskType::kPs, 0, 1);
+  ASSERT_OK(Register(Registration(Worker(2))));
+  ASSERT_OK(Register(Registration(ps)));
+
+  EXPECT_FALSE(Describe(Worker(1), variable).ok());
+  EXPECT_FALSE(Describe(Worker(3), variable).ok());
+  EXPECT_THAT(Describe(ps, variable),
+              StatusIs(kInvalid, HasSubstr("only workers")));
+  EXPECT_TRUE(board_.variables().empty());
+}
+
+TEST_F(CoordinatorBoundsTest, ReasonsOfPeersAreCut) {
+  const std::string endless(10'000, 'x');
+  ASSERT_OK(Register(Registration(Worker(1))));
+  v1::LeaveRequest leave;
+  *leave.mutable_identity() = Worker(1);
+  leave.set_reason(endless);
+  leave.mutable_progress()->set_activity(endless);
+  ASSERT_OK(Call(*stub_, &Stub::Leave, leave));
+  v1::StopRequest stop;
+  stop.set_reason(endless);
+  ASSERT_OK(Call(*stub_, &Stub::Stop, stop));
+
+  const MembershipTable::Member member = members_.Get({TaskType::kWorker, 0});
+  EXPECT_EQ(member.leave_reason.size(), 1024u + 3);
+  EXPECT_EQ(member.progress.activity.size(), 1024u + 3);
+  EXPECT_EQ(stopped_->size(), 1024u + 3);
+}
+
+TEST_F(CoordinatorBoundsTest, RepeatedRegistrationIsLoggedOnce) {
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  for (int i = 0; i < 5; ++i) EXPECT_OK(Register(Registration(Worker(1))));
+  spdlog::set_default_logger(before);
+
+  EXPECT_EQ(std::vector<std::string>(absl::StrSplit(log.str(), '\n')).size(),
+            1u + 1);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,500 @@
+#include "chief/operators/coordinator_service.h"
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/job/codec/job_config_codec.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/call.h"
+#include "tests/testing/manual_clock.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Stub = v1::CoordinatorService::Stub;
+using Code = absl::StatusCode;
+constexpr Code kInvalid = Code::kInvalidArgument;
+constexpr Code kPrecondition = Code::kFailedPrecondition;
+constexpr char kJobId[] = "job-1";
+constexpr absl::Duration kLease = absl::Seconds(2);
+
+JobConfig Job() {
+  JobConfig job;
+  job.name = "job";
+  job.train_steps = 100;
+  job.batch_size = 1;
+  job.replicas_to_aggregate = 2;
+  job.total_num_replicas = 2;
+  job.data.train_images = "images";
+  job.data.train_labels = "labels";
+  return job;
+}
+
+class CoordinatorServiceTest : public ::testing::Test {
+ protected:
+  CoordinatorServiceTest() {
+    auto server = GrpcServer::Start("127.0.0.1:0", {&service_});
+    EXPECT_OK(server);
+    server_ = *std::move(server);
+    channel_ = MakeChannel(absl::StrCat("127.0.0.1:", server_->port()));
+    stub_ = v1::CoordinatorService::NewStub(channel_);
+  }
+
+  static v1::Identity Task(TaskType type, int index, uint64_t incarnation,
+                           const std::string& job_id = kJobId) {
+    return ToProto(Sender{job_id, {type, index}, incarnation});
+  }
+  static v1::Identity Worker(uint64_t incarnation) {
+    return Task(TaskType::kWorker, 0, incarnation);
+  }
+
+  static v1::RegisterRequest Registration(const v1::Identity& identity) {
+    v1::RegisterRequest request;
+    *request.mutable_identity() = identity;
+    request.set_protocol_version(kProtocolVersion);
+    return request;
+  }
+  absl::StatusOr<v1::RegisterResponse> Register(
+      const v1::RegisterRequest& request) {
+    return Call(*stub_, &Stub::Register, request);
+  }
+  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(
+      const v1::Identity& identity, int version = kProtocolVersion) {
+    v1::HeartbeatRequest request;
+    *request.mutable_identity() = identity;
+    request.set_protocol_version(version);
+    return Call(*stub_, &Stub::Heartbeat, request);
+  }
+  absl::Status Describe(const v1::Identity& identity,
+                        const VariableSpec& variable) {
+    v1::DescribeModelRequest request;
+    *request.mutable_identity() = identity;
+    *request.add_variables() = ToProto(variable);
+    return Call(*stub_, &Stub::DescribeModel, request).status();
+  }
+  absl::Status Describe(const v1::DescribeModelRequest& request) {
+    return Call(*stub_, &Stub::DescribeModel, request).status();
+  }
+  absl::Status Evaluate(double accuracy) {
+    v1::ReportEvaluationRequest request;
+    *request.mutable_identity() = Task(TaskType::kEvaluator, 0, 1);
+    request.set_global_step(10);
+    request.set_accuracy(accuracy);
+    return Call(*stub_, &Stub::ReportEvaluation, request).status();
+  }
+  // Cleans up the dead, as the chief's loop does.
+  void Bury() {
+    for (const MembershipTable::Dead& dead : members_.TakeDead(clock_.Now())) {
+      members_.Buried(dead.task, dead.incarnation);
+    }
+  }
+
+  ManualClock clock_;
+  MembershipTable members_{{{TaskType::kPs, 0},
+                            {TaskType::kWorker, 0},
+                            {TaskType::kWorker, 1},
+                            {TaskType::kEvaluator, 0}},
+                           kLease};
+  JobBoard board_;
+  std::optional<std::string> stopped_;
+  SteeringDesk desk_{Job()};
+  bool hold_ = false;
+  CoordinatorService service_{
+      CoordinatorService::Options{kJobId, Job(), /*num_workers=*/2,
+                                  /*has_evaluator=*/true,
+                                  [this](const std::string& reason, bool hold) {
+                                    stopped_ = reason;
+                                    hold_ = hold;
+                                  }},
+      members_, board_, desk_, clock_};
+  std::unique_ptr<GrpcServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<Stub> stub_;
+};
+
+TEST_F(CoordinatorServiceTest, ChiefThatIsStartedAgainTakesMembersOver) {
+  const auto answer = Heartbeat(Worker(5));
+
+  ASSERT_OK(answer);
+  EXPECT_TRUE(answer->model_wanted());
+  EXPECT_EQ(members_.Get({TaskType::kWorker, 0}).incarnation, 5u);
+  ASSERT_OK(Describe(Worker(5), {"w", {2}, DType::kFloat32, {}}));
+  const auto next = Heartbeat(Worker(5));
+  ASSERT_OK(next);
+  EXPECT_FALSE(next->model_wanted());
+}
+
+TEST_F(CoordinatorServiceTest, StatusTellsWhatDeathsHaveCost) {
+  board_.SetLosses({2, 3, 4, absl::Seconds(5)});
+  board_.CheckpointFailed("the volume is full");
+  board_.Died({.task = "worker 1", .held = "a token", .at = clock_.Now()});
+
+  const auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
+
+  ASSERT_OK(status);
+  EXPECT_EQ(status->losses().recoveries(), 2);
+  EXPECT_EQ(status->losses().steps_redone(), 3);
+  EXPECT_EQ(status->losses().steps_repeated(), 4);
+  EXPECT_EQ(status->losses().stood_still().seconds(), 5);
+  EXPECT_EQ(status->checkpoint_trouble(), "the volume is full");
+  EXPECT_EQ(status->deaths().at(0).held(), "a token");
+}
+
+TEST_F(CoordinatorServiceTest, MemberLearnsTheJob) {
+  auto joined = Register(Registration(Task(TaskType::kWorker, 1, 1, "")));
+
+  ASSERT_OK(joined);
+  EXPECT_EQ(joined->job_id(), kJobId);
+  EXPECT_EQ(joined->num_workers(), 2);
+  EXPECT_EQ(joined->job().train_steps(), 100);
+}
+
+TEST_F(CoordinatorServiceTest, RegistrationCanBeRepeated) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+
+  EXPECT_OK(Register(Registration(Worker(1))));
+  EXPECT_OK(Heartbeat(Worker(1)));
+}
+
+TEST_F(CoordinatorServiceTest, OtherVersionOrJobIsRefused) {
+  v1::RegisterRequest version = Registration(Worker(1));
+  version.set_protocol_version(kProtocolVersion + 1);
+  v1::RegisterRequest job = Registration(Worker(1));
+  job.set_expected_job("other");
+  const v1::RegisterRequest id =
+      Registration(Task(TaskType::kWorker, 0, 1, "job-0"));
+
+  EXPECT_THAT(Register(version),
+              StatusIs(kPrecondition, HasSubstr("protocol version")));
+  EXPECT_THAT(Register(job), StatusIs(kPrecondition, HasSubstr("\"other\"")));
+  EXPECT_THAT(Register(id), StatusIs(kPrecondition, HasSubstr("job-0")));
+  EXPECT_THAT(Heartbeat(Worker(1), kProtocolVersion + 1),
+              StatusIs(kPrecondition, HasSubstr("protocol version")));
+  EXPECT_EQ(members_.Get({TaskType::kWorker, 0}).incarnation, 0u);
+}
+
+TEST_F(CoordinatorServiceTest, TaskThatIsNotInTheClusterIsRefused) {
+  const v1::Identity unknown = Task(TaskType::kWorker, 2, 1);
+
+  EXPECT_THAT(Register(Registration(unknown)), StatusIs(Code::kNotFound));
+  EXPECT_THAT(Heartbeat(unknown), StatusIs(Code::kNotFound));
+}
+
+TEST_F(CoordinatorServiceTest, IdentityThatCannotBeIsRefused) {
+  EXPECT_THAT(Register(Registration(v1::Identity())), StatusIs(kInvalid));
+  EXPECT_THAT(Register(Registration(Worker(0))), StatusIs(kInvalid));
+  EXPECT_THAT(Heartbeat(v1::Identity()), StatusIs(kInvalid));
+}
+
+TEST_F(CoordinatorServiceTest, NewerIncarnationReplacesTheOlderOnceBuried) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+
+  EXPECT_THAT(Register(Registration(Worker(2))), StatusIs(Code::kUnavailable));
+  Bury();
+  EXPECT_OK(Register(Registration(Worker(2))));
+
+  EXPECT_OK(Heartbeat(Worker(2)));
+  EXPECT_THAT(Heartbeat(Worker(1)),
+              StatusIs(Code::kAlreadyExists, HasSubstr("task of its own")));
+  EXPECT_THAT(Register(Registration(Worker(1))), StatusIs(Code::kUnavailable));
+}
+
+TEST_F(CoordinatorServiceTest, LeaseThatEndedMustBeTakenAnew) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+  clock_.Advance(2 * kLease);
+  Bury();
+
+  EXPECT_THAT(Heartbeat(Worker(1)), StatusIs(Code::kAborted));
+  EXPECT_OK(Register(Registration(Worker(2))));
+}
+
+TEST_F(CoordinatorServiceTest, HeartbeatsKeepTheLease) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+
+  for (int i = 0; i < 5; ++i) {
+    clock_.Advance(kLease / 2);
+    Bury();
+    EXPECT_OK(Heartbeat(Worker(1)));
+  }
+}
+
+TEST_F(CoordinatorServiceTest, HeartbeatTellsHowTheJobStands) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+  board_.StartTraining(0, clock_.Now());
+  board_.Stepped(3, clock_.Now());
+  auto training = Heartbeat(Worker(1));
+  board_.SetState(JobState::kFailed, "ps 1 is gone", clock_.Now());
+
+  auto failed = Heartbeat(Worker(1));
+
+  ASSERT_OK(training);
+  EXPECT_EQ(training->state(), v1::JOB_TRAINING);
+  EXPECT_EQ(training->global_step(), 3);
+  ASSERT_OK(failed);
+  EXPECT_EQ(failed->state(), v1::JOB_FAILED);
+  EXPECT_EQ(failed->reason(), "ps 1 is gone");
+}
+
+TEST_F(CoordinatorServiceTest, WorkersMustDescribeTheSameModel) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+  const VariableSpec weights{"w", {8}, DType::kFloat32, {}};
+  VariableSpec wider = weights;
+  wider.shape = {9};
+
+  EXPECT_OK(Describe(Worker(1), weights));
+  EXPECT_OK(Describe(Worker(1), weights));
+  EXPECT_THAT(Describe(Worker(1), wider), StatusIs(kInvalid, HasSubstr("w")));
+  EXPECT_THAT(Describe(Worker(9), weights), StatusIs(kPrecondition));
+  EXPECT_EQ(board_.variables()[0].shape, weights.shape);
+}
+
+struct BadVariable {
+  std::string name;
+  std::function<void(v1::DescribeModelRequest&)> spoil;
+};
+
+class BadVariableTest : public CoordinatorServiceTest,
+                        public ::testing::WithParamInterface<BadVariable> {};
+
+TEST_P(BadVariableTest, IsRefusedAndAGoodDescriptionCanFollow) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+  v1::DescribeModelRequest good;
+  *good.mutable_identity() = Worker(1);
+  *good.add_variables() = ToProto(VariableSpec{"w", {8}, DType::kFloat32, {}});
+  *good.add_variables() = ToProto(VariableSpec{"b", {}, DType::kFloat32, {}});
+  v1::DescribeModelRequest bad = good;
+  GetParam().spoil(bad);
+
+  EXPECT_THAT(Describe(bad), StatusIs(kInvalid));
+
+  EXPECT_THAT(board_.variables(), IsEmpty());
+  EXPECT_OK(Describe(good));
+}
+
+using R = v1::DescribeModelRequest&;
+INSTANTIATE_TEST_SUITE_P(
+    Descriptions, BadVariableTest,
+    ::testing::Values(
+        BadVariable{"NoVariables", [](R r) { r.clear_variables(); }},
+        BadVariable{"NoName",
+                    [](R r) { r.mutable_variables(0)->clear_name(); }},
+        BadVariable{"SameName",
+                    [](R r) { r.mutable_variables(1)->set_name("w"); }},
+        BadVariable{"NegativeDimension",
+                    [](R r) { r.mutable_variables(0)->set_shape(0, -8); }},
+        BadVariable{"EmptyDimension",
+                    [](R r) { r.mutable_variables(0)->set_shape(0, 0); }},
+        BadVariable{"ShapeThatOverflows",
+                    [](R r) {
+                      r.mutable_variables(0)->set_shape(0, int64_t{1} << 32);
+                      r.mutable_variables(0)->add_shape(int64_t{1} << 32);
+                    }},
+        BadVariable{"UnknownType",
+                    [](R r) { r.mutable_variables(0)->set_dtype("int3"); }},
+        BadVariable{"UnknownInitializer",
+                    [](R r) {
+                      r.mutable_variables(0)->set_initializer(
+                          static_cast<v1::Initializer>(-1));
+                    }}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_F(CoordinatorServiceTest, StrangersAreRefusedByEveryRpcOfMembers) {
+  const auto codes = [this](const v1::Identity& identity) {
+    v1::DescribeModelRequest describe;
+    *describe.mutable_identity() = identity;
+    *describe.add_variables() =
+        ToProto(VariableSpec{"w", {8}, DType::kFloat32, {}});
+    v1::GetPlanRequest plan;
+    *plan.mutable_identity() = identity;
+    v1::LeaveRequest leave;
+    *leave.mutable_identity() = identity;
+    v1::ReportEvaluationRequest report;
+    *report.mutable_identity() = identity;
+    return std::vector<absl::StatusCode>{
+        Describe(describe).code(),
+        Call(*stub_, &Stub::GetPlan, plan).status().code(),
+        Heartbeat(identity).status().code(),
+        Call(*stub_, &Stub::Leave, leave).status().code(),
+        Call(*stub_, &Stub::ReportEvaluation, report).status().code()};
+  };
+  ASSERT_OK(Register(Registration(Worker(2))));
+
+  EXPECT_THAT(codes(Task(TaskType::kWorker, 0, 2, "other")),
+              Each(kPrecondition));
+  EXPECT_THAT(codes(Worker(1)),
+              Each(AnyOf(kPrecondition, Code::kAlreadyExists)));
+  EXPECT_THAT(codes(Task(TaskType::kWorker, 7, 1)), Each(Code::kNotFound));
+  EXPECT_THAT(codes(v1::Identity()), Each(kInvalid));
+
+  EXPECT_THAT(board_.variables(), IsEmpty());
+  EXPECT_FALSE(board_.Get(clock_.Now()).evaluation.has_value());
+  EXPECT_OK(Heartbeat(Worker(2)));
+}
+
+TEST_F(CoordinatorServiceTest, PlanIsReadyOnceItIsPublished) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+  v1::GetPlanRequest request;
+  *request.mutable_identity() = Worker(1);
+  board_.SetWaits({{"chief", "ps 0", clock_.Now()}});
+  auto early = Call(*stub_, &Stub::GetPlan, request);
+  board_.PublishPlan(
+      {{{"w", {8}, DType::kFloat32, {}}}, {PlannedPart{0, 0, 8, 0, 0}}});
+
+  auto plan = Call(*stub_, &Stub::GetPlan, request);
+
+  ASSERT_OK(early);
+  EXPECT_FALSE(early->ready());
+  EXPECT_EQ(early->waiting_for(), "ps 0");
+  ASSERT_OK(plan);
+  EXPECT_TRUE(plan->ready());
+  EXPECT_THAT(plan->parts(), SizeIs(1));
+}
+
+TEST_F(CoordinatorServiceTest, WhoHasLeftIsNoMember) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+  v1::LeaveRequest leave;
+  *leave.mutable_identity() = Worker(1);
+  leave.set_reason("SIGTERM");
+
+  EXPECT_OK(Call(*stub_, &Stub::Leave, leave));
+  EXPECT_OK(Call(*stub_, &Stub::Leave, leave));
+
+  auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
+  ASSERT_OK(status);
+  EXPECT_EQ(status->members(0).task(), "ps 0");
+  EXPECT_EQ(status->members(0).state(), "missing");
+  EXPECT_EQ(status->members(1).task(), "worker 0");
+  EXPECT_EQ(status->members(1).state(), "left");
+}
+
+TEST_F(CoordinatorServiceTest, CauseThatCannotBeInThisJobIsNotBelieved) {
+  for (const int cause : {0, 2, 4, 99}) {  // unnamed, end of input, no room
+    ASSERT_OK(Register(Registration(Worker(cause + 1))));
+    v1::LeaveRequest request;
+    *request.mutable_identity() = Worker(cause + 1);
+    request.set_cause(static_cast<v1::LeaveCause>(cause));
+    ASSERT_OK(Call(*stub_, &Stub::Leave, request));
+    const auto dead = members_.TakeDead(clock_.Now());
+    EXPECT_EQ(dead.at(0).leave, LeaveCause::kStopped) << cause;
+    members_.Buried(dead.at(0).task, cause + 1);
+  }
+}
+
+TEST_F(CoordinatorServiceTest, ScoreMustBeAFraction) {
+  ASSERT_OK(Register(Registration(Task(TaskType::kEvaluator, 0, 1))));
+
+  EXPECT_THAT(Evaluate(1.5), StatusIs(kInvalid));
+  EXPECT_THAT(Evaluate(std::numeric_limits<double>::quiet_NaN()),
+              StatusIs(kInvalid));
+  EXPECT_FALSE(board_.Get(clock_.Now()).evaluation.has_value());
+
+  ASSERT_OK(Register(Registration(Worker(1))));
+  v1::ReportEvaluationRequest of_a_worker;
+  *of_a_worker.mutable_identity() = Worker(1);
+  of_a_worker.set_accuracy(1);
+  EXPECT_THAT(Call(*stub_, &Stub::ReportEvaluation, of_a_worker),
+              StatusIs(kInvalid, HasSubstr("only the evaluator")));
+  EXPECT_OK(Evaluate(0.75));
+  EXPECT_EQ(board_.Get(clock_.Now()).evaluation->accuracy, 0.75);
+}
+
+TEST_F(CoordinatorServiceTest, OperatorCanAskForAStop) {
+  v1::StopRequest request;
+  request.set_reason("enough");
+
+  EXPECT_OK(Call(*stub_, &Stub::Stop, request));
+
+  EXPECT_EQ(stopped_, "enough");
+}
+
+TEST_F(CoordinatorServiceTest, BytesThatAreNoMessageAreRefused) {
+  for (const char* method :
+       {"Register", "DescribeModel", "GetPlan", "Heartbeat", "Leave",
+        "ReportEvaluation", "GetStatus", "Stop"}) {
+    const std::string path =
+        absl::StrCat("/lockstep.v1.CoordinatorService/", method);
+
+    // gRPC's own answer, also to methods that do not exist.
+    EXPECT_THAT(CallWithBytes(channel_, path, std::string(64, '\xff')),
+                StatusIs(Code::kUnimplemented))
+        << method;
+    EXPECT_FALSE(stopped_.has_value());
+    EXPECT_NE(CallWithBytes(channel_, path, "").code(), Code::kUnimplemented)
+        << method;
+  }
+  EXPECT_OK(Register(Registration(Worker(1))));
+}
+
+TEST_F(CoordinatorServiceTest, AHeldJobIsSaidToBeSo) {
+  const v1::Identity worker = Worker(1);
+  ASSERT_OK(Register(Registration(worker)));
+  v1::StopRequest request;
+  request.set_hold(true);
+  ASSERT_OK(Call(*stub_, &Stub::Stop, request));
+  EXPECT_TRUE(hold_);
+
+  board_.SetState(JobState::kStopped, "lunch", clock_.Now(), /*hold=*/true);
+
+  const auto heard = Heartbeat(worker);
+  ASSERT_OK(heard);
+  EXPECT_TRUE(heard->hold());
+}
+
+TEST_F(CoordinatorServiceTest, AChangeIsNotedUnderARevision) {
+  v1::ChangeSettingsRequest request;
+  request.set_replicas_to_aggregate(1);
+  request.set_paused(true);
+  EXPECT_THAT(Call(*stub_, &Stub::ChangeSettings, request),
+              StatusIs(kPrecondition));
+  desk_.Open(InitialSettings(Job()));
+
+  const auto response = Call(*stub_, &Stub::ChangeSettings, request);
+
+  ASSERT_OK(response);
+  EXPECT_EQ(response->revision(), 1);
+  EXPECT_EQ(desk_.wanted().replicas_to_aggregate, 1);
+  EXPECT_TRUE(desk_.wanted().paused);
+}
+
+TEST_F(CoordinatorServiceTest, StatusShowsTheSettingsInEffect) {
+  board_.SetSettings({.revision = 3,
+                      .replicas_to_aggregate = 1,
+                      .learning_rate_scale = 0.5,
+                      .workers = {1}});
+
+  const auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
+
+  ASSERT_OK(status);
+  EXPECT_EQ(status->settings().revision(), 3);
+  EXPECT_EQ(status->learning_rate(), 0.5 * Job().learning_rate.base);
+}
+
+TEST_F(CoordinatorServiceTest, WhoeverRegistersLaterIsToldTheSettings) {
+  board_.SetSettings(
+      {.revision = 1, .replicas_to_aggregate = 1, .workers = {1}});
+
+  const auto response = Register(Registration(Task(TaskType::kWorker, 1, 5)));
+
+  ASSERT_OK(response);
+  EXPECT_EQ(response->job().replicas_to_aggregate(), 1);
+  EXPECT_EQ(response->num_workers(), 1);
+  EXPECT_EQ(response->data_shard(), 0);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

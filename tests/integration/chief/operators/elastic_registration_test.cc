@@ -1,0 +1,113 @@
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "chief/operators/coordinator_service.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/call.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Stub = v1::CoordinatorService::Stub;
+constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+
+JobConfig Elastic() {
+  JobConfig job;
+  job.name = "job";
+  job.elastic_workers = true;
+  job.train_steps = 100;
+  job.batch_size = 1;
+  job.replicas_to_aggregate = 2;
+  job.total_num_replicas = 3;
+  job.data.train_images = "images";
+  job.data.train_labels = "labels";
+  return job;
+}
+
+class ElasticRegistrationTest : public ::testing::Test {
+ protected:
+  ElasticRegistrationTest() {
+    desk_.Open(InitialSettings(Elastic()));
+    board_.SetSettings(InitialSettings(Elastic()));
+    auto server = GrpcServer::Start("127.0.0.1:0", {&service_});
+    EXPECT_OK(server);
+    server_ = *std::move(server);
+    stub_ = v1::CoordinatorService::NewStub(
+        MakeChannel(absl::StrCat("127.0.0.1:", server_->port())));
+  }
+
+  absl::StatusOr<v1::RegisterResponse> Register(int worker,
+                                                uint64_t incarnation,
+                                                bool again) {
+    v1::RegisterRequest request;
+    *request.mutable_identity() =
+        ToProto(Sender{"job-1", {TaskType::kWorker, worker}, incarnation});
+    request.set_protocol_version(kProtocolVersion);
+    request.set_again(again);
+    return Call(*stub_, &Stub::Register, request);
+  }
+
+  MembershipTable members_{{{TaskType::kPs, 0},
+                            {TaskType::kWorker, 0},
+                            {TaskType::kWorker, 1},
+                            {TaskType::kWorker, 2}},
+                           absl::Seconds(2)};
+  JobBoard board_;
+  SteeringDesk desk_{Elastic()};
+  CoordinatorService service_{
+      CoordinatorService::Options{"job-1", Elastic(), /*num_workers=*/3,
+                                  /*has_evaluator=*/false,
+                                  [](const std::string&, bool) {}},
+      members_, board_, desk_, Clock::Real()};
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<Stub> stub_;
+};
+
+TEST_F(ElasticRegistrationTest, WhoWasTakenOutMeanwhileIsToEnd) {
+  ASSERT_OK(Register(0, 1, /*again=*/false));
+  members_.ExpireAll(TaskType::kWorker, "the workers of the job change",
+                     Clock::Real().Now());
+  v1::ChangeSettingsRequest removal;
+  removal.set_remove_worker(0);
+  ASSERT_OK(Call(*stub_, &Stub::ChangeSettings, removal));
+
+  const auto answer = Register(0, 2, /*again=*/true);
+
+  ASSERT_OK(answer);
+  EXPECT_THAT(answer->taken_out(), HasSubstr("an operator"));
+  EXPECT_EQ(desk_.wanted().workers, (std::vector<int>{1, 2}));
+}
+
+TEST_F(ElasticRegistrationTest, NewProcessJoinsInItsPlace) {
+  desk_.Leave(0);
+  members_.SetWorkers({1, 2});
+
+  EXPECT_THAT(Register(0, 3, /*again=*/false), StatusIs(kUnavailable));
+
+  EXPECT_EQ(desk_.wanted().workers, (std::vector<int>{0, 1, 2}));
+}
+
+TEST_F(ElasticRegistrationTest, WhoJoinsWaitsUntilTheStepBoundary) {
+  desk_.Leave(0);
+  board_.SetSettings(desk_.wanted());
+  members_.SetWorkers({1, 2});
+  EXPECT_THAT(Register(0, 3, /*again=*/false), StatusIs(kUnavailable));
+  EXPECT_THAT(Register(0, 3, /*again=*/false), StatusIs(kUnavailable));
+
+  board_.SetSettings(desk_.wanted());
+  members_.SetWorkers({0, 1, 2});
+
+  const auto answer = Register(0, 3, /*again=*/false);
+  ASSERT_OK(answer);
+  EXPECT_EQ(answer->data_shard(), 0);
+  EXPECT_EQ(answer->num_workers(), 3);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

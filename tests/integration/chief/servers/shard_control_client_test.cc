@@ -1,0 +1,228 @@
+#include "chief/servers/shard_control_client.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/rpc/server.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+// A call that is only given up at its deadline takes 10 s.
+constexpr absl::Duration kPromptly = absl::Seconds(5);
+constexpr int kCalls = 8;
+
+// Never answers: a call ends when its client gives it up.
+class ParkedReactor final : public grpc::ServerUnaryReactor {
+ public:
+  void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+  void OnDone() override { delete this; }
+};
+
+// A server on which every call of a step waits for ever.
+class ParkingService final : public v1::ShardControlService::CallbackService {
+ public:
+  grpc::ServerUnaryReactor* TakeAndApply(
+      grpc::CallbackServerContext* /*context*/,
+      const v1::TakeAndApplyRequest* /*request*/,
+      v1::TakeAndApplyResponse* /*response*/) override {
+    return Park();
+  }
+  grpc::ServerUnaryReactor* Commit(grpc::CallbackServerContext* /*context*/,
+                                   const v1::CommitRequest* /*request*/,
+                                   v1::CommitResponse* /*response*/) override {
+    return Park();
+  }
+
+  grpc::ServerUnaryReactor* TakeEpoch(
+      grpc::CallbackServerContext* context,
+      const v1::TakeEpochRequest* /*request*/,
+      v1::TakeEpochResponse* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    if (++epochs_asked_ < 3) {
+      reactor->Finish({grpc::StatusCode::UNAVAILABLE, "not yet registered"});
+      return reactor;
+    }
+    response->set_epoch(7);
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  // Returns once `calls` have come in.
+  void WaitFor(int calls) {
+    while (parked_ < calls) absl::SleepFor(absl::Milliseconds(1));
+  }
+
+ private:
+  grpc::ServerUnaryReactor* Park() {
+    ++parked_;
+    return new ParkedReactor();
+  }
+
+  std::atomic<int> parked_ = 0;
+  std::atomic<int> epochs_asked_ = 0;
+};
+
+// What callbacks saw. The client goes before it.
+struct Outcome {
+  std::atomic<bool> client_is_gone = false;
+  std::atomic<int> calls = 0;
+  std::atomic<int> cancelled = 0;
+  std::atomic<int> late = 0;  // ran when the client was gone
+
+  void Record(const absl::Status& status) {
+    if (client_is_gone) ++late;
+    if (absl::IsCancelled(status)) ++cancelled;
+    ++calls;
+  }
+};
+
+class ShardControlClientTest : public ::testing::Test {
+ protected:
+  ShardControlClientTest() {
+    auto server = GrpcServer::Start("127.0.0.1:0", {&service_});
+    EXPECT_OK(server);
+    if (server.ok()) server_ = *std::move(server);
+  }
+
+  // Talks to the parking server, if there is no other address.
+  std::unique_ptr<ShardControlClient> Client(std::string address = "") const {
+    if (address.empty() && server_ != nullptr) {
+      address = absl::StrCat("127.0.0.1:", server_->port());
+    }
+    return std::make_unique<ShardControlClient>(
+        address, Sender{"job-1", {TaskType::kChief, 0}, 1});
+  }
+
+  // Has `client` make kCalls calls, of both kinds in turn.
+  void Ask(ShardControlClient& client) {
+    for (int i = 0; i < kCalls; ++i) {
+      if (i % 2 == 0) {
+        client.TakeAndApply(i, 0, 0,
+                            [this](const absl::Status& status, const auto&) {
+                              outcome_.Record(status);
+                            });
+      } else {
+        client.Commit(i, 1, {},
+                      [this](const absl::Status& status, const auto&) {
+                        outcome_.Record(status);
+                      });
+      }
+    }
+  }
+
+  Outcome outcome_;
+  ParkingService service_;
+  std::unique_ptr<GrpcServer> server_;
+};
+
+TEST_F(ShardControlClientTest, SetupWaitsForAServerThatIsNotUpYet) {
+  EXPECT_THAT(Client()->TakeEpoch(0), IsOkAndHolds(7u));
+}
+
+TEST_F(ShardControlClientTest, DestructionEndsParkedCallsPromptly) {
+  auto client = Client();
+  Ask(*client);
+  service_.WaitFor(kCalls);
+  const absl::Time began = absl::Now();
+
+  client.reset();
+  outcome_.client_is_gone = true;
+
+  EXPECT_LT(absl::Now() - began, kPromptly);
+  EXPECT_EQ(outcome_.calls, kCalls);
+  EXPECT_EQ(outcome_.cancelled, kCalls);
+  server_.reset();  // ends what might still be under way
+  EXPECT_EQ(outcome_.calls, kCalls);
+  EXPECT_EQ(outcome_.late, 0);
+}
+
+// Each round ends calls in another state: on their way, parked or connecting.
+// The last reference to each channel must go in this thread.
+TEST_F(ShardControlClientTest, DestructionRightAfterTheCallsIsSafe) {
+  constexpr int kRounds = 50;
+
+  for (int round = 0; round < kRounds; ++round) {
+    auto client = Client();
+    Ask(*client);
+    if (round % 2 == 0) absl::SleepFor(absl::Microseconds(100 * round));
+    client.reset();
+    EXPECT_EQ(outcome_.calls, kCalls * (round + 1));
+  }
+}
+
+TEST_F(ShardControlClientTest, DestructionWaitsForTheCallbackThatIsRunning) {
+  auto client = Client();
+  absl::Notification entered;
+  std::atomic<bool> left = false;
+  client->TakeAndApply(0, 0, 0, [&](const absl::Status&, const auto&) {
+    entered.Notify();
+    absl::SleepFor(absl::Milliseconds(100));
+    left = true;
+  });
+  service_.WaitFor(1);
+  server_.reset();  // ends the call
+  entered.WaitForNotification();
+
+  client.reset();
+
+  EXPECT_TRUE(left);
+}
+
+TEST_F(ShardControlClientTest, DestructionWithoutAServerIsPrompt) {
+  auto client = Client("192.0.2.1:1");  // an address for documentation only
+  const absl::Time began = absl::Now();
+  Ask(*client);
+
+  client.reset();
+
+  EXPECT_LT(absl::Now() - began, kPromptly);
+  EXPECT_EQ(outcome_.calls, kCalls);
+}
+
+TEST_F(ShardControlClientTest, CallsAfterShutdownEndAtOnce) {
+  auto client = Client();
+  client->Shutdown();
+  const absl::Time began = absl::Now();
+
+  Ask(*client);
+  client.reset();
+
+  EXPECT_LT(absl::Now() - began, kPromptly);
+  EXPECT_EQ(outcome_.cancelled, kCalls);
+}
+
+TEST_F(ShardControlClientTest, ShutdownMayBeRepeated) {
+  auto client = Client();
+  Ask(*client);
+
+  client->Shutdown();
+  client->Shutdown();
+
+  EXPECT_EQ(outcome_.calls, kCalls);
+}
+
+TEST_F(ShardControlClientTest, CallbackMayCallAgainDuringShutdown) {
+  auto client = Client();
+  client->TakeAndApply(0, 0, 0, [&](const absl::Status& status, const auto&) {
+    outcome_.Record(status);
+    client->Commit(1, 1, {}, [&](const absl::Status& again, const auto&) {
+      outcome_.Record(again);
+    });
+  });
+  service_.WaitFor(1);
+
+  client->Shutdown();
+
+  EXPECT_EQ(outcome_.cancelled, 2);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,160 @@
+#include "common/rpc/server.h"
+
+#include <sys/resource.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/rpc/channel.h"
+#include "gmock/gmock.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "gtest/gtest.h"
+#include "lockstep/v1/call_stream.grpc.pb.h"
+#include "tests/integration/call.h"
+#include "tests/testing/http2_peer.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr size_t kMebibyte = 1 << 20;
+constexpr char kCalls[] = "/lockstep.v1.CallStreamService/Calls";
+
+// Of this process that is in memory now.
+size_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  size_t all = 0;
+  size_t resident = 0;
+  file >> all >> resident;
+  return resident * 4096;
+}
+
+// Reads one message of each stream, and waits for the rest of it.
+class Reader final
+    : public grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers> {
+ public:
+  Reader() { StartRead(&calls_); }
+  void OnReadDone(bool ok) override {
+    Finish(ok ? grpc::Status::OK : grpc::Status::CANCELLED);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  v1::StreamedCalls calls_;
+};
+
+class ReadingService final : public v1::CallStreamService::CallbackService {
+ public:
+  grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers>* Calls(
+      grpc::CallbackServerContext* /*context*/) override {
+    return new Reader;
+  }
+};
+
+class GrpcServerTest : public ::testing::Test {
+ protected:
+  void Start(const GrpcServer::Options& options) {
+    auto server = GrpcServer::Start("127.0.0.1:0", {&service_}, options);
+    ASSERT_OK(server);
+    server_ = *std::move(server);
+  }
+  // On a connection of its own; more than once where others have yet to be
+  // forgotten.
+  absl::Status AskHealth() const {
+    absl::Status answer;
+    for (int i = 0; i < 100; ++i) {
+      answer = CallWithBytes(
+          MakeChannel(absl::StrCat("127.0.0.1:", server_->port())),
+          "/grpc.health.v1.Health/Check", "");
+      if (answer.ok()) break;
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+    return answer;
+  }
+
+  ReadingService service_;
+  std::unique_ptr<GrpcServer> server_;
+};
+
+TEST_F(GrpcServerTest, ServesAgainOnceConnectionsAreGone) {
+  GrpcServer::Options options;
+  options.connections = {3, 3};
+  Start(options);
+  const auto early = MakeChannel(absl::StrCat("127.0.0.1:", server_->port()));
+  ASSERT_OK(CallWithBytes(early, "/grpc.health.v1.Health/Check", ""));
+  {
+    std::vector<RawSocket> idle;
+    for (int i = 0; i < 20; ++i) idle.emplace_back(server_->port());
+    EXPECT_TRUE(idle.back().IsClosedWithin(20'000));
+    EXPECT_OK(CallWithBytes(early, "/grpc.health.v1.Health/Check", ""));
+  }
+
+  EXPECT_OK(AskHealth());
+}
+
+TEST_F(GrpcServerTest, ConnectionThatSaysNothingIsClosed) {
+  Start({});
+  const RawSocket silent(server_->port());
+
+  EXPECT_TRUE(silent.IsClosedWithin(20'000));
+}
+
+TEST_F(GrpcServerTest, MessagesThatNeverEndAreNotHeldWithoutLimit) {
+  GrpcServer::Options options;
+  options.largest_message = -1;
+  options.memory = 32 * kMebibyte;
+  Start(options);
+  const size_t before = ResidentBytes();
+
+  bool all_taken = true;
+  std::vector<Http2Peer> peers;
+  for (int i = 0; i < 2; ++i) peers.emplace_back(server_->port());
+  for (Http2Peer& peer : peers) {
+    const uint32_t stream = peer.Open(kCalls);
+    all_taken = peer.BeginMessage(stream, 1 << 30) &&
+                peer.SendBytes(stream, 256 * kMebibyte) && all_taken;
+  }
+
+  EXPECT_FALSE(all_taken);
+  // With the 256 MiB that an address sanitizer keeps of what was freed.
+  EXPECT_LT(ResidentBytes(), before + (160 + 256) * kMebibyte);
+  EXPECT_OK(AskHealth());
+}
+
+TEST_F(GrpcServerTest, MessageBeyondTheLargestIsRefused) {
+  GrpcServer::Options options;
+  options.largest_message = 1 << 10;
+  Start(options);
+
+  EXPECT_THAT(
+      CallWithBytes(MakeChannel(absl::StrCat("127.0.0.1:", server_->port())),
+                    kCalls, std::string(2 << 10, 'x')),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("larger")));
+}
+
+TEST_F(GrpcServerTest, CallsOfAConnectionAreLimited) {
+  Start({});
+  Http2Peer peer(server_->port());
+  for (int i = 0; i < 256; ++i) peer.Open(kCalls);
+
+  const uint32_t one_more = peer.Open(kCalls);
+  EXPECT_FALSE(peer.SendBytes(one_more, 16 * kMebibyte));
+}
+
+TEST_F(GrpcServerTest, PortThatIsTakenIsRefused) {
+  Start({});
+
+  EXPECT_THAT(
+      GrpcServer::Start(absl::StrCat("127.0.0.1:", server_->port()), {}),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the port is taken")));
+}
+
+}  // namespace
+}  // namespace lockstep::testing

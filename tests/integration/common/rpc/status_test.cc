@@ -1,0 +1,84 @@
+#include "common/rpc/status.h"
+
+#include <string>
+
+#include "common/text/utf8.h"
+#include "common/wire/status_detail.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::Gt;
+using ::testing::Le;
+using ::testing::SizeIs;
+
+TEST(GrpcStatusTest, CodesAndMessagesSurviveBothWays) {
+  EXPECT_OK(FromGrpcStatus(ToGrpcStatus(absl::OkStatus())));
+  for (int code = 1; code <= 16; ++code) {
+    const absl::Status status(static_cast<absl::StatusCode>(code), "why");
+
+    EXPECT_EQ(FromGrpcStatus(ToGrpcStatus(status)), status) << code;
+  }
+}
+
+TEST(GrpcStatusTest, DetailSurvivesBothWays) {
+  const absl::Status full = WithCause(absl::ResourceExhaustedError("full"),
+                                      FailureCause::kNoRoomForRows);
+  const absl::Status old =
+      WithNewestIncarnation(absl::FailedPreconditionError("old"), 7);
+
+  EXPECT_EQ(FromGrpcStatus(ToGrpcStatus(full)), full);
+  EXPECT_EQ(FromGrpcStatus(ToGrpcStatus(old)), old);
+}
+
+TEST(GrpcStatusTest, DetailThatCannotBeReadIsIgnored) {
+  EXPECT_EQ(FromGrpcStatus(
+                grpc::Status(grpc::StatusCode::ABORTED, "why", "\xff\xff\xff")),
+            absl::AbortedError("why"));
+}
+
+TEST(GrpcStatusTest, LongMessageIsCut) {
+  const grpc::Status status =
+      ToGrpcStatus(absl::AbortedError(std::string(1 << 20, 'x')));
+
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_THAT(status.error_message(), SizeIs(2003));
+  EXPECT_THAT(status.error_message(), EndsWith("xx..."));
+}
+
+TEST(GrpcStatusTest, LongMessageIsCutBetweenCharacters) {
+  const std::string character = "\xe2\x82\xac";  // of three bytes
+  std::string text;
+  while (text.size() < 5000) text += character;
+  for (const char* before : {"", "x", "xy"}) {
+    const std::string message =
+        ToGrpcStatus(absl::AbortedError(before + text)).error_message();
+
+    EXPECT_TRUE(IsUtf8(message)) << before;
+    EXPECT_THAT(message, EndsWith(character + "..."));
+    EXPECT_THAT(message, SizeIs(AllOf(Gt(2000), Le(2003))));
+  }
+}
+
+TEST(GrpcStatusTest, MessageIsUtf8WhateverTheTextWas) {
+  EXPECT_EQ(ToGrpcStatus(absl::AbortedError("a\xff\x80z")).error_message(),
+            "a??z");
+  const std::string inside(3000, '\x80');
+  EXPECT_TRUE(IsUtf8(ToGrpcStatus(absl::AbortedError(inside)).error_message()));
+}
+
+TEST(GrpcStatusTest, CallThatAFullServerHasResetIsTriedAgain) {
+  EXPECT_THAT(FromGrpcStatus({grpc::StatusCode::RESOURCE_EXHAUSTED,
+                              "Received RST_STREAM with error code 11"}),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(FromGrpcStatus({grpc::StatusCode::RESOURCE_EXHAUSTED, "no room"}),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+}  // namespace
+}  // namespace lockstep::testing

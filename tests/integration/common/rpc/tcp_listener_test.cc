@@ -1,0 +1,203 @@
+#include "common/rpc/tcp_listener.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/mutex.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/raw_socket.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::RawSocket;
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+constexpr int kPatienceMillis = 20'000;
+
+// Keeps the sockets that it is given.
+class Keeper {
+ public:
+  ~Keeper() { CloseAll(); }
+
+  TcpListener::Take Take() {
+    return [this](int, int socket) {
+      MutexLock lock(mutex_);
+      sockets_.push_back(socket);
+      changed_.SignalAll();
+    };
+  }
+  // Waits until it has `count`.
+  bool Has(size_t count) {
+    MutexLock lock(mutex_);
+    const auto deadline = std::chrono::steady_clock::now() +
+                          std::chrono::milliseconds(kPatienceMillis);
+    while (sockets_.size() < count) {
+      const auto left = deadline - std::chrono::steady_clock::now();
+      if (left.count() <= 0) return false;
+      changed_.WaitFor(mutex_, left);
+    }
+    return true;
+  }
+  // As gRPC does it.
+  void CloseAll() {
+    MutexLock lock(mutex_);
+    for (const int socket : sockets_) {
+      shutdown(socket, SHUT_RDWR);
+      close(socket);
+    }
+    sockets_.clear();
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<int> sockets_ ABSL_GUARDED_BY(mutex_);
+};
+
+bool Becomes(const TcpListener& listener, size_t connections) {
+  for (int i = 0; i < kPatienceMillis / 10; ++i) {
+    if (listener.connections() == connections) return true;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return false;
+}
+
+// Lowers this process's limit of open files for as long as it lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t most) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit lower = before_;
+    lower.rlim_cur = most;
+    setrlimit(RLIMIT_NOFILE, &lower);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST(TcpListenerTest, PortIsFreeOnceItHasStopped) {
+  auto stopped = TcpListener::Listen("127.0.0.1:0", {10, 10});
+  ASSERT_OK(stopped);
+  const int port = (*stopped)->port();
+  Keeper keeper;
+  (*stopped)->Start(keeper.Take());
+
+  (*stopped)->Stop();
+
+  const RawSocket refused(port, "127.0.0.1", /*connect_now=*/false);
+  EXPECT_FALSE(refused.Connect());
+  EXPECT_OK(TcpListener::Listen(absl::StrCat("127.0.0.1:", port), {10, 10}));
+}
+
+TEST(TcpListenerTest, ConnectionsAreCountedUntilTheyAreClosed) {
+  auto listener = TcpListener::Listen("127.0.0.1:0", {});
+  ASSERT_OK(listener);
+  Keeper keeper;
+  (*listener)->Start(keeper.Take());
+
+  const RawSocket one((*listener)->port());
+  const RawSocket two((*listener)->port());
+  ASSERT_TRUE(keeper.Has(2));
+  EXPECT_EQ((*listener)->connections(), 2u);
+
+  keeper.CloseAll();
+  EXPECT_TRUE(Becomes(**listener, 0));
+  EXPECT_TRUE(one.IsClosedWithin(kPatienceMillis));
+}
+
+TEST(TcpListenerTest, ConnectionBeyondTheLimitIsClosedAtOnce) {
+  auto listener = TcpListener::Listen("127.0.0.1:0", {2, 2});
+  ASSERT_OK(listener);
+  Keeper keeper;
+  (*listener)->Start(keeper.Take());
+  const RawSocket one((*listener)->port());
+  const RawSocket two((*listener)->port());
+  ASSERT_TRUE(keeper.Has(2));
+
+  const RawSocket three((*listener)->port());
+  EXPECT_TRUE(three.IsClosedWithin(kPatienceMillis));
+  EXPECT_FALSE(one.IsClosedWithin(0));
+
+  keeper.CloseAll();
+  ASSERT_TRUE(Becomes(**listener, 0));
+  const RawSocket four((*listener)->port());
+  EXPECT_TRUE(keeper.Has(1));
+}
+
+TEST(TcpListenerTest, OneAddressLeavesRoomForOthers) {
+  auto listener = TcpListener::Listen("127.0.0.1:0", {8, 2});
+  ASSERT_OK(listener);
+  Keeper keeper;
+  (*listener)->Start(keeper.Take());
+  const RawSocket one((*listener)->port());
+  const RawSocket two((*listener)->port());
+  ASSERT_TRUE(keeper.Has(2));
+
+  const RawSocket three((*listener)->port());
+  EXPECT_TRUE(three.IsClosedWithin(kPatienceMillis));
+  const RawSocket other((*listener)->port(), "127.0.0.2");
+  EXPECT_TRUE(keeper.Has(3));
+}
+
+TEST(TcpListenerTest, GoesOnWhenDescriptorsAreBack) {
+  auto listener = TcpListener::Listen("127.0.0.1:0", {});
+  ASSERT_OK(listener);
+  Keeper keeper;
+  (*listener)->Start(keeper.Take());
+  const RawSocket early((*listener)->port());
+  ASSERT_TRUE(keeper.Has(1));
+  const RawSocket late((*listener)->port(), "127.0.0.1",
+                       /*connect_now=*/false);
+  {
+    const int next = dup(0);
+    close(next);
+    const FewDescriptors none(next);
+    ASSERT_TRUE(late.Connect());  // the system takes it, this process cannot
+    absl::SleepFor(absl::Milliseconds(200));
+    EXPECT_EQ((*listener)->connections(), 1u);
+  }
+  EXPECT_TRUE(keeper.Has(2));
+}
+
+TEST(TcpListenerTest, PortThatIsTakenIsRefused) {
+  const auto first = TcpListener::Listen("127.0.0.1:0", {});
+  ASSERT_OK(first);
+  const int port = (*first)->port();
+  for (const char* host : {"127.0.0.1", "localhost", "[::]"}) {
+    EXPECT_THAT(TcpListener::Listen(absl::StrCat(host, ":", port), {}),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("the port is taken")))
+        << host;
+  }
+}
+
+TEST(TcpListenerTest, AddressOfAnotherMachineIsRefused) {
+  EXPECT_THAT(TcpListener::Listen("192.0.2.1:0", {}),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("the host is not this machine")));
+  EXPECT_THAT(TcpListener::Listen("127.0.0.1", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(TcpListenerTest, LimitsFollowTheNumberOfDescriptors) {
+  EXPECT_EQ(ConnectionLimits::For(1024).all, 384u);
+  EXPECT_EQ(ConnectionLimits::For(1024).of_one_address, 192u);
+  EXPECT_EQ(ConnectionLimits::For(1 << 20).all, 8192u);
+  EXPECT_EQ(ConnectionLimits::For(0).all, 32u);
+}
+
+}  // namespace
+}  // namespace lockstep

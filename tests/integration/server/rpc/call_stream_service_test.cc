@@ -1,0 +1,263 @@
+#include "server/rpc/call_stream_service.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/server/rpc/served_shard.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
+constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
+constexpr char kAnnounce[] = "/lockstep.v1.SyncService/Announce";
+constexpr char kTakeToken[] = "/lockstep.v1.SyncService/TakeToken";
+
+// Speaks with ordinary generated code.
+class CallStreamServiceTest : public ::testing::Test {
+ protected:
+  CallStreamServiceTest()
+      : stub_(v1::CallStreamService::NewStub(shard_.channel())),
+        stream_(stub_->Calls(&context_)) {
+    shard_.Open();
+  }
+
+  template <typename Request>
+  void Add(const std::string& method, const Request& request) {
+    v1::StreamedCall& call = *calls_.add_calls();
+    call.set_id(++last_id_);
+    call.set_method(method);
+    call.set_request(request.SerializeAsString());
+  }
+  void Send() {
+    EXPECT_TRUE(stream_->Write(calls_));
+    calls_.Clear();
+  }
+  v1::StreamedAnswer Next() {
+    while (next_ == answers_.answers_size()) {
+      next_ = 0;
+      if (!stream_->Read(&answers_)) {
+        ADD_FAILURE() << "the stream ended";
+        return {};
+      }
+    }
+    return answers_.answers(next_++);
+  }
+
+  ServedShard shard_;
+  const std::unique_ptr<v1::CallStreamService::Stub> stub_;
+  grpc::ClientContext context_;
+  const std::unique_ptr<
+      grpc::ClientReaderWriter<v1::StreamedCalls, v1::StreamedAnswers>>
+      stream_;
+  v1::StreamedCalls calls_;
+  uint64_t last_id_ = 0;
+
+ private:
+  v1::StreamedAnswers answers_;
+  int next_ = 0;
+};
+
+TEST_F(CallStreamServiceTest, AnswerIsThatOfTheMethod) {
+  Add(kPull, ServedShard::PullRequest(0));
+  Send();
+
+  const v1::StreamedAnswer answer = Next();
+  EXPECT_EQ(answer.id(), 1u);
+  EXPECT_EQ(answer.code(), 0);
+  v1::PullResponse response;
+  ASSERT_TRUE(response.ParseFromString(answer.response()));
+  EXPECT_EQ(response.payload().size(), 8 * sizeof(float) + 2 * sizeof(double));
+}
+
+TEST_F(CallStreamServiceTest, CallsThatWaitDoNotHoldUpOthers) {
+  Add(kTakeToken, ServedShard::TokenRequest(1, 0));  // waits for step 1
+  Add(kAnnounce, ServedShard::AnnounceRequest(0, 0));
+  Add(kPush, ServedShard::PushRequest(0, 1, 2));
+  Send();
+
+  const v1::StreamedAnswer announced = Next();
+  EXPECT_EQ(announced.id(), 2u);
+  const v1::StreamedAnswer pushed = Next();
+  EXPECT_EQ(pushed.id(), 3u);
+  shard_.FinishStep(0);
+  const v1::StreamedAnswer token = Next();
+  EXPECT_EQ(token.id(), 1u);
+  v1::TakeTokenResponse response;
+  ASSERT_TRUE(response.ParseFromString(token.response()));
+  EXPECT_EQ(response.outcome(), v1::TOKEN);
+  EXPECT_EQ(response.step(), 1);
+}
+
+TEST_F(CallStreamServiceTest, CallerThatWaitsIsReadFromOnceItIsAnswered) {
+  Add(kTakeToken, ServedShard::TokenRequest(1, 0));
+  calls_.set_waits(true);
+  Send();
+  Add(kPull, ServedShard::PullRequest(0));  // against its word
+  Send();
+  std::atomic<bool> done = false;
+  std::thread ticks([&] {
+    while (!done) shard_.AnswerWaits();
+  });
+
+  EXPECT_EQ(Next().id(), 1u);
+  EXPECT_EQ(Next().id(), 2u);
+  done = true;
+  ticks.join();
+}
+
+TEST_F(CallStreamServiceTest, CallerThatWaitsForNothingIsReadFrom) {
+  calls_.set_waits(true);
+  Send();
+  Add(kPull, ServedShard::PullRequest(0));
+  Send();
+
+  EXPECT_EQ(Next().id(), 1u);
+}
+
+TEST_F(CallStreamServiceTest, FailureOfACallIsItsAnswerAndLeavesTheStream) {
+  v1::PullRequest bad = ServedShard::PullRequest(0);
+  bad.mutable_parts()->set_num_parts(1000);
+  Add(kPull, bad);
+  Add("/lockstep.v1.ShardControlService/Commit", ServedShard::PullRequest(0));
+  Send();
+
+  const v1::StreamedAnswer refused = Next();
+  EXPECT_EQ(refused.code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.message(), HasSubstr("parts"));
+  const v1::StreamedAnswer unknown = Next();
+  EXPECT_EQ(unknown.code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(unknown.message(), HasSubstr("is not for streams"));
+  Add(kPull, ServedShard::PullRequest(0));
+  Send();
+  EXPECT_EQ(Next().code(), 0);
+}
+
+TEST_F(CallStreamServiceTest, ManyUnansweredCallsAreAllAnsweredInTheEnd) {
+  constexpr int kCalls = 200;  // more than are read before one is answered
+  for (int i = 0; i < kCalls; ++i) {
+    Add(kTakeToken, ServedShard::TokenRequest(1, 0));
+    Send();
+  }
+  std::atomic<bool> done = false;
+  std::thread ticks([&] {
+    while (!done) shard_.AnswerWaits();
+  });
+  for (int i = 0; i < kCalls; ++i) EXPECT_EQ(Next().code(), 0);
+  done = true;
+  ticks.join();
+}
+
+TEST_F(CallStreamServiceTest, CallerThatGoesAwayLeavesNothingBehind) {
+  Add(kTakeToken, ServedShard::TokenRequest(1, 0));
+  Send();
+  context_.TryCancel();
+  v1::StreamedAnswers none;
+  EXPECT_FALSE(stream_->Read(&none));
+  EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
+
+  shard_.AnswerWaits();  // to nobody
+  shard_.Step(0, 2);
+}
+
+TEST_F(CallStreamServiceTest, ClosedStreamEndsWell) {
+  EXPECT_TRUE(stream_->WritesDone());
+  v1::StreamedAnswers none;
+  EXPECT_FALSE(stream_->Read(&none));
+  EXPECT_TRUE(stream_->Finish().ok());
+}
+
+// Serves streams whose calls are answered with bytes of the test's.
+class CallStreamLimitsTest : public ::testing::Test {
+ protected:
+  // The answer to "m" has so many bytes.
+  void Start(size_t bytes) {
+    service_ = std::make_unique<CallStreamService>(CallStreamService::Handlers{
+        {"m", [this, bytes](const grpc::ByteBuffer&, const Respond& respond) {
+           ++handled_;
+           const grpc::Slice slice(std::string(bytes, 'x'));
+           respond(absl::OkStatus(), grpc::ByteBuffer(&slice, 1));
+         }}});
+    auto server = GrpcServer::Start("127.0.0.1:0", {service_.get()});
+    ASSERT_OK(server);
+    server_ = *std::move(server);
+    stub_ = v1::CallStreamService::NewStub(
+        MakeChannel(absl::StrCat("127.0.0.1:", server_->port())));
+    stream_ = stub_->Calls(&context_);
+  }
+  static v1::StreamedCalls Calls(int count) {
+    v1::StreamedCalls calls;
+    for (int i = 0; i < count; ++i) {
+      calls.add_calls()->set_id(i);
+      calls.mutable_calls(i)->set_method("m");
+    }
+    return calls;
+  }
+
+  std::atomic<int> handled_ = 0;
+  std::unique_ptr<CallStreamService> service_;
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<v1::CallStreamService::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<
+      grpc::ClientReaderWriter<v1::StreamedCalls, v1::StreamedAnswers>>
+      stream_;
+};
+
+TEST_F(CallStreamLimitsTest, CallsWaitForACallerThatDoesNotRead) {
+  constexpr int kCalls = 200;
+  Start(size_t{1} << 20);
+  ASSERT_TRUE(stream_->Write(Calls(kCalls)));
+  for (int before = -1; before != handled_;) {
+    before = handled_;
+    absl::SleepFor(absl::Milliseconds(200));
+  }
+  EXPECT_GT(handled_, 0);
+  EXPECT_LE(handled_, 17);  // 16 MiB, and what the last one began
+
+  v1::StreamedAnswers answers;
+  int answered = 0;
+  while (answered < kCalls && stream_->Read(&answers)) {
+    for (const v1::StreamedAnswer& answer : answers.answers()) {
+      EXPECT_EQ(answer.code(), 0);
+      EXPECT_EQ(answer.id(), static_cast<uint64_t>(answered++));
+    }
+  }
+  EXPECT_EQ(answered, kCalls);
+  EXPECT_EQ(handled_, kCalls);
+}
+
+TEST_F(CallStreamLimitsTest, TooManyCallsInAMessageEndTheStream) {
+  Start(1);
+  ASSERT_TRUE(stream_->Write(Calls(1025)));
+
+  EXPECT_THAT(FromGrpcStatus(stream_->Finish()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("send at most 1024")));
+  EXPECT_EQ(handled_, 0);
+}
+
+TEST_F(CallStreamLimitsTest, LargeAnswerIsForACallOfItsOwn) {
+  Start((size_t{4} << 20) + 1);
+  ASSERT_TRUE(stream_->Write(Calls(1)));
+
+  v1::StreamedAnswers answers;
+  ASSERT_TRUE(stream_->Read(&answers));
+  EXPECT_THAT(answers.answers(0).message(),
+              HasSubstr("make this a call of its own"));
+  EXPECT_NE(answers.answers(0).code(), 0);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

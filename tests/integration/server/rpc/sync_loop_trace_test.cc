@@ -1,0 +1,429 @@
+// Jobs recorded from TensorFlow, replayed through the services of two servers
+// over gRPC: every value, token and wait after every operation. Chief and
+// workers are played by this test with ordinary stubs and the chief's loop.
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "chief/job/sync_loop.h"
+#include "common/job/codec/job_config_codec.h"
+#include "common/wire/wire_codec.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/step/compatible/compatible_shard.h"
+#include "server/step/compatible/token_gate.h"
+#include "server/update/slots.h"
+#include "tests/golden/optimizer_json.h"
+#include "tests/golden/report.h"
+#include "tests/golden/trace.h"
+#include "tests/integration/server/rpc/served_shard.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using golden::Json;
+using golden::ReadInt;
+
+constexpr int kServers = 2;
+
+template <typename Future>
+bool IsReady(const Future& future) {
+  return future.wait_for(std::chrono::milliseconds(1)) ==
+         std::future_status::ready;
+}
+
+// A job that the services can run as it was recorded: gradients are dense, no
+// worker is beyond the total, and the chief lives.
+bool CanBeServed(const Json& scenario) {
+  for (const Json& variable : scenario.at("variables")) {
+    if (variable.at("sparse").get<bool>()) return false;
+    if (variable.value("no_gradient", false)) return false;
+  }
+  for (const Json& op : scenario.at("ops")) {
+    const std::string kind = op.at("op");
+    if (kind != "state" && kind != "pass" && kind != "restart_worker") {
+      return false;
+    }
+  }
+  return ReadInt(scenario.at("workers")) <=
+         ReadInt(scenario.at("total_num_replicas"));
+}
+
+// A worker, and its wait for a token.
+struct Worker {
+  uint64_t incarnation = 1;
+  int64_t passes = 0;
+  int64_t local_step = 0;
+  std::unique_ptr<grpc::ClientContext> context;
+  std::future<absl::StatusOr<v1::TakeTokenResponse>> token;
+
+  bool waits() const { return token.valid(); }
+};
+
+using TakeFuture = std::future<absl::StatusOr<v1::TakeAndApplyResponse>>;
+
+class ServedTrace {
+ public:
+  ServedTrace(const Json& scenario, golden::Report& report)
+      : scenario_(scenario),
+        report_(report),
+        dtype_(golden::ReadDType(scenario)),
+        workers_(ReadInt(scenario.at("workers"))) {
+    for (int i = 0; i < kServers; ++i) {
+      servers_.push_back(
+          std::make_unique<ServedShard>(i, SyncMode::kCompatible));
+    }
+  }
+  // Ends the calls that still wait.
+  ~ServedTrace() {
+    for (const auto& server : servers_) server->AnswerWaits();
+    for (const Worker& worker : workers_) {
+      if (worker.waits()) worker.token.wait();
+    }
+    for (const TakeFuture& take : takes_) {
+      if (take.valid()) take.wait();
+    }
+  }
+
+  void Run() {
+    for (int i = 0; i < kServers; ++i) ASSERT_NO_FATAL_FAILURE(Create(i));
+    for (int i = kServers - 1; i >= 0; --i) {
+      ASSERT_NO_FATAL_FAILURE(Activate(i));
+    }
+    const Json& ops = scenario_.at("ops");
+    for (size_t i = 0; i < ops.size(); ++i) {
+      const std::string kind = ops[i].at("op");
+      report_.Begin(i, kind);
+      if (kind == "state") FileTakes();
+      if (kind == "pass") Pass(ops[i]);
+      if (kind == "restart_worker") Restart(ops[i]);
+      Settle(ops[i].at("state"));
+      Compare(ops[i].at("state"));
+      if (!report_.differences().empty()) return;
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+
+ private:
+  using Control = v1::ShardControlService::Stub;
+
+  JobConfig Job() const {
+    JobConfig job = servers_[0]->Job();
+    const auto count = [&](const char* field) {
+      return static_cast<int>(ReadInt(scenario_.at(field)));
+    };
+    const golden::OptimizerRecord record =
+        golden::ReadOptimizer(scenario_.at("optimizer").at("name"),
+                              scenario_.at("optimizer").at("hyper"));
+    job.optimizer = record.config;
+    job.learning_rate.base = record.learning_rate;
+    job.replicas_to_aggregate = count("replicas_to_aggregate");
+    job.total_num_replicas = count("total_num_replicas");
+    job.initial_tokens = count("num_tokens");
+    if (job.initial_tokens == -1) {
+      job.initial_tokens = job.replicas_to_aggregate;
+    }
+    const Json& decay = scenario_.at("moving_average");
+    if (!decay.is_null()) job.moving_average.decay = golden::ReadNumber(decay);
+    return job;
+  }
+
+  size_t num_variables() const { return scenario_.at("variables").size(); }
+  // Variables are placed in turn, each is one part.
+  static int ServerOf(size_t v) { return static_cast<int>(v) % kServers; }
+  static int PartOf(size_t v) { return static_cast<int>(v) / kServers; }
+  golden::Tensor Initial(size_t v) const {
+    return golden::ReadTensor(dtype_,
+                              scenario_.at("variables")[v].at("initial"));
+  }
+
+  void Create(int i) {
+    ServedShard& server = *servers_[i];
+    server.host().SetJobId(kJobId);
+    v1::TakeEpochRequest epoch;
+    *epoch.mutable_chief() = server.Chief();
+    auto taken = Call(server.control(), &Control::TakeEpoch, epoch);
+    ASSERT_OK(taken);
+    server.set_epoch(taken->epoch());
+    v1::CreateShardRequest request;
+    *request.mutable_chief() = server.Chief();
+    *request.mutable_job() = ToProto(Job());
+    for (size_t v = 0; v < num_variables(); ++v) {
+      const golden::Tensor initial = Initial(v);
+      const std::string name = scenario_.at("variables")[v].at("name");
+      *request.add_variables() =
+          ToProto(VariableSpec{name, initial.shape, dtype_, {}});
+      if (ServerOf(v) != i) continue;
+      *request.add_parts() = ToProto(PlannedPart{
+          static_cast<int>(v), 0, NumElements(initial.shape), i, PartOf(v)});
+    }
+    ASSERT_OK(Call(server.control(), &Control::CreateShard, request));
+  }
+
+  void Write(size_t v, int tensor) {
+    ServedShard& server = *servers_[ServerOf(v)];
+    v1::WritePartsRequest request;
+    v1::WritePartsHeader& header = *request.mutable_header();
+    *header.mutable_chief() = server.Chief();
+    header.mutable_selector()->mutable_parts()->set_first_part(PartOf(v));
+    header.mutable_selector()->mutable_parts()->set_num_parts(1);
+    header.mutable_selector()->set_tensor(tensor);
+    const golden::Tensor initial = Initial(v);
+    request.set_payload(initial.values.data(), initial.values.size());
+    ASSERT_OK(Call(server.control(), &Control::WriteParts, request));
+  }
+
+  void Activate(int i) {
+    const int average = 1 + static_cast<int>(NumSlots(Job().optimizer));
+    for (size_t v = 0; v < num_variables(); ++v) {
+      if (ServerOf(v) != i) continue;
+      ASSERT_NO_FATAL_FAILURE(Write(v, 0));
+      if (Job().moving_average.decay == 0) continue;
+      ASSERT_NO_FATAL_FAILURE(Write(v, average));
+    }
+    v1::ActivateRequest request;
+    *request.mutable_chief() = servers_[i]->Chief();
+    ASSERT_OK(Call(servers_[i]->control(), &Control::Activate, request));
+  }
+
+  TakeFuture Take(int i) {
+    return std::async(std::launch::async, [this, i, step = loop_.step()] {
+      return Call(servers_[i]->control(), &Control::TakeAndApply,
+                  servers_[i]->TakeRequest(step));
+    });
+  }
+
+  // Of two takes the server withdraws the first one as soon as the second one
+  // is there, which so proves to be there.
+  void FileTakes() {
+    loop_.Begin();
+    takes_.clear();
+    for (int i = 0; i < kServers; ++i) {
+      TakeFuture one = Take(i);
+      TakeFuture other = Take(i);
+      while (!IsReady(one) && !IsReady(other)) {
+      }
+      if (IsReady(one)) std::swap(one, other);
+      ASSERT_OK(other.get());
+      takes_.push_back(std::move(one));
+    }
+  }
+
+  // What the chief does when both servers are prepared.
+  void FinishStep() {
+    for (int i = 0; i < kServers; ++i) {
+      auto taken = takes_[i].get();
+      ASSERT_OK(taken);
+      ASSERT_TRUE(taken->prepared());
+      const auto actions = loop_.OnPrepared(i, loop_.step(), taken->attempt());
+      ASSERT_EQ(actions.commit.has_value(), i + 1 == kServers);
+    }
+    const int64_t step = loop_.step() + 1;
+    for (int i = 0; i < kServers; ++i) {
+      ASSERT_OK(Call(servers_[i]->control(), &Control::Commit,
+                     servers_[i]->CommitRequest(step, 0)));
+    }
+    loop_.OnCommitted(step);
+    FileTakes();
+  }
+
+  void Pass(const Json& op) {
+    const int64_t index = ReadInt(op.at("worker"));
+    Worker& worker = workers_.at(index);
+    ++worker.passes;
+    for (size_t v = 0; v < num_variables(); ++v) {
+      ASSERT_NO_FATAL_FAILURE(
+          Push(static_cast<int>(index), v, op.at("gradients").at(v)));
+    }
+    v1::TakeTokenRequest request;
+    *request.mutable_identity() =
+        ServedShard::Worker(static_cast<int>(index), worker.incarnation);
+    request.set_local_step(worker.local_step);
+    request.set_pass(worker.passes);
+    worker.context = std::make_unique<grpc::ClientContext>();
+    worker.context->set_deadline(
+        absl::ToChronoTime(absl::Now() + kCallTimeout));
+    worker.token = std::async(std::launch::async,
+                              [this, request, context = worker.context.get()]()
+                                  -> absl::StatusOr<v1::TakeTokenResponse> {
+                                v1::TakeTokenResponse response;
+                                const grpc::Status status =
+                                    servers_[0]->sync().TakeToken(
+                                        context, request, &response);
+                                if (!status.ok()) return FromGrpcStatus(status);
+                                return response;
+                              });
+    // It is in the line, or has been served, before anything else is done.
+    while (!IsReady(worker.token) && !IsInLine(static_cast<int>(index))) {
+    }
+  }
+
+  void Push(int index, size_t v, const Json& gradient) {
+    const Worker& worker = workers_[index];
+    v1::PushRequest request;
+    v1::PushHeader& header = *request.mutable_header();
+    *header.mutable_identity() = ServedShard::Worker(index, worker.incarnation);
+    header.mutable_parts()->set_first_part(PartOf(v));
+    header.mutable_parts()->set_num_parts(1);
+    header.set_local_step(worker.local_step);
+    header.set_pass(worker.passes);
+    const golden::Tensor values = golden::ReadTensor(dtype_, gradient);
+    request.set_payload(values.values.data(), values.values.size());
+    ASSERT_OK(Call(servers_[ServerOf(v)]->parameters(),
+                   &v1::ParameterService::Stub::Push, request));
+  }
+
+  bool IsInLine(int index) {
+    const auto line = servers_[0]->host().shard().value()->gate();
+    const auto waiting = line->WaitingWorkers();
+    return std::any_of(waiting.begin(), waiting.end(),
+                       [&](const auto& w) { return w.worker == index; });
+  }
+
+  // The worker's process is killed, and its successor begins with a free pass.
+  void Restart(const Json& op) {
+    const int64_t index = ReadInt(op.at("worker"));
+    Worker& worker = workers_.at(index);
+    EXPECT_EQ(worker.waits(), op.at("cancelled").get<bool>());
+    // One that waits is taken for dead, as the chief would; the token of one
+    // that does not is lost with it, as in TensorFlow.
+    if (worker.waits()) {
+      for (const auto& server : servers_) {
+        v1::ExpireWorkerRequest request;
+        *request.mutable_chief() = server->Chief();
+        request.set_worker(static_cast<int>(index));
+        request.set_incarnation(worker.incarnation);
+        request.set_step(loop_.step());
+        ASSERT_OK(Call(server->control(), &Control::ExpireWorker, request));
+      }
+      // Whoever waited there is told that there is nothing.
+      const auto ended = worker.token.get();
+      EXPECT_TRUE(!ended.ok() || ended->outcome() == v1::TOKEN_WAIT);
+    }
+    worker.token = {};
+    ++worker.incarnation;
+    worker.passes = 0;
+    worker.local_step = loop_.step();
+  }
+
+  // Waits for all that the trace says has happened.
+  void Settle(const Json& state) {
+    while (loop_.step() < ReadInt(state.at("global_step"))) {
+      ASSERT_NO_FATAL_FAILURE(FinishStep());
+    }
+    const std::vector<int64_t> blocked = golden::ReadInts(state.at("blocked"));
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      Worker& worker = workers_[i];
+      if (!worker.waits() || std::count(blocked.begin(), blocked.end(), i)) {
+        continue;
+      }
+      auto token = worker.token.get();
+      ASSERT_OK(token);
+      ASSERT_EQ(token->outcome(), v1::TOKEN);
+      worker.local_step = token->step();
+    }
+  }
+
+  void Compare(const Json& state) {
+    std::vector<int64_t> local_steps;
+    std::vector<int64_t> blocked;
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      local_steps.push_back(workers_[i].local_step);
+      if (!workers_[i].waits()) continue;
+      EXPECT_FALSE(IsReady(workers_[i].token));
+      blocked.push_back(static_cast<int64_t>(i));
+    }
+    const auto shard = servers_[0]->host().shard().value();
+    report_.Expect("global_step", ReadInt(state.at("global_step")),
+                   shard->gate()->global_step());
+    report_.Expect("local_steps", golden::ReadInts(state.at("local_steps")),
+                   local_steps);
+    report_.Expect("blocked", golden::ReadInts(state.at("blocked")), blocked);
+    report_.Expect("tokens", golden::ReadInts(state.at("tokens")),
+                   dynamic_cast<TokenGate&>(*shard->gate()).tokens());
+    for (const auto& server : servers_) {
+      v1::BeginSnapshotRequest request;
+      *request.mutable_chief() = server->Chief();
+      EXPECT_OK(Call(server->control(), &Control::BeginSnapshot, request));
+    }
+    for (size_t v = 0; v < num_variables(); ++v) CompareVariable(v, state);
+  }
+
+  void CompareVariable(size_t v, const Json& state) {
+    const auto shard = servers_[ServerOf(v)]->host().shard().value();
+    report_.Expect(absl::StrCat("accumulated of ", v),
+                   ReadInt(state.at("accumulated").at(v)),
+                   dynamic_cast<CompatibleShard&>(shard->engine())
+                       .num_accumulated(PartOf(v)));
+    CompareTensor(v, 0, state.at("variables").at(v));
+    int tensor = 0;
+    for (const SlotSpec& slot : Slots(Job().optimizer)) {
+      CompareTensor(v, ++tensor, state.at("slots").at(v).at(slot.key));
+    }
+    const Json& averages = state.at("averages");
+    if (!averages.is_null()) CompareTensor(v, ++tensor, averages.at(v));
+  }
+
+  void CompareTensor(size_t v, int tensor, const Json& recorded) {
+    ServedShard& server = *servers_[ServerOf(v)];
+    v1::ReadSnapshotRequest request;
+    *request.mutable_chief() = server.Chief();
+    v1::TensorSelector& selector = *request.mutable_selector();
+    selector.mutable_parts()->set_first_part(PartOf(v));
+    selector.mutable_parts()->set_num_parts(1);
+    selector.set_tensor(tensor);
+    auto read = Call(server.control(), &Control::ReadSnapshot, request);
+    ASSERT_OK(read);
+    const auto* bytes =
+        reinterpret_cast<const std::byte*>(read->payload().data());
+    report_.ExpectSame(absl::StrCat("tensor ", tensor, " of variable ", v),
+                       dtype_, golden::ReadTensor(dtype_, recorded).values,
+                       {bytes, bytes + read->payload().size()},
+                       golden::Zeros::kEqual);
+  }
+
+  const Json& scenario_;
+  golden::Report& report_;
+  const DType dtype_;
+  std::vector<Worker> workers_;
+  std::vector<TakeFuture> takes_;
+  SyncLoop loop_{kServers, 0};
+  std::vector<std::unique_ptr<ServedShard>> servers_;
+};
+
+TEST(SyncLoopTraceTest, ServicesDoWhatTensorFlowDid) {
+  const auto scenarios = golden::ReadScenarios(LOCKSTEP_SYNC_LOOP_TRACE);
+  ASSERT_OK(scenarios);
+  int served = 0;
+  for (const golden::Scenario& scenario : *scenarios) {
+    if (scenario.json.at("ops").at(0).at("op") == "start") continue;
+    if (!CanBeServed(scenario.json)) continue;
+    SCOPED_TRACE(absl::StrCat("line ", scenario.line));
+    golden::Report report;
+
+    ServedTrace(scenario.json, report).Run();
+
+    for (const golden::Difference& difference : report.differences()) {
+      ADD_FAILURE() << difference.operation << ": expected "
+                    << difference.expected << ", got " << difference.got;
+    }
+    if (HasFailure()) return;
+    ++served;
+  }
+  EXPECT_GE(served, 15);
+  RecordProperty("scenarios", served);
+  std::cout << served << " scenarios over gRPC\n";
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,280 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/write_counters.h"
+#include "common/numeric/bfloat16.h"
+#include "common/rpc/server.h"
+#include "common/wire/shared_memory_codec.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lockstep/v1/parameter.grpc.pb.h"
+#include "tests/integration/server/rpc/served_shard.h"
+#include "tests/testing/status_matchers.h"
+#include "worker/client/parameter_client.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+
+using Gradients = ParameterMemory::Gradients;
+
+// A worker, and what it has in its memory.
+struct Client {
+  Client(const std::string& address, int worker, Gradients gradients,
+         GradientType gradient_type = GradientType::kVariable)
+      : memory(*ParameterMemory::Make(ServedShard::MakePlan().variables,
+                                      gradients)),
+        client({{address},
+                {kJobId, {TaskType::kWorker, worker}, /*incarnation=*/1},
+                /*max_part_bytes=*/16,
+                gradient_type},
+               ServedShard::MakePlan(), memory) {}
+
+  // Different for every element and step.
+  void Compute(int64_t step) {
+    auto* w = reinterpret_cast<float*>(memory.gradient(0).data());
+    auto* b = reinterpret_cast<double*>(memory.gradient(1).data());
+    for (int i = 0; i < 8; ++i) w[i] = 0.1f * i - 0.03f * step;
+    for (int i = 0; i < 2; ++i) b[i] = 0.7 * i + 0.01 * step;
+    if (rounded) RoundToBFloat16InPlace(8, memory.gradient(0).data());
+  }
+  std::string Values() const {
+    std::string bytes;
+    for (size_t i = 0; i < 2; ++i) {
+      bytes.append(reinterpret_cast<const char*>(memory.value(i).data()),
+                   memory.value(i).size());
+    }
+    return bytes;
+  }
+
+  bool rounded = false;  // are the gradients of "w" that Compute() makes
+  ParameterMemory memory;
+  ParameterClient client;
+};
+
+bool IsShared(ServedShard& server, int worker) {
+  auto shard = server.host().shard();
+  return shard.ok() && (*shard)->shared_gradients().Find(worker, 1, 0, 3).ok();
+}
+
+// One step of worker 0 from the token of `step` to the next one's.
+void Step(ServedShard& server, Client& worker, int64_t step) {
+  const PassId pass{step, step + 1, 0};
+  worker.Compute(step);
+  auto announced = worker.client.Announce(pass);
+  ASSERT_OK(announced);
+  ASSERT_EQ(announced->decision, Announcement::Decision::kSelected);
+  auto counts = worker.client.Push(pass, announced->attempt);
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 3);
+  server.FinishStep(step);
+  EXPECT_THAT(worker.client.TakeToken(pass, announced->attempt),
+              IsOkAndHolds(Field(&Token::step, step + 1)));
+  EXPECT_THAT(worker.client.Pull(step + 1), IsOkAndHolds(step + 1));
+}
+
+// The bytes that a worker has after each of three steps.
+std::vector<std::string> Train(ServedShard& server, Client& worker) {
+  std::vector<std::string> values;
+  EXPECT_THAT(worker.client.Pull(0), IsOkAndHolds(0));
+  values.push_back(worker.Values());
+  for (int64_t step = 0; step < 3; ++step) {
+    Step(server, worker, step);
+    values.push_back(worker.Values());
+  }
+  return values;
+}
+
+TEST(ParameterClientSharingTest, SharedMemoryAndTheWireGiveTheSameBits) {
+  ServedShard sharing;
+  ServedShard sending;
+  sharing.Open();
+  sending.Open();
+  Client shared(sharing.address(), 0, Gradients::kShared);
+  Client sent(sending.address(), 0, Gradients::kPrivate);
+
+  const std::vector<std::string> values = Train(sharing, shared);
+
+  EXPECT_EQ(values, Train(sending, sent));
+  EXPECT_NE(values[1], values[2]);
+  EXPECT_TRUE(IsShared(sharing, 0));
+  EXPECT_FALSE(IsShared(sending, 0));
+  EXPECT_EQ(sharing.Values(), sending.Values());
+}
+
+TEST(ParameterClientSharingTest, GradientsAreReadAsTheyBecomeReady) {
+  ServedShard server;
+  server.Open();
+  Client worker(server.address(), 0, Gradients::kShared);
+  const PassId pass{0, 1, 0};
+  ASSERT_THAT(worker.client.Pull(0), IsOkAndHolds(0));
+  worker.Compute(0);
+  const auto w = worker.memory.gradient(0);
+  const std::vector<std::byte> gradient(w.begin(), w.end());
+  std::memset(w.data(), 0xff, w.size());  // NaN
+  worker.client.BeginPass(pass, StepClient::PassKind::kSomeCount,
+                          /*watch=*/false);
+  const auto announced = worker.client.Announce(pass);
+  ASSERT_OK(announced);
+  worker.client.BeginPush(pass, announced->attempt);
+
+  worker.client.GradientReady(1);
+  std::copy(gradient.begin(), gradient.end(), w.begin());
+  worker.client.GradientReady(0);
+
+  const auto counts = worker.client.Push(pass, announced->attempt);
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 3);
+  EXPECT_TRUE(IsShared(server, 0));
+  server.FinishStep(0);
+  ServedShard sending;
+  sending.Open();
+  Client sent(sending.address(), 0, Gradients::kPrivate);
+  ASSERT_THAT(sent.client.Pull(0), IsOkAndHolds(0));
+  Step(sending, sent, 0);
+  EXPECT_EQ(server.Values(), sending.Values());
+}
+
+// On the wire, "b" of float64 would be refused.
+TEST(ParameterClientSharingTest, SharedGradientsAreRoundedAsOthersAre) {
+  ServedShard sharing;
+  ServedShard sending;
+  sharing.Open();
+  sending.Open();
+  Client shared(sharing.address(), 0, Gradients::kShared,
+                GradientType::kBFloat16);
+  Client sent(sending.address(), 0, Gradients::kPrivate);
+  sent.rounded = true;
+
+  EXPECT_EQ(Train(sharing, shared), Train(sending, sent));
+}
+
+TEST(ParameterClientSharingTest, BackupThatDoesNotPushReadsTheSameValues) {
+  ServedShard server;
+  server.Open();
+  Client member(server.address(), 0, Gradients::kShared);
+  Client backup(server.address(), 1, Gradients::kShared);
+  Client remote(server.address(), 1, Gradients::kPrivate);
+  ASSERT_THAT(member.client.Pull(0), IsOkAndHolds(0));
+  ASSERT_THAT(backup.client.Pull(0), IsOkAndHolds(0));
+
+  Step(server, member, 0);
+
+  EXPECT_THAT(backup.client.Pull(1), IsOkAndHolds(1));
+  EXPECT_THAT(remote.client.Pull(1), IsOkAndHolds(1));
+  EXPECT_EQ(backup.Values(), member.Values());
+  EXPECT_EQ(remote.Values(), member.Values());
+  EXPECT_TRUE(IsShared(server, 1));
+}
+
+TEST(ParameterClientSharingTest, CompatibleModeWorksOverTheWire) {
+  ServedShard server(0, SyncMode::kCompatible);
+  server.Open();
+  Client worker(server.address(), 0, Gradients::kShared);
+
+  EXPECT_THAT(worker.client.Pull(-1), IsOkAndHolds(0));
+  worker.Compute(0);
+  auto counts = worker.client.Push({0, 1, 0}, 0);
+
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 3);
+  EXPECT_FALSE(IsShared(server, 0));
+}
+
+// FakeService has one value, 48 times the same byte, in memory that says 's'
+// and as a payload that says 'p'.
+class FakeService final : public v1::ParameterService::Service {
+ public:
+  FakeService()
+      : values_(*SharedMemory::Create("test", 48)),
+        counters_(*WriteCounters::Create(3)) {
+    std::memset(values_->bytes().data(), 's', 48);
+  }
+
+  // What shared pulls are answered with.
+  void Forget() { forgotten_ = true; }
+  void OverwriteTooSoon() { counters_->Begin(0); }
+  void SayWhereNothingIs() { offset_ = 48; }
+
+  grpc::Status OpenSharedMemory(
+      grpc::ServerContext* /*context*/,
+      const v1::OpenSharedMemoryRequest* /*request*/,
+      v1::OpenSharedMemoryResponse* response) override {
+    *response->mutable_values() = ToProto(values_->file());
+    *response->mutable_counters() = ToProto(counters_->file());
+    return grpc::Status::OK;
+  }
+  grpc::Status Pull(grpc::ServerContext* /*context*/,
+                    const v1::PullRequest* request,
+                    v1::PullResponse* response) override {
+    if (!request->shared()) {
+      response->set_payload(
+          std::string(16 * request->parts().num_parts(), 'p'));
+      return grpc::Status::OK;
+    }
+    if (forgotten_) return {grpc::StatusCode::NOT_FOUND, "who are you"};
+    for (int i = 0; i < request->parts().num_parts(); ++i) {
+      *response->mutable_header()->add_values() =
+          ToProto(SharedPlace{SharedMemory::kHeaderSize + offset_, 0, 0});
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  const std::unique_ptr<SharedMemory> values_;
+  const std::unique_ptr<WriteCounters> counters_;
+  uint64_t offset_ = 0;
+  bool forgotten_ = false;
+};
+
+class ParameterClientOfAFakeTest : public ::testing::Test {
+ protected:
+  ParameterClientOfAFakeTest()
+      : server_(*GrpcServer::Start("127.0.0.1:0", {&service_})),
+        worker_(absl::StrCat("127.0.0.1:", server_->port()), 0,
+                Gradients::kShared) {}
+
+  FakeService service_;
+  const std::unique_ptr<GrpcServer> server_;
+  Client worker_;
+};
+
+TEST_F(ParameterClientOfAFakeTest, ValuesComeThroughMemory) {
+  EXPECT_THAT(worker_.client.Pull(0), IsOkAndHolds(0));
+
+  EXPECT_EQ(worker_.Values(), std::string(48, 's'));
+}
+
+TEST_F(ParameterClientOfAFakeTest, ValuesThatWereOverwrittenAreSentInstead) {
+  service_.OverwriteTooSoon();
+
+  EXPECT_THAT(worker_.client.Pull(0), IsOkAndHolds(0));
+
+  EXPECT_EQ(worker_.Values(), std::string(48, 'p'));
+}
+
+TEST_F(ParameterClientOfAFakeTest, ServerThatHasForgottenIsAskedToSend) {
+  service_.Forget();
+
+  EXPECT_THAT(worker_.client.Pull(0), IsOkAndHolds(0));
+
+  EXPECT_EQ(worker_.Values(), std::string(48, 'p'));
+}
+
+TEST_F(ParameterClientOfAFakeTest, PlacesThatAreNotThereAreAnError) {
+  service_.SayWhereNothingIs();
+
+  EXPECT_THAT(worker_.client.Pull(0).status(),
+              StatusIs(absl::StatusCode::kInternal));
+}
+
+}  // namespace
+}  // namespace lockstep::testing

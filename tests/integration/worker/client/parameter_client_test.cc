@@ -1,0 +1,339 @@
+// The parameter client against a server that is on the wire, without a chief:
+// the test commits.
+
+#include "worker/client/parameter_client.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "common/text/count_text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/server/rpc/served_shard.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+// Waits for what has to happen; a hang fails the test.
+template <typename Condition>
+bool Eventually(const Condition& condition) {
+  const absl::Time deadline = absl::Now() + kCallTimeout;
+  while (!condition()) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return true;
+}
+
+class ParameterClientTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    shard_.Open();
+    client_ = MakeClient(/*incarnation=*/1);
+  }
+
+  // Of worker 1, which sends "w" in one message and "b" in another.
+  std::unique_ptr<ParameterClient> MakeClient(uint64_t incarnation) {
+    return std::make_unique<ParameterClient>(
+        ParameterClient::Options{{shard_.address()},
+                                 {kJobId, {TaskType::kWorker, 1}, incarnation},
+                                 /*max_part_bytes=*/32},
+        plan_, memory_);
+  }
+
+  void FillGradients(float value) {
+    const auto floats = memory_.gradient(0);
+    std::fill_n(reinterpret_cast<float*>(floats.data()), 8, value);
+    const auto doubles = memory_.gradient(1);
+    std::fill_n(reinterpret_cast<double*>(doubles.data()), 2, value);
+  }
+  std::vector<float> FloatsInMemory() const {
+    const auto* w = reinterpret_cast<const float*>(memory_.value(0).data());
+    return {w, w + 8};
+  }
+
+  // Waits until the server lacks the gradients of so many parts.
+  bool ServerWaitsForParts(int parts) {
+    const std::string lack =
+        parts == 0 ? "" : "1 of 1 gradient of " + CountText(parts, "part");
+    const std::shared_ptr<Shard> shard = *shard_.host().shard();
+    return Eventually([&] { return shard->engine().WaitsFor() == lack; });
+  }
+
+  // What the chief does when all gradients of a step are in.
+  void Commit(int64_t step) {
+    using Stub = v1::ShardControlService::Stub;
+    const auto taken =
+        Call(shard_.control(), &Stub::TakeAndApply, shard_.TakeRequest(step));
+    ASSERT_OK(taken);
+    ASSERT_TRUE(taken->prepared());
+    ASSERT_OK(Call(shard_.control(), &Stub::Commit,
+                   shard_.CommitRequest(step + 1, taken->attempt())));
+  }
+
+  void ExpireWorker(int worker, uint64_t incarnation) {
+    v1::ExpireWorkerRequest expire;
+    *expire.mutable_chief() = shard_.Chief();
+    expire.set_worker(worker);
+    expire.set_incarnation(incarnation);
+    ASSERT_OK(Call(shard_.control(),
+                   &v1::ShardControlService::Stub::ExpireWorker, expire));
+  }
+
+  // Announces the pass and expects to be selected.
+  int64_t Announce(const PassId& pass) {
+    const auto announced = client_->Announce(pass);
+    EXPECT_OK(announced);
+    EXPECT_EQ(announced->decision, Announcement::Decision::kSelected);
+    return announced->attempt;
+  }
+
+  const Plan plan_ = ServedShard::MakePlan();
+  ServedShard shard_;
+  ParameterMemory memory_ = *ParameterMemory::Make(plan_.variables);
+  std::unique_ptr<ParameterClient> client_;
+};
+
+TEST_F(ParameterClientTest, GradientsAreSentAsTheyBecomeReady) {
+  const PassId pass{0, 1, 0};
+  ASSERT_THAT(client_->Pull(0), IsOkAndHolds(0));
+  FillGradients(2);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->BeginPush(pass, Announce(pass));
+
+  client_->GradientReady(1);
+
+  EXPECT_TRUE(ServerWaitsForParts(2));
+  EXPECT_THAT(FloatsInMemory(), Each(1));  // still in use
+  client_->GradientReady(0);
+  EXPECT_TRUE(ServerWaitsForParts(0));
+  const auto counts = client_->Push(pass, 1);
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 3);
+  EXPECT_THAT(FloatsInMemory(), Each(0));  // 1 - 0.5 * 2
+  Commit(0);
+  const auto token = client_->TakeToken(pass, 1);
+  ASSERT_OK(token);
+  EXPECT_EQ(token->step, 1);
+  EXPECT_THAT(client_->Pull(1), IsOkAndHolds(1));
+  EXPECT_THAT(FloatsInMemory(), Each(0));
+}
+
+TEST_F(ParameterClientTest, WhatWasReadyBeforeThePushBeganIsSentToo) {
+  const PassId pass{0, 1, 0};
+  FillGradients(2);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->GradientReady(1);
+
+  client_->BeginPush(pass, Announce(pass));
+
+  EXPECT_TRUE(ServerWaitsForParts(2));
+  EXPECT_OK(client_->Push(pass, 1));
+  EXPECT_TRUE(ServerWaitsForParts(0));
+}
+
+TEST_F(ParameterClientTest, PushSendsWhatNobodyCalledReady) {
+  const PassId pass{0, 1, 0};
+  FillGradients(2);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+
+  const auto counts = client_->Push(pass, Announce(pass));
+
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 3);
+}
+
+TEST_F(ParameterClientTest, PushForANewerAttemptSendsEverythingAgain) {
+  const PassId pass{0, 1, 0};
+  FillGradients(2);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->BeginPush(pass, Announce(pass));
+  client_->GradientReady(1);
+  ASSERT_TRUE(ServerWaitsForParts(2));
+  (*shard_.host().shard())->engine().StartAttempt(0, 2);
+
+  const auto counts = client_->Push(pass, 2);
+
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 3);
+}
+
+TEST_F(ParameterClientTest, PassThatIsGivenUpHalfWayCountsNothing) {
+  const PassId pass{0, 1, 0};
+  FillGradients(100);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->BeginPush(pass, Announce(pass));
+  client_->GradientReady(1);
+  ASSERT_TRUE(ServerWaitsForParts(2));
+
+  client_.reset();
+
+  ExpireWorker(1, 1);
+  client_ = MakeClient(/*incarnation=*/2);
+  FillGradients(2);
+  const int64_t attempt = Announce(pass);
+  EXPECT_EQ(attempt, 2);
+  const auto counts = client_->Push(pass, attempt);
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 3);
+  Commit(0);
+  EXPECT_THAT(shard_.Values(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 1));
+}
+
+TEST_F(ParameterClientTest, WatcherLearnsThatItsStepIsOver) {
+  client_->BeginPass({0, 1, 0}, StepClient::PassKind::kSomeCount,
+                     /*watch=*/true);
+  EXPECT_FALSE(client_->StepIsOver());
+
+  shard_.Step(0, 1);
+
+  EXPECT_TRUE(Eventually([&] { return client_->StepIsOver(); }));
+  const auto token = client_->TakeToken({0, 1, 0}, 0);
+  ASSERT_OK(token);
+  EXPECT_EQ(token->step, 1);
+}
+
+TEST_F(ParameterClientTest, WatchOutlastsTheAnswerToALongWait) {
+  client_->BeginPass({0, 1, 0}, StepClient::PassKind::kSomeCount,
+                     /*watch=*/true);
+  for (int i = 0; i < 20; ++i) {
+    shard_.AnswerWaits();
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_FALSE(client_->StepIsOver());
+
+  shard_.Step(0, 1);
+
+  EXPECT_TRUE(Eventually([&] { return client_->StepIsOver(); }));
+}
+
+TEST_F(ParameterClientTest, NextPassIsWatchedAnew) {
+  client_->BeginPass({0, 1, 0}, StepClient::PassKind::kSomeCount,
+                     /*watch=*/true);
+  shard_.Step(0, 1);
+  ASSERT_TRUE(Eventually([&] { return client_->StepIsOver(); }));
+
+  client_->BeginPass({1, 2, 0}, StepClient::PassKind::kSomeCount,
+                     /*watch=*/true);
+
+  EXPECT_FALSE(client_->StepIsOver());
+  shard_.Step(1, 1);
+  EXPECT_TRUE(Eventually([&] { return client_->StepIsOver(); }));
+}
+
+TEST_F(ParameterClientTest, WatchedPassMayBeAnnouncedAndPushed) {
+  const PassId pass{0, 1, 0};
+  FillGradients(2);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/true);
+
+  client_->BeginPush(pass, Announce(pass));
+
+  EXPECT_OK(client_->Push(pass, 1));
+  Commit(0);
+  const auto token = client_->TakeToken(pass, 1);
+  ASSERT_OK(token);
+  EXPECT_EQ(token->step, 1);
+}
+
+TEST_F(ParameterClientTest, ValuesAreAwaitedBeforeTheirStepIsCommitted) {
+  const PassId pass{0, 1, 0};
+  FillGradients(2);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+
+  client_->SendRest(pass, Announce(pass));
+
+  EXPECT_OK(client_->AwaitValues(0, 1));
+  EXPECT_THAT(FloatsInMemory(), Each(0));  // 1 - 0.5 * 2
+  EXPECT_OK(client_->AwaitValues(0, 2));
+  const auto counts = client_->Push(pass, 1);
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 3);
+  EXPECT_EQ(counts->duplicate, 0);
+  Commit(0);
+  const auto token = client_->TakeToken(pass, 1);
+  ASSERT_OK(token);
+  EXPECT_EQ(token->step, 1);
+  EXPECT_EQ(token->attempt, 1);
+  EXPECT_THAT(client_->Pull(1), IsOkAndHolds(1));
+}
+
+// Of three messages the third, which is "b", would come last in the first one.
+TEST_F(ParameterClientTest, LaterAttemptsKeepNothingBack) {
+  const PassId pass{0, 1, 0};
+  FillGradients(2);
+  client_ = std::make_unique<ParameterClient>(
+      ParameterClient::Options{{shard_.address()},
+                               {kJobId, {TaskType::kWorker, 1}, 1},
+                               /*max_part_bytes=*/16},
+      plan_, memory_);
+  client_->BeginPass(pass, StepClient::PassKind::kEverybodyCounts,
+                     /*watch=*/false);
+  Announce(pass);
+  (*shard_.host().shard())->engine().StartAttempt(0, 2);
+
+  client_->BeginPush(pass, 2);
+  client_->GradientReady(1);
+
+  EXPECT_TRUE(ServerWaitsForParts(2));
+  const auto counts = client_->Push(pass, 2);
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 3);
+  EXPECT_EQ(counts->duplicate, 0);
+}
+
+TEST_F(ParameterClientTest, PushThatCameTooLateBringsNoValues) {
+  const PassId pass{0, 1, 0};
+  FillGradients(2);
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  const int64_t attempt = Announce(pass);
+  (*shard_.host().shard())->engine().StartAttempt(0, 2);
+
+  client_->SendRest(pass, attempt);
+
+  EXPECT_THAT(client_->AwaitValues(0, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(client_->AwaitValues(1, 1), StatusIs(absl::StatusCode::kAborted));
+  const auto counts = client_->Push(pass, attempt);
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->superseded, 3);
+  const auto again = client_->Push(pass, 2);
+  ASSERT_OK(again);
+  EXPECT_EQ(again->accepted, 3);
+}
+
+TEST_F(ParameterClientTest, NoValuesAreAwaitedWhereNothingWasSent) {
+  EXPECT_THAT(client_->AwaitValues(0, 1), StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(ParameterClientTest, CancelEndsTheWaitForValues) {
+  const PassId pass{0, 1, 0};
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  const int64_t attempt = Announce(pass);
+  client_->Cancel();
+
+  client_->SendRest(pass, attempt);
+
+  EXPECT_THAT(client_->AwaitValues(0, 2), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(client_->Push(pass, attempt),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(ParameterClientTest, CancelEndsAPushThatHasBegun) {
+  const PassId pass{0, 1, 0};
+  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/true);
+  client_->BeginPush(pass, Announce(pass));
+  client_->Cancel();
+
+  EXPECT_THAT(client_->Push(pass, 1), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(client_->TakeToken(pass, 1),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+}  // namespace
+}  // namespace lockstep::testing

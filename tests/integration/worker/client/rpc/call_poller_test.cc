@@ -1,0 +1,227 @@
+#include "worker/client/rpc/call_poller.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <list>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "grpcpp/alarm.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+// Happens after a while, once, and remembers where.
+class Timer final : public CallPoller::Event {
+ public:
+  Timer(CallPoller& poller, absl::Duration delay) {
+    alarm_.Set(&poller.queue(), absl::ToChronoTime(absl::Now() + delay), this);
+  }
+  // Who has seen that it happened may end it.
+  void Happened(bool ok) override {
+    const std::shared_ptr<std::promise<std::thread::id>> thread = thread_;
+    ok_ = ok;
+    happened_ = true;
+    thread->set_value(std::this_thread::get_id());
+  }
+
+  void Cancel() { alarm_.Cancel(); }
+  bool happened() const { return happened_; }
+  bool ok() const { return ok_; }
+  // Waits for it.
+  std::thread::id thread() { return thread_->get_future().get(); }
+
+ private:
+  grpc::Alarm alarm_;
+  const std::shared_ptr<std::promise<std::thread::id>> thread_ =
+      std::make_shared<std::promise<std::thread::id>>();
+  std::atomic<bool> ok_ = false;
+  std::atomic<bool> happened_ = false;
+};
+
+TEST(CallPollerTest, AThreadThatWaitsServesAllEventsButTheFirst) {
+  CallPoller poller(1);
+  std::list<Timer> timers;
+  for (int i = 1; i <= 5; ++i)
+    timers.emplace_back(poller, absl::Milliseconds(i));
+
+  poller.RunUntil([&] {
+    for (const Timer& timer : timers) {
+      if (!timer.happened()) return false;
+    }
+    return true;
+  });
+
+  int elsewhere = 0;
+  for (Timer& timer : timers) {
+    elsewhere += timer.thread() != std::this_thread::get_id();
+  }
+  EXPECT_LE(elsewhere, 1);
+}
+
+TEST(CallPollerTest, EventsAreServedWhereNobodyWaits) {
+  CallPoller poller(1);
+  for (int repeated = 0; repeated < 3; ++repeated) {
+    Timer timer(poller, absl::Milliseconds(1));
+    EXPECT_NE(timer.thread(), std::this_thread::get_id());
+  }
+}
+
+TEST(CallPollerTest, EventsAreServedAgainAfterAGuestThatStayedLong) {
+  CallPoller poller(1);
+  Timer long_wait(poller, absl::Milliseconds(50));
+  poller.RunUntil([&] { return long_wait.happened(); });
+
+  Timer timer(poller, absl::Milliseconds(1));
+
+  EXPECT_NE(timer.thread(), std::this_thread::get_id());
+}
+
+TEST(CallPollerTest, AWaitEndsAtItsDeadline) {
+  for (int threads : {1, 2}) {
+    CallPoller poller(threads);
+    bool asked = false;
+
+    poller.RunUntil(
+        [&] {
+          asked = true;
+          return false;
+        },
+        absl::Now() + absl::Milliseconds(5));
+
+    EXPECT_TRUE(asked);
+  }
+}
+
+TEST(CallPollerTest, WhatIsDoneAlreadyServesNothing) {
+  CallPoller poller(1);
+  poller.RunUntil([] { return true; });
+}
+
+TEST(CallPollerTest, SeveralThreadsServeAndTheGuestOnlyWaits) {
+  CallPoller poller(2);
+  for (int repeated = 0; repeated < 20; ++repeated) {
+    Timer timer(poller, absl::Microseconds(100 * repeated));
+    poller.RunUntil([&] { return timer.happened(); });
+    EXPECT_NE(timer.thread(), std::this_thread::get_id());
+  }
+}
+
+TEST(CallPollerTest, ShortWaitsInARowMissNoEvent) {
+  CallPoller poller(1);
+  for (int repeated = 0; repeated < 500; ++repeated) {
+    Timer timer(poller, absl::Microseconds(repeated % 50 * 40));
+    poller.RunUntil([&] { return timer.happened(); });
+    EXPECT_TRUE(timer.ok());
+    if (repeated % 100 == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  }
+}
+
+// What is put off.
+class Note final : public CallPoller::Event {
+ public:
+  void Happened(bool /*ok*/) override {
+    happened_ = true;
+    thread_.set_value(std::this_thread::get_id());
+  }
+  bool happened() const { return happened_; }
+  // Waits for it.
+  std::thread::id thread() { return thread_.get_future().get(); }
+
+ private:
+  std::atomic<bool> happened_ = false;
+  std::promise<std::thread::id> thread_;
+};
+
+// Puts it off, at once.
+class Postponer final : public CallPoller::Event {
+ public:
+  Postponer(CallPoller& poller, Note& note) : poller_(poller), note_(note) {
+    alarm_.Set(&poller.queue(), absl::ToChronoTime(absl::Now()), this);
+  }
+  void Happened(bool /*ok*/) override {
+    poller_.BeforeWaiting(&note_);
+    happened_ = true;
+  }
+  bool happened() const { return happened_; }
+
+ private:
+  CallPoller& poller_;
+  Note& note_;
+  grpc::Alarm alarm_;
+  std::atomic<bool> happened_ = false;
+};
+
+TEST(CallPollerTest, WhatIsPutOffHappensWhereAThreadIsAboutToWait) {
+  CallPoller poller(1);
+  Note note;
+  std::optional<Postponer> postponer;
+  std::optional<Timer> later;
+  int asked = 0;
+
+  // The second time that it is asked, the poller's own thread stays out.
+  poller.RunUntil([&] {
+    if (++asked == 2) postponer.emplace(poller, note);
+    if (asked == 2) later.emplace(poller, absl::Milliseconds(5));
+    return later.has_value() && later->happened();
+  });
+
+  ASSERT_TRUE(note.happened());
+  EXPECT_EQ(note.thread(), std::this_thread::get_id());
+}
+
+TEST(CallPollerTest, WhatIsPutOffHappensThoughNobodyComesBack) {
+  for (int threads : {1, 2}) {
+    for (int repeated = 0; repeated < 100; ++repeated) {
+      Note note;
+      CallPoller poller(threads);
+      // The poller's own thread may wait already, or not yet.
+      std::this_thread::sleep_for(std::chrono::microseconds(repeated * 20));
+      Postponer postponer(poller, note);
+      poller.RunUntil([&] { return postponer.happened(); });
+
+      EXPECT_NE(note.thread(), std::this_thread::get_id());
+    }
+  }
+}
+
+TEST(CallPollerTest, WhatIsToHappenSoonDoesWithoutWhoAskedForIt) {
+  for (int threads : {1, 2}) {
+    CallPoller poller(threads);
+    for (int repeated = 0; repeated < 50; ++repeated) {
+      Note note;
+      poller.Soon(&note);
+      EXPECT_NE(note.thread(), std::this_thread::get_id());
+    }
+  }
+}
+
+TEST(CallPollerTest, EventsAreServedAfterAGuestThatDoesNotComeBack) {
+  CallPoller poller(1);
+  for (int repeated = 0; repeated < 100; ++repeated) {
+    Timer first(poller, absl::ZeroDuration());
+    poller.RunUntil([&] { return first.happened(); });
+    poller.ServeAlone();
+    Timer second(poller, absl::Microseconds(10 * repeated));
+    EXPECT_NE(second.thread(), std::this_thread::get_id());
+  }
+}
+
+TEST(CallPollerTest, WhatIsCancelledHappensBeforeTheEnd) {
+  std::list<Timer> timers;
+  {
+    CallPoller poller(1);
+    timers.emplace_back(poller, absl::Hours(1));
+    timers.back().Cancel();
+  }
+  EXPECT_TRUE(timers.back().happened());
+  EXPECT_FALSE(timers.back().ok());
+}
+
+}  // namespace
+}  // namespace lockstep

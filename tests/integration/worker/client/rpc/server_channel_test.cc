@@ -1,0 +1,227 @@
+#include "worker/client/rpc/server_channel.h"
+
+#include <future>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/rpc/server.h"
+#include "common/wire/tensor_message.h"
+#include "gmock/gmock.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/server_builder.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::SizeIs;
+
+using Size = ServerChannel::Size;
+using Answer = std::pair<absl::Status, std::string>;
+
+// Answers what it was asked, but for "wait", which it leaves unanswered, and
+// "break", which ends the stream.
+class EchoStream final
+    : public grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers> {
+ public:
+  EchoStream() { StartRead(&calls_); }
+  void OnReadDone(bool ok) override {
+    if (!ok) return Finish(grpc::Status::OK);
+    answers_.Clear();
+    for (const v1::StreamedCall& call : calls_.calls()) {
+      if (call.request() == "break") {
+        return Finish({grpc::StatusCode::INTERNAL, "broken"});
+      }
+      if (call.request() == "wait") continue;
+      v1::StreamedAnswer& answer = *answers_.add_answers();
+      answer.set_id(call.id());
+      answer.set_response(absl::StrCat(calls_.calls_size(), " ", call.method(),
+                                       " ", call.request()));
+    }
+    StartWrite(&answers_);
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) return Finish(grpc::Status::OK);
+    StartRead(&calls_);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  v1::StreamedCalls calls_;
+  v1::StreamedAnswers answers_;
+};
+
+class EchoService final : public v1::CallStreamService::CallbackService {
+ public:
+  grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers>* Calls(
+      grpc::CallbackServerContext* /*context*/) override {
+    return new EchoStream;
+  }
+};
+
+grpc::ByteBuffer Bytes(const std::string& text) {
+  const grpc::Slice slice(text);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+std::future<Answer> Start(ServerChannel& channel, const std::string& text,
+                          absl::Duration deadline = absl::Minutes(1),
+                          Size size = Size::kSmall) {
+  auto promise = std::make_shared<std::promise<Answer>>();
+  channel.Call(size, "m", Bytes(text), deadline,
+               [promise](absl::Status status, grpc::ByteBuffer response) {
+                 promise->set_value({std::move(status), CopyBytes(response)});
+               });
+  return promise->get_future();
+}
+
+class ServerChannelTest : public ::testing::Test {
+ protected:
+  ServerChannelTest() : server_(*GrpcServer::Start("127.0.0.1:0", {&echo_})) {}
+  std::string address() const {
+    return absl::StrCat("127.0.0.1:", server_->port());
+  }
+
+  EchoService echo_;
+  std::unique_ptr<GrpcServer> server_;
+  CallPoller poller_;
+};
+
+TEST_F(ServerChannelTest, SmallCallsAreAnsweredOnTheStream) {
+  ServerChannel channel(poller_, address(), 1);
+  EXPECT_EQ(Start(channel, "a").get(), Answer(absl::OkStatus(), "1 m a"));
+  EXPECT_EQ(Start(channel, "b").get(), Answer(absl::OkStatus(), "1 m b"));
+}
+
+TEST_F(ServerChannelTest, CallsMadeTogetherTravelTogether) {
+  ServerChannel channel(poller_, address(), 1);
+  std::future<Answer> first;
+  std::future<Answer> second;
+  {
+    const ServerChannel::Together together(channel);
+    first = Start(channel, "a");
+    second = Start(channel, "b");
+  }
+  EXPECT_EQ(first.get(), Answer(absl::OkStatus(), "2 m a"));
+  EXPECT_EQ(second.get(), Answer(absl::OkStatus(), "2 m b"));
+}
+
+TEST_F(ServerChannelTest, CallsOfABrokenStreamHaveFailedAndTheNextHasANewOne) {
+  ServerChannel channel(poller_, address(), 1);
+  auto waiting = Start(channel, "wait");
+  auto breaking = Start(channel, "break");
+  EXPECT_THAT(waiting.get().first, StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(breaking.get().first, StatusIs(absl::StatusCode::kUnavailable));
+  Answer answer;
+  do {  // the stream ends after its calls
+    answer = Start(channel, "a").get();
+  } while (!answer.first.ok());
+  EXPECT_EQ(answer.second, "1 m a");
+}
+
+TEST_F(ServerChannelTest, CallWithoutAnAnswerFailsAfterItsDeadline) {
+  ServerChannel channel(poller_, address(), 1);
+  EXPECT_THAT(Start(channel, "wait", absl::Milliseconds(1)).get().first,
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+}
+
+TEST_F(ServerChannelTest, CancelEndsCallsAtHandAndLaterOnes) {
+  ServerChannel channel(poller_, address(), 1);
+  auto waiting = Start(channel, "wait");
+  channel.Cancel();
+  EXPECT_THAT(waiting.get().first, StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(Start(channel, "a").get().first,
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(ServerChannelTest, ServerThatIsGoneMakesCallsUnavailable) {
+  ServerChannel channel(poller_, address(), 1);
+  auto waiting = Start(channel, "wait");
+  server_.reset();
+  EXPECT_THAT(waiting.get().first, StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Start(channel, "a").get().first,
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// Knows no streams: answers any method with "alone", and remembers who called.
+class OldService final : public grpc::CallbackGenericService {
+ public:
+  std::set<std::string> peers() {
+    MutexLock lock(mutex_);
+    return peers_;
+  }
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    {
+      MutexLock lock(mutex_);
+      peers_.insert(context->peer());
+    }
+    class Reactor final : public grpc::ServerGenericBidiReactor {
+     public:
+      explicit Reactor(bool stream) {
+        if (stream) {
+          Finish({grpc::StatusCode::UNIMPLEMENTED, "no such method"});
+        } else {
+          answer_ = Bytes("alone");
+          StartWriteAndFinish(&answer_, {}, grpc::Status::OK);
+        }
+      }
+      void OnDone() override { delete this; }
+
+     private:
+      grpc::ByteBuffer answer_;
+    };
+    return new Reactor(absl::StrContains(context->method(), "CallStream"));
+  }
+
+ private:
+  Mutex mutex_;
+  std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
+};
+
+class ServerChannelWithoutStreamsTest : public ::testing::Test {
+ protected:
+  ServerChannelWithoutStreamsTest() {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &port);
+    builder.RegisterCallbackGenericService(&service_);
+    server_ = builder.BuildAndStart();
+    address_ = absl::StrCat("127.0.0.1:", port);
+  }
+  ~ServerChannelWithoutStreamsTest() override { server_->Shutdown(); }
+
+  OldService service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+  CallPoller poller_;
+};
+
+TEST_F(ServerChannelWithoutStreamsTest, SmallCallsTravelAlone) {
+  ServerChannel channel(poller_, address_, 1);
+  Answer answer;
+  do {  // the first says that there are no streams
+    answer = Start(channel, "a").get();
+  } while (absl::IsUnavailable(answer.first));
+  EXPECT_EQ(answer, Answer(absl::OkStatus(), "alone"));
+}
+
+TEST_F(ServerChannelWithoutStreamsTest, LargeCallsTakeTurnsOnTheConnections) {
+  ServerChannel channel(poller_, address_, 3);
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(Start(channel, "a", absl::Minutes(1), Size::kLarge).get(),
+              Answer(absl::OkStatus(), "alone"));
+  }
+  EXPECT_THAT(service_.peers(), SizeIs(3));
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,460 @@
+#include "chief/members/membership_table.h"
+
+#include <string>
+#include <vector>
+
+#include "common/wire/status_detail.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using State = MembershipTable::State;
+
+const TaskId kPs0{TaskType::kPs, 0};
+const TaskId kWorker0{TaskType::kWorker, 0};
+const TaskId kWorker1{TaskType::kWorker, 1};
+const TaskId kStranger{TaskType::kWorker, 2};
+constexpr absl::Duration kLease = absl::Seconds(10);
+constexpr absl::Duration kSilence = absl::Seconds(2);
+
+class MembershipTableTest : public ::testing::Test {
+ protected:
+  absl::Status Register(const TaskId& task, uint64_t incarnation) {
+    return table_.Register(task, incarnation, now_);
+  }
+  absl::Status Heartbeat(const TaskId& task, uint64_t incarnation) {
+    return table_.Heartbeat(task, incarnation, nullptr, now_);
+  }
+  absl::Status TakeOver(const TaskId& task, uint64_t incarnation) {
+    return table_.TakeOver(task, incarnation, now_);
+  }
+  State StateOf(const TaskId& task) const { return table_.Get(task).state; }
+  // Takes the dead out and says that they are cleaned up.
+  void BuryAll() {
+    for (const MembershipTable::Dead& dead : table_.TakeDead(now_)) {
+      table_.Buried(dead.task, dead.incarnation);
+    }
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  MembershipTable table_{{kPs0, kWorker0, kWorker1}, kLease, kSilence};
+};
+
+TEST_F(MembershipTableTest, EveryTaskIsMissingAtFirst) {
+  EXPECT_THAT(table_.Members(), SizeIs(3));
+  EXPECT_EQ(StateOf(kWorker0), State::kMissing);
+  EXPECT_THAT(table_.NotAlive(TaskType::kWorker),
+              ElementsAre(kWorker0, kWorker1));
+  EXPECT_THAT(table_.TakeDead(now_ + absl::Hours(1)), IsEmpty());
+}
+
+TEST_F(MembershipTableTest, RegisteredTaskIsAlive) {
+  ASSERT_OK(Register(kWorker0, 5));
+
+  const MembershipTable::Member member = table_.Get(kWorker0);
+  EXPECT_EQ(member.state, State::kAlive);
+  EXPECT_EQ(member.incarnation, 5u);
+  EXPECT_EQ(member.since, now_);
+  EXPECT_THAT(table_.NotAlive(TaskType::kWorker), ElementsAre(kWorker1));
+  EXPECT_OK(Register(kWorker0, 5));
+}
+
+TEST_F(MembershipTableTest, StrangersAreRefused) {
+  const auto refused = StatusIs(
+      absl::StatusCode::kNotFound,
+      AllOf(HasSubstr("worker"), HasSubstr("2"), HasSubstr("TF_CONFIG")));
+
+  EXPECT_THAT(Register(kStranger, 1), refused);
+  EXPECT_THAT(Heartbeat(kStranger, 1), refused);
+  EXPECT_THAT(table_.Leave(kStranger, 1, LeaveCause::kDone, "", nullptr, now_),
+              refused);
+  table_.Buried(kStranger, 1);
+
+  EXPECT_THAT(table_.Members(), SizeIs(3));
+  EXPECT_EQ(StateOf(kStranger), State::kMissing);
+}
+
+TEST_F(MembershipTableTest, HeartbeatOfSomeoneNotRegisteredHasToWait) {
+  const auto wait = StatusIs(absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Heartbeat(kWorker0, 1), wait);
+  EXPECT_THAT(Heartbeat(kWorker0, 0), wait);
+  EXPECT_OK(TakeOver(kWorker0, 0));
+  EXPECT_EQ(StateOf(kWorker0), State::kMissing);
+}
+
+TEST_F(MembershipTableTest, MemberOfTheChiefBeforeIsTakenOver) {
+  EXPECT_OK(TakeOver(kWorker0, 5));
+  EXPECT_OK(TakeOver(kPs0, 7));
+
+  EXPECT_OK(Heartbeat(kWorker0, 5));
+  EXPECT_EQ(StateOf(kPs0), State::kAlive);
+  EXPECT_THAT(table_.TakeDead(now_), IsEmpty());
+  EXPECT_OK(TakeOver(kWorker0, 4));
+  EXPECT_THAT(Heartbeat(kWorker0, 4),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(MembershipTableTest, SuccessorOfATakenOverZombieReplacesIt) {
+  ASSERT_OK(TakeOver(kWorker0, 5));
+
+  EXPECT_THAT(TakeOver(kWorker0, 6), StatusIs(absl::StatusCode::kUnavailable));
+  BuryAll();
+
+  EXPECT_OK(TakeOver(kWorker0, 6));
+  EXPECT_OK(Heartbeat(kWorker0, 6));
+  EXPECT_THAT(Heartbeat(kWorker0, 5),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(MembershipTableTest, DeadMemberIsNotTakenOver) {
+  ASSERT_OK(Register(kWorker0, 5));
+  now_ += 2 * kLease;
+  BuryAll();
+
+  EXPECT_OK(TakeOver(kWorker0, 5));
+
+  EXPECT_THAT(Heartbeat(kWorker0, 5), StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(MembershipTableTest, UnknownPredecessorIsBuriedFirst) {
+  ASSERT_OK(TakeOver(kWorker0, 5));
+  table_.ExpectPredecessors();
+
+  EXPECT_THAT(Register(kWorker1, 9), StatusIs(absl::StatusCode::kUnavailable));
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].task, kWorker1);
+  EXPECT_EQ(dead[0].incarnation, 0u);
+  BuryAll();
+
+  EXPECT_OK(Register(kWorker1, 9));
+  EXPECT_OK(Register(kPs0, 3));  // has no predecessor to clean up
+}
+
+TEST_F(MembershipTableTest, SilentMemberOfTheChiefBeforeIsGivenUp) {
+  table_.ExpectPredecessors();
+  ASSERT_OK(TakeOver(kWorker0, 5));
+
+  table_.GiveUpPredecessors();
+  table_.GiveUpPredecessors();
+
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].task, kWorker1);
+  BuryAll();
+  EXPECT_THAT(TakeOver(kWorker1, 5), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_OK(Register(kWorker1, 6));
+  EXPECT_OK(TakeOver(kWorker1, 6));
+  EXPECT_OK(Heartbeat(kWorker1, 6));
+}
+
+TEST_F(MembershipTableTest, WorkerThatWasAwayWhenTheJobWentBackJoinsAnew) {
+  ASSERT_OK(Register(kWorker1, 5));
+  table_.ShutOutUnknown();
+  EXPECT_THAT(table_.ShutOut(), ElementsAre(kWorker0));
+
+  EXPECT_THAT(TakeOver(kWorker0, 3), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Register(kWorker0, 8), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(table_.ShutOut(), ElementsAre(kWorker0));
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].task, kWorker0);
+  EXPECT_EQ(dead[0].incarnation, 7u);
+  BuryAll();
+
+  EXPECT_OK(Register(kWorker0, 8));
+  EXPECT_THAT(table_.ShutOut(), IsEmpty());
+}
+
+TEST_F(MembershipTableTest, NobodyDiesOfTheChiefsOwnSleep) {
+  ASSERT_OK(Register(kWorker0, 1));
+  now_ += 10 * kLease;
+
+  table_.RenewAll(now_);
+
+  EXPECT_THAT(table_.TakeDead(now_ + kLease), IsEmpty());
+  EXPECT_THAT(table_.TakeDead(now_ + 2 * kLease), SizeIs(1));
+}
+
+TEST_F(MembershipTableTest, ExpiredMembersMayComeBackOnceBuried) {
+  ASSERT_OK(Register(kPs0, 1));
+  ASSERT_OK(Register(kWorker0, 1));
+
+  table_.ExpireAll(TaskType::kWorker, "the job went back", now_);
+
+  EXPECT_EQ(StateOf(kPs0), State::kAlive);
+  EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Register(kWorker0, 2), StatusIs(absl::StatusCode::kUnavailable));
+  BuryAll();
+  EXPECT_OK(Register(kWorker0, 2));
+}
+
+TEST_F(MembershipTableTest, HeartbeatsRenewTheLease) {
+  ASSERT_OK(Register(kWorker0, 1));
+
+  for (int i = 0; i < 5; ++i) {
+    now_ += kLease;
+    EXPECT_OK(Heartbeat(kWorker0, 1));
+    EXPECT_THAT(table_.TakeDead(now_), IsEmpty());
+  }
+
+  EXPECT_EQ(StateOf(kWorker0), State::kAlive);
+}
+
+TEST_F(MembershipTableTest, HeartbeatCarriesProgress) {
+  ASSERT_OK(Register(kWorker0, 1));
+  Progress progress;
+  progress.passes = 7;
+  progress.activity = "computes";
+
+  ASSERT_OK(table_.Heartbeat(kWorker0, 1, &progress, now_));
+  ASSERT_OK(Heartbeat(kWorker0, 1));
+
+  EXPECT_EQ(table_.Get(kWorker0).progress.passes, 7);
+  EXPECT_EQ(table_.Get(kWorker0).progress.activity, "computes");
+}
+
+TEST_F(MembershipTableTest, SilenceBeyondTheLeaseIsDeath) {
+  ASSERT_OK(Register(kWorker0, 1));
+  ASSERT_OK(Register(kWorker1, 1));
+  now_ += kLease;
+  ASSERT_OK(Heartbeat(kWorker1, 1));
+  EXPECT_THAT(table_.TakeDead(now_), IsEmpty());
+
+  now_ += absl::Milliseconds(1);
+
+  EXPECT_THAT(table_.TakeDead(now_),
+              ElementsAre(AllOf(Field(&MembershipTable::Dead::task, kWorker0),
+                                Field(&MembershipTable::Dead::reason,
+                                      HasSubstr("silent for 10s")))));
+  EXPECT_EQ(StateOf(kWorker0), State::kDead);
+  EXPECT_EQ(StateOf(kWorker1), State::kAlive);
+  EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted,
+                                               HasSubstr("taken for dead")));
+}
+
+TEST_F(MembershipTableTest, DeadAreHandedOutUntilTheyAreBuried) {
+  ASSERT_OK(Register(kWorker0, 1));
+  now_ += 2 * kLease;
+
+  EXPECT_THAT(table_.TakeDead(now_), SizeIs(1));
+  EXPECT_THAT(table_.TakeDead(now_), SizeIs(1));
+  table_.Buried(kWorker0, 2);  // not the one that died
+  EXPECT_THAT(table_.TakeDead(now_), SizeIs(1));
+  table_.Buried(kWorker0, 1);
+
+  EXPECT_THAT(table_.TakeDead(now_), IsEmpty());
+  EXPECT_EQ(StateOf(kWorker0), State::kDead);
+}
+
+TEST_F(MembershipTableTest, SuccessorJoinsOnceItsPredecessorIsBuried) {
+  ASSERT_OK(Register(kWorker0, 1));
+  now_ += 2 * kLease;
+  ASSERT_THAT(table_.TakeDead(now_), SizeIs(1));
+
+  EXPECT_THAT(Register(kWorker0, 2), StatusIs(absl::StatusCode::kUnavailable));
+  table_.Buried(kWorker0, 1);
+
+  EXPECT_OK(Register(kWorker0, 2));
+  EXPECT_OK(Heartbeat(kWorker0, 2));
+  EXPECT_EQ(table_.Get(kWorker0).incarnation, 2u);
+}
+
+TEST_F(MembershipTableTest, NewerIncarnationEndsTheOneThatLives) {
+  ASSERT_OK(Register(kWorker0, 1));
+
+  EXPECT_THAT(Register(kWorker0, 2), StatusIs(absl::StatusCode::kUnavailable));
+
+  EXPECT_EQ(StateOf(kWorker0), State::kDead);
+  EXPECT_THAT(Heartbeat(kWorker0, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(table_.TakeDead(now_),
+              ElementsAre(AllOf(Field(&MembershipTable::Dead::incarnation, 1),
+                                Field(&MembershipTable::Dead::reason,
+                                      HasSubstr("replaced")))));
+  BuryAll();
+  EXPECT_OK(Register(kWorker0, 2));
+}
+
+TEST_F(MembershipTableTest, OlderOrDeadIncarnationDoesNotComeBack) {
+  ASSERT_OK(Register(kWorker0, 5));
+  now_ += 2 * kSilence;
+  EXPECT_THAT(Register(kWorker0, 4),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("the newest is 5")));
+  EXPECT_EQ(StateOf(kWorker0), State::kAlive);
+  now_ += 2 * kLease;
+  BuryAll();
+
+  EXPECT_THAT(Register(kWorker0, 5),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(Register(kWorker0, 6));
+}
+
+TEST_F(MembershipTableTest, OlderIncarnationLearnsTheNewestOneThatIsOver) {
+  ASSERT_OK(Register(kWorker0, 500));
+  ASSERT_OK(
+      table_.Leave(kWorker0, 500, LeaveCause::kStopped, "", nullptr, now_));
+  BuryAll();
+
+  EXPECT_EQ(NewestIncarnationOf(Register(kWorker0, 4)), 500U);
+}
+
+TEST_F(MembershipTableTest, OlderIncarnationWaitsUntilTheNewerOneIsSilent) {
+  ASSERT_OK(Register(kWorker0, 500));
+
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Register(kWorker0, 4),
+                StatusIs(absl::StatusCode::kUnavailable));
+    now_ += kSilence / 2;
+  }
+  now_ += kSilence / 2;
+
+  const absl::Status told = Register(kWorker0, 4);
+  EXPECT_THAT(told, StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(NewestIncarnationOf(told), 500U);
+  EXPECT_THAT(Register(kWorker0, 501), StatusIs(absl::StatusCode::kUnavailable,
+                                                HasSubstr("being cleaned up")));
+  BuryAll();
+  EXPECT_OK(Register(kWorker0, 501));
+}
+
+TEST_F(MembershipTableTest, OlderIncarnationLeavesWhereTheNewerOneLives) {
+  ASSERT_OK(Register(kWorker0, 500));
+
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(Register(kWorker0, 4),
+                StatusIs(absl::StatusCode::kUnavailable));
+    now_ += kSilence / 2;
+    ASSERT_OK(table_.Heartbeat(kWorker0, 500, nullptr, now_));
+  }
+
+  const absl::Status told = Register(kWorker0, 4);
+  EXPECT_THAT(told, StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(NewestIncarnationOf(told), 0U);
+  EXPECT_EQ(StateOf(kWorker0), State::kAlive);
+  // Another process is not taken for the one before.
+  EXPECT_THAT(Register(kWorker0, 5), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(MembershipTableTest, IncarnationThatNoClockDrawsShutsNobodyOut) {
+  constexpr uint64_t kMost = MembershipTable::kMaxDrawn;
+  const auto refused =
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("set the clock"));
+  EXPECT_THAT(Register(kWorker0, kMost + MembershipTable::kMaxAhead + 1),
+              refused);
+  EXPECT_THAT(Register(kWorker0, ~uint64_t{0}), refused);
+  EXPECT_THAT(TakeOver(kWorker0, ~uint64_t{0}), refused);
+  EXPECT_EQ(StateOf(kWorker0), State::kMissing);
+
+  ASSERT_OK(Register(kWorker0, kMost));
+  now_ += 2 * kLease;
+  BuryAll();
+
+  EXPECT_OK(Register(kWorker0, kMost + 1));
+}
+
+TEST_F(MembershipTableTest, LeavingIsNotDyingButIsCleanedUpToo) {
+  ASSERT_OK(Register(kWorker0, 1));
+  Progress progress;
+  progress.accepted = 3;
+
+  ASSERT_OK(table_.Leave(kWorker0, 1, LeaveCause::kEndOfInput, "end of input",
+                         &progress, now_));
+  ASSERT_OK(
+      table_.Leave(kWorker0, 1, LeaveCause::kDone, "again", nullptr, now_));
+
+  const MembershipTable::Member member = table_.Get(kWorker0);
+  EXPECT_EQ(member.state, State::kLeft);
+  EXPECT_EQ(member.leave_reason, "end of input");
+  EXPECT_EQ(member.progress.accepted, 3);
+  EXPECT_THAT(table_.NotAlive(TaskType::kWorker),
+              ElementsAre(kWorker0, kWorker1));
+  EXPECT_THAT(
+      table_.TakeDead(now_ + absl::Hours(1)),
+      ElementsAre(AllOf(
+          Field(&MembershipTable::Dead::reason, "left: end of input"),
+          Field(&MembershipTable::Dead::cause, DeathCause::kLeft),
+          Field(&MembershipTable::Dead::leave, LeaveCause::kEndOfInput))));
+}
+
+TEST_F(MembershipTableTest, DelayedRegistrationDoesNotBringBackWhoHasLeft) {
+  ASSERT_OK(Register(kWorker0, 1));
+  ASSERT_OK(
+      table_.Leave(kWorker0, 1, LeaveCause::kDone, "done", nullptr, now_));
+  BuryAll();
+
+  EXPECT_THAT(
+      Register(kWorker0, 1),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has left")));
+
+  EXPECT_EQ(StateOf(kWorker0), State::kLeft);
+  EXPECT_OK(Register(kWorker0, 2));
+  EXPECT_EQ(table_.Get(kWorker0).leave_reason, "");
+}
+
+TEST_F(MembershipTableTest, LeavingNeedsMembership) {
+  EXPECT_THAT(table_.Leave(kWorker0, 1, LeaveCause::kDone, "", nullptr, now_),
+              StatusIs(absl::StatusCode::kUnavailable));
+  ASSERT_OK(Register(kWorker0, 2));
+  EXPECT_THAT(table_.Leave(kWorker0, 1, LeaveCause::kDone, "", nullptr, now_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(StateOf(kWorker0), State::kAlive);
+}
+
+TEST_F(MembershipTableTest, NewIncarnationStartsWithoutProgress) {
+  ASSERT_OK(Register(kWorker0, 1));
+  Progress progress;
+  progress.passes = 7;
+  ASSERT_OK(table_.Heartbeat(kWorker0, 1, &progress, now_));
+  ASSERT_OK(Register(kWorker0, 1));
+  EXPECT_EQ(table_.Get(kWorker0).progress.passes, 7);
+  now_ += 2 * kLease;
+  BuryAll();
+
+  ASSERT_OK(Register(kWorker0, 2));
+
+  EXPECT_EQ(table_.Get(kWorker0).progress.passes, 0);
+}
+
+TEST_F(MembershipTableTest, OnlyAWorkerThatIsTakenOverTellsOfAChiefBefore) {
+  ASSERT_OK(Register(kWorker0, 5));
+  ASSERT_OK(TakeOver(kPs0, 7));
+  EXPECT_FALSE(table_.HasTakenOver());
+
+  ASSERT_OK(TakeOver(kWorker1, 3));
+
+  EXPECT_TRUE(table_.HasTakenOver());
+}
+
+TEST_F(MembershipTableTest, WorkersComeAndGoButNobodyUnburied) {
+  ASSERT_OK(Register(kWorker0, 1));
+  ASSERT_OK(Register(kWorker1, 1));
+  ASSERT_OK(
+      table_.Leave(kWorker0, 1, LeaveCause::kDone, "done", nullptr, now_));
+  const TaskId added{TaskType::kWorker, 7};
+
+  table_.SetWorkers({1, 7});
+  EXPECT_THAT(table_.Members(), SizeIs(4));  // worker 0 is to be buried
+  EXPECT_OK(Register(added, 1));
+
+  table_.Buried(kWorker0, 1);
+  table_.SetWorkers({7});
+  EXPECT_THAT(table_.Members(), SizeIs(3));  // worker 1 lives
+  EXPECT_THAT(Heartbeat(kWorker0, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Heartbeat({TaskType::kWorker, 8}, 1),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,91 @@
+#include "common/base/log.h"
+
+#include <stdlib.h>
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::internal::CaptureStderr;
+using ::testing::internal::GetCapturedStderr;
+
+TEST(LogTest, LineHasTimeLevelTaskAndText) {
+  CaptureStderr();
+  ASSERT_OK(InitLog("worker 1", "info"));
+
+  spdlog::info("joined {}", 7);
+
+  EXPECT_THAT(GetCapturedStderr(),
+              MatchesRegex("[0-9]+-[0-9]+-[0-9]+T[0-9:.]+ info +worker 1: "
+                           "joined 7\n"));
+}
+
+TEST(LogTest, LinesBelowTheLevelAreLeftOut) {
+  CaptureStderr();
+  ASSERT_OK(InitLog("ps 0", "warning"));
+
+  spdlog::info("hidden");
+  spdlog::warn("shown");
+
+  EXPECT_THAT(GetCapturedStderr(),
+              AllOf(HasSubstr("shown"), Not(HasSubstr("hidden"))));
+}
+
+TEST(LogTest, SubjectIsWhatWasSaidLast) {
+  ASSERT_OK(InitLog("ps 0", "info"));
+  SetLogJob("fashion");
+  SetLogStep(7);
+  SetLogStep(8);
+
+  const LogSubject subject = CurrentLogSubject();
+
+  EXPECT_EQ(subject.task, "ps 0");
+  EXPECT_EQ(subject.job, "fashion");
+  EXPECT_EQ(subject.step, 8);
+}
+
+TEST(LogTest, StandardErrorIsUsedWhereTheJournalReadsSomethingElse) {
+  CaptureStderr();
+  setenv("JOURNAL_STREAM", "1:1", 1);
+  ASSERT_OK(InitLog("ps 0", "info"));
+  unsetenv("JOURNAL_STREAM");
+
+  spdlog::info("here");
+
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("ps 0: here"));
+}
+
+TEST(LogTest, EveryLevelOfTheMessageIsKnown) {
+  for (const char* level : {"trace", "debug", "info", "warning", "error"}) {
+    EXPECT_OK(InitLog("chief", level));
+  }
+}
+
+TEST(LogTest, UnknownLevelIsRefusedAndTheLogStays) {
+  CaptureStderr();
+  ASSERT_OK(InitLog("chief", "info"));
+
+  for (const char* level : {"", "loud", "INFO", "off"}) {
+    EXPECT_THAT(InitLog("other", level),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("--log_level is \"" +
+                                         std::string(level) + "\""),
+                               HasSubstr("trace, debug, info"))));
+  }
+
+  spdlog::info("still here");
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("chief: still here"));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,65 @@
+#include "common/checkpoint/format/tensor_type.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+TEST(TensorTypeTest, NamesAndSizesAreThoseOfTheFormat) {
+  EXPECT_EQ(TensorTypeName(TensorType::kF16), "F16");
+  EXPECT_EQ(TensorTypeSize(TensorType::kF16), 2u);
+  EXPECT_EQ(TensorTypeName(TensorType::kBF16), "BF16");
+  EXPECT_EQ(TensorTypeSize(TensorType::kBF16), 2u);
+  EXPECT_EQ(TensorTypeName(TensorType::kF32), "F32");
+  EXPECT_EQ(TensorTypeSize(TensorType::kF32), 4u);
+  EXPECT_EQ(TensorTypeName(TensorType::kF64), "F64");
+  EXPECT_EQ(TensorTypeSize(TensorType::kF64), 8u);
+  EXPECT_EQ(TensorTypeName(TensorType::kI64), "I64");
+  EXPECT_EQ(TensorTypeSize(TensorType::kI64), 8u);
+}
+
+TEST(TensorTypeTest, NameIsParsedBack) {
+  for (TensorType type : {TensorType::kF16, TensorType::kBF16, TensorType::kF32,
+                          TensorType::kF64, TensorType::kI64}) {
+    EXPECT_THAT(ParseTensorType(TensorTypeName(type)), IsOkAndHolds(type));
+  }
+}
+
+TEST(TensorTypeTest, OtherNamesAreRefusedWithTheAllowedOnes) {
+  for (const char* name : {"", "f32", "F32 ", "BF17", "I32"}) {
+    EXPECT_THAT(ParseTensorType(name),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("F16, BF16, F32, F64, I64")));
+  }
+}
+
+TEST(TensorTypeTest, HugeNameIsNotRepeatedInTheMessage) {
+  const auto parsed = ParseTensorType(std::string(1 << 20, 'F'));
+
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_LT(parsed.status().message().size(), 200u);
+}
+
+TEST(TensorTypeTest, VariableTypesAgreeInSizeAndComeBack) {
+  for (DType dtype :
+       {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
+    EXPECT_EQ(TensorTypeSize(ToTensorType(dtype)), ElementSize(dtype));
+    EXPECT_THAT(ToDType(ToTensorType(dtype)), IsOkAndHolds(dtype));
+  }
+}
+
+TEST(TensorTypeTest, NoVariableIsOfIntegers) {
+  EXPECT_THAT(ToDType(TensorType::kI64),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("I64")));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,44 @@
+#include "common/job/codec/field_names_codec.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lockstep/v1/job.pb.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(FieldNamesCodecTest, FieldsAreInTheOrderOfTheFile) {
+  EXPECT_THAT(FieldNames(*v1::CheckpointConfig::descriptor()),
+              ElementsAre("directory", "every_steps", "every", "keep"));
+}
+
+TEST(FieldNamesCodecTest, UnspecifiedIsNoChoice) {
+  EXPECT_THAT(EnumNames(*v1::SyncMode_descriptor()),
+              ElementsAre("STRICT", "COMPATIBLE"));
+}
+
+TEST(FieldNamesCodecTest, FieldOfSeveralMessagesHasTheNamesOfAll) {
+  const std::vector<std::string> names =
+      EnumNames(*v1::JobConfig::descriptor(), "kind");
+
+  EXPECT_THAT(names, Contains("ADAM"));
+  EXPECT_THAT(names, Contains("COSINE_DECAY"));
+}
+
+TEST(FieldNamesCodecTest, FieldThatIsNoEnumerationHasNoNames) {
+  EXPECT_THAT(EnumNames(*v1::JobConfig::descriptor(), "seed"), IsEmpty());
+  EXPECT_THAT(EnumNames(*v1::JobConfig::descriptor(), "nothing"), IsEmpty());
+}
+
+TEST(FieldNamesCodecTest, HintIsTheNearestNameOrAll) {
+  EXPECT_EQ(DidYouMean("keeep", {"every", "keep"}), "; did you mean keep?");
+  EXPECT_EQ(DidYouMean("keeep", {"keep"}, "a."), "; did you mean a.keep?");
+  EXPECT_EQ(DidYouMean("xyzzy", {"every", "keep"}), "; known are every, keep");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,50 @@
+#include "common/memory/spare_memory.h"
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "common/process/process.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMebibyte = size_t{1} << 20;
+
+TEST(SpareMemoryTest, SomeIsWorthKeeping) {
+  EXPECT_FALSE(KeepsTooMuch({0, 0}));
+  EXPECT_FALSE(KeepsTooMuch({512 * kMebibyte, 0}));
+  EXPECT_FALSE(KeepsTooMuch({2000 * kMebibyte, 800 * kMebibyte}));
+}
+
+TEST(SpareMemoryTest, SpikeThatIsOverIsTooMuch) {
+  EXPECT_TRUE(KeepsTooMuch({1700 * kMebibyte, 100 * kMebibyte}));
+}
+
+TEST(SpareMemoryTest, UseOfThisProcessIsKnown) {
+  std::vector<char> block(64 * kMebibyte, 'x');
+
+  EXPECT_GT(CurrentHeapUse().resident, 32 * kMebibyte);
+}
+
+TEST(SpareMemoryTest, WhatASpikeLeavesGoesBack) {
+  if (CurrentHeapUse().in_use == 0) GTEST_SKIP() << "a sanitizer's heap";
+  TuneProcess();
+  const size_t before = CurrentHeapUse().resident;
+  std::vector<std::unique_ptr<char[]>> spike;
+  for (int i = 0; i < 1000; ++i) {
+    spike.push_back(std::make_unique<char[]>(kMebibyte));
+    std::memset(spike.back().get(), 1, kMebibyte);
+  }
+  const auto last = std::make_unique<char[]>(kMebibyte);  // above all of it
+  spike.clear();
+  ASSERT_GT(CurrentHeapUse().resident, before + 800 * kMebibyte);
+
+  ReturnFreeMemory();
+
+  EXPECT_LT(CurrentHeapUse().resident, before + 300 * kMebibyte);
+}
+
+}  // namespace
+}  // namespace lockstep

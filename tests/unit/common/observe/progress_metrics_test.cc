@@ -1,0 +1,47 @@
+#include "common/observe/progress_metrics.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+Progress SomeProgress() {
+  Progress progress;
+  progress.local_step = 7;
+  progress.passes = 9;
+  progress.accepted = 6;
+  progress.stale = 3;
+  progress.examples = 900;
+  progress.waiting = absl::Milliseconds(1500);
+  progress.loss = 0.25;
+  return progress;
+}
+
+TEST(ProgressMetricsTest, EachFigureHasAMetric) {
+  const std::string text =
+      FormatMetrics(ProgressMetrics(kOwnProgress, {{{}, SomeProgress()}}));
+  for (const char* line :
+       {"lockstep_worker_local_step 7\n", "lockstep_worker_passes_total 9\n",
+        "lockstep_worker_accepted_total 6\n", "lockstep_worker_stale_total 3\n",
+        "lockstep_worker_examples_total 900\n",
+        "lockstep_worker_waiting_seconds_total 1.5\n",
+        "lockstep_worker_loss 0.25\n"}) {
+    EXPECT_THAT(text, ::testing::HasSubstr(line));
+  }
+}
+
+TEST(ProgressMetricsTest, WorkersOfOneNameStandTogether) {
+  const std::vector<Metric> metrics = ProgressMetrics(
+      kOwnProgress,
+      {{{{"index", "0"}}, SomeProgress()}, {{{"index", "1"}}, SomeProgress()}});
+  ASSERT_EQ(metrics.size() % 2, 0u);
+  for (size_t i = 0; i < metrics.size(); i += 2) {
+    EXPECT_EQ(metrics[i].name, metrics[i + 1].name);
+    EXPECT_EQ(metrics[i].labels.front().second, "0");
+    EXPECT_EQ(metrics[i + 1].labels.front().second, "1");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

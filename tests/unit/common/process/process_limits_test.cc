@@ -1,0 +1,83 @@
+#include "common/process/process_limits.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <stdexcept>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kCode = 77;
+
+// For a process of its own: no further thread can be made. A user without
+// rights is needed, for whom the limit holds.
+void ForbidThreads() {
+  const rlimit one = {1, 1};
+  if (setrlimit(RLIMIT_NPROC, &one) != 0) _exit(1);
+  if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(1);
+}
+
+TEST(ProcessLimitsTest, ThreadsThatCanBeMadeAreEnough) {
+  EXPECT_OK(CheckThreads(20));
+  EXPECT_OK(CheckThreads(0));
+}
+
+TEST(ProcessLimitsTest, TooFewThreadsNameTheLimits) {
+  EXPECT_EXIT(
+      {
+        ForbidThreads();
+        const absl::Status status = CheckThreads(20);
+        std::cerr << status.message();
+        _exit(absl::IsResourceExhausted(status) ? kCode : 1);
+      },
+      ::testing::ExitedWithCode(kCode),
+      AllOf(HasSubstr("of 20 threads can be made"),
+            HasSubstr("processes of a user (ulimit -u) 1,"),
+            HasSubstr("pids.max"), HasSubstr("ulimit -v")));
+}
+
+TEST(ProcessLimitsTest, MissingThreadEndsTheProcessWithWords) {
+  EXPECT_EXIT(
+      {
+        ExplainMissingThreads(kCode);
+        ForbidThreads();
+        []() noexcept { std::thread([] {}).join(); }();
+      },
+      ::testing::ExitedWithCode(kCode), HasSubstr("a thread cannot be made"));
+}
+
+TEST(ProcessLimitsTest, OtherExceptionsEndItAsBefore) {
+  EXPECT_EXIT(
+      {
+        ExplainMissingThreads(kCode);
+        std::thread([] { throw std::runtime_error("other"); }).join();
+      },
+      ::testing::KilledBySignal(SIGABRT), "");
+}
+
+TEST(ProcessLimitsTest, AsManyFilesAsTheSystemAllowsMayBeOpen) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 64;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+
+  RaiseFileLimit();
+
+  rlimit after = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &after), 0);
+  EXPECT_EQ(after.rlim_cur, before.rlim_max);
+}
+
+}  // namespace
+}  // namespace lockstep

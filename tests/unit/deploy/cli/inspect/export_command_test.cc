@@ -1,0 +1,184 @@
+#include "deploy/cli/inspect/export_command.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "common/checkpoint/checkpoint_store.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::Span<const char> Bytes(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()),
+          values.size() * sizeof(float)};
+}
+
+// Checkpoints of "deep/w", of which an average is kept, and of "wide/w".
+class ExportCommandTest : public ::testing::Test {
+ protected:
+  void Save(int64_t step, bool averages = true) {
+    CheckpointTensors tensors;
+    tensors.model = {{"deep/w", TensorType::kF32, {2}},
+                     {"wide/w", TensorType::kF32, {1}}};
+    tensors.optimizer = {{"deep/w/Adagrad", TensorType::kF32, {2}},
+                         {"global_step", TensorType::kI64, {}}};
+    if (averages) {
+      tensors.optimizer.push_back(
+          {"deep/w/ExponentialMovingAverage", TensorType::kF32, {2}});
+    }
+    auto writer = CheckpointStore(checkpoints()).Begin(step, tensors);
+    ASSERT_OK(writer);
+    const float start = static_cast<float>(step);
+    SafetensorsWriter& optimizer = (*writer)->optimizer();
+    ASSERT_OK((*writer)->model().WriteAt("deep/w", 0, Bytes({start, 1})));
+    ASSERT_OK((*writer)->model().WriteAt("wide/w", 0, Bytes({2})));
+    ASSERT_OK(optimizer.WriteAt("deep/w/Adagrad", 0, Bytes({8, 9})));
+    ASSERT_OK(optimizer.WriteInt64("global_step", step));
+    if (averages) {
+      ASSERT_OK(optimizer.WriteAt("deep/w/ExponentialMovingAverage", 0,
+                                  Bytes({5, 6})));
+    }
+    Manifest manifest;
+    manifest.job_name = "job";
+    manifest.mode = "strict";
+    manifest.num_workers = 1;
+    ASSERT_OK((*writer)->Commit(manifest));
+  }
+
+  int Run(std::vector<std::string> arguments) {
+    CLI::App app;
+    const ExportCommand command(app);
+    arguments.insert(
+        arguments.end(),
+        {"--out=" + out(), "--checkpoints=" + checkpoints(), "export"});
+    app.parse(arguments);  // CLI11 takes the last one first
+    std::ostringstream err;
+    Terminal terminal(-1, nullptr, nullptr);
+    const int code = command.Run(terminal, err);
+    err_ = err.str();
+    return code;
+  }
+
+  std::vector<std::string> Names() const {
+    const auto file = SafetensorsReader::Open(out());
+    EXPECT_OK(file);
+    std::vector<std::string> names;
+    for (const StoredTensor& tensor : file->header().tensors) {
+      names.push_back(tensor.name);
+    }
+    return names;
+  }
+
+  std::vector<float> Values(const std::string& name) const {
+    const auto file = SafetensorsReader::Open(out());
+    EXPECT_OK(file);
+    std::vector<float> values(file->Find(name)->bytes / sizeof(float));
+    EXPECT_OK(
+        file->ReadAt(name, 0,
+                     absl::MakeSpan(reinterpret_cast<char*>(values.data()),
+                                    values.size() * sizeof(float))));
+    return values;
+  }
+
+  std::string checkpoints() const { return dir_.Join("checkpoints"); }
+  std::string out() const { return dir_.Join(name_); }
+
+  const testing::TempDir dir_;
+  std::string name_ = "model.safetensors";
+  std::string err_;
+};
+
+TEST_F(ExportCommandTest, WritesTheVariablesOfTheNewestStepAlone) {
+  Save(3);
+  Save(4);
+  ASSERT_EQ(Run({}), 0) << err_;
+  EXPECT_THAT(Names(), ElementsAre("deep/w", "wide/w"));
+  EXPECT_THAT(Values("deep/w"), ElementsAre(4, 1));
+  EXPECT_EQ(SafetensorsReader::Open(out())->header().metadata.at("global_step"),
+            "4");
+}
+
+TEST_F(ExportCommandTest, AStepAndPatternsChoose) {
+  Save(3);
+  Save(4);
+  ASSERT_EQ(Run({"--step=3", "--variables=deep*"}), 0) << err_;
+  EXPECT_THAT(Names(), ElementsAre("deep/w"));
+  EXPECT_THAT(Values("deep/w"), ElementsAre(3, 1));
+}
+
+TEST_F(ExportCommandTest, RowsOfAGrowingTableComeWithTheirKeys) {
+  auto writer = CheckpointStore(checkpoints())
+                    .Begin(1, {{{"t", TensorType::kF32, {0, 2}},
+                                {"t/keys", TensorType::kI64, {0}},
+                                {"w", TensorType::kF32, {0}}},
+                               {{"global_step", TensorType::kI64, {}}}});
+  ASSERT_OK(writer);
+  ASSERT_OK((*writer)->optimizer().WriteInt64("global_step", 1));
+  Manifest manifest;
+  manifest.job_name = "job";
+  manifest.mode = "strict";
+  manifest.num_workers = 1;
+  ASSERT_OK((*writer)->Commit(manifest));
+
+  EXPECT_EQ(Run({"--variables=t"}), 0) << err_;
+  EXPECT_THAT(Names(), ::testing::UnorderedElementsAre("t", "t/keys"));
+}
+
+TEST_F(ExportCommandTest, AveragesComeUnderTheNamesOfTheirVariables) {
+  Save(3);
+  ASSERT_EQ(Run({"--averaged"}), 0) << err_;
+  EXPECT_THAT(Names(), ElementsAre("deep/w", "wide/w"));
+  EXPECT_THAT(Values("deep/w"), ElementsAre(5, 6));
+  EXPECT_THAT(Values("wide/w"), ElementsAre(2));
+}
+
+TEST_F(ExportCommandTest, WhatCannotBeIsRefusedAndLeavesNoFile) {
+  EXPECT_EQ(Run({}), 1);
+  EXPECT_THAT(err_, HasSubstr("there is no checkpoint in"));
+  Save(3, false);
+  EXPECT_EQ(Run({"--averaged"}), 1);
+  EXPECT_THAT(err_, HasSubstr("--averaged is given"));
+  EXPECT_EQ(Run({"--variables=none*"}), 1);
+  EXPECT_THAT(err_, HasSubstr("--variables is \"none*\""));
+  EXPECT_EQ(Run({"--step=7"}), 1);
+  EXPECT_THAT(err_, HasSubstr("7"));
+  EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+TEST_F(ExportCommandTest, AFileThatIsThereStaysAsItIs) {
+  Save(3);
+  std::ofstream(out()) << "mine";
+  EXPECT_EQ(Run({}), 1);
+  EXPECT_THAT(err_, HasSubstr("which exists"));
+  EXPECT_EQ(std::filesystem::file_size(out()), 4);
+}
+
+TEST_F(ExportCommandTest, APathThatCannotBeIsAnError) {
+  Save(3);
+  name_ = std::string(5000, 'x');
+  EXPECT_EQ(Run({}), 1);
+  EXPECT_THAT(err_, HasSubstr("name too long"));
+}
+
+TEST_F(ExportCommandTest, ADamagedCheckpointIsNotCopied) {
+  Save(3);
+  const std::string model = checkpoints() + "/step-00000003/model.safetensors";
+  std::fstream file(model, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-1, std::ios::end);
+  file.put('x');
+  file.close();
+  EXPECT_EQ(Run({}), 1);
+  EXPECT_THAT(err_, HasSubstr("model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+}  // namespace
+}  // namespace lockstep

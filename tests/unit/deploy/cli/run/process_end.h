@@ -1,0 +1,59 @@
+#ifndef LOCKSTEP_TESTS_UNIT_DEPLOY_CLI_RUN_PROCESS_END_H_
+#define LOCKSTEP_TESTS_UNIT_DEPLOY_CLI_RUN_PROCESS_END_H_
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace lockstep::testing {
+
+// Waits until a process has ended, whosever child it is. False if it still runs
+// after twenty seconds.
+inline bool WaitUntilGone(pid_t pid) {
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (fd < 0) return true;
+  pollfd ended = {fd, POLLIN, 0};
+  const bool gone = poll(&ended, 1, 20'000) == 1;
+  close(fd);
+  return gone;
+}
+
+// PidPipe is a file that a program writes its process id into, and a test
+// reads it from, waiting for it.
+class PidPipe {
+ public:
+  explicit PidPipe(const std::string& path)
+      : path_(path),
+        fd_(mkfifo(path.c_str(), 0600) == 0 ? open(path.c_str(), O_RDWR) : -1) {
+  }
+  ~PidPipe() { close(fd_); }
+  PidPipe(const PidPipe&) = delete;
+  PidPipe& operator=(const PidPipe&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  // -1 if none came within twenty seconds.
+  pid_t Read() const {
+    std::string line;
+    char c = 0;
+    pollfd readable = {fd_, POLLIN, 0};
+    while (poll(&readable, 1, 20'000) == 1 && read(fd_, &c, 1) == 1) {
+      if (c == '\n') return std::atoi(line.c_str());
+      line.push_back(c);
+    }
+    return -1;
+  }
+
+ private:
+  const std::string path_;
+  const int fd_;
+};
+
+}  // namespace lockstep::testing
+
+#endif  // LOCKSTEP_TESTS_UNIT_DEPLOY_CLI_RUN_PROCESS_END_H_

@@ -1,0 +1,162 @@
+#include "deploy/cli/run/run_report.h"
+
+#include <signal.h>
+
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using Verdict = RunOutcome::Verdict;
+
+constexpr TaskId kPs = {TaskType::kPs, 0};
+constexpr TaskId kWorker1 = {TaskType::kWorker, 1};
+
+std::map<TaskId, LogTail> Logs() {
+  return {{kPs, {"/logs/ps-0.log", {"first", "second"}}},
+          {kWorker1, {"/logs/worker-1.log", {}}}};
+}
+
+JobStatus Last(JobState state) {
+  return {.state = state,
+          .step = 700,
+          .train_steps = 1500,
+          .training_time = absl::Milliseconds(30'100),
+          .members = {{.task = "worker 0",
+                       .counts = WorkerCounts{.passes = 5, .accepted = 4}}}};
+}
+
+TEST(RunReportTest, ADoneRunEndsWithItsFigures) {
+  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kDone, .exit_code = 0},
+                            Last(JobState::kDone), Logs(), {}, 80),
+            "worker  passes  accepted  stale  waited\n"
+            "0            5         4      0   0.0 s\n"
+            "done: step 700 of 1500, since the input has ended, "
+            "30.1 s\n");
+}
+
+TEST(RunReportTest, ALostWorkerOfADoneRunIsAWarning) {
+  const RunOutcome outcome = {.verdict = Verdict::kDone,
+                              .exit_code = 0,
+                              .bad_ends = {{kWorker1, {.signal = SIGKILL}}}};
+  JobStatus status = Last(JobState::kDone);
+  status.members.clear();
+
+  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), {}, 80),
+            "warning: the job went on without a task: worker 1 was ended by "
+            "signal 9 (Killed); see /logs/worker-1.log\n"
+            "done: step 700 of 1500, since the input has ended, "
+            "30.1 s\n");
+}
+
+TEST(RunReportTest, AFailureShowsTheCauseAndItsLog) {
+  const RunOutcome outcome = {
+      .bad_ends = {{kPs, {.signal = SIGSEGV}},
+                   {kWorker1, {.code = 1}, /*forced=*/true}}};
+
+  EXPECT_EQ(FormatRunReport(outcome, std::nullopt, Logs(), {}, 80),
+            "ps 0 was ended by signal 11 (Segmentation fault); the end of "
+            "/logs/ps-0.log:\n"
+            "  | first\n"
+            "  | second\n"
+            "then worker 1 ended with exit code 1 after it was told to leave; "
+            "see /logs/worker-1.log\n"
+            "failed: before the chief answered; ps 0 was ended by signal 11 "
+            "(Segmentation fault)\n");
+}
+
+TEST(RunReportTest, AnEmptyLogIsSaidToBeEmpty) {
+  const RunOutcome outcome = {.reason = "why",
+                              .bad_ends = {{kWorker1, {.code = 1}}}};
+
+  EXPECT_EQ(FormatRunReport(outcome, std::nullopt, Logs(), {}, 80),
+            "worker 1 ended with exit code 1; its log is empty: "
+            "/logs/worker-1.log\n"
+            "failed: before the chief answered; why\n");
+}
+
+TEST(RunReportTest, TheChiefsReasonIsTheBestOne) {
+  JobStatus status = Last(JobState::kFailed);
+  status.members.clear();
+  status.reason = "ps 0\x1b is lost";
+
+  EXPECT_EQ(FormatRunReport({.reason = "other"}, status, Logs(), {}, 80),
+            "failed: step 700 of 1500, 30.1 s; ps 0? is lost\n");
+}
+
+TEST(RunReportTest, AChiefThatWasStoppedForWantOfWorkersIsNotTheCause) {
+  const RunOutcome outcome = {.reason = "a step needs 1 worker; left: 0",
+                              .bad_ends = {{kWorker1, {.code = 1}}}};
+  JobStatus status = Last(JobState::kStopped);
+  status.members.clear();
+  status.reason = "ps 1: SIGTERM";
+  const std::map<TaskId, LogTail> logs = {
+      {kWorker1, {"/logs/worker-1.log", {"..."}, "the gradient is NaN"}}};
+
+  EXPECT_EQ(FormatRunReport(outcome, status, logs, {}, 80),
+            "worker 1 ended with exit code 1; the end of /logs/worker-1.log:\n"
+            "  | ...\n"
+            "failed: step 700 of 1500, 30.1 s; worker 1: the gradient is "
+            "NaN\n");
+}
+
+TEST(RunReportTest, StopsSayHowFarTheJobCame) {
+  JobStatus status = Last(JobState::kStopped);
+  status.members.clear();
+  status.reason = "lunch";
+
+  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kStopped}, status, {}, {}, 80),
+            "stopped: step 700 of 1500, 30.1 s; lunch\n");
+  EXPECT_EQ(
+      FormatRunReport({.verdict = Verdict::kInterrupted}, status, {}, {}, 80),
+      "interrupted: step 700 of 1500, 30.1 s\n");
+}
+
+TEST(RunReportTest, SaysWhereTheModelIsAndHowToGoOn) {
+  JobStatus status = Last(JobState::kDone);
+  status.members.clear();
+  status.step = status.train_steps = status.last_checkpoint_step = 1500;
+  const RunPlace place = {.checkpoints = "/my data/c",
+                          .program = "/b/lockstep"};
+
+  EXPECT_EQ(
+      FormatRunReport({.verdict = Verdict::kDone, .exit_code = 0}, status, {},
+                      place, 80),
+      "model: step 1500 in /my data/c; one file of it: /b/lockstep export "
+      "--checkpoints '/my data/c' --out model.safetensors\n"
+      "done: step 1500, 30.1 s\n");
+
+  status.state = JobState::kFailed;
+  EXPECT_EQ(
+      FormatRunReport({.reason = "why"}, status, {}, place, 80),
+      "last checkpoint: step 1500 in /my data/c; the same command goes on "
+      "from it\n"
+      "failed: step 1500 of 1500, 30.1 s; why\n");
+}
+
+TEST(RunReportTest, RestartsAreCountedByTask) {
+  const RunOutcome outcome = {.verdict = Verdict::kDone,
+                              .exit_code = 0,
+                              .restarts = {{kPs, 1}, {kWorker1, 2}}};
+  JobStatus status = Last(JobState::kDone);
+  status.members.clear();
+
+  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), {}, 80),
+            "started again: worker 1 (2 times), ps 0\n"
+            "done: step 700 of 1500, since the input has ended, "
+            "30.1 s\n");
+}
+
+TEST(RunReportTest, ARunThatWasGivenUpSaysWhyWhateverTheChiefSays) {
+  const RunOutcome outcome = {.reason = "worker 1 died 4 times",
+                              .gave_up = true};
+  JobStatus status = Last(JobState::kStopped);
+  status.members.clear();
+  status.reason = "stopped";
+
+  EXPECT_EQ(FormatRunReport(outcome, status, Logs(), {}, 80),
+            "failed: step 700 of 1500, 30.1 s; worker 1 died 4 times\n");
+}
+
+}  // namespace
+}  // namespace lockstep

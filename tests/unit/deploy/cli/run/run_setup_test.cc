@@ -1,0 +1,241 @@
+#include "deploy/cli/run/run_setup.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "deploy/cli/tasks/log_files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+class RunSetupTest : public ::testing::Test {
+ protected:
+  RunSetupTest() {
+    Write("cluster.json",
+          R"({"cluster": {"chief": ["localhost:0"], "ps": ["localhost:0"],
+              "worker": ["localhost:0", "localhost:0"]}})");
+    Write("a", "");
+    Write("job.textproto",
+          "name: 'tiny' train_steps: 5 batch_size: 2\n"
+          "data { train_images: '" +
+              directory_.Join("a") + "' train_labels: '" +
+              directory_.Join("a") + "' }\n");
+    for (const char* program : {"chief", "ps_server", "worker"}) {
+      Write(program, "#!/bin/sh\n");
+      chmod(directory_.Join(program).c_str(), 0755);
+    }
+    request_ = {.cluster_file = directory_.Join("cluster.json"),
+                .job_file = directory_.Join("job.textproto"),
+                .log_dir = directory_.Join("logs"),
+                .state_dir = directory_.Join("state"),
+                .program_dir = directory_.path()};
+  }
+
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(directory_.Join(name)) << text;
+  }
+
+  TempDir directory_;
+  RunRequest request_;
+};
+
+TEST_F(RunSetupTest, EverythingIsThereBeforeTheFirstProcess) {
+  const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_EQ(setup->job_name, "tiny");
+  EXPECT_EQ(setup->needed_workers, 2);
+  EXPECT_EQ(setup->launches.size(), 4u);
+  EXPECT_EQ(setup->ports.size(), 4u);
+  EXPECT_TRUE(fs::is_directory(directory_.Join("state/ps-0")));
+}
+
+TEST_F(RunSetupTest, ScheduleThatEndsBeforeTheTrainingIsAWarning) {
+  request_.settings = {"learning_rate_schedule.kind=COSINE_DECAY",
+                       "learning_rate_schedule.decay_steps=3"};
+  const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_THAT(setup->cluster.warnings,
+              ::testing::Contains(HasSubstr("the last 2 steps")));
+}
+
+TEST_F(RunSetupTest, StatusFindsTheChiefThroughTheLogDirectory) {
+  const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+  ASSERT_THAT(setup, IsOk());
+
+  EXPECT_THAT(ReadTextFile(directory_.Join("logs/chief.address")),
+              IsOkAndHolds(setup->cluster.chief_address + "\n"));
+  const absl::StatusOr<std::string> json =
+      ReadTextFile(directory_.Join("logs/cluster.json"));
+  ASSERT_THAT(json, IsOk());
+  EXPECT_THAT(ChiefAddressOf(*json, "cluster.json"),
+              IsOkAndHolds(setup->cluster.chief_address));
+  EXPECT_THAT(*json, ::testing::Not(HasSubstr("task")));
+}
+
+TEST_F(RunSetupTest, LogsOfARunThatGoesOnAreNotTaken) {
+  const absl::StatusOr<RunSetup> running = SetUpRun(request_);
+  ASSERT_THAT(running, IsOk());
+  request_.state_dir = directory_.Join("other");
+
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr(directory_.Join("logs"))));
+  EXPECT_THAT(ReadTextFile(directory_.Join("logs/chief.address")),
+              IsOkAndHolds(running->cluster.chief_address + "\n"));
+}
+
+TEST_F(RunSetupTest, TheResultOfAnEarlierRunGoes) {
+  fs::create_directory(directory_.Join("logs"));
+  Write("logs/result.json", "{}");
+
+  EXPECT_THAT(SetUpRun(request_), IsOk());
+  EXPECT_FALSE(fs::exists(directory_.Join("logs/result.json")));
+}
+
+TEST_F(RunSetupTest, APrivateStateDirectoryGoesWithTheRun) {
+  request_.state_dir.clear();
+  std::string path;
+  {
+    const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+    ASSERT_THAT(setup, IsOk());
+    path = setup->state->path();
+    EXPECT_TRUE(fs::is_directory(path + "/ps-0"));
+  }
+
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST_F(RunSetupTest, CheckpointDirectoryThatCannotBeIsRefusedAtOnce) {
+  Write("file", "in the way");
+  request_.settings = {"checkpoint.directory=" + directory_.Join("file/c")};
+
+  EXPECT_THAT(SetUpRun(request_).status().message(),
+              ::testing::AllOf(HasSubstr("checkpoint.directory"),
+                               HasSubstr(directory_.Join("file/c"))));
+}
+
+TEST_F(RunSetupTest, SettingsChangeTheJob) {
+  request_.settings = {"replicas_to_aggregate=1", "name=other"};
+
+  const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_EQ(setup->job_name, "other");
+  EXPECT_EQ(setup->needed_workers, 1);
+}
+
+TEST_F(RunSetupTest, CoresAreSharedOutUnlessTold) {
+  request_.compute_threads = 7;
+
+  const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_THAT(setup->launches.back().args, ::testing::Contains("7"));
+}
+
+TEST_F(RunSetupTest, BadInputIsRefusedBeforeAnythingIsMade) {
+  request_.settings = {"train_stepz=1"};
+  EXPECT_THAT(SetUpRun(request_), StatusIs(kInvalid, HasSubstr("train_stepz")));
+
+  request_.settings = {"train_steps=-1"};
+  EXPECT_THAT(SetUpRun(request_), StatusIs(kInvalid, HasSubstr("train_steps")));
+
+  request_.settings = {};
+  Write("job.textproto", "nonsense");
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(kInvalid, HasSubstr("job.textproto")));
+
+  Write("cluster.json", "{");
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(kInvalid, HasSubstr("cluster.json")));
+
+  EXPECT_FALSE(fs::exists(directory_.Join("logs")));
+  EXPECT_FALSE(fs::exists(directory_.Join("state")));
+}
+
+TEST_F(RunSetupTest, AJobThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
+  for (const auto& [setting, words] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"total_num_replicas=3", "the cluster has 2 workers"},
+           {"model.kind=foo", "skip_gram"},
+           {"data.train_images=/nowhere/a",
+            "data.train_images is /nowhere/a: "
+            "No such file"},
+           {"checkpoint.directory=" + directory_.Join("a/b"),
+            "checkpoint.directory is "}}) {
+    request_.settings = {setting};
+    EXPECT_THAT(SetUpRun(request_),
+                StatusIs(kInvalid,
+                         AllOf(HasSubstr("job.textproto"), HasSubstr(words))));
+  }
+  EXPECT_FALSE(fs::exists(directory_.Join("logs")));
+  EXPECT_FALSE(fs::exists(directory_.Join("state")));
+}
+
+TEST_F(RunSetupTest, ATakenPortIsNamedWithItsPlace) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(fd, 1), 0);
+  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string port = std::to_string(ntohs(address.sin_port));
+  Write("cluster.json", R"({"cluster": {"ps": ["127.0.0.1:)" + port +
+                            R"("], "worker": ["localhost:0"]}})");
+
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(kInvalid, HasSubstr("cluster.ps[0] is 127.0.0.1:" +
+                                           port + ": the port is taken")));
+  close(fd);
+}
+
+TEST_F(RunSetupTest, GpusThatAreNotThereAreRefused) {
+  request_.gpus = 1000;
+
+  EXPECT_THAT(SetUpRun(request_), StatusIs(kInvalid, HasSubstr("--gpus")));
+}
+
+TEST_F(RunSetupTest, MissingFilesAreNamed) {
+  request_.job_file = directory_.Join("missing");
+  EXPECT_THAT(SetUpRun(request_), StatusIs(kInvalid, HasSubstr("missing")));
+
+  request_.cluster_file = directory_.Join("absent");
+  EXPECT_THAT(SetUpRun(request_), StatusIs(kInvalid, HasSubstr("absent")));
+}
+
+TEST_F(RunSetupTest, AMissingProgramIsNamedWithItsTask) {
+  fs::remove(directory_.Join("worker"));
+
+  EXPECT_THAT(
+      SetUpRun(request_),
+      StatusIs(kInvalid, AllOf(HasSubstr("/worker"), HasSubstr("worker 0"))));
+}
+
+}  // namespace
+}  // namespace lockstep

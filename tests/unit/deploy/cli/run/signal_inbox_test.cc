@@ -1,0 +1,41 @@
+#include "deploy/cli/run/signal_inbox.h"
+
+#include <poll.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+TEST(SignalInboxTest, SignalsAreReadInsteadOfActingUponUs) {
+  SignalInbox inbox({SIGTERM, SIGWINCH});
+  pollfd readable = {inbox.fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&readable, 1, 0), 0);
+
+  raise(SIGWINCH);
+  raise(SIGTERM);
+
+  EXPECT_EQ(poll(&readable, 1, 0), 1);
+  EXPECT_THAT(inbox.TakeAll(), UnorderedElementsAre(SIGTERM, SIGWINCH));
+  EXPECT_THAT(inbox.TakeAll(), IsEmpty());
+}
+
+TEST(SignalInboxTest, WhatWasNotTakenIsDropped) {
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  {
+    SignalInbox inbox({SIGTERM});
+    raise(SIGTERM);
+  }  // would end this process otherwise
+
+  sigset_t after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  EXPECT_EQ(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
+}
+
+}  // namespace
+}  // namespace lockstep

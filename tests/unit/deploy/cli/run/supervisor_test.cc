@@ -1,0 +1,328 @@
+#include "deploy/cli/run/supervisor.h"
+
+#include <signal.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/deploy/cli/run/supervisor_fixture.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class SupervisorTest : public ::testing::Test {
+ protected:
+  Supervisor supervisor_{
+      {.tasks = {kPs, kChief, kWorker0, kWorker1, kEvaluator},
+       .chief = kChief,
+       .needed_workers = 1}};
+
+  void ExitRest(TaskExit exit, absl::Time now) {
+    for (const TaskId task : {kPs, kChief, kWorker0, kWorker1, kEvaluator}) {
+      supervisor_.OnTaskExit(task, exit, now);
+    }
+  }
+};
+
+TEST_F(SupervisorTest, AHealthyRunNeedsNothing) {
+  EXPECT_THAT(supervisor_.OnJobState(JobState::kTraining, At(1)), IsEmpty());
+  EXPECT_THAT(supervisor_.OnTime(At(1e9)), IsEmpty());
+  EXPECT_TRUE(supervisor_.healthy());
+  EXPECT_FALSE(supervisor_.finished());
+}
+
+TEST_F(SupervisorTest, AllThatEndWithZeroMakeARunThatIsDone) {
+  supervisor_.OnJobState(JobState::kDone, At(1));
+  ExitRest(kOk, At(2));
+
+  EXPECT_TRUE(supervisor_.finished());
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
+}
+
+TEST_F(SupervisorTest, TheChiefsExitCodeStandsInForAMissedAnswer) {
+  ExitRest(kOk, At(2));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
+}
+
+TEST_F(SupervisorTest, ABackupWorkerThatDiesEndsNothing) {
+  supervisor_.OnJobState(JobState::kTraining, At(1));
+
+  EXPECT_THAT(supervisor_.OnTaskExit(kWorker1, kKilled, At(2)), IsEmpty());
+  EXPECT_TRUE(supervisor_.healthy());
+  EXPECT_THAT(supervisor_.OnTime(At(1000)), IsEmpty());
+
+  supervisor_.OnJobState(JobState::kDone, At(1001));
+  ExitRest(kOk, At(1002));
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends,
+              ElementsAre(BadEnd{kWorker1, kKilled}));
+}
+
+TEST_F(SupervisorTest, AnEvaluatorThatDiesEndsNothing) {
+  supervisor_.OnTaskExit(kEvaluator, kFailedCode, At(2));
+
+  EXPECT_TRUE(supervisor_.healthy());
+}
+
+TEST_F(SupervisorTest, TooFewWorkersEndTheRunUnlessTheChiefSpeaks) {
+  supervisor_.OnTaskExit(kWorker0, kFailedCode, At(0));
+  supervisor_.OnTaskExit(kWorker1, kFailedCode, At(0));
+
+  EXPECT_FALSE(supervisor_.healthy());
+  EXPECT_THAT(supervisor_.OnTime(At(4.9)), IsEmpty());
+  EXPECT_THAT(
+      supervisor_.OnTime(At(5)),
+      UnorderedElementsAre(Signal(kPs, SIGTERM), Signal(kChief, SIGTERM),
+                           Signal(kEvaluator, SIGTERM)));
+  ExitRest(kStoppedCode, At(6));
+
+  const RunOutcome outcome = supervisor_.Outcome();
+  EXPECT_EQ(outcome.verdict, Verdict::kFailed);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.reason, "a step needs 1 worker; left: 0");
+  EXPECT_THAT(outcome.bad_ends, ElementsAre(BadEnd{kWorker0, kFailedCode},
+                                            BadEnd{kWorker1, kFailedCode}));
+}
+
+TEST_F(SupervisorTest, WorkersThatAreDoneAreNotMissed) {
+  supervisor_.OnTaskExit(kWorker0, kOk, At(0));
+  supervisor_.OnTaskExit(kWorker1, kStoppedCode, At(0));
+
+  EXPECT_TRUE(supervisor_.healthy());
+}
+
+TEST_F(SupervisorTest, WorkersAreNotNeededAfterTheLastStep) {
+  supervisor_.OnJobState(JobState::kFinishing, At(0));
+  supervisor_.OnTaskExit(kWorker0, kFailedCode, At(1));
+  supervisor_.OnTaskExit(kWorker1, kFailedCode, At(1));
+
+  EXPECT_TRUE(supervisor_.healthy());
+}
+
+TEST_F(SupervisorTest, AfterAServersDeathTheOthersHaveThirtySeconds) {
+  supervisor_.OnTaskExit(kPs, kKilled, At(0));
+
+  EXPECT_FALSE(supervisor_.healthy());
+  EXPECT_THAT(supervisor_.OnTime(At(29)), IsEmpty());
+  ExitRest(kFailedCode, At(29.5));
+
+  const RunOutcome outcome = supervisor_.Outcome();
+  EXPECT_EQ(outcome.verdict, Verdict::kFailed);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.bad_ends.front(), (BadEnd{kPs, kKilled}));
+  EXPECT_EQ(outcome.bad_ends.size(), 5u);
+}
+
+TEST_F(SupervisorTest, AJobThatLostAServerWasNotJustStopped) {
+  supervisor_.OnTaskExit(kPs, kKilled, At(0));
+  ExitRest(kStoppedCode, At(1));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
+}
+
+TEST_F(SupervisorTest, WhoOverstaysIsTerminatedThenKilled) {
+  supervisor_.OnTaskExit(kPs, kKilled, At(0));
+  supervisor_.OnTaskExit(kChief, kFailedCode, At(1));
+  supervisor_.OnTaskExit(kWorker0, kFailedCode, At(1));
+  supervisor_.OnTaskExit(kEvaluator, kFailedCode, At(1));
+
+  EXPECT_THAT(supervisor_.OnTime(At(30)),
+              ElementsAre(Signal(kWorker1, SIGTERM)));
+  EXPECT_THAT(supervisor_.OnTime(At(39)), IsEmpty());
+  EXPECT_THAT(supervisor_.OnTime(At(40)),
+              ElementsAre(Signal(kWorker1, SIGKILL)));
+  EXPECT_THAT(supervisor_.OnTime(At(1000)), IsEmpty());
+  supervisor_.OnTaskExit(kWorker1, kKilled, At(1000));
+
+  EXPECT_TRUE(supervisor_.finished());
+  EXPECT_EQ(supervisor_.Outcome().bad_ends.back(),
+            (BadEnd{kWorker1, kKilled, /*forced=*/true}));
+}
+
+TEST_F(SupervisorTest, AFailedJobIsAFailureThoughAllAnswerWithCodes) {
+  supervisor_.OnJobState(JobState::kFailed, At(0));
+  ExitRest(kFailedCode, At(1));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+}
+
+TEST_F(SupervisorTest, ADoneJobWithATaskThatHadToBeForcedExitsOne) {
+  supervisor_.OnJobState(JobState::kDone, At(0));
+  for (const TaskId task : {kPs, kChief, kWorker0, kEvaluator}) {
+    supervisor_.OnTaskExit(task, kOk, At(1));
+  }
+
+  EXPECT_THAT(supervisor_.OnTime(At(30)),
+              ElementsAre(Signal(kWorker1, SIGTERM)));
+  supervisor_.OnTaskExit(kWorker1, kStoppedCode, At(31));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends,
+              ElementsAre(BadEnd{kWorker1, kStoppedCode, /*forced=*/true}));
+}
+
+TEST_F(SupervisorTest, ADoneJobWhoseServerCrashedExitsOne) {
+  supervisor_.OnJobState(JobState::kDone, At(0));
+  supervisor_.OnTaskExit(kPs, kKilled, At(1));
+  ExitRest(kOk, At(1));
+
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+}
+
+TEST_F(SupervisorTest, AJobStoppedByAnOperatorExitsAsItsTasksDo) {
+  supervisor_.OnTaskExit(kWorker0, kStoppedCode, At(0));
+  supervisor_.OnJobState(JobState::kStopped, At(0));
+  ExitRest(kStoppedCode, At(1));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kStopped);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 143);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
+}
+
+TEST_F(SupervisorTest, AJobThatAnOperatorStoppedForGoodExitsWithThree) {
+  supervisor_.OnJobState(JobState::kStopped, At(0));
+  ExitRest({.code = 3}, At(1));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kStopped);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 3);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
+}
+
+// The chief was told to stop by us, since it did not know that it never would
+// have its workers again.
+TEST_F(SupervisorTest, AStopForWantOfWorkersIsAFailure) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker0, kFailedCode, At(0));
+  supervisor_.OnTaskExit(kWorker1, kFailedCode, At(0));
+  supervisor_.OnTime(At(5));
+  supervisor_.OnJobState(JobState::kStopped, At(6));
+  ExitRest(kStoppedCode, At(6));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+}
+
+TEST_F(SupervisorTest, ATaskThatRefusesItsInputGivesTheRunItsCode) {
+  supervisor_.OnJobState(JobState::kStarting, At(0));
+  supervisor_.OnTaskExit(kPs, {.code = 2}, At(0));
+  EXPECT_THAT(supervisor_.OnTime(At(4.9)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnTime(At(5)).size(), 4u);
+  supervisor_.OnJobState(JobState::kStopped, At(6));
+  ExitRest(kStoppedCode, At(6));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 2);
+}
+
+TEST_F(SupervisorTest, NobodyWaitsForAChiefThatHasRefusedToStart) {
+  supervisor_.OnTaskExit(kChief, {.code = 2}, At(0));
+
+  EXPECT_THAT(supervisor_.OnTime(At(0.9)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnTime(At(1)).size(), 4u);
+  ExitRest(kStoppedCode, At(2));
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 2);
+}
+
+TEST_F(SupervisorTest, ASignalThatComesTwiceAtOnceIsOne) {
+  supervisor_.OnSignal(SIGTERM, At(0));
+
+  EXPECT_THAT(supervisor_.OnSignal(SIGTERM, At(0.4)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnSignal(SIGTERM, At(0.5)).size(), 5u);
+}
+
+TEST_F(SupervisorTest, ASignalAsksTheChiefFirst) {
+  EXPECT_THAT(supervisor_.OnSignal(SIGINT, At(0)),
+              ElementsAre(AskToStop("the launcher was stopped")));
+  EXPECT_THAT(supervisor_.OnTime(At(19)), IsEmpty());
+  ExitRest(kStoppedCode, At(19));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kInterrupted);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 130);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
+}
+
+TEST_F(SupervisorTest, SigtermExitsWithItsOwnCode) {
+  supervisor_.OnSignal(SIGTERM, At(0));
+  ExitRest(kStoppedCode, At(1));
+
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 143);
+}
+
+TEST_F(SupervisorTest, AChiefThatDoesNotAnswerIsTerminated) {
+  supervisor_.OnSignal(SIGINT, At(0));
+
+  EXPECT_THAT(supervisor_.OnStopRefused(),
+              ElementsAre(Signal(kChief, SIGTERM)));
+}
+
+TEST_F(SupervisorTest, WhoIsDeafToAStopIsTerminatedThenKilled) {
+  supervisor_.OnSignal(SIGINT, At(0));
+
+  EXPECT_EQ(supervisor_.OnTime(At(20)).size(), 5u);
+  EXPECT_THAT(supervisor_.OnTime(At(30)).front().signal, SIGKILL);
+  ExitRest(kKilled, At(31));
+
+  EXPECT_EQ(supervisor_.Outcome().bad_ends.size(), 5u);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 130);
+}
+
+TEST_F(SupervisorTest, OrphansOfAStoppedChiefAreNotWaitedForLong) {
+  supervisor_.OnSignal(SIGINT, At(0));
+  supervisor_.OnTaskExit(kChief, kStoppedCode, At(1));
+
+  EXPECT_THAT(supervisor_.OnTime(At(5.9)), IsEmpty());
+  EXPECT_EQ(supervisor_.OnTime(At(6)).size(), 4u);
+}
+
+TEST_F(SupervisorTest, ASecondSignalKillsAllAtOnce) {
+  supervisor_.OnSignal(SIGINT, At(0));
+  supervisor_.OnTaskExit(kChief, kStoppedCode, At(0));
+
+  EXPECT_THAT(supervisor_.OnSignal(SIGINT, At(1)),
+              UnorderedElementsAre(
+                  Signal(kPs, SIGKILL), Signal(kWorker0, SIGKILL),
+                  Signal(kWorker1, SIGKILL), Signal(kEvaluator, SIGKILL)));
+  ExitRest(kKilled, At(1));
+
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 130);
+  EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
+}
+
+TEST_F(SupervisorTest, ASignalWithoutAChiefTerminatesTheRest) {
+  supervisor_.OnTaskExit(kChief, kFailedCode, At(0));
+
+  EXPECT_EQ(supervisor_.OnSignal(SIGINT, At(1)).size(), 4u);
+}
+
+TEST_F(SupervisorTest, TheEndOfAnUnknownTaskIsIgnored) {
+  supervisor_.OnTaskExit({TaskType::kWorker, 9}, kKilled, At(0));
+  supervisor_.OnTaskExit(kPs, kOk, At(0));
+  supervisor_.OnTaskExit(kPs, kKilled, At(0));
+  ExitRest(kOk, At(1));
+
+  EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
+}
+
+TEST(SupervisorWithoutChiefJobTest, WorkerZeroIsTheChief) {
+  Supervisor supervisor({.tasks = {kPs, kWorker0, kWorker1},
+                         .chief = kWorker0,
+                         .needed_workers = 1});
+
+  supervisor.OnTaskExit(kWorker0, kKilled, At(0));
+
+  EXPECT_FALSE(supervisor.healthy());
+  supervisor.OnTaskExit(kPs, kFailedCode, At(1));
+  supervisor.OnTaskExit(kWorker1, kFailedCode, At(1));
+  EXPECT_EQ(supervisor.Outcome().verdict, Verdict::kFailed);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,76 @@
+#include "deploy/cli/status/coordinator_client.h"
+
+#include <memory>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/deploy/cli/status/fake_coordinator_service.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::FakeCoordinator;
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::TrainingResponse;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kPatience = absl::Seconds(20);
+constexpr char kNobody[] = "127.0.0.1:1";
+
+TEST(CoordinatorClientTest, GetsTheStatus) {
+  FakeCoordinator chief;
+  chief.Say(TrainingResponse());
+
+  const absl::StatusOr<JobStatus> status =
+      CoordinatorClient(chief.address()).GetStatus(kPatience);
+
+  ASSERT_THAT(status, IsOk());
+  EXPECT_EQ(status->step, 7);
+}
+
+TEST(CoordinatorClientTest, StopsWithAReason) {
+  FakeCoordinator chief;
+
+  EXPECT_THAT(CoordinatorClient(chief.address()).Stop("lunch", kPatience),
+              IsOk());
+
+  EXPECT_EQ(chief.stop_reason(), "lunch");
+}
+
+TEST(CoordinatorClientTest, WhatTheChiefRefusesComesWithItsAddress) {
+  FakeCoordinator chief;
+  chief.RefuseToStop();
+
+  EXPECT_THAT(
+      CoordinatorClient(chief.address()).Stop("lunch", kPatience),
+      StatusIs(absl::StatusCode::kInternal,
+               AllOf(HasSubstr(chief.address()), HasSubstr("not today"))));
+}
+
+TEST(CoordinatorClientTest, AnAbsentChiefIsWaitedForAWhile) {
+  EXPECT_THAT(CoordinatorClient(kNobody).GetStatus(absl::Milliseconds(300)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       HasSubstr("no chief answers at 127.0.0.1:1 within "
+                                 "300ms")));
+}
+
+TEST(CoordinatorClientTest, AChiefThatComesLaterIsFound) {
+  auto chief = std::make_unique<FakeCoordinator>();
+  const std::string address = chief->address();
+  chief.reset();
+  CoordinatorClient client(address);
+  ASSERT_THAT(client.GetStatus(absl::Milliseconds(50)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+
+  FakeCoordinator successor(address);
+  successor.Say(TrainingResponse());
+
+  EXPECT_THAT(client.GetStatus(kPatience), IsOk());
+}
+
+}  // namespace
+}  // namespace lockstep

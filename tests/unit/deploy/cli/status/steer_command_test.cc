@@ -1,0 +1,129 @@
+#include "deploy/cli/status/steer_command.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/deploy/cli/status/fake_coordinator_service.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::FakeCoordinator;
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::TrainingResponse;
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+TEST(ParseSettingsTest, TakesBothOfThem) {
+  const auto change =
+      ParseSettings({"replicas_to_aggregate=3", "learning_rate=5e-2"});
+
+  ASSERT_OK(change);
+  EXPECT_THAT(change->replicas_to_aggregate, Optional(3));
+  EXPECT_THAT(change->learning_rate, Optional(0.05));
+}
+
+TEST(ParseSettingsTest, RefusesWhatIsNoSettingOrNoNumber) {
+  for (const char* text :
+       {"replicas_to_aggregate", "replicas_to_aggregate=", "seed=3",
+        "learning_rate=fast", "replicas_to_aggregate=2.5", "=3", ""}) {
+    EXPECT_THAT(ParseSettings({text}),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("learning_rate=NUMBER")))
+        << text;
+  }
+  EXPECT_FALSE(ParseSettings({"learning_rate=1", "learning_rate=2"}).ok());
+}
+
+class SteerCommandsTest : public ::testing::Test {
+ protected:
+  SteerCommandsTest() {
+    chief_.Say(TrainingResponse());
+    EXPECT_EQ(pipe2(pipe_, O_NONBLOCK), 0);
+  }
+  ~SteerCommandsTest() override {
+    close(pipe_[0]);
+    close(pipe_[1]);
+  }
+
+  int Run(std::vector<std::string> args) {
+    CLI::App app;
+    const SteerCommands commands(app);
+    args.insert(args.begin() + 1, {"--chief", chief_.address()});
+    std::reverse(args.begin(), args.end());  // as CLI11 wants them
+    app.parse(args);
+    EXPECT_TRUE(commands.chosen());
+    Terminal terminal(pipe_[1], nullptr, nullptr);
+    err_.str("");
+    return commands.Run(terminal, err_);
+  }
+
+  std::string Out() const {
+    char buffer[8192];
+    const ssize_t got = read(pipe_[0], buffer, sizeof(buffer));
+    return got > 0 ? std::string(buffer, got) : "";
+  }
+
+  FakeCoordinator chief_;
+  std::ostringstream err_;
+
+ private:
+  int pipe_[2] = {-1, -1};
+};
+
+TEST_F(SteerCommandsTest, SetAsksAndWaitsUntilItIsSo) {
+  EXPECT_EQ(Run({"set", "replicas_to_aggregate=3", "learning_rate=0.5"}), 0)
+      << err_.str();
+
+  EXPECT_EQ(chief_.change().replicas_to_aggregate(), 3);
+  EXPECT_EQ(chief_.change().learning_rate(), 0.5);
+  EXPECT_FALSE(chief_.change().has_paused());
+  EXPECT_THAT(Out(), HasSubstr("job fashion: training"));
+}
+
+TEST_F(SteerCommandsTest, ARefusalIsToldWithItsReason) {
+  EXPECT_EQ(Run({"set", "replicas_to_aggregate=100"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("too many"));
+
+  EXPECT_EQ(Run({"set", "seed=100"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("seed=100"));
+}
+
+TEST_F(SteerCommandsTest, PauseAndResumeSayWhich) {
+  EXPECT_EQ(Run({"pause"}), 0) << err_.str();
+  EXPECT_TRUE(chief_.change().paused());
+  EXPECT_THAT(Out(), HasSubstr("job fashion: paused, step 7"));
+
+  EXPECT_EQ(Run({"resume"}), 0) << err_.str();
+  EXPECT_TRUE(chief_.change().has_paused());
+  EXPECT_FALSE(chief_.change().paused());
+}
+
+TEST_F(SteerCommandsTest, RemoveNamesTheWorker) {
+  EXPECT_EQ(Run({"remove", "2"}), 0) << err_.str();
+
+  EXPECT_EQ(chief_.change().remove_worker(), 2);
+}
+
+TEST_F(SteerCommandsTest, ACheckpointIsWaitedFor) {
+  EXPECT_EQ(Run({"checkpoint"}), 0) << err_.str();
+
+  EXPECT_THAT(Out(), HasSubstr("last checkpoint 7"));
+}
+
+TEST_F(SteerCommandsTest, WhatDoesNotComeAboutInTimeIsAFailure) {
+  chief_.set_effective(false);
+
+  EXPECT_EQ(Run({"checkpoint", "--timeout", "0"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("not so within 0"));
+  EXPECT_EQ(Run({"pause", "--timeout", "0"}), 1);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,136 @@
+#include "deploy/cli/tasks/launch_plan.h"
+
+#include "common/cluster/tf_config.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+constexpr TaskId kPs = {TaskType::kPs, 1};
+constexpr TaskId kChief = {TaskType::kChief, 0};
+constexpr TaskId kWorker = {TaskType::kWorker, 0};
+constexpr TaskId kEvaluator = {TaskType::kEvaluator, 0};
+
+const LaunchOptions kOptions = {.program_dir = "/bin/ls",
+                                .job_file = "job.textproto",
+                                .settings = {"seed=2", "batch_size=5"},
+                                .log_dir = "/logs",
+                                .state_dir = "/state",
+                                .log_level = "debug",
+                                .compute_threads = 3};
+
+TaskLaunch PlanOne(TaskId task, TaskId chief) {
+  LocalCluster cluster;
+  cluster.spec = ClusterSpec::FromLists({{"worker", {"a:1"}}});
+  cluster.tasks = {task};
+  cluster.chief = chief;
+  return PlanLaunches(cluster, kOptions).front();
+}
+
+TEST(LaunchPlanTest, AServerHasADirectoryOfItsOwn) {
+  const TaskLaunch launch = PlanOne(kPs, kChief);
+
+  EXPECT_EQ(launch.program, "/bin/ls/ps_server");
+  EXPECT_EQ(launch.log_path, "/logs/ps-1.log");
+  EXPECT_EQ(launch.state_dir, "/state/ps-1");
+  EXPECT_THAT(launch.args, ElementsAre("--log_level", "debug", "--state_dir",
+                                       "/state/ps-1"));
+}
+
+TEST(LaunchPlanTest, TheChiefGetsTheJob) {
+  const TaskLaunch launch = PlanOne(kChief, kChief);
+
+  EXPECT_EQ(launch.program, "/bin/ls/chief");
+  EXPECT_EQ(launch.state_dir, "");
+  EXPECT_THAT(launch.args,
+              ElementsAre("--log_level", "debug", "--job", "job.textproto",
+                          "--set", "seed=2", "--set", "batch_size=5"));
+}
+
+TEST(LaunchPlanTest, OnlyTheFirstStartOfTheChiefIsToldWhereToBegin) {
+  LocalCluster cluster;
+  cluster.spec = ClusterSpec::FromLists({{"worker", {"a:1"}}});
+  cluster.tasks = {kChief, kWorker};
+  cluster.chief = kChief;
+  LaunchOptions options = kOptions;
+  options.beginning = {"--from", "30"};
+
+  const std::vector<TaskLaunch> launches = PlanLaunches(cluster, options);
+
+  EXPECT_THAT(launches[0].first_args, ElementsAre("--from", "30"));
+  EXPECT_THAT(launches[0].args, Not(Contains("--from")));
+  EXPECT_THAT(launches[1].first_args, ElementsAre());
+}
+
+TEST(LaunchPlanTest, AWorkerGetsTheJobOnlyAsTheChief) {
+  EXPECT_THAT(PlanOne(kWorker, kChief).args,
+              ElementsAre("--log_level", "debug", "--compute_threads", "3"));
+  EXPECT_THAT(
+      PlanOne(kWorker, kWorker).args,
+      ElementsAre("--log_level", "debug", "--compute_threads", "3", "--job",
+                  "job.textproto", "--set", "seed=2", "--set", "batch_size=5"));
+}
+
+TEST(LaunchPlanTest, AnEvaluatorIsAWorkerThatEvaluates) {
+  const TaskLaunch launch = PlanOne(kEvaluator, kChief);
+
+  EXPECT_EQ(launch.program, "/bin/ls/worker");
+  EXPECT_EQ(launch.log_path, "/logs/evaluator-0.log");
+  EXPECT_THAT(launch.args, ElementsAre("--log_level", "debug", "--evaluate",
+                                       "--compute_threads", "3"));
+}
+
+TEST(LaunchPlanTest, EachTaskHasItsOwnTfConfig) {
+  const absl::StatusOr<TfConfig> config = ParseTfConfig(
+      PlanOne(kWorker, kChief).environment.at("TF_CONFIG"), "test");
+
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->task_type, "worker");
+  EXPECT_EQ(config->task_index, 0);
+  EXPECT_EQ(config->cluster.NumTasks("worker"), 1);
+}
+
+TEST(LaunchPlanTest, GpusAreGivenInTurn) {
+  LocalCluster cluster;
+  cluster.num_workers = 3;
+  cluster.tasks = {
+      kChief, {TaskType::kWorker, 1}, {TaskType::kWorker, 2}, kEvaluator};
+  LaunchOptions options = kOptions;
+  options.gpus = {"4", "6"};
+
+  const std::vector<TaskLaunch> launches = PlanLaunches(cluster, options);
+
+  EXPECT_FALSE(launches[0].environment.contains("CUDA_VISIBLE_DEVICES"));
+  EXPECT_EQ(launches[1].environment.at("CUDA_VISIBLE_DEVICES"), "6");
+  EXPECT_EQ(launches[2].environment.at("CUDA_VISIBLE_DEVICES"), "4");
+  EXPECT_EQ(launches[3].environment.at("CUDA_VISIBLE_DEVICES"), "6");
+  EXPECT_THAT(launches[1].args, IsSupersetOf({"--device", "cuda"}));
+}
+
+TEST(LaunchPlanTest, WorkersFindTheirDeviceThemselvesUnlessGpusAreGiven) {
+  const TaskLaunch launch = PlanOne(kWorker, kChief);
+
+  EXPECT_FALSE(launch.environment.contains("CUDA_VISIBLE_DEVICES"));
+  EXPECT_THAT(launch.args, Not(Contains("--device")));
+}
+
+TEST(LaunchPlanTest, GpusAreChosenAmongTheVisibleOnes) {
+  EXPECT_THAT(ChooseGpus(2, ""), IsOkAndHolds(ElementsAre("0", "1")));
+  EXPECT_THAT(ChooseGpus(2, "5,3,1"), IsOkAndHolds(ElementsAre("5", "3")));
+  EXPECT_THAT(ChooseGpus(4, "5,3,1"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("CUDA_VISIBLE_DEVICES=5,3,1 has 3")));
+}
+
+}  // namespace
+}  // namespace lockstep

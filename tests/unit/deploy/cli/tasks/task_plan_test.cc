@@ -1,0 +1,98 @@
+#include "deploy/cli/tasks/task_plan.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+
+TEST(TaskPlanTest, AnInstanceIsAJobAndAnIndex) {
+  EXPECT_THAT(ParseTaskInstance("ps", "fashion.1"),
+              IsOkAndHolds(TaskInstance{"fashion", {TaskType::kPs, 1}}));
+  EXPECT_THAT(ParseTaskInstance("chief", "fashion"),
+              IsOkAndHolds(TaskInstance{"fashion", {TaskType::kChief, 0}}));
+  EXPECT_THAT(
+      ParseTaskInstance("worker", "v1.2-b_c.x.10"),
+      IsOkAndHolds(TaskInstance{"v1.2-b_c.x", {TaskType::kWorker, 10}}));
+}
+
+TEST(TaskPlanTest, AnInstanceThatIsNoneIsRefused) {
+  for (const char* instance : {"", ".1", "..", "../a", "a/b", "-a", "a b.1"}) {
+    EXPECT_THAT(ParseTaskInstance("ps", instance), StatusIs(kInvalid))
+        << instance;
+  }
+  EXPECT_THAT(ParseTaskInstance("ps", "a.1000000"),
+              StatusIs(kInvalid, HasSubstr("is above 999999")));
+  EXPECT_THAT(ParseTaskInstance("gpu", "a"),
+              StatusIs(kInvalid, HasSubstr("not one of chief")));
+}
+
+TEST(TaskPlanTest, APodsIndexStandsBehindItsLastDash) {
+  EXPECT_THAT(IndexOfPodName("fashion-worker-12"), IsOkAndHolds(12));
+  EXPECT_THAT(IndexOfPodName("fashion"), StatusIs(kInvalid));
+  EXPECT_THAT(IndexOfPodName("fashion-abcde"), StatusIs(kInvalid));
+  EXPECT_THAT(IndexOfPodName("fashion-"), StatusIs(kInvalid));
+}
+
+TaskPlanOptions Options(TaskType type, int index) {
+  return {.instance = {"fashion", {type, index}},
+          .cluster_json = R"({"cluster":{"chief":["c:1"],
+                              "ps":["p:1"],"worker":["w:1","w:2"]}})",
+          .cluster_path = "/etc/cluster.json",
+          .job_path = "/etc/job.textproto",
+          .state_dir = "/run/state",
+          .program_dir = "/bin"};
+}
+
+constexpr char kCluster[] =
+    R"({"cluster":{"chief":["c:1"],"ps":["p:1"],"worker":["w:1","w:2"]},)";
+
+TEST(TaskPlanTest, EachRoleGetsItsProgramAndFlags) {
+  EXPECT_THAT(
+      PlanTask(Options(TaskType::kChief, 0)),
+      IsOkAndHolds(TaskPlan{
+          "/bin/chief",
+          {"--job", "/etc/job.textproto"},
+          std::string(kCluster) + R"("task":{"index":0,"type":"chief"}})"}));
+  EXPECT_THAT(PlanTask(Options(TaskType::kPs, 0)),
+              IsOkAndHolds(TaskPlan{"/bin/ps_server",
+                                    {"--state_dir", "/run/state"},
+                                    std::string(kCluster) +
+                                        R"("task":{"index":0,"type":"ps"}})"}));
+  const auto worker = PlanTask(Options(TaskType::kWorker, 1));
+  ASSERT_OK(worker);
+  EXPECT_EQ(worker->program, "/bin/worker");
+  EXPECT_THAT(worker->args, IsEmpty());
+  const auto evaluator = PlanTask(Options(TaskType::kEvaluator, 0));
+  ASSERT_OK(evaluator);
+  EXPECT_THAT(evaluator->args, ElementsAre("--evaluate"));
+}
+
+TEST(TaskPlanTest, AWorkerThatHostsTheChiefGetsTheJob) {
+  TaskPlanOptions options = Options(TaskType::kWorker, 0);
+  options.cluster_json = R"({"cluster":{"ps":["p:1"],"worker":["w:1"]}})";
+  options.more_args = {"--compute_threads", "2"};
+
+  const auto plan = PlanTask(options);
+
+  ASSERT_OK(plan);
+  EXPECT_THAT(plan->args, ElementsAre("--job", "/etc/job.textproto",
+                                      "--compute_threads", "2"));
+}
+
+TEST(TaskPlanTest, ATaskOutsideTheClusterIsRefused) {
+  EXPECT_THAT(PlanTask(Options(TaskType::kPs, 1)),
+              StatusIs(kInvalid, HasSubstr("cluster has no task ps 1")));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+#include "server/rpc/push_tally.h"
+
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+PushAnswer Answer(std::vector<PushOutcome> outcomes) {
+  PushAnswer answer;
+  answer.outcomes = std::move(outcomes);
+  return answer;
+}
+
+TEST(PushTallyTest, PartsAreCountedByOutcome) {
+  PushTally tally;
+  tally.Count(Answer(
+      {PushOutcome::kAccepted, PushOutcome::kAccepted, PushOutcome::kStale}));
+  tally.Count(Answer({PushOutcome::kAccepted, PushOutcome::kDuplicate,
+                      PushOutcome::kSuperseded}));
+  const std::string text = FormatMetrics(tally.Metrics());
+  for (const char* line :
+       {"{outcome=\"accepted\"} 3\n", "{outcome=\"stale\"} 1\n",
+        "{outcome=\"duplicate\"} 1\n", "{outcome=\"superseded\"} 1\n"}) {
+    EXPECT_THAT(text, ::testing::HasSubstr(line));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,217 @@
+#include "server/shard/step_control.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/server/shard/shard_fixture.h"
+#include "tests/unit/server/step/answer_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::TokenFor;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+const absl::Time kNow = absl::FromUnixSeconds(1000);
+constexpr uint64_t kEpoch = 3;
+const StepControl::Chief kChief{"job", kEpoch};
+
+// ps task 0 of a job in which both workers count.
+class StepControlTest : public ShardFixture {
+ protected:
+  StepControlTest() {
+    host_.SetJobId("job");
+    EXPECT_OK(host_.FollowChief("job", kEpoch));
+    EXPECT_OK(host_.Create(options_.job, options_.variables, options_.parts));
+    EXPECT_OK(control_.Activate(kChief, {}));
+  }
+
+  Shard& shard() { return **host_.shard(); }
+  StepControl::Ready Push(int worker, uint64_t ticket) {
+    const Pass pass{worker, 1, 0, 1, 0};
+    auto answers =
+        shard().engine().AddPush(ticket, {pass, 1, 0, Gradients(2.0F)});
+    EXPECT_OK(answers);
+    return control_.Settle(shard(), *std::move(answers));
+  }
+  // Both wait for a token, which makes them members, and again after it.
+  void Join() {
+    for (int worker : {0, 1}) {
+      EXPECT_OK(shard().gate()->Wait(worker, {worker, 1, -1, 0, 0}, 0, kNow));
+      EXPECT_OK(
+          shard().gate()->Wait(10 + worker, {worker, 1, 0, 1, 0}, 1, kNow));
+    }
+  }
+
+  ShardHost host_{
+      {.task_index = 0, .incarnation = 1, .state_dir = temp_dir_.path()}};
+  StepControl control_{host_};
+};
+
+TEST_F(StepControlTest, CommitMovesGateAndValuesTogether) {
+  Join();
+  Push(0, 1);
+  EXPECT_THAT(Push(1, 2).answers.pushes, SizeIs(2));
+
+  const auto committed = control_.Commit(kChief, 1, 1);
+
+  ASSERT_OK(committed);
+  EXPECT_THAT(committed->members, ElementsAre(0, 1));
+  EXPECT_EQ(shard().gate()->global_step(), 1);
+  EXPECT_EQ(shard().engine().step(), 1);
+  EXPECT_THAT(committed->ready.tokens,
+              UnorderedElementsAre(TokenFor(10, 1), TokenFor(11, 1)));
+}
+
+TEST_F(StepControlTest, NothingIsCommittedBeforeAllPartsAreUpdated) {
+  Join();
+  Push(0, 1);
+
+  EXPECT_THAT(control_.Commit(kChief, 1, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+
+  EXPECT_EQ(shard().gate()->global_step(), 0);
+  EXPECT_EQ(shard().engine().step(), 0);
+}
+
+TEST_F(StepControlTest, StepOfAnotherSetIsNotCommittedButBeginsAnew) {
+  Join();
+  Push(0, 1);
+  Push(1, 2);
+
+  const auto redone = control_.Commit(kChief, 1, 1, {{0, 1}, {0, 2}});
+
+  ASSERT_OK(redone);
+  EXPECT_EQ(redone->redone_attempt, 2);
+  EXPECT_EQ(redone->global_step, 0);
+  EXPECT_EQ(shard().gate()->global_step(), 0);
+  EXPECT_EQ(shard().engine().step(), 0);
+  // Both workers are told to push again.
+  EXPECT_THAT(redone->ready.tokens, SizeIs(2));
+  EXPECT_THAT(control_.Commit(kChief, 1, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(StepControlTest, StepOfTheSameSetOnAllServersIsCommitted) {
+  Join();
+  Push(0, 1);
+  Push(1, 2);
+
+  for (int repeated = 0; repeated < 2; ++repeated) {
+    const auto committed = control_.Commit(kChief, 1, 1, {{0, 1}, {0, 1}});
+    ASSERT_OK(committed);
+    EXPECT_EQ(committed->redone_attempt, 0);
+    EXPECT_EQ(shard().engine().step(), 1);
+  }
+}
+
+TEST_F(StepControlTest, GrantedStepIsCommittedByTheLastPush) {
+  Join();
+  ASSERT_OK(control_.Take(kChief, 5, /*step=*/0, /*commit_until=*/1, 0));
+  Push(0, 1);
+
+  const StepControl::Ready ready = Push(1, 2);
+
+  EXPECT_EQ(ready.committed_step, 1);
+  EXPECT_THAT(ready.tokens, SizeIs(2));
+  EXPECT_THAT(ready.answers.takes, SizeIs(1));
+  const auto late = control_.Take(kChief, 6, 0, 1, 0);
+  ASSERT_OK(late);
+  EXPECT_EQ(late->committed_step, 1);
+}
+
+TEST_F(StepControlTest, StepOfALargerGrantBeforeIsToldAsCommitted) {
+  Join();
+  ASSERT_OK(control_.Take(kChief, 5, /*step=*/0, /*commit_until=*/2, 0));
+  Push(0, 1);
+  ASSERT_EQ(Push(1, 2).committed_step, 1);
+
+  for (int repeated = 0; repeated < 2; ++repeated) {
+    const auto fewer = control_.Take(kChief, 6, 0, /*commit_until=*/0, 0);
+    ASSERT_OK(fewer);
+    EXPECT_EQ(fewer->committed_step, 1);
+    EXPECT_TRUE(fewer->answers.takes[0].status.ok());
+  }
+}
+
+TEST_F(StepControlTest, StepThatIsPreparedIsCommittedWhenItIsGranted) {
+  Join();
+  Push(0, 1);
+  ASSERT_EQ(Push(1, 2).committed_step, 0);
+
+  const auto granted = control_.Take(kChief, 5, 0, /*commit_until=*/1, 0);
+
+  ASSERT_OK(granted);
+  EXPECT_EQ(granted->committed_step, 1);
+  EXPECT_THAT(granted->answers.takes, SizeIs(1));
+  EXPECT_THAT(granted->tokens,
+              UnorderedElementsAre(TokenFor(10, 1), TokenFor(11, 1)));
+  EXPECT_EQ(shard().engine().step(), 1);
+}
+
+TEST_F(StepControlTest, GrantEndsWithTheNextEpoch) {
+  Join();
+  ASSERT_OK(control_.Take(kChief, 5, 0, /*commit_until=*/1, 0));
+  ASSERT_OK(control_.TakeEpoch("job", 0));
+  Push(0, 1);
+
+  EXPECT_EQ(Push(1, 2).committed_step, 0);
+  EXPECT_EQ(shard().engine().step(), 0);
+}
+
+TEST_F(StepControlTest, OlderChiefIsObeyedInNothing) {
+  ASSERT_OK(control_.TakeEpoch("job", 0));
+  const auto fenced = StatusIs(absl::StatusCode::kAborted);
+
+  EXPECT_THAT(control_.Activate(kChief, {}), fenced);
+  EXPECT_THAT(control_.Take(kChief, 5, 0, 0, 0), fenced);
+  EXPECT_THAT(control_.Commit(kChief, 1, 1), fenced);
+  EXPECT_THAT(control_.ExpireWorker(kChief, 0, 1, 0, 0), fenced);
+  EXPECT_THAT(control_.ReplaceMember(kChief, 0, 0, 1), fenced);
+}
+
+TEST_F(StepControlTest, DeathOfAMemberBeginsAnAttemptOfValuesToo) {
+  Join();
+  EXPECT_THAT(Push(0, 1).answers.pushes, IsEmpty());
+
+  const auto expired = control_.ExpireWorker(kChief, 1, 1, 0, 0);
+
+  ASSERT_OK(expired);
+  EXPECT_TRUE(expired->held_announcement);
+  EXPECT_EQ(expired->attempt, 2);
+  ASSERT_THAT(expired->ready.answers.pushes, SizeIs(1));
+  EXPECT_THAT(expired->ready.answers.pushes[0].outcomes,
+              ::testing::Each(PushOutcome::kSuperseded));
+  EXPECT_EQ(shard().engine().arrivals().attempt, 2);
+  EXPECT_THAT(host_.Admit("job", {TaskType::kWorker, 1}, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(StepControlTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
+  StepControl::Opening opening;
+  opening.expired = {{0, 4}, {1, 0}};
+
+  ASSERT_OK(host_.FollowChief("job", kEpoch + 1));
+  ASSERT_OK(control_.Activate({"job", kEpoch + 1}, opening));
+
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(host_.Admit("job", {TaskType::kWorker, 0}, 4), refused);
+  EXPECT_OK(host_.Admit("job", {TaskType::kWorker, 0}, 5));
+  EXPECT_THAT(host_.Admit("job", {TaskType::kWorker, 1}, 5), refused);
+}
+
+TEST_F(StepControlTest, TakeOfAnotherStepIsAnsweredWithWhy) {
+  const auto ready = control_.Take(kChief, 5, /*step=*/4, 0, 0);
+
+  ASSERT_OK(ready);
+  ASSERT_THAT(ready->answers.takes, SizeIs(1));
+  EXPECT_THAT(ready->answers.takes[0].status,
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+}  // namespace
+}  // namespace lockstep

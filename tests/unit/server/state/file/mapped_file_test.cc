@@ -1,0 +1,196 @@
+#include "server/state/file/mapped_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr uint64_t kSize = 100000;
+
+class MappedFileTest : public ::testing::Test {
+ protected:
+  // Makes a file that starts with `text` and lets go of it.
+  void MakeFile(absl::string_view text) {
+    auto file = MappedFile::Create(path_, kSize);
+    ASSERT_OK(file);
+    std::memcpy((*file)->bytes().data(), text.data(), text.size());
+    ASSERT_OK((*file)->Publish());
+  }
+  bool Exists(const std::string& path) {
+    return std::filesystem::exists(std::filesystem::symlink_status(path));
+  }
+
+  const testing::TempDir directory_;
+  const std::string path_ = directory_.Join("state");
+  const std::string temporary_ = path_ + ".new";
+};
+
+TEST_F(MappedFileTest, NewFileIsZeroAndPrivate) {
+  auto file = MappedFile::Create(path_, kSize);
+  ASSERT_OK(file);
+  ASSERT_OK((*file)->Publish());
+
+  EXPECT_EQ((*file)->bytes().size(), kSize);
+  EXPECT_THAT((*file)->bytes(), Each(std::byte{0}));
+  struct stat info;
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600u);
+  EXPECT_GE(static_cast<uint64_t>(info.st_blocks) * 512, kSize);
+}
+
+TEST_F(MappedFileTest, ContentOutlivesTheObject) {
+  MakeFile("lockstep");
+
+  auto file = MappedFile::Open(path_, kSize);
+
+  ASSERT_OK(file);
+  EXPECT_EQ(std::memcmp((*file)->bytes().data(), "lockstep", 8), 0);
+}
+
+TEST_F(MappedFileTest, UnpublishedFileVanishes) {
+  {
+    auto file = MappedFile::Create(path_, kSize);
+    ASSERT_OK(file);
+    EXPECT_FALSE(Exists(path_));
+    EXPECT_TRUE(Exists(temporary_));
+  }
+
+  EXPECT_FALSE(Exists(path_));
+  EXPECT_FALSE(Exists(temporary_));
+}
+
+TEST_F(MappedFileTest, RemainderOfAKilledProcessIsReplaced) {
+  std::ofstream(temporary_) << "half a file";
+  ASSERT_EQ(chmod(temporary_.c_str(), 0600), 0);
+
+  auto file = MappedFile::Create(path_, kSize);
+
+  ASSERT_OK(file);
+  EXPECT_THAT((*file)->bytes(), Each(std::byte{0}));
+}
+
+TEST_F(MappedFileTest, ExistingFileIsNotReplaced) {
+  MakeFile("lockstep");
+
+  EXPECT_THAT(MappedFile::Create(path_, kSize),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(path_)));
+
+  EXPECT_FALSE(Exists(temporary_));
+  auto file = MappedFile::Open(path_, kSize);
+  ASSERT_OK(file);
+  EXPECT_EQ(std::memcmp((*file)->bytes().data(), "lockstep", 8), 0);
+}
+
+TEST_F(MappedFileTest, TwoThatMakeTheSameFileDoNotMeet) {
+  auto first = MappedFile::Create(path_, kSize);
+  ASSERT_OK(first);
+
+  EXPECT_THAT(MappedFile::Create(path_, kSize),
+              StatusIs(absl::StatusCode::kUnavailable));
+
+  EXPECT_OK((*first)->Publish());
+}
+
+TEST_F(MappedFileTest, PublishNeverReplacesAnotherFile) {
+  auto file = MappedFile::Create(path_, kSize);
+  ASSERT_OK(file);
+  std::ofstream(path_) << "another";
+
+  EXPECT_THAT((*file)->Publish(), StatusIs(absl::StatusCode::kAlreadyExists));
+
+  EXPECT_EQ(std::filesystem::file_size(path_), 7u);
+}
+
+TEST_F(MappedFileTest, FileInUseCannotBeOpened) {
+  auto file = MappedFile::Create(path_, kSize);
+  ASSERT_OK(file);
+  ASSERT_OK((*file)->Publish());
+
+  EXPECT_THAT(MappedFile::Open(path_, kSize),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("in use")));
+
+  file->reset();
+  EXPECT_OK(MappedFile::Open(path_, kSize));
+}
+
+TEST_F(MappedFileTest, MoreThanTheFileSystemHasIsRefusedAtOnce) {
+  const std::filesystem::space_info room =
+      std::filesystem::space(directory_.path());
+
+  EXPECT_THAT(
+      MappedFile::Create(path_, room.capacity + (uint64_t{1} << 40)),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("are free")));
+
+  EXPECT_FALSE(Exists(temporary_));
+}
+
+TEST_F(MappedFileTest, MissingFileIsNotFound) {
+  EXPECT_THAT(MappedFile::Open(path_, kSize),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(path_)));
+}
+
+TEST_F(MappedFileTest, MissingDirectoryIsNotFound) {
+  EXPECT_THAT(MappedFile::Create(directory_.Join("no/state"), kSize),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/no: ")));
+}
+
+TEST_F(MappedFileTest, ShortFileIsDataLoss) {
+  MakeFile("lockstep");
+  std::filesystem::resize_file(path_, 10);
+
+  EXPECT_THAT(MappedFile::Open(path_, kSize),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("10 bytes")));
+  std::filesystem::resize_file(path_, 0);
+  EXPECT_THAT(MappedFile::Open(path_, 0),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST_F(MappedFileTest, FileThatOthersCanOpenIsNotTrusted) {
+  MakeFile("lockstep");
+  ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
+
+  EXPECT_THAT(MappedFile::Open(path_, kSize),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("0600")));
+}
+
+TEST_F(MappedFileTest, LinksAndOtherThingsAreNotFollowed) {
+  const std::string target = directory_.Join("target");
+  std::ofstream(target) << "victim";
+  std::filesystem::create_symlink(target, path_);
+  std::filesystem::create_symlink(target, temporary_);
+
+  EXPECT_THAT(MappedFile::Open(path_, 1),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_FALSE(MappedFile::Create(path_, kSize).ok());
+  EXPECT_EQ(std::filesystem::file_size(target), 6u);
+  EXPECT_THAT(MappedFile::Open(directory_.path(), 1),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+}
+
+TEST_F(MappedFileTest, PipeIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+
+  EXPECT_THAT(MappedFile::Open(path_, 1),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+}
+
+}  // namespace
+}  // namespace lockstep

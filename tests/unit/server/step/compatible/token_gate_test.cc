@@ -1,0 +1,232 @@
+#include "server/step/compatible/token_gate.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/server/step/answer_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::CancelledFor;
+using ::lockstep::testing::FinishedFor;
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::TokenFor;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+const absl::Time kNow = absl::FromUnixSeconds(1000);
+
+Pass PassOf(int worker, int64_t pass, uint64_t incarnation = 1) {
+  return {worker, incarnation, /*local_step=*/0, pass, 0};
+}
+
+class TokenGateTest : public ::testing::Test {
+ protected:
+  auto Wait(uint64_t ticket, const Pass& pass) {
+    return gate_.Wait(ticket, pass, /*attempt=*/0, kNow);
+  }
+
+  TokenGate gate_{{.initial_tokens = 1, .tokens_per_step = 2}};
+};
+
+TEST_F(TokenGateTest, ActivateIssuesTheInitialTokensOnce) {
+  ASSERT_THAT(Wait(1, PassOf(0, 1)), IsOkAndHolds(IsEmpty()));
+  ASSERT_THAT(Wait(2, PassOf(1, 1)), IsOkAndHolds(IsEmpty()));
+
+  EXPECT_THAT(gate_.Activate(7), ElementsAre(TokenFor(1, 7)));
+
+  EXPECT_EQ(gate_.global_step(), 7);
+  EXPECT_THAT(gate_.Activate(7), IsEmpty());
+  EXPECT_THAT(gate_.Activate(9), IsEmpty());
+  EXPECT_EQ(gate_.global_step(), 7);
+}
+
+TEST_F(TokenGateTest, CommitIssuesTheTokensOfAStepInOrderOfWaiting) {
+  gate_.Activate(0);
+  for (int worker : {2, 0, 1}) ASSERT_OK(Wait(worker, PassOf(worker, 1)));
+
+  EXPECT_THAT(gate_.Commit(1, 0),
+              IsOkAndHolds(ElementsAre(TokenFor(0, 1), TokenFor(1, 1))));
+
+  EXPECT_EQ(gate_.global_step(), 1);
+}
+
+TEST_F(TokenGateTest, CommittingTheGlobalStepAgainIssuesNothing) {
+  gate_.Activate(0);
+  ASSERT_OK(Wait(1, PassOf(0, 1)));
+  ASSERT_OK(gate_.Commit(1, 0));
+  for (int worker : {1, 2}) ASSERT_OK(Wait(worker, PassOf(worker, 1)));
+  ASSERT_THAT(Wait(9, PassOf(3, 1)), IsOkAndHolds(IsEmpty()));
+
+  EXPECT_THAT(gate_.Commit(1, 0), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(TokenGateTest, CommitOfAnyStepButTheNextIsRefused) {
+  gate_.Activate(4);
+
+  for (int64_t step : {-1, 0, 3, 6}) {
+    EXPECT_THAT(
+        gate_.Commit(step, 0),
+        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("commit 5")));
+  }
+  EXPECT_EQ(gate_.global_step(), 4);
+}
+
+TEST_F(TokenGateTest, NobodyAnnouncesAnything) {
+  gate_.Activate(3);
+
+  absl::StatusOr<StepGate::Announced> announced = gate_.Announce(PassOf(0, 1));
+
+  ASSERT_OK(announced);
+  EXPECT_EQ(announced->decision, StepGate::Decision::kSelected);
+  EXPECT_EQ(announced->global_step, 3);
+  EXPECT_THAT(gate_.Members(), IsEmpty());
+}
+
+TEST_F(TokenGateTest, RetriedWaitIsGivenTheSameToken) {
+  gate_.Activate(0);
+
+  EXPECT_THAT(Wait(1, PassOf(0, 1)), IsOkAndHolds(ElementsAre(TokenFor(1, 0))));
+  EXPECT_THAT(Wait(2, PassOf(0, 1)), IsOkAndHolds(ElementsAre(TokenFor(2, 0))));
+
+  // There was one token, so the next pass and other workers wait.
+  EXPECT_THAT(Wait(3, PassOf(0, 2)), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(Wait(4, PassOf(1, 1)), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(TokenGateTest, NewerWaitOfAWorkerCancelsTheOlder) {
+  gate_.Activate(0);
+  ASSERT_OK(Wait(1, PassOf(0, 1)));
+  ASSERT_OK(Wait(2, PassOf(0, 2)));
+
+  EXPECT_THAT(Wait(3, PassOf(0, 2)),
+              IsOkAndHolds(ElementsAre(CancelledFor(2))));
+}
+
+TEST_F(TokenGateTest, WithdrawnWaitLosesNoToken) {
+  gate_.Activate(0);
+  ASSERT_OK(Wait(1, PassOf(0, 1)));
+  ASSERT_OK(Wait(2, PassOf(1, 1)));
+  ASSERT_OK(Wait(3, PassOf(2, 1)));
+  gate_.Cancel(2);
+
+  EXPECT_THAT(gate_.Commit(1, 0), IsOkAndHolds(ElementsAre(TokenFor(3, 1))));
+
+  EXPECT_THAT(Wait(4, PassOf(3, 1)), IsOkAndHolds(ElementsAre(TokenFor(4, 1))));
+}
+
+TEST_F(TokenGateTest, TokenOfADeadWorkerGoesToTheNextInLine) {
+  gate_.Activate(0);
+  ASSERT_OK(Wait(1, PassOf(0, 1)));
+  ASSERT_OK(Wait(2, PassOf(1, 1)));
+
+  const StepGate::Expired expired = gate_.Expire(0, 1);
+
+  EXPECT_TRUE(expired.held_token);
+  EXPECT_FALSE(expired.held_announcement);
+  EXPECT_EQ(expired.step, 0);
+  EXPECT_THAT(expired.answers, ElementsAre(TokenFor(2, 0)));
+  EXPECT_FALSE(gate_.Expire(0, 1).held_token);
+}
+
+TEST_F(TokenGateTest, DeadWorkerThatOnlyWaitedHeldNothing) {
+  gate_.Activate(0);
+  ASSERT_OK(Wait(1, PassOf(0, 1)));
+  ASSERT_OK(Wait(2, PassOf(1, 1)));
+
+  const StepGate::Expired expired = gate_.Expire(1, 1);
+
+  EXPECT_FALSE(expired.held_token);
+  EXPECT_THAT(expired.answers, ElementsAre(CancelledFor(2)));
+}
+
+TEST_F(TokenGateTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
+  gate_.Activate(0);
+  ASSERT_OK(Wait(1, PassOf(0, 1, /*incarnation=*/2)));
+
+  const StepGate::Expired expired = gate_.Expire(0, 1);
+
+  EXPECT_FALSE(expired.held_token);
+  EXPECT_THAT(Wait(2, PassOf(1, 1)), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(TokenGateTest, ReplacedIncarnationIsRefused) {
+  gate_.Activate(0);
+  ASSERT_OK(Wait(1, PassOf(0, 1, 2)));
+
+  EXPECT_THAT(Wait(2, PassOf(0, 5, 1)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(TokenGateTest, FinishAnswersEveryWaitNowAndOnceTheTokensAreGone) {
+  gate_.Activate(0);
+  ASSERT_OK(Wait(1, PassOf(0, 1)));
+  ASSERT_OK(Wait(2, PassOf(1, 1)));
+
+  EXPECT_THAT(gate_.Finish(), ElementsAre(FinishedFor(2)));
+
+  EXPECT_THAT(Wait(3, PassOf(2, 1)), IsOkAndHolds(ElementsAre(FinishedFor(3))));
+  EXPECT_THAT(gate_.Finish(), IsEmpty());
+}
+
+TEST_F(TokenGateTest, StepThatEndsAfterTheFinishIssuesNoTokens) {
+  gate_.Activate(0);
+  ASSERT_OK(Wait(1, PassOf(0, 1)));
+  gate_.Finish();
+
+  EXPECT_THAT(gate_.Commit(1, 0), IsOkAndHolds(IsEmpty()));
+
+  EXPECT_EQ(gate_.global_step(), 1);
+  EXPECT_THAT(Wait(2, PassOf(1, 1)), IsOkAndHolds(ElementsAre(FinishedFor(2))));
+}
+
+TEST_F(TokenGateTest, NoPassCanBeWatched) {
+  gate_.Activate(0);
+
+  EXPECT_THAT(gate_.Watch(1, PassOf(0, 1), kNow),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+
+  EXPECT_THAT(gate_.WaitingWorkers(), IsEmpty());
+}
+
+TEST_F(TokenGateTest, WaitsAreReportedWithWorkerAndBeginning) {
+  gate_.Activate(0);
+  for (int worker : {0, 2, 1}) ASSERT_OK(Wait(worker, PassOf(worker, 1)));
+
+  std::vector<int> workers;
+  for (const StepGate::Waiting& waiting : gate_.WaitingWorkers()) {
+    workers.push_back(waiting.worker);
+    EXPECT_EQ(waiting.since, kNow);
+  }
+
+  EXPECT_THAT(workers, ElementsAre(2, 1));
+}
+
+TEST_F(TokenGateTest, NobodyIsReplaced) {
+  const StepGate::Replaced replaced = gate_.Replace(0, 0, 0);
+
+  EXPECT_EQ(replaced.by, -1);
+  EXPECT_EQ(replaced.step, gate_.global_step());
+  EXPECT_THAT(replaced.answers, IsEmpty());
+}
+
+TEST_F(TokenGateTest, WhatAStepLacksOfTokensIsIssuedAtOnce) {
+  gate_.Activate(0);
+  for (int worker : {0, 1, 2}) ASSERT_OK(Wait(worker, PassOf(worker, 1)));
+
+  EXPECT_THAT(gate_.SetReplicas(4, {}),
+              ElementsAre(TokenFor(1, 0), TokenFor(2, 0)));
+  EXPECT_THAT(gate_.SetReplicas(1, {}), IsEmpty());
+
+  ASSERT_OK(gate_.Commit(1, 0));
+  EXPECT_THAT(gate_.tokens(), ElementsAre(1));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,397 @@
+#include "server/step/compatible/token_queue.h"
+
+#include <atomic>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Completions = TokenQueue::Completions;
+using Tokens = std::vector<int64_t>;
+constexpr auto kCancelled = absl::StatusCode::kCancelled;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kOutOfRange = absl::StatusCode::kOutOfRange;
+constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
+const absl::Time kNow = absl::FromUnixSeconds(1000);
+
+MATCHER_P2(Got, id, token, "") {
+  *result_listener << arg.id << ": " << arg.status << ", " << arg.token;
+  return arg.id == static_cast<uint64_t>(id) && arg.status.ok() &&
+         arg.token == token;
+}
+
+MATCHER_P2(Ended, id, code, "") {
+  *result_listener << arg.id << ": " << arg.status;
+  return arg.id == static_cast<uint64_t>(id) && arg.status.code() == code;
+}
+
+class TokenQueueTest : public ::testing::Test {
+ protected:
+  Completions Enqueue(const Tokens& tokens) {
+    return Unwrap(queue_.EnqueueMany(tokens));
+  }
+  Completions Dequeue(uint64_t id) { return Unwrap(queue_.Dequeue(id, kNow)); }
+  Completions Take(uint64_t id, const TokenQueue::Taker& taker) {
+    return Unwrap(queue_.TakeToken(id, taker, kNow));
+  }
+  Completions Close() { return Unwrap(queue_.Close(false)); }
+
+  TokenQueue queue_;
+
+ private:
+  static Completions Unwrap(absl::StatusOr<Completions> completed) {
+    EXPECT_OK(completed);
+    return std::move(completed).value_or(Completions{});
+  }
+};
+
+TEST_F(TokenQueueTest, TokensLeaveInTheOrderInWhichTheyCame) {
+  Enqueue({10, 20});
+  EXPECT_OK(queue_.Enqueue(30));
+  EXPECT_EQ(queue_.size(), 3u);
+
+  EXPECT_THAT(Dequeue(1), ElementsAre(Got(1, 10)));
+  EXPECT_THAT(Dequeue(2), ElementsAre(Got(2, 20)));
+  EXPECT_THAT(Dequeue(3), ElementsAre(Got(3, 30)));
+}
+
+TEST_F(TokenQueueTest, WaitingRequestsAreServedInOrder) {
+  for (uint64_t id : {7, 5, 9}) EXPECT_THAT(Dequeue(id), IsEmpty());
+
+  EXPECT_THAT(Enqueue({1, 2}), ElementsAre(Got(7, 1), Got(5, 2)));
+  EXPECT_THAT(Enqueue({3, 4}), ElementsAre(Got(9, 3)));
+  EXPECT_EQ(queue_.size(), 1u);
+}
+
+TEST_F(TokenQueueTest, ClosedQueueTakesNoTokens) {
+  Close();
+
+  EXPECT_THAT(queue_.Enqueue(40), StatusIs(kCancelled, HasSubstr("is closed")));
+  EXPECT_THAT(queue_.EnqueueMany(Tokens{40, 50}), StatusIs(kCancelled));
+  EXPECT_OK(queue_.EnqueueMany({}));
+  EXPECT_EQ(queue_.size(), 0u);
+}
+
+TEST_F(TokenQueueTest, ClosedQueueIsDrained) {
+  Enqueue({10, 20});
+  EXPECT_THAT(Close(), IsEmpty());
+
+  EXPECT_THAT(Dequeue(1), ElementsAre(Got(1, 10)));
+  EXPECT_THAT(Take(2, {0, 1, 1}), ElementsAre(Got(2, 20)));
+  EXPECT_THAT(queue_.Dequeue(3, kNow), StatusIs(kOutOfRange));
+  EXPECT_THAT(queue_.TakeToken(4, {1, 1, 1}, kNow), StatusIs(kOutOfRange));
+}
+
+TEST_F(TokenQueueTest, CloseEndsThoseWhoWait) {
+  Dequeue(1);
+  Take(2, {0, 1, 1});
+
+  EXPECT_THAT(Close(),
+              ElementsAre(Ended(1, kOutOfRange), Ended(2, kOutOfRange)));
+}
+
+TEST_F(TokenQueueTest, OnlyAPlainCloseOfAClosedQueueFails) {
+  EXPECT_OK(queue_.Close(false));
+  EXPECT_THAT(queue_.Close(false), StatusIs(kCancelled));
+  EXPECT_OK(queue_.Close(true));
+  EXPECT_THAT(queue_.Close(false), StatusIs(kCancelled));
+  EXPECT_TRUE(queue_.GetState().closed);
+}
+
+TEST_F(TokenQueueTest, CancelledRequestLosesNoToken) {
+  Dequeue(1);
+  Dequeue(2);
+
+  EXPECT_THAT(queue_.Cancel(1), ElementsAre(Ended(1, kCancelled)));
+  EXPECT_THAT(queue_.Cancel(1), IsEmpty());
+  EXPECT_THAT(Enqueue({5}), ElementsAre(Got(2, 5)));
+}
+
+TEST_F(TokenQueueTest, IdThatWaitsCannotWaitTwice) {
+  Dequeue(1);
+  EXPECT_THAT(queue_.Dequeue(1, kNow), StatusIs(kInvalid, HasSubstr("id 1")));
+  EXPECT_THAT(queue_.TakeToken(1, {0, 1, 1}, kNow), StatusIs(kInvalid));
+}
+
+TEST_F(TokenQueueTest, RepeatedTakeGivesTheSameToken) {
+  Enqueue({4, 5});
+  EXPECT_THAT(Take(1, {0, 1, 1}), ElementsAre(Got(1, 4)));
+
+  EXPECT_THAT(Take(2, {0, 1, 1}), ElementsAre(Got(2, 4)));
+  queue_.Settle({0, 1, 1});
+  EXPECT_THAT(Take(3, {0, 1, 1}), ElementsAre(Got(3, 4)));
+
+  EXPECT_EQ(queue_.size(), 1u);
+  EXPECT_THAT(Take(4, {0, 1, 2}), ElementsAre(Got(4, 5)));
+}
+
+TEST_F(TokenQueueTest, RepeatedTakeIsAnsweredOnAClosedQueueToo) {
+  Enqueue({4});
+  Take(1, {0, 1, 1});
+  Close();
+
+  EXPECT_THAT(Take(2, {0, 1, 1}), ElementsAre(Got(2, 4)));
+}
+
+TEST_F(TokenQueueTest, RepeatedTakeKeepsThePlaceInTheLine) {
+  Take(1, {0, 1, 1});
+  Take(2, {1, 1, 1});
+
+  EXPECT_THAT(Take(3, {0, 1, 1}), ElementsAre(Ended(1, kCancelled)));
+  EXPECT_THAT(Enqueue({8}), ElementsAre(Got(3, 8)));
+}
+
+TEST_F(TokenQueueTest, LaterPassEndsTheWaitOfAnEarlierOne) {
+  Take(1, {0, 1, 1});
+
+  EXPECT_THAT(Take(2, {0, 1, 2}), ElementsAre(Ended(1, kCancelled)));
+  EXPECT_THAT(Enqueue({8, 9}), ElementsAre(Got(2, 8)));
+}
+
+TEST_F(TokenQueueTest, EarlierPassIsRefused) {
+  Enqueue({1, 1, 1});
+  Take(1, {0, 1, 5});
+
+  EXPECT_THAT(queue_.TakeToken(2, {0, 1, 4}, kNow),
+              StatusIs(kPrecondition, HasSubstr("at least 5")));
+  EXPECT_EQ(queue_.size(), 2u);
+}
+
+TEST_F(TokenQueueTest, NewerIncarnationReplacesTheOlder) {
+  Take(1, {0, 10, 5});
+
+  EXPECT_THAT(Take(2, {0, 11, 1}), ElementsAre(Ended(1, kCancelled)));
+
+  EXPECT_THAT(queue_.TakeToken(3, {0, 10, 6}, kNow),
+              StatusIs(kPrecondition, HasSubstr("replaced by 11")));
+  EXPECT_THAT(Enqueue({3}), ElementsAre(Got(2, 3)));
+}
+
+TEST_F(TokenQueueTest, TokenOfADeadWorkerGoesBackToTheFront) {
+  Enqueue({1, 2});
+  Take(1, {0, 1, 1});
+
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 1), IsEmpty());
+
+  EXPECT_THAT(queue_.GetState().tokens, ElementsAre(1, 2));
+  EXPECT_THAT(queue_.GetState().leases, IsEmpty());
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 1), IsEmpty());
+  EXPECT_EQ(queue_.size(), 2u);
+}
+
+TEST_F(TokenQueueTest, ReturnedTokenGoesToWhoeverWaits) {
+  Enqueue({1});
+  Take(1, {0, 1, 1});
+  Take(2, {1, 1, 1});
+
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 1), ElementsAre(Got(2, 1)));
+  EXPECT_EQ(queue_.GetState().leases.at(0).taker.worker, 1);
+}
+
+TEST_F(TokenQueueTest, WaitOfADeadWorkerEnds) {
+  Take(1, {0, 1, 1});
+  Take(2, {1, 1, 1});
+
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 1), ElementsAre(Ended(1, kCancelled)));
+  EXPECT_THAT(Enqueue({1}), ElementsAre(Got(2, 1)));
+}
+
+TEST_F(TokenQueueTest, SettledTokenIsNotReturned) {
+  Enqueue({1});
+  Take(1, {0, 1, 1});
+  queue_.Settle({0, 1, 1});
+
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 1), IsEmpty());
+  EXPECT_EQ(queue_.size(), 0u);
+}
+
+TEST_F(TokenQueueTest, NextTakeSettlesTheTokenBefore) {
+  Enqueue({1});
+  Take(1, {0, 1, 1});
+  Take(2, {0, 1, 2});
+
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 1), ElementsAre(Ended(2, kCancelled)));
+  EXPECT_EQ(queue_.size(), 0u);
+}
+
+TEST_F(TokenQueueTest, SettleOfSomethingElseSettlesNothing) {
+  Enqueue({1});
+  Take(1, {0, 5, 2});
+
+  for (const TokenQueue::Taker& other :
+       {TokenQueue::Taker{0, 5, 1}, {0, 4, 2}, {1, 5, 2}}) {
+    queue_.Settle(other);
+  }
+
+  EXPECT_FALSE(queue_.GetState().leases.at(0).settled);
+}
+
+TEST_F(TokenQueueTest, NothingOfANewerIncarnationIsReturned) {
+  Enqueue({1, 2});
+  Take(1, {0, 10, 1});
+  Take(2, {0, 11, 1});
+
+  EXPECT_THAT(queue_.ReturnTokensOf(0, 10), IsEmpty());
+  EXPECT_THAT(queue_.ReturnTokensOf(7, 1), IsEmpty());
+  EXPECT_EQ(queue_.size(), 0u);
+}
+
+TEST_F(TokenQueueTest, ReturnedWorkerThatLivesTakesAnew) {
+  Enqueue({1, 2});
+  Take(1, {0, 1, 1});
+  Take(2, {1, 1, 1});
+  queue_.ReturnTokensOf(1, 1);
+
+  EXPECT_THAT(Take(3, {1, 1, 1}), ElementsAre(Got(3, 2)));
+}
+
+TEST_F(TokenQueueTest, FailedTakeHasChangedNothing) {
+  Enqueue({1});
+  Take(1, {0, 1, 1});
+  Close();
+
+  EXPECT_THAT(queue_.TakeToken(2, {0, 2, 1}, kNow), StatusIs(kOutOfRange));
+  EXPECT_THAT(queue_.TakeToken(3, {0, 1, 2}, kNow), StatusIs(kOutOfRange));
+
+  EXPECT_THAT(queue_.GetState().leases, SizeIs(1));
+  EXPECT_FALSE(queue_.GetState().leases[0].settled);
+}
+
+TEST_F(TokenQueueTest, StateSaysWhoWaitsSinceWhen) {
+  ASSERT_OK(queue_.TakeToken(4, {2, 1, 6}, kNow));
+  ASSERT_OK(queue_.Dequeue(5, kNow + absl::Seconds(1)));
+  ASSERT_OK(queue_.TakeToken(6, {2, 1, 6}, kNow + absl::Seconds(9)));
+
+  const TokenQueue::State state = queue_.GetState();
+
+  ASSERT_THAT(state.waiting, SizeIs(2));
+  EXPECT_EQ(state.waiting[0].id, 6u);
+  EXPECT_EQ(state.waiting[0].taker, (TokenQueue::Taker{2, 1, 6}));
+  EXPECT_EQ(state.waiting[0].since, kNow);
+  EXPECT_EQ(state.waiting[1].taker, std::nullopt);
+  EXPECT_EQ(state.waiting[1].since, kNow + absl::Seconds(1));
+  EXPECT_FALSE(state.closed);
+}
+
+// Ten takers and ten tokens at once: each token goes to exactly one of them.
+TEST_F(TokenQueueTest, ParallelTakersGetATokenEach) {
+  std::atomic<int64_t> sum = 0;
+  std::atomic<int> served = 0;
+  const auto collect = [&](const Completions& completed) {
+    for (const auto& request : completed) {
+      ++served;
+      sum += request.token;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int32_t i = 0; i < 10; ++i) {
+    threads.emplace_back([&, i] { collect(Take(i, {i, 1, 1})); });
+    threads.emplace_back([&, i] { collect(Enqueue({int64_t{1} << i})); });
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_EQ(served, 10);
+  EXPECT_EQ(sum, (1 << 10) - 1);
+  EXPECT_EQ(queue_.size(), 0u);
+}
+
+// Workers take, repeat, settle and die at random; every token issued is then
+// in the queue, leased to one worker, or was settled by one.
+TEST_F(TokenQueueTest, NoTokenIsLostOrGivenTwice) {
+  constexpr int kPasses = 200;
+  std::atomic<int> settled = 0;
+  std::atomic<uint64_t> next_id = 0;
+  std::vector<std::thread> workers;
+  for (int32_t worker = 0; worker < 4; ++worker) {
+    workers.emplace_back([&, worker] {
+      for (int64_t pass = 1; pass <= kPasses; ++pass) {
+        const TokenQueue::Taker taker{worker, 1, pass};
+        Enqueue({pass});
+        Take(next_id++, taker);
+        Take(next_id++, taker);
+        if (pass % 3 == worker % 3) {
+          queue_.ReturnTokensOf(worker, 1);
+          continue;
+        }
+        for (const auto& lease : queue_.GetState().leases) {
+          if (lease.taker != taker) continue;
+          queue_.Settle(taker);
+          ++settled;
+        }
+        // A token that came after the look is not to be lost to the next pass.
+        queue_.ReturnTokensOf(worker, 1);
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+
+  EXPECT_GT(settled, 0);
+  EXPECT_EQ(settled + static_cast<int>(queue_.size()), 4 * kPasses);
+}
+
+TEST(BoundedTokenQueueTest, WhatHasNoRoomWaitsInOneLine) {
+  TokenQueue queue(2);
+  const Tokens three = {1, 2, 3};
+  EXPECT_THAT(queue.EnqueueMany(three, 1).value(), IsEmpty());
+  EXPECT_THAT(queue.Enqueue(4, 2).value(), IsEmpty());
+  EXPECT_EQ(queue.size(), 2);
+  EXPECT_THAT(queue.GetState().adding, ElementsAre(1, 2));
+  EXPECT_THAT(queue.Dequeue(3, kNow).value(),
+              ElementsAre(Got(3, 1), Got(1, 0)));
+  EXPECT_THAT(queue.Dequeue(4, kNow).value(),
+              ElementsAre(Got(4, 2), Got(2, 0)));
+  EXPECT_THAT(queue.GetState().tokens, ElementsAre(3, 4));
+}
+
+TEST(BoundedTokenQueueTest, AddingNothingNeverWaits) {
+  TokenQueue queue(1);
+  EXPECT_OK(queue.Enqueue(1, 1));
+  EXPECT_OK(queue.EnqueueMany({}, 2));
+  EXPECT_THAT(queue.GetState().adding, IsEmpty());
+}
+
+TEST(BoundedTokenQueueTest, ClosingWaitsForWhatCameBeforeIt) {
+  TokenQueue queue(1);
+  EXPECT_OK(queue.Enqueue(1, 1));
+  EXPECT_OK(queue.Enqueue(2, 2));
+  EXPECT_THAT(queue.Close(false, 3).value(), IsEmpty());
+  EXPECT_OK(queue.Enqueue(3, 4));
+  EXPECT_FALSE(queue.GetState().closed);
+  EXPECT_THAT(
+      queue.Dequeue(5, kNow).value(),
+      ElementsAre(Got(5, 1), Got(2, 0), Got(3, 0), Ended(4, kCancelled)));
+  EXPECT_THAT(queue.Dequeue(6, kNow).value(), ElementsAre(Got(6, 2)));
+  EXPECT_THAT(queue.Dequeue(7, kNow), StatusIs(kOutOfRange));
+}
+
+TEST(BoundedTokenQueueTest, ClosingWithCancelEndsWhatWaitsForRoom) {
+  TokenQueue queue(1);
+  EXPECT_OK(queue.Enqueue(1, 1));
+  EXPECT_OK(queue.Enqueue(2, 2));
+  EXPECT_THAT(queue.Close(true).value(), ElementsAre(Ended(2, kCancelled)));
+  EXPECT_THAT(queue.Dequeue(3, kNow).value(), ElementsAre(Got(3, 1)));
+}
+
+TEST(BoundedTokenQueueTest, CancellingTheHeadLetsInWhatIsBehindIt) {
+  TokenQueue queue(2);
+  const Tokens three = {1, 2, 3};
+  EXPECT_OK(queue.EnqueueMany(three, 1));
+  EXPECT_OK(queue.Close(false, 2));
+  EXPECT_THAT(queue.Cancel(1), ElementsAre(Ended(1, kCancelled), Got(2, 0)));
+  EXPECT_TRUE(queue.GetState().closed);
+}
+
+}  // namespace
+}  // namespace lockstep

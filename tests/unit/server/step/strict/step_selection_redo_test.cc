@@ -1,0 +1,153 @@
+// The step at hand begins anew: a server, or this gate, has been away.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/step/strict/step_selection.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/server/step/answer_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::RedoFor;
+using ::lockstep::testing::SlotTokenFor;
+using ::lockstep::testing::TokenFor;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+using Decision = StepGate::Decision;
+
+const absl::Time kNow = absl::FromUnixSeconds(1000);
+constexpr int64_t kStep = 4;
+constexpr int64_t kAttempt = 1000;
+
+Pass PassOf(int worker, int slot = 0) {
+  return {worker, 1, kStep, kStep + 1, slot};
+}
+
+// A gate that has come up in the midst of step 4.
+StepSelection NewGate(int replicas_to_aggregate, int total_num_replicas) {
+  return StepSelection({replicas_to_aggregate, total_num_replicas});
+}
+
+TEST(StepSelectionRedoTest, MembersOfALivingGatePushAgain) {
+  StepSelection gate = NewGate(2, 3);
+  gate.Activate(kStep);
+  for (int worker : {2, 1, 0}) ASSERT_OK(gate.Announce(PassOf(worker)));
+  for (int worker : {0, 1, 2}) {
+    const int64_t pushed = worker == 0 ? 0 : 1;
+    ASSERT_THAT(gate.Wait(worker, PassOf(worker), pushed, kNow),
+                IsOkAndHolds(IsEmpty()));
+  }
+
+  EXPECT_THAT(gate.Redo(kAttempt),
+              UnorderedElementsAre(RedoFor(1, kAttempt), RedoFor(2, kAttempt)));
+
+  EXPECT_THAT(gate.Redo(kAttempt), IsEmpty());
+  EXPECT_THAT(gate.Members(), ElementsAre(1, 2));
+  EXPECT_THAT(gate.Commit(kStep + 1, kAttempt),
+              IsOkAndHolds(ElementsAre(TokenFor(0, kStep + 1))));
+}
+
+TEST(StepSelectionRedoTest, NewGateRecallsWhoeverHadAnnounced) {
+  StepSelection gate = NewGate(2, 3);
+  gate.Activate(kStep);
+  gate.Redo(kAttempt);
+
+  EXPECT_THAT(gate.Wait(2, PassOf(2), 1, kNow),
+              IsOkAndHolds(ElementsAre(RedoFor(2, kAttempt))));
+  EXPECT_THAT(gate.Wait(0, PassOf(0), 0, kNow),
+              IsOkAndHolds(ElementsAre(RedoFor(0, kAttempt))));
+  EXPECT_THAT(gate.Wait(1, PassOf(1), 0, kNow), IsOkAndHolds(IsEmpty()));
+
+  EXPECT_THAT(gate.Members(), ElementsAre(0, 2));
+}
+
+TEST(StepSelectionRedoTest, NewGateSelectsThoseWhoAreNotThatFar) {
+  StepSelection gate = NewGate(2, 2);
+  gate.Activate(kStep);
+  gate.Redo(kAttempt);
+
+  const Pass before{0, 1, kStep - 1, kStep, 0};
+  const auto token = gate.Wait(7, before, 1, kNow);
+  ASSERT_THAT(token, IsOkAndHolds(ElementsAre(TokenFor(7, kStep))));
+  EXPECT_EQ((*token)[0].attempt, 0);
+  EXPECT_EQ((*token)[0].selected_attempt, kAttempt);
+  EXPECT_THAT(gate.Wait(8, PassOf(1), 1, kNow),
+              IsOkAndHolds(ElementsAre(RedoFor(8, kAttempt))));
+
+  EXPECT_OK(gate.Commit(kStep + 1, kAttempt));
+}
+
+TEST(StepSelectionRedoTest, WhoAsksTooLateLearnsThatAnotherPassCounted) {
+  StepSelection gate = NewGate(1, 2);
+  gate.Activate(kStep);
+  gate.Redo(kAttempt);
+  ASSERT_OK(gate.Wait(0, PassOf(0), 0, kNow));
+  ASSERT_OK(gate.Commit(kStep + 1, kAttempt));
+  ASSERT_OK(gate.Announce({0, 1, kStep + 1, kStep + 2, 0}));
+  ASSERT_OK(gate.Commit(kStep + 2, 1));
+
+  // It was selected and pushed, all of which was lost with the gate before.
+  const auto passed_over = gate.Wait(1, PassOf(1), 1, kNow);
+  const auto counted = gate.Wait(0, {0, 1, kStep + 1, kStep + 2, 0}, 1, kNow);
+
+  ASSERT_THAT(passed_over, IsOkAndHolds(ElementsAre(TokenFor(1, kStep + 2))));
+  EXPECT_TRUE((*passed_over)[0].not_needed);
+  ASSERT_THAT(counted, IsOkAndHolds(ElementsAre(TokenFor(0, kStep + 2))));
+  EXPECT_FALSE((*counted)[0].not_needed);
+}
+
+TEST(StepSelectionRedoTest, OfStepsBeforeItsOwnAGateSaysNothing) {
+  StepSelection gate = NewGate(1, 2);
+  gate.Activate(kStep);
+
+  const auto token = gate.Wait(0, {0, 1, kStep - 1, kStep, 0}, 1, kNow);
+
+  ASSERT_THAT(token, IsOkAndHolds(ElementsAre(TokenFor(0, kStep))));
+  EXPECT_FALSE((*token)[0].not_needed);
+}
+
+TEST(StepSelectionRedoTest, SharesOfAStepAreComputedOnceMore) {
+  StepSelection gate = NewGate(2, 1);
+  gate.Activate(kStep);
+  gate.Redo(kAttempt);
+
+  const auto token = gate.Wait(7, PassOf(0, 1), 1, kNow);
+
+  ASSERT_THAT(token, IsOkAndHolds(ElementsAre(TokenFor(7, kStep))));
+  EXPECT_EQ((*token)[0].slot, 0);
+}
+
+TEST(StepSelectionRedoTest, DelayedAnnouncementIsNoShareOfTheNewAttempt) {
+  StepSelection gate = NewGate(2, 1);
+  gate.Activate(kStep);
+  gate.Redo(kAttempt);
+  ASSERT_OK(gate.Announce(PassOf(0, 0)));  // sent to the gate before this one
+
+  EXPECT_THAT(gate.Wait(7, PassOf(0, 1), 1, kNow),
+              IsOkAndHolds(ElementsAre(SlotTokenFor(7, kStep, 0))));
+
+  Pass anew = PassOf(0, 0);
+  anew.pass += 1;
+  ASSERT_OK(gate.Announce(anew));
+  EXPECT_THAT(gate.Wait(8, anew, kAttempt, kNow),
+              IsOkAndHolds(ElementsAre(SlotTokenFor(8, kStep, 1))));
+}
+
+TEST(StepSelectionRedoTest, NextStepIsAsAnyOther) {
+  StepSelection gate = NewGate(1, 2);
+  gate.Activate(kStep);
+  gate.Redo(kAttempt);
+  ASSERT_OK(gate.Wait(2, PassOf(0), 1, kNow));
+  ASSERT_OK(gate.Commit(kStep + 1, kAttempt));
+
+  const Pass unannounced{1, 1, kStep + 1, kStep + 2, 0};
+  EXPECT_THAT(gate.Wait(3, unannounced, 0, kNow), IsOkAndHolds(IsEmpty()));
+
+  EXPECT_THAT(gate.Members(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,166 @@
+// Members that live but hold up their step.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/step/strict/step_selection.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/server/step/answer_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::RedoFor;
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::TokenFor;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+using Decision = StepGate::Decision;
+
+const absl::Time kNow = absl::FromUnixSeconds(1000);
+
+// Four replicas of which two count. Workers 0 and 1 are the set; ticket w is
+// worker w's.
+class StepSelectionReplaceTest : public ::testing::Test {
+ protected:
+  StepSelectionReplaceTest() {
+    gate_.Activate(0);
+    for (int worker : {0, 1}) {
+      EXPECT_EQ(gate_.Announce(PassOf(worker))->decision, Decision::kSelected);
+    }
+  }
+
+  static Pass PassOf(int worker) { return {worker, 1, 0, 1, 0}; }
+
+  void Announce(int worker) {
+    EXPECT_EQ(gate_.Announce(PassOf(worker))->decision, Decision::kNotNeeded);
+  }
+  void WaitAs(int worker, int64_t attempt) {
+    EXPECT_THAT(gate_.Wait(worker, PassOf(worker), attempt, kNow),
+                IsOkAndHolds(IsEmpty()));
+  }
+  void ExpectNothingChanges(int worker, int64_t step = 0, int64_t attempt = 1) {
+    const StepGate::Replaced replaced = gate_.Replace(worker, step, attempt);
+    EXPECT_EQ(replaced.by, -1);
+    EXPECT_EQ(replaced.step, 0);
+    EXPECT_EQ(replaced.attempt, 1);
+    EXPECT_THAT(replaced.answers, IsEmpty());
+    EXPECT_THAT(gate_.Members(), ElementsAre(0, 1));
+  }
+
+  StepSelection gate_{{.replicas_to_aggregate = 2, .total_num_replicas = 4}};
+};
+
+TEST_F(StepSelectionReplaceTest, WorkerThatWaitsTakesThePlaceAndAllPushAnew) {
+  Announce(2);
+  WaitAs(2, 0);
+  WaitAs(1, 1);
+
+  const StepGate::Replaced replaced = gate_.Replace(0, 0, 1);
+
+  EXPECT_EQ(replaced.by, 2);
+  EXPECT_EQ(replaced.step, 0);
+  EXPECT_EQ(replaced.attempt, 2);
+  EXPECT_THAT(replaced.answers,
+              UnorderedElementsAre(RedoFor(1, 2), RedoFor(2, 2)));
+  EXPECT_THAT(gate_.Members(), ElementsAre(1, 2));
+  EXPECT_THAT(gate_.Commit(1, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(gate_.Commit(1, 2));
+}
+
+TEST_F(StepSelectionReplaceTest, NobodyIsReplacedByOneWhoseGradientIsNotReady) {
+  ExpectNothingChanges(0);
+  Announce(2);
+  ExpectNothingChanges(0);
+  ASSERT_OK(gate_.Watch(2, PassOf(2), kNow));
+  ExpectNothingChanges(0);
+  WaitAs(3, 0);  // has announced nothing
+  ExpectNothingChanges(0);
+}
+
+TEST_F(StepSelectionReplaceTest, OnlyMembersOfTheAttemptAtHandAreReplaced) {
+  Announce(2);
+  WaitAs(2, 0);
+
+  ExpectNothingChanges(2);
+  ExpectNothingChanges(3);
+  ExpectNothingChanges(-1);
+  ExpectNothingChanges(0, /*step=*/1);
+  ExpectNothingChanges(0, /*step=*/0, /*attempt=*/2);
+}
+
+TEST_F(StepSelectionReplaceTest, RepeatedCallFindsTheAttemptOver) {
+  Announce(2);
+  Announce(3);
+  WaitAs(2, 0);
+  WaitAs(3, 0);
+
+  EXPECT_EQ(gate_.Replace(0, 0, 1).by, 2);
+  const StepGate::Replaced again = gate_.Replace(0, 0, 1);
+
+  EXPECT_EQ(again.by, -1);
+  EXPECT_EQ(again.attempt, 2);
+  EXPECT_THAT(gate_.Members(), ElementsAre(1, 2));
+}
+
+TEST_F(StepSelectionReplaceTest, ReplacedWorkerIsNotNeededUntilAnotherGoes) {
+  Announce(2);
+  WaitAs(2, 0);
+  ASSERT_EQ(gate_.Replace(0, 0, 1).by, 2);
+
+  Announce(0);   // its first answer was late
+  WaitAs(0, 1);  // it goes on, superseded
+
+  EXPECT_THAT(gate_.Expire(1, 1).answers, ElementsAre(RedoFor(0, 3)));
+  EXPECT_THAT(gate_.Members(), ElementsAre(0, 2));
+}
+
+TEST_F(StepSelectionReplaceTest, ReplacedWorkerGoesBehindAllThatAnnounced) {
+  for (int worker : {2, 3}) {
+    Announce(worker);
+    WaitAs(worker, 0);
+  }
+  WaitAs(0, 1);
+
+  EXPECT_EQ(gate_.Replace(0, 0, 1).by, 2);
+  EXPECT_EQ(gate_.Replace(1, 0, 2).by, 3);
+
+  EXPECT_THAT(gate_.Members(), ElementsAre(2, 3));
+}
+
+TEST_F(StepSelectionReplaceTest, ReplacedWorkerHearsOfItAndMayTakePartAgain) {
+  Announce(2);
+  WaitAs(2, 0);
+  ASSERT_EQ(gate_.Replace(0, 0, 1).by, 2);
+  WaitAs(0, 1);
+  WaitAs(2, 2);
+
+  const auto answers = gate_.Commit(1, 2);
+
+  ASSERT_THAT(answers, IsOkAndHolds(UnorderedElementsAre(TokenFor(0, 1),
+                                                         TokenFor(2, 1))));
+  for (const StepGate::Answer& answer : *answers) {
+    EXPECT_EQ(answer.not_needed, answer.ticket == 0);
+  }
+  EXPECT_EQ(gate_.Announce({0, 1, 1, 2, 0})->decision, Decision::kSelected);
+}
+
+TEST_F(StepSelectionReplaceTest, WithoutBackupsNobodyIsReplaced) {
+  for (int replicas : {2, 4}) {
+    StepSelection gate(
+        {.replicas_to_aggregate = replicas, .total_num_replicas = 2});
+    gate.Activate(0);
+    for (int worker : {0, 1}) {
+      ASSERT_OK(gate.Announce(PassOf(worker)));
+      ASSERT_OK(gate.Wait(worker, PassOf(worker), 1, kNow));
+    }
+
+    EXPECT_EQ(gate.Replace(0, 0, 1).by, -1);
+    EXPECT_THAT(gate.Members(), ElementsAre(0, 1));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,500 @@
+#include "server/step/strict/step_selection.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/server/step/answer_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::CancelledFor;
+using ::lockstep::testing::FinishedFor;
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::RedoFor;
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::TokenFor;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+using Decision = StepGate::Decision;
+
+const absl::Time kNow = absl::FromUnixSeconds(1000);
+
+MATCHER_P(Says, decision, "says the decision") {
+  return arg.decision == decision;
+}
+MATCHER_P(SelectedFor, attempt, "is selected") {
+  return arg.decision == Decision::kSelected && arg.attempt == attempt;
+}
+
+MATCHER_P3(SelectedTokenFor, ticket, step, attempt, "is in the set already") {
+  return ExplainMatchResult(TokenFor(ticket, step), arg, result_listener) &&
+         arg.selected_attempt == attempt;
+}
+
+// The only pass of a worker's first incarnation for a step.
+Pass PassOf(int worker, int64_t step = 0, uint64_t incarnation = 1) {
+  return {worker, incarnation, step, step + 1, 0};
+}
+Pass FirstWait(int worker, uint64_t incarnation = 1) {
+  return {worker, incarnation, -1, 0, 0};
+}
+
+// Three replicas of which two count.
+class StepSelectionTest : public ::testing::Test {
+ protected:
+  StepSelectionTest() { EXPECT_THAT(gate_.Activate(0), IsEmpty()); }
+
+  void Announce(int worker, Decision expected, int64_t step = 0) {
+    EXPECT_THAT(gate_.Announce(PassOf(worker, step)),
+                IsOkAndHolds(Says(expected)));
+  }
+  // Files a wait under the worker's number; it must not be ready.
+  void WaitAs(int worker, int64_t attempt, int64_t step = 0) {
+    EXPECT_THAT(gate_.Wait(worker, PassOf(worker, step), attempt, kNow),
+                IsOkAndHolds(IsEmpty()));
+  }
+
+  StepSelection gate_{{.replicas_to_aggregate = 2, .total_num_replicas = 3}};
+};
+
+TEST_F(StepSelectionTest, FirstAnnouncementsAreTheSetWhateverTheOrder) {
+  std::vector<int> order = {0, 1, 2};
+  do {
+    StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 3});
+    gate.Activate(0);
+
+    EXPECT_THAT(gate.Announce(PassOf(order[0])), IsOkAndHolds(SelectedFor(1)));
+    EXPECT_THAT(gate.Announce(PassOf(order[1])), IsOkAndHolds(SelectedFor(1)));
+    EXPECT_THAT(gate.Announce(PassOf(order[2])),
+                IsOkAndHolds(Says(Decision::kNotNeeded)));
+
+    EXPECT_THAT(gate.Members(), UnorderedElementsAre(order[0], order[1]));
+    EXPECT_THAT(gate.Members(), ::testing::BeginEndDistanceIs(2));
+    EXPECT_LT(gate.Members()[0], gate.Members()[1]);
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_F(StepSelectionTest, RepeatedAnnouncementCountsOnce) {
+  Announce(0, Decision::kSelected);
+  Announce(0, Decision::kSelected);
+  Announce(1, Decision::kSelected);
+  Announce(2, Decision::kNotNeeded);
+
+  Announce(0, Decision::kSelected);
+  Announce(2, Decision::kNotNeeded);
+
+  EXPECT_THAT(gate_.Members(), ElementsAre(0, 1));
+}
+
+TEST_F(StepSelectionTest, AnnouncementForACommittedStepIsTooLate) {
+  Announce(0, Decision::kSelected);
+  Announce(1, Decision::kSelected);
+  ASSERT_OK(gate_.Commit(1, 1));
+
+  absl::StatusOr<StepGate::Announced> late = gate_.Announce(PassOf(2));
+
+  ASSERT_OK(late);
+  EXPECT_EQ(late->decision, Decision::kTooLate);
+  EXPECT_EQ(late->global_step, 1);
+  EXPECT_THAT(gate_.Members(), IsEmpty());
+}
+
+TEST_F(StepSelectionTest, WhoKnowsOfAStepToComeHasToRegisterAgain) {
+  const auto refused =
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               HasSubstr("local_step 1 has not begun; the global step is 0"));
+
+  EXPECT_THAT(gate_.Announce(PassOf(0, 1)), refused);
+  EXPECT_THAT(gate_.Wait(1, PassOf(0, 1), 1, kNow), refused);
+  EXPECT_THAT(gate_.Watch(2, PassOf(0, 1), kNow), refused);
+
+  EXPECT_THAT(gate_.Members(), IsEmpty());
+  EXPECT_THAT(gate_.WaitingWorkers(), IsEmpty());
+}
+
+TEST_F(StepSelectionTest, WorkersAndSlotsOutOfRangeAreRefused) {
+  for (const Pass& pass : {Pass{-1, 1, 0, 1, 0}, Pass{3, 1, 0, 1, 0},
+                           Pass{0, 1, 0, 1, 1}, Pass{0, 1, 0, 1, -1}}) {
+    EXPECT_THAT(gate_.Announce(pass),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(gate_.Wait(1, pass, 0, kNow),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+
+  EXPECT_THAT(gate_.Members(), IsEmpty());
+  EXPECT_THAT(gate_.WaitingWorkers(), IsEmpty());
+}
+
+TEST_F(StepSelectionTest, NothingIsAnnouncedBeforeTheFirstStepBegins) {
+  StepSelection gate({.replicas_to_aggregate = 1, .total_num_replicas = 1});
+
+  EXPECT_THAT(gate.Announce(PassOf(0)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+
+  gate.Activate(0);
+  EXPECT_THAT(gate.Announce(PassOf(0)), IsOkAndHolds(SelectedFor(1)));
+}
+
+TEST_F(StepSelectionTest, ActivateAnswersThoseWhoCameBefore) {
+  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  ASSERT_THAT(gate.Wait(7, FirstWait(0), 0, kNow), IsOkAndHolds(IsEmpty()));
+
+  EXPECT_THAT(gate.Activate(40), ElementsAre(TokenFor(7, 40)));
+
+  EXPECT_EQ(gate.global_step(), 40);
+}
+
+TEST_F(StepSelectionTest, ActivatingAgainChangesNothing) {
+  Announce(0, Decision::kSelected);
+
+  EXPECT_THAT(gate_.Activate(0), IsEmpty());
+  EXPECT_THAT(gate_.Activate(9), IsEmpty());
+
+  EXPECT_EQ(gate_.global_step(), 0);
+  EXPECT_THAT(gate_.Members(), ElementsAre(0));
+}
+
+TEST_F(StepSelectionTest, FirstTokenIsFree) {
+  EXPECT_THAT(gate_.Wait(1, FirstWait(0), 0, kNow),
+              IsOkAndHolds(ElementsAre(TokenFor(1, 0))));
+}
+
+TEST_F(StepSelectionTest, NobodyGetsATokenBeforeTheCommit) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  Announce(2, Decision::kNotNeeded);
+  WaitAs(0, 1);
+  WaitAs(1, 1);
+  WaitAs(2, 0);
+
+  absl::StatusOr<std::vector<StepGate::Answer>> answers = gate_.Commit(1, 1);
+
+  EXPECT_THAT(answers, IsOkAndHolds(UnorderedElementsAre(
+                           TokenFor(0, 1), TokenFor(1, 1), TokenFor(2, 1))));
+  EXPECT_EQ(gate_.global_step(), 1);
+}
+
+TEST_F(StepSelectionTest, CommittingTheGlobalStepAgainIsFine) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  ASSERT_OK(gate_.Commit(1, 1));
+  Announce(2, Decision::kSelected, 1);
+
+  EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(IsEmpty()));
+
+  EXPECT_EQ(gate_.global_step(), 1);
+  EXPECT_THAT(gate_.Members(), ElementsAre(2));
+}
+
+TEST_F(StepSelectionTest, CommitOfAnIncompleteSetIsRefused) {
+  Announce(0, Decision::kSelected);
+
+  EXPECT_THAT(gate_.Commit(1, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("attempt 1 has 1 of 2 gradients")));
+
+  EXPECT_EQ(gate_.global_step(), 0);
+}
+
+TEST_F(StepSelectionTest, CommitOfAnAttemptGivenUpIsRefused) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  Announce(2, Decision::kNotNeeded);
+  gate_.Expire(0, 1);
+
+  EXPECT_THAT(gate_.Commit(1, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(gate_.Commit(1, 3),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+
+  EXPECT_EQ(gate_.global_step(), 0);
+  EXPECT_OK(gate_.Commit(1, 2));
+}
+
+TEST_F(StepSelectionTest, CommitOfAnyStepButTheNextIsRefused) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+
+  for (int64_t step : {-1, 2, 100}) {
+    EXPECT_THAT(
+        gate_.Commit(step, 1),
+        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("commit 1")));
+  }
+  EXPECT_EQ(gate_.global_step(), 0);
+}
+
+TEST(EverybodyCountsTest, TokenMakesItsWorkerAMember) {
+  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  gate.Activate(3);
+
+  EXPECT_THAT(gate.Wait(0, FirstWait(0), 0, kNow),
+              IsOkAndHolds(ElementsAre(SelectedTokenFor(0, 3, 1))));
+  EXPECT_THAT(gate.Wait(1, FirstWait(1), 0, kNow),
+              IsOkAndHolds(ElementsAre(SelectedTokenFor(1, 3, 1))));
+
+  EXPECT_THAT(gate.Members(), ElementsAre(0, 1));
+  ASSERT_THAT(gate.Wait(2, {0, 1, 3, 1, 0}, 1, kNow), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(gate.Commit(4, 1),
+              IsOkAndHolds(ElementsAre(SelectedTokenFor(2, 4, 1))));
+  EXPECT_THAT(gate.Members(), ElementsAre(0));
+}
+
+TEST(EverybodyCountsTest, RepeatedWaitIsGivenTheSameToken) {
+  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  gate.Activate(0);
+
+  for (int ticket : {5, 6}) {
+    EXPECT_THAT(gate.Wait(ticket, FirstWait(0), 0, kNow),
+                IsOkAndHolds(ElementsAre(SelectedTokenFor(ticket, 0, 1))));
+  }
+
+  EXPECT_THAT(gate.Members(), ElementsAre(0));
+}
+
+TEST(EverybodyCountsTest, SuccessorOfADeadWorkerIsOfTheNewAttempt) {
+  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  gate.Activate(0);
+  for (int worker : {0, 1}) {
+    ASSERT_OK(gate.Wait(worker, FirstWait(worker), 0, kNow));
+  }
+  gate.Expire(0, 1);
+
+  EXPECT_THAT(gate.Members(), ElementsAre(1));
+  EXPECT_THAT(gate.Wait(7, FirstWait(0, 2), 0, kNow),
+              IsOkAndHolds(ElementsAre(SelectedTokenFor(7, 0, 2))));
+  EXPECT_THAT(gate.Wait(8, {1, 1, 0, 1, 0}, 1, kNow),
+              IsOkAndHolds(ElementsAre(RedoFor(8, 2))));
+}
+
+TEST_F(StepSelectionTest, TokenSaysWhichAttemptTheStepCameOf) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  gate_.Expire(0, 1);
+  Announce(2, Decision::kSelected);
+  WaitAs(1, 2);
+
+  const auto answers = gate_.Commit(1, 2);
+
+  ASSERT_THAT(answers, IsOkAndHolds(ElementsAre(TokenFor(1, 1))));
+  EXPECT_EQ((*answers)[0].attempt, 2);
+  EXPECT_EQ((*answers)[0].selected_attempt, 0);
+}
+
+TEST_F(StepSelectionTest, DeadMemberIsReplacedByTheNextThatAnnounced) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  Announce(2, Decision::kNotNeeded);
+
+  const StepGate::Expired expired = gate_.Expire(0, 1);
+
+  EXPECT_TRUE(expired.held_announcement);
+  EXPECT_EQ(expired.step, 0);
+  EXPECT_EQ(expired.attempt, 2);
+  EXPECT_THAT(gate_.Members(), ElementsAre(1, 2));
+  EXPECT_THAT(gate_.Announce(PassOf(2)), IsOkAndHolds(SelectedFor(2)));
+}
+
+TEST_F(StepSelectionTest, SurvivorsAndThePromotedPushAgain) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  Announce(2, Decision::kNotNeeded);
+  WaitAs(1, 1);
+  WaitAs(2, 0);
+
+  const StepGate::Expired expired = gate_.Expire(0, 1);
+
+  EXPECT_THAT(expired.answers,
+              UnorderedElementsAre(RedoFor(1, 2), RedoFor(2, 2)));
+}
+
+TEST_F(StepSelectionTest, SurvivorThatWaitsLaterStillLearnsOfTheNewAttempt) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  gate_.Expire(0, 1);
+
+  EXPECT_THAT(gate_.Wait(1, PassOf(1), 1, kNow),
+              IsOkAndHolds(ElementsAre(RedoFor(1, 2))));
+
+  // Having pushed for the new attempt, it waits for the commit.
+  WaitAs(1, 2);
+}
+
+TEST_F(StepSelectionTest, DeathOfABackupStartsNoAttempt) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  Announce(2, Decision::kNotNeeded);
+  WaitAs(0, 1);
+  WaitAs(2, 0);
+
+  const StepGate::Expired expired = gate_.Expire(2, 1);
+
+  EXPECT_FALSE(expired.held_announcement);
+  EXPECT_EQ(expired.attempt, 1);
+  EXPECT_THAT(expired.answers, ElementsAre(CancelledFor(2)));
+  EXPECT_OK(gate_.Commit(1, 1));
+}
+
+TEST_F(StepSelectionTest, ExpiringAgainStartsNoSecondAttempt) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  gate_.Expire(0, 1);
+
+  const StepGate::Expired again = gate_.Expire(0, 1);
+
+  EXPECT_FALSE(again.held_announcement);
+  EXPECT_EQ(again.attempt, 2);
+  EXPECT_THAT(again.answers, IsEmpty());
+}
+
+TEST_F(StepSelectionTest, AttemptsCountFromOneInEveryStep) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  Announce(2, Decision::kNotNeeded);
+  gate_.Expire(0, 1);
+  ASSERT_OK(gate_.Commit(1, 2));
+
+  EXPECT_THAT(gate_.Announce(PassOf(1, 1)), IsOkAndHolds(SelectedFor(1)));
+}
+
+TEST_F(StepSelectionTest, DeadIncarnationIsHeardNoMore) {
+  Announce(0, Decision::kSelected);
+  gate_.Expire(0, 1);
+
+  EXPECT_THAT(gate_.Announce(PassOf(0)),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("has been replaced")));
+  EXPECT_THAT(gate_.Wait(0, PassOf(0), 1, kNow),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+
+  EXPECT_THAT(gate_.Members(), IsEmpty());
+  EXPECT_THAT(gate_.Announce(PassOf(0, 0, 2)), IsOkAndHolds(SelectedFor(2)));
+}
+
+TEST_F(StepSelectionTest, SuccessorWaitsUntilItsPredecessorIsExpired) {
+  Announce(0, Decision::kSelected);
+
+  EXPECT_THAT(gate_.Announce(PassOf(0, 0, 2)),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("register with the chief")));
+  EXPECT_THAT(gate_.Wait(0, FirstWait(0, 2), 0, kNow),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+
+  EXPECT_THAT(gate_.Members(), ElementsAre(0));
+}
+
+TEST_F(StepSelectionTest, NewerIncarnationThatWaitedShutsOutAnOlderOne) {
+  ASSERT_THAT(gate_.Wait(1, FirstWait(0, 2), 0, kNow),
+              IsOkAndHolds(ElementsAre(TokenFor(1, 0))));
+
+  EXPECT_THAT(gate_.Announce(PassOf(0, 0, 1)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(gate_.Wait(2, PassOf(0, 0, 1), 0, kNow),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(StepSelectionTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
+  gate_.Expire(0, 1);
+  ASSERT_THAT(gate_.Announce(PassOf(0, 0, 2)), IsOkAndHolds(SelectedFor(1)));
+  ASSERT_THAT(gate_.Wait(5, PassOf(0, 0, 2), 1, kNow), IsOkAndHolds(IsEmpty()));
+
+  const StepGate::Expired expired = gate_.Expire(0, 1);
+
+  EXPECT_FALSE(expired.held_announcement);
+  EXPECT_THAT(expired.answers, IsEmpty());
+  EXPECT_THAT(gate_.Members(), ElementsAre(0));
+}
+
+TEST_F(StepSelectionTest, NewerWaitOfAWorkerCancelsTheOlder) {
+  Announce(0, Decision::kSelected);
+  ASSERT_THAT(gate_.Wait(1, PassOf(0), 1, kNow), IsOkAndHolds(IsEmpty()));
+
+  EXPECT_THAT(gate_.Wait(2, PassOf(0), 1, kNow),
+              IsOkAndHolds(ElementsAre(CancelledFor(1))));
+
+  EXPECT_THAT(gate_.WaitingWorkers(), ::testing::SizeIs(1));
+}
+
+TEST_F(StepSelectionTest, DelayedWaitOfAnEarlierPassDisturbsNobody) {
+  ASSERT_OK(gate_.Wait(1, FirstWait(0), 0, kNow));
+  Announce(0, Decision::kSelected);
+  WaitAs(0, 1);
+
+  EXPECT_THAT(gate_.Wait(9, FirstWait(0), 0, kNow),
+              IsOkAndHolds(ElementsAre(CancelledFor(9))));
+
+  EXPECT_THAT(gate_.WaitingWorkers(), ::testing::SizeIs(1));
+}
+
+TEST_F(StepSelectionTest, RepeatedWaitIsGivenTheSameToken) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  ASSERT_OK(gate_.Commit(1, 1));
+
+  EXPECT_THAT(gate_.Wait(1, PassOf(0), 1, kNow),
+              IsOkAndHolds(ElementsAre(TokenFor(1, 1))));
+  EXPECT_THAT(gate_.Wait(2, PassOf(0), 1, kNow),
+              IsOkAndHolds(ElementsAre(TokenFor(2, 1))));
+}
+
+TEST_F(StepSelectionTest, WithdrawnWaitIsNotAnswered) {
+  for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
+  WaitAs(0, 1);
+  WaitAs(1, 1);
+
+  gate_.Cancel(0);
+  gate_.Cancel(77);
+
+  EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(ElementsAre(TokenFor(1, 1))));
+}
+
+TEST_F(StepSelectionTest, WaitsAreReportedWithTheirBeginning) {
+  Announce(1, Decision::kSelected);
+  WaitAs(1, 1);
+
+  const std::vector<StepGate::Waiting> waiting = gate_.WaitingWorkers();
+
+  ASSERT_EQ(waiting.size(), 1u);
+  EXPECT_EQ(waiting[0].worker, 1);
+  EXPECT_EQ(waiting[0].since, kNow);
+}
+
+TEST_F(StepSelectionTest, FinishAnswersEveryWaitNowAndLater) {
+  Announce(0, Decision::kSelected);
+  WaitAs(0, 1);
+
+  EXPECT_THAT(gate_.Finish(), ElementsAre(FinishedFor(0)));
+
+  EXPECT_THAT(gate_.Wait(4, FirstWait(1), 0, kNow),
+              IsOkAndHolds(ElementsAre(FinishedFor(4))));
+  Announce(1, Decision::kTooLate);
+  EXPECT_THAT(gate_.Finish(), IsEmpty());
+}
+
+TEST_F(StepSelectionTest, AStepThatTakesFewerGradientsIsHelpedByThat) {
+  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  gate.Activate(0);
+  ASSERT_THAT(gate.Announce(PassOf(1)), IsOkAndHolds(SelectedFor(1)));
+  ASSERT_OK(gate.Wait(7, PassOf(1), 1, kNow));
+
+  EXPECT_THAT(gate.SetReplicas(1, {}), IsEmpty());
+  EXPECT_THAT(gate.Redo(5), ElementsAre(RedoFor(7, 5)));
+  EXPECT_THAT(gate.Commit(1, 5), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(StepSelectionTest, AStepThatTakesMoreGradientsWantsTheNextAnnouncement) {
+  for (int worker : {2, 0}) Announce(worker, Decision::kSelected);
+  Announce(1, Decision::kNotNeeded);
+  WaitAs(1, /*attempt=*/0);
+  gate_.SetReplicas(3, {});
+
+  EXPECT_THAT(gate_.Redo(4), ElementsAre(RedoFor(1, 4)));
+  EXPECT_THAT(gate_.Members(), ElementsAre(0, 1, 2));
+}
+
+TEST_F(StepSelectionTest, WorkersThatTakePartNoMoreAreRefused) {
+  Announce(1, Decision::kSelected);
+  gate_.SetReplicas(1, {0, 5});
+
+  EXPECT_THAT(gate_.Members(), IsEmpty());
+  EXPECT_THAT(gate_.Announce(PassOf(1)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("none of the 2 replicas")));
+  Announce(5, Decision::kSelected);
+}
+
+}  // namespace
+}  // namespace lockstep

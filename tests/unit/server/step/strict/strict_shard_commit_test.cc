@@ -1,0 +1,115 @@
+// On ps task 0 its gate alone says what has been committed.
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/step/strict/step_selection.h"
+#include "server/step/strict/strict_shard.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/server/step/fake_part_updater.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// One gradient a step, two workers, two parts; step 1 is prepared.
+class StrictShardCommitTest : public ::testing::Test {
+ protected:
+  static constexpr int kParts = 2;
+
+  StrictShardCommitTest() {
+    gate_.Activate(0);
+    EXPECT_OK(gate_.Announce({0, 1, 0, 1, 0}));
+    EXPECT_OK(Push(0));
+    updater_log_ = updater_.log();
+  }
+
+  absl::StatusOr<ShardAnswers> Push(int64_t step) {
+    return shard_.AddPush(
+        1, PushOf({0, 1, step, step + 1, 0}, 1, 0, kParts, 1.0f));
+  }
+  // Step 1 is prepared, as before, and only an order makes it the committed
+  // one.
+  void ExpectUntouched() {
+    EXPECT_EQ(shard_.step(), 0);
+    EXPECT_THAT(updater_.log(), updater_log_);
+    EXPECT_OK(shard_.CheckCommit(1, 1));
+  }
+
+  FakePartUpdater updater_{kParts};
+  StepSelection gate_{{.replicas_to_aggregate = 1, .total_num_replicas = 2}};
+  StrictShard shard_{
+      {.replicas_to_aggregate = 1, .total_num_replicas = 2, .gate = &gate_},
+      updater_};
+  std::vector<std::string> updater_log_;
+};
+
+TEST_F(StrictShardCommitTest, PushOfTheNextStepIsRefusedAndCommitsNothing) {
+  EXPECT_THAT(Push(1),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("local_step 1 is ahead of this server, which "
+                                 "is at step 0")));
+
+  ExpectUntouched();
+}
+
+TEST_F(StrictShardCommitTest, ReaderOfTheNextStepCommitsNothing) {
+  shard_.LearnCommitted(1);
+
+  ExpectUntouched();
+}
+
+TEST_F(StrictShardCommitTest, TakeOfTheNextStepIsRefusedAndCommitsNothing) {
+  EXPECT_THAT(shard_.Take(9, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("take of step 1 from a server at step 0")));
+
+  ExpectUntouched();
+}
+
+TEST_F(StrictShardCommitTest, AttemptOfTheNextStepCommitsNothing) {
+  EXPECT_THAT(shard_.StartAttempt(1, 2).pushes, IsEmpty());
+
+  ExpectUntouched();
+}
+
+TEST_F(StrictShardCommitTest, WhoHasATokenIsServedBeforeTheCommitHasEnded) {
+  // A worker may ask as soon as the gate has committed; the values follow.
+  ASSERT_OK(gate_.Commit(1, 1));
+
+  const auto pushed = Push(1);
+
+  ASSERT_OK(pushed);
+  EXPECT_THAT(pushed->pushes, SizeIs(1));
+  EXPECT_EQ(shard_.step(), 1);
+  EXPECT_OK(shard_.Commit(1, 1));
+}
+
+TEST_F(StrictShardCommitTest, OnlyTheStepsSetFillsAPlace) {
+  ASSERT_OK(gate_.Commit(1, 1));
+  ASSERT_OK(shard_.Commit(1, 1));
+  ASSERT_OK(gate_.Announce({1, 1, 1, 2, 0}));  // worker 1 is selected
+  ASSERT_OK(gate_.Announce({0, 1, 1, 2, 0}));  // worker 0 is not needed
+
+  const auto other = Push(1);
+
+  ASSERT_OK(other);
+  ASSERT_THAT(other->pushes, SizeIs(1));
+  EXPECT_THAT(other->pushes[0].outcomes, Each(PushOutcome::kSuperseded));
+  EXPECT_EQ(shard_.arrivals().open_parts, kParts);
+  const auto member =
+      shard_.AddPush(2, PushOf({1, 1, 1, 2, 0}, 1, 0, kParts, 2.0f));
+  ASSERT_OK(member);
+  ASSERT_THAT(member->pushes, SizeIs(1));
+  EXPECT_THAT(member->pushes[0].outcomes, Each(PushOutcome::kAccepted));
+}
+
+}  // namespace
+}  // namespace lockstep

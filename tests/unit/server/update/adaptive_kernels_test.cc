@@ -1,0 +1,141 @@
+#include "server/update/adaptive_kernels.h"
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+// The facts are those of TensorFlow's own tests: values 1 and 2 with gradient
+// 0.1 unless something else is said.
+template <typename T>
+class AdaptiveKernelsTest : public ::testing::Test {
+ protected:
+  void Start(std::vector<T> value, std::vector<T> gradient,
+             std::vector<T> slots) {
+    value_ = std::move(value);
+    gradient_.resize(gradient.size() * sizeof(T) + 1);
+    std::memcpy(gradient_.data() + 1, gradient.data(),
+                gradient.size() * sizeof(T));
+    for (const T slot : slots) slots_.emplace_back(value_.size(), slot);
+  }
+  UpdateBlock<T> Block() {
+    UpdateBlock<T> block;
+    block.count = value_.size();
+    block.gradient = gradient_.data() + 1;
+    block.old_value = block.new_value = value_.data();
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      block.old_slots[i] = block.new_slots[i] = slots_[i].data();
+    }
+    return block;
+  }
+  void ExpectValue(double first, double second) {
+    EXPECT_NEAR(value_[0], first, 2e-6);
+    EXPECT_NEAR(value_[1], second, 2e-6);
+  }
+
+  std::vector<T> value_;
+  std::vector<std::byte> gradient_;
+  std::vector<std::vector<T>> slots_;
+};
+
+using Types = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(AdaptiveKernelsTest, Types);
+
+TYPED_TEST(AdaptiveKernelsTest, AdagradDividesByTheRootOfAllSquares) {
+  this->Start({1, 2}, {TypeParam(0.1), TypeParam(0.1)}, {TypeParam(0.1)});
+  for (int i = 0; i < 3; ++i) AdagradKernel(this->Block(), 3);
+  this->ExpectValue(-1.60260987, -0.60260987);
+}
+
+TYPED_TEST(AdaptiveKernelsTest, RmsPropDividesByTheRootOfRecentSquares) {
+  this->Start({1, 3}, {TypeParam(0.1), TypeParam(0.01)}, {1, 0});
+  RmsPropKernel(this->Block(), {2, 0.9f, 0, 1, false});
+  this->ExpectValue(0.8549429179, 2.9854905132);
+  EXPECT_NEAR(this->slots_[0][0], 0.901, 1e-6);
+  RmsPropKernel(this->Block(), {2, 0.9f, 0, 1, false});
+  this->ExpectValue(0.7063620526, 2.9706247083);
+}
+
+TYPED_TEST(AdaptiveKernelsTest, RmsPropKeepsItsMomentum) {
+  this->Start({1, 3}, {TypeParam(0.1), TypeParam(0.01)}, {1, 0});
+  for (int i = 0; i < 2; ++i) {
+    RmsPropKernel(this->Block(), {2, 0.9f, 0.5f, 1e-5f, false});
+  }
+  EXPECT_NEAR(this->slots_[1][0], 0.3273108407, 1e-5);
+  this->ExpectValue(0.4619888418, 2.9461557503);
+}
+
+TYPED_TEST(AdaptiveKernelsTest, CenteredRmsPropTakesTheMeanOff) {
+  this->Start({1, 1}, {1, 1}, {1, 0, 0});
+  RmsPropKernel(this->Block(), {1, 0.5f, 0, 0, true});
+  // rms 1, mean 1/2: the root of 3/4.
+  this->ExpectValue(1 - 1 / std::sqrt(0.75), 1 - 1 / std::sqrt(0.75));
+  EXPECT_EQ(this->slots_[1][0], TypeParam(0.5));
+}
+
+TYPED_TEST(AdaptiveKernelsTest, AdadeltaNeedsNoRate) {
+  this->Start({1, 1}, {TypeParam(0.2), TypeParam(0.2)}, {0, 0});
+  const double expected[] = {0.9995527875, 0.9990998779, 0.9986431144,
+                             0.9981834098};
+  for (const double value : expected) {
+    AdadeltaKernel(this->Block(), {1, 0.95f, 1e-8f});
+    this->ExpectValue(value, value);
+  }
+  EXPECT_NEAR(this->slots_[0][0], 0.00741975, 1e-6);
+}
+
+TYPED_TEST(AdaptiveKernelsTest, FtrlWithoutRegularisation) {
+  this->Start({0, 0}, {TypeParam(0.1), TypeParam(0.2)}, {TypeParam(0.1), 0});
+  for (int i = 0; i < 3; ++i) FtrlKernel(this->Block(), {3, -0.5f, 0, 0, 0});
+  this->ExpectValue(-2.60260963, -4.29698515);
+}
+
+TYPED_TEST(AdaptiveKernelsTest, FtrlWithL1AndL2) {
+  this->Start({1, 2}, {TypeParam(0.1), TypeParam(0.2)}, {TypeParam(0.1), 0});
+  for (int i = 0; i < 10; ++i) {
+    FtrlKernel(this->Block(), {3, -0.5f, 0.001f, 2, 0});
+  }
+  this->ExpectValue(-0.24059935, -0.46829352);
+}
+
+TYPED_TEST(AdaptiveKernelsTest, ShrinkageLeavesTheAccumulatorAlone) {
+  this->Start({1, 2}, {TypeParam(0.1), TypeParam(0.2)}, {TypeParam(0.1), 0});
+  FtrlKernel(this->Block(), {3, -0.5f, 0, 0, 0});
+  const std::vector<TypeParam> accumulator = this->slots_[0];
+  const std::vector<TypeParam> value = this->value_;
+  this->slots_.clear();
+  this->Start({1, 2}, {TypeParam(0.1), TypeParam(0.2)}, {TypeParam(0.1), 0});
+  FtrlKernel(this->Block(), {3, -0.5f, 0, 0, 0.5f});
+
+  EXPECT_EQ(this->slots_[0], accumulator);
+  EXPECT_NE(this->value_, value);
+}
+
+TYPED_TEST(AdaptiveKernelsTest, FtrlFromZeroIsAdagradOrGradientDescent) {
+  using T = TypeParam;
+  this->Start({0, 0}, {T(0.1), T(0.2)}, {T(0.1)});
+  for (int i = 0; i < 5; ++i) AdagradKernel(this->Block(), 3);
+  const std::vector<T> adagrad = this->value_;
+  this->slots_.clear();
+  this->Start({0, 0}, {T(0.1), T(0.2)}, {T(0.1), 0});
+  for (int i = 0; i < 5; ++i) FtrlKernel(this->Block(), {3, -0.5f, 0, 0, 0});
+  this->ExpectValue(adagrad[0], adagrad[1]);
+  this->slots_.clear();
+  this->Start({0, 0}, {T(0.1), T(0.2)}, {T(0.1), 0});
+  for (int i = 0; i < 5; ++i) FtrlKernel(this->Block(), {3, 0, 0, 0, 0});
+  this->ExpectValue(-1.5, -3);
+}
+
+TYPED_TEST(AdaptiveKernelsTest, DenseFtrlMakesANaNZero) {
+  this->Start({1, 1}, {TypeParam(std::nan("")), 0}, {1, 0});
+  FtrlKernel(this->Block(), {1, -0.5f, 0, 0, 0});
+  EXPECT_EQ(this->value_[0], 0);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,84 @@
+#include "server/update/projection.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "common/numeric/bfloat16.h"
+#include "common/numeric/float16.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const VariableConstraint kNonNegative = {
+    "", VariableConstraint::Kind::kNonNegative, 0};
+const VariableConstraint kMaxNorm5 = {"", VariableConstraint::Kind::kMaxNorm,
+                                      5};
+
+template <typename T>
+std::vector<T> Projected(const VariableConstraint& constraint, DType dtype,
+                         int64_t row, std::vector<T> values) {
+  Project(
+      constraint, dtype, row,
+      {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(T)});
+  return values;
+}
+
+TEST(ProjectionTest, NegativeElementsBecomeZero) {
+  EXPECT_THAT(Projected<float>(kNonNegative, DType::kFloat32, 1, {-1, 0, 2}),
+              ElementsAre(0, 0, 2));
+  EXPECT_THAT(Projected<double>(kNonNegative, DType::kFloat64, 3, {-1, 0, 2}),
+              ElementsAre(0, 0, 2));
+  const auto half = Projected<Float16>(kNonNegative, DType::kFloat16, 1,
+                                       {ToFloat16(-1.f), ToFloat16(2.f)});
+  EXPECT_EQ(ToFloat(half[0]), 0);
+  EXPECT_EQ(ToFloat(half[1]), 2);
+  const auto brain = Projected<BFloat16>(kNonNegative, DType::kBFloat16, 1,
+                                         {ToBFloat16(-1), ToBFloat16(2)});
+  EXPECT_EQ(ToFloat(brain[0]), 0);
+  EXPECT_EQ(ToFloat(brain[1]), 2);
+}
+
+TEST(ProjectionTest, RowsThatAreTooLongAreScaledAndOthersStay) {
+  EXPECT_THAT(
+      Projected<double>(kMaxNorm5, DType::kFloat64, 2, {3, 4, 6, 8, -30, 40}),
+      ElementsAre(3, 4, 3, 4, -3, 4));
+}
+
+TEST(ProjectionTest, WithoutAConstraintValuesStay) {
+  EXPECT_THAT(Projected<float>({}, DType::kFloat32, 2, {-30, 40}),
+              ElementsAre(-30, 40));
+}
+
+TEST(ProjectionTest, NotANumberStays) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const VariableConstraint& constraint : {kNonNegative, kMaxNorm5}) {
+    EXPECT_TRUE(std::isnan(
+        Projected<float>(constraint, DType::kFloat32, 2, {nan, 4})[0]));
+  }
+}
+
+TEST(ProjectionTest, RowIsWhatOneFirstIndexHas) {
+  EXPECT_EQ(RowElements({"w", {4, 3, 2}, DType::kFloat32, {}}), 6);
+  EXPECT_EQ(RowElements({"w", {4}, DType::kFloat32, {}}), 4);
+  EXPECT_EQ(RowElements({"w", {}, DType::kFloat32, {}}), 1);
+}
+
+TEST(ProjectionTest, NormsNeedPartsOfWholeRows) {
+  const VariableSpec variable = {"w", {4, 3}, DType::kFloat32, {}};
+  EXPECT_OK(CheckProjection(kMaxNorm5, variable, 3, 6));
+  EXPECT_OK(CheckProjection(kNonNegative, variable, 1, 4));
+  EXPECT_THAT(CheckProjection(kMaxNorm5, variable, 0, 4),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("variable \"w\" needs parts of whole rows")));
+}
+
+}  // namespace
+}  // namespace lockstep

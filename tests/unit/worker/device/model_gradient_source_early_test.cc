@@ -1,0 +1,111 @@
+// Passes that begin before all values are there.
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/worker/models/zoo/model_trainer.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::ConfigOf;
+using ::lockstep::testing::kPictures;
+using ::lockstep::testing::kText;
+using ::lockstep::testing::StatusIs;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using Trainer = testing::ModelTrainer;
+
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+constexpr char kUntouched = 0x55;
+
+// By the model, how many parts a batch has, and whether passes are replayed.
+class EarlyPassTest
+    : public ::testing::TestWithParam<std::tuple<const char*, int, bool>> {
+ protected:
+  const ModelConfig config_ = ConfigOf(std::get<0>(GetParam()));
+  const ModelInput input_ = config_.kind == "transformer" ? kText : kPictures;
+  const ModelGradientSource::Options options_{
+      .micro_batches = std::get<1>(GetParam()),
+      .replay = std::get<2>(GetParam())};
+};
+
+TEST_P(EarlyPassTest, ReadsNoValueBeforeItIsThere) {
+  Trainer early(config_, input_, options_);
+  Trainer late(config_, input_, options_);
+  EXPECT_TRUE(early.source().WaitsForValues());
+  for (int step = 1; step <= 3; ++step) {
+    early.FillValues(kNone);
+    std::vector<int> asked(early.num_variables());
+
+    const std::vector<float> found =
+        early.PassWith(step, {.before_use = [&](size_t first, size_t count) {
+                         for (size_t k = first; k < first + count; ++k) {
+                           ++asked[k];
+                           early.SetValue(step, k);
+                         }
+                         return absl::OkStatus();
+                       }});
+
+    EXPECT_THAT(asked, Each(1));
+    EXPECT_EQ(found, late.Pass(step)) << "pass " << step;
+  }
+}
+
+TEST_P(EarlyPassTest, WritesNoGradientBeforeItMay) {
+  Trainer trainer(config_, input_, options_);
+  for (int step = 1; step <= 3; ++step) {
+    for (size_t k = 0; k < trainer.num_variables(); ++k) {
+      std::memset(trainer.gradient(k).data(), kUntouched,
+                  trainer.gradient(k).size());
+    }
+    int asked = 0;
+
+    trainer.PassWith(step, {.on_gradient = [&](size_t) { EXPECT_EQ(asked, 1); },
+                            .before_gradients =
+                                [&] {
+                                  ++asked;
+                                  for (size_t k = 0;
+                                       k < trainer.num_variables(); ++k) {
+                                    EXPECT_THAT(trainer.gradient(k),
+                                                Each(std::byte{kUntouched}));
+                                  }
+                                  return absl::OkStatus();
+                                }});
+
+    EXPECT_EQ(asked, 1);
+  }
+}
+
+TEST_P(EarlyPassTest, EndsWhereItMayNotGoOn) {
+  Trainer trainer(config_, input_, options_);
+  Trainer other(config_, input_, options_);
+  for (int step = 1; step <= 3; ++step) {
+    const auto end = [] { return absl::AbortedError("another attempt"); };
+    EXPECT_THAT(trainer.source().Compute(step, {.before_gradients = end}),
+                StatusIs(absl::StatusCode::kAborted, "another attempt"));
+    EXPECT_THAT(
+        trainer.source().Compute(
+            step, {.before_use = [&](size_t, size_t) { return end(); }}),
+        StatusIs(absl::StatusCode::kAborted, "another attempt"));
+
+    EXPECT_EQ(trainer.Pass(step), other.Pass(step));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EarlyPassTest,
+                         ::testing::Combine(::testing::Values("softmax", "mlp",
+                                                              "cnn", "resnet",
+                                                              "transformer"),
+                                            ::testing::Values(1, 2),
+                                            ::testing::Bool()));
+
+}  // namespace
+}  // namespace lockstep

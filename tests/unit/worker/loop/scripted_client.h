@@ -1,0 +1,130 @@
+#ifndef LOCKSTEP_TESTS_UNIT_WORKER_LOOP_SCRIPTED_CLIENT_H_
+#define LOCKSTEP_TESTS_UNIT_WORKER_LOOP_SCRIPTED_CLIENT_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status_macros.h"
+#include "gtest/gtest.h"
+#include "worker/loop/training_loop.h"
+
+namespace lockstep::testing {
+
+// Answers from a script and writes down what it was asked.
+class ScriptedClient final : public StepClient {
+ public:
+  absl::StatusOr<int64_t> Pull(int64_t step) override {
+    calls.push_back("pull " + std::to_string(step));
+    return pulled.has_value() ? *pulled : step;
+  }
+  void BeginPass(const PassId&, PassKind, bool watch) override {
+    if (watch) calls.push_back("watch");
+    over = false;
+  }
+  bool StepIsOver() const override { return over; }
+  void GradientReady(size_t variable) override {
+    calls.push_back("ready " + std::to_string(variable));
+  }
+  absl::StatusOr<Announcement> Announce(const PassId& pass) override {
+    calls.push_back("announce " + std::to_string(pass.step) + "." +
+                    std::to_string(pass.slot));
+    return announcements.Next();
+  }
+  absl::StatusOr<PushCounts> Push(const PassId& pass,
+                                  int64_t attempt) override {
+    calls.push_back("push " + std::to_string(pass.step) + " attempt " +
+                    std::to_string(attempt));
+    return pushes.Next();
+  }
+  void SendRest(const PassId& pass, int64_t attempt) override {
+    calls.push_back("send " + std::to_string(pass.step) + " attempt " +
+                    std::to_string(attempt));
+  }
+  absl::Status AwaitValues(size_t first, size_t count) override {
+    EXPECT_EQ(count, 1u);
+    calls.push_back("await " + std::to_string(first));
+    return awaited;
+  }
+  absl::StatusOr<Token> TakeToken(const PassId& pass,
+                                  int64_t attempt) override {
+    calls.push_back("token after " + std::to_string(pass.step) + " attempt " +
+                    std::to_string(attempt));
+    return tokens.Next();
+  }
+
+  template <typename T>
+  struct Script {
+    std::deque<absl::StatusOr<T>> answers;
+    absl::StatusOr<T> Next() {
+      if (answers.empty()) return absl::CancelledError("end of the script");
+      absl::StatusOr<T> answer = answers.front();
+      answers.pop_front();
+      return answer;
+    }
+  };
+  std::optional<int64_t> pulled;
+  bool over = false;  // the step, until the next pass
+  absl::Status awaited;
+  Script<Announcement> announcements;
+  Script<PushCounts> pushes;
+  Script<Token> tokens;
+  std::vector<std::string> calls;
+};
+
+// Computes nothing, layer by layer.
+class CountingSource final : public GradientSource {
+ public:
+  absl::StatusOr<GradientResult> Compute(int64_t index,
+                                         const PassHooks& hooks) override {
+    if (index >= end) return absl::OutOfRangeError("end of input");
+    batches.push_back(index);
+    if (at_begin) at_begin();
+    for (int layer = 0; layer < layers && waits_for_values; ++layer) {
+      LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeUse(layer, 1));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeGradients());
+    for (int layer = layers - 1; layer >= 0; --layer) {
+      if (before_layer) before_layer(layer);
+      LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
+      hooks.Report(layer);
+    }
+    LOCKSTEP_RETURN_IF_ERROR(failure);
+    return GradientResult{0.5, 10};
+  }
+  bool WaitsForValues() const override { return waits_for_values; }
+
+  bool waits_for_values = false;
+  int64_t end = INT64_MAX;
+  int layers = 0;  // that report a gradient each
+  std::function<void()> at_begin;
+  std::function<void(int layer)> before_layer;
+  absl::Status failure;
+  std::vector<int64_t> batches;
+};
+
+inline Token TokenFor(int64_t step, int slot = 0) {
+  return {Token::Kind::kToken, step, slot, 0};
+}
+inline const Token kFinished{Token::Kind::kFinished};
+
+class TrainingLoopFixture : public ::testing::Test {
+ protected:
+  absl::Status Run(const TrainingLoop::Options& options) {
+    return TrainingLoop(options, client_, source_, meter_).Run();
+  }
+
+  const TrainingLoop::Options kStrict{SyncMode::kStrict, 2, 3, 1, 0};
+  const TrainingLoop::Options kEverybody{SyncMode::kStrict, 2, 2, 1, 0};
+  const TrainingLoop::Options kCompatible{SyncMode::kCompatible, 2, 3, 1, 7};
+  ScriptedClient client_;
+  CountingSource source_;
+  ProgressMeter meter_{Clock::Real()};
+};
+
+}  // namespace lockstep::testing
+
+#endif  // LOCKSTEP_TESTS_UNIT_WORKER_LOOP_SCRIPTED_CLIENT_H_

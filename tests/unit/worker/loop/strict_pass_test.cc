@@ -1,0 +1,184 @@
+#include "worker/loop/strict_pass.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using Decision = Announcement::Decision;
+
+constexpr PassId kPass{4, 5, 0};
+
+// Writes down what it is asked to begin.
+class RecordingClient final : public StepClient {
+ public:
+  void BeginPass(const PassId& pass, PassKind kind, bool watch) override {
+    calls.push_back((watch ? "watch " : "begin ") + std::to_string(pass.step) +
+                    "." + std::to_string(pass.number));
+    kinds.push_back(kind);
+  }
+  bool StepIsOver() const override { return over; }
+  void GradientReady(size_t variable) override {
+    calls.push_back("ready " + std::to_string(variable));
+  }
+  void BeginPush(const PassId& pass, int64_t attempt) override {
+    calls.push_back("push " + std::to_string(pass.step) + "." +
+                    std::to_string(pass.number) + " for " +
+                    std::to_string(attempt));
+  }
+  absl::StatusOr<Announcement> Announce(const PassId& pass) override {
+    calls.push_back("announce " + std::to_string(pass.step) + "." +
+                    std::to_string(pass.number));
+    return announcement;
+  }
+  absl::StatusOr<int64_t> Pull(int64_t) override { return 0; }
+  absl::StatusOr<PushCounts> Push(const PassId&, int64_t) override {
+    return PushCounts();
+  }
+  absl::StatusOr<Token> TakeToken(const PassId&, int64_t) override {
+    return Token();
+  }
+
+  absl::StatusOr<Announcement> announcement = Announcement{};
+  bool over = false;
+  std::vector<std::string> calls;
+  std::vector<PassKind> kinds;
+};
+
+class StrictPassTest : public ::testing::Test {
+ protected:
+  RecordingClient client_;
+};
+
+TEST_F(StrictPassTest, OnlyTheFirstAttemptIsOneOfWhichTokensSayWhoCounts) {
+  const StrictPass first(client_, kPass, {.selected_attempt = 1});
+  const StrictPass redone(client_, kPass, {.selected_attempt = 3});
+  const StrictPass some(client_, kPass, {});
+
+  EXPECT_TRUE(first.everybody_counts());
+  EXPECT_TRUE(redone.everybody_counts());
+  EXPECT_FALSE(some.everybody_counts());
+  EXPECT_THAT(client_.kinds, ElementsAre(StepClient::PassKind::kEverybodyCounts,
+                                         StepClient::PassKind::kSomeCount,
+                                         StepClient::PassKind::kSomeCount));
+}
+
+TEST_F(StrictPassTest, MemberSendsFromTheFirstGradientOn) {
+  StrictPass pass(client_, kPass, {.selected_attempt = 3});
+  const PassHooks hooks = pass.Hooks();
+
+  hooks.Report(1);
+  hooks.Report(0);
+
+  EXPECT_THAT(pass.Finish(), IsOk());
+  EXPECT_EQ(pass.attempt(), 3);
+  EXPECT_THAT(client_.calls,
+              ElementsAre("begin 4.5", "push 4.5 for 3", "ready 1", "ready 0"));
+}
+
+TEST_F(StrictPassTest, EverybodyElseAnnouncesWithTheFirstGradient) {
+  client_.announcement = Announcement{Decision::kSelected, 2};
+  StrictPass pass(client_, kPass, {.watch = true});
+  const PassHooks hooks = pass.Hooks();
+
+  hooks.Report(1);
+  hooks.Report(0);
+
+  EXPECT_THAT(pass.Finish(), IsOk());
+  EXPECT_EQ(pass.attempt(), 2);
+  EXPECT_THAT(client_.calls,
+              ElementsAre("watch 4.5", "announce 4.5", "push 4.5 for 2",
+                          "ready 1", "ready 0"));
+}
+
+TEST_F(StrictPassTest, PassThatIsNotNeededSendsNothingAndGoesOn) {
+  client_.announcement = Announcement{Decision::kNotNeeded, 0};
+  StrictPass pass(client_, kPass, {.watch = true});
+  const PassHooks hooks = pass.Hooks();
+
+  hooks.Report(0);
+
+  EXPECT_THAT(hooks.CheckWanted(), IsOk());  // it may be promoted
+  EXPECT_THAT(pass.Finish(), IsOk());
+  EXPECT_EQ(pass.attempt(), 0);
+  EXPECT_THAT(client_.calls,
+              ElementsAre("watch 4.5", "announce 4.5", "ready 0"));
+}
+
+TEST_F(StrictPassTest, PassThatReportedNothingIsAnnouncedAtItsEnd) {
+  client_.announcement = Announcement{Decision::kSelected, 1};
+  StrictPass pass(client_, kPass, {});
+
+  EXPECT_THAT(pass.Finish(), IsOk());
+
+  EXPECT_EQ(pass.attempt(), 1);
+  EXPECT_THAT(client_.calls,
+              ElementsAre("begin 4.5", "announce 4.5", "push 4.5 for 1"));
+}
+
+TEST_F(StrictPassTest, BackupDropsThePassOfAStepThatIsOver) {
+  StrictPass pass(client_, kPass, {.watch = true});
+  const PassHooks hooks = pass.Hooks();
+  EXPECT_THAT(hooks.CheckWanted(), IsOk());
+  EXPECT_FALSE(pass.dropped());
+
+  client_.over = true;
+
+  EXPECT_THAT(hooks.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_TRUE(pass.dropped());
+  EXPECT_THAT(client_.calls, ElementsAre("watch 4.5"));
+}
+
+TEST_F(StrictPassTest, BackupThatIsNotNeededDropsThePassToo) {
+  client_.announcement = Announcement{Decision::kNotNeeded, 0};
+  StrictPass pass(client_, kPass, {.watch = true});
+  const PassHooks hooks = pass.Hooks();
+  hooks.Report(1);
+
+  client_.over = true;
+
+  EXPECT_THAT(hooks.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_TRUE(pass.dropped());
+}
+
+TEST_F(StrictPassTest, MemberNeverDropsItsPass) {
+  client_.announcement = Announcement{Decision::kSelected, 1};
+  StrictPass pass(client_, kPass, {.watch = true});
+  const PassHooks hooks = pass.Hooks();
+  hooks.Report(1);
+
+  client_.over = true;
+
+  EXPECT_THAT(hooks.CheckWanted(), IsOk());
+  EXPECT_FALSE(pass.dropped());
+}
+
+TEST_F(StrictPassTest, FailedAnnouncementEndsThePassWithItsError) {
+  client_.announcement = absl::FailedPreconditionError("replaced");
+  StrictPass pass(client_, kPass, {});
+  const PassHooks hooks = pass.Hooks();
+
+  hooks.Report(1);
+  hooks.Report(0);
+
+  EXPECT_THAT(hooks.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_FALSE(pass.dropped());
+  EXPECT_THAT(pass.status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "replaced"));
+  EXPECT_THAT(pass.Finish(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "replaced"));
+  EXPECT_EQ(pass.attempt(), 0);
+  EXPECT_THAT(client_.calls,
+              ElementsAre("begin 4.5", "announce 4.5", "ready 1", "ready 0"));
+}
+
+}  // namespace
+}  // namespace lockstep

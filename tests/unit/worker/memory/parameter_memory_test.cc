@@ -1,0 +1,144 @@
+#include "worker/memory/parameter_memory.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+const std::vector<VariableSpec> kVariables = {
+    {"a", {3}, DType::kFloat32, {}},
+    {"b", {2, 2}, DType::kFloat64, {}},
+    {"c", {}, DType::kFloat32, {}},
+};
+
+TEST(ParameterMemoryTest, EveryVariableIsAlignedAndOfItsSize) {
+  const ParameterMemory memory = *ParameterMemory::Make(kVariables);
+
+  EXPECT_EQ(memory.value(0).size(), 12u);
+  EXPECT_EQ(memory.value(1).size(), 32u);
+  EXPECT_EQ(memory.gradient(2).size(), 4u);
+  for (size_t i = 0; i < kVariables.size(); ++i) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.value(i).data()) % 64, 0u);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.gradient(i).data()) % 64, 0u);
+  }
+}
+
+TEST(ParameterMemoryTest, VariablesDoNotOverlap) {
+  const ParameterMemory memory = *ParameterMemory::Make(kVariables);
+
+  for (size_t i = 0; i < kVariables.size(); ++i) {
+    std::memset(memory.value(i).data(), static_cast<int>(i) + 1,
+                memory.value(i).size());
+    std::memset(memory.gradient(i).data(), static_cast<int>(i) + 11,
+                memory.gradient(i).size());
+  }
+
+  for (size_t i = 0; i < kVariables.size(); ++i) {
+    for (std::byte b : memory.value(i)) EXPECT_EQ(int(b), int(i) + 1);
+    for (std::byte b : memory.gradient(i)) EXPECT_EQ(int(b), int(i) + 11);
+  }
+}
+
+TEST(ParameterMemoryTest, SharedGradientsAreWhereTheOffsetsSay) {
+  const ParameterMemory memory =
+      *ParameterMemory::Make(kVariables, ParameterMemory::Gradients::kShared);
+  ASSERT_NE(memory.shared_gradients(), nullptr);
+  auto peer = PeerMemory::Open(memory.shared_gradients()->file(),
+                               PeerMemory::Require::kSealed);
+  ASSERT_OK(peer);
+
+  for (size_t i = 0; i < kVariables.size(); ++i) {
+    std::memset(memory.gradient(i).data(), static_cast<int>(i) + 1,
+                memory.gradient(i).size());
+  }
+
+  for (size_t i = 0; i < kVariables.size(); ++i) {
+    const size_t size = memory.gradient(i).size();
+    ASSERT_TRUE((*peer)->Holds(memory.shared_offset(i), size));
+    EXPECT_EQ(std::memcmp((*peer)->bytes().data() + memory.shared_offset(i),
+                          memory.gradient(i).data(), size),
+              0);
+  }
+}
+
+TEST(ParameterMemoryTest, PrivateGradientsAreNotShared) {
+  const ParameterMemory memory =
+      *ParameterMemory::Make(kVariables, ParameterMemory::Gradients::kPrivate);
+
+  EXPECT_EQ(memory.shared_gradients(), nullptr);
+  EXPECT_EQ(memory.gradient(1).size(), 32u);
+}
+
+TEST(ParameterMemoryTest, MoreThanTheHostHasIsRefused) {
+  const int64_t huge = int64_t{1} << 50;
+  EXPECT_THAT(ParameterMemory::Make({{"huge", {huge}, DType::kFloat32, {}}}),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("this host has")));
+}
+
+// Together they would be of 0 bytes.
+TEST(ParameterMemoryTest, SumOfSizesDoesNotOverflow) {
+  const VariableSpec quarter = {"w", {1 << 30, 1 << 26}, DType::kFloat64, {}};
+  EXPECT_THAT(ParameterMemory::Make(std::vector<VariableSpec>(32, quarter)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("2^60")));
+}
+
+TEST(ParameterMemoryTest, ShapesThatCannotBeAreRefused) {
+  const int64_t huge = int64_t{1} << 40;
+  const std::vector<std::vector<int64_t>> shapes = {
+      {0}, {-1}, {huge, huge}, {2, -3}};
+  for (const std::vector<int64_t>& shape : shapes) {
+    EXPECT_THAT(ParameterMemory::Make({{"w", shape, DType::kFloat32, {}}}),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("variable \"w\"")));
+  }
+  EXPECT_THAT(
+      ParameterMemory::Make({{"t", {}, DType::kFloat32, {}, RowCut::kMod}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("table \"t\"")));
+}
+
+// A table that no machine could hold.
+TEST(ParameterMemoryTest, OfATableOnlyChosenRowsAreThere) {
+  ParameterMemory memory = *ParameterMemory::Make(
+      {{"t", {int64_t{1} << 40, 2}, DType::kFloat32, {}, RowCut::kMod},
+       {"b", {3}, DType::kFloat32, {}}});
+  EXPECT_TRUE(memory.value(0).empty());
+
+  ASSERT_TRUE(memory.ChooseRows(0, {int64_t{1} << 39, 7, 7}).ok());
+
+  EXPECT_EQ(memory.rows(0).ids, (std::vector<int64_t>{7, int64_t{1} << 39}));
+  EXPECT_EQ(memory.value(0).size(), 16u);
+  EXPECT_EQ(memory.gradient(0).size(), 16u);
+  EXPECT_EQ(memory.value(1).size(), 12u);
+}
+
+TEST(ParameterMemoryTest, RowsThatATableDoesNotHaveAreRefused) {
+  ParameterMemory memory =
+      *ParameterMemory::Make({{"t", {4, 2}, DType::kFloat32, {}, RowCut::kDiv},
+                              {"b", {3}, DType::kFloat32, {}}});
+  ASSERT_TRUE(memory.ChooseRows(0, {3}).ok());
+  EXPECT_FALSE(memory.ChooseRows(0, {1, 4}).ok());
+  EXPECT_FALSE(memory.ChooseRows(0, {-1}).ok());
+  EXPECT_FALSE(memory.ChooseRows(1, {0}).ok());
+  EXPECT_FALSE(memory.ChooseRows(2, {0}).ok());
+  EXPECT_EQ(memory.rows(0).ids, std::vector<int64_t>{3});
+}
+
+TEST(ParameterMemoryTest, AGrowingTableHasAnyKeys) {
+  ParameterMemory memory = *ParameterMemory::Make(
+      {{"t", {4, 2}, DType::kFloat32, {}, RowCut::kKey}});
+  ASSERT_TRUE(memory.ChooseRows(0, {int64_t{1} << 62, 3}).ok());
+  EXPECT_EQ(memory.rows(0).ids, (std::vector<int64_t>{3, int64_t{1} << 62}));
+  EXPECT_FALSE(memory.ChooseRows(0, {-1}).ok());
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,113 @@
+#include "worker/scoring/checkpoint_scorer.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/unit/worker/data/idx_bytes.h"
+#include "tests/unit/worker/scoring/softmax_checkpoint.h"
+#include "worker/compute/registry.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IdxBytes;
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::WriteFile;
+using ::lockstep::testing::WriteSoftmaxCheckpoint;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Two pictures of 1 x 2, and a checkpoint of three classes that takes the
+// brighter pixel for the class.
+class CheckpointScorerTest : public ::testing::Test {
+ protected:
+  CheckpointScorerTest() {
+    WriteFile(dir_.Join("images"), IdxBytes({2, 1, 2}, {255, 0, 0, 255}));
+    WriteLabels({0, 1});
+    WriteSoftmaxCheckpoint(dir_.Join("checkpoints"), 7, /*pixels=*/2,
+                           /*classes=*/3);
+    job_.model.kind = "softmax";
+    job_.data.test_images = dir_.Join("images");
+    job_.data.test_labels = dir_.Join("labels");
+  }
+
+  void WriteLabels(const testing::Bytes& labels) {
+    WriteFile(dir_.Join("labels"), IdxBytes({2}, labels));
+  }
+
+  std::unique_ptr<CheckpointScorer> Scorer() {
+    auto scorer = CheckpointScorer::Make(job_, *backend_);
+    EXPECT_OK(scorer);
+    return *std::move(scorer);
+  }
+
+  absl::StatusOr<TableScore> Score(CheckpointScorer& scorer) {
+    CheckpointReader reader =
+        *CheckpointReader::Open(dir_.Join("checkpoints"), 7);
+    return scorer.Score(reader);
+  }
+
+  const testing::TempDir dir_;
+  JobConfig job_;
+  const std::unique_ptr<ComputeBackend> backend_ = *MakeBackend("cpu", {});
+};
+
+TEST_F(CheckpointScorerTest, TestSetWithoutTheLastClassIsScoredByTheJobs) {
+  const auto scorer = Scorer();
+  ASSERT_OK(scorer->FitTo({.height = 1, .width = 2, .classes = 3}));
+
+  const auto score = Score(*scorer);
+
+  ASSERT_THAT(score, IsOk());
+  EXPECT_EQ(score->accuracy, 1);
+  EXPECT_EQ(score->examples, 2);
+}
+
+TEST_F(CheckpointScorerTest, CheckpointOfAnotherModelSaysWhatToDo) {
+  const auto scorer = Scorer();
+
+  EXPECT_THAT(Score(*scorer),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("step 7"), HasSubstr("2 classes"),
+                             HasSubstr("set data.classes"))));
+
+  job_.data.classes = 3;
+  EXPECT_THAT(Score(*Scorer()), IsOk());
+}
+
+TEST_F(CheckpointScorerTest, ClassesOfTheTrainingSetAreTakenIfItIsThere) {
+  const auto without = Scorer();
+  ASSERT_OK(without->FitToTrainingSet());
+  EXPECT_THAT(Score(*without), StatusIs(absl::StatusCode::kFailedPrecondition));
+
+  WriteFile(dir_.Join("train"), IdxBytes({3}, {1, 0, 2}));
+  job_.data.train_labels = dir_.Join("train");
+  const auto with = Scorer();
+  ASSERT_OK(with->FitToTrainingSet());
+  EXPECT_THAT(Score(*with), IsOk());
+}
+
+TEST_F(CheckpointScorerTest, TestSetOfAnotherShapeIsRefused) {
+  EXPECT_THAT(Scorer()->FitTo({.height = 2, .width = 2, .classes = 3}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("1x2x1"), HasSubstr("2x2x1"),
+                             HasSubstr("data.test_images"))));
+}
+
+TEST_F(CheckpointScorerTest, LabelBeyondTheJobsClassesIsRefused) {
+  WriteLabels({0, 4});
+  EXPECT_THAT(Scorer()->FitTo({.height = 1, .width = 2, .classes = 3}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("label 4"), HasSubstr("0 to 2"))));
+}
+
+TEST_F(CheckpointScorerTest, JobWithoutATestSetIsRefused) {
+  EXPECT_THAT(CheckpointScorer::Make({}, *backend_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("data.test_images")));
+}
+
+}  // namespace
+}  // namespace lockstep

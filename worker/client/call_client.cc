@@ -1,0 +1,60 @@
+#include "worker/client/call_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/wire/tensor_message.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Milliseconds(300);
+constexpr absl::Duration kReportEvery = absl::Seconds(5);
+
+}  // namespace
+
+std::shared_ptr<CallClient::Call> CallClient::Start(
+    const std::string& method, const grpc::ByteBuffer& request) {
+  auto call = std::make_shared<Call>();
+  channel_.Call(ServerChannel::Size::kSmall, method, request, kCallDeadline,
+                [call](absl::Status status, grpc::ByteBuffer answer) {
+                  call->status = std::move(status);
+                  call->answer = std::move(answer);
+                  call->done = true;
+                });
+  return call;
+}
+
+absl::Status CallClient::CallUntilAnswered(
+    const std::string& method, const google::protobuf::MessageLite& request,
+    google::protobuf::MessageLite& response, std::shared_ptr<Call> first) {
+  const grpc::ByteBuffer bytes = EncodeMessage(request);
+  absl::Time reported = Clock::Real().Now();
+  absl::Duration pause = kRetryPause;
+  std::shared_ptr<Call> call = std::move(first);
+  while (!cancelled_) {
+    if (call == nullptr) call = Start(method, bytes);
+    channel_.poller().RunUntil([&] { return call->done.load(); });
+    const absl::Status result = call->status;
+    if (result.ok()) return DecodeMessage(call->answer, response);
+    call = nullptr;
+    if (!absl::IsUnavailable(result) && !absl::IsDeadlineExceeded(result)) {
+      return cancelled_ ? absl::CancelledError("the job ended") : result;
+    }
+    if (Clock::Real().Now() - reported > kReportEvery) {
+      reported = Clock::Real().Now();
+      spdlog::info("waits for ps {}: {}", server_,
+                   std::string(result.message()));
+    }
+    absl::SleepFor(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+  return absl::CancelledError("the job ended");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,42 @@
+#ifndef LOCKSTEP_WORKER_CLIENT_CHUNK_PLAN_H_
+#define LOCKSTEP_WORKER_CLIENT_CHUNK_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/plan/plan.h"
+
+namespace lockstep {
+
+// A stretch of a variable's memory.
+//
+// Units: bytes.
+struct MemoryRange {
+  int variable = 0;
+  size_t offset = 0;
+  size_t size = 0;
+};
+
+// A chunk is what one message carries: consecutive parts of one server, or some
+// rows of one part that is a table.
+struct Chunk {
+  int first_part = 0;
+  int num_parts = 0;
+  size_t size = 0;                  // bytes of all parts
+  std::vector<MemoryRange> ranges;  // one per part, in order
+  // Of the chunk that is this part of a table: size and range are empty, since
+  // how many rows travel depends on the pass.
+  std::optional<PlannedPart> table = {};
+};
+
+// Packs the parts of each server into chunks of about `target_bytes`: small
+// parts travel many to a message, a part as large as that travels alone.
+// Returns the chunks by server.
+std::vector<std::vector<Chunk>> MakeChunks(const Plan& plan, int num_servers,
+                                           size_t target_bytes);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_CLIENT_CHUNK_PLAN_H_

@@ -1,0 +1,102 @@
+#ifndef LOCKSTEP_WORKER_CLIENT_CHUNK_TRANSFER_H_
+#define LOCKSTEP_WORKER_CLIENT_CHUNK_TRANSFER_H_
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+
+namespace lockstep {
+
+// ChunkTransfer drives one call per chunk to a number of servers, a few at a
+// time for each, and repeats those that fail for a passing reason. It knows
+// nothing of what a call is.
+//
+// More chunks may follow while calls are under way: Add() ... Add(), Run().
+//
+// Threads: Add(), AddOnly() and Run() in one thread; StartAdded() in any, and
+//          results may be reported from any, also from within `start`.
+class ChunkTransfer {
+ public:
+  struct Options {
+    int window = 4;  // calls in flight per server
+    // By server, if given: those where all calls go at once.
+    std::vector<bool> without_window;
+    // After the first failure; doubled after each further one, up to 0.3 s.
+    absl::Duration retry_pause = absl::Milliseconds(100);
+    // How Run() waits: until `done`, which a report makes true, for `at_most`.
+    std::function<void(absl::FunctionRef<bool()> done, absl::Duration at_most)>
+        wait;
+    // Called before a pause, at the first failure and every few seconds.
+    std::function<void(int server, const absl::Status& status)> on_retry;
+  };
+  // Reports the end of the call for a chunk; kUnavailable and
+  // kDeadlineExceeded ask for another one.
+  using Report = std::function<void(const absl::Status& status)>;
+  // Starts the call for chunk `chunk` of server `server`.
+  using Start = std::function<void(int server, size_t chunk, Report report)>;
+
+  // `chunks[s]` are the chunks of server s, in the order in which their calls
+  // start; perhaps none yet.
+  ChunkTransfer(Options options, std::vector<std::deque<size_t>> chunks,
+                Start start);
+
+  // Adds a chunk behind the others of its server, and starts what the window
+  // allows. Not after Run(). A call that failed for a passing reason is
+  // repeated by Run() or by a later Add(), not in between.
+  void Add(int server, size_t chunk) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The same for a thread that should not lose the time which starts take.
+  // Returns whether another one has to call StartAdded(), once; Run() waits
+  // until that has returned.
+  [[nodiscard]] bool AddOnly(int server, size_t chunk)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void StartAdded() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Whether all chunks of a server so far are under way or through.
+  bool AllStarted(int server) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Returns when every chunk is through, or with the first failure that does
+  // not pass, once no call is in flight. The object must not go before that.
+  absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Returns when Run() would, or before that when `enough`, which a report
+  // makes true. Further chunks may follow.
+  void RunUntil(absl::FunctionRef<bool()> enough) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Server {
+    std::deque<size_t> waiting;
+    int in_flight = 0;
+    int window = 0;
+    absl::Duration pause;
+    absl::Time retry_at = absl::InfinitePast();
+  };
+
+  // Starts what the windows allow.
+  void Pump(int server) ABSL_LOCKS_EXCLUDED(mutex_);
+  void PumpAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Done(int server, size_t chunk, const absl::Status& status)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Finished() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const Options options_;
+  const Start start_;
+
+  mutable Mutex mutex_;
+  std::vector<Server> servers_ ABSL_GUARDED_BY(mutex_);
+  size_t left_ ABSL_GUARDED_BY(mutex_) = 0;
+  int total_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool start_asked_ ABSL_GUARDED_BY(mutex_) = false;  // StartAdded() is to come
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_CLIENT_CHUNK_TRANSFER_H_

@@ -1,0 +1,82 @@
+#ifndef LOCKSTEP_WORKER_CLIENT_READY_CHUNKS_H_
+#define LOCKSTEP_WORKER_CLIENT_READY_CHUNKS_H_
+
+#include <cstddef>
+#include <deque>
+#include <set>
+#include <vector>
+
+#include "worker/client/chunk_plan.h"
+
+namespace lockstep {
+
+// ReadyChunks says which chunks are to be sent while a pass goes on: those
+// whose variables are all ready, in an order that is the same for every worker
+// of a step. All must send in one order: servers answer a push when every
+// worker's has come, so that workers who fill their windows with different
+// chunks would wait for one another for good.
+class ReadyChunks {
+ public:
+  enum class Order {
+    // As they become ready: the last layer's first.
+    kAsReady,
+    // For a next pass that begins while chunks are still under way: every third
+    // chunk of a server comes behind all the others, and of these the first
+    // layer's, which is needed first, comes first. A third, since a forward
+    // pass is about a third of a pass: with compute and transfer of equal
+    // length both go on all the time.
+    kThirdsLast,
+  };
+
+  struct Id {
+    int server = 0;
+    size_t chunk = 0;  // among those of the server
+
+    bool operator==(const Id&) const = default;
+  };
+
+  // `chunks` by server, as MakeChunks() returns them, perhaps not cut alike.
+  explicit ReadyChunks(const std::vector<std::vector<Chunk>>& chunks);
+
+  // A new pass begins: nothing is ready.
+  void Reset(Order order);
+
+  // Returns the chunks that are to be sent since `variable` is ready. Repeating
+  // it, or a variable without a chunk, makes nothing ready.
+  std::vector<Id> MarkReady(size_t variable);
+
+  // Makes everything ready; returns what was not returned yet.
+  std::vector<Id> MarkRest();
+
+  // What has been returned, by server, in its order.
+  const std::vector<std::deque<size_t>>& order() const { return order_; }
+
+  // From now on until the next pass the order is kAsReady, also of what has
+  // been returned: for a push that sends all of it anew.
+  void KeepNothingBack();
+
+  // The chunks that hold parts of a variable, one for each part.
+  const std::vector<Id>& ChunksOf(size_t variable) const;
+
+ private:
+  bool ComesLast(size_t chunk) const {
+    return policy_ == Order::kThirdsLast && chunk % 3 == 2;
+  }
+  // A chunk has become ready: appends to `sent` what is to be sent now.
+  void Release(const Id& id, std::vector<Id>& sent);
+  void Send(const Id& id, std::vector<Id>& sent);
+
+  Order policy_ = Order::kAsReady;
+  std::vector<std::vector<size_t>> parts_;    // by server and chunk
+  std::vector<std::vector<size_t>> missing_;  // parts that are not ready
+  std::vector<std::vector<Id>> by_variable_;  // the chunk of each part of it
+  std::vector<bool> ready_;                   // by variable
+  std::vector<size_t> first_left_;            // by server; do not come last
+  std::vector<std::set<size_t>> kept_;        // by server; ready, for later
+  std::vector<std::deque<size_t>> order_;
+  std::vector<std::deque<size_t>> as_ready_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_CLIENT_READY_CHUNKS_H_

@@ -1,0 +1,185 @@
+#include "worker/client/rpc/call_poller.h"
+
+#include <chrono>
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/rpc/deadline.h"
+#include "common/rpc/poller_limit.h"
+#include "grpcpp/alarm.h"
+
+namespace lockstep {
+namespace {
+
+// For how long nobody serves after a guest has left: in a loop of short steps
+// it is back by then, and nothing is worse than to wake a thread in between.
+constexpr std::chrono::milliseconds kGrace(1);
+
+int NumThreads(int asked) {
+  if (asked > 0) return asked;
+  return GrpcPollers() == 2 ? 1 : GrpcPollers();
+}
+
+}  // namespace
+
+// An event that ends a wait for events, and has another one happen.
+class CallPoller::Kick final : public Event {
+ public:
+  explicit Kick(grpc::CompletionQueue& queue, Event* then = nullptr)
+      : then_(then) {
+    alarm_.Set(&queue, std::chrono::system_clock::time_point(), this);
+  }
+  void Happened(bool /*ok*/) override {
+    if (then_ != nullptr) then_->Happened(true);
+    delete this;
+  }
+
+ private:
+  Event* const then_;
+  grpc::Alarm alarm_;
+};
+
+// A thread in RunUntil().
+class CallPoller::Guest {
+ public:
+  explicit Guest(CallPoller& poller) : poller_(poller) {
+    MutexLock lock(poller_.mutex_);
+    poller_.guest_ = true;
+  }
+  ~Guest() {
+    MutexLock lock(poller_.mutex_);
+    poller_.guest_ = false;
+    ++poller_.visits_;
+    if (poller_.asleep_) poller_.changed_.SignalAll();
+    // What this thread leaves undone falls to one that waits already.
+    if (poller_.serving_ && !poller_.before_waiting_.empty()) {
+      new Kick(poller_.queue_);
+    }
+  }
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+
+  // Serves an event, or waits until another thread has.
+  void ServeOrWait(absl::Time deadline) {
+    if (poller_.num_threads_ > 1) return Wait(deadline);
+    poller_.RunWaiting(/*serves=*/false);
+    void* event = nullptr;
+    bool ok = false;
+    if (poller_.queue_.AsyncNext(&event, &ok,
+                                 DeadlineIn(deadline - Clock::Real().Now())) ==
+        grpc::CompletionQueue::GOT_EVENT) {
+      static_cast<Event*>(event)->Happened(ok);
+    }
+  }
+
+ private:
+  void Wait(absl::Time deadline) {
+    MutexLock lock(poller_.mutex_);
+    if (std::exchange(seen_, poller_.events_) != poller_.events_) return;
+    const absl::Duration left = deadline - Clock::Real().Now();
+    if (left == absl::InfiniteDuration()) {
+      poller_.changed_.Wait(poller_.mutex_);
+    } else {
+      poller_.changed_.WaitFor(poller_.mutex_, absl::ToChronoNanoseconds(left));
+    }
+  }
+
+  CallPoller& poller_;
+  int64_t seen_ = -1;  // of the events
+};
+
+CallPoller::CallPoller(int threads) : num_threads_(NumThreads(threads)) {
+  for (int i = 0; i < num_threads_; ++i) {
+    threads_.emplace_back([this] { Serve(); });
+  }
+}
+
+CallPoller::~CallPoller() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.SignalAll();
+  }
+  queue_.Shutdown();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void CallPoller::Soon(Event* event) {
+  new Kick(queue_, event);
+  ServeAlone();
+}
+
+void CallPoller::ServeAlone() {
+  MutexLock lock(mutex_);
+  seen_ = visits_;
+  changed_.SignalAll();
+}
+
+void CallPoller::BeforeWaiting(Event* event) {
+  MutexLock lock(mutex_);
+  before_waiting_.push_back(event);
+}
+
+void CallPoller::RunWaiting(bool serves) {
+  while (true) {
+    std::vector<Event*> events;
+    {
+      MutexLock lock(mutex_);
+      if (before_waiting_.empty()) {
+        serving_ = serving_ || serves;
+        return;
+      }
+      events.swap(before_waiting_);
+    }
+    for (Event* event : events) event->Happened(true);
+  }
+}
+
+void CallPoller::RunUntil(absl::FunctionRef<bool()> done, absl::Time deadline) {
+  if (done()) return;
+  Guest guest(*this);
+  while (!done() && Clock::Real().Now() < deadline) guest.ServeOrWait(deadline);
+}
+
+void CallPoller::Serve() {
+  void* event = nullptr;
+  bool ok = false;
+  LetGuestServe();
+  RunWaiting(/*serves=*/true);
+  while (queue_.Next(&event, &ok)) {
+    static_cast<Event*>(event)->Happened(ok);
+    TellGuest();
+    LetGuestServe();
+    RunWaiting(/*serves=*/true);
+  }
+}
+
+void CallPoller::LetGuestServe() {
+  if (num_threads_ > 1) return;
+  MutexLock lock(mutex_);
+  while (!stopping_ && (guest_ || visits_ != seen_)) {
+    const bool stays = visits_ == seen_;
+    seen_ = visits_;
+    if (stays) {
+      asleep_ = true;
+      changed_.Wait(mutex_);
+      asleep_ = false;
+    } else {
+      changed_.WaitFor(mutex_, kGrace);
+    }
+  }
+}
+
+void CallPoller::TellGuest() {
+  MutexLock lock(mutex_);
+  ++events_;
+  serving_ = false;
+  if (!guest_) return;
+  if (num_threads_ > 1) {
+    changed_.SignalAll();
+  } else {
+    new Kick(queue_);  // this thread serves no more, so that the guest gets it
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,157 @@
+#include "worker/client/rpc/call_stream.h"
+
+#include <utility>
+
+#include "common/rpc/status.h"
+#include "common/wire/tensor_message.h"
+
+namespace lockstep {
+
+void CallStreamClient::Open(v1::CallStreamService::Stub& stub,
+                            CallPoller& poller, OnEnd on_end) {
+  MutexLock lock(mutex_);
+  on_end_ = std::move(on_end);
+  poller_ = &poller;
+  context_.set_initial_metadata_corked(true);  // the first write opens it
+  stream_ = stub.PrepareAsyncCalls(&context_, &poller.queue());
+  stream_->StartCall(nullptr);
+  under_way_ = 1;
+  stream_->Read(&incoming_, &read_);
+}
+
+bool CallStreamClient::Call(const std::string& method,
+                            const grpc::ByteBuffer& request,
+                            absl::Time deadline, Callback callback) {
+  MutexLock lock(mutex_);
+  if (broken_) return false;
+  v1::StreamedCall& call = *calls_.add_calls();
+  call.set_id(++last_id_);
+  call.set_method(method);
+  call.set_request(CopyBytes(request));
+  waiting_.emplace(last_id_, Waiting{deadline, std::move(callback)});
+  WriteNext();
+  return true;
+}
+
+void CallStreamClient::Hold() {
+  MutexLock lock(mutex_);
+  ++holds_;
+}
+
+void CallStreamClient::Release(bool waits) {
+  MutexLock lock(mutex_);
+  --holds_;
+  if (waits && calls_.calls_size() > 0) calls_.set_waits(true);
+  WriteNext();
+}
+
+void CallStreamClient::WriteNext() {
+  if (writing_ || broken_ || holds_ > 0 || calls_.calls_size() == 0) return;
+  writing_ = true;
+  ++under_way_;
+  stream_->Write(calls_, &write_);
+  calls_.Clear();
+}
+
+// The operation that is the last to end ends the stream, and perhaps `this`.
+void CallStreamClient::Operation::Happened(bool ok) {
+  CallStreamClient& stream = *stream_;
+  (stream.*then_)(ok);
+  {
+    MutexLock lock(stream.mutex_);
+    if (--stream.under_way_ > 0) return;
+  }
+  stream.End();
+}
+
+// After a failure the read fails, too.
+void CallStreamClient::Written(bool /*ok*/) {
+  MutexLock lock(mutex_);
+  writing_ = false;
+  WriteNext();
+}
+
+void CallStreamClient::Read(bool ok) {
+  v1::StreamedAnswers batch;
+  {
+    MutexLock lock(mutex_);
+    ++under_way_;
+    if (!ok) {
+      broken_ = true;
+      stream_->Finish(&status_, &finish_);
+      return;
+    }
+    batch.Swap(&incoming_);
+  }
+  // A read tells the peer how much more it may send: on its own, unless calls
+  // are written before.
+  poller_->BeforeWaiting(&read_on_);
+  for (v1::StreamedAnswer& answer : *batch.mutable_answers()) Answered(answer);
+}
+
+void CallStreamClient::ReadOn(bool /*ok*/) {
+  MutexLock lock(mutex_);
+  ++under_way_;
+  stream_->Read(&incoming_, &read_);
+}
+
+void CallStreamClient::Finished(bool /*ok*/) {}
+
+void CallStreamClient::Answered(v1::StreamedAnswer& answer) {
+  Callback callback;
+  {
+    MutexLock lock(mutex_);
+    const auto found = waiting_.find(answer.id());
+    if (found == waiting_.end()) return;
+    callback = std::move(found->second.callback);
+    waiting_.erase(found);
+  }
+  const grpc::Slice response(answer.response());
+  callback(
+      FromGrpcStatus(grpc::Status(static_cast<grpc::StatusCode>(answer.code()),
+                                  answer.message(), answer.detail())),
+      grpc::ByteBuffer(&response, 1));
+}
+
+absl::Status CallStreamClient::WhyBroken() {
+  if (cancelled_) return absl::CancelledError("the job ended");
+  if (overdue_) {
+    return absl::DeadlineExceededError("no answer within the deadline");
+  }
+  // A server that goes cancels what it serves.
+  if (status_.ok() || status_.error_code() == grpc::StatusCode::CANCELLED) {
+    return absl::UnavailableError("the server ended the stream");
+  }
+  return FromGrpcStatus(status_);
+}
+
+void CallStreamClient::End() {
+  std::map<uint64_t, Waiting> failed;
+  absl::Status why;
+  {
+    MutexLock lock(mutex_);
+    failed.swap(waiting_);
+    why = WhyBroken();
+  }
+  // What the server says of the stream, it does not say of the calls.
+  const bool passing = absl::IsCancelled(why) || absl::IsDeadlineExceeded(why);
+  for (auto& [id, call] : failed) {
+    call.callback(passing ? why : absl::UnavailableError(why.message()), {});
+  }
+  const OnEnd on_end = std::move(on_end_);  // may end this object
+  on_end(why);
+}
+
+void CallStreamClient::CheckDeadlines(absl::Time now) {
+  MutexLock lock(mutex_);
+  for (const auto& [id, call] : waiting_) overdue_ |= call.deadline < now;
+  if (overdue_) context_.TryCancel();
+}
+
+void CallStreamClient::Cancel() {
+  MutexLock lock(mutex_);
+  cancelled_ = true;
+  context_.TryCancel();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,130 @@
+#include "worker/client/rpc/server_channel.h"
+
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/deadline.h"
+#include "common/rpc/status.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kWatchEvery = absl::Seconds(1);
+
+}  // namespace
+
+struct ServerChannel::InFlight final : CallPoller::Event {
+  void Happened(bool /*ok*/) override { channel->Done(this); }
+
+  ServerChannel* channel = nullptr;
+  grpc::ClientContext context;
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  Callback callback;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader;
+};
+
+ServerChannel::ServerChannel(CallPoller& poller, const std::string& address,
+                             int connections)
+    : poller_(poller) {
+  for (int i = 0; i < connections; ++i) {
+    const std::shared_ptr<grpc::Channel> channel = MakeChannel(address, i);
+    stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
+    if (i == 0) stream_stub_ = v1::CallStreamService::NewStub(channel);
+  }
+}
+
+ServerChannel::~ServerChannel() {
+  Cancel();
+  if (watch_.joinable()) watch_.join();
+  MutexLock lock(mutex_);
+  while (!in_flight_.empty() || !streams_.empty()) idle_.Wait(mutex_);
+}
+
+void ServerChannel::Call(Size size, const std::string& method,
+                         const grpc::ByteBuffer& request,
+                         absl::Duration deadline, Callback callback) {
+  const std::shared_ptr<CallStreamClient> stream =
+      size == Size::kSmall ? Stream() : nullptr;
+  if (stream != nullptr &&
+      stream->Call(method, request, Clock::Real().Now() + deadline, callback)) {
+    return;
+  }
+  CallAlone(method, request, deadline, std::move(callback));
+}
+
+void ServerChannel::CallAlone(const std::string& method,
+                              const grpc::ByteBuffer& request,
+                              absl::Duration deadline, Callback callback) {
+  auto owned = std::make_unique<InFlight>();
+  InFlight* call = owned.get();
+  call->context.set_deadline(DeadlineIn(deadline));
+  call->channel = this;
+  call->callback = std::move(callback);
+  grpc::GenericStub* stub = nullptr;
+  {
+    MutexLock lock(mutex_);
+    in_flight_.emplace(call, std::move(owned));
+    stub = stubs_[next_stub_++ % stubs_.size()].get();
+    if (cancelled_) call->context.TryCancel();
+  }
+  call->reader =
+      stub->PrepareUnaryCall(&call->context, method, request, &poller_.queue());
+  call->reader->StartCall();
+  call->reader->Finish(&call->response, &call->status, call);
+}
+
+// The call ends before the channel may: its context shares the gRPC channel,
+// and gRPC crashes when a channel ends in the thread that runs callbacks.
+void ServerChannel::Done(InFlight* call) {
+  call->callback(FromGrpcStatus(call->status), std::move(call->response));
+  call->callback = nullptr;
+  MutexLock lock(mutex_);
+  in_flight_.erase(call);
+  idle_.SignalAll();
+}
+
+std::shared_ptr<CallStreamClient> ServerChannel::Stream() {
+  MutexLock lock(mutex_);
+  if (cancelled_ || !has_streams_) return nullptr;
+  if (stream_open_) return streams_.back();
+  streams_.push_back(std::make_shared<CallStreamClient>());
+  const std::shared_ptr<CallStreamClient> stream = streams_.back();
+  stream_open_ = true;
+  stream->Open(*stream_stub_, poller_,
+               [this, ended = stream.get()](const absl::Status& status) {
+                 StreamEnded(ended, status);
+               });
+  if (!watch_.joinable()) watch_ = std::thread([this] { WatchStreams(); });
+  return stream;
+}
+
+void ServerChannel::StreamEnded(CallStreamClient* stream,
+                                const absl::Status& status) {
+  MutexLock lock(mutex_);
+  if (absl::IsUnimplemented(status)) has_streams_ = false;
+  if (streams_.back().get() == stream) stream_open_ = false;
+  std::erase_if(streams_,
+                [stream](const auto& one) { return one.get() == stream; });
+  idle_.SignalAll();
+}
+
+void ServerChannel::WatchStreams() {
+  MutexLock lock(mutex_);
+  while (!cancelled_) {
+    idle_.WaitFor(mutex_, absl::ToChronoMilliseconds(kWatchEvery));
+    for (const auto& stream : streams_)
+      stream->CheckDeadlines(Clock::Real().Now());
+  }
+}
+
+void ServerChannel::Cancel() {
+  MutexLock lock(mutex_);
+  cancelled_ = true;
+  for (const auto& stream : streams_) stream->Cancel();
+  idle_.SignalAll();
+  for (const auto& [call, owned] : in_flight_) call->context.TryCancel();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,111 @@
+#ifndef LOCKSTEP_WORKER_CLIENT_RPC_SERVER_CHANNEL_H_
+#define LOCKSTEP_WORKER_CLIENT_RPC_SERVER_CHANNEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "worker/client/rpc/call_poller.h"
+#include "worker/client/rpc/call_stream.h"
+
+namespace lockstep {
+
+// ServerChannel sends raw messages to one server, and can end all calls in
+// flight at once. Large ones are calls of their own, over a few connections in
+// turn; small ones share an open stream.
+//
+// Threads: safe to share; callbacks run in threads that serve the poller, never
+//          inside Call().
+// Borrows: the poller.
+class ServerChannel {
+ public:
+  using Callback = std::function<void(absl::Status, grpc::ByteBuffer response)>;
+
+  ServerChannel(CallPoller& poller, const std::string& address,
+                int connections);
+  // Waits until every callback has run.
+  ~ServerChannel();
+
+  CallPoller& poller() { return poller_; }
+
+  // `method` is a full name, "/lockstep.v1.ParameterService/Push". What the
+  // request refers to must stay until the callback has run.
+  //
+  // A small call has few bytes in its request and its response; the server
+  // serves its method on streams, if it has any.
+  enum class Size { kSmall, kLarge };
+  void Call(Size size, const std::string& method,
+            const grpc::ByteBuffer& request, absl::Duration deadline,
+            Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Small calls that the thread makes while one is in scope travel together.
+  class Together {
+   public:
+    explicit Together(ServerChannel& channel) : stream_(channel.Stream()) {
+      if (stream_ != nullptr) stream_->Hold();
+    }
+    ~Together() {
+      if (stream_ != nullptr) stream_->Release(waits_);
+    }
+    Together(const Together&) = delete;
+    Together& operator=(const Together&) = delete;
+
+    // No small call follows before one of these is answered: the server may
+    // not read it before.
+    void Wait() { waits_ = true; }
+
+   private:
+    const std::shared_ptr<CallStreamClient> stream_;
+    bool waits_ = false;
+  };
+
+  // Ends calls in flight and all later ones with kCancelled.
+  void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct InFlight;
+
+  void CallAlone(const std::string& method, const grpc::ByteBuffer& request,
+                 absl::Duration deadline, Callback callback)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Done(InFlight* call) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The open stream; null where the server has none, or all is cancelled.
+  std::shared_ptr<CallStreamClient> Stream() ABSL_LOCKS_EXCLUDED(mutex_);
+  void StreamEnded(CallStreamClient* stream, const absl::Status& status)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Breaks streams that leave a call without an answer for too long.
+  void WatchStreams() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  CallPoller& poller_;
+  std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
+  std::unique_ptr<v1::CallStreamService::Stub> stream_stub_;
+
+  Mutex mutex_;
+  CondVar idle_;
+  size_t next_stub_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<InFlight*, std::unique_ptr<InFlight>> in_flight_
+      ABSL_GUARDED_BY(mutex_);
+  bool has_streams_ ABSL_GUARDED_BY(mutex_) = true;  // the server
+  // The newest one is in use, those before have broken.
+  std::vector<std::shared_ptr<CallStreamClient>> streams_
+      ABSL_GUARDED_BY(mutex_);
+  bool stream_open_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread watch_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_CLIENT_RPC_SERVER_CHANNEL_H_

@@ -1,0 +1,82 @@
+#ifndef LOCKSTEP_WORKER_CLIENT_SYNC_CLIENT_H_
+#define LOCKSTEP_WORKER_CLIENT_SYNC_CLIENT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/wire/wire_codec.h"
+#include "lockstep/v1/sync.pb.h"
+#include "worker/client/call_client.h"
+#include "worker/client/rpc/server_channel.h"
+#include "worker/loop/step_client.h"
+
+namespace lockstep {
+
+// SyncClient speaks with the sync service of ps task 0 for one worker.
+//
+// Threads: one thread calls; Cancel() may come from any other.
+// Borrows: the channel, until the calls that it has in flight have ended.
+class SyncClient {
+ public:
+  SyncClient(ServerChannel& channel, const Sender& self)
+      : channel_(channel),
+        self_(self),
+        calls_(channel, /*server=*/0, cancelled_) {}
+
+  // As StepClient has them. They wait for the answer through any number of
+  // retries.
+  absl::StatusOr<Announcement> Announce(const PassId& pass);
+  absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt);
+
+  // Sends the wait that TakeToken() with the same arguments will pick up.
+  void SendTakeToken(const PassId& pass, int64_t attempt);
+
+  // Watches the step of `pass`, until the next watch or wait begins.
+  void Watch(const PassId& pass);
+  // Whether the step that is or was watched last is over.
+  bool StepIsOver() const;
+
+  // Ends the call at hand and all later ones with kCancelled; the channel's
+  // owner cancels what is in flight.
+  void Cancel() { cancelled_ = true; }
+
+ private:
+  // A wait for the token after a pass, sent before its gradient.
+  struct EarlyWait {
+    PassId pass;
+    int64_t attempt = 0;
+    std::shared_ptr<CallClient::Call> call;
+  };
+  // Outlives this object where its last answer does.
+  struct StepWatch {
+    StepWatch(ServerChannel& to, grpc::ByteBuffer what)
+        : channel(to), request(std::move(what)) {}
+
+    ServerChannel& channel;
+    const grpc::ByteBuffer request;
+    std::atomic<bool> ended = false;
+    std::atomic<bool> step_is_over = false;
+  };
+
+  static void AskAboutStep(const std::shared_ptr<StepWatch>& watch);
+  void EndWatch();
+
+  v1::TakeTokenRequest TokenRequest(const PassId& pass, int64_t attempt) const;
+
+  ServerChannel& channel_;
+  const Sender self_;
+  std::atomic<bool> cancelled_ = false;
+  CallClient calls_;
+  std::optional<EarlyWait> early_wait_;
+  std::shared_ptr<StepWatch> watch_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_CLIENT_SYNC_CLIENT_H_

@@ -1,0 +1,31 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_BACKEND_INDICES_H_
+#define LOCKSTEP_WORKER_COMPUTE_BACKEND_INDICES_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/compute/backend/scratch.h"
+#include "worker/compute/tensor/tensor.h"
+
+namespace lockstep {
+
+// Brings labels or ids where operations can read them, and looks at each of
+// them while that is cheap: an operation only sees that they are in [0, bound),
+// and never stops a device to read them.
+//
+// `host` is int32 in ordinary memory, of any shape. The result has that shape;
+// it is `host` itself where the backend uses ordinary memory, else a copy in
+// `memory`, good until its next Reserve(). `name` is what messages call them.
+//
+//   kInvalidArgument    no int32, or a number outside [0, bound); nothing has
+//                       been copied
+//   kResourceExhausted  the device has too little memory
+absl::StatusOr<ConstTensor> StageIndices(const char* name,
+                                         const ConstTensor& host, int64_t bound,
+                                         ComputeBackend& backend,
+                                         Scratch& memory);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_INDICES_H_

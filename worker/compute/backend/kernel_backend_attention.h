@@ -1,0 +1,153 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_BACKEND_KERNEL_BACKEND_ATTENTION_H_
+#define LOCKSTEP_WORKER_COMPUTE_BACKEND_KERNEL_BACKEND_ATTENTION_H_
+
+#include <cmath>
+
+#include "worker/compute/backend/kernel_backend.h"
+#include "worker/compute/backend/kernel_backend_types.h"
+#include "worker/compute/kernels/rows.h"
+
+// Attention.
+namespace lockstep {
+namespace kernel_backend {
+
+// The products of an attention over one [n, t, 3 d] tensor: Q, K and V are
+// blocks of columns in it, and `scores` is [n, heads, t, t].
+struct AttentionShape {
+  int64_t sequences;
+  int64_t length;
+  int64_t width;  // d
+  int64_t heads;
+
+  AttentionShape(const ConstTensor& qkv, int64_t head_count)
+      : sequences(qkv.dim(0)),
+        length(qkv.dim(1)),
+        width(qkv.dim(2) / 3),
+        heads(head_count) {}
+
+  int64_t head() const { return width / heads; }
+  double scale() const { return 1 / std::sqrt(static_cast<double>(head())); }
+  int64_t rows() const { return sequences * heads * length; }
+
+  using Operand = StridedGemm::Operand;
+  // Vectors of the heads inside of `qkv`, and of [n, t, d].
+  Operand InQkv(bool transpose = false) const {
+    return {3 * width, 3 * width * length, head(), transpose};
+  }
+  Operand InOut(bool transpose = false) const {
+    return {width, width * length, head(), transpose};
+  }
+  Operand Scores(bool transpose = false) const {
+    return {length, heads * length * length, length * length, transpose};
+  }
+  // [t, t] = [t, e] [e, t], or [t, e] = [t, t] [t, e].
+  StridedGemm ToScores(const Operand& a, Operand b, double alpha) const {
+    b.transpose = true;
+    return Product(length, head(), a, b, Scores(), alpha);
+  }
+  StridedGemm FromScores(const Operand& scores, const Operand& b,
+                         const Operand& out, double alpha) const {
+    return Product(head(), length, scores, b, out, alpha);
+  }
+
+ private:
+  StridedGemm Product(int64_t n, int64_t k, const Operand& a, const Operand& b,
+                      const Operand& out, double alpha) const {
+    return {.m = length,
+            .n = n,
+            .k = k,
+            .a = a,
+            .b = b,
+            .out = out,
+            .alpha = alpha,
+            .outer_count = sequences,
+            .inner_count = heads};
+  }
+};
+
+}  // namespace kernel_backend
+
+template <typename Device>
+absl::Status KernelBackend<Device>::DoCausalAttention(
+    const ConstTensor& qkv, int64_t heads, const Tensor& out,
+    const Tensor& probabilities) {
+  const char* operation = "CausalAttention";
+  if (qkv.size() == 0) return absl::OkStatus();
+  const kernel_backend::AttentionShape shape(qkv, heads);
+  return kernel_backend::ForType(
+      qkv.type(), [&]<typename T>(T) -> absl::Status {
+        const T* q = qkv.data<T>();
+        const T* k = q + shape.width;
+        const T* v = k + shape.width;
+        T* scores = probabilities.data<T>();
+        if (absl::Status s = device_.Gemm(
+                operation,
+                shape.ToScores(shape.InQkv(), shape.InQkv(), shape.scale()), q,
+                k, scores);
+            !s.ok()) {
+          return s;
+        }
+        if (absl::Status s =
+                device_.Rows(operation, shape.rows(),
+                             kernels::CausalSoftmax<T>{shape.length, scores});
+            !s.ok()) {
+          return s;
+        }
+        const T* softmax = scores;
+        return device_.Gemm(
+            operation,
+            shape.FromScores(shape.Scores(), shape.InQkv(), shape.InOut(), 1),
+            softmax, v, out.data<T>());
+      });
+}
+
+template <typename Device>
+absl::Status KernelBackend<Device>::DoCausalAttentionGradient(
+    const ConstTensor& qkv, int64_t heads, const ConstTensor& probabilities,
+    const ConstTensor& out_gradient, const Tensor& qkv_gradient) {
+  const char* operation = "CausalAttentionGradient";
+  if (qkv.size() == 0) return absl::OkStatus();
+  const kernel_backend::AttentionShape shape(qkv, heads);
+  absl::StatusOr<Tensor> scores =
+      scores_.Reserve(*this, qkv.type(), probabilities.shape());
+  if (!scores.ok()) return scores.status();
+  return kernel_backend::ForType(
+      qkv.type(), [&]<typename T>(T) -> absl::Status {
+        const T* q = qkv.data<T>();
+        const T* k = q + shape.width;
+        const T* v = k + shape.width;
+        const T* p = probabilities.data<T>();
+        const T* out = out_gradient.data<T>();
+        T* dq = qkv_gradient.data<T>();
+        T* dk = dq + shape.width;
+        T* dv = dk + shape.width;
+        T* g = scores->data<T>();
+        const T* done = g;
+        const auto in = shape.InQkv();
+        const auto back = shape.Scores(/*transpose=*/true);
+        // dV = P^T dO; dP = dO V^T; through the softmax; dQ = dP K; dK = dP^T Q
+        for (const absl::Status& s :
+             {device_.Gemm(operation,
+                           shape.FromScores(back, shape.InOut(), in, 1), p, out,
+                           dv),
+              device_.Gemm(operation, shape.ToScores(shape.InOut(), in, 1), out,
+                           v, g),
+              device_.Rows(
+                  operation, shape.rows(),
+                  kernels::CausalSoftmaxGradient<T>{shape.length, p, g}),
+              device_.Gemm(
+                  operation,
+                  shape.FromScores(shape.Scores(), in, in, shape.scale()), done,
+                  k, dq),
+              device_.Gemm(operation,
+                           shape.FromScores(back, in, in, shape.scale()), done,
+                           q, dk)}) {
+          if (!s.ok()) return s;
+        }
+        return absl::OkStatus();
+      });
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_KERNEL_BACKEND_ATTENTION_H_

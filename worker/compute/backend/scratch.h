@@ -1,0 +1,32 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_BACKEND_SCRATCH_H_
+#define LOCKSTEP_WORKER_COMPUTE_BACKEND_SCRATCH_H_
+
+#include "absl/status/statusor.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/compute/tensor/buffer.h"
+#include "worker/compute/tensor/tensor.h"
+
+namespace lockstep {
+
+// Scratch is memory that is kept between passes, so that a pass which is no
+// larger than those before it allocates nothing. It only ever grows.
+//
+// Owns: the memory; the tensor of the last Reserve() dies with it.
+class Scratch {
+ public:
+  // A tensor of undefined contents, in place of the one returned before. A
+  // change of backend allocates anew.
+  //
+  //   kInvalidArgument    a negative dimension, or too many elements to count
+  //   kResourceExhausted  not enough memory; the last tensor is still good
+  absl::StatusOr<Tensor> Reserve(ComputeBackend& backend, ElementType type,
+                                 Shape shape);
+
+ private:
+  const ComputeBackend* owner_ = nullptr;  // only compared
+  Buffer buffer_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_SCRATCH_H_

@@ -1,0 +1,108 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_REPLAY_RECORDER_H_
+#define LOCKSTEP_WORKER_COMPUTE_REPLAY_RECORDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/compute/replay/recording.h"
+#include "worker/compute/tensor/tensor.h"
+
+namespace lockstep {
+
+// RecordingKey tells passes apart that queue different operations: the type,
+// shape and address of each tensor that a pass is given.
+class RecordingKey {
+ public:
+  void Add(const ConstTensor& tensor);
+
+  bool operator==(const RecordingKey& other) const = default;
+
+ private:
+  struct Entry {
+    ElementType type;
+    Shape shape;
+    const void* address;
+
+    bool operator==(const Entry& other) const = default;
+  };
+
+  std::vector<Entry> entries_;
+};
+
+// RecordingPlan decides what to do with a pass. A pass is recorded when the one
+// just before had the same key, for that one has allocated what it needed; it
+// is replayed while the recording's key and generation (see RecordingDevice)
+// are what they were. There is one recording: of passes of two kinds that take
+// turns, the first kind keeps it.
+class RecordingPlan {
+ public:
+  enum class Action { kLaunch, kRecord, kReplay };
+
+  // `generation` is the present one.
+  Action Next(const RecordingKey& key, uint64_t generation) const;
+
+  // What was done, and the generation after it.
+  void Launched(const RecordingKey& key, uint64_t generation);
+  void Recorded(const RecordingKey& key, uint64_t generation);
+  void Replayed() { before_.known = false; }
+
+ private:
+  struct Pass {
+    bool known = false;
+    RecordingKey key = {};
+    uint64_t generation = 0;
+
+    bool Is(const RecordingKey& other, uint64_t now) const {
+      return known && generation == now && key == other;
+    }
+  };
+
+  Pass before_;    // the last pass, if it was launched
+  Pass recorded_;  // what the recording is good for
+};
+
+// Recorder runs passes, and repeats them at once where the backend can record.
+//
+// Threads: as the backend. Borrows: the backend, which must outlive it.
+class Recorder {
+ public:
+  using Operations = absl::FunctionRef<absl::Status()>;
+
+  explicit Recorder(ComputeBackend& backend)
+      : device_(backend.recording_device()) {}
+
+  // Does what calling `operations` would do, now or in the order of the
+  // backend's operations. `operations` calls operations of the backend alone,
+  // and for equal keys the same ones; it may be called once, not at all, or a
+  // second time if the first could not be recorded.
+  //
+  //   errors of `operations` and of the backend
+  absl::Status Run(const RecordingKey& key, Operations operations);
+
+  // How many passes have been replayed instead of launched.
+  int64_t replays() const { return replays_; }
+
+  // Why nothing is recorded any more, told once; OK if there is nothing to
+  // tell. Passes are launched from then on.
+  absl::Status TakeFailure();
+
+ private:
+  absl::Status Launch(const RecordingKey& key, Operations operations);
+  absl::Status Record(const RecordingKey& key, Operations operations);
+  absl::Status Replay();
+  absl::Status MakeRecording(Operations operations);
+
+  RecordingDevice* device_;  // null: launches everything
+  RecordingPlan plan_;
+  std::unique_ptr<Recording> recording_;
+  absl::Status failure_;
+  int64_t replays_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_REPLAY_RECORDER_H_

@@ -1,0 +1,47 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_REPLAY_RECORDING_H_
+#define LOCKSTEP_WORKER_COMPUTE_REPLAY_RECORDING_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace lockstep {
+
+// Recording is a sequence of operations on the tensors that they were called
+// with. It must not outlive its backend, and must not be replayed when memory
+// of one of these tensors is gone.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+
+  // Queues all of them at once, as if they were called again.
+  virtual absl::Status Replay() = 0;
+};
+
+// RecordingDevice is what a backend has that can record. Recorder decides when
+// it does.
+class RecordingDevice {
+ public:
+  virtual ~RecordingDevice() = default;
+
+  // Another number than before if an operation, called again, may queue other
+  // work or use other memory: some has been allocated, perhaps in place of what
+  // was freed, or products have another precision.
+  virtual uint64_t generation() const = 0;
+
+  // Operations that this thread calls from now on are recorded instead of
+  // queued. Copies, waiting and allocating are not legal meanwhile.
+  virtual absl::Status BeginRecording() = 0;
+
+  // Has to follow a BeginRecording() that succeeded; operations are queued
+  // again, whatever it returns.
+  //
+  //   kInternal  something that was called cannot be recorded
+  virtual absl::StatusOr<std::unique_ptr<Recording>> EndRecording() = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_REPLAY_RECORDING_H_

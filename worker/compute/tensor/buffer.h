@@ -1,0 +1,32 @@
+#ifndef LOCKSTEP_WORKER_COMPUTE_TENSOR_BUFFER_H_
+#define LOCKSTEP_WORKER_COMPUTE_TENSOR_BUFFER_H_
+
+#include <cstddef>
+#include <memory>
+
+namespace lockstep {
+
+// Buffer owns memory that a backend allocated, perhaps on a device; an empty
+// one owns nothing. Tensors point into it and must not outlive it.
+//
+// Units: bytes.
+class Buffer {
+ public:
+  using Release = void (*)(void*);
+
+  Buffer() = default;
+  // Takes over `data`, which `release` gives back.
+  Buffer(void* data, size_t bytes, Release release)
+      : data_(data, release), bytes_(bytes) {}
+
+  void* data() const { return data_.get(); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  std::unique_ptr<void, Release> data_{nullptr, [](void*) {}};
+  size_t bytes_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_COMPUTE_TENSOR_BUFFER_H_

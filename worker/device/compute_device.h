@@ -1,0 +1,21 @@
+// What a process computes on, as its flags say.
+
+#ifndef LOCKSTEP_WORKER_DEVICE_COMPUTE_DEVICE_H_
+#define LOCKSTEP_WORKER_DEVICE_COMPUTE_DEVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "worker/compute/backend/compute_backend.h"
+
+namespace lockstep {
+
+// MakeBackend(), which says in the log what it found, and of "auto" also why
+// that is no GPU. `threads` as in BackendOptions. Errors as of MakeBackend().
+absl::StatusOr<std::unique_ptr<ComputeBackend>> OpenComputeDevice(
+    const std::string& name, int threads);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_DEVICE_COMPUTE_DEVICE_H_

@@ -1,0 +1,51 @@
+#ifndef LOCKSTEP_WORKER_DEVICE_FLOAT_COPIES_H_
+#define LOCKSTEP_WORKER_DEVICE_FLOAT_COPIES_H_
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/plan/variable_spec.h"
+#include "worker/memory/parameter_memory.h"
+
+namespace lockstep {
+
+// FloatCopies are what a model computes with where the worker's memory holds
+// its variables in float16 or bfloat16: float32 copies of their values, and
+// gradients that are rounded on their way to that memory.
+//
+// Borrows: the worker's memory, whose variables are of the same shapes.
+// Threads: not thread-safe.
+class FloatCopies {
+ public:
+  // Whether the variables, float32 as the model has them, need copies at all.
+  static bool AreNeeded(const std::vector<VariableSpec>& variables,
+                        const ParameterMemory& memory);
+
+  // Errors as ParameterMemory::Make().
+  static absl::StatusOr<std::unique_ptr<FloatCopies>> Make(
+      const std::vector<VariableSpec>& variables,
+      const ParameterMemory& memory);
+
+  const ParameterMemory& memory() const { return copies_; }
+
+  // Copies the value of a variable; exact.
+  void CopyValue(size_t variable) const;
+  // Rounds the gradient of a variable to nearest, ties to even. What is too
+  // large for float16 becomes infinite, which servers refuse unless the job
+  // allows it.
+  void RoundGradient(size_t variable) const;
+
+ private:
+  FloatCopies(const ParameterMemory& memory, ParameterMemory copies)
+      : memory_(memory), copies_(std::move(copies)) {}
+
+  const ParameterMemory& memory_;
+  const ParameterMemory copies_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_DEVICE_FLOAT_COPIES_H_

@@ -1,0 +1,67 @@
+#ifndef LOCKSTEP_WORKER_DEVICE_PASS_NUMBERS_H_
+#define LOCKSTEP_WORKER_DEVICE_PASS_NUMBERS_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/compute/backend/scratch.h"
+#include "worker/compute/tensor/buffer.h"
+#include "worker/compute/tensor/tensor.h"
+
+namespace lockstep {
+
+// PassNumbers are the few float64 numbers that operations of a pass find, such
+// as its loss, where the backend computes, and a copy of them here. The copy is
+// pinned, so that a number can come while operations go on.
+//
+// Borrows: the backend.
+class PassNumbers {
+ public:
+  PassNumbers(size_t count, ComputeBackend& backend);
+  ~PassNumbers();
+  PassNumbers(const PassNumbers&) = delete;
+  PassNumbers& operator=(const PassNumbers&) = delete;
+
+  // Comes before each pass: gets memory when that has not been done, and waits
+  // for what the pass before has left under way.
+  //
+  //   kResourceExhausted  the device has too little memory
+  absl::Status Prepare();
+
+  // Valid once Prepare() has succeeded, and in the same place ever after: all
+  // of them, and number `index` as [1].
+  const Tensor& all() const { return there_; }
+  Tensor At(size_t index) const;
+
+  // Begins to bring a number here, as the operations called so far leave it.
+  absl::Status StartDownload(size_t index);
+  // Waits for it, if it is under way.
+  absl::Status Finish(size_t index);
+  // Brings all of them, and waits.
+  absl::Status Download();
+
+  // What has come last.
+  double value(size_t index) const { return here_[index]; }
+
+ private:
+  struct Free {
+    void operator()(double* memory) const;
+  };
+  Tensor Here(size_t first, size_t count) const;
+
+  const size_t count_;
+  ComputeBackend& backend_;
+  const std::unique_ptr<double[], Free> here_;
+  Buffer pin_;
+  Scratch memory_;
+  Tensor there_;
+  std::vector<std::optional<CopyId>> copies_;  // under way, by number
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_DEVICE_PASS_NUMBERS_H_

@@ -1,0 +1,146 @@
+#include "worker/memory/parameter_memory.h"
+
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kAlignment = 64;
+// Of all variables, so that no sum of their sizes overflows.
+constexpr int64_t kMaxBytes = int64_t{1} << 60;
+
+size_t RoundUp(size_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Bytes of the variable, or of one row of a table.
+absl::StatusOr<size_t> SizeOf(const VariableSpec& variable) {
+  auto bytes = static_cast<int64_t>(ElementSize(variable.dtype));
+  for (size_t i = variable.is_table() ? 1 : 0; i < variable.shape.size(); ++i) {
+    const int64_t dim = variable.shape[i];
+    if (dim < 1 || dim > kMaxBytes / bytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variable \"", variable.name, "\" has shape ",
+          ShapeString(variable.shape),
+          "; dimensions must be positive, and all of it at most 2^60 bytes"));
+    }
+    bytes *= dim;
+  }
+  return static_cast<size_t>(bytes);
+}
+
+// Memory is written at once, and the kernel ends a process that writes to more
+// than there is, so that an allocation that succeeds proves nothing.
+absl::Status CheckFits(size_t size) {
+  struct sysinfo host = {};
+  if (sysinfo(&host) != 0) return absl::OkStatus();
+  const uint64_t has =
+      (uint64_t{host.totalram} + host.totalswap) * host.mem_unit;
+  if (size <= has / 2) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the model's values and gradients take twice ", size,
+                   " bytes; this host has ", has,
+                   ": choose a smaller model, or a host with more memory"));
+}
+
+}  // namespace
+
+void ParameterMemory::Block::Free::operator()(std::byte* memory) const {
+  std::free(memory);
+}
+
+absl::StatusOr<ParameterMemory::Block> ParameterMemory::Allocate(size_t size) {
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
+  if (memory == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no ", size,
+                     " bytes of memory for the model's variables: choose a "
+                     "smaller model, or a host with more memory"));
+  }
+  // Touched now, so that the first step need not.
+  std::memset(memory, 0, size);
+  return Block{std::unique_ptr<std::byte[], Block::Free>(memory)};
+}
+
+absl::Status ParameterMemory::Add(const VariableSpec& variable, size_t& total) {
+  if (variable.is_table() &&
+      (variable.shape.empty() || variable.shape[0] < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("table \"", variable.name, "\" of shape ",
+                     ShapeString(variable.shape), " has no rows"));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const size_t size, SizeOf(variable));
+  dtypes_.push_back(variable.dtype);
+  if (variable.is_table()) {
+    spans_.push_back({total, 0});
+    tables_.push_back(std::make_unique<Table>(
+        Table{variable.name,
+              variable.grows() ? std::numeric_limits<int64_t>::max()
+                               : variable.shape[0],
+              size,
+              {}}));
+    return absl::OkStatus();
+  }
+  tables_.push_back(nullptr);
+  spans_.push_back({total, size});
+  total += RoundUp(size);
+  if (total <= static_cast<size_t>(kMaxBytes)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the variables up to \"", variable.name,
+                   "\" have more than 2^60 bytes; choose a smaller model"));
+}
+
+absl::StatusOr<ParameterMemory> ParameterMemory::Make(
+    const std::vector<VariableSpec>& variables, Gradients gradients) {
+  ParameterMemory made;
+  size_t total = 0;
+  for (const VariableSpec& variable : variables) {
+    LOCKSTEP_RETURN_IF_ERROR(made.Add(variable, total));
+  }
+  total = std::max(total, kAlignment);
+  LOCKSTEP_RETURN_IF_ERROR(CheckFits(total));
+  LOCKSTEP_ASSIGN_OR_RETURN(made.values_, Allocate(total));
+  if (gradients == Gradients::kShared) {
+    auto shared = SharedMemory::Create("lockstep-gradients", total);
+    if (shared.ok()) made.shared_ = *std::move(shared);
+  }
+  if (made.shared_ != nullptr) {
+    made.gradients_ = made.shared_->bytes();
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(made.private_, Allocate(total));
+    made.gradients_ = made.private_.At({0, total});
+  }
+  return made;
+}
+
+absl::Status ParameterMemory::ChooseRows(size_t variable,
+                                         std::vector<int64_t> ids) {
+  if (variable >= tables_.size() || tables_[variable] == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable ", variable, " is no table"));
+  }
+  Table& table = *tables_[variable];
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  if (!ids.empty() && (ids.front() < 0 || ids.back() >= table.num_rows)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "row ", ids.front() < 0 ? ids.front() : ids.back(), " of table \"",
+        table.name, "\" must be at least 0 and less than ", table.num_rows));
+  }
+  table.rows.values.resize(ids.size() * table.row_size);
+  table.rows.gradients.assign(ids.size() * table.row_size, std::byte{0});
+  table.rows.ids = std::move(ids);
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,121 @@
+#ifndef LOCKSTEP_WORKER_MEMORY_PARAMETER_MEMORY_H_
+#define LOCKSTEP_WORKER_MEMORY_PARAMETER_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/memory/shared_memory.h"
+#include "common/plan/variable_spec.h"
+
+namespace lockstep {
+
+// The rows of a table that a pass uses, with their gradients.
+struct TableRows {
+  std::vector<int64_t> ids;  // in the table, or keys; ascending, each once
+  // Row after row, as `ids`; as many elements as the table's rows have.
+  std::vector<std::byte> values;
+  std::vector<std::byte> gradients;
+};
+
+// ParameterMemory is a worker's copy of all variables and the gradients that
+// it computes, allocated once. Of tables it has only the rows that the pass at
+// hand has chosen, so that a table may be larger than the memory.
+//
+// Threads: not guarded: a variable belongs to the pass until that reports it,
+//          and then to pushes and pulls until the next pass begins.
+// Units:   bytes; every variable starts at a multiple of 64.
+class ParameterMemory {
+ public:
+  // Whether servers of this host can read the gradients in place. Where the
+  // system has no such memory, kShared is as kPrivate.
+  enum class Gradients { kPrivate, kShared };
+
+  //   kInvalidArgument    a shape that cannot be, or more bytes than there are
+  //                       addresses
+  //   kResourceExhausted  more than this host has, or has left
+  static absl::StatusOr<ParameterMemory> Make(
+      const std::vector<VariableSpec>& variables,
+      Gradients gradients = Gradients::kShared);
+
+  // Of the elements of values and gradients.
+  DType dtype(size_t variable) const { return dtypes_[variable]; }
+
+  // Of a table: of the rows that were chosen.
+  absl::Span<std::byte> value(size_t variable) const {
+    if (tables_[variable] != nullptr) {
+      return absl::MakeSpan(tables_[variable]->rows.values);
+    }
+    return values_.At(spans_[variable]);
+  }
+  absl::Span<std::byte> gradient(size_t variable) const {
+    if (tables_[variable] != nullptr) {
+      return absl::MakeSpan(tables_[variable]->rows.gradients);
+    }
+    return gradients_.subspan(spans_[variable].offset, spans_[variable].size);
+  }
+
+  // Chooses the rows of a table that the next pass uses: what is repeated in
+  // `ids` counts once. Values are of no meaning before they have been pulled;
+  // gradients are zeros.
+  //
+  //   kInvalidArgument  no table, or a row that it does not have
+  absl::Status ChooseRows(size_t variable, std::vector<int64_t> ids);
+
+  // Of a table.
+  const TableRows& rows(size_t variable) const {
+    return tables_[variable]->rows;
+  }
+
+  // Null unless the gradients can be shared.
+  const SharedMemory* shared_gradients() const { return shared_.get(); }
+  // Of a variable's gradient, in the file that is shared.
+  uint64_t shared_offset(size_t variable) const {
+    return SharedMemory::kHeaderSize + spans_[variable].offset;
+  }
+
+ private:
+  ParameterMemory() = default;
+
+  struct Range {
+    size_t offset;
+    size_t size;
+  };
+  struct Block {
+    struct Free {
+      void operator()(std::byte* memory) const;
+    };
+    std::unique_ptr<std::byte[], Free> memory;
+    absl::Span<std::byte> At(const Range& range) const {
+      return {memory.get() + range.offset, range.size};
+    }
+  };
+  static absl::StatusOr<Block> Allocate(size_t size);
+  // Adds a variable behind those that take `total` bytes, and what it takes.
+  //
+  //   kInvalidArgument  as Make()
+  absl::Status Add(const VariableSpec& variable, size_t& total);
+  struct Table {
+    std::string name;
+    int64_t num_rows = 0;  // of a growing table, keys below which all are
+    size_t row_size = 0;   // bytes
+    TableRows rows;
+  };
+
+  std::vector<DType> dtypes_;
+  std::vector<Range> spans_;
+  std::vector<std::unique_ptr<Table>> tables_;  // by variable; null: no table
+  Block values_;
+  std::unique_ptr<SharedMemory> shared_;
+  Block private_;  // in its place
+  absl::Span<std::byte> gradients_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MEMORY_PARAMETER_MEMORY_H_

@@ -1,0 +1,48 @@
+#ifndef LOCKSTEP_WORKER_MODELS_LAYERS_CONV_LAYER_H_
+#define LOCKSTEP_WORKER_MODELS_LAYERS_CONV_LAYER_H_
+
+#include <string>
+#include <vector>
+
+#include "worker/compute/backend/scratch.h"
+#include "worker/models/layers/layer.h"
+
+namespace lockstep {
+
+// ConvLayer is a square convolution, max(out, 0) and a 2x2 max-pool that
+// halves height and width, rounding up. Variables: NAME/filters, NAME/bias.
+class ConvLayer final : public Layer {
+ public:
+  struct Options {
+    std::string name;
+    int64_t kernel_size = 0;  // odd, in pixels
+    int64_t channels = 0;     // of the input
+    int64_t filters = 0;
+  };
+
+  ConvLayer(const Options& options, ElementType type);
+
+  // `in` is [n,h,w,channels], the result [n,ceil(h/2),ceil(w/2),filters].
+  absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables) override;
+  absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
+                        const Tensor* in_gradient) override;
+
+ private:
+  absl::Status Reserve(ComputeBackend& backend, const ConstTensor& in);
+
+  // Of the last Forward().
+  ConstTensor in_;
+  Tensor activation_;  // before the pool
+  Tensor argmax_;
+  Tensor out_;
+
+  Scratch activation_memory_;
+  Scratch activation_gradient_memory_;
+  Scratch argmax_memory_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MODELS_LAYERS_CONV_LAYER_H_

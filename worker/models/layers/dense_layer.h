@@ -1,0 +1,53 @@
+#ifndef LOCKSTEP_WORKER_MODELS_LAYERS_DENSE_LAYER_H_
+#define LOCKSTEP_WORKER_MODELS_LAYERS_DENSE_LAYER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/compute/backend/scratch.h"
+#include "worker/models/layers/layer.h"
+
+namespace lockstep {
+
+// DenseLayer is out = in W + b, with max(out, 0) if asked for. Whatever shape
+// `in` has, its rows are examples. Variables: NAME/weights, NAME/bias.
+class DenseLayer final : public Layer {
+ public:
+  struct Options {
+    std::string name;
+    int64_t inputs = 0;  // elements per example
+    int64_t units = 0;
+    bool relu = false;
+    // The bias starts at 0. By default kHeNormal before a ReLU, and else
+    // kGlorotUniform: layers above one another whose weights all start at 0
+    // never learn.
+    std::optional<Initializer> weights = {};
+  };
+
+  DenseLayer(const Options& options, ElementType type);
+
+  absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables) override;
+  absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
+                        const Tensor* in_gradient) override;
+
+ private:
+  const bool relu_;
+
+  // Of the last Forward().
+  ConstTensor in_;
+  Tensor out_;
+};
+
+// Appends a ReLU layer per entry of `hidden_units`, called hidden1, hidden2 and
+// so on, and one without called "logits" of `outputs` units.
+void AppendDense(int64_t inputs, absl::Span<const int64_t> hidden_units,
+                 int64_t outputs, ElementType type,
+                 std::vector<std::unique_ptr<Layer>>& layers);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MODELS_LAYERS_DENSE_LAYER_H_

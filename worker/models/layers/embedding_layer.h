@@ -1,0 +1,40 @@
+#ifndef LOCKSTEP_WORKER_MODELS_LAYERS_EMBEDDING_LAYER_H_
+#define LOCKSTEP_WORKER_MODELS_LAYERS_EMBEDDING_LAYER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "worker/compute/backend/scratch.h"
+#include "worker/models/layers/layer.h"
+
+namespace lockstep {
+
+// EmbeddingLayer is a vector for each token plus one for its position: int32
+// [n,t] becomes [n * t, width]. The first layer of a model.
+// Variables: NAME/tokens, NAME/positions.
+class EmbeddingLayer final : public Layer {
+ public:
+  struct Options {
+    std::string name;
+    int64_t tokens = 0;     // different ones
+    int64_t positions = 0;  // longest sequence
+    int64_t width = 0;
+  };
+
+  EmbeddingLayer(const Options& options, ElementType type);
+
+  absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables) override;
+  // There is no gradient of a token: `in_gradient` must be null.
+  absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
+                        const Tensor* in_gradient) override;
+
+ private:
+  ConstTensor in_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MODELS_LAYERS_EMBEDDING_LAYER_H_

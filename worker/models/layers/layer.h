@@ -1,0 +1,88 @@
+#ifndef LOCKSTEP_WORKER_MODELS_LAYERS_LAYER_H_
+#define LOCKSTEP_WORKER_MODELS_LAYERS_LAYER_H_
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/plan/variable_spec.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/compute/backend/scratch.h"
+#include "worker/compute/tensor/tensor.h"
+#include "worker/models/layers/pass_context.h"
+
+namespace lockstep {
+
+// What a layer needs to go backward. The spans hold the layer's own variables
+// alone, in its order.
+struct BackwardPass {
+  ComputeBackend& backend;
+  absl::Span<const ConstTensor> variables;
+  absl::Span<const Tensor> gradients;
+  absl::FunctionRef<void(size_t variable)> on_gradient;
+};
+
+// Layer is one step of a sequential model, with the memory of its last pass.
+//
+// Threads: not thread-safe.
+// Errors:  those of the backend.
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  const std::vector<VariableSpec>& variables() const { return variables_; }
+
+  // Comes before Forward().
+  virtual void BeginPass(const PassContext& /*context*/) {}
+
+  // Whether training passes depend on the key of their context.
+  virtual bool random() const { return false; }
+
+  // The result is good until the next call; `in` must be, too.
+  virtual absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables) = 0;
+
+  // After Forward(): writes the gradients, and `in_gradient`, shaped as `in`
+  // was, unless it is null. Calls `on_gradient` for each variable as PassHooks
+  // says: once nothing reads its value any more. Uses up `out_gradient`: its
+  // contents are lost.
+  virtual absl::Status Backward(const BackwardPass& pass,
+                                const Tensor& out_gradient,
+                                const Tensor* in_gradient) = 0;
+
+ protected:
+  explicit Layer(ElementType type, std::vector<VariableSpec> variables = {})
+      : type_(type), variables_(std::move(variables)) {}
+
+  // Where a pass puts its result; kept for the next one.
+  absl::StatusOr<Tensor> Out(ComputeBackend& backend, Shape shape) {
+    return out_memory_.Reserve(backend, type_, std::move(shape));
+  }
+
+  const ElementType type_;  // of all tensors but tokens
+
+ private:
+  const std::vector<VariableSpec> variables_;
+  Scratch out_memory_;
+};
+
+using Layers = std::vector<std::unique_ptr<Layer>>;
+
+// Whether one of them is.
+bool AnyRandom(const Layers& layers);
+
+// The variables of all of them, in order.
+std::vector<VariableSpec> VariablesOf(const Layers& layers);
+
+// The element type that variables of a tensor type have outside.
+DType VariableType(ElementType type);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MODELS_LAYERS_LAYER_H_

@@ -1,0 +1,131 @@
+#ifndef LOCKSTEP_WORKER_MODELS_LAYERS_PLAIN_LAYERS_H_
+#define LOCKSTEP_WORKER_MODELS_LAYERS_PLAIN_LAYERS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "worker/compute/backend/scratch.h"
+#include "worker/models/layers/layer.h"
+
+// Layers without variables, and the convolution that is nothing else.
+namespace lockstep {
+
+// max(in, 0).
+class ReluLayer final : public Layer {
+ public:
+  explicit ReluLayer(ElementType type) : Layer(type) {}
+  absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables) override;
+  absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
+                        const Tensor* in_gradient) override;
+
+ private:
+  Tensor out_;
+};
+
+// Any other function of an element.
+class ActivationLayer final : public Layer {
+ public:
+  ActivationLayer(Activation kind, ElementType type)
+      : Layer(type), kind_(kind) {}
+  absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables) override;
+  absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
+                        const Tensor* in_gradient) override;
+
+ private:
+  const Activation kind_;
+  ConstTensor in_;
+};
+
+// In training, zeros instead of a share `rate` of the elements. `salt` parts
+// the random numbers of the layers of a model.
+class DropoutLayer final : public Layer {
+ public:
+  DropoutLayer(double rate, uint64_t salt, ElementType type)
+      : Layer(type), rate_(rate), salt_(salt) {}
+  void BeginPass(const PassContext& context) override;
+  bool random() const override { return rate_ > 0; }
+  absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables) override;
+  absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
+                        const Tensor* in_gradient) override;
+
+ private:
+  const double rate_;
+  const uint64_t salt_;
+  DropoutOptions options_;  // of this pass
+};
+
+// The mean over each image: [n,h,w,c] becomes [n,c].
+class GlobalAveragePoolLayer final : public Layer {
+ public:
+  explicit GlobalAveragePoolLayer(ElementType type) : Layer(type) {}
+  absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables) override;
+  absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
+                        const Tensor* in_gradient) override;
+
+ private:
+  int64_t window_ = 1;
+};
+
+// Causal self-attention of `heads` over rows [n * t, 3 d] of queries, keys and
+// values, into [n * t, d]; t is the pass's length.
+class AttentionLayer final : public Layer {
+ public:
+  AttentionLayer(int64_t heads, ElementType type)
+      : Layer(type), heads_(heads) {}
+  void BeginPass(const PassContext& context) override {
+    length_ = context.length;
+  }
+  absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables) override;
+  absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
+                        const Tensor* in_gradient) override;
+
+ private:
+  // `rows` [n * t, width] as [n, t, width].
+  Shape Sequences(const ConstTensor& rows) const;
+
+  const int64_t heads_;
+  int64_t length_ = 1;
+  ConstTensor in_;
+  Tensor probabilities_;
+  Scratch probabilities_memory_;
+};
+
+// A square convolution without a bias, of zeros around the image so that
+// height and width are divided by `stride`, rounded up. Variable: NAME/filters.
+class ConvolutionLayer final : public Layer {
+ public:
+  struct Options {
+    std::string name;
+    int64_t kernel_size = 3;  // odd
+    int64_t channels = 0;
+    int64_t filters = 0;
+    int64_t stride = 1;
+  };
+
+  ConvolutionLayer(const Options& options, ElementType type);
+
+  absl::StatusOr<Tensor> Forward(
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables) override;
+  absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
+                        const Tensor* in_gradient) override;
+
+ private:
+  const Conv2DOptions options_;
+  ConstTensor in_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MODELS_LAYERS_PLAIN_LAYERS_H_

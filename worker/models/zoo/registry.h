@@ -1,0 +1,34 @@
+#ifndef LOCKSTEP_WORKER_MODELS_ZOO_REGISTRY_H_
+#define LOCKSTEP_WORKER_MODELS_ZOO_REGISTRY_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/job/job_config.h"
+#include "worker/models/model.h"
+
+namespace lockstep {
+
+// The values that model.kind may have, in alphabetical order.
+std::vector<std::string> ModelKinds();
+
+// Makes the model that a job asks for. All processes that make one from equal
+// arguments get equal variables().
+//
+//   kInvalidArgument  unknown model.kind (the message lists all and the nearest
+//                     one), a field of `config` or `input` out of range, or a
+//                     field that this kind does not have
+absl::StatusOr<std::unique_ptr<Model>> MakeModel(
+    const ModelConfig& config, const ModelInput& input,
+    ElementType type = ElementType::kFloat32);
+
+// How the variables of such a model are kept outside of it: as it computes with
+// them, but with elements of config.variable_type.
+std::vector<VariableSpec> KeptVariables(const Model& model,
+                                        const ModelConfig& config);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_MODELS_ZOO_REGISTRY_H_

@@ -1,0 +1,166 @@
+#include "worker/scoring/checkpoint_scorer.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/job/variable_settings.h"
+#include "worker/data/dataset.h"
+#include "worker/device/device_variables.h"
+#include "worker/models/zoo/registry.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kBatchSize = 500;    // pictures
+constexpr int64_t kBatchBytes = 8192;  // of text
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CheckpointScorer>> CheckpointScorer::Make(
+    const JobConfig& job, ComputeBackend& backend) {
+  if (!job.data.has_test_set()) {
+    return absl::InvalidArgumentError(
+        "the job has no test set; set data.test_images and data.test_labels, "
+        "data.test_text or data.test_files");
+  }
+  std::unique_ptr<CheckpointScorer> scorer(new CheckpointScorer(job, backend));
+  if (IsTableModel(job.model.kind)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(scorer->tables_,
+                              MakeTableWorkload(job, Purpose::kScore));
+    LOCKSTEP_RETURN_IF_ERROR(
+        scorer->ChooseAverages(scorer->tables_->variables()));
+    return scorer;
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(scorer->data_, LoadTestExamples(job.data));
+  LOCKSTEP_RETURN_IF_ERROR(scorer->MakeModelFor(scorer->data_.classes));
+  return scorer;
+}
+
+absl::Status CheckpointScorer::MakeModelFor(int64_t classes) {
+  ModelInput input = InputOf(data_);
+  input.classes = classes;
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                            MakeModel(job_.model, input));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      memory_, ParameterMemory::Make(model->variables(),
+                                     ParameterMemory::Gradients::kPrivate));
+  kept_ = KeptVariables(*model, job_.model);
+  input_ = input;
+  model_ = std::move(model);
+  return ChooseAverages(model_->variables());
+}
+
+absl::Status CheckpointScorer::FitTo(const ExampleShape& examples) {
+  if (tables_ != nullptr) return absl::OkStatus();
+  const ExampleShape own = ShapeOf(data_);
+  ExampleShape same_classes = own;
+  same_classes.classes = examples.classes;
+  if (same_classes != examples) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the test set is of another kind than the training set: its examples "
+        "are ",
+        own.ToString(), ", the job trains on ", examples.ToString(),
+        "; give data.test_images of the same size"));
+  }
+  if (own.classes > examples.classes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data.test_labels has the label ", own.classes - 1,
+        ", but the job trains on the classes 0 to ", examples.classes - 1,
+        "; correct the label, or set data.classes to the number of classes"));
+  }
+  return MakeModelFor(examples.classes);
+}
+
+absl::Status CheckpointScorer::FitToTrainingSet() {
+  if (tables_ != nullptr || data_.tokens > 0 || job_.data.classes > 0) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<int64_t> classes = CountClasses(job_.data.train_labels);
+  if (!classes.ok()) return absl::OkStatus();
+  ExampleShape examples = ShapeOf(data_);
+  examples.classes = *classes;
+  return FitTo(examples);
+}
+
+absl::Status CheckpointScorer::ChooseAverages(
+    const std::vector<VariableSpec>& variables) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
+                            SettingsOf(job_, variables));
+  averaged_.clear();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (!settings[i].averaged || !job_.moving_average.evaluate) continue;
+    averaged_.push_back(variables[i].name);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointScorer::CheckModel(
+    const CheckpointReader& checkpoint) const {
+  for (const VariableSpec& variable : kept_) {
+    const absl::Status status = checkpoint.CheckVariable(variable);
+    if (status.ok()) continue;
+    if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status)) {
+      return status;
+    }
+    ExampleShape examples = ShapeOf(data_);
+    examples.classes = input_.classes;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the checkpoint of step ", checkpoint.manifest().global_step,
+        " is of another model than the job makes of examples of ",
+        examples.ToString(), " (", status.message(),
+        "); give the job file that it was trained with, or, where the test "
+        "set has no example of the last class, set data.classes"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TableScore> CheckpointScorer::Score(
+    CheckpointReader& checkpoint) {
+  for (const std::string& name : averaged_) {
+    checkpoint.ReadInPlaceOf(name, TensorNameOf(name, kMovingAverageName));
+  }
+  if (tables_ != nullptr) return tables_->Score(checkpoint);
+  LOCKSTEP_ASSIGN_OR_RETURN(const Evaluation evaluation,
+                            ScoreExamples(checkpoint));
+  const double examples = static_cast<double>(evaluation.examples);
+  return TableScore{evaluation.loss_sum / examples,
+                    static_cast<double>(evaluation.correct) / examples,
+                    evaluation.examples};
+}
+
+absl::StatusOr<Evaluation> CheckpointScorer::ScoreExamples(
+    const CheckpointReader& checkpoint) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckModel(checkpoint));
+  const std::vector<VariableSpec>& variables = model_->variables();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const absl::Span<std::byte> value = memory_->value(i);
+    LOCKSTEP_RETURN_IF_ERROR(
+        checkpoint.Read(variables[i].name,
+                        absl::MakeSpan(reinterpret_cast<float*>(value.data()),
+                                       value.size() / sizeof(float))));
+  }
+  DeviceVariables device(variables, *memory_, backend_);
+  LOCKSTEP_RETURN_IF_ERROR(device.Upload());
+  const int64_t batch_size =
+      data_.tokens > 0 ? std::max<int64_t>(1, kBatchBytes / data_.tokens)
+                       : kBatchSize;
+  BatchStage stage(backend_, input_);
+  Evaluation total;
+  for (int64_t first = 0; first < data_.count; first += batch_size) {
+    std::vector<int64_t> ids(std::min(batch_size, data_.count - first));
+    std::iota(ids.begin(), ids.end(), first);
+    LOCKSTEP_ASSIGN_OR_RETURN(Batch batch, data_.load(ids));
+    LOCKSTEP_ASSIGN_OR_RETURN(BatchView view, stage.View(batch, 0, batch.size));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        Evaluation part, model_->Evaluate(backend_, view, device.values()));
+    total.loss_sum += part.loss_sum;
+    total.correct += part.correct;
+    total.examples += part.examples;
+  }
+  return total;
+}
+
+}  // namespace lockstep
