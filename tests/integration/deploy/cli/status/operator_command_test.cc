@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/testing/temp_dir.h"
-#include "tests/unit/deploy/cli/status/fake_coordinator_service.h"
+#include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 
 namespace lockstep {
 namespace {

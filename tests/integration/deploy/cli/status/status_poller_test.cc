@@ -3,7 +3,7 @@
 #include <poll.h>
 
 #include "gtest/gtest.h"
-#include "tests/unit/deploy/cli/status/fake_coordinator_service.h"
+#include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 
 namespace lockstep {
 namespace {

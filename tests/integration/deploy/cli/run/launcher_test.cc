@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/unit/deploy/cli/status/fake_coordinator_service.h"
+#include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 
 namespace lockstep {
 namespace {

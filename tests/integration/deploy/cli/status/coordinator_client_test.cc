@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/deploy/cli/status/fake_coordinator_service.h"
+#include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 
 namespace lockstep {
 namespace {

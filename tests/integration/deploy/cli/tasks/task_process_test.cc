@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/unit/deploy/cli/run/process_end.h"
+#include "tests/integration/deploy/cli/tasks/process_end.h"
 
 namespace lockstep {
 namespace {
