@@ -192,7 +192,7 @@ function(lockstep_add_test name)
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 60)
+    set(ARG_TIMEOUT 120)  # many times what any takes on a quiet machine
   endif()
   set_tests_properties(${name} PROPERTIES
                        LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})

@@ -87,9 +87,9 @@ struct ErrorCase {
   const char* message;
 };
 
-class ErrorTest : public ::testing::TestWithParam<ErrorCase> {};
+class NormalizerErrorTest : public ::testing::TestWithParam<ErrorCase> {};
 
-TEST_P(ErrorTest, NamesSourcePathValueAndFix) {
+TEST_P(NormalizerErrorTest, NamesSourcePathValueAndFix) {
   EXPECT_THAT(Normalize(GetParam().cluster),
               StatusIs(kInvalid, AllOf(StartsWith("TF_CONFIG: "),
                                        HasSubstr(GetParam().message))))
@@ -97,7 +97,7 @@ TEST_P(ErrorTest, NamesSourcePathValueAndFix) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, ErrorTest,
+    All, NormalizerErrorTest,
     ::testing::Values(
         ErrorCase{R"({"worker": ["h:1", "h"]})",
                   "cluster.worker[1] is \"h\": the port is missing; write "

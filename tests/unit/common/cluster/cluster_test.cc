@@ -253,9 +253,9 @@ struct ErrorCase {
   const char* message;
 };
 
-class ErrorTest : public ::testing::TestWithParam<ErrorCase> {};
+class ClusterErrorTest : public ::testing::TestWithParam<ErrorCase> {};
 
-TEST_P(ErrorTest, NamesSourcePathValueAndFix) {
+TEST_P(ClusterErrorTest, NamesSourcePathValueAndFix) {
   EXPECT_THAT(Make(GetParam().json),
               StatusIs(kInvalid, AllOf(StartsWith("TF_CONFIG: "),
                                        HasSubstr(GetParam().message))))
@@ -263,7 +263,7 @@ TEST_P(ErrorTest, NamesSourcePathValueAndFix) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, ErrorTest,
+    All, ClusterErrorTest,
     ::testing::Values(
         ErrorCase{R"({"cluster": {"worker": ["w:1", "w:2"]}})",
                   "task.type is missing; set it to chief, worker, ps or"},

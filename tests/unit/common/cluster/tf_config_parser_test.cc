@@ -174,9 +174,9 @@ struct ErrorCase {
   const char* message;
 };
 
-class ErrorTest : public ::testing::TestWithParam<ErrorCase> {};
+class TfConfigErrorTest : public ::testing::TestWithParam<ErrorCase> {};
 
-TEST_P(ErrorTest, NamesSourcePathValueAndFix) {
+TEST_P(TfConfigErrorTest, NamesSourcePathValueAndFix) {
   EXPECT_THAT(TfConfigParser("job.json").Parse(GetParam().json),
               StatusIs(kInvalid, AllOf(StartsWith("job.json"),
                                        HasSubstr(GetParam().message))))
@@ -184,7 +184,7 @@ TEST_P(ErrorTest, NamesSourcePathValueAndFix) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, ErrorTest,
+    All, TfConfigErrorTest,
     ::testing::Values(
         ErrorCase{"", "is empty; write a JSON"},
         ErrorCase{"{", "not valid JSON"},

@@ -91,9 +91,9 @@ struct ErrorCase {
   const char* message;
 };
 
-class ErrorTest : public ::testing::TestWithParam<ErrorCase> {};
+class OverrideErrorTest : public ::testing::TestWithParam<ErrorCase> {};
 
-TEST_P(ErrorTest, NamesKeyValueAndFix) {
+TEST_P(OverrideErrorTest, NamesKeyValueAndFix) {
   v1::JobConfig proto;
 
   EXPECT_THAT(SetField(GetParam().assignment, proto),
@@ -101,7 +101,7 @@ TEST_P(ErrorTest, NamesKeyValueAndFix) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Keys, ErrorTest,
+    Keys, OverrideErrorTest,
     ::testing::Values(
         ErrorCase{"", "\"\" has no '='; write key=value"},
         ErrorCase{"seed", "\"seed\" has no '='"},
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "fields"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Values, ErrorTest,
+    Values, OverrideErrorTest,
     ::testing::Values(
         ErrorCase{"seed=-1",
                   "seed is \"-1\", but must be a whole number of 0 or more"},

@@ -72,9 +72,9 @@ struct ErrorCase {
   const char* message;
 };
 
-class ErrorTest : public ::testing::TestWithParam<ErrorCase> {};
+class JobTextErrorTest : public ::testing::TestWithParam<ErrorCase> {};
 
-TEST_P(ErrorTest, NamesPlaceAndFix) {
+TEST_P(JobTextErrorTest, NamesPlaceAndFix) {
   v1::JobConfig proto;
 
   EXPECT_THAT(ParseTextMessage(GetParam().text, "job.txt", proto),
@@ -82,7 +82,7 @@ TEST_P(ErrorTest, NamesPlaceAndFix) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, ErrorTest,
+    All, JobTextErrorTest,
     ::testing::Values(
         ErrorCase{"name: 'a'\ntrian_steps: 5",
                   "job.txt:2:12: lockstep.v1.JobConfig has no field "
