@@ -116,11 +116,11 @@ TEST_F(ServiceManagerClientTest, IsSilentWhileItsServerTakesNoConnections) {
   EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("READY=1")));
   EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("WATCHDOG=1")));
   {
+    // A question's connection may have one of the four places, and leave it.
     std::vector<testing::RawSocket> idle;
-    for (int i = 0; i < 8; ++i) idle.emplace_back(port);
-    while (NextMessage(0).has_value()) {
-    }
-    NextMessage(300);  // perhaps of a question that was asked before
+    do {
+      for (int i = 0; i < 8; ++i) idle.emplace_back(port);
+    } while (NextMessage(300).has_value() && idle.size() < 400);
 
     EXPECT_EQ(NextMessage(1'000), std::nullopt);
   }
