@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/cluster/host_port.h"
 
 namespace lockstep {
@@ -77,6 +78,13 @@ std::string Response(absl::string_view status, absl::string_view type,
   return absl::StrCat("HTTP/1.1 ", status, "\r\nContent-Type: ", type,
                       "\r\nContent-Length: ", body.size(),
                       "\r\nConnection: close\r\n\r\n", body);
+}
+
+// Whether the first line of a request is a GET of `path`, with a query or not.
+bool Asks(absl::string_view line, absl::string_view path) {
+  return absl::ConsumePrefix(&line, "GET ") &&
+         absl::ConsumePrefix(&line, path) &&
+         (absl::StartsWith(line, " ") || absl::StartsWith(line, "?"));
 }
 
 }  // namespace
@@ -146,9 +154,8 @@ void MetricsServer::ServeAll() {
 std::string MetricsServer::Answer(const std::string& request) {
   const absl::string_view line =
       absl::string_view(request).substr(0, request.find("\r\n"));
-  const bool metrics = absl::StartsWith(line, "GET /metrics ") ||
-                       absl::StartsWith(line, "GET /metrics?");
-  if (!metrics) {
+  if (Asks(line, "/healthz")) return Response("200 OK", "text/plain", "ok\n");
+  if (!Asks(line, "/metrics")) {
     return absl::StartsWith(line, "GET ")
                ? Response("404 Not Found", "text/plain", "see /metrics\n")
                : Response("405 Method Not Allowed", "text/plain",

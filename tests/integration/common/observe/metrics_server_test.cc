@@ -15,6 +15,7 @@ namespace {
 
 using ::lockstep::testing::RawSocket;
 using ::lockstep::testing::StatusIs;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -56,10 +57,26 @@ TEST(MetricsServerTest, MetricsAreReadAnewForEachRequest) {
   }
 }
 
+TEST(MetricsServerTest, HealthIsToldWithoutReadingMetrics) {
+  int reads = 0;
+  auto server = MetricsServer::Start("127.0.0.1:0", [&] {
+    ++reads;
+    return OneMetric();
+  });
+  ASSERT_OK(server);
+  for (const char* path : {"/healthz", "/healthz?verbose"}) {
+    const std::string answer = Get((*server)->port(), path);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n")) << path;
+    EXPECT_THAT(answer, EndsWith("\r\n\r\nok\n")) << path;
+  }
+  EXPECT_EQ(reads, 0);
+}
+
 TEST(MetricsServerTest, NothingElseIsServed) {
   auto server = MetricsServer::Start("127.0.0.1:0", OneMetric);
   ASSERT_OK(server);
-  for (const char* path : {"/", "/etc/passwd", "/metrics/../x", "/metricsx"}) {
+  for (const char* path :
+       {"/", "/etc/passwd", "/metrics/../x", "/metricsx", "/healthzx"}) {
     EXPECT_THAT(Get((*server)->port(), path), StartsWith("HTTP/1.1 404"))
         << path;
   }
