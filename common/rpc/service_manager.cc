@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/strings/string_view.h"
 #include "common/base/log.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/deadline.h"
@@ -18,6 +19,8 @@ namespace lockstep {
 namespace {
 
 constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
+// HealthCheckResponse with its only field, `status`, as it is on the wire.
+constexpr absl::string_view kServing = "\x08\x01";
 
 // Zero when systemd does not watch.
 absl::Duration WatchdogInterval() {
@@ -49,10 +52,11 @@ ServiceManagerClient::~ServiceManagerClient() {
 
 void ServiceManagerClient::Watch(absl::Duration interval) {
   while (true) {
-    if (ServerAnswers(interval)) {
+    const absl::Status serves = CheckServer(interval);
+    if (serves.ok()) {
       sd_notify(0, "WATCHDOG=1");
     } else {
-      spdlog::warn("this process's own server does not answer");
+      spdlog::warn("{}", serves.message());
     }
     MutexLock lock(mutex_);
     if (!quit_) wake_.WaitFor(mutex_, absl::ToChronoMilliseconds(interval));
@@ -61,7 +65,7 @@ void ServiceManagerClient::Watch(absl::Duration interval) {
 }
 
 // The request is the empty message: the health of the whole server.
-bool ServiceManagerClient::ServerAnswers(absl::Duration timeout) const {
+absl::Status ServiceManagerClient::CheckServer(absl::Duration timeout) const {
   const grpc::internal::RpcMethod method(kHealthCheck,
                                          grpc::internal::RpcMethod::NORMAL_RPC);
   const grpc::Slice nothing;
@@ -72,9 +76,20 @@ bool ServiceManagerClient::ServerAnswers(absl::Duration timeout) const {
   context.set_wait_for_ready(true);
   // An open connection would go on to answer where no new one is taken.
   const std::shared_ptr<grpc::Channel> channel = MakeChannel(own_server_);
-  return grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-             channel.get(), method, &context, request, &response)
-      .ok();
+  const grpc::Status answered =
+      grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+          channel.get(), method, &context, request, &response);
+  if (!answered.ok()) {
+    return absl::UnavailableError("this process's own server does not answer");
+  }
+  grpc::Slice bytes;
+  if (response.DumpToSingleSlice(&bytes).ok() &&
+      absl::string_view(reinterpret_cast<const char*>(bytes.begin()),
+                        bytes.size()) == kServing) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      "this process's own server says that it does not serve");
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
 
@@ -12,10 +13,10 @@ namespace lockstep {
 
 // ServiceManagerClient tells systemd how this process is, where systemd wants
 // to know (Type=notify): ready as long as this object lives, and alive, at
-// a third of the watchdog's interval, each time its own gRPC server answers a
-// health check on a connection that is made for it. A process whose server
-// hangs, or takes no connections, is silent, so that systemd ends it and starts
-// it again. Readiness says nothing of peers.
+// a third of the watchdog's interval, each time the health service of its own
+// gRPC server says SERVING on a connection that is made for it. A process whose
+// server hangs, takes no connections or says NOT_SERVING is silent, so that
+// systemd ends it and starts it again. Readiness says nothing of peers.
 //
 // Elsewhere it does nothing. Make it once the server listens.
 class ServiceManagerClient {
@@ -29,7 +30,10 @@ class ServiceManagerClient {
 
  private:
   void Watch(absl::Duration interval) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool ServerAnswers(absl::Duration timeout) const;
+  // Asks the own server's health service.
+  //
+  //   kUnavailable  it does not answer, or says that it does not serve
+  absl::Status CheckServer(absl::Duration timeout) const;
 
   const std::string own_server_;
 

@@ -104,6 +104,18 @@ TEST_F(ServiceManagerClientTest, IsSilentOnceItsServerDoesNot) {
   EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("STOPPING=1")));
 }
 
+TEST_F(ServiceManagerClientTest, IsSilentWhileItsServerSaysItDoesNotServe) {
+  setenv("WATCHDOG_USEC", "100000", 1);
+  setenv("WATCHDOG_PID", absl::StrCat(getpid()).c_str(), 1);
+  server_->SetServing(false);
+  const ServiceManagerClient client(address());
+  EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("READY=1")));
+  EXPECT_EQ(NextMessage(1'000), std::nullopt);
+
+  server_->SetServing(true);
+  EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("WATCHDOG=1")));
+}
+
 TEST_F(ServiceManagerClientTest, IsSilentWhileItsServerTakesNoConnections) {
   setenv("WATCHDOG_USEC", "300000", 1);
   setenv("WATCHDOG_PID", absl::StrCat(getpid()).c_str(), 1);
