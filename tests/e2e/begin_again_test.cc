@@ -60,9 +60,10 @@ class BeginAgainTest : public ::testing::Test {
 
 TEST_F(BeginAgainTest, TheTerminalSaysFromWhichStepItGoesOn) {
   EXPECT_THAT(Run(50, {}),
-              AllOf(HasSubstr("done: step 50, loss "),
-                    HasSubstr("; train_steps reached; checkpoint in " +
-                              checkpoints() + "\n")));
+              AllOf(HasSubstr("model: step 50; one file of it: "),
+                    HasSubstr("/checkpoints --out model.safetensors\ndone: "
+                              "step 50, loss "),
+                    HasSubstr("; train_steps reached\n")));
   EXPECT_THAT(Run(50, {}),
               HasSubstr(absl::StrCat("nothing to do: ", checkpoints(),
                                      " has step 50 of 50\n")));

@@ -110,22 +110,20 @@ std::string Reason(const RunOutcome& outcome,
 std::string Model(const RunOutcome& outcome, const JobStatus& status,
                   const RunPlace& place) {
   if (place.checkpoints.empty() || status.last_checkpoint_step < 0) return "";
-  const std::string where = absl::StrCat("step ", status.last_checkpoint_step,
-                                         " in ", place.checkpoints);
+  const std::string step = absl::StrCat("step ", status.last_checkpoint_step);
   if (outcome.verdict == Verdict::kDone) {
-    return absl::StrCat("model: ", where, "; one file of it: ", place.program,
+    return absl::StrCat("model: ", step, "; one file of it: ", place.program,
                         " export --checkpoints ", ShellWord(place.checkpoints),
                         " --out model.safetensors\n");
   }
-  return absl::StrCat("last checkpoint: ", where,
+  return absl::StrCat("last checkpoint: ", step, " in ", place.checkpoints,
                       "; the same command goes on from it\n");
 }
 
-}  // namespace
-
-std::string FormatLastLine(const RunOutcome& outcome,
-                           const std::optional<JobStatus>& status,
-                           const std::map<TaskId, LogTail>& logs) {
+// Without the folder of checkpoints.
+std::string LastLine(const RunOutcome& outcome,
+                     const std::optional<JobStatus>& status,
+                     const std::map<TaskId, LogTail>& logs) {
   switch (outcome.verdict) {
     case Verdict::kDone:
       if (!status.has_value()) return "done: before the chief was asked";
@@ -142,6 +140,21 @@ std::string FormatLastLine(const RunOutcome& outcome,
   }
   return absl::StrCat("failed: ", Progress(status), "; ",
                       Reason(outcome, status, logs));
+}
+
+}  // namespace
+
+std::string FormatLastLine(const RunOutcome& outcome,
+                           const std::optional<JobStatus>& status,
+                           const std::map<TaskId, LogTail>& logs) {
+  std::string line = LastLine(outcome, status, logs);
+  if (outcome.verdict == Verdict::kDone && status.has_value() &&
+      !status->checkpoint_directory.empty() &&
+      status->last_checkpoint_step == status->step) {
+    absl::StrAppend(&line, "; checkpoint in ",
+                    Printable(status->checkpoint_directory));
+  }
+  return line;
 }
 
 std::string FormatRunReport(const RunOutcome& outcome,
@@ -161,7 +174,7 @@ std::string FormatRunReport(const RunOutcome& outcome,
     }
     absl::StrAppend(&report, Model(outcome, *status, place));
   }
-  return absl::StrCat(report, FormatLastLine(outcome, status, logs), "\n");
+  return absl::StrCat(report, LastLine(outcome, status, logs), "\n");
 }
 
 }  // namespace lockstep

@@ -26,15 +26,17 @@ struct RunPlace {
   std::string program = "lockstep";  // as it can be called from anywhere
 };
 
-// How it went, in one line without a line feed. `status` is the chief's last
-// answer, if there was any; `logs` has each task's.
+// How it went, in one line without a line feed, with the folder of the model of
+// a job that is done. `status` is the chief's last answer, if there was any;
+// `logs` has each task's.
 std::string FormatLastLine(const RunOutcome& outcome,
                            const std::optional<JobStatus>& status,
                            const std::map<TaskId, LogTail>& logs);
 
 // What a run says at its end: tasks that ended badly, the first with the end
 // of its log; tasks that were started again; how the workers did; where its
-// last checkpoint is; and FormatLastLine().
+// last checkpoint is; and FormatLastLine(), without the folder, which stands
+// above.
 //
 // Units: the table is at most `width` columns wide.
 std::string FormatRunReport(const RunOutcome& outcome,

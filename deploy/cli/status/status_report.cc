@@ -178,11 +178,6 @@ std::string FormatDoneLine(const JobStatus& status) {
   if (!status.reason.empty()) {
     absl::StrAppend(&line, "; ", Printable(status.reason));
   }
-  if (!status.checkpoint_directory.empty() &&
-      status.last_checkpoint_step == status.step) {
-    absl::StrAppend(&line, "; checkpoint in ",
-                    Printable(status.checkpoint_directory));
-  }
   return line;
 }
 

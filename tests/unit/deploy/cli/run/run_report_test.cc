@@ -116,15 +116,15 @@ TEST(RunReportTest, SaysWhereTheModelIsAndHowToGoOn) {
   JobStatus status = Last(JobState::kDone);
   status.members.clear();
   status.step = status.train_steps = status.last_checkpoint_step = 1500;
+  status.checkpoint_directory = "/my data/c";
   const RunPlace place = {.checkpoints = "/my data/c",
                           .program = "/b/lockstep"};
 
-  EXPECT_EQ(
-      FormatRunReport({.verdict = Verdict::kDone, .exit_code = 0}, status, {},
-                      place, 80),
-      "model: step 1500 in /my data/c; one file of it: /b/lockstep export "
-      "--checkpoints '/my data/c' --out model.safetensors\n"
-      "done: step 1500, 30.1 s\n");
+  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kDone, .exit_code = 0}, status,
+                            {}, place, 80),
+            "model: step 1500; one file of it: /b/lockstep export "
+            "--checkpoints '/my data/c' --out model.safetensors\n"
+            "done: step 1500, 30.1 s\n");
 
   status.state = JobState::kFailed;
   EXPECT_EQ(
@@ -132,6 +132,19 @@ TEST(RunReportTest, SaysWhereTheModelIsAndHowToGoOn) {
       "last checkpoint: step 1500 in /my data/c; the same command goes on "
       "from it\n"
       "failed: step 1500 of 1500, 30.1 s; why\n");
+}
+
+// By which `lockstep status` tells later how the run went.
+TEST(RunReportTest, TheLastLineByItselfSaysWhereTheModelIs) {
+  JobStatus status = Last(JobState::kDone);
+  status.step = status.train_steps = status.last_checkpoint_step = 1500;
+  status.checkpoint_directory = "/data/c";
+
+  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kDone}, status, {}),
+            "done: step 1500, 30.1 s; checkpoint in /data/c");
+  status.last_checkpoint_step = 1400;
+  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kDone}, status, {}),
+            "done: step 1500, 30.1 s");
 }
 
 TEST(RunReportTest, RestartsAreCountedByTask) {

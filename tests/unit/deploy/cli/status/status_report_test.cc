@@ -72,13 +72,11 @@ TEST(DoneLineTest, HasTheFiguresOfTheLastAnswer) {
 
   status.loss = 0.31234;
   status.reason = "train_steps reached";
-  status.checkpoint_directory = "/data/c";
-  status.last_checkpoint_step = 1500;
   EXPECT_EQ(FormatDoneLine(status),
             "done: step 1500, loss 0.3123, test accuracy 0.8912, AUC 0.9810, "
-            "61.3 s; train_steps reached; checkpoint in /data/c");
+            "61.3 s; train_steps reached");
   status.loss = 0.20842;
-  status.reason = status.checkpoint_directory = "";
+  status.reason = "";
 
   status.evaluation.reset();
   EXPECT_EQ(FormatDoneLine(status), "done: step 1500, loss 0.2084, 61.3 s");
