@@ -86,7 +86,7 @@ TEST_F(BeginAgainTest, TheTerminalSaysFromWhichStepItGoesOn) {
 TEST_F(BeginAgainTest, ADirectoryThatCannotBeWrittenIsRefusedAtOnce) {
   std::ofstream(checkpoints()) << "in the way";
 
-  EXPECT_THAT(Run(50, {}, {.code = 2}), HasSubstr("checkpoint.directory is "));
+  EXPECT_THAT(Run(50, {}, {.code = 2}), HasSubstr("checkpoint.directory: "));
 }
 
 }  // namespace

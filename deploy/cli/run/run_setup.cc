@@ -12,8 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
-#include "common/checkpoint/checkpoint_store.h"
 #include "common/cluster/host_port.h"
 #include "common/cluster/tf_config.h"
 #include "common/job/cluster_fit.h"
@@ -78,13 +76,14 @@ absl::Status TakePorts(const RunRequest& request, RunSetup& setup) {
   return absl::OkStatus();
 }
 
-absl::Status CheckJob(const JobConfig& job, const LocalCluster& cluster) {
+absl::Status CheckJob(const JobConfig& job, const LocalCluster& cluster,
+                      bool begins_anew) {
   const bool has_evaluator =
       std::any_of(cluster.tasks.begin(), cluster.tasks.end(),
                   [](TaskId t) { return t.type == TaskType::kEvaluator; });
   LOCKSTEP_RETURN_IF_ERROR(FitToCluster(job, cluster.num_workers).status());
   LOCKSTEP_RETURN_IF_ERROR(CheckModelAndData(job, has_evaluator));
-  return CheckCheckpoints(job);
+  return CheckCheckpoints(job, begins_anew);
 }
 
 absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
@@ -93,21 +92,14 @@ absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       const JobConfig job,
       DecodeJobFile(text, request.job_file, request.settings));
-  if (const absl::Status fits = CheckJob(job, setup.cluster); !fits.ok()) {
+  const absl::Status fits =
+      CheckJob(job, setup.cluster, !request.beginning.empty());
+  if (!fits.ok()) {
     return absl::Status(fits.code(),
                         absl::StrCat(request.job_file, ": ", fits.message()));
   }
   setup.job_name = job.name;
   setup.checkpoints = Absolute(job.checkpoint.directory);
-  // A finished job writes nothing, and the chief says so.
-  const CheckpointStore store(job.checkpoint.directory);
-  const absl::StatusOr<LatestCheckpoint> latest = store.Latest();
-  const bool done = latest.ok() && latest->manifest.has_value() &&
-                    latest->manifest->global_step >= job.train_steps &&
-                    request.beginning.empty();
-  if (!job.checkpoint.directory.empty() && !done) {
-    LOCKSTEP_RETURN_IF_ERROR(store.CheckWritable());
-  }
   setup.needed_workers = NeededWorkers(job, setup.cluster.num_workers);
   for (std::string& warning : JobWarnings(job)) {
     setup.cluster.warnings.push_back(std::move(warning));

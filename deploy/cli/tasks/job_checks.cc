@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/base/status_macros.h"
+#include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/directory_owner.h"
 #include "worker/tables/model_kinds.h"
 
@@ -82,11 +82,11 @@ absl::Status CheckFile(const NamedFile& file) {
                    Remedy(file.path, error)));
 }
 
-absl::Status CannotWrite(const std::string& directory, const std::string& why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("checkpoint.directory is ", directory, ": ", why,
-                   "; name one that can be written, or leave the field out to "
-                   "have no checkpoints"));
+// A job that is done writes nothing, and its chief says so.
+bool IsDone(const JobConfig& job, const CheckpointStore& store) {
+  const absl::StatusOr<LatestCheckpoint> latest = store.Latest();
+  return latest.ok() && latest->manifest.has_value() &&
+         latest->manifest->global_step >= job.train_steps;
 }
 
 // "nvidia0", not "nvidiactl".
@@ -112,30 +112,21 @@ absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator) {
   return absl::OkStatus();
 }
 
-absl::Status CheckCheckpoints(const JobConfig& job) {
+absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew) {
   const std::string& directory = job.checkpoint.directory;
   if (directory.empty()) return absl::OkStatus();
-  std::error_code error;
-  fs::path there = fs::absolute(directory, error).lexically_normal();
-  while (!fs::exists(there, error) && !error && there.has_relative_path()) {
-    there = there.parent_path();
-  }
-  if (!fs::is_directory(there, error)) {
-    return CannotWrite(directory,
-                       absl::StrCat(there.string(), " is ",
-                                    error ? error.message() : "no directory"));
-  }
-  if (access(there.c_str(), W_OK | X_OK) != 0) {
-    return CannotWrite(
-        directory,
-        absl::StrCat(there.string(), " cannot be written: ", strerror(errno)));
-  }
   const std::optional<std::string> owner = DirectoryOwner::Running(directory);
-  if (!owner.has_value()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "checkpoint.directory is ", directory, ", in use by the job ", *owner,
-      ", which runs; give each job a directory of its own, or wait until that "
-      "one has ended"));
+  if (owner.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "checkpoint.directory is ", directory, ", in use by the job ", *owner,
+        ", which runs; give each job a directory of its own, or wait until "
+        "that one has ended"));
+  }
+  const CheckpointStore store(directory);
+  if (!begins_anew && IsDone(job, store)) return absl::OkStatus();
+  const absl::Status writable = store.CheckWritable();
+  return writable.ok() ? writable
+                       : absl::InvalidArgumentError(writable.message());
 }
 
 absl::Status CheckGpus(int gpus, const std::string& devices) {

@@ -9,7 +9,7 @@
 namespace lockstep {
 
 // What a job needs of this machine, before any process of it is started. These
-// change nothing.
+// change nothing, but that checkpoint.directory is made.
 //
 // Errors: kInvalidArgument; messages name the field as the job file spells it,
 //         the value and the fix.
@@ -18,11 +18,11 @@ namespace lockstep {
 // training set, and of the test set if there is an evaluator.
 absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator);
 
-// Checkpoints can be written: the directory, or what it would be made in, may
-// be written to.
+// Checkpoints can be written, as CheckpointStore::CheckWritable() tries; not
+// tried for a job whose last step has its checkpoint, unless it `begins_anew`.
 //
-//   kFailedPrecondition  another job that runs has it
-absl::Status CheckCheckpoints(const JobConfig& job);
+//   kFailedPrecondition  another job that runs has the directory
+absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew);
 
 // There are `gpus` devices: files nvidia0, nvidia1 ... in `devices`, which is
 // /dev but for tests. Where a driver is reached in another way, there is no

@@ -186,7 +186,7 @@ TEST_F(RunSetupTest, AJobThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
             "data.train_images is /nowhere/a: "
             "No such file"},
            {"checkpoint.directory=" + directory_.Join("a/b"),
-            "checkpoint.directory is "}}) {
+            "checkpoint.directory: "}}) {
     request_.settings = {setting};
     EXPECT_THAT(SetUpRun(request_),
                 StatusIs(kInvalid,
