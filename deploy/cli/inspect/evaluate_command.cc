@@ -7,24 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/checkpoint_store.h"
-#include "deploy/cli/tasks/job_file.h"
-#include "deploy/cli/tasks/log_files.h"
 #include "worker/compute/registry.h"
 #include "worker/scoring/checkpoint_scorer.h"
 
 namespace lockstep {
 namespace {
-
-absl::StatusOr<CheckpointReader> Open(const std::string& directory,
-                                      int64_t step) {
-  if (directory.empty()) {
-    return absl::InvalidArgumentError(
-        "the job has no checkpoint.directory; give --checkpoints DIR");
-  }
-  const CheckpointStore store(directory);
-  return step < 0 ? store.OpenLatest() : store.Open(step);
-}
 
 std::string Describe(int64_t step, const TableScore& score) {
   std::string text = absl::StrFormat("step %d: accuracy %.4f, loss %.4f", step,
@@ -40,14 +27,8 @@ std::string Describe(int64_t step, const TableScore& score) {
 EvaluateCommand::EvaluateCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "evaluate",
-          "Scores a checkpoint on the job's test set; no chief has to run.")) {
-  app_.add_option("--job", job_, "The job file that it was trained with.")
-      ->required();
-  app_.add_option("--set", settings_,
-                  "KEY=VALUE: a value of the job, as for `lockstep run`.");
-  app_.add_option("--checkpoints", checkpoints_,
-                  "Where the checkpoints are, if not in the job's "
-                  "checkpoint.directory.");
+          "Scores a checkpoint on the job's test set; no chief has to run.")),
+      trained_(app_) {
   app_.add_option("--step", step_, "Which checkpoint; by default the newest.")
       ->check(CLI::NonNegativeNumber);
   app_.add_option("--device", device_, "Where to compute: cpu, cuda or auto.")
@@ -67,13 +48,9 @@ int EvaluateCommand::Run(Terminal& terminal, std::ostream& err) const {
 }
 
 absl::Status EvaluateCommand::Evaluate(Terminal& terminal) const {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string file, ReadTextFile(job_));
-  LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job,
-                            DecodeJobFile(file, job_, settings_));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      CheckpointReader checkpoint,
-      Open(checkpoints_.empty() ? job.checkpoint.directory : checkpoints_,
-           step_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.Read());
+  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
+                            trained_.OpenCheckpoint(job, step_));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<ComputeBackend> backend,
                             MakeBackend(device_, {.threads = threads_}));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointScorer> scorer,

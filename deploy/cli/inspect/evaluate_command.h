@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
-#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "deploy/cli/inspect/trained_job.h"
 #include "deploy/cli/text/terminal.h"
 
 namespace lockstep {
@@ -28,10 +28,8 @@ class EvaluateCommand {
   absl::Status Evaluate(Terminal& terminal) const;
 
   CLI::App& app_;
-  std::string job_;
-  std::vector<std::string> settings_;
-  std::string checkpoints_;
-  int64_t step_ = -1;
+  TrainedJob trained_;
+  int64_t step_ = TrainedJob::kNewest;
   std::string device_ = "auto";
   int threads_ = 0;
 };

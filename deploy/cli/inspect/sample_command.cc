@@ -7,9 +7,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/checkpoint_store.h"
-#include "deploy/cli/tasks/job_file.h"
-#include "deploy/cli/tasks/log_files.h"
 #include "worker/compute/registry.h"
 #include "worker/models/text_sampler.h"
 #include "worker/models/zoo/registry.h"
@@ -19,16 +16,14 @@ namespace {
 
 constexpr int64_t kByteValues = 256;
 
-// A model's values, read from its newest checkpoint.
+// A model's values, read from a checkpoint.
 struct Values {
   std::vector<std::vector<float>> memory;
   std::vector<ConstTensor> views;
 };
 
-absl::StatusOr<Values> Load(const std::string& directory, const Model& model,
+absl::StatusOr<Values> Load(const CheckpointReader& reader, const Model& model,
                             const ModelConfig& config) {
-  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader,
-                            CheckpointStore(directory).OpenLatest());
   Values values;
   for (const VariableSpec& variable : KeptVariables(model, config)) {
     LOCKSTEP_RETURN_IF_ERROR(reader.CheckVariable(variable));
@@ -59,14 +54,8 @@ std::string Printable(std::string text) {
 SampleCommand::SampleCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "sample",
-          "Prints text that the newest checkpoint of a transformer writes.")) {
-  app_.add_option("--job", job_, "The job file that it was trained with.")
-      ->required();
-  app_.add_option("--set", settings_,
-                  "KEY=VALUE: a value of the job, as for `lockstep run`.");
-  app_.add_option("--checkpoints", checkpoints_,
-                  "Where the checkpoints are, if not in the job's "
-                  "checkpoint.directory.");
+          "Prints text that the newest checkpoint of a transformer writes.")),
+      trained_(app_) {
   app_.add_option("--prompt", prompt_, "What the text begins with.")
       ->capture_default_str();
   app_.add_option("--bytes", bytes_, "How many bytes to write.")
@@ -88,9 +77,7 @@ int SampleCommand::Run(Terminal& terminal, std::ostream& err) const {
 }
 
 absl::Status SampleCommand::Write(Terminal& terminal) const {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string file, ReadTextFile(job_));
-  LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job,
-                            DecodeJobFile(file, job_, settings_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.Read());
   if (job.model.kind != "transformer") {
     return absl::InvalidArgumentError(
         absl::StrCat("model.kind must be \"transformer\", got \"",
@@ -103,10 +90,10 @@ absl::Status SampleCommand::Write(Terminal& terminal) const {
                             .tokens = job.data.sequence_length};
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
                             MakeModel(job.model, input));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const Values values,
-      Load(checkpoints_.empty() ? job.checkpoint.directory : checkpoints_,
-           *model, job.model));
+  LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
+                            trained_.OpenCheckpoint(job));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Values values,
+                            Load(checkpoint, *model, job.model));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<ComputeBackend> backend,
                             MakeBackend("cpu", {}));
   TextSampler sampler(*model, *backend, values.views,

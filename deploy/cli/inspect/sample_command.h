@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
-#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "deploy/cli/inspect/trained_job.h"
 #include "deploy/cli/text/terminal.h"
 
 namespace lockstep {
@@ -27,9 +27,7 @@ class SampleCommand {
   absl::Status Write(Terminal& terminal) const;
 
   CLI::App& app_;
-  std::string job_;
-  std::vector<std::string> settings_;
-  std::string checkpoints_;
+  TrainedJob trained_;
   std::string prompt_ = "In the beginning ";
   int64_t bytes_ = 400;
   double temperature_ = 0.8;

@@ -1,18 +1,13 @@
 #include "deploy/cli/inspect/sample_command.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <string>
+#include <vector>
 
-#include <algorithm>
-#include <fstream>
-#include <sstream>
-
-#include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/unit/deploy/cli/config/command_fixture.h"
 #include "worker/models/zoo/registry.h"
 
 namespace lockstep {
@@ -21,14 +16,14 @@ namespace {
 using ::testing::HasSubstr;
 
 // A job with a language model, and what `lockstep sample` says of it.
-class SampleCommandTest : public ::testing::Test {
+class SampleCommandTest : public testing::CommandTest {
  protected:
   SampleCommandTest() {
-    std::ofstream(dir_.Join("job")) << R"(
+    Write("job", R"(
       name: "text" train_steps: 1 batch_size: 1
       model { kind: "transformer" layers: 1 heads: 1 width: 2 }
       data { train_text: "text" sequence_length: 4 }
-      learning_rate: 0.1)";
+      learning_rate: 0.1)");
   }
 
   // A checkpoint of a model of which nothing is known but that it writes 'x'.
@@ -42,7 +37,7 @@ class SampleCommandTest : public ::testing::Test {
     for (const VariableSpec& variable : model->variables()) {
       tensors.push_back({variable.name, TensorType::kF32, variable.shape});
     }
-    const CheckpointStore store(dir_.Join("checkpoints"));
+    const CheckpointStore store(Path("checkpoints"));
     auto writer =
         store.Begin(3, {tensors, {{"global_step", TensorType::kI64, {}}}});
     ASSERT_OK(writer);
@@ -65,47 +60,40 @@ class SampleCommandTest : public ::testing::Test {
     ASSERT_OK((*writer)->Commit(manifest));
   }
 
-  int Run(const std::vector<std::string>& what) {
-    CLI::App app;
-    const SampleCommand command(app);
-    std::vector<std::string> arguments = {
-        "--job=" + dir_.Join("job"),
-        "--checkpoints=" + dir_.Join("checkpoints"), "sample"};
-    arguments.insert(arguments.begin(), what.rbegin(), what.rend());
-    app.parse(arguments);  // CLI11 takes the last one first
-    const int fd = open(dir_.Join("out").c_str(), O_CREAT | O_RDWR, 0600);
-    std::ostringstream err;
-    Terminal terminal(fd, nullptr, nullptr);
-    const int code = command.Run(terminal, err);
-    close(fd);
-    err_ = err.str();
-    std::ifstream out(dir_.Join("out"));
-    out_ = std::string(std::istreambuf_iterator<char>(out), {});
-    return code;
+  int Sample(std::vector<std::string> args) {
+    args.push_back("--job=" + Path("job"));
+    return Run<SampleCommand>("sample", args);
   }
-
-  const testing::TempDir dir_;
-  std::string err_;
-  std::string out_;
+  std::string checkpoints() const {
+    return "--checkpoints=" + Path("checkpoints");
+  }
 };
 
 TEST_F(SampleCommandTest, WhatTheModelWritesFollowsThePrompt) {
   Save();
 
-  EXPECT_EQ(Run({"--prompt=A\x1b[2J", "--bytes=5"}), 0) << err_;
+  EXPECT_EQ(Sample({checkpoints(), "--prompt=A\x1b[2J", "--bytes=5"}), 0)
+      << Err();
 
-  EXPECT_EQ(out_, "A?[2Jxxxxx\n");
+  EXPECT_EQ(Out(), "A?[2Jxxxxx\n");
+}
+
+TEST_F(SampleCommandTest, JobWithoutADirectoryOfCheckpointsNeedsTheFlag) {
+  EXPECT_EQ(Sample({}), 1);
+
+  EXPECT_THAT(Err(), HasSubstr("the job has no checkpoint.directory; give "
+                               "--checkpoints DIR"));
 }
 
 TEST_F(SampleCommandTest, WhatIsMissingOrOfAnotherModelIsNamed) {
-  EXPECT_EQ(Run({}), 1);
-  EXPECT_THAT(err_, HasSubstr("no checkpoint"));
+  EXPECT_EQ(Sample({checkpoints()}), 1);
+  EXPECT_THAT(Err(), HasSubstr("no checkpoint"));
   Save();
-  EXPECT_EQ(Run({"--set=model.width=4"}), 1);
-  EXPECT_THAT(err_, HasSubstr("embedding"));
-  EXPECT_EQ(Run({"--set=model.kind=softmax"}), 1);
-  EXPECT_THAT(err_, HasSubstr("model.kind must be \"transformer\""));
-  EXPECT_EQ(out_, "");
+  EXPECT_EQ(Sample({checkpoints(), "--set=model.width=4"}), 1);
+  EXPECT_THAT(Err(), HasSubstr("embedding"));
+  EXPECT_EQ(Sample({checkpoints(), "--set=model.kind=softmax"}), 1);
+  EXPECT_THAT(Err(), HasSubstr("model.kind must be \"transformer\""));
+  EXPECT_EQ(Out(), "");
 }
 
 }  // namespace
