@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <chrono>
-#include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -73,11 +72,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   std::unique_ptr<GrpcServer> started(
       new GrpcServer(std::move(listener), options));
   grpc::EnableDefaultHealthCheckService(true);
-  static std::once_flag once;
-  if (!services.empty()) {
-    std::call_once(once,
-                   grpc::reflection::InitProtoReflectionServerBuilderPlugin);
-  }
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   started->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,

@@ -15,8 +15,8 @@
 
 namespace lockstep {
 
-// GrpcServer is a listening gRPC server with the health service, besides the
-// services it is given and, where there are some, reflection.
+// GrpcServer is a listening gRPC server with the health service and reflection,
+// besides the services it is given.
 //
 // What its peers can hold is bounded: connections, calls of each, bytes of
 // headers, and the memory of what has been received and not yet let go of.

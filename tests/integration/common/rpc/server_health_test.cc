@@ -1,8 +1,9 @@
-// What the health service says.
+// What the health service says, and reflection.
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server.h"
 #include "gmock/gmock.h"
@@ -16,16 +17,23 @@
 namespace lockstep {
 namespace {
 
+using ::testing::HasSubstr;
+
 // HealthCheckResponse with its only field, `status`, as it is on the wire.
 constexpr char kServing[] = "\x08\x01";
 constexpr char kNotServing[] = "\x08\x02";
 
-std::string Health(const GrpcServer& server) {
+// ServerReflectionRequest with an empty `list_services`.
+constexpr absl::string_view kListServices("\x3a\x00", 2);
+
+// The answer to `message`, of whose protocol the test has no generated code.
+std::string Ask(const GrpcServer& server, const char* name,
+                absl::string_view message) {
   const auto channel = MakeChannel(absl::StrCat("127.0.0.1:", server.port()));
-  const grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check",
+  const grpc::internal::RpcMethod method(name,
                                          grpc::internal::RpcMethod::NORMAL_RPC);
-  const grpc::Slice nothing;
-  const grpc::ByteBuffer request(&nothing, 1);
+  const grpc::Slice sent(message.data(), message.size());
+  const grpc::ByteBuffer request(&sent, 1);
   grpc::ByteBuffer response;
   grpc::ClientContext context;
   const grpc::Status status =
@@ -33,8 +41,13 @@ std::string Health(const GrpcServer& server) {
           channel.get(), method, &context, request, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   grpc::Slice bytes;
+  if (!status.ok()) return "";
   EXPECT_TRUE(response.DumpToSingleSlice(&bytes).ok());
   return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};
+}
+
+std::string Health(const GrpcServer& server) {
+  return Ask(server, "/grpc.health.v1.Health/Check", "");
 }
 
 TEST(GrpcServerHealthTest, SaysWhetherTheProcessServes) {
@@ -47,6 +60,18 @@ TEST(GrpcServerHealthTest, SaysWhetherTheProcessServes) {
 
   (*server)->SetServing(true);
   EXPECT_EQ(Health(**server), kServing);
+}
+
+// A worker's and an evaluator's server, which have no services of their own.
+TEST(GrpcServerHealthTest, ServerWithoutServicesHasReflectionToo) {
+  const auto server = GrpcServer::Start("127.0.0.1:0", {});
+  ASSERT_OK(server);
+
+  EXPECT_THAT(
+      Ask(**server,
+          "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+          kListServices),
+      HasSubstr("grpc.reflection.v1alpha.ServerReflection"));
 }
 
 }  // namespace
