@@ -104,7 +104,7 @@ gpu_job() {
     --job $example/job.textproto --set train_steps=20 \
     --set checkpoint.directory=/gpu/checkpoints --log_dir /gpu/logs |
     tail -n 1
-  grep 'computes on cpu (backend cuda: no device' "$work"/gpu/logs/worker-0.log
+  grep 'computes on cpu: no GPU here' "$work"/gpu/logs/worker-0.log
 }
 
 prepare_pods() {
