@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "lockstep/v1/parameter.pb.h"
 #include "tests/e2e/training_job.h"
-#include "tests/testing/http2_client.h"
+#include "tests/testing/http2_peer.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::testing {
@@ -39,11 +39,13 @@ TEST(UnreadAnswerTest, TheJobGoesOnAfterALease) {
   ASSERT_THAT(address, IsOk());
   const int port = std::atoi(address->substr(address->rfind(':') + 1).c_str());
 
-  Http2Client client(port, Http2Client::Reads::kOnlyControl);
+  Http2Peer client(port, /*window=*/0);
   for (int i = 0; i < kCalls; ++i) {
-    client.Call("/lockstep.v1.ParameterService/Pull",
-                FirstPart(status->job_id).SerializeAsString());
+    ASSERT_TRUE(
+        client.SendMessage(client.Open("/lockstep.v1.ParameterService/Pull"),
+                           FirstPart(status->job_id).SerializeAsString()));
   }
+  client.AnswerInBackground();
   ASSERT_THAT(
       job->cluster().WaitForLog("ps", 0, "answers were not read", kPatience),
       IsOk());

@@ -20,6 +20,7 @@ constexpr uint8_t kAck = 1;
 constexpr uint8_t kEndStream = 1;
 constexpr uint8_t kEndHeaders = 4;
 constexpr uint16_t kInitialWindow = 4;
+constexpr uint32_t kDefaultWindow = 65535;
 constexpr size_t kFrameHeader = 9;
 constexpr size_t kLargestFrame = 16384;
 
@@ -61,7 +62,23 @@ Http2Peer::Http2Peer(int port, uint32_t window) : socket_(port) {
   socket_.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
   SendFrame(kSettings, 0, 0,
             BigEndian(kInitialWindow, 2) + BigEndian(window, 4));
+  SendFrame(kWindowUpdate, 0, 0, BigEndian(kLargestWindow - kDefaultWindow, 4));
   ReadFrames(0, 5'000);
+}
+
+Http2Peer::~Http2Peer() {
+  quit_ = true;
+  if (reader_.joinable()) reader_.join();
+}
+
+void Http2Peer::AnswerInBackground() {
+  reader_ = std::thread([this] {
+    while (!quit_) {
+      if (ReadFrames(0, 100)) continue;
+      closed_ = true;
+      return;
+    }
+  });
 }
 
 uint32_t Http2Peer::Open(const std::string& method) {
@@ -156,7 +173,7 @@ bool Http2Peer::ReadFrames(uint32_t stream, int millis) {
     while (incoming_.size() < kFrameHeader ||
            incoming_.size() < kFrameHeader + Number(incoming_, 0, 3)) {
       const std::string more = socket_.Receive(waits ? millis : 0);
-      if (more.empty()) return !socket_.IsClosedWithin(0);
+      if (more.empty()) return !socket_.HasEnded();
       incoming_ += more;
       waits = false;
     }
@@ -173,14 +190,16 @@ bool Http2Peer::ReadFrames(uint32_t stream, int millis) {
 bool Http2Peer::Understand(uint8_t type, uint8_t flags, uint32_t of,
                            const std::string& payload, uint32_t stream) {
   if (type == kGoAway) return false;
-  if (type == kReset) return of != stream;
-  if (type == kHeaders && of == stream && (flags & kEndStream) != 0) {
-    return false;
+  if (type == kReset || (type == kHeaders && (flags & kEndStream) != 0)) {
+    ended_streams_.insert(of);
+    ended_calls_ = static_cast<int>(ended_streams_.size());
+    return of != stream;
   }
   if (type == kWindowUpdate) {
     (of == 0 ? connection_window_ : stream_window_) += Number(payload, 0, 4);
   }
   if (type == kPing && (flags & kAck) == 0) {
+    ++pings_;
     return SendFrame(kPing, kAck, 0, payload);
   }
   if (type != kSettings || (flags & kAck) != 0) return true;

@@ -1,9 +1,12 @@
 #ifndef LOCKSTEP_TESTS_TESTING_HTTP2_PEER_H_
 #define LOCKSTEP_TESTS_TESTING_HTTP2_PEER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <thread>
 
 #include "tests/testing/raw_socket.h"
 
@@ -11,12 +14,21 @@ namespace lockstep::testing {
 
 // Http2Peer speaks as much HTTP/2 as a gRPC client must, by hand, so that it
 // can do what gRPC's own client would not: leave a message unfinished, or not
-// read. Calls go by one connection.
+// read. Calls go by one connection. It reads only in its methods, and so
+// answers pings only there, until AnswerInBackground().
+//
+// Threads: not safe to share.
 class Http2Peer {
  public:
+  static constexpr uint32_t kLargestWindow = 0x7fffffff;
+
   // Connects to 127.0.0.1 and greets. `window` is how many bytes of each answer
-  // it lets the server send.
+  // it lets the server send; of all answers together it lets it send as many as
+  // HTTP/2 allows.
   explicit Http2Peer(int port, uint32_t window = 65535);
+  ~Http2Peer();
+  Http2Peer(const Http2Peer&) = delete;
+  Http2Peer& operator=(const Http2Peer&) = delete;
 
   // Opens a call, e.g. of "/lockstep.v1.CoordinatorService/Leave"; returns its
   // stream.
@@ -39,7 +51,13 @@ class Http2Peer {
   // above.
   bool SendLongHeader(size_t bytes);
 
-  const RawSocket& socket() const { return socket_; }
+  // From now on a thread reads, and answers pings and settings. Only the next
+  // three may be called after this.
+  void AnswerInBackground();
+  // What the server has sent so far; `closed` once the connection has ended.
+  int pings() const { return pings_; }
+  int ended_calls() const { return ended_calls_; }
+  bool closed() const { return closed_; }
 
  private:
   bool SendFrame(uint8_t type, uint8_t flags, uint32_t stream,
@@ -56,6 +74,13 @@ class Http2Peer {
   int64_t connection_window_ = 65535;
   int64_t stream_window_ = 65535;  // of the newest call
   int64_t initial_window_ = 65535;
+  std::set<uint32_t> ended_streams_;
+
+  std::atomic<int> pings_ = 0;
+  std::atomic<int> ended_calls_ = 0;
+  std::atomic<bool> closed_ = false;
+  std::atomic<bool> quit_ = false;
+  std::thread reader_;  // last: it uses all of the above
 };
 
 }  // namespace lockstep::testing

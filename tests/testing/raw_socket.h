@@ -70,6 +70,14 @@ class RawSocket {
     return {buffer, count > 0 ? static_cast<size_t>(count) : 0};
   }
 
+  // Whether the peer has closed the connection, and all that it has sent before
+  // has been received.
+  bool HasEnded() const {
+    char byte = 0;
+    const ssize_t count = recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return count == 0 || (count < 0 && errno != EAGAIN);
+  }
+
   // Whether the peer closes the connection within `millis`; what it sends
   // before is dropped.
   bool IsClosedWithin(int millis) const {

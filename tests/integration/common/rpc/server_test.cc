@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <deque>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -114,7 +115,7 @@ TEST_F(GrpcServerTest, MessagesThatNeverEndAreNotHeldWithoutLimit) {
   const size_t before = ResidentBytes();
 
   bool all_taken = true;
-  std::vector<Http2Peer> peers;
+  std::deque<Http2Peer> peers;
   for (int i = 0; i < 2; ++i) peers.emplace_back(server_->port());
   for (Http2Peer& peer : peers) {
     const uint32_t stream = peer.Open(kCalls);

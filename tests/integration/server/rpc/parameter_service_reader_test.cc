@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server/rpc/served_shard.h"
-#include "tests/testing/http2_client.h"
+#include "tests/testing/http2_peer.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::testing {
@@ -41,6 +41,10 @@ class ReaderTest : public ::testing::Test {
     v1::PullRequest request = ServedShard::PullRequest(step);
     request.mutable_parts()->set_num_parts(1);
     return request;
+  }
+  static bool AskForValues(Http2Peer& client) {
+    return client.SendMessage(client.Open(kPull),
+                              PullRequest(0).SerializeAsString());
   }
   // The step's only gradient; its update may have to wait.
   void Push(int64_t step) {
@@ -80,8 +84,8 @@ class ReaderTest : public ::testing::Test {
 };
 
 TEST_F(ReaderTest, WhoDoesNotReadLosesItsConnectionAndHoldsUpNobodyForEver) {
-  Http2Client deaf(port(), Http2Client::Reads::kNothing);
-  deaf.Call(kPull, PullRequest(0).SerializeAsString());
+  Http2Peer deaf(port(), Http2Peer::kLargestWindow);
+  ASSERT_TRUE(AskForValues(deaf));
   const absl::Time deadline = absl::Now() + kPatience;
   // Once it has been answered it is in the way of a step, and then no more.
   int64_t blocked_step = -1;
@@ -104,10 +108,9 @@ TEST_F(ReaderTest, CallsWhoseAnswersAreNotReadAreBrokenOffAfterALease) {
   constexpr int kCalls = 8;
   const absl::Time started = absl::Now();
   const absl::Time deadline = started + kPatience;
-  Http2Client client(port(), Http2Client::Reads::kOnlyControl);
-  for (int i = 0; i < kCalls; ++i) {
-    client.Call(kPull, PullRequest(0).SerializeAsString());
-  }
+  Http2Peer client(port(), /*window=*/0);
+  for (int i = 0; i < kCalls; ++i) ASSERT_TRUE(AskForValues(client));
+  client.AnswerInBackground();
   while (!WaitsFor("readers") || client.pings() < 2) {
     Turn();
     // All that were answered so far have time left.
@@ -129,8 +132,9 @@ TEST_F(ReaderTest, CallsWhoseAnswersAreNotReadAreBrokenOffAfterALease) {
 
 // Whatever an update waits for, it is not the memory that they are lent.
 TEST_F(ReaderTest, CallsThatAreInTheWayOfNothingGoOn) {
-  Http2Client client(port(), Http2Client::Reads::kOnlyControl);
-  client.Call(kPull, PullRequest(0).SerializeAsString());
+  Http2Peer client(port(), /*window=*/0);
+  ASSERT_TRUE(AskForValues(client));
+  client.AnswerInBackground();
   const absl::Time deadline = absl::Now() + kPatience;
   while (client.pings() < 2) {
     server_.TakeBack(absl::InfiniteFuture());
