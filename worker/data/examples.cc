@@ -1,5 +1,7 @@
 #include "worker/data/examples.h"
 
+#include <array>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +10,8 @@
 #include "common/base/status_macros.h"
 #include "worker/data/batch_loader.h"
 #include "worker/data/dataset.h"
+#include "worker/data/gunzip.h"
+#include "worker/data/idx_file.h"
 #include "worker/data/text.h"
 
 namespace lockstep {
@@ -43,6 +47,15 @@ absl::StatusOr<Examples> LoadTextExamples(const std::string& path,
                   }};
 }
 
+std::optional<int64_t> CountTextExamples(const DataConfig& data) {
+  std::ifstream file(data.train_text, std::ios::binary | std::ios::ate);
+  const int64_t size = file.tellg();
+  std::array<uint8_t, 2> start = {};
+  file.seekg(0).read(reinterpret_cast<char*>(start.data()), start.size());
+  if (!file || IsGzip(start) || data.sequence_length < 1) return std::nullopt;
+  return (size - 1) / data.sequence_length;
+}
+
 }  // namespace
 
 ExampleShape ShapeOf(const Examples& examples) {
@@ -63,6 +76,13 @@ absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data) {
   return data.test_text.empty()
              ? LoadPictures(data.test_images, data.test_labels, data.classes)
              : LoadTextExamples(data.test_text, data.sequence_length);
+}
+
+std::optional<int64_t> CountTrainingExamples(const DataConfig& data) {
+  if (!data.train_text.empty()) return CountTextExamples(data);
+  const absl::StatusOr<IdxArray> labels = ReadIdxFile(data.train_labels);
+  if (!labels.ok()) return std::nullopt;
+  return labels->dimensions.front();
 }
 
 BatchSource MakeBatchSource(BatchSchedule schedule, const Examples& examples) {

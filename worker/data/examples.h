@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -39,6 +40,11 @@ ExampleShape ShapeOf(const Examples& examples);
 // LoadImageDataset() and LoadText().
 absl::StatusOr<Examples> LoadTrainingExamples(const DataConfig& data);
 absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data);
+
+// How many examples the job trains on, as far as that can be told without
+// reading them: of pictures by their labels, of a text that is not gzipped by
+// its size. Nothing otherwise, as of files that cannot be read.
+std::optional<int64_t> CountTrainingExamples(const DataConfig& data);
 
 // Joins the two: `schedule` chooses the examples. The source is used by one
 // thread at a time.

@@ -83,6 +83,7 @@ absl::Status CheckJob(const JobConfig& job, const LocalCluster& cluster,
                   [](TaskId t) { return t.type == TaskType::kEvaluator; });
   LOCKSTEP_RETURN_IF_ERROR(FitToCluster(job, cluster.num_workers).status());
   LOCKSTEP_RETURN_IF_ERROR(CheckModelAndData(job, has_evaluator));
+  LOCKSTEP_RETURN_IF_ERROR(CheckBatch(job, cluster.num_workers));
   return CheckCheckpoints(job, begins_anew);
 }
 

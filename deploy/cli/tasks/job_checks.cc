@@ -17,9 +17,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/directory_owner.h"
+#include "worker/data/batch_schedule.h"
+#include "worker/data/examples.h"
 #include "worker/tables/model_kinds.h"
+#include "worker/tables/table_workload.h"
 
 namespace lockstep {
 namespace {
@@ -110,6 +114,18 @@ absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator) {
     if (!file.path.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckFile(file));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckBatch(const JobConfig& job, int num_workers) {
+  if (IsTableModel(job.model.kind)) return absl::OkStatus();
+  const std::optional<int64_t> examples = CountTrainingExamples(job.data);
+  // A set without examples is for the worker to explain.
+  if (examples.value_or(0) < 1) return absl::OkStatus();
+  return BatchSchedule::Create(
+             {.num_examples = *examples,
+              .batch_size = job.batch_size,
+              .num_workers = job.elastic_workers ? 1 : num_workers})
+      .status();
 }
 
 absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew) {

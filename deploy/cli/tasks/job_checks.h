@@ -18,6 +18,12 @@ namespace lockstep {
 // training set, and of the test set if there is an evaluator.
 absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator);
 
+// Each of `num_workers` workers has a batch of examples, by BatchSchedule's own
+// rule. Not tried where CountTrainingExamples() cannot tell: of a gzipped text,
+// and of a model with tables, whose files must be read for it. The workers of
+// an elastic job may be fewer than now.
+absl::Status CheckBatch(const JobConfig& job, int num_workers);
+
 // Checkpoints can be written, as CheckpointStore::CheckWritable() tries; not
 // tried for a job whose last step has its checkpoint, unless it `begins_anew`.
 //

@@ -196,6 +196,15 @@ TEST_F(RunSetupTest, AJobThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
   EXPECT_FALSE(fs::exists(directory_.Join("state")));
 }
 
+TEST_F(RunSetupTest, ABatchLargerThanTheDataIsRefusedBeforeAnythingIsMade) {
+  Write("a", std::string("\0\0\x08\x01\0\0\0\x03\1\2\3", 11));
+
+  EXPECT_THAT(SetUpRun(request_),
+              StatusIs(kInvalid, AllOf(HasSubstr("job.textproto: batch_size"),
+                                       HasSubstr("over 2 workers are 1"))));
+  EXPECT_FALSE(fs::exists(directory_.Join("logs")));
+}
+
 TEST_F(RunSetupTest, ATakenPortIsNamedWithItsPlace) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};

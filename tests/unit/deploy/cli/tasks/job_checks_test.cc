@@ -13,13 +13,17 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "tests/unit/worker/data/idx_bytes.h"
 
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::Bytes;
+using ::lockstep::testing::IdxBytes;
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::TempDir;
+using ::lockstep::testing::WriteFile;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -69,6 +73,55 @@ TEST_F(JobChecksTest, AKnownDataSetIsAPackage) {
   EXPECT_THAT(
       CheckModelAndData(job_, false),
       StatusIs(kInvalid, HasSubstr("install the package dataset-no-such-set")));
+}
+
+TEST_F(JobChecksTest, ABatchOfMorePicturesThanAWorkerHasIsRefused) {
+  job_.data.train_labels = directory_.Join("labels");
+  job_.batch_size = 4;
+  const Bytes labels = IdxBytes({11}, Bytes(11, 1));
+  for (const Bytes& file : {labels, testing::Gzip(labels)}) {
+    WriteFile(job_.data.train_labels, file);
+    EXPECT_THAT(CheckBatch(job_, 2), IsOk());
+    EXPECT_THAT(
+        CheckBatch(job_, 3),
+        StatusIs(kInvalid, HasSubstr("batch_size is 4, but 11 examples over 3 "
+                                     "workers are 3 each")));
+  }
+  // Some may have been removed.
+  job_.elastic_workers = true;
+  EXPECT_THAT(CheckBatch(job_, 3), IsOk());
+  job_.batch_size = 12;
+  EXPECT_THAT(CheckBatch(job_, 3), StatusIs(kInvalid, HasSubstr("is 12")));
+}
+
+TEST_F(JobChecksTest, ABatchOfMoreTextThanAWorkerHasIsRefused) {
+  job_.data.train_text = directory_.Join("text");
+  job_.data.sequence_length = 3;
+  job_.batch_size = 2;
+  WriteFile(job_.data.train_text, Bytes(13, 'x'));
+
+  EXPECT_THAT(CheckBatch(job_, 2), IsOk());
+  EXPECT_THAT(CheckBatch(job_, 3),
+              StatusIs(kInvalid, HasSubstr("but 4 examples over 3 workers")));
+}
+
+TEST_F(JobChecksTest, ABatchOfDataThatCannotBeCountedIsLeftToTheWorkers) {
+  job_.batch_size = 1000;
+  EXPECT_THAT(CheckBatch(job_, 1), IsOk());  // no IDX data
+
+  job_.data.train_text = directory_.Join("text");
+  job_.data.sequence_length = 3;
+  WriteFile(job_.data.train_text, testing::Gzip(Bytes(13, 'x')));
+  EXPECT_THAT(CheckBatch(job_, 1), IsOk());
+  WriteFile(job_.data.train_text, {});
+  EXPECT_THAT(CheckBatch(job_, 1), IsOk());
+
+  job_.data.train_text = "";
+  job_.data.train_labels = directory_.Join("labels");
+  WriteFile(job_.data.train_labels, IdxBytes({1}, {1}));
+  EXPECT_THAT(CheckBatch(job_, 1), StatusIs(kInvalid, HasSubstr("is 1000")));
+  job_.model.kind = "wide_and_deep";  // reads data.train_files
+  EXPECT_THAT(CheckBatch(job_, 1), IsOk());
 }
 
 TEST_F(JobChecksTest, ADirectoryOfCheckpointsNeedNotBeThereYet) {
