@@ -57,8 +57,10 @@ absl::Status Chief::WaitForMembers() {
     }
     LOCKSTEP_RETURN_IF_ERROR(StopRequested());
     for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
-      // A worker that cannot start on this job would not do so later either.
-      if (dead.leave == LeaveCause::kCannotTakePart) {
+      // A worker that cannot start on this job would not do so later either;
+      // the job goes on without an evaluator.
+      if (dead.task.type == TaskType::kWorker &&
+          dead.leave == LeaveCause::kCannotTakePart) {
         return absl::AbortedError(
             absl::StrCat(dead.task.ToString(), " ", dead.reason));
       }

@@ -86,6 +86,28 @@ TEST_F(EvaluatorTest, MissingTestSetIsToldToTheChief) {
               IsOkAndHolds(Field(&TaskExit::code, 0)));
 }
 
+// It may be the first to come, and go.
+TEST_F(EvaluatorTest, EvaluatorThatFailsBeforeServersAreThereFailsNothing) {
+  auto job = TrainingJob::Make(
+      {.evaluator = true,
+       .set = {"train_steps=100",
+               absl::StrCat("data.test_images=", directory_.Join("none"))}});
+  ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
+  ASSERT_THAT(job->cluster().Start("evaluator", 0), IsOk());
+  EXPECT_THAT(job->cluster().Wait("evaluator", 0, kPatience),
+              IsOkAndHolds(Field(&TaskExit::code, 1)));
+  ASSERT_THAT(
+      job->cluster().WaitForLog("chief", 0, directory_.Join("none"), kPatience),
+      IsOk());
+  for (const auto& [task, index] : job->Tasks()) {
+    if (task != "chief" && task != "evaluator") {
+      ASSERT_THAT(job->cluster().Start(task, index), IsOk());
+    }
+  }
+  EXPECT_THAT(job->cluster().Wait("chief", 0, kPatience),
+              IsOkAndHolds(Field(&TaskExit::code, 0)));
+}
+
 TEST_F(EvaluatorTest, EvaluatorServesItsHealth) {
   auto job =
       TrainingJob::Make({.evaluator = true, .set = {"train_steps=1000000"}});
