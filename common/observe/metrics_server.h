@@ -15,10 +15,10 @@
 
 namespace lockstep {
 
-// MetricsServer answers GET /metrics over HTTP, for Prometheus and for curl, and
-// GET /healthz with "ok", for probes that speak no gRPC: the process runs and
-// takes connections. Whether its gRPC server serves is for gRPC's own health
-// service to say.
+// MetricsServer answers GET /metrics over HTTP, for Prometheus and for curl,
+// and GET /healthz with "ok", for probes that speak no gRPC: the process runs
+// and takes connections. Whether its gRPC server serves is for gRPC's own
+// health service to say.
 //
 // A connection carries one request, whose headers must have come within a
 // second and have at most 8 KiB; no body is ever read. Few connections are

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/cluster/host_port.h"
 #include "common/cluster/tf_config.h"
 #include "common/job/cluster_fit.h"

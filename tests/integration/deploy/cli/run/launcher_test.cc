@@ -11,9 +11,9 @@
 #include "deploy/cli/status/status_json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 
 namespace lockstep {
 namespace {

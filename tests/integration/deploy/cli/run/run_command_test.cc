@@ -17,11 +17,11 @@
 #include "deploy/cli/run/port_reservation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
+#include "tests/integration/deploy/cli/tasks/process_end.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/integration/deploy/cli/tasks/process_end.h"
-#include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 
 // The program itself, with shell scripts in place of the cluster's programs.
 

@@ -15,8 +15,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/testing/temp_dir.h"
 #include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
+#include "tests/testing/temp_dir.h"
 
 namespace lockstep {
 namespace {

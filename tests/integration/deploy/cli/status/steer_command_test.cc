@@ -8,8 +8,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testing/status_matchers.h"
 #include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
+#include "tests/testing/status_matchers.h"
 
 namespace lockstep {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/integration/deploy/cli/tasks/process_end.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/integration/deploy/cli/tasks/process_end.h"
 
 namespace lockstep {
 namespace {

@@ -1,0 +1,77 @@
+#include "deploy/cli/inspect/trained_job.h"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/unit/worker/scoring/softmax_checkpoint.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::WriteSoftmaxCheckpoint;
+using ::testing::HasSubstr;
+
+class TrainedJobTest : public ::testing::Test {
+ protected:
+  TrainedJobTest() {
+    std::ofstream(dir_.Join("job"))
+        << "name: 'job' train_steps: 1 batch_size: 1 model { kind: 'softmax' }"
+        << " data { train_images: 'elsewhere' train_labels: 'elsewhere' }";
+  }
+
+  // Opens what the flags say, and returns its step.
+  absl::StatusOr<int64_t> Open(std::vector<std::string> flags,
+                               int64_t step = TrainedJob::kNewest) {
+    CLI::App app;
+    const TrainedJob trained(app);
+    flags.push_back("--job=" + dir_.Join("job"));
+    std::reverse(flags.begin(), flags.end());  // as CLI11 wants them
+    app.parse(flags);
+    const absl::StatusOr<JobConfig> job = trained.Read();
+    if (!job.ok()) return job.status();
+    const absl::StatusOr<CheckpointReader> checkpoint =
+        trained.OpenCheckpoint(*job, step);
+    if (!checkpoint.ok()) return checkpoint.status();
+    return checkpoint->manifest().global_step;
+  }
+  std::string Directory(const std::string& name) const {
+    return "--set=checkpoint.directory=" + dir_.Join(name);
+  }
+
+  const testing::TempDir dir_;
+};
+
+TEST_F(TrainedJobTest, NewestCheckpointIsTheDefault) {
+  WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
+  WriteSoftmaxCheckpoint(dir_.Join("a"), 5, 2, 3);
+
+  EXPECT_THAT(Open({Directory("a")}), testing::IsOkAndHolds(5));
+  EXPECT_THAT(Open({Directory("a")}, 3), testing::IsOkAndHolds(3));
+}
+
+TEST_F(TrainedJobTest, FlagSaysWhereCheckpointsAreIfNotTheJob) {
+  WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
+  WriteSoftmaxCheckpoint(dir_.Join("b"), 7, 2, 3);
+
+  EXPECT_THAT(Open({Directory("a"), "--checkpoints=" + dir_.Join("b")}),
+              testing::IsOkAndHolds(7));
+}
+
+TEST_F(TrainedJobTest, WhatIsMissingIsNamed) {
+  EXPECT_THAT(Open({}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                 HasSubstr("give --checkpoints DIR")));
+  EXPECT_THAT(Open({Directory("none")}).status().message(),
+              HasSubstr(dir_.Join("none")));
+  EXPECT_THAT(Open({"--set=train_stepz=1"}).status().message(),
+              HasSubstr("train_stepz"));
+}
+
+}  // namespace
+}  // namespace lockstep
