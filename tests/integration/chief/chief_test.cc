@@ -1,0 +1,119 @@
+#include "chief/chief.h"
+
+#include "common/checkpoint/checkpoint_store.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/local_job.h"
+#include "tests/testing/local_roles.h"
+#include "tests/testing/status_matchers.h"
+
+// A whole chief, with whole servers and workers in the process of the test.
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::LocalChief;
+using ::lockstep::testing::LocalJob;
+using ::lockstep::testing::StartServer;
+using ::lockstep::testing::StartWorker;
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+double ValueOf(const std::vector<Metric>& metrics, const std::string& name) {
+  for (const Metric& metric : metrics) {
+    if (metric.name == name) return metric.value;
+  }
+  ADD_FAILURE() << "no metric " << name;
+  return -1;
+}
+
+TEST(ChiefTest, JobRunsToItsLastStepAndLeavesACheckpointOfIt) {
+  LocalJob job({.servers = 2, .workers = 2});
+  LocalChief chief(job);
+  auto ps0 = StartServer(job, 0);
+  auto ps1 = StartServer(job, 1);
+  auto worker0 = StartWorker(job, 0);
+  auto worker1 = StartWorker(job, 1);
+
+  EXPECT_THAT(chief.Wait(), IsOk());
+
+  for (auto* worker : {&worker0, &worker1}) {
+    EXPECT_THAT((*worker)->Wait(), IsOk());
+    // A pass of the step after the last may be accepted before the chief says
+    // that the job is done; it changes nothing.
+    EXPECT_GE((*worker)->role().progress().accepted, 20);
+  }
+  for (auto* server : {&ps0, &ps1}) EXPECT_THAT((*server)->Wait(), IsOk());
+  auto checkpoint = CheckpointStore(job.checkpoints()).OpenLatest();
+  ASSERT_THAT(checkpoint, IsOk());
+  EXPECT_EQ(checkpoint->manifest().global_step, 20);
+  EXPECT_EQ(ValueOf(chief.chief().Metrics(), "lockstep_global_step"), 20);
+}
+
+TEST(ChiefTest, StopEndsTheJobWithACheckpointOfTheStepAtHand) {
+  LocalJob job({});
+  job.job().train_steps = 1'000'000;
+  LocalChief chief(job);
+  auto server = StartServer(job);
+  auto worker = StartWorker(job);
+  while (ValueOf(chief.chief().Metrics(), "lockstep_global_step") < 10) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+
+  chief.chief().RequestStop("enough");
+
+  EXPECT_THAT(chief.Wait(),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("enough")));
+  EXPECT_THAT(worker->Wait(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(server->Wait(), StatusIs(absl::StatusCode::kCancelled));
+  auto checkpoint = CheckpointStore(job.checkpoints()).OpenLatest();
+  ASSERT_THAT(checkpoint, IsOk());
+  EXPECT_GE(checkpoint->manifest().global_step, 10);
+}
+
+TEST(ChiefTest, JobWhoseCheckpointHasTheLastStepEndsAtOnce) {
+  LocalJob job({});
+  for (int run = 0; run < 2; ++run) {
+    auto server = StartServer(job);
+    auto worker = StartWorker(job);
+    // The last to come: it does not wait long for members that it cannot use.
+    LocalChief chief(job);
+    EXPECT_THAT(chief.Wait(), IsOk());
+    EXPECT_THAT(worker->Wait(), IsOk());
+    if (run == 1) EXPECT_EQ(worker->role().progress().passes, 0);
+  }
+}
+
+TEST(ChiefTest, ReplicasThatTheClusterCannotSupplyAreRefused) {
+  LocalJob job({});
+  job.job().total_num_replicas = 3;
+
+  EXPECT_THAT(LocalChief(job).Wait(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("total_num_replicas")));
+}
+
+TEST(ChiefTest, ClusterWithoutServersIsRefused) {
+  LocalJob job({.servers = 0});
+
+  EXPECT_THAT(LocalChief(job).Wait(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("ps")));
+}
+
+TEST(ChiefTest, SecondJobMayNotWriteItsCheckpointsWhereOneRuns) {
+  LocalJob job({});
+  job.job().train_steps = 1'000'000;
+  LocalChief chief(job);
+  JobConfig other = job.job();
+  other.name = "other";
+
+  EXPECT_THAT(
+      Chief::Make(job.ClusterOf("chief", 0), other, 2, Clock::Real()).status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               HasSubstr(job.checkpoints())));
+  chief.chief().RequestStop("the test is over");
+}
+
+}  // namespace
+}  // namespace lockstep
