@@ -13,233 +13,102 @@ namespace lockstep {
 
 // Places in the protocol where a test can end a process or hold it up: two for
 // each message of a step, of a recovery, of a membership, of a checkpoint and
-// of the end, in the process that sends it and in the one that serves it. A
-// sender's are just before the message goes ("send") and once its answer is
-// there ("answered"); a server's are before it looks at the message
-// ("received") and when all is done but the answer has not gone ("answering").
-// What changes a file has two as well ("before", "after"): a step record, the
-// name of a checkpoint, the removal of a state file.
+// of the end, in the process that sends it and in the one that serves it. They
+// are in every build, and cost a comparison each.
 //
-// They are in every build, and cost a comparison each.
-enum class FaultPoint : int {
-  kWorkerTokenSend,
-  kWorkerTokenAnswered,
-  kWorkerWatchSend,
-  kWorkerWatchAnswered,
-  kWorkerAnnounceSend,
-  kWorkerAnnounceAnswered,
-  kWorkerPullSend,
-  kWorkerPullAnswered,
-  kWorkerPushSend,
-  kWorkerPushAnswered,
-  kWorkerShareSend,
-  kWorkerShareAnswered,
-  kPsTokenReceived,
-  kPsTokenAnswering,
-  kPsAnnounceReceived,
-  kPsAnnounceAnswering,
-  kPsPullReceived,
-  kPsPullAnswering,
-  kPsPushReceived,
-  kPsPushAnswering,
-  kPsShareReceived,
-  kPsShareAnswering,
-  kPsTakeReceived,
-  kPsTakeAnswering,
-  kPsCommitReceived,
-  kPsCommitHalfDone,
-  kPsCommitAnswering,
-  kPsExpireReceived,
-  kPsExpireAnswering,
-  kPsReplaceReceived,
-  kPsReplaceAnswering,
-  kChiefTakeSend,
-  kChiefTakeAnswered,
-  kChiefCommitSend,
-  kChiefCommitAnswered,
-  kChiefExpireSend,
-  kChiefExpireAnswered,
-  kChiefReplaceSend,
-  kChiefReplaceAnswered,
-  kMemberRegisterSend,
-  kMemberRegisterAnswered,
-  kMemberHeartbeatSend,
-  kMemberHeartbeatAnswered,
-  kMemberLeaveSend,
-  kMemberLeaveAnswered,
-  kWorkerDescribeSend,
-  kWorkerDescribeAnswered,
-  kWorkerPlanSend,
-  kWorkerPlanAnswered,
-  kChiefRegisterReceived,
-  kChiefRegisterAnswering,
-  kChiefHeartbeatReceived,
-  kChiefHeartbeatAnswering,
-  kChiefLeaveReceived,
-  kChiefLeaveAnswering,
-  kChiefDescribeReceived,
-  kChiefDescribeAnswering,
-  kChiefPlanReceived,
-  kChiefPlanAnswering,
-  kPsEpochReceived,
-  kPsEpochAnswering,
-  kPsCreateReceived,
-  kPsCreateAnswering,
-  kPsWriteReceived,
-  kPsWriteAnswering,
-  kPsActivateReceived,
-  kPsActivateAnswering,
-  kPsSnapshotReceived,
-  kPsSnapshotAnswering,
-  kPsReadReceived,
-  kPsReadAnswering,
-  kPsReleaseReceived,
-  kPsReleaseAnswering,
-  kPsCloseReceived,
-  kPsCloseAnswering,
-  kPsRecordBefore,
-  kPsRecordAfter,
-  kPsRemoveBefore,
-  kPsRemoveAfter,
-  kChiefEpochSend,
-  kChiefEpochAnswered,
-  kChiefCreateSend,
-  kChiefCreateAnswered,
-  kChiefWriteSend,
-  kChiefWriteAnswered,
-  kChiefActivateSend,
-  kChiefActivateAnswered,
-  kChiefSnapshotSend,
-  kChiefSnapshotAnswered,
-  kChiefReadSend,
-  kChiefReadAnswered,
-  kChiefReleaseSend,
-  kChiefReleaseAnswered,
-  kChiefCloseSend,
-  kChiefCloseAnswered,
-  kChiefRenameBefore,
-  kChiefRenameAfter,
-};
+// The table has a row for each message and process: the row (WorkerToken,
+// "worker.token") of SENT stands for kWorkerTokenSend, "worker.token.send", and
+// kWorkerTokenAnswered, "worker.token.answered".
+//
+//   SENT    just before the message goes ("send"), and once its answer is there
+//           ("answered")
+//   SERVED  before the server looks at the message ("received"), and when all
+//           is done but the answer has not gone ("answering")
+//   FILED   around a change of a file ("before", "after"): a step record, the
+//           name of a checkpoint, the removal of a state file
+//   ONE     a single point; PsCommitHalfDone: on ps task 0 the gate has
+//           committed, the values have not
+//
+// A name begins with the process: "worker.", "ps.", "chief."; "member." is any
+// that registers.
+#define LOCKSTEP_FAULT_POINTS(SENT, SERVED, FILED, ONE) \
+  SENT(WorkerToken, "worker.token")                     \
+  SENT(WorkerWatch, "worker.watch")                     \
+  SENT(WorkerAnnounce, "worker.announce")               \
+  SENT(WorkerPull, "worker.pull")                       \
+  SENT(WorkerPush, "worker.push")                       \
+  SENT(WorkerShare, "worker.share")                     \
+  SERVED(PsToken, "ps.token")                           \
+  SERVED(PsAnnounce, "ps.announce")                     \
+  SERVED(PsPull, "ps.pull")                             \
+  SERVED(PsPush, "ps.push")                             \
+  SERVED(PsShare, "ps.share")                           \
+  SERVED(PsTake, "ps.take")                             \
+  SERVED(PsCommit, "ps.commit")                         \
+  ONE(PsCommitHalfDone, "ps.commit.half_done")          \
+  SERVED(PsExpire, "ps.expire")                         \
+  SERVED(PsReplace, "ps.replace")                       \
+  SENT(ChiefTake, "chief.take")                         \
+  SENT(ChiefCommit, "chief.commit")                     \
+  SENT(ChiefExpire, "chief.expire")                     \
+  SENT(ChiefReplace, "chief.replace")                   \
+  SENT(MemberRegister, "member.register")               \
+  SENT(MemberHeartbeat, "member.heartbeat")             \
+  SENT(MemberLeave, "member.leave")                     \
+  SENT(WorkerDescribe, "worker.describe")               \
+  SENT(WorkerPlan, "worker.plan")                       \
+  SERVED(ChiefRegister, "chief.register")               \
+  SERVED(ChiefHeartbeat, "chief.heartbeat")             \
+  SERVED(ChiefLeave, "chief.leave")                     \
+  SERVED(ChiefDescribe, "chief.describe")               \
+  SERVED(ChiefPlan, "chief.plan")                       \
+  SERVED(PsEpoch, "ps.epoch")                           \
+  SERVED(PsCreate, "ps.create")                         \
+  SERVED(PsWrite, "ps.write")                           \
+  SERVED(PsActivate, "ps.activate")                     \
+  SERVED(PsSnapshot, "ps.snapshot")                     \
+  SERVED(PsRead, "ps.read")                             \
+  SERVED(PsRelease, "ps.release")                       \
+  SERVED(PsClose, "ps.close")                           \
+  FILED(PsRecord, "ps.record")                          \
+  FILED(PsRemove, "ps.remove")                          \
+  SENT(ChiefEpoch, "chief.epoch")                       \
+  SENT(ChiefCreate, "chief.create")                     \
+  SENT(ChiefWrite, "chief.write")                       \
+  SENT(ChiefActivate, "chief.activate")                 \
+  SENT(ChiefSnapshot, "chief.snapshot")                 \
+  SENT(ChiefRead, "chief.read")                         \
+  SENT(ChiefRelease, "chief.release")                   \
+  SENT(ChiefClose, "chief.close")                       \
+  FILED(ChiefRename, "chief.rename")
+
+// Uses the table: ONE(point, name) for each of the points, in order.
+#define LOCKSTEP_SENT_(stem, name)          \
+  LOCKSTEP_POINT_(stem##Send, name ".send") \
+  LOCKSTEP_POINT_(stem##Answered, name ".answered")
+#define LOCKSTEP_SERVED_(stem, name)                \
+  LOCKSTEP_POINT_(stem##Received, name ".received") \
+  LOCKSTEP_POINT_(stem##Answering, name ".answering")
+#define LOCKSTEP_FILED_(stem, name)             \
+  LOCKSTEP_POINT_(stem##Before, name ".before") \
+  LOCKSTEP_POINT_(stem##After, name ".after")
+#define LOCKSTEP_ALL_POINTS_                                               \
+  LOCKSTEP_FAULT_POINTS(LOCKSTEP_SENT_, LOCKSTEP_SERVED_, LOCKSTEP_FILED_, \
+                        LOCKSTEP_POINT_)
+
+#define LOCKSTEP_POINT_(point, name) k##point,
+enum class FaultPoint : int { LOCKSTEP_ALL_POINTS_ };
+#undef LOCKSTEP_POINT_
 
 struct FaultPointName {
   FaultPoint point;
-  absl::string_view name;  // begins with the process: "worker.", "ps.",
-                           // "chief."; "member." is any that registers
+  absl::string_view name;
 };
 
 // All of them, by number.
-inline constexpr std::array kFaultPoints = {
-    FaultPointName{FaultPoint::kWorkerTokenSend, "worker.token.send"},
-    FaultPointName{FaultPoint::kWorkerTokenAnswered, "worker.token.answered"},
-    FaultPointName{FaultPoint::kWorkerWatchSend, "worker.watch.send"},
-    FaultPointName{FaultPoint::kWorkerWatchAnswered, "worker.watch.answered"},
-    FaultPointName{FaultPoint::kWorkerAnnounceSend, "worker.announce.send"},
-    FaultPointName{FaultPoint::kWorkerAnnounceAnswered,
-                   "worker.announce.answered"},
-    FaultPointName{FaultPoint::kWorkerPullSend, "worker.pull.send"},
-    FaultPointName{FaultPoint::kWorkerPullAnswered, "worker.pull.answered"},
-    FaultPointName{FaultPoint::kWorkerPushSend, "worker.push.send"},
-    FaultPointName{FaultPoint::kWorkerPushAnswered, "worker.push.answered"},
-    FaultPointName{FaultPoint::kWorkerShareSend, "worker.share.send"},
-    FaultPointName{FaultPoint::kWorkerShareAnswered, "worker.share.answered"},
-    FaultPointName{FaultPoint::kPsTokenReceived, "ps.token.received"},
-    FaultPointName{FaultPoint::kPsTokenAnswering, "ps.token.answering"},
-    FaultPointName{FaultPoint::kPsAnnounceReceived, "ps.announce.received"},
-    FaultPointName{FaultPoint::kPsAnnounceAnswering, "ps.announce.answering"},
-    FaultPointName{FaultPoint::kPsPullReceived, "ps.pull.received"},
-    FaultPointName{FaultPoint::kPsPullAnswering, "ps.pull.answering"},
-    FaultPointName{FaultPoint::kPsPushReceived, "ps.push.received"},
-    FaultPointName{FaultPoint::kPsPushAnswering, "ps.push.answering"},
-    FaultPointName{FaultPoint::kPsShareReceived, "ps.share.received"},
-    FaultPointName{FaultPoint::kPsShareAnswering, "ps.share.answering"},
-    FaultPointName{FaultPoint::kPsTakeReceived, "ps.take.received"},
-    FaultPointName{FaultPoint::kPsTakeAnswering, "ps.take.answering"},
-    FaultPointName{FaultPoint::kPsCommitReceived, "ps.commit.received"},
-    // ps task 0: the gate has committed, the values have not.
-    FaultPointName{FaultPoint::kPsCommitHalfDone, "ps.commit.half_done"},
-    FaultPointName{FaultPoint::kPsCommitAnswering, "ps.commit.answering"},
-    FaultPointName{FaultPoint::kPsExpireReceived, "ps.expire.received"},
-    FaultPointName{FaultPoint::kPsExpireAnswering, "ps.expire.answering"},
-    FaultPointName{FaultPoint::kPsReplaceReceived, "ps.replace.received"},
-    FaultPointName{FaultPoint::kPsReplaceAnswering, "ps.replace.answering"},
-    FaultPointName{FaultPoint::kChiefTakeSend, "chief.take.send"},
-    FaultPointName{FaultPoint::kChiefTakeAnswered, "chief.take.answered"},
-    FaultPointName{FaultPoint::kChiefCommitSend, "chief.commit.send"},
-    FaultPointName{FaultPoint::kChiefCommitAnswered, "chief.commit.answered"},
-    FaultPointName{FaultPoint::kChiefExpireSend, "chief.expire.send"},
-    FaultPointName{FaultPoint::kChiefExpireAnswered, "chief.expire.answered"},
-    FaultPointName{FaultPoint::kChiefReplaceSend, "chief.replace.send"},
-    FaultPointName{FaultPoint::kChiefReplaceAnswered, "chief.replace.answered"},
-    FaultPointName{FaultPoint::kMemberRegisterSend, "member.register.send"},
-    FaultPointName{FaultPoint::kMemberRegisterAnswered,
-                   "member.register.answered"},
-    FaultPointName{FaultPoint::kMemberHeartbeatSend, "member.heartbeat.send"},
-    FaultPointName{FaultPoint::kMemberHeartbeatAnswered,
-                   "member.heartbeat.answered"},
-    FaultPointName{FaultPoint::kMemberLeaveSend, "member.leave.send"},
-    FaultPointName{FaultPoint::kMemberLeaveAnswered, "member.leave.answered"},
-    FaultPointName{FaultPoint::kWorkerDescribeSend, "worker.describe.send"},
-    FaultPointName{FaultPoint::kWorkerDescribeAnswered,
-                   "worker.describe.answered"},
-    FaultPointName{FaultPoint::kWorkerPlanSend, "worker.plan.send"},
-    FaultPointName{FaultPoint::kWorkerPlanAnswered, "worker.plan.answered"},
-    FaultPointName{FaultPoint::kChiefRegisterReceived,
-                   "chief.register.received"},
-    FaultPointName{FaultPoint::kChiefRegisterAnswering,
-                   "chief.register.answering"},
-    FaultPointName{FaultPoint::kChiefHeartbeatReceived,
-                   "chief.heartbeat.received"},
-    FaultPointName{FaultPoint::kChiefHeartbeatAnswering,
-                   "chief.heartbeat.answering"},
-    FaultPointName{FaultPoint::kChiefLeaveReceived, "chief.leave.received"},
-    FaultPointName{FaultPoint::kChiefLeaveAnswering, "chief.leave.answering"},
-    FaultPointName{FaultPoint::kChiefDescribeReceived,
-                   "chief.describe.received"},
-    FaultPointName{FaultPoint::kChiefDescribeAnswering,
-                   "chief.describe.answering"},
-    FaultPointName{FaultPoint::kChiefPlanReceived, "chief.plan.received"},
-    FaultPointName{FaultPoint::kChiefPlanAnswering, "chief.plan.answering"},
-    FaultPointName{FaultPoint::kPsEpochReceived, "ps.epoch.received"},
-    FaultPointName{FaultPoint::kPsEpochAnswering, "ps.epoch.answering"},
-    FaultPointName{FaultPoint::kPsCreateReceived, "ps.create.received"},
-    FaultPointName{FaultPoint::kPsCreateAnswering, "ps.create.answering"},
-    FaultPointName{FaultPoint::kPsWriteReceived, "ps.write.received"},
-    FaultPointName{FaultPoint::kPsWriteAnswering, "ps.write.answering"},
-    FaultPointName{FaultPoint::kPsActivateReceived, "ps.activate.received"},
-    FaultPointName{FaultPoint::kPsActivateAnswering, "ps.activate.answering"},
-    FaultPointName{FaultPoint::kPsSnapshotReceived, "ps.snapshot.received"},
-    FaultPointName{FaultPoint::kPsSnapshotAnswering, "ps.snapshot.answering"},
-    FaultPointName{FaultPoint::kPsReadReceived, "ps.read.received"},
-    FaultPointName{FaultPoint::kPsReadAnswering, "ps.read.answering"},
-    FaultPointName{FaultPoint::kPsReleaseReceived, "ps.release.received"},
-    FaultPointName{FaultPoint::kPsReleaseAnswering, "ps.release.answering"},
-    FaultPointName{FaultPoint::kPsCloseReceived, "ps.close.received"},
-    FaultPointName{FaultPoint::kPsCloseAnswering, "ps.close.answering"},
-    FaultPointName{FaultPoint::kPsRecordBefore, "ps.record.before"},
-    FaultPointName{FaultPoint::kPsRecordAfter, "ps.record.after"},
-    FaultPointName{FaultPoint::kPsRemoveBefore, "ps.remove.before"},
-    FaultPointName{FaultPoint::kPsRemoveAfter, "ps.remove.after"},
-    FaultPointName{FaultPoint::kChiefEpochSend, "chief.epoch.send"},
-    FaultPointName{FaultPoint::kChiefEpochAnswered, "chief.epoch.answered"},
-    FaultPointName{FaultPoint::kChiefCreateSend, "chief.create.send"},
-    FaultPointName{FaultPoint::kChiefCreateAnswered, "chief.create.answered"},
-    FaultPointName{FaultPoint::kChiefWriteSend, "chief.write.send"},
-    FaultPointName{FaultPoint::kChiefWriteAnswered, "chief.write.answered"},
-    FaultPointName{FaultPoint::kChiefActivateSend, "chief.activate.send"},
-    FaultPointName{FaultPoint::kChiefActivateAnswered,
-                   "chief.activate.answered"},
-    FaultPointName{FaultPoint::kChiefSnapshotSend, "chief.snapshot.send"},
-    FaultPointName{FaultPoint::kChiefSnapshotAnswered,
-                   "chief.snapshot.answered"},
-    FaultPointName{FaultPoint::kChiefReadSend, "chief.read.send"},
-    FaultPointName{FaultPoint::kChiefReadAnswered, "chief.read.answered"},
-    FaultPointName{FaultPoint::kChiefReleaseSend, "chief.release.send"},
-    FaultPointName{FaultPoint::kChiefReleaseAnswered, "chief.release.answered"},
-    FaultPointName{FaultPoint::kChiefCloseSend, "chief.close.send"},
-    FaultPointName{FaultPoint::kChiefCloseAnswered, "chief.close.answered"},
-    FaultPointName{FaultPoint::kChiefRenameBefore, "chief.rename.before"},
-    FaultPointName{FaultPoint::kChiefRenameAfter, "chief.rename.after"},
-};
+#define LOCKSTEP_POINT_(point, name) FaultPointName{FaultPoint::k##point, name},
+inline constexpr std::array kFaultPoints = {LOCKSTEP_ALL_POINTS_};
+#undef LOCKSTEP_POINT_
 
 // What happens, at which point.
 struct Fault {
