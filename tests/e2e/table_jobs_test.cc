@@ -137,11 +137,12 @@ class BibleJobsTest : public ::testing::Test {
       GTEST_SKIP() << "NOT PROVED: there is no `bible`; install bible-kjv and "
                       "bible-kjv-text";
     }
-    ASSERT_EQ(system(absl::StrCat("bible -f gen1:1-rev22:21 | ",
-                                  LOCKSTEP_BIN_DIR "/bible_data --limit 3100 ",
-                                  "--directory ", data_.path())
-                         .c_str()),
-              0);
+    ASSERT_EQ(
+        system(absl::StrCat("bible -f gen1:1-rev22:21 | ",
+                            "/usr/bin/python3 " LOCKSTEP_JOBS "/bible_data.py ",
+                            "--limit 3100 --directory ", data_.path())
+                   .c_str()),
+        0);
   }
 
   std::vector<std::string> Set(const std::string& kind,
@@ -204,9 +205,10 @@ double NumberAfter(const std::string& text, const std::string& words) {
 // deploy/examples/jobs/click_wide_and_deep on a fifth of its impressions.
 TEST(ClickJobTest, WideAndDeepLearnsWhatTheWidePartCannot) {
   const TempDir data;
-  ASSERT_EQ(system(absl::StrCat(LOCKSTEP_BIN_DIR "/click_data --train 60000 ",
-                                "--test 10000 --directory ", data.path(), " >",
-                                data.Join("said"))
+  ASSERT_EQ(system(absl::StrCat("/usr/bin/python3 " LOCKSTEP_JOBS
+                                "/click_wide_and_deep/click_data.py ",
+                                "--train 60000 --test 10000 --directory ",
+                                data.path(), " >", data.Join("said"))
                        .c_str()),
             0);
   std::ifstream file(data.Join("said"));

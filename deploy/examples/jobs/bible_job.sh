@@ -8,13 +8,13 @@
 
 # shellcheck source=deploy/examples/jobs/job.sh
 source deploy/examples/jobs/job.sh
-job_packages=(bible-kjv bible-kjv-text)
+job_packages=(bible-kjv bible-kjv-text python3)
 
 run_bible_job() {
-  build_job bible_data
+  build_job
   mkdir -p bible
-  bible -f gen1:1-rev22:21 | build/release/bin/bible_data --directory bible \
-    --features "${bible_features:-1048576}"
+  bible -f gen1:1-rev22:21 | python3 deploy/examples/jobs/bible_data.py \
+    --directory bible --features "${bible_features:-1048576}"
   # Language models are scored on the end of the text.
   head -c -100000 bible/verses.txt >bible/train.txt
   tail -c 100000 bible/verses.txt >bible/test.txt

@@ -1,8 +1,7 @@
 # shellcheck shell=bash
 # Sourced by jobs, from the root of the repository.
 #
-#   build_job TARGET...      installs what is missing, and builds the programs
-#                            and the targets
+#   build_job                installs what is missing, and builds the programs
 #   run_job NAME ARGUMENT... runs deploy/examples/jobs/NAME; arguments are passed on to
 #                            `lockstep run`
 #
@@ -17,7 +16,7 @@ job_packages=()
 build_job() {
   need_packages "${LOCKSTEP_BUILD_PACKAGES[@]}" "${job_packages[@]}"
   [ -f build/release/build.ninja ] || cmake --preset release
-  cmake --build build/release --target ps_server worker chief lockstep "$@"
+  cmake --build build/release --target ps_server worker chief lockstep
 }
 
 run_job() {

@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../../../.."
 # shellcheck source=deploy/examples/jobs/job.sh
 source deploy/examples/jobs/job.sh
 
-build_job click_data
+job_packages=(python3)
+build_job
 mkdir -p clicks
-build/release/bin/click_data --directory clicks
+python3 deploy/examples/jobs/click_wide_and_deep/click_data.py --directory clicks
 run_job click_wide_and_deep "$@"
