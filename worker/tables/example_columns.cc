@@ -1,7 +1,9 @@
 #include "worker/tables/example_columns.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -9,8 +11,9 @@
 #include "absl/strings/str_split.h"
 #include "common/base/fingerprint.h"
 #include "common/base/status_macros.h"
-#include "common/records/tf_example.h"
 #include "common/records/tfrecord.h"
+#include "google/protobuf/arena.h"
+#include "lockstep/v1/tf_example.pb.h"
 #include "worker/data/data_file.h"
 
 namespace lockstep {
@@ -55,37 +58,40 @@ absl::Status WrongFeature(const std::string& name, const char* allowed) {
       absl::StrCat("feature \"", name, "\" must be ", allowed));
 }
 
-// Null if there is none.
-const TfFeature* Find(const TfExample& example, const std::string& name) {
-  const auto found = example.find(name);
-  return found == example.end() ? nullptr : &found->second;
+// Of several with this name the last one, as in protobuf; an empty one if there
+// is none.
+const v1::TfFeature& Find(const v1::TfExample& example,
+                          const std::string& name) {
+  const auto& entries = example.features().feature();
+  const auto found = std::find_if(entries.rbegin(), entries.rend(),
+                                  [&name](const v1::TfFeatures::Entry& entry) {
+                                    return entry.key() == name;
+                                  });
+  return found == entries.rend() ? v1::TfFeature::default_instance()
+                                 : found->value();
 }
 
-absl::StatusOr<std::string> CategoryOf(const TfExample& example,
+absl::StatusOr<std::string> CategoryOf(const v1::TfExample& example,
                                        const std::string& name) {
-  const TfFeature* feature = Find(example, name);
-  if (feature != nullptr && feature->floats.empty()) {
-    if (feature->bytes.size() == 1 && feature->ints.empty()) {
-      return feature->bytes[0];
-    }
-    if (feature->ints.size() == 1 && feature->bytes.empty()) {
-      return absl::StrCat(feature->ints[0]);
-    }
+  const v1::TfFeature& feature = Find(example, name);
+  if (feature.bytes_list().value_size() == 1) {
+    return feature.bytes_list().value(0);
+  }
+  if (feature.int64_list().value_size() == 1) {
+    return absl::StrCat(feature.int64_list().value(0));
   }
   return WrongFeature(name, "one text or one integer");
 }
 
-absl::StatusOr<float> NumberOf(const TfExample& example,
+absl::StatusOr<float> NumberOf(const v1::TfExample& example,
                                const std::string& name) {
-  const TfFeature* feature = Find(example, name);
-  if (feature != nullptr && feature->bytes.empty()) {
-    if (feature->floats.size() == 1 && feature->ints.empty() &&
-        std::isfinite(feature->floats[0])) {
-      return feature->floats[0];
-    }
-    if (feature->ints.size() == 1 && feature->floats.empty()) {
-      return static_cast<float>(feature->ints[0]);
-    }
+  const v1::TfFeature& feature = Find(example, name);
+  if (feature.float_list().value_size() == 1 &&
+      std::isfinite(feature.float_list().value(0))) {
+    return feature.float_list().value(0);
+  }
+  if (feature.int64_list().value_size() == 1) {
+    return static_cast<float>(feature.int64_list().value(0));
   }
   return WrongFeature(name, "one finite number");
 }
@@ -113,8 +119,8 @@ void AddRows(const ColumnLayout& layout,
   }
 }
 
-absl::Status AddExample(const TfExample& example, const ColumnLayout& layout,
-                        ColumnExamples& examples) {
+absl::Status AddExample(const v1::TfExample& example,
+                        const ColumnLayout& layout, ColumnExamples& examples) {
   LOCKSTEP_ASSIGN_OR_RETURN(const float label, NumberOf(example, layout.label));
   std::vector<std::string> categories;
   for (const std::string& name : layout.categorical) {
@@ -137,7 +143,15 @@ absl::StatusOr<bool> AddRecord(TfRecordReader& reader,
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<absl::string_view> record,
                             reader.Next());
   if (!record.has_value()) return false;
-  LOCKSTEP_ASSIGN_OR_RETURN(const TfExample example, ParseTfExample(*record));
+  std::array<char, 4096> memory;  // of most examples
+  google::protobuf::Arena arena(memory.data(), memory.size());
+  auto& example =
+      *google::protobuf::Arena::CreateMessage<v1::TfExample>(&arena);
+  if (record->size() > std::numeric_limits<int>::max() ||
+      !example.ParseFromArray(record->data(),
+                              static_cast<int>(record->size()))) {
+    return absl::InvalidArgumentError("no tf.train.Example");
+  }
   LOCKSTEP_RETURN_IF_ERROR(AddExample(example, layout, examples));
   return true;
 }

@@ -1,14 +1,16 @@
 #include "worker/tables/example_columns.h"
 
 #include <limits>
+#include <map>
 
-#include "common/records/tf_example_writer.h"
 #include "common/records/tfrecord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "lockstep/v1/tf_example.pb.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/unit/worker/data/idx_bytes.h"
+#include "worker/data/data_file.h"
 
 namespace lockstep {
 namespace {
@@ -32,24 +34,60 @@ ModelConfig Model() {
 
 ColumnLayout Layout() { return ColumnLayoutOf(Model()).value(); }
 
-TfExample Click(const std::string& site, int64_t device, float age,
-                int64_t label) {
-  return {{"site", {.bytes = {site}}},
-          {"device", {.ints = {device}}},
-          {"age", {.floats = {age}}},
-          {"label", {.ints = {label}}},
+v1::TfFeature Texts(const std::vector<std::string>& texts) {
+  v1::TfFeature feature;
+  for (const std::string& text : texts) {
+    feature.mutable_bytes_list()->add_value(text);
+  }
+  return feature;
+}
+
+v1::TfFeature Ints(const std::vector<int64_t>& ints) {
+  v1::TfFeature feature;
+  for (const int64_t number : ints) {
+    feature.mutable_int64_list()->add_value(number);
+  }
+  return feature;
+}
+
+v1::TfFeature Floats(const std::vector<float>& floats) {
+  v1::TfFeature feature;
+  for (const float number : floats) {
+    feature.mutable_float_list()->add_value(number);
+  }
+  return feature;
+}
+
+using Features = std::map<std::string, v1::TfFeature>;
+
+Features Click(const std::string& site, int64_t device, float age,
+               int64_t label) {
+  return {{"site", Texts({site})},
+          {"device", Ints({device})},
+          {"age", Floats({age})},
+          {"label", Ints({label})},
           {"other", {}}};
 }
 
-std::string FileOf(const std::vector<TfExample>& examples) {
+std::string BytesOf(const Features& features) {
+  v1::TfExample example;
+  for (const auto& [name, feature] : features) {
+    v1::TfFeatures::Entry& entry = *example.mutable_features()->add_feature();
+    entry.set_key(name);
+    *entry.mutable_value() = feature;
+  }
+  return example.SerializeAsString();
+}
+
+std::string FileOf(const std::vector<Features>& examples) {
   std::string file;
-  for (const TfExample& example : examples) {
-    AppendTfRecord(SerializeTfExample(example), file);
+  for (const Features& example : examples) {
+    AppendTfRecord(BytesOf(example), file);
   }
   return file;
 }
 
-ColumnExamples Read(const std::vector<TfExample>& file) {
+ColumnExamples Read(const std::vector<Features>& file) {
   ColumnExamples examples;
   EXPECT_OK(ParseExamples(FileOf(file), "a", Layout(), examples));
   return examples;
@@ -81,7 +119,7 @@ TEST(ExampleColumnsTest, EqualValuesHaveEqualRowsAndOthersOthers) {
 }
 
 TEST(ExampleColumnsTest, RowsAreWithinTheTables) {
-  std::vector<TfExample> file;
+  std::vector<Features> file;
   for (int i = 0; i < 500; ++i) file.push_back(Click("s", i, 0, 1));
   const ColumnExamples examples = Read(file);
   for (const int64_t row : examples.wide) EXPECT_TRUE(row >= 0 && row < 1000);
@@ -89,23 +127,23 @@ TEST(ExampleColumnsTest, RowsAreWithinTheTables) {
 }
 
 TEST(ExampleColumnsTest, WrongFeaturesAreNamedAndNothingIsTaken) {
-  const TfExample good = Click("a", 1, 0, 1);
-  const auto with = [&good](const char* name, TfFeature feature) {
-    TfExample example = good;
+  const Features good = Click("a", 1, 0, 1);
+  const auto with = [&good](const char* name, v1::TfFeature feature) {
+    Features example = good;
     example[name] = std::move(feature);
     return example;
   };
-  TfExample missing = good;
+  Features missing = good;
   missing.erase("site");
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const auto& [example, name] : std::vector<std::pair<TfExample, char>>{
+  for (const auto& [example, name] : std::vector<std::pair<Features, char>>{
            {missing, 's'},
            {with("site", {}), 's'},
-           {with("site", {.bytes = {"a", "b"}}), 's'},
-           {with("site", {.floats = {1}}), 's'},
-           {with("age", {.floats = {nan}}), 'a'},
-           {with("age", {.floats = {1, 2}}), 'a'},
-           {with("age", {.bytes = {"1"}}), 'a'},
+           {with("site", Texts({"a", "b"})), 's'},
+           {with("site", Floats({1})), 's'},
+           {with("age", Floats({nan})), 'a'},
+           {with("age", Floats({1, 2})), 'a'},
+           {with("age", Texts({"1"})), 'a'},
            {with("label", {}), 'l'}}) {
     ColumnExamples examples = Read({good});
     EXPECT_THAT(
@@ -117,6 +155,49 @@ TEST(ExampleColumnsTest, WrongFeaturesAreNamedAndNothingIsTaken) {
     EXPECT_EQ(examples.wide.size(), 3u);
     EXPECT_EQ(examples.deep.size(), 2u);
     EXPECT_EQ(examples.numeric.size(), 1u);
+  }
+}
+
+TEST(ExampleColumnsTest, MessagesAreTensorFlows) {
+  const auto file = ReadDataText(LOCKSTEP_RECORDS_DATA "/tensorflow.tfrecord");
+  ASSERT_OK(file);
+  TfRecordReader reader(*file);
+  for (int64_t i = 0; i < 3; ++i) {
+    const auto record = reader.Next();
+    ASSERT_OK(record);
+    const Features written = {
+        {"ids", Ints({i, -1, int64_t{1} << 40})},
+        {"name", Texts({"row " + std::to_string(i)})},
+        {"none", {}},
+        {"x", Floats({0.5f * static_cast<float>(i), -2.25f})}};
+    EXPECT_EQ(**record, BytesOf(written));
+    v1::TfExample read;
+    ASSERT_TRUE(read.ParseFromString(std::string(**record)));
+    EXPECT_EQ(read.SerializeAsString(), BytesOf(written));
+  }
+}
+
+TEST(ExampleColumnsTest, OfAFeatureThatOccursTwiceTheLastOneCounts) {
+  // Messages one behind the other are merged.
+  std::string file;
+  AppendTfRecord(BytesOf(Click("a", 1, 0.5f, 1)) +
+                     BytesOf({{"age", Floats({7})}, {"label", Ints({0})}}),
+                 file);
+  ColumnExamples examples;
+  ASSERT_OK(ParseExamples(file, "a", Layout(), examples));
+  EXPECT_THAT(examples.labels, ElementsAre(false));
+  EXPECT_THAT(examples.numeric, ElementsAre(7));
+}
+
+TEST(ExampleColumnsTest, RecordsThatAreCutOffAreRefused) {
+  const std::string whole = BytesOf(Click("a", 1, 0.5f, 1));
+  for (size_t size = 1; size < whole.size(); ++size) {
+    std::string file;
+    AppendTfRecord(whole.substr(0, size), file);
+    ColumnExamples examples;
+    EXPECT_THAT(
+        ParseExamples(file, "a", Layout(), examples),
+        StatusIs(kInvalid, HasSubstr("a: record 1: no tf.train.Example")));
   }
 }
 
