@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -34,7 +34,8 @@ std::string Position(absl::string_view text, size_t offset) {
 // the objects that are open. It stops at the first fault.
 class StructureChecker final : public json::json_sax_t {
  public:
-  explicit StructureChecker(absl::string_view text) : text_(text) {}
+  StructureChecker(absl::string_view text, size_t max_depth)
+      : text_(text), max_depth_(max_depth) {}
 
   // Why reading stopped; empty when it did not.
   const std::string& fault() const { return fault_; }
@@ -76,8 +77,8 @@ class StructureChecker final : public json::json_sax_t {
  private:
   bool Open() {
     open_.emplace_back();
-    if (open_.size() <= kMaxJsonDepth) return true;
-    fault_ = absl::StrCat("is nested deeper than ", kMaxJsonDepth, " levels");
+    if (open_.size() <= max_depth_) return true;
+    fault_ = absl::StrCat("is nested deeper than ", max_depth_, " levels");
     return false;
   }
 
@@ -87,8 +88,9 @@ class StructureChecker final : public json::json_sax_t {
   }
 
   const absl::string_view text_;
+  const size_t max_depth_;
   std::string fault_;
-  std::vector<std::set<std::string>> open_;  // keys seen, by level
+  std::vector<absl::flat_hash_set<std::string>> open_;  // keys seen, by level
 };
 
 absl::Status Refuse(absl::string_view source, absl::string_view fault) {
@@ -98,16 +100,17 @@ absl::Status Refuse(absl::string_view source, absl::string_view fault) {
 }  // namespace
 
 absl::StatusOr<json> ParseBoundedJson(absl::string_view text,
-                                      absl::string_view source) {
+                                      absl::string_view source,
+                                      const JsonLimits& limits) {
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
   if (absl::StripAsciiWhitespace(text).empty()) {
     return Refuse(source, "is empty; write a JSON object");
   }
-  if (text.size() > kMaxJsonBytes) {
+  if (text.size() > limits.max_bytes) {
     return Refuse(source,
-                  absl::StrCat("is longer than ", kMaxJsonBytes, " bytes"));
+                  absl::StrCat("is longer than ", limits.max_bytes, " bytes"));
   }
-  StructureChecker checker(text);
+  StructureChecker checker(text, limits.max_depth);
   if (!json::sax_parse(text.begin(), text.end(), &checker)) {
     return Refuse(source, checker.fault());
   }
@@ -121,6 +124,13 @@ std::string DescribeJson(const json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array";
   return value.dump();
+}
+
+std::string ShowJson(const json& value) {
+  constexpr size_t kMost = 64;
+  const std::string text = value.dump();
+  return text.size() <= kMost ? text
+                              : absl::StrCat(text.substr(0, kMost), "...");
 }
 
 }  // namespace lockstep

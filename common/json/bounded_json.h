@@ -11,19 +11,29 @@
 namespace lockstep {
 
 inline constexpr size_t kMaxJsonBytes = size_t{4} << 20;
-inline constexpr int kMaxJsonDepth = 64;
 
-// Parses JSON from outside. A byte order mark is skipped. `source` is the name
-// of the text in messages, which never carry the text itself.
+struct JsonLimits {
+  size_t max_bytes = kMaxJsonBytes;
+  size_t max_depth = 64;  // objects and arrays open at once
+};
+
+// Parses JSON from outside, without exceptions. A byte order mark is skipped. A
+// key that appears twice in one object is refused, not overwritten: two readers
+// of such a text could disagree about what it says. `source` is the name of the
+// text in messages, which never carry the text itself.
 //
-//   kInvalidArgument  empty, above kMaxJsonBytes, nested deeper than
-//                     kMaxJsonDepth, a key twice in one object, no UTF-8, or
-//                     not JSON (the message says at which line and column)
+//   kInvalidArgument  empty, beyond a limit, a key twice in one object, no
+//                     UTF-8, or not JSON (the message says at which line and
+//                     column)
 absl::StatusOr<nlohmann::json> ParseBoundedJson(absl::string_view text,
-                                                absl::string_view source);
+                                                absl::string_view source,
+                                                const JsonLimits& limits = {});
 
 // The value for a message: an excerpt of a scalar, else "an array" or such.
 std::string DescribeJson(const nlohmann::json& value);
+
+// The value for a message as it stands, or the beginning of a long one.
+std::string ShowJson(const nlohmann::json& value);
 
 }  // namespace lockstep
 

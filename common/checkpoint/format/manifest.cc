@@ -8,11 +8,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/files/sha256.h"
-#include "common/json/strict_json.h"
+#include "common/json/bounded_json.h"
+#include "common/text/excerpt.h"
 #include "common/text/utf8.h"
 
 namespace lockstep {
@@ -34,15 +34,6 @@ absl::Status Refuse(absl::string_view field, absl::string_view value,
       absl::StrCat(field, " is ", value, ", want ", wanted));
 }
 
-std::string Quote(absl::string_view text) {
-  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, 64)), "\"");
-}
-
-std::string Show(const Json& value) {
-  const std::string text = value.dump();
-  return text.size() <= 64 ? text : absl::StrCat(text.substr(0, 64), "...");
-}
-
 // --- what both directions check ---
 
 bool IsPlainFileName(absl::string_view name) {
@@ -54,7 +45,7 @@ bool IsPlainFileName(absl::string_view name) {
 
 absl::Status CheckText(absl::string_view field, absl::string_view value) {
   if (value.size() <= kMaxText && IsUtf8(value)) return absl::OkStatus();
-  return Refuse(field, Quote(value),
+  return Refuse(field, Excerpt(value),
                 absl::StrCat("UTF-8 of at most ", kMaxText, " bytes"));
 }
 
@@ -65,14 +56,14 @@ absl::Status CheckNotNegative(absl::string_view field, int64_t value) {
 
 absl::Status CheckFile(const CheckpointFile& file) {
   if (!IsPlainFileName(file.name)) {
-    return Refuse("files.name", Quote(file.name),
+    return Refuse("files.name", Excerpt(file.name),
                   "a plain file name of letters, digits, '-', '_' and '.'");
   }
   if (file.bytes > static_cast<uint64_t>(kMaxInt)) {
     return Refuse("files.bytes", absl::StrCat(file.bytes), "less than 2^63");
   }
   if (!IsSha256Hex(file.sha256)) {
-    return Refuse("files.sha256", Quote(file.sha256),
+    return Refuse("files.sha256", Excerpt(file.sha256),
                   "64 lower-case hex digits");
   }
   return absl::OkStatus();
@@ -87,7 +78,7 @@ absl::Status CheckFiles(const std::vector<CheckpointFile>& files) {
   for (const CheckpointFile& file : files) {
     LOCKSTEP_RETURN_IF_ERROR(CheckFile(file));
     if (!seen.insert(file.name).second) {
-      return Refuse("files.name", Quote(file.name), "each name once");
+      return Refuse("files.name", Excerpt(file.name), "each name once");
     }
   }
   return absl::OkStatus();
@@ -116,7 +107,8 @@ absl::Status CheckManifest(const Manifest& manifest) {
   LOCKSTEP_RETURN_IF_ERROR(CheckText("job_name", manifest.job_name));
   LOCKSTEP_RETURN_IF_ERROR(CheckText("job_id", manifest.job_id));
   if (manifest.mode != "strict" && manifest.mode != "compatible") {
-    return Refuse("mode", Quote(manifest.mode), "\"strict\" or \"compatible\"");
+    return Refuse("mode", Excerpt(manifest.mode),
+                  "\"strict\" or \"compatible\"");
   }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckNotNegative("global_step", manifest.global_step));
@@ -139,7 +131,7 @@ const Json& Field(const Json& object, const char* name) {
 
 absl::Status Read(const Json& object, const char* name, std::string& value) {
   const Json& json = Field(object, name);
-  if (!json.is_string()) return Refuse(name, Show(json), "a string");
+  if (!json.is_string()) return Refuse(name, ShowJson(json), "a string");
   value = json.get<std::string>();
   return absl::OkStatus();
 }
@@ -147,7 +139,7 @@ absl::Status Read(const Json& object, const char* name, std::string& value) {
 absl::Status Read(const Json& object, const char* name, uint64_t& value) {
   const Json& json = Field(object, name);
   if (!json.is_number_unsigned()) {
-    return Refuse(name, Show(json), "an integer in [0, 2^64)");
+    return Refuse(name, ShowJson(json), "an integer in [0, 2^64)");
   }
   value = json.get<uint64_t>();
   return absl::OkStatus();
@@ -157,7 +149,7 @@ absl::Status Read(const Json& object, const char* name, int64_t& value) {
   const Json& json = Field(object, name);
   if (!json.is_number_unsigned() ||
       json.get<uint64_t>() > static_cast<uint64_t>(kMaxInt)) {
-    return Refuse(name, Show(json), "an integer in [0, 2^63)");
+    return Refuse(name, ShowJson(json), "an integer in [0, 2^63)");
   }
   value = json.get<int64_t>();
   return absl::OkStatus();
@@ -165,12 +157,12 @@ absl::Status Read(const Json& object, const char* name, int64_t& value) {
 
 absl::Status ReadFiles(const Json& json, std::vector<CheckpointFile>& files) {
   if (!json.is_array() || json.size() > kMaxFiles) {
-    return Refuse("files", Show(json),
+    return Refuse("files", ShowJson(json),
                   absl::StrCat("a list of 1 to ", kMaxFiles, " files"));
   }
   for (const Json& entry : json) {
     if (!entry.is_object()) {
-      return Refuse("files", Show(json), "a list of objects");
+      return Refuse("files", ShowJson(json), "a list of objects");
     }
     CheckpointFile file;
     LOCKSTEP_RETURN_IF_ERROR(Read(entry, "name", file.name));
@@ -185,10 +177,11 @@ absl::Status ReadNumbers(const Json& object, const char* field,
                          std::map<std::string, double>& numbers) {
   const Json& json = Field(object, field);
   if (json.is_null()) return absl::OkStatus();
-  if (!json.is_object()) return Refuse(field, Show(json), "an object");
+  if (!json.is_object()) return Refuse(field, ShowJson(json), "an object");
   for (const auto& [name, value] : json.items()) {
     if (!value.is_number()) {
-      return Refuse(absl::StrCat(field, ".", name), Show(value), "a number");
+      return Refuse(absl::StrCat(field, ".", name), ShowJson(value),
+                    "a number");
     }
     numbers[name] = value.get<double>();
   }
@@ -250,9 +243,10 @@ absl::StatusOr<std::string> EncodeManifest(const Manifest& manifest) {
 }
 
 absl::StatusOr<Manifest> ParseManifest(absl::string_view text) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Json json, ParseStrictJson(text, kLimits));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Json json,
+                            ParseBoundedJson(text, "the manifest", kLimits));
   if (!json.is_object()) {
-    return Refuse("the manifest", Show(json), "a JSON object");
+    return Refuse("the manifest", ShowJson(json), "a JSON object");
   }
   Manifest manifest;
   LOCKSTEP_RETURN_IF_ERROR(ReadManifest(json, manifest));

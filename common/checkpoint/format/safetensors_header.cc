@@ -7,11 +7,11 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
-#include "common/json/strict_json.h"
+#include "common/json/bounded_json.h"
+#include "common/text/excerpt.h"
 #include "common/text/utf8.h"
 
 namespace lockstep {
@@ -31,16 +31,7 @@ absl::Status Invalid(const Parts&... parts) {
 }
 
 // A file's own text, short and printable enough for a message.
-std::string Quote(absl::string_view text) {
-  const absl::string_view shown = text.substr(0, 128);
-  return absl::StrCat("\"", absl::CHexEscape(shown),
-                      shown.size() < text.size() ? "...\"" : "\"");
-}
-
-std::string Show(const Json& value) {
-  const std::string text = value.dump();
-  return text.size() <= 64 ? text : absl::StrCat(text.substr(0, 64), "...");
-}
+std::string Quote(absl::string_view text) { return Excerpt(text, 128); }
 
 uint64_t ReadLittleEndian(absl::string_view bytes) {
   uint64_t value = 0;
@@ -124,14 +115,15 @@ std::string ToJson(const SafetensorsHeader& header) {
 
 absl::StatusOr<std::vector<int64_t>> ParseShape(const Json& json) {
   if (!json.is_array() || json.size() > kMaxTensorRank) {
-    return Invalid("shape is ", Show(json), ", want a list of at most ",
+    return Invalid("shape is ", ShowJson(json), ", want a list of at most ",
                    kMaxTensorRank, " dimensions");
   }
   std::vector<int64_t> shape;
   for (const Json& dimension : json) {
     if (!dimension.is_number_unsigned() ||
         dimension.get<uint64_t>() > kMaxDataBytes) {
-      return Invalid("shape is ", Show(json), ", want integers in [0, 2^63)");
+      return Invalid("shape is ", ShowJson(json),
+                     ", want integers in [0, 2^63)");
     }
     shape.push_back(dimension.get<int64_t>());
   }
@@ -142,20 +134,20 @@ absl::Status ParseOffsets(const Json& json, uint64_t data_bytes,
                           StoredTensor& tensor) {
   if (!json.is_array() || json.size() != 2 || !json[0].is_number_unsigned() ||
       !json[1].is_number_unsigned()) {
-    return Invalid("data_offsets is ", Show(json),
+    return Invalid("data_offsets is ", ShowJson(json),
                    ", want two integers, both >= 0");
   }
   const auto begin = json[0].get<uint64_t>();
   const auto end = json[1].get<uint64_t>();
   if (begin > end || end > data_bytes) {
-    return Invalid("data_offsets is ", Show(json),
+    return Invalid("data_offsets is ", ShowJson(json),
                    ", want begin <= end <= ", data_bytes,
                    ", the bytes of data in the file");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t bytes, TensorBytes(tensor));
   if (end - begin != bytes) {
-    return Invalid("data_offsets is ", Show(json), ", which is ", end - begin,
-                   " bytes; dtype and shape need ", bytes);
+    return Invalid("data_offsets is ", ShowJson(json), ", which is ",
+                   end - begin, " bytes; dtype and shape need ", bytes);
   }
   tensor.offset = begin;
   tensor.bytes = bytes;
@@ -166,11 +158,11 @@ absl::Status ParseFields(const Json& json, uint64_t data_bytes,
                          StoredTensor& tensor) {
   if (!json.is_object() || json.size() != 3 || !json.contains("dtype") ||
       !json.contains("shape") || !json.contains("data_offsets")) {
-    return Invalid(Show(json),
+    return Invalid(ShowJson(json),
                    " is not an object of dtype, shape and data_offsets");
   }
   if (!json["dtype"].is_string()) {
-    return Invalid("dtype is ", Show(json["dtype"]), ", want a string");
+    return Invalid("dtype is ", ShowJson(json["dtype"]), ", want a string");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       tensor.type,
@@ -193,12 +185,12 @@ absl::StatusOr<StoredTensor> ParseTensor(const std::string& name,
 absl::Status ParseMetadata(const Json& json,
                            std::map<std::string, std::string>& metadata) {
   if (!json.is_object()) {
-    return Invalid(kMetadataKey, " is ", Show(json), ", want an object");
+    return Invalid(kMetadataKey, " is ", ShowJson(json), ", want an object");
   }
   for (const auto& [key, value] : json.items()) {
     if (!value.is_string()) {
-      return Invalid(kMetadataKey, " field ", Quote(key), " is ", Show(value),
-                     ", want a string");
+      return Invalid(kMetadataKey, " field ", Quote(key), " is ",
+                     ShowJson(value), ", want a string");
     }
     metadata[key] = value.get_ref<const std::string&>();
   }
@@ -305,7 +297,8 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(
   if (text.empty() || text[0] != '{') {
     return Invalid("the header does not begin with '{'");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const Json json, ParseStrictJson(text, kLimits));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Json json,
+                            ParseBoundedJson(text, "the header", kLimits));
   for (const auto& [name, value] : json.items()) {
     if (name == kMetadataKey) {
       LOCKSTEP_RETURN_IF_ERROR(ParseMetadata(value, header.metadata));

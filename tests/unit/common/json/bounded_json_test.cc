@@ -49,9 +49,9 @@ TEST(BoundedJsonTest, SyntaxErrorGivesThePlaceAndNotTheText) {
 }
 
 TEST(BoundedJsonTest, BrokenTextsAreErrors) {
-  for (const char* text :
-       {"{", "}", "[1,]", "{\"a\"}", "nul", "01", "\"\xff\"", "{} {}", "1e999",
-        "\"\\ud800\"", "'a'", "{a: 1}", "\"abc", "// comment\n{}"}) {
+  for (const char* text : {"{", "}", "[1,]", "{\"a\"}", "nul", "01", "\"\xff\"",
+                           "{} {}", "1e999", "\"\\ud800\"", "NaN", "1 2", "{]",
+                           "'a'", "{a: 1}", "\"abc", "// comment\n{}"}) {
     EXPECT_THAT(ParseBoundedJson(text, "f"),
                 StatusIs(kInvalid, HasSubstr("f is not valid JSON")))
         << text;
@@ -78,6 +78,28 @@ TEST(BoundedJsonTest, SizeIsBounded) {
   EXPECT_OK(ParseBoundedJson(largest, "f"));
   EXPECT_THAT(ParseBoundedJson(largest + " ", "f"),
               StatusIs(kInvalid, HasSubstr("is longer than 4194304 bytes")));
+}
+
+TEST(BoundedJsonTest, ACallerMayHaveNarrowerLimits) {
+  const JsonLimits limits = {.max_bytes = 64, .max_depth = 3};
+
+  EXPECT_OK(ParseBoundedJson(R"([{"a": [1]}, [[]]])", "f", limits));
+  EXPECT_THAT(ParseBoundedJson(R"([{"a": [[]]}])", "f", limits),
+              StatusIs(kInvalid, HasSubstr("deeper than 3 levels")));
+  EXPECT_OK(ParseBoundedJson(std::string(63, ' ') + "1", "f", limits));
+  EXPECT_THAT(ParseBoundedJson(std::string(64, ' ') + "1", "f", limits),
+              StatusIs(kInvalid, HasSubstr("is longer than 64 bytes")));
+}
+
+TEST(BoundedJsonTest, RepeatedKeyIsFoundAfterANestedObject) {
+  EXPECT_THAT(ParseBoundedJson(R"({"a": {"b": []}, "a": 2})", "f"),
+              StatusIs(kInvalid, HasSubstr("the key \"a\" twice")));
+}
+
+TEST(ShowJsonTest, LongValuesAreCut) {
+  EXPECT_EQ(ShowJson(nlohmann::json::array({1, "a"})), R"([1,"a"])");
+  EXPECT_EQ(ShowJson(std::string(100, 'a')),
+            "\"" + std::string(63, 'a') + "...");
 }
 
 TEST(DescribeJsonTest, SaysWhatAValueIsInFewWords) {

@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"\"files\": [", "\"files\": [1,", "files is [1,"},
         BadText{"\"files\"", "\"file\"", "files is null"},
         BadText{"0.9375", "\"high\"", "metrics.accuracy is \"high\""},
-        BadText{"\"accuracy\"", "\"loss\"", "\"loss\" appears twice"}));
+        BadText{"\"accuracy\"", "\"loss\"", "the key \"loss\" twice"}));
 
 // One change to a sound manifest that must not reach a file.
 class BadManifestTest

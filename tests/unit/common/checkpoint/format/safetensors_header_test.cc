@@ -195,7 +195,7 @@ TEST(SafetensorsHeaderTest, RepeatedTensorIsRefused) {
   EXPECT_THAT(Parse(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
                     R"("w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
                     8),
-              StatusIs(kInvalid, HasSubstr("\"w\" appears twice")));
+              StatusIs(kInvalid, HasSubstr("the header has the key \"w\" twice")));
 }
 
 struct BadTensor {
