@@ -11,7 +11,7 @@
 #include "common/checkpoint/step_directory.h"
 #include "common/job/variable_settings.h"
 #include "common/numeric/bfloat16.h"
-#include "common/numeric/half.h"
+#include "common/numeric/float16.h"
 
 namespace lockstep {
 namespace {
@@ -47,8 +47,9 @@ absl::Status ReadElements(const SafetensorsReader& file,
                          absl::MakeSpan(reinterpret_cast<char*>(values.data()),
                                         values.size() * sizeof(float)));
     case TensorType::kF16:
-      return ReadConverted<uint16_t>(file, tensor.name, first, values,
-                                     HalfToFloat);
+      return ReadConverted<uint16_t>(
+          file, tensor.name, first, values,
+          [](uint16_t bits) { return ToFloat(Float16{bits}); });
     case TensorType::kBF16:
       return ReadConverted<uint16_t>(
           file, tensor.name, first, values,
