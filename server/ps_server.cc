@@ -56,11 +56,12 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
     : clock_(clock),
       own_state_dir_(options.own_state_dir ? options.state_dir : ""),
       host_({cluster.self().index, incarnation, options.state_dir,
-             options.shared_memory, cluster.chief(),
-             [this](int part) { returned_parts_.Push(part); }}),
-      parameters_(host_, clock),
-      sync_(host_, clock),
-      control_(host_, parameters_, sync_, clock),
+             options.shared_memory, cluster.chief()}),
+      step_control_(host_),
+      replies_(host_, clock),
+      parameters_(host_, step_control_, replies_),
+      sync_(host_, replies_, clock),
+      control_(host_, step_control_, replies_, clock),
       streams_(StreamedMethods(parameters_, sync_)),
       chief_(std::move(chief)),
       ticks_([this] { Tick(); }),
@@ -75,7 +76,7 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
 PsServer::~PsServer() {
   pulse_.reset();
   end_ticks_ = true;
-  returned_parts_.Push(kNoPart);
+  host_.returned_parts().Push(kNoPart);
   ticks_.join();
   returns_.join();
   // Calls may still come in until the server is gone, and gRPC waits for all
@@ -83,9 +84,8 @@ PsServer::~PsServer() {
   const absl::Status gone = absl::UnavailableError("this ps has ended");
   host_.Close(gone);
   host_.StopCreating();
-  parameters_.CancelAll(gone);
-  sync_.CancelAll(gone);
-  control_.CancelAll(gone);
+  replies_.EndAll(gone);
+  control_.EndAll(gone);
   if (server_ != nullptr) server_->Shutdown(absl::Milliseconds(200));
   server_.reset();
 }
@@ -93,19 +93,21 @@ PsServer::~PsServer() {
 void PsServer::Tick() {
   while (!end_ticks_) {
     absl::SleepFor(kTick);
-    parameters_.TakeBack(clock_.Now());
-    sync_.AnswerOld(clock_.Now());
+    replies_.TakeBack(clock_.Now());
+    replies_.AnswerOld(clock_.Now());
     control_.AnswerOld(clock_.Now());
   }
 }
 
 void PsServer::UpdateReturnedParts() {
   while (true) {
-    const std::optional<int> part = returned_parts_.PopFor(absl::Hours(1));
+    const std::optional<int> part =
+        host_.returned_parts().PopFor(absl::Hours(1));
     if (!part.has_value()) continue;
     if (*part == kNoPart) return;
     if (auto shard = host_.shard(); shard.ok()) {
-      control_.Finish(**shard, (*shard)->engine().PartReturned(*part));
+      ShardAnswers answers = (*shard)->engine().PartReturned(*part);
+      replies_.Send(**shard, step_control_.Settle(**shard, std::move(answers)));
     }
   }
 }
@@ -138,7 +140,7 @@ absl::Status PsServer::Run() {
 }
 
 std::vector<Metric> PsServer::Metrics() const {
-  std::vector<Metric> metrics = parameters_.tally().Metrics();
+  std::vector<Metric> metrics = replies_.tally().Metrics();
   absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
   if (!shard.ok()) return metrics;
   const int parts = (*shard)->state().num_parts();

@@ -11,17 +11,18 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
-#include "common/base/event_queue.h"
 #include "common/cluster/cluster.h"
 #include "common/membership/chief_client.h"
 #include "common/observe/metrics.h"
 #include "common/rpc/server.h"
 #include "server/rpc/call_stream_service.h"
 #include "server/rpc/parameter_service.h"
+#include "server/rpc/replies.h"
 #include "server/rpc/shard_control_service.h"
 #include "server/rpc/sync_service.h"
 #include "server/shard/shard_host.h"
 #include "server/shard/shard_pulse.h"
+#include "server/shard/step_control.h"
 
 namespace lockstep {
 
@@ -78,8 +79,9 @@ class PsServer {
 
   const Clock& clock_;
   const std::string own_state_dir_;  // empty: it is somebody else's
-  EventQueue<int> returned_parts_;
   ShardHost host_;
+  StepControl step_control_;
+  Replies replies_;
   ParameterService parameters_;
   SyncService sync_;
   ShardControlService control_;

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -12,6 +11,7 @@
 #include "common/wire/tensor_message.h"
 #include "common/wire/wire_codec.h"
 #include "server/rpc/push_codec.h"
+#include "server/rpc/tensors_codec.h"
 
 namespace lockstep {
 namespace {
@@ -66,13 +66,11 @@ void ParameterService::ServePush(const grpc::ByteBuffer& request,
   TensorPayload payload;
   absl::Status status = DecodeTensorMessage(request, header, payload);
   if (!status.ok()) return respond(status, {});
-  const uint64_t ticket = pushes_.Add(
+  const uint64_t ticket = replies_.FilePush(
       {std::move(respond), header.shared(), header.parts().first_part(),
-       header.parts().num_parts(), std::move(break_off)},
-      clock_.Now());
+       header.parts().num_parts(), std::move(break_off)});
   status = HandlePush(header, payload, ticket);
-  if (status.ok()) return;
-  if (auto call = pushes_.Take(ticket)) call->respond(status, {});
+  if (!status.ok()) replies_.FailPush(ticket, status);
 }
 
 absl::Status ParameterService::HandlePush(const v1::PushHeader& header,
@@ -91,60 +89,8 @@ absl::Status ParameterService::HandlePush(const v1::PushHeader& header,
   moved_(BytesOf(push.gradients));
   LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
                             shard->engine().AddPush(ticket, std::move(push)));
-  ready_(*shard, std::move(answers));
+  replies_.Send(*shard, control_.Settle(*shard, std::move(answers)));
   return absl::OkStatus();
-}
-
-void ParameterService::Finish(std::vector<PushAnswer> answers) {
-  for (PushAnswer& answer : answers) {
-    auto call = pushes_.Take(answer.ticket);
-    if (!call.has_value()) continue;
-    const absl::Status status = answer.status;
-    grpc::ByteBuffer response;
-    if (status.ok()) {
-      tally_.Count(answer);
-      std::shared_ptr<const void> lent;
-      if (!answer.values.empty() && !call->shared) {
-        lent = Lend(call->first_part, call->num_parts, call->break_off);
-      }
-      response =
-          EncodePushAnswer(std::move(answer), call->shared, std::move(lent));
-    }
-    PassFaultPoint(FaultPoint::kPsPushAnswering);
-    call->respond(status, std::move(response));
-  }
-}
-
-std::shared_ptr<const void> ParameterService::Lend(int first_part,
-                                                   int num_parts,
-                                                   const BreakOff& break_off) {
-  if (break_off == nullptr) return nullptr;
-  const absl::Time now = clock_.Now();
-  return lent_->Add(first_part, num_parts, now, [break_off] {
-    break_off(absl::UnavailableError(
-        "the answer was not read for a lease, and an update waits for the "
-        "memory that it is sent from; call again"));
-  });
-}
-
-void ParameterService::TakeBack(absl::Time now) {
-  const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
-  if (!shard.ok()) return;
-  const std::vector<int> blocked = (*shard)->engine().BlockedParts();
-  if (blocked.empty()) return;
-  const absl::Duration lease = (*shard)->job().lease;
-  const int calls = lent_->TakeBack(blocked, now - lease);
-  if (calls == 0) return;
-  spdlog::warn(
-      "broke off {} calls whose answers were not read for {}: the update of {} "
-      "parts waits for the memory that they are sent from",
-      calls, absl::FormatDuration(lease), blocked.size());
-}
-
-void ParameterService::CancelAll(const absl::Status& why) {
-  for (uint64_t ticket : pushes_.OlderThan(absl::InfiniteFuture())) {
-    if (auto call = pushes_.Take(ticket)) call->respond(why, {});
-  }
 }
 
 grpc::ServerUnaryReactor* ParameterService::Pull(
@@ -209,9 +155,10 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
     }
     values.parts.clear();
   }
-  response = EncodeValues(header, std::move(values.parts),
-                          Lend(message.parts().first_part(),
-                               message.parts().num_parts(), caller.break_off));
+  response = EncodeValues(
+      header, std::move(values.parts),
+      replies_.Lend(message.parts().first_part(), message.parts().num_parts(),
+                    caller.break_off));
   return absl::OkStatus();
 }
 

@@ -7,15 +7,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/base/clock.h"
 #include "common/wire/tensor_message.h"
 #include "lockstep/v1/parameter.grpc.pb.h"
-#include "server/calls/lent_calls.h"
 #include "server/calls/peer_budget.h"
-#include "server/calls/pending_calls.h"
 #include "server/calls/respond.h"
-#include "server/rpc/push_tally.h"
+#include "server/rpc/replies.h"
 #include "server/shard/shard_host.h"
+#include "server/shard/step_control.h"
 
 namespace lockstep {
 
@@ -24,32 +22,25 @@ namespace lockstep {
 // them, or in the shared memory where their worker computed them.
 //
 // Threads: safe to share; gRPC calls it from its own threads, and none waits.
-// Borrows: the host and the clock, which must outlive the gRPC server.
+// Borrows: all that it is given, which must outlive the gRPC server.
 class ParameterService final
     : public v1::ParameterService::WithRawCallbackMethod_Push<
           v1::ParameterService::WithRawCallbackMethod_Pull<
               v1::ParameterService::WithRawCallbackMethod_OpenSharedMemory<
                   v1::ParameterService::Service>>> {
  public:
-  using Ready = std::function<void(Shard&, ShardAnswers)>;
   using Moved = std::function<void(size_t bytes)>;
 
-  // What a small request can make the server allocate; callers ask for parts of
-  // a batch that are far smaller.
-  static constexpr size_t kLargestAnswer = size_t{256} << 20;
   // Of rows, which are copied, that a connection may leave unread. One answer
   // may be larger.
   static constexpr size_t kUnreadRows = size_t{64} << 20;
 
-  ParameterService(ShardHost& host, const Clock& clock)
-      : host_(host), clock_(clock) {}
+  // Pushes wait in `replies`. `control` commits the steps that they complete.
+  ParameterService(ShardHost& host, StepControl& control, Replies& replies)
+      : host_(host), control_(control), replies_(replies) {}
 
-  // Where to send what pushes make ready, pushes included. Call it before
-  // serving.
-  void set_ready(Ready ready) { ready_ = std::move(ready); }
-
-  // Whom to tell how many bytes a push or a pull moves, on the wire or through
-  // shared memory. Likewise.
+  // `moved` is told how many bytes a push or a pull moves, on the wire or
+  // through shared memory. Must be called before serving.
   void set_moved(Moved moved) { moved_ = std::move(moved); }
 
   grpc::ServerUnaryReactor* Push(grpc::CallbackServerContext* context,
@@ -77,26 +68,11 @@ class ParameterService final
                  const Caller& caller);
   void ServeOpen(const grpc::ByteBuffer& request, const Respond& respond);
 
-  // Answers pushes that are decided.
-  void Finish(std::vector<PushAnswer> answers);
-
-  // Breaks off calls whose answers have not been read for the job's lease, and
-  // lend memory that an update waits for. Call it now and then.
-  void TakeBack(absl::Time now);
-
-  const PushTally& tally() const { return tally_; }
-
-  // Ends the pushes that wait, because this process ends.
-  void CancelAll(const absl::Status& why);
-
  private:
   absl::Status HandlePush(const v1::PushHeader& header,
                           const TensorPayload& payload, uint64_t ticket);
   absl::Status HandlePull(const grpc::ByteBuffer& request, const Caller& caller,
                           grpc::ByteBuffer& response);
-  // For the answer to hold on to; null where `break_off` is empty.
-  std::shared_ptr<const void> Lend(int first_part, int num_parts,
-                                   const BreakOff& break_off);
   absl::Status HandlePullRows(const v1::PullRequest& request,
                               const grpc::CallbackServerContext* context,
                               Shard& shard, grpc::ByteBuffer& response);
@@ -104,19 +80,9 @@ class ParameterService final
       const v1::OpenSharedMemoryRequest& request);
 
   ShardHost& host_;
-  const Clock& clock_;
-  Ready ready_;
+  StepControl& control_;
+  Replies& replies_;
   Moved moved_ = [](size_t) {};
-  struct PendingPush {
-    Respond respond;
-    bool shared = false;  // the answer says where the tensors are
-    int first_part = 0;
-    int num_parts = 0;
-    BreakOff break_off = nullptr;
-  };
-  PendingCalls<PendingPush> pushes_;
-  PushTally tally_;
-  const std::shared_ptr<LentCalls> lent_ = LentCalls::Create();
   PeerBudget answers_{kUnreadRows};
 };
 

@@ -1,31 +1,36 @@
 #include "server/rpc/shard_control_service.h"
 
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/status.h"
+#include "common/memory/spare_memory.h"
 #include "common/text/plain_text.h"
+#include "common/wire/tensor_message.h"
 #include "common/wire/wire_codec.h"
+#include "server/rpc/shard_codec.h"
+#include "server/rpc/tensors_codec.h"
 
 namespace lockstep {
+namespace {
 
-ShardControlService::ShardControlService(ShardHost& host,
-                                         ParameterService& parameters,
-                                         SyncService& sync, const Clock& clock)
+// How long a call waits for work that goes on before it says how far that is.
+constexpr absl::Duration kLongestWait = absl::Seconds(1);
+
+}  // namespace
+
+ShardControlService::ShardControlService(ShardHost& host, StepControl& control,
+                                         Replies& replies, const Clock& clock)
     : host_(host),
-      control_(host),
-      parameters_(parameters),
-      sync_(sync),
+      control_(control),
+      replies_(replies),
       clock_(clock),
-      long_calls_(clock) {
-  parameters_.set_ready([this](Shard& shard, ShardAnswers answers) {
-    Finish(shard, std::move(answers));
-  });
-}
+      long_calls_(clock) {}
 
 absl::StatusOr<StepControl::Chief> ShardControlService::ToChief(
     const v1::ChiefIdentity& chief) const {
@@ -55,6 +60,89 @@ grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
   return FinishUnary(context, absl::OkStatus());
 }
 
+absl::StatusOr<LongCalls::Work> ShardControlService::HandleCreateShard(
+    const v1::CreateShardRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+                            ToChief(request.chief()));
+  LOCKSTEP_RETURN_IF_ERROR(
+      host_.CheckMayFollow(chief.job_id, chief.epoch, chief.incarnation));
+  // What cannot be obeyed must not shut out who can: all of it is looked at
+  // before the chief is followed.
+  if (request.has_server()) {
+    LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(request.server()));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(ShardDescription wanted, ToDescription(request));
+  LOCKSTEP_RETURN_IF_ERROR(
+      host_.CheckDescription(wanted.job, wanted.variables, wanted.parts));
+  LOCKSTEP_RETURN_IF_ERROR(
+      host_.FollowChief(chief.job_id, chief.epoch, chief.incarnation));
+  return [this, chief, discard = request.discard(),
+          wanted = std::move(wanted)]() -> LongCalls::Result {
+    // Others may have come while this one waited for the work before.
+    LOCKSTEP_RETURN_IF_ERROR(
+        host_.CheckChief(chief.job_id, chief.epoch, chief.incarnation));
+    if (discard) {
+      replies_.EndAll(
+          absl::UnavailableError("the job goes back to a checkpoint"));
+    }
+    const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.Create(
+        wanted.job, wanted.variables, wanted.parts,
+        discard ? ShardHost::Keep::kNothing : ShardHost::Keep::kState);
+    PassFaultPoint(FaultPoint::kPsCreateAnswering);
+    LOCKSTEP_RETURN_IF_ERROR(shard.status());
+    if (created_) created_(wanted.job, wanted.parts);
+    const v1::CreateShardResponse response = Describe(**shard);
+    spdlog::info("holds {} parts of {} variables{}", wanted.parts.size(),
+                 wanted.variables.size(),
+                 response.committed_step() < 0
+                     ? std::string()
+                     : absl::StrCat(", of step ", response.committed_step()));
+    return response.SerializeAsString();
+  };
+}
+
+grpc::ServerUnaryReactor* ShardControlService::CreateShard(
+    grpc::CallbackServerContext* context, const v1::CreateShardRequest* request,
+    v1::CreateShardResponse* response) {
+  PassFaultPoint(FaultPoint::kPsCreateReceived);
+  absl::StatusOr<LongCalls::Work> work = HandleCreateShard(*request);
+  if (!work.ok()) return FinishUnary(context, work.status());
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const auto progress = [this](v1::Working& working) {
+    FillWorking(host_.fill_progress().get(), working);
+  };
+  long_calls_.Serve(
+      absl::StrCat("CreateShard ", request->SerializeAsString()),
+      LongCall(reactor, response, request->asks_again(), progress),
+      *std::move(work));
+  return reactor;
+}
+
+absl::Status ShardControlService::HandleWriteParts(
+    const grpc::ByteBuffer& request, grpc::ByteBuffer& response) {
+  v1::WritePartsHeader header;
+  TensorPayload payload;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(request, header, payload));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            CheckedShard(header.chief()));
+  LOCKSTEP_RETURN_IF_ERROR(WriteTensors(header, payload, *shard));
+  response = EncodeMessage(v1::WritePartsResponse());
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::WriteParts(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  PassFaultPoint(FaultPoint::kPsWriteReceived);
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  long_calls_.Run([this, reactor, request, response](absl::Status status) {
+    if (status.ok()) status = HandleWriteParts(*request, *response);
+    PassFaultPoint(FaultPoint::kPsWriteAnswering);
+    reactor->Finish(ToGrpcStatus(status));
+  });
+  return reactor;
+}
+
 absl::Status ShardControlService::HandleActivate(
     const v1::ActivateRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
@@ -82,6 +170,57 @@ grpc::ServerUnaryReactor* ShardControlService::Activate(
   PassFaultPoint(FaultPoint::kPsActivateReceived);
   const absl::Status status = HandleActivate(*request);
   PassFaultPoint(FaultPoint::kPsActivateAnswering);
+  return FinishUnary(context, status);
+}
+
+grpc::ServerUnaryReactor* ShardControlService::TakeAndApply(
+    grpc::CallbackServerContext* context,
+    const v1::TakeAndApplyRequest* request,
+    v1::TakeAndApplyResponse* response) {
+  PassFaultPoint(FaultPoint::kPsTakeReceived);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const uint64_t ticket = replies_.FileTake({reactor, response});
+  const absl::Status status = HandleTake(*request, ticket);
+  if (!status.ok()) replies_.FailTake(ticket, status);
+  return reactor;
+}
+
+absl::Status ShardControlService::HandleTake(
+    const v1::TakeAndApplyRequest& request, uint64_t ticket) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+                            ToChief(request.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      StepControl::Ready ready,
+      control_.Take(chief, ticket, request.step(), request.commit_until(),
+                    request.attempt()));
+  Send(std::move(ready));
+  return absl::OkStatus();
+}
+
+absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
+                                               v1::CommitResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+                            ToChief(request.chief()));
+  std::vector<std::vector<int>> contributors;
+  for (const v1::Workers& set : request.contributors()) {
+    contributors.emplace_back(set.workers().begin(), set.workers().end());
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      StepControl::Committed committed,
+      control_.Commit(chief, request.step(), request.attempt(), contributors));
+  for (int worker : committed.members) response.add_workers(worker);
+  response.set_global_step(committed.global_step);
+  response.set_redone_attempt(committed.redone_attempt);
+  Send(std::move(committed.ready));
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::Commit(
+    grpc::CallbackServerContext* context, const v1::CommitRequest* request,
+    v1::CommitResponse* response) {
+  PassFaultPoint(FaultPoint::kPsCommitReceived);
+  const absl::Status status = HandleCommit(*request, *response);
+  PassFaultPoint(FaultPoint::kPsCommitAnswering);
   return FinishUnary(context, status);
 }
 
@@ -149,6 +288,72 @@ grpc::ServerUnaryReactor* ShardControlService::ReplaceMember(
   return FinishUnary(context, status);
 }
 
+LongCalls::Result ShardControlService::HandleBeginSnapshot(
+    const StepControl::Chief& chief) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            control_.CheckedShard(chief));
+  shard->Grant(0);
+  const absl::StatusOr<int64_t> step = shard->BeginSnapshot();
+  PassFaultPoint(FaultPoint::kPsSnapshotAnswering);
+  LOCKSTEP_RETURN_IF_ERROR(step.status());
+  v1::BeginSnapshotResponse response;
+  response.set_global_step(*step);
+  for (float scalar : shard->SnapshotScalars()) response.add_scalars(scalar);
+  for (int64_t rows : shard->SnapshotRows()) response.add_rows(rows);
+  return response.SerializeAsString();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::BeginSnapshot(
+    grpc::CallbackServerContext* context,
+    const v1::BeginSnapshotRequest* request,
+    v1::BeginSnapshotResponse* response) {
+  PassFaultPoint(FaultPoint::kPsSnapshotReceived);
+  const absl::StatusOr<StepControl::Chief> chief = ToChief(request->chief());
+  if (!chief.ok()) return FinishUnary(context, chief.status());
+  const auto shard = control_.CheckedShard(*chief);
+  if (!shard.ok()) return FinishUnary(context, shard.status());
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const auto progress = [shard = *shard](v1::Working& working) {
+    FillWorking(shard->snapshot_progress().get(), working);
+  };
+  long_calls_.Serve(
+      absl::StrCat("BeginSnapshot ", request->SerializeAsString()),
+      LongCall(reactor, response, request->asks_again(), progress),
+      [this, who = *chief] { return HandleBeginSnapshot(who); });
+  return reactor;
+}
+
+absl::Status ShardControlService::HandleReadSnapshot(
+    const grpc::ByteBuffer& request, grpc::ByteBuffer& response) {
+  v1::ReadSnapshotRequest message;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            CheckedShard(message.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(response, ReadTensors(message.selector(), *shard));
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* ShardControlService::ReadSnapshot(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  PassFaultPoint(FaultPoint::kPsReadReceived);
+  const absl::Status status = HandleReadSnapshot(*request, *response);
+  PassFaultPoint(FaultPoint::kPsReadAnswering);
+  return FinishUnary(context, status);
+}
+
+grpc::ServerUnaryReactor* ShardControlService::EndSnapshot(
+    grpc::CallbackServerContext* context, const v1::EndSnapshotRequest* request,
+    v1::EndSnapshotResponse*) {
+  PassFaultPoint(FaultPoint::kPsReleaseReceived);
+  absl::StatusOr<std::shared_ptr<Shard>> shard = CheckedShard(request->chief());
+  if (!shard.ok()) return FinishUnary(context, shard.status());
+  (*shard)->EndSnapshot();
+  ReturnFreeMemory();  // the copy was as large as the state
+  PassFaultPoint(FaultPoint::kPsReleaseAnswering);
+  return FinishUnary(context, absl::OkStatus());
+}
+
 absl::Status ShardControlService::HandleCloseTokens(
     const v1::CloseTokensRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
@@ -157,7 +362,7 @@ absl::Status ShardControlService::HandleCloseTokens(
     return absl::FailedPreconditionError(absl::StrCat(
         "ps ", host_.task_index(), " has no token queue; ask ps 0"));
   }
-  sync_.Finish(shard->gate()->Finish());
+  replies_.SendTokens(shard->gate()->Finish());
   return absl::OkStatus();
 }
 
@@ -170,23 +375,18 @@ grpc::ServerUnaryReactor* ShardControlService::CloseTokens(
   return FinishUnary(context, status);
 }
 
-void ShardControlService::CancelWaits(const absl::Status& why) {
-  parameters_.CancelAll(why);
-  sync_.CancelAll(why);
-  CancelTakes(why);
-}
-
-void ShardControlService::CancelAll(const absl::Status& why) {
-  CancelTakes(why);
-  long_calls_.End(why);
-}
-
-void ShardControlService::CancelTakes(const absl::Status& why) {
-  for (uint64_t ticket : takes_.OlderThan(absl::InfiniteFuture())) {
-    if (auto call = takes_.Take(ticket)) {
-      call->reactor->Finish(ToGrpcStatus(why));
-    }
+void ShardControlService::Send(StepControl::Ready ready) {
+  if (auto shard = host_.shard(); shard.ok()) {
+    replies_.Send(**shard, std::move(ready));
   }
+}
+
+void ShardControlService::AnswerOld(absl::Time now) {
+  long_calls_.AnswerOld(now - kLongestWait);
+}
+
+void ShardControlService::EndAll(const absl::Status& why) {
+  long_calls_.End(why);
 }
 
 }  // namespace lockstep

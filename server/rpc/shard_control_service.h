@@ -6,14 +6,11 @@
 
 #include "absl/status/status.h"
 #include "common/base/clock.h"
-#include "common/base/mutex.h"
 #include "common/rpc/status.h"
 #include "lockstep/v1/shard_control.grpc.pb.h"
 #include "server/calls/long_calls.h"
-#include "server/calls/pending_calls.h"
 #include "server/calls/respond.h"
-#include "server/rpc/parameter_service.h"
-#include "server/rpc/sync_service.h"
+#include "server/rpc/replies.h"
 #include "server/shard/shard_host.h"
 #include "server/shard/step_control.h"
 
@@ -38,13 +35,13 @@ using Base = S::WithCallbackMethod_TakeEpoch<
 // ShardControlService puts the chief's side of a shard on the wire.
 //
 // Threads: safe to share; gRPC calls it from its own threads, and none waits or
-//          works for long: that has a thread of its own.
-// Borrows: host, clock and the two other services, which it tells what became
-//          ready for workers. All must outlive the gRPC server.
+//          works for long: LongCalls has a thread for that.
+// Borrows: all that it is given, which must outlive the gRPC server.
 class ShardControlService final : public shard_control_internal::Base {
  public:
-  ShardControlService(ShardHost& host, ParameterService& parameters,
-                      SyncService& sync, const Clock& clock);
+  // Waits for steps are in `replies`; so is what the chief's calls make ready.
+  ShardControlService(ShardHost& host, StepControl& control, Replies& replies,
+                      const Clock& clock);
 
   // Whom to tell what shard there is now. Call it before serving.
   using Created =
@@ -95,16 +92,13 @@ class ShardControlService final : public shard_control_internal::Base {
       const v1::CloseTokensRequest* request,
       v1::CloseTokensResponse* response) override;
 
-  // Answers takes that are older than a second with what they wait for, and
-  // works that go on with how far they are. To be called now and then.
+  // Tells callers of work that goes on how far it is. Must be called now and
+  // then.
   void AnswerOld(absl::Time now);
 
-  // Answers what became ready in a shard, workers and chief; first commits
-  // what is prepared, if the chief has granted that.
-  void Finish(Shard& shard, ShardAnswers answers);
-
-  // Ends all waits, because this process ends.
-  void CancelAll(const absl::Status& why);
+  // Ends the calls that wait for long work, those to come too: the process
+  // ends.
+  void EndAll(const absl::Status& why);
 
  private:
   // Who asks.
@@ -113,10 +107,6 @@ class ShardControlService final : public shard_control_internal::Base {
   //   kPermissionDenied  not the chief
   absl::StatusOr<StepControl::Chief> ToChief(
       const v1::ChiefIdentity& chief) const;
-  static absl::StatusOr<Shard::Stretch> FindStretch(
-      const v1::TensorSelector& selector, const Shard& shard);
-  // `progress` may be null: nothing has begun.
-  static void FillWorking(const FillProgress* progress, v1::Working& working);
   // Checks that the caller is this job's newest chief.
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(
       const v1::ChiefIdentity& chief);
@@ -159,26 +149,13 @@ class ShardControlService final : public shard_control_internal::Base {
                                   grpc::ByteBuffer& response);
   absl::Status HandleCloseTokens(const v1::CloseTokensRequest& request);
 
-  // Sends what became ready.
-  void Send(Shard& shard, StepControl::Ready ready);
-  // As Send(), where there is a shard.
+  // Sends what became ready, where there is a shard.
   void Send(StepControl::Ready ready);
-  // Of workers, too.
-  void CancelWaits(const absl::Status& why);
-  void CancelTakes(const absl::Status& why);
-  void FinishTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
-                   int64_t committed_step);
 
   ShardHost& host_;
-  StepControl control_;
-  ParameterService& parameters_;
-  SyncService& sync_;
+  StepControl& control_;
+  Replies& replies_;
   const Clock& clock_;
-  struct PendingTake {
-    grpc::ServerUnaryReactor* reactor = nullptr;
-    v1::TakeAndApplyResponse* response = nullptr;
-  };
-  PendingCalls<PendingTake> takes_;
   Created created_;
   LongCalls long_calls_;  // last: its thread uses all of the above
 };

@@ -7,36 +7,6 @@
 #include "common/wire/wire_codec.h"
 
 namespace lockstep {
-namespace {
-
-constexpr absl::Duration kLongestWait = absl::Seconds(3);
-
-grpc::ByteBuffer Encode(const StepGate::Answer& answer) {
-  v1::TakeTokenResponse response;
-  response.set_step(answer.step);
-  response.set_slot(answer.slot);
-  response.set_attempt(answer.attempt);
-  response.set_selected_attempt(answer.selected_attempt);
-  response.set_not_needed(answer.not_needed);
-  switch (answer.outcome) {
-    case StepGate::Outcome::kToken:
-      response.set_outcome(v1::TOKEN);
-      break;
-    case StepGate::Outcome::kRedo:
-      response.set_outcome(v1::TOKEN_REDO);
-      break;
-    case StepGate::Outcome::kFinished:
-      response.set_outcome(v1::TOKEN_FINISHED);
-      break;
-    case StepGate::Outcome::kCancelled:
-      response.set_outcome(v1::TOKEN_WAIT);
-      break;
-  }
-  return EncodeMessage(response);
-}
-
-}  // namespace
-
 absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
     const v1::Identity& identity, int slot) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
@@ -114,10 +84,9 @@ void SyncService::ServeTakeToken(const grpc::ByteBuffer& request,
   v1::TakeTokenRequest message;
   absl::Status status = DecodeMessage(request, message);
   if (!status.ok()) return respond(status, {});
-  const uint64_t ticket = waits_.Add(std::move(respond), clock_.Now());
+  const uint64_t ticket = replies_.FileTokenWait(std::move(respond));
   status = HandleTakeToken(message, ticket);
-  if (status.ok()) return;
-  if (auto call = waits_.Take(ticket)) (*call)(status, {});
+  if (!status.ok()) replies_.FailTokenWait(ticket, status);
 }
 
 absl::Status SyncService::HandleTakeToken(const v1::TakeTokenRequest& request,
@@ -133,35 +102,8 @@ absl::Status SyncService::HandleTakeToken(const v1::TakeTokenRequest& request,
       request.computing()
           ? shard->gate()->Watch(ticket, pass, now)
           : shard->gate()->Wait(ticket, pass, request.attempt(), now));
-  Finish(answers);
+  replies_.SendTokens(answers);
   return absl::OkStatus();
-}
-
-void SyncService::Finish(const std::vector<StepGate::Answer>& answers) {
-  for (const StepGate::Answer& answer : answers) {
-    auto call = waits_.Take(answer.ticket);
-    if (!call.has_value()) continue;
-    PassFaultPoint(FaultPoint::kPsTokenAnswering);
-    (*call)(absl::OkStatus(), Encode(answer));
-  }
-}
-
-void SyncService::AnswerOld(absl::Time now) {
-  for (uint64_t ticket : waits_.OlderThan(now - kLongestWait)) {
-    auto call = waits_.Take(ticket);
-    if (!call.has_value()) continue;
-    if (auto shard = host_.shard(); shard.ok() && (*shard)->gate()) {
-      (*shard)->gate()->Cancel(ticket);
-    }
-    (*call)(absl::OkStatus(),
-            Encode({.outcome = StepGate::Outcome::kCancelled}));
-  }
-}
-
-void SyncService::CancelAll(const absl::Status& why) {
-  for (uint64_t ticket : waits_.OlderThan(absl::InfiniteFuture())) {
-    if (auto call = waits_.Take(ticket)) (*call)(why, {});
-  }
 }
 
 }  // namespace lockstep

@@ -198,7 +198,7 @@ ShardState::Options ShardHost::StateOptions(
   options.variables = variables;
   options.parts = parts;
   options.shared_memory = options_.shared_memory;
-  options.part_returned = options_.part_returned;
+  options.returned_parts = returned_parts_;
   return options;
 }
 

@@ -2,13 +2,13 @@
 #define LOCKSTEP_SERVER_SHARD_SHARD_HOST_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/base/event_queue.h"
 #include "common/base/mutex.h"
 #include "common/cluster/task_id.h"
 #include "server/shard/shard.h"
@@ -36,13 +36,16 @@ class ShardHost {
     std::string state_dir;
     bool shared_memory = true;             // with workers of this host
     TaskId chief = {TaskType::kChief, 0};  // or the worker that hosts it
-    // As ShardState::Options.
-    std::function<void(int part)> part_returned = nullptr;
   };
 
   explicit ShardHost(const Options& options) : options_(options) {}
 
   int task_index() const { return options_.task_index; }
+
+  // Parts whose readers are done. Whoever takes one out must pass it to
+  // ShardEngine::PartReturned() of the shard at hand, in a thread that may
+  // update a part; gRPC's threads must not.
+  EventQueue<int>& returned_parts() { return *returned_parts_; }
 
   // Whether this is the server that a peer means. Where parts are laid out
   // alike on two servers, nothing else would tell.
@@ -204,6 +207,9 @@ class ShardHost {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
+  // Shared with loans, which may outlive the host.
+  const std::shared_ptr<EventQueue<int>> returned_parts_ =
+      std::make_shared<EventQueue<int>>();
 
   // Held while a shard is opened or made.
   mutable Mutex create_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);

@@ -163,8 +163,8 @@ ShardState::ShardState(const Options& options, Settings settings,
       store_(std::move(store)),
       averaged_step_(options.parts.size(), StepRecord::kNone),
       loans_(LoanBook::Create(2 * static_cast<int>(options.parts.size()),
-                              [tell = options.part_returned](int buffer) {
-                                if (tell) tell(buffer / 2);
+                              [returned = options.returned_parts](int buffer) {
+                                if (returned) returned->Push(buffer / 2);
                               })),
       counters_(MakeCounters(options, store_.get())) {}
 

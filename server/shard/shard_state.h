@@ -2,7 +2,6 @@
 #define LOCKSTEP_SERVER_SHARD_SHARD_STATE_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/base/event_queue.h"
 #include "common/base/mutex.h"
 #include "common/job/job_config.h"
 #include "common/job/variable_settings.h"
@@ -46,8 +46,9 @@ class ShardState final : public PartUpdater {
     std::vector<VariableSpec> variables;  // of the whole model
     std::vector<PartSpec> parts;          // of this server; may be none
     bool shared_memory = true;            // let workers read values in place
-    // As LoanBook::OnReturned, with the part.
-    std::function<void(int part)> part_returned;
+    // Gets each part for which ClaimNext() has returned false, once its
+    // readers are done. Null: nobody waits.
+    std::shared_ptr<EventQueue<int>> returned_parts;
     // Of Create() and Open(), where somebody asks.
     std::shared_ptr<FillProgress> progress = nullptr;
   };

@@ -49,7 +49,7 @@ void ViewSimulation::Open() {
     model_[0].push_back(Values(size, 1.0f));
     offset += size;
   }
-  options.part_returned = [this](int part) { returned_parts_.push_back(part); };
+  options.returned_parts = returned_;
   shard_ = Shard::Create(options).value();
   shard_->Activate(0, {}).value();
   const ShardState::Shared shared = shard_->state().Share().value();
@@ -93,6 +93,9 @@ void ViewSimulation::RunOne() {
     std::swap(views_[Random(static_cast<int64_t>(views_.size()))],
               views_.back());
     views_.pop_back();
+  }
+  while (const auto part = returned_->PopFor(absl::ZeroDuration())) {
+    returned_parts_.push_back(*part);
   }
   if (!returned_parts_.empty() && Chance(50)) {
     const int part = returned_parts_.front();

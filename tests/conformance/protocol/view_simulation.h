@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/base/event_queue.h"
 #include "server/shard/shard.h"
 #include "tests/testing/temp_dir.h"
 #include "worker/client/shared_values.h"
@@ -120,7 +121,9 @@ class ViewSimulation {
   const Options options_;
   std::mt19937 random_;
   const testing::TempDir directory_;
-  std::deque<int> returned_parts_;
+  const std::shared_ptr<EventQueue<int>> returned_ =
+      std::make_shared<EventQueue<int>>();
+  std::deque<int> returned_parts_;  // taken out of it
   std::unique_ptr<Shard> shard_;
   std::unique_ptr<SharedValues> shared_;
   std::vector<Worker> workers_;

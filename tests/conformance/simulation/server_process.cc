@@ -31,15 +31,7 @@ ServerProcess::ServerProcess(Job& job, int server)
     : job_(job),
       server_(server),
       host_({server, ++job.last_incarnation, "/", /*shared_memory=*/false,
-             TaskId{TaskType::kChief, 0},
-             [this](int part) {
-               job_.world.AfterFor(number_, absl::ZeroDuration(), [this, part] {
-                 if (Shard* open = shard()) {
-                   Send(control_.Settle(*open,
-                                        open->engine().PartReturned(part)));
-                 }
-               });
-             }}),
+             TaskId{TaskType::kChief, 0}}),
       control_(host_),
       member_(
           job,
@@ -87,7 +79,19 @@ void ServerProcess::BeforeEvent() {
   }
 }
 
+void ServerProcess::UpdateReturnedParts() {
+  auto& returned = host_.returned_parts();
+  while (const auto part = returned.PopFor(absl::ZeroDuration())) {
+    job_.world.AfterFor(number_, absl::ZeroDuration(), [this, part = *part] {
+      if (Shard* open = shard()) {
+        Send(control_.Settle(*open, open->engine().PartReturned(part)));
+      }
+    });
+  }
+}
+
 void ServerProcess::AfterEvent() {
+  UpdateReturnedParts();
   Shard* open = shard();
   if (open != nullptr && open->active() && server_ == 0) {
     const int64_t step = open->engine().step();

@@ -92,6 +92,7 @@ class ServerProcess final : public Process {
   absl::StatusOr<std::shared_ptr<Shard>> Admit(const Pass& pass);
   void BeforeEvent();
   void AfterEvent();
+  void UpdateReturnedParts();
   void Send(StepControl::Ready ready);
   void SendTokens(const std::vector<StepGate::Answer>& answers);
   void CancelWaits();

@@ -45,11 +45,12 @@ ServedShard::ServedShard(int task_index, SyncMode mode, DType dtype)
     : mode_(mode),
       dtype_(dtype),
       host_({task_index, /*incarnation=*/1, directory_.path()}),
-      parameter_service_(host_, Clock::Real()),
-      sync_service_(host_, Clock::Real()),
+      step_control_(host_),
+      replies_(host_, Clock::Real()),
+      parameter_service_(host_, step_control_, replies_),
+      sync_service_(host_, replies_, Clock::Real()),
       stream_service_(StreamedMethods(parameter_service_, sync_service_)),
-      control_service_(host_, parameter_service_, sync_service_,
-                       Clock::Real()) {
+      control_service_(host_, step_control_, replies_, Clock::Real()) {
   parameter_service_.set_moved([this](size_t bytes) { moved_ += bytes; });
   auto server =
       GrpcServer::Start("127.0.0.1:0", {&parameter_service_, &sync_service_,
@@ -65,9 +66,8 @@ ServedShard::ServedShard(int task_index, SyncMode mode, DType dtype)
 ServedShard::~ServedShard() {
   const absl::Status gone = absl::UnavailableError("the test is over");
   host_.StopCreating();
-  parameter_service_.CancelAll(gone);
-  sync_service_.CancelAll(gone);
-  control_service_.CancelAll(gone);
+  replies_.EndAll(gone);
+  control_service_.EndAll(gone);
 }
 
 std::string ServedShard::address() const {
@@ -94,7 +94,7 @@ void ServedShard::Open() {
 }
 
 void ServedShard::AnswerWaits() {
-  sync_service_.AnswerOld(absl::InfiniteFuture());
+  replies_.AnswerOld(absl::InfiniteFuture());
   control_service_.AnswerOld(absl::InfiniteFuture());
 }
 

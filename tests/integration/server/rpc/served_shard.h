@@ -17,9 +17,11 @@
 #include "lockstep/v1/sync.grpc.pb.h"
 #include "server/rpc/call_stream_service.h"
 #include "server/rpc/parameter_service.h"
+#include "server/rpc/replies.h"
 #include "server/rpc/shard_control_service.h"
 #include "server/rpc/sync_service.h"
 #include "server/shard/shard_host.h"
+#include "server/shard/step_control.h"
 #include "tests/integration/call.h"
 #include "tests/testing/temp_dir.h"
 
@@ -64,7 +66,7 @@ class ServedShard {
   // Answers calls that wait, as ps_server does when they have waited for long.
   void AnswerWaits();
   // Likewise, breaks off calls whose answers nobody reads.
-  void TakeBack(absl::Time now) { parameter_service_.TakeBack(now); }
+  void TakeBack(absl::Time now) { replies_.TakeBack(now); }
 
   JobConfig Job() const;
   static v1::Identity Worker(int index, uint64_t incarnation = 1);
@@ -100,6 +102,8 @@ class ServedShard {
   const TempDir directory_;
   std::atomic<size_t> moved_ = 0;
   ShardHost host_;
+  StepControl step_control_;
+  Replies replies_;
   ParameterService parameter_service_;
   SyncService sync_service_;
   CallStreamService stream_service_;

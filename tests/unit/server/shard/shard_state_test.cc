@@ -96,8 +96,8 @@ TEST_F(ShardStateTest, LentValuesOfThePreparedStepBecomeTheCommittedOnes) {
 }
 
 TEST_F(ShardStateTest, NextBufferCanBeClaimedOnceItsReadersAreDone) {
-  std::vector<int> returned;
-  options_.part_returned = [&](int part) { returned.push_back(part); };
+  const auto returned = std::make_shared<EventQueue<int>>();
+  options_.returned_parts = returned;
   auto state = CreateActive();
   int64_t step = 0;
   LentBytes old = state->LendCommitted(1, step);
@@ -111,7 +111,8 @@ TEST_F(ShardStateTest, NextBufferCanBeClaimedOnceItsReadersAreDone) {
   EXPECT_THAT(FromBytes<float>(old.bytes), Each(1));
   old = LentBytes();
 
-  EXPECT_THAT(returned, ElementsAre(1));
+  EXPECT_EQ(returned->PopFor(absl::ZeroDuration()), 1);
+  EXPECT_EQ(returned->PopFor(absl::ZeroDuration()), std::nullopt);
   EXPECT_TRUE(state->ClaimNext(1));
 }
 

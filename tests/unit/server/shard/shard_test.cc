@@ -219,8 +219,9 @@ TEST_F(ShardTest, PullOfUnknownPartsIsRefused) {
 }
 
 TEST_F(ShardTest, PullNeverMixesSteps) {
-  EventQueue<int> returned;  // parts that updates wait for
-  options_.part_returned = [&](int part) { returned.Push(part); };
+  // Parts that updates wait for.
+  const auto returned = std::make_shared<EventQueue<int>>();
+  options_.returned_parts = returned;
   auto shard = CreateActive();
   std::atomic<bool> done = false;
   std::thread puller([&] {
@@ -235,7 +236,7 @@ TEST_F(ShardTest, PullNeverMixesSteps) {
     ASSERT_OK(shard->engine().Take(1, step));
     PushBoth(*shard, step, 1, 1);
     while (!shard->engine().CheckCommit(step + 1, 1).ok()) {
-      const std::optional<int> part = returned.PopFor(absl::Seconds(10));
+      const std::optional<int> part = returned->PopFor(absl::Seconds(10));
       ASSERT_TRUE(part.has_value()) << "the reader's part never came back";
       shard->engine().PartReturned(*part);
     }

@@ -1,0 +1,209 @@
+#include "server/rpc/replies.h"
+
+#include <utility>
+
+#include "common/base/fault_points.h"
+#include "common/base/log.h"
+#include "common/rpc/status.h"
+#include "common/wire/tensor_message.h"
+#include "lockstep/v1/sync.pb.h"
+#include "server/rpc/push_codec.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kLongestTokenWait = absl::Seconds(3);
+constexpr absl::Duration kLongestTake = absl::Seconds(1);
+
+grpc::ByteBuffer Encode(const StepGate::Answer& answer) {
+  v1::TakeTokenResponse response;
+  response.set_step(answer.step);
+  response.set_slot(answer.slot);
+  response.set_attempt(answer.attempt);
+  response.set_selected_attempt(answer.selected_attempt);
+  response.set_not_needed(answer.not_needed);
+  switch (answer.outcome) {
+    case StepGate::Outcome::kToken:
+      response.set_outcome(v1::TOKEN);
+      break;
+    case StepGate::Outcome::kRedo:
+      response.set_outcome(v1::TOKEN_REDO);
+      break;
+    case StepGate::Outcome::kFinished:
+      response.set_outcome(v1::TOKEN_FINISHED);
+      break;
+    case StepGate::Outcome::kCancelled:
+      response.set_outcome(v1::TOKEN_WAIT);
+      break;
+  }
+  return EncodeMessage(response);
+}
+
+void AddMembers(const std::vector<int>& workers,
+                v1::TakeAndApplyResponse& response) {
+  for (int worker : workers) response.add_announced_workers(worker);
+}
+
+// Fills in how far the step at hand is. Where every worker is a member from the
+// start, the workers that have pushed all parts are reported in their place.
+void FillArrivals(Shard& shard, v1::TakeAndApplyResponse& response) {
+  response.set_waits_for(shard.engine().WaitsFor());
+  const ShardEngine::Arrivals arrivals = shard.engine().arrivals();
+  response.set_attempt(arrivals.attempt);
+  response.set_open_parts(arrivals.open_parts);
+  std::vector<int> pushed_all;
+  for (const auto& [worker, parts] : arrivals.parts) {
+    v1::PushedParts& pushed = *response.add_pushed();
+    pushed.set_worker(worker);
+    pushed.set_parts(parts);
+    if (parts == arrivals.open_parts) pushed_all.push_back(worker);
+  }
+  if (shard.gate() == nullptr) return;
+  AddMembers(shard.everybody_counts() ? pushed_all : shard.gate()->Members(),
+             response);
+}
+
+}  // namespace
+
+uint64_t Replies::FilePush(PendingPush call) {
+  return pushes_.Add(std::move(call), clock_.Now());
+}
+
+uint64_t Replies::FileTokenWait(Respond call) {
+  return token_waits_.Add(std::move(call), clock_.Now());
+}
+
+uint64_t Replies::FileTake(PendingTake call) {
+  return takes_.Add(call, clock_.Now());
+}
+
+void Replies::FailPush(uint64_t ticket, const absl::Status& why) {
+  if (auto call = pushes_.Take(ticket)) call->respond(why, {});
+}
+
+void Replies::FailTokenWait(uint64_t ticket, const absl::Status& why) {
+  if (auto call = token_waits_.Take(ticket)) (*call)(why, {});
+}
+
+void Replies::FailTake(uint64_t ticket, const absl::Status& why) {
+  if (auto call = takes_.Take(ticket)) call->reactor->Finish(ToGrpcStatus(why));
+}
+
+void Replies::Send(Shard& shard, StepControl::Ready ready) {
+  SendPushes(std::move(ready.answers.pushes));
+  SendTokens(ready.tokens);
+  SendTakes(shard, ready.answers.takes, ready.committed_step);
+}
+
+void Replies::SendPushes(std::vector<PushAnswer> answers) {
+  for (PushAnswer& answer : answers) {
+    auto call = pushes_.Take(answer.ticket);
+    if (!call.has_value()) continue;
+    const absl::Status status = answer.status;
+    grpc::ByteBuffer response;
+    if (status.ok()) {
+      tally_.Count(answer);
+      std::shared_ptr<const void> lent;
+      if (!answer.values.empty() && !call->shared) {
+        lent = Lend(call->first_part, call->num_parts, call->break_off);
+      }
+      response =
+          EncodePushAnswer(std::move(answer), call->shared, std::move(lent));
+    }
+    PassFaultPoint(FaultPoint::kPsPushAnswering);
+    call->respond(status, std::move(response));
+  }
+}
+
+void Replies::SendTokens(const std::vector<StepGate::Answer>& answers) {
+  for (const StepGate::Answer& answer : answers) {
+    auto call = token_waits_.Take(answer.ticket);
+    if (!call.has_value()) continue;
+    PassFaultPoint(FaultPoint::kPsTokenAnswering);
+    (*call)(absl::OkStatus(), Encode(answer));
+  }
+}
+
+void Replies::SendTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
+                        int64_t committed_step) {
+  for (const TakeAnswer& answer : answers) {
+    auto call = takes_.Take(answer.ticket);
+    if (!call.has_value()) continue;
+    call->response->set_prepared(answer.prepared);
+    call->response->set_attempt(answer.attempt);
+    call->response->set_committed_step(committed_step);
+    call->response->mutable_contributors()->Assign(answer.contributors.begin(),
+                                                   answer.contributors.end());
+    if (shard.gate() != nullptr && committed_step == 0) {
+      AddMembers(shard.gate()->Members(), *call->response);
+    }
+    PassFaultPoint(FaultPoint::kPsTakeAnswering);
+    call->reactor->Finish(ToGrpcStatus(answer.status));
+  }
+}
+
+std::shared_ptr<const void> Replies::Lend(int first_part, int num_parts,
+                                          const BreakOff& break_off) {
+  if (break_off == nullptr) return nullptr;
+  const absl::Time now = clock_.Now();
+  return lent_->Add(first_part, num_parts, now, [break_off] {
+    break_off(absl::UnavailableError(
+        "the answer was not read for a lease, and an update waits for the "
+        "memory that it is sent from; call again"));
+  });
+}
+
+void Replies::TakeBack(absl::Time now) {
+  const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
+  if (!shard.ok()) return;
+  const std::vector<int> blocked = (*shard)->engine().BlockedParts();
+  if (blocked.empty()) return;
+  const absl::Duration lease = (*shard)->job().lease;
+  const int calls = lent_->TakeBack(blocked, now - lease);
+  if (calls == 0) return;
+  spdlog::warn(
+      "broke off {} calls whose answers were not read for {}: the update of {} "
+      "parts waits for the memory that they are sent from",
+      calls, absl::FormatDuration(lease), blocked.size());
+}
+
+void Replies::AnswerOld(absl::Time now) {
+  AnswerOldTokenWaits(now);
+  AnswerOldTakes(now);
+}
+
+void Replies::AnswerOldTokenWaits(absl::Time now) {
+  for (uint64_t ticket : token_waits_.OlderThan(now - kLongestTokenWait)) {
+    auto call = token_waits_.Take(ticket);
+    if (!call.has_value()) continue;
+    if (auto shard = host_.shard(); shard.ok() && (*shard)->gate()) {
+      (*shard)->gate()->Cancel(ticket);
+    }
+    (*call)(absl::OkStatus(),
+            Encode({.outcome = StepGate::Outcome::kCancelled}));
+  }
+}
+
+void Replies::AnswerOldTakes(absl::Time now) {
+  for (uint64_t ticket : takes_.OlderThan(now - kLongestTake)) {
+    auto call = takes_.Take(ticket);
+    if (!call.has_value()) continue;
+    if (auto shard = host_.shard(); shard.ok()) {
+      (*shard)->engine().CancelTake(ticket);
+      FillArrivals(**shard, *call->response);
+    }
+    PassFaultPoint(FaultPoint::kPsTakeAnswering);
+    call->reactor->Finish(grpc::Status::OK);
+  }
+}
+
+void Replies::EndAll(const absl::Status& why) {
+  const absl::Time all = absl::InfiniteFuture();
+  for (uint64_t ticket : pushes_.OlderThan(all)) FailPush(ticket, why);
+  for (uint64_t ticket : token_waits_.OlderThan(all)) {
+    FailTokenWait(ticket, why);
+  }
+  for (uint64_t ticket : takes_.OlderThan(all)) FailTake(ticket, why);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,110 @@
+#ifndef LOCKSTEP_SERVER_RPC_REPLIES_H_
+#define LOCKSTEP_SERVER_RPC_REPLIES_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "lockstep/v1/shard_control.pb.h"
+#include "server/calls/lent_calls.h"
+#include "server/calls/pending_calls.h"
+#include "server/calls/respond.h"
+#include "server/rpc/push_tally.h"
+#include "server/shard/shard_host.h"
+#include "server/shard/step_control.h"
+
+namespace lockstep {
+
+// Replies is the outbox of a server. It owns every call that waits for other
+// calls: pushes, waits for a token, and the chief's waits for a step. A service
+// files a call before it hands the request to the shard; whatever the shard
+// then makes ready, in that call or in a later one, is passed to Send().
+//
+//   service -> File...() -> shard -> engine -> ShardAnswers
+//                 |                               |
+//                 |                     StepControl::Settle()
+//                 |                               |
+//                 `------------ Send() <----------'
+//
+// A call ends exactly once: by Send(), Fail...(), AnswerOld() or EndAll().
+//
+// Threads: safe to share. No call of this class waits; the callers must hold no
+//          lock.
+// Borrows: the host and the clock, which must outlive it.
+class Replies {
+ public:
+  // A push until it is answered.
+  struct PendingPush {
+    Respond respond;
+    bool shared = false;  // the answer names places in shared memory
+    int first_part = 0;
+    int num_parts = 0;
+    BreakOff break_off = nullptr;  // null: answers are copied
+  };
+  // The chief's wait for a step.
+  struct PendingTake {
+    grpc::ServerUnaryReactor* reactor = nullptr;
+    v1::TakeAndApplyResponse* response = nullptr;
+  };
+
+  Replies(ShardHost& host, const Clock& clock) : host_(host), clock_(clock) {}
+  Replies(const Replies&) = delete;
+  Replies& operator=(const Replies&) = delete;
+
+  // Each returns the ticket under which the engine or the gate answers.
+  uint64_t FilePush(PendingPush call);
+  uint64_t FileTokenWait(Respond call);
+  uint64_t FileTake(PendingTake call);
+
+  // Ends a call that the shard has refused. No effect on a call that has ended.
+  void FailPush(uint64_t ticket, const absl::Status& why);
+  void FailTokenWait(uint64_t ticket, const absl::Status& why);
+  void FailTake(uint64_t ticket, const absl::Status& why);
+
+  // Ends the calls that `ready` answers: pushes first, then waits for tokens,
+  // then the chief's.
+  void Send(Shard& shard, StepControl::Ready ready);
+  void SendTokens(const std::vector<StepGate::Answer>& answers);
+
+  // Registers an answer that lends parts from `first_part` on, so that
+  // TakeBack() can break its call off. The answer must hold the result for as
+  // long as it refers to the memory of the parts. Null if `break_off` is null.
+  std::shared_ptr<const void> Lend(int first_part, int num_parts,
+                                   const BreakOff& break_off);
+
+  // Breaks off calls whose answers have not been read for the job's lease and
+  // lend memory that an update waits for. Must be called now and then.
+  void TakeBack(absl::Time now);
+
+  // Answers calls that have waited for so long that they would outlive their
+  // deadlines: token waits with TOKEN_WAIT, the chief's with what the step
+  // lacks. Must be called now and then.
+  void AnswerOld(absl::Time now);
+
+  // Ends all calls: the process ends, or the state they waited for is gone.
+  void EndAll(const absl::Status& why);
+
+  const PushTally& tally() const { return tally_; }
+
+ private:
+  void SendPushes(std::vector<PushAnswer> answers);
+  void SendTakes(Shard& shard, const std::vector<TakeAnswer>& answers,
+                 int64_t committed_step);
+  void AnswerOldTokenWaits(absl::Time now);
+  void AnswerOldTakes(absl::Time now);
+
+  ShardHost& host_;
+  const Clock& clock_;
+  PendingCalls<PendingPush> pushes_;
+  PendingCalls<Respond> token_waits_;
+  PendingCalls<PendingTake> takes_;
+  PushTally tally_;
+  const std::shared_ptr<LentCalls> lent_ = LentCalls::Create();
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_RPC_REPLIES_H_

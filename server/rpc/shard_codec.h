@@ -1,0 +1,34 @@
+#ifndef LOCKSTEP_SERVER_RPC_SHARD_CODEC_H_
+#define LOCKSTEP_SERVER_RPC_SHARD_CODEC_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/job/job_config.h"
+#include "common/plan/variable_spec.h"
+#include "lockstep/v1/shard_control.pb.h"
+#include "server/shard/shard.h"
+
+namespace lockstep {
+
+// What a chief wants a server to hold.
+struct ShardDescription {
+  JobConfig job;
+  std::vector<VariableSpec> variables;  // of the whole model
+  std::vector<PartSpec> parts;          // of this server
+};
+
+//   kInvalidArgument  a job that is not valid or not filled in, or a variable
+//                     or a part that cannot be
+absl::StatusOr<ShardDescription> ToDescription(
+    const v1::CreateShardRequest& request);
+
+// Tells a chief what an existing shard holds and where it stands.
+v1::CreateShardResponse Describe(Shard& shard);
+
+// `progress` may be null: nothing has begun.
+void FillWorking(const FillProgress* progress, v1::Working& working);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_RPC_SHARD_CODEC_H_

@@ -1,0 +1,118 @@
+#include "server/rpc/tensors_codec.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+absl::StatusOr<Shard::Stretch> FindStretch(const v1::TensorSelector& selector,
+                                           const Shard& shard) {
+  return shard.FindStretch(selector.parts().first_part(),
+                           selector.parts().num_parts(),
+                           selector.first_element(), selector.num_elements());
+}
+
+// Of a growing table.
+absl::Status WriteRows(const v1::WritePartsHeader& header,
+                       const TensorPayload& payload, Shard& shard) {
+  const v1::TensorSelector& selector = header.selector();
+  if (selector.parts().num_parts() != 1 || selector.first_element() != 0 ||
+      selector.num_elements() != 0) {
+    return absl::InvalidArgumentError(
+        "keys are given, so the selector must name one part, and no elements");
+  }
+  std::vector<std::byte> bytes(payload.size);
+  payload.CopyTo(bytes.data());
+  const std::vector<int64_t> keys(header.keys().begin(), header.keys().end());
+  return shard.state().WriteRows(selector.parts().first_part(),
+                                 selector.tensor(), keys, bytes);
+}
+
+// The rows that a snapshot has of a growing table.
+absl::StatusOr<int64_t> ReadKeys(const v1::TensorSelector& selector,
+                                 const Shard& shard, std::string& payload) {
+  const int64_t count = selector.num_elements();
+  const int part = selector.parts().first_part();
+  const std::vector<int64_t> rows = shard.SnapshotRows();
+  if (selector.parts().num_parts() != 1 || part < 0 ||
+      static_cast<size_t>(part) >= rows.size() || count < 0 ||
+      count > rows[part]) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        count, " keys of ", selector.parts().num_parts(), " parts from ", part,
+        " on; name one part that grows, and no more keys than it has"));
+  }
+  std::vector<int64_t> keys(count);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int64_t step, shard.ReadSnapshotKeys(part, selector.first_element(),
+                                                 absl::MakeSpan(keys)));
+  payload.assign(reinterpret_cast<const char*>(keys.data()),
+                 keys.size() * sizeof(int64_t));
+  return step;
+}
+
+}  // namespace
+
+absl::Status WriteTensors(const v1::WritePartsHeader& header,
+                          const TensorPayload& payload, Shard& shard) {
+  if (header.keys_size() > 0) return WriteRows(header, payload, shard);
+  LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Stretch stretch,
+                            FindStretch(header.selector(), shard));
+  if (payload.size != stretch.size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("payload has ", payload.size,
+                     " bytes; what is to be written has ", stretch.size));
+  }
+  std::vector<std::byte> bytes(stretch.size);
+  payload.CopyTo(bytes.data());
+  absl::Span<const std::byte> left = bytes;
+  for (int i = 0; i < stretch.num_parts; ++i) {
+    const int part = stretch.first_part + i;
+    const size_t size =
+        stretch.num_parts == 1 ? stretch.size : shard.PartSize(part);
+    LOCKSTEP_RETURN_IF_ERROR(shard.state().Write(
+        part, header.selector().tensor(), stretch.first, left.first(size)));
+    left.remove_prefix(size);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<grpc::ByteBuffer> ReadTensors(const v1::TensorSelector& selector,
+                                             const Shard& shard) {
+  v1::ReadSnapshotHeader header;
+  if (selector.keys()) {
+    std::string keys;
+    LOCKSTEP_ASSIGN_OR_RETURN(int64_t step, ReadKeys(selector, shard, keys));
+    header.set_global_step(step);
+    const grpc::Slice payload(keys);
+    return EncodeTensorMessage(header, absl::MakeConstSpan(&payload, 1));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Stretch stretch,
+                            FindStretch(selector, shard));
+  // Whether there is such a copy, before memory is taken for the answer.
+  const int tensor = selector.tensor();
+  Shard::Stretch nothing = stretch;
+  nothing.size = 0;
+  std::byte none{};  // memcpy() must not be given a null pointer
+  LOCKSTEP_RETURN_IF_ERROR(
+      shard.ReadSnapshot(nothing, tensor, absl::MakeSpan(&none, 0)).status());
+  if (stretch.size > kLargestAnswer) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an answer has at most ", kLargestAnswer,
+                     " bytes; ask for fewer than ", stretch.size));
+  }
+  FilledSlice filled(stretch.size);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      int64_t step,
+      shard.ReadSnapshot(stretch, tensor, {filled.memory, stretch.size}));
+  header.set_global_step(step);
+  return EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
+}
+
+}  // namespace lockstep
