@@ -239,7 +239,8 @@ absl::StatusOr<v1::OpenSharedMemoryResponse> ParameterService::HandleOpen(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, /*slot=*/0));
-  LOCKSTEP_ASSIGN_OR_RETURN(ShardState::Shared shared, shard->state().Share());
+  LOCKSTEP_ASSIGN_OR_RETURN(PartValues::Shared shared,
+                            shard->state().values().Share());
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<const PeerMemory> memory,
                             OpenOffered(request.gradients(), sender.task));
   LOCKSTEP_RETURN_IF_ERROR(shard->shared_gradients().Add(

@@ -296,10 +296,12 @@ LongCalls::Result ShardControlService::HandleBeginSnapshot(
   const absl::StatusOr<int64_t> step = shard->BeginSnapshot();
   PassFaultPoint(FaultPoint::kPsSnapshotAnswering);
   LOCKSTEP_RETURN_IF_ERROR(step.status());
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> snapshot,
+                            shard->snapshot());
   v1::BeginSnapshotResponse response;
-  response.set_global_step(*step);
-  for (float scalar : shard->SnapshotScalars()) response.add_scalars(scalar);
-  for (int64_t rows : shard->SnapshotRows()) response.add_rows(rows);
+  response.set_global_step(snapshot->step());
+  for (float scalar : snapshot->scalars()) response.add_scalars(scalar);
+  for (int64_t rows : snapshot->num_rows()) response.add_rows(rows);
   return response.SerializeAsString();
 }
 

@@ -1,6 +1,7 @@
 #include "server/rpc/tensors_codec.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,12 +36,12 @@ absl::Status WriteRows(const v1::WritePartsHeader& header,
                                  selector.tensor(), keys, bytes);
 }
 
-// The rows that a snapshot has of a growing table.
-absl::StatusOr<int64_t> ReadKeys(const v1::TensorSelector& selector,
-                                 const Shard& shard, std::string& payload) {
+// The keys of rows that a snapshot has of a growing table.
+absl::StatusOr<std::string> ReadKeys(const v1::TensorSelector& selector,
+                                     const Snapshot& snapshot) {
   const int64_t count = selector.num_elements();
   const int part = selector.parts().first_part();
-  const std::vector<int64_t> rows = shard.SnapshotRows();
+  const std::vector<int64_t> rows = snapshot.num_rows();
   if (selector.parts().num_parts() != 1 || part < 0 ||
       static_cast<size_t>(part) >= rows.size() || count < 0 ||
       count > rows[part]) {
@@ -49,12 +50,10 @@ absl::StatusOr<int64_t> ReadKeys(const v1::TensorSelector& selector,
         " on; name one part that grows, and no more keys than it has"));
   }
   std::vector<int64_t> keys(count);
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const int64_t step, shard.ReadSnapshotKeys(part, selector.first_element(),
-                                                 absl::MakeSpan(keys)));
-  payload.assign(reinterpret_cast<const char*>(keys.data()),
-                 keys.size() * sizeof(int64_t));
-  return step;
+  LOCKSTEP_RETURN_IF_ERROR(
+      snapshot.ReadKeys(part, selector.first_element(), absl::MakeSpan(keys)));
+  return std::string(reinterpret_cast<const char*>(keys.data()),
+                     keys.size() * sizeof(int64_t));
 }
 
 }  // namespace
@@ -87,31 +86,35 @@ absl::StatusOr<grpc::ByteBuffer> ReadTensors(const v1::TensorSelector& selector,
                                              const Shard& shard) {
   v1::ReadSnapshotHeader header;
   if (selector.keys()) {
-    std::string keys;
-    LOCKSTEP_ASSIGN_OR_RETURN(int64_t step, ReadKeys(selector, shard, keys));
-    header.set_global_step(step);
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> snapshot,
+                              shard.snapshot());
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string keys,
+                              ReadKeys(selector, *snapshot));
+    header.set_global_step(snapshot->step());
     const grpc::Slice payload(keys);
     return EncodeTensorMessage(header, absl::MakeConstSpan(&payload, 1));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Stretch stretch,
                             FindStretch(selector, shard));
-  // Whether there is such a copy, before memory is taken for the answer.
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> snapshot,
+                            shard.snapshot());
+  // A read of nothing checks the selector before memory is taken for the
+  // answer.
   const int tensor = selector.tensor();
   Shard::Stretch nothing = stretch;
   nothing.size = 0;
   std::byte none{};  // memcpy() must not be given a null pointer
   LOCKSTEP_RETURN_IF_ERROR(
-      shard.ReadSnapshot(nothing, tensor, absl::MakeSpan(&none, 0)).status());
+      snapshot->Read(nothing, tensor, absl::MakeSpan(&none, 0)));
   if (stretch.size > kLargestAnswer) {
     return absl::InvalidArgumentError(
         absl::StrCat("an answer has at most ", kLargestAnswer,
                      " bytes; ask for fewer than ", stretch.size));
   }
   FilledSlice filled(stretch.size);
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      int64_t step,
-      shard.ReadSnapshot(stretch, tensor, {filled.memory, stretch.size}));
-  header.set_global_step(step);
+  LOCKSTEP_RETURN_IF_ERROR(
+      snapshot->Read(stretch, tensor, {filled.memory, stretch.size}));
+  header.set_global_step(snapshot->step());
   return EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
 }
 

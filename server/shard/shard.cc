@@ -1,8 +1,6 @@
 #include "server/shard/shard.h"
 
 #include <algorithm>
-#include <cstring>
-#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,7 +20,7 @@ std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job, ShardState& state,
     return std::make_unique<StrictShard>(
         StrictShard::Options{job.replicas_to_aggregate, job.total_num_replicas,
                              job.refuse_non_finite, gate},
-        state);
+        state.updates());
   }
   std::vector<CompatiblePart> parts;
   for (const PartSpec& part : state.parts()) {
@@ -31,7 +29,7 @@ std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job, ShardState& state,
                                      : std::nullopt});
   }
   return std::make_unique<CompatibleShard>(job.replicas_to_aggregate,
-                                           std::move(parts), state);
+                                           std::move(parts), state.updates());
 }
 
 std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
@@ -54,27 +52,6 @@ std::vector<SharedGradients::Part> SharedParts(const ShardState& state) {
         {spec.is_table() ? 0 : state.part_size(part), ElementSize(spec.dtype)});
   }
   return parts;
-}
-
-// Where the tensors of all parts, of these sizes, lie in a copy, tensor after
-// tensor; `total` is the size of the copy.
-std::vector<std::vector<size_t>> TensorOffsets(const ShardState& state,
-                                               const std::vector<size_t>& sizes,
-                                               size_t& total) {
-  std::vector<std::vector<size_t>> offsets;
-  bool any = true;
-  for (int tensor = 0; any; ++tensor) {
-    any = false;
-    std::vector<size_t> starts;
-    for (int part = 0; part < state.num_parts(); ++part) {
-      starts.push_back(total);
-      if (tensor >= state.num_tensors(part)) continue;
-      any = true;
-      total += sizes[part];
-    }
-    if (any) offsets.push_back(std::move(starts));
-  }
-  return offsets;
 }
 
 }  // namespace
@@ -282,8 +259,8 @@ absl::StatusOr<int64_t> Shard::PullRows(int part,
   LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step, Reader::kWorker));
   const bool grows =
       part >= 0 && part < state_->num_parts() && state_->parts()[part].grows;
-  return grows ? state_->ReadKeys(part, rows, out)
-               : state_->ReadRows(part, rows, out);
+  return grows ? state_->values().ReadKeys(part, rows, out)
+               : state_->values().ReadRows(part, rows, out);
 }
 
 absl::Status Shard::CheckReadable(int64_t step, Reader reader) {
@@ -308,14 +285,14 @@ absl::StatusOr<Shard::Values> Shard::Pull(int first_part, int num_parts,
   LOCKSTEP_RETURN_IF_ERROR(SizeOf(first_part, num_parts).status());
   for (int part = first_part; part < first_part + num_parts; ++part) {
     LOCKSTEP_RETURN_IF_ERROR(
-        state_->GradientSize(part, GradientType::kVariable).status());
+        state_->updates().GradientSize(part, GradientType::kVariable).status());
   }
   while (true) {
     Values values;
     bool one_step = true;
     for (int part = first_part; part < first_part + num_parts; ++part) {
       int64_t part_step = 0;
-      values.parts.push_back(state_->LendCommitted(part, part_step));
+      values.parts.push_back(state_->values().LendCommitted(part, part_step));
       if (part == first_part) values.step = part_step;
       one_step = one_step && part_step == values.step;
     }
@@ -334,39 +311,18 @@ absl::StatusOr<int64_t> Shard::BeginSnapshot() {
     MutexLock lock(mutex_);
     snapshot_progress_ = progress;
     if (job_.mode == SyncMode::kStrict && snapshot_ != nullptr &&
-        snapshot_->step == engine_->step()) {
-      return snapshot_->step;
+        snapshot_->step() == engine_->step()) {
+      return snapshot_->step();
     }
   }
-  LOCKSTEP_RETURN_IF_ERROR(state_->MoveAverages());
-  auto snapshot = std::make_shared<Snapshot>();
-  snapshot->step = engine_->step();  // a commit from here on is noticed
-  snapshot->keys.resize(state_->num_parts());
-  snapshot->rows.resize(state_->num_parts());
-  for (int part = 0; part < state_->num_parts(); ++part) {
-    snapshot->sizes.push_back(state_->part_size(part));
-    const PartSpec& spec = state_->parts()[part];
-    if (!spec.grows) continue;
-    for (const auto& [key, row] : state_->KeptRows(part)) {
-      snapshot->keys[part].push_back(key);
-      snapshot->rows[part].push_back(row);
-    }
-    snapshot->sizes[part] =
-        snapshot->rows[part].size() * spec.row_width * ElementSize(spec.dtype);
-  }
-  size_t total = 0;
-  snapshot->offsets = TensorOffsets(*state_, snapshot->sizes, total);
-  snapshot->bytes.reset(new (std::nothrow) std::byte[total]);
-  if (snapshot->bytes == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a copy of ", total, " bytes"));
-  }
-  progress->Expect(total);
-  snapshot->scalars = state_->Scalars();
-  LOCKSTEP_RETURN_IF_ERROR(CopyParts(*snapshot, *progress));
+  LOCKSTEP_RETURN_IF_ERROR(state_->updates().MoveAverages());
+  // A commit from here on is noticed, and fails the copy.
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<const Snapshot> snapshot,
+      Snapshot::Take(*state_, engine_->step(), *progress));
   MutexLock lock(mutex_);
   snapshot_ = snapshot;
-  return snapshot->step;
+  return snapshot->step();
 }
 
 std::shared_ptr<const FillProgress> Shard::snapshot_progress() const {
@@ -374,91 +330,10 @@ std::shared_ptr<const FillProgress> Shard::snapshot_progress() const {
   return snapshot_progress_;
 }
 
-absl::Status Shard::CopyParts(Snapshot& snapshot,
-                              FillProgress& progress) const {
-  for (int part = 0; part < state_->num_parts(); ++part) {
-    for (int tensor = 0; tensor < state_->num_tensors(part); ++tensor) {
-      const absl::Span<std::byte> to = {
-          snapshot.bytes.get() + snapshot.offsets[tensor][part],
-          snapshot.sizes[part]};
-      int64_t step = 0;
-      if (state_->parts()[part].grows) {
-        step = state_->CopyRows(part, tensor, snapshot.rows[part], to);
-      } else {
-        LOCKSTEP_ASSIGN_OR_RETURN(step, state_->Read(part, tensor, to));
-      }
-      if (step != snapshot.step) {
-        return absl::InternalError("a step was committed during the copy");
-      }
-      LOCKSTEP_RETURN_IF_ERROR(progress.Advance(to.size()));
-    }
-  }
-  return absl::OkStatus();
-}
-
-std::vector<float> Shard::SnapshotScalars() const {
-  MutexLock lock(mutex_);
-  return snapshot_ == nullptr ? std::vector<float>() : snapshot_->scalars;
-}
-
-std::vector<int64_t> Shard::SnapshotRows() const {
-  std::vector<int64_t> rows;
-  MutexLock lock(mutex_);
-  if (snapshot_ == nullptr) return rows;
-  for (const std::vector<int64_t>& keys : snapshot_->keys) {
-    rows.push_back(static_cast<int64_t>(keys.size()));
-  }
-  return rows;
-}
-
-absl::StatusOr<std::shared_ptr<const Shard::Snapshot>> Shard::FindSnapshot()
-    const {
+absl::StatusOr<std::shared_ptr<const Snapshot>> Shard::snapshot() const {
   MutexLock lock(mutex_);
   if (snapshot_ != nullptr) return snapshot_;
   return absl::FailedPreconditionError("there is no snapshot; begin one");
-}
-
-absl::StatusOr<int64_t> Shard::ReadSnapshotKeys(
-    int part, int64_t first, absl::Span<int64_t> keys) const {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> snapshot,
-                            FindSnapshot());
-  const bool known = part >= 0 && part < state_->num_parts();
-  const size_t rows = known ? snapshot->keys[part].size() : 0;
-  if (!known || first < 0 || static_cast<size_t>(first) > rows ||
-      keys.size() > rows - static_cast<size_t>(first)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(keys.size(), " keys of part ", part, " from ", first,
-                     " on; the snapshot has ", rows));
-  }
-  std::copy_n(snapshot->keys[part].begin() + first, keys.size(), keys.begin());
-  return snapshot->step;
-}
-
-absl::StatusOr<int64_t> Shard::ReadSnapshot(const Stretch& stretch, int tensor,
-                                            absl::Span<std::byte> out) const {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> snapshot,
-                            FindSnapshot());
-  bool found = tensor >= 0 && out.size() == stretch.size;
-  for (int i = 0; i < stretch.num_parts; ++i) {
-    const int part = stretch.first_part + i;
-    found = found && tensor < state_->num_tensors(part);
-    // Such a part is as long as it has rows, and read by itself.
-    if (!state_->parts()[part].grows) continue;
-    found = found && stretch.num_parts == 1 &&
-            stretch.first <= snapshot->sizes[part] &&
-            stretch.size <= snapshot->sizes[part] - stretch.first;
-  }
-  if (!found) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no tensor ", tensor, " of ", out.size(),
-                     " bytes in parts ", stretch.first_part, " to ",
-                     stretch.first_part + stretch.num_parts - 1));
-  }
-  std::memcpy(out.data(),
-              snapshot->bytes.get() +
-                  snapshot->offsets[tensor][stretch.first_part] + stretch.first,
-              stretch.size);
-  return snapshot->step;
 }
 
 void Shard::EndSnapshot() {

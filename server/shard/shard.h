@@ -15,6 +15,7 @@
 #include "common/plan/run_settings.h"
 #include "server/shard/shard_state.h"
 #include "server/shard/shared_gradients.h"
+#include "server/shard/snapshot.h"
 #include "server/step/shard_engine.h"
 #include "server/step/step_gate.h"
 
@@ -122,15 +123,7 @@ class Shard {
   //   kInvalidArgument  unknown parts
   absl::StatusOr<size_t> SizeOf(int first_part, int num_parts) const;
 
-  // A stretch of one part, or whole consecutive parts.
-  //
-  // Units: `first` and `size` count bytes of the first part's beginning.
-  struct Stretch {
-    int first_part = 0;
-    int num_parts = 1;
-    size_t first = 0;
-    size_t size = 0;
-  };
+  using Stretch = Snapshot::Stretch;
   // `num_elements` 0: all of the parts; else of one part.
   //
   //   kInvalidArgument  unknown parts, or elements that are not all in the part
@@ -150,59 +143,26 @@ class Shard {
   size_t PartSize(int part) const { return state_->part_size(part); }
   // As PartUpdater::GradientSize(), of an existing part.
   absl::StatusOr<size_t> GradientSize(int part, GradientType type) const {
-    return state_->GradientSize(part, type);
+    return state_->updates().GradientSize(part, type);
   }
 
-  // The committed state, copied aside. Call it at a step boundary. In strict
-  // mode a copy of this step that there is already is as good.
+  // Copies the committed state aside, and returns its step. Must be called at
+  // a step boundary. In strict mode an existing copy of this step is returned.
   //
   //   kFailedPrecondition  not open
-  //   kResourceExhausted   no memory for the copy
+  //   and the errors of Snapshot::Take()
   absl::StatusOr<int64_t> BeginSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of the copy that is made now, or was last.
+  // Of the copy that is being made, or was made last.
   std::shared_ptr<const FillProgress> snapshot_progress() const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  std::vector<float> SnapshotScalars() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // By part, how many rows the copy has of one that grows; else 0.
-  std::vector<int64_t> SnapshotRows() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Keys of such a part, ascending, from `first` on. Returns the step.
-  //
-  //   kInvalidArgument     a part that does not grow, or beyond its rows
   //   kFailedPrecondition  there is no copy
-  absl::StatusOr<int64_t> ReadSnapshotKeys(int part, int64_t first,
-                                           absl::Span<int64_t> keys) const
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of the copy. A part that grows has as many rows in it as SnapshotRows()
-  // says, in the order of their keys.
-  //
-  //   kInvalidArgument     unknown tensor, `out` of another length, or beyond
-  //                        the rows of a part that grows
-  //   kFailedPrecondition  there is no copy
-  absl::StatusOr<int64_t> ReadSnapshot(const Stretch& stretch, int tensor,
-                                       absl::Span<std::byte> out) const
+  absl::StatusOr<std::shared_ptr<const Snapshot>> snapshot() const
       ABSL_LOCKS_EXCLUDED(mutex_);
   void EndSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Tensor after tensor, in each of them part after part.
-  struct Snapshot {
-    int64_t step = 0;
-    std::vector<float> scalars;
-    std::unique_ptr<std::byte[]> bytes;
-    // By tensor, then part. Parts that have no such tensor take no room.
-    std::vector<std::vector<size_t>> offsets;
-    std::vector<size_t> sizes;  // by part, of each tensor
-    // By part: of those that grow.
-    std::vector<std::vector<int64_t>> keys;
-    std::vector<std::vector<int64_t>> rows;
-  };
-
   Shard(const ShardState::Options& options, std::unique_ptr<ShardState> state);
 
-  // Fills the copy, which has room for it.
-  absl::Status CopyParts(Snapshot& snapshot, FillProgress& progress) const;
-  absl::StatusOr<std::shared_ptr<const Snapshot>> FindSnapshot() const
-      ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether values of `step` can be read.
   absl::Status CheckReadable(int64_t step, Reader reader)
       ABSL_LOCKS_EXCLUDED(mutex_);

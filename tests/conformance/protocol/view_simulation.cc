@@ -52,7 +52,7 @@ void ViewSimulation::Open() {
   options.returned_parts = returned_;
   shard_ = Shard::Create(options).value();
   shard_->Activate(0, {}).value();
-  const ShardState::Shared shared = shard_->state().Share().value();
+  const PartValues::Shared shared = shard_->state().values().Share().value();
   shared_ = std::make_unique<SharedValues>(
       SharedValues::Open(shared.values, shared.counters).value());
 }

@@ -15,7 +15,7 @@ float ReadFloat(Shard& shard, int part, int tensor) {
   float value = 0;
   absl::Span<std::byte> bytes(reinterpret_cast<std::byte*>(&value),
                               sizeof(value));
-  if (!shard.state().Read(part, tensor, bytes).ok()) return -1;
+  if (!shard.state().values().Read(part, tensor, bytes).ok()) return -1;
   return value;
 }
 

@@ -203,7 +203,7 @@ absl::StatusOr<PullReply> ServerProcess::Pull(const Pass& pass, int first_part,
   PullReply reply{values.step, FloatsOf(values.parts)};
   if (job_.Has(PlantedBug::kPullOfHalfAnUpdate) &&
       admitted->state().record().prepared_step > values.step) {
-    reply.values[0] = FloatOf(admitted->state().LendNext(first_part));
+    reply.values[0] = FloatOf(admitted->state().values().LendNext(first_part));
   }
   return reply;
 }

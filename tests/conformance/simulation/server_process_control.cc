@@ -165,17 +165,18 @@ absl::StatusOr<std::vector<PartState>> ServerProcess::ReadSnapshot(
     const StepControl::Chief& chief, int64_t step) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                             control_.CheckedShard(ChiefOf(chief)));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto snapshot, open->snapshot());
+  if (snapshot->step() != step) {
+    return absl::UnavailableError("it was replaced");
+  }
   std::vector<PartState> parts(job_.options.parts[server_]);
   for (size_t part = 0; part < parts.size(); ++part) {
     for (int tensor = 0; tensor < 2; ++tensor) {
       float& value = tensor == 0 ? parts[part].value : parts[part].momentum;
       const absl::Span<std::byte> bytes(reinterpret_cast<std::byte*>(&value),
                                         sizeof(value));
-      LOCKSTEP_ASSIGN_OR_RETURN(
-          const int64_t has,
-          open->ReadSnapshot({static_cast<int>(part), 1, 0, sizeof(value)},
-                             tensor, bytes));
-      if (has != step) return absl::UnavailableError("it was replaced");
+      LOCKSTEP_RETURN_IF_ERROR(snapshot->Read(
+          {static_cast<int>(part), 1, 0, sizeof(value)}, tensor, bytes));
     }
   }
   return parts;

@@ -12,7 +12,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/base/status_macros.h"
 #include "gtest/gtest.h"
+#include "server/shard/shard.h"
 #include "server/shard/shard_state.h"
 #include "server/step/shard_engine.h"
 #include "tests/testing/status_matchers.h"
@@ -44,6 +46,16 @@ std::vector<T> FromBytes(absl::Span<const std::byte> bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
+}
+
+// Reads a shard's snapshot. Returns its step.
+inline absl::StatusOr<int64_t> ReadSnapshot(const Shard& shard,
+                                            const Shard::Stretch& stretch,
+                                            int tensor,
+                                            absl::Span<std::byte> out) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto snapshot, shard.snapshot());
+  LOCKSTEP_RETURN_IF_ERROR(snapshot->Read(stretch, tensor, out));
+  return snapshot->step();
 }
 
 // A server with three parts: both halves of the float32 variable "w", which

@@ -31,20 +31,20 @@ class ShardStateSettingsTest : public ShardFixture {
   static void Prepare(ShardState& state, int64_t step, float value) {
     const std::vector<PartGradient> gradients = Gradients(value);
     for (int part = 0; part < kParts; ++part) {
-      ASSERT_OK(
-          state.Update(part, step, absl::MakeConstSpan(&gradients[part], 1)));
+      ASSERT_OK(state.updates().Update(
+          part, step, absl::MakeConstSpan(&gradients[part], 1)));
     }
-    ASSERT_OK(state.MarkPrepared(step + 1, 1));
+    ASSERT_OK(state.updates().MarkPrepared(step + 1, 1));
   }
   static void Step(ShardState& state, int64_t step, float value) {
     Prepare(state, step, value);
-    ASSERT_OK(state.Commit(step + 1));
+    ASSERT_OK(state.updates().Commit(step + 1));
   }
   template <typename T>
   static std::vector<T> Read(const ShardState& state, int part,
                              int tensor = 0) {
     std::vector<std::byte> bytes(kPartSize);
-    EXPECT_OK(state.Read(part, tensor, absl::MakeSpan(bytes)));
+    EXPECT_OK(state.values().Read(part, tensor, absl::MakeSpan(bytes)));
     return FromBytes<T>(bytes);
   }
 
@@ -128,14 +128,14 @@ TEST_P(MovingAverageStateTest, FollowsEveryCommittedStep) {
   EXPECT_THAT(Read<float>(*state, 0, 1), Each(1));  // the initial value
 
   Step(*state, 0, -2);  // w is 2
-  ASSERT_OK(state->MoveAverages());
+  ASSERT_OK(state->updates().MoveAverages());
   EXPECT_THAT(Read<float>(*state, 0, 1), Each(1.5f));
-  ASSERT_OK(state->MoveAverages());
+  ASSERT_OK(state->updates().MoveAverages());
   EXPECT_THAT(Read<float>(*state, 0, 1), Each(1.5f)) << "moved twice";
 
   Step(*state, 1, -2);  // w is 3
   Step(*state, 2, -2);  // w is 4
-  ASSERT_OK(state->MoveAverages());
+  ASSERT_OK(state->updates().MoveAverages());
   // 1.5, then 2.25, then 3.125.
   EXPECT_THAT(Read<float>(*state, 0, 1), Each(3.125f));
 }
@@ -149,7 +149,7 @@ TEST_F(ShardStateSettingsTest, YoungAveragesMoveFastWhereStepsAreCounted) {
   auto state = CreateActive();
 
   Step(*state, 0, -2);  // w is 2; the decay of step 1 is 2/11
-  ASSERT_OK(state->MoveAverages());
+  ASSERT_OK(state->updates().MoveAverages());
 
   EXPECT_THAT(Read<float>(*state, 0, 1), Each(FloatEq(2 - 2.f / 11)));
 }
@@ -161,11 +161,11 @@ TEST_F(ShardStateSettingsTest, AverageOfARestoredStateGoesOnFromWhatItWas) {
   ASSERT_OK(state->Write(0, 1, 0, BytesOf(std::vector<float>(4, 4))));
   ASSERT_OK(state->Activate(30, {}));
 
-  ASSERT_OK(state->MoveAverages());
+  ASSERT_OK(state->updates().MoveAverages());
   EXPECT_THAT(Read<float>(*state, 0, 1), Each(4));
 
   Step(*state, 30, 0);  // stays 8
-  ASSERT_OK(state->MoveAverages());
+  ASSERT_OK(state->updates().MoveAverages());
   EXPECT_THAT(Read<float>(*state, 0, 1), Each(6));
 }
 
@@ -180,7 +180,7 @@ TEST_F(ShardStateSettingsTest, AverageSurvivesAKillAtAnyPointOfAStep) {
   ASSERT_OK(state);
   ASSERT_OK((*state)->Resume(1));
   Step(**state, 1, -4);  // w is 4
-  ASSERT_OK((*state)->MoveAverages());
+  ASSERT_OK((*state)->updates().MoveAverages());
 
   EXPECT_THAT(Read<float>(**state, 0, 1), Each(2.75f));
 }
@@ -193,13 +193,12 @@ TEST_F(ShardStateSettingsTest, SnapshotHoldsTheAverageOfItsStep) {
   ASSERT_OK((*shard)->BeginSnapshot());
   std::vector<std::byte> bytes(2 * kPartSize);
 
-  ASSERT_OK((*shard)->ReadSnapshot({0, 2, 0, 2 * kPartSize}, 1,
-                                   absl::MakeSpan(bytes)));
+  ASSERT_OK(ReadSnapshot(**shard, {0, 2, 0, 2 * kPartSize}, 1,
+                         absl::MakeSpan(bytes)));
 
   EXPECT_THAT(FromBytes<float>(bytes), Each(1));
   EXPECT_THAT(
-      (*shard)->ReadSnapshot({1, 2, 0, 2 * kPartSize}, 1,
-                             absl::MakeSpan(bytes)),
+      ReadSnapshot(**shard, {1, 2, 0, 2 * kPartSize}, 1, absl::MakeSpan(bytes)),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no tensor 1")));
 }
 

@@ -134,7 +134,7 @@ TEST_F(ShardTablesGrowingTest, WhoeverIsKilledHasTheSameRowsAgain) {
     }
     EXPECT_EQ(Pull(*shard, {3, 5, 8}), expected);
     EXPECT_THAT(shard->BeginSnapshot(), IsOkAndHolds(2));
-    EXPECT_THAT(shard->SnapshotRows(), ElementsAre(3));
+    EXPECT_THAT((*shard->snapshot())->num_rows(), ElementsAre(3));
   }
 }
 
@@ -143,20 +143,19 @@ TEST_F(ShardTablesGrowingTest, ASnapshotHasChangedRowsInTheOrderOfTheirKeys) {
   auto shard = Create();
   ASSERT_OK(Pull(*shard, {11}));  // and never a gradient
   Step(*shard, 0, {9, 2}, {9});
-  EXPECT_THAT(shard->SnapshotRows(), ElementsAre());
   ASSERT_OK(shard->BeginSnapshot());
 
-  EXPECT_THAT(shard->SnapshotRows(), ElementsAre(2));
+  EXPECT_THAT((*shard->snapshot())->num_rows(), ElementsAre(2));
   Keys keys(2);
-  EXPECT_THAT(shard->ReadSnapshotKeys(0, 0, absl::MakeSpan(keys)),
-              IsOkAndHolds(1));
+  EXPECT_EQ((*shard->snapshot())->step(), 1);
+  EXPECT_OK((*shard->snapshot())->ReadKeys(0, 0, absl::MakeSpan(keys)));
   EXPECT_THAT(keys, ElementsAre(2, 9));
   std::vector<std::byte> bytes(16);
   const auto both = shard->FindStretch(0, 1, 0, 4);
   ASSERT_OK(both);
-  ASSERT_OK(shard->ReadSnapshot(*both, 0, absl::MakeSpan(bytes)));
+  ASSERT_OK(ReadSnapshot(*shard, *both, 0, absl::MakeSpan(bytes)));
   EXPECT_EQ(FromBytes<float>(bytes), *Pull(*shard, {2, 9}));
-  ASSERT_OK(shard->ReadSnapshot(*both, 1, absl::MakeSpan(bytes)));
+  ASSERT_OK(ReadSnapshot(*shard, *both, 1, absl::MakeSpan(bytes)));
   EXPECT_THAT(FromBytes<float>(bytes), ElementsAre(1, 1, 1, 1));
 }
 
@@ -170,7 +169,7 @@ TEST_F(ShardTablesGrowingTest, BeyondTheRowsOfASnapshotNothingIsRead) {
     const auto stretch = shard->FindStretch(0, 1, first, count);
     ASSERT_OK(stretch);
     std::vector<std::byte> bytes(stretch->size);
-    EXPECT_THAT(shard->ReadSnapshot(*stretch, 0, absl::MakeSpan(bytes)),
+    EXPECT_THAT(ReadSnapshot(*shard, *stretch, 0, absl::MakeSpan(bytes)),
                 invalid);
   }
   for (const auto& [part, first, count] :
@@ -181,8 +180,9 @@ TEST_F(ShardTablesGrowingTest, BeyondTheRowsOfASnapshotNothingIsRead) {
                                        {1, 0, 1},
                                        {-1, 0, 1}}) {
     Keys keys(count);
-    EXPECT_THAT(shard->ReadSnapshotKeys(part, first, absl::MakeSpan(keys)),
-                invalid);
+    EXPECT_THAT(
+        (*shard->snapshot())->ReadKeys(part, first, absl::MakeSpan(keys)),
+        invalid);
   }
 }
 

@@ -161,7 +161,7 @@ TEST_F(ShardTablesTest, SlotsFollowTheirRows) {
   const auto stretch = shard->FindStretch(0, 1, 4, 2);
   ASSERT_OK(stretch);
   std::vector<std::byte> bytes(8);
-  ASSERT_OK(shard->ReadSnapshot(*stretch, 1, absl::MakeSpan(bytes)));
+  ASSERT_OK(ReadSnapshot(*shard, *stretch, 1, absl::MakeSpan(bytes)));
   EXPECT_THAT(FromBytes<float>(bytes), Each(1.9f));
 }
 
@@ -261,9 +261,10 @@ class AveragedTableTest : public ShardTablesTest,
   }
   static std::vector<float> Average(Shard& shard) {
     const ShardState& state = shard.state();
-    EXPECT_OK(shard.state().MoveAverages());
+    EXPECT_OK(shard.state().updates().MoveAverages());
     std::vector<std::byte> bytes(48);
-    EXPECT_OK(state.Read(0, state.num_tensors(0) - 1, absl::MakeSpan(bytes)));
+    EXPECT_OK(state.values().Read(0, state.num_tensors(0) - 1,
+                                  absl::MakeSpan(bytes)));
     const std::vector<float> all = FromBytes<float>(bytes);
     std::vector<float> column;
     for (size_t i = 0; i < all.size(); i += 2) column.push_back(all[i]);

@@ -6,7 +6,7 @@
 #include "common/memory/write_counters.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/shard/shard_state.h"
+#include "server/shard/part_values.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/shard/shard_fixture.h"
 
@@ -17,7 +17,7 @@ using ::lockstep::testing::StatusIs;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-class ShardStateSharingTest : public ShardFixture {
+class PartValuesSharingTest : public ShardFixture {
  protected:
   std::unique_ptr<ShardState> CreateActive() {
     auto state = ShardState::Create(options_);
@@ -26,7 +26,7 @@ class ShardStateSharingTest : public ShardFixture {
     return *std::move(state);
   }
   void Open(const ShardState& state) {
-    auto shared = state.Share();
+    auto shared = state.values().Share();
     ASSERT_OK(shared);
     auto values =
         PeerMemory::Open(shared->values, PeerMemory::Require::kAnyFile);
@@ -48,33 +48,33 @@ class ShardStateSharingTest : public ShardFixture {
     const std::vector<PartGradient> gradients = Gradients(2);
     for (int part = 0; part < kParts; ++part) {
       const PartGradient both[] = {gradients[part], gradients[part]};
-      ASSERT_OK(state.Update(part, step, both));
+      ASSERT_OK(state.updates().Update(part, step, both));
     }
-    ASSERT_OK(state.MarkPrepared(step + 1, 1));
-    ASSERT_OK(state.Commit(step + 1));
+    ASSERT_OK(state.updates().MarkPrepared(step + 1, 1));
+    ASSERT_OK(state.updates().Commit(step + 1));
   }
   static SharedPlace Committed(const ShardState& state, int part) {
     int64_t step = 0;
-    return state.LendCommitted(part, step).place;
+    return state.values().LendCommitted(part, step).place;
   }
 
   std::shared_ptr<const PeerMemory> values_;
   std::shared_ptr<const PeerMemory> counters_;
 };
 
-TEST_F(ShardStateSharingTest, LentValuesAreWhereTheirPlaceSays) {
+TEST_F(PartValuesSharingTest, LentValuesAreWhereTheirPlaceSays) {
   auto state = CreateActive();
   Open(*state);
 
   EXPECT_THAT(ReadAt(Committed(*state, 1)), Each(1));
   const std::vector<PartGradient> gradients = Gradients(2);
-  ASSERT_OK(state->Update(1, 0, {{gradients[1]}}));
+  ASSERT_OK(state->updates().Update(1, 0, {{gradients[1]}}));
 
-  EXPECT_THAT(ReadAt(state->LendNext(1).place), Each(0));
+  EXPECT_THAT(ReadAt(state->values().LendNext(1).place), Each(0));
   EXPECT_THAT(ReadAt(Committed(*state, 1)), Each(1));
 }
 
-TEST_F(ShardStateSharingTest, ValuesStayUntilTheStepAfterTheNextIsMade) {
+TEST_F(PartValuesSharingTest, ValuesStayUntilTheStepAfterTheNextIsMade) {
   auto state = CreateActive();
   Open(*state);
   const SharedPlace first = Committed(*state, 0);
@@ -83,54 +83,54 @@ TEST_F(ShardStateSharingTest, ValuesStayUntilTheStepAfterTheNextIsMade) {
   EXPECT_FALSE(Written(first));
   EXPECT_FALSE(Written(Committed(*state, 0)));
   const std::vector<PartGradient> gradients = Gradients(2);
-  ASSERT_OK(state->Update(0, 1, {{gradients[0]}}));
+  ASSERT_OK(state->updates().Update(0, 1, {{gradients[0]}}));
 
   EXPECT_TRUE(Written(first));
   EXPECT_FALSE(Written(Committed(*state, 0)));
   EXPECT_FALSE(Written(Committed(*state, 1)));
 }
 
-TEST_F(ShardStateSharingTest, AStepThatIsRedoneOverwritesWhatItLent) {
+TEST_F(PartValuesSharingTest, AStepThatIsRedoneOverwritesWhatItLent) {
   auto state = CreateActive();
   Open(*state);
   const std::vector<PartGradient> gradients = Gradients(2);
-  ASSERT_OK(state->Update(0, 0, {{gradients[0]}}));
-  const SharedPlace lent = state->LendNext(0).place;
+  ASSERT_OK(state->updates().Update(0, 0, {{gradients[0]}}));
+  const SharedPlace lent = state->values().LendNext(0).place;
   EXPECT_FALSE(Written(lent));
 
-  ASSERT_OK(state->Update(0, 0, {{gradients[0]}}));
+  ASSERT_OK(state->updates().Update(0, 0, {{gradients[0]}}));
 
   EXPECT_TRUE(Written(lent));
 }
 
-TEST_F(ShardStateSharingTest, NothingIsSharedWhereValuesChangeInPlace) {
+TEST_F(PartValuesSharingTest, NothingIsSharedWhereValuesChangeInPlace) {
   options_.job.mode = SyncMode::kCompatible;
 
   EXPECT_THAT(
-      CreateActive()->Share().status(),
+      CreateActive()->values().Share().status(),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("compatible")));
 }
 
-TEST_F(ShardStateSharingTest, NothingIsSharedWhereAWorkerHasSeveralShares) {
+TEST_F(PartValuesSharingTest, NothingIsSharedWhereAWorkerHasSeveralShares) {
   options_.job.total_num_replicas = 1;
 
-  EXPECT_THAT(CreateActive()->Share().status(),
+  EXPECT_THAT(CreateActive()->values().Share().status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("next share of a step")));
 }
 
-TEST_F(ShardStateSharingTest, NothingIsSharedWhereThatIsTurnedOff) {
+TEST_F(PartValuesSharingTest, NothingIsSharedWhereThatIsTurnedOff) {
   options_.shared_memory = false;
 
-  EXPECT_THAT(CreateActive()->Share().status(),
+  EXPECT_THAT(CreateActive()->values().Share().status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("--shared_memory=off")));
 }
 
-TEST_F(ShardStateSharingTest, AServerWithoutPartsSharesNothing) {
+TEST_F(PartValuesSharingTest, AServerWithoutPartsSharesNothing) {
   options_.parts.clear();
 
-  EXPECT_THAT(CreateActive()->Share().status(),
+  EXPECT_THAT(CreateActive()->values().Share().status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("no variables")));
 }

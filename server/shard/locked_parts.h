@@ -1,0 +1,68 @@
+#ifndef LOCKSTEP_SERVER_SHARD_LOCKED_PARTS_H_
+#define LOCKSTEP_SERVER_SHARD_LOCKED_PARTS_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/mutex.h"
+#include "common/job/job_config.h"
+#include "common/job/variable_settings.h"
+#include "common/plan/variable_spec.h"
+#include "server/state/file/state_layout.h"
+#include "server/state/variable_store.h"
+#include "server/update/slots.h"
+
+namespace lockstep {
+
+// LockedParts is the parts of one server in their VariableStore, with the locks
+// that the store asks of its callers. The classes that read, update and restore
+// the parts share it.
+//
+// Threads: `part_mutexes[p]` guards the tensors of part p, `record_mutex` the
+//          calls of the store marked "record". The part's lock must be taken
+//          first. Everything else is constant.
+// Units:   sizes count bytes.
+struct LockedParts {
+  // `settings` are of the job, by variable; `store` is null if the server has
+  // no part.
+  LockedParts(const JobConfig& of_job, std::vector<VariableSpec> of_model,
+              std::vector<PartSpec> of_server,
+              std::vector<VariableSettings> of_variables,
+              std::shared_ptr<VariableStore> of_parts);
+
+  int num_parts() const { return static_cast<int>(parts.size()); }
+
+  //   kInvalidArgument  there is no such part
+  absl::Status Check(int part) const;
+
+  // The rest is of existing parts.
+
+  // The size of the part's value, and of each tensor beside it.
+  size_t size(int part) const {
+    return parts[part].count * ElementSize(parts[part].dtype);
+  }
+  // The part's value and the tensors beside it.
+  int num_tensors(int part) const {
+    return 1 + static_cast<int>(slots[parts[part].variable].size());
+  }
+  // For messages: the part's number and its variable.
+  std::string Name(int part) const;
+
+  const JobConfig job;
+  const std::vector<VariableSpec> variables;  // of the whole model
+  const std::vector<PartSpec> parts;
+  const std::vector<VariableSettings> settings;    // by variable
+  const std::vector<OptimizerConfig> optimizers;   // of the job
+  const std::vector<std::vector<SlotSpec>> slots;  // by variable
+
+  const std::unique_ptr<Mutex[]> part_mutexes;
+  mutable Mutex record_mutex;
+  const std::shared_ptr<VariableStore> store;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_SHARD_LOCKED_PARTS_H_

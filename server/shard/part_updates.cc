@@ -1,0 +1,275 @@
+#include "server/shard/part_updates.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "server/shard/row_gradients.h"
+#include "server/update/moving_average.h"
+#include "server/update/projection.h"
+#include "server/update/update_kernels.h"
+
+namespace lockstep {
+namespace {
+
+template <typename T>
+std::vector<T> MakeAll(const std::vector<OptimizerConfig>& configs) {
+  return std::vector<T>(configs.begin(), configs.end());
+}
+
+using AllFiniteKernel = bool (*)(size_t count, const std::byte* elements);
+
+AllFiniteKernel KernelFor(DType dtype, GradientType type) {
+  if (type == GradientType::kBFloat16 || dtype == DType::kBFloat16) {
+    return AllFiniteBFloat16;
+  }
+  if (dtype == DType::kFloat16) return AllFiniteFloat16;
+  return dtype == DType::kFloat64 ? AllFiniteDouble : AllFiniteFloat;
+}
+
+// Units: `element` counts bytes.
+bool AllFinite(AllFiniteKernel kernel, size_t element, GradientReader reader,
+               size_t elements) {
+  constexpr size_t kBlock = 1024;
+  alignas(64) std::byte scratch[kBlock * sizeof(double)];
+  while (elements > 0) {
+    const size_t count = std::min(elements, kBlock);
+    const std::byte* block = reader.Next(count * element, scratch);
+    if (!kernel(count, block)) return false;
+    elements -= count;
+  }
+  return true;
+}
+
+}  // namespace
+
+PartUpdates::PartUpdates(LockedParts& parts, PartValues& values)
+    : parts_(parts),
+      values_(values),
+      optimizers_(MakeAll<Optimizer>(parts.optimizers)),
+      sparse_optimizers_(MakeAll<SparseOptimizer>(parts.optimizers)),
+      rates_(LearningRatesOf(parts.job)),
+      averaged_step_(parts.parts.size(), StepRecord::kNone) {}
+
+absl::StatusOr<size_t> PartUpdates::GradientSize(int part,
+                                                 GradientType type) const {
+  if (parts_.parts[part].is_table()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        parts_.Name(part), " is a table of ", parts_.parts[part].num_rows(),
+        " rows; its gradients and its reads name rows"));
+  }
+  const absl::StatusOr<size_t> element =
+      GradientElementSize(parts_.parts[part].dtype, type);
+  if (element.ok()) return parts_.parts[part].count * *element;
+  return absl::InvalidArgumentError(
+      absl::StrCat(parts_.Name(part), ": ", element.status().message()));
+}
+
+absl::Status PartUpdates::MoveAverage(int part) {
+  const PartSpec& spec = parts_.parts[part];
+  if (!parts_.settings[spec.variable].averaged) return absl::OkStatus();
+  VariableStore::AverageMove move;
+  int64_t step = 0;
+  {
+    MutexLock lock(parts_.record_mutex);
+    step = parts_.store->committed_step();
+    if (step == parts_.store->record().opened_step) return absl::OkStatus();
+    if (parts_.store->in_place() && step == averaged_step_[part]) {
+      return absl::OkStatus();
+    }
+    move = parts_.store->MoveAverage(part);
+  }
+  // What was committed meanwhile leaves these tensors alone: the part's lock is
+  // held.
+  std::optional<int64_t> updates;
+  if (parts_.job.moving_average.count_steps) updates = step;
+  if (move.from.data() != move.to.data()) {
+    std::memcpy(move.to.data(), move.from.data(), move.to.size());
+  }
+  averaged_step_[part] = step;
+  return UpdateAverage(spec.dtype,
+                       AverageFactor(parts_.job.moving_average.decay, updates),
+                       move.value, move.to);
+}
+
+absl::Status PartUpdates::MoveAverages() {
+  for (int part = 0; part < num_parts(); ++part) {
+    MutexLock part_lock(parts_.part_mutexes[part]);
+    LOCKSTEP_RETURN_IF_ERROR(MoveAverage(part));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> PartUpdates::Update(
+    int part, int64_t step, absl::Span<const PartGradient> gradients) {
+  if (parts_.parts[part].is_table()) {
+    const SparseGradient mean = MeanOfRows(parts_.parts[part], gradients);
+    LOCKSTEP_RETURN_IF_ERROR(UpdateTable(part, step, mean));
+    return true;  // rows were looked at before they were added up
+  }
+  std::vector<GradientSlices> slices;
+  for (const PartGradient& gradient : gradients) {
+    slices.push_back({gradient.slices, gradient.type});
+  }
+  const PartSpec& spec = parts_.parts[part];
+  const VariableSettings& settings = parts_.settings[spec.variable];
+  MutexLock part_lock(parts_.part_mutexes[part]);
+  LOCKSTEP_RETURN_IF_ERROR(MoveAverage(part));
+  ApplyInput input;
+  {
+    MutexLock lock(parts_.record_mutex);
+    values_.BeginWrite(part);
+    input = parts_.store->Update(part);
+    input.learning_rate = LearningRate(rates_[settings.optimizer], step) *
+                          parts_.store->record().learning_rate_scale;
+  }
+  input.gradients = slices;
+  input.divisor = static_cast<int64_t>(slices.size());
+  bool finite = true;
+  if (parts_.job.refuse_non_finite) input.mean_is_finite = &finite;
+  LOCKSTEP_RETURN_IF_ERROR(optimizers_[settings.optimizer].Apply(input));
+  Project(settings.constraint, spec.dtype,
+          RowElements(parts_.variables[spec.variable]), input.new_value);
+  return finite;
+}
+
+SparseApplyInput PartUpdates::TableInput(int part, int64_t step, int64_t rows) {
+  const PartSpec& spec = parts_.parts[part];
+  SparseApplyInput input;
+  input.dtype = spec.dtype;
+  const int optimizer = parts_.settings[spec.variable].optimizer;
+  input.powers = parts_.store->committed_powers()[optimizer];
+  input.learning_rate = LearningRate(rates_[optimizer], step) *
+                        parts_.store->record().learning_rate_scale;
+  const size_t size = rows * spec.row_width * ElementSize(spec.dtype);
+  input.value = parts_.store->Next(part, 0).first(size);
+  const size_t slots = NumSlots(optimizers_[optimizer].config());
+  for (size_t slot = 0; slot < slots; ++slot) {
+    input.slots[slot] = parts_.store->Next(part, slot + 1).first(size);
+  }
+  return input;
+}
+
+absl::Status PartUpdates::UpdateTable(int part, int64_t step,
+                                      const SparseGradient& mean) {
+  const PartSpec& spec = parts_.parts[part];
+  const VariableSettings& settings = parts_.settings[spec.variable];
+  const bool logged = parts_.store->is_logged(part);
+  MutexLock part_lock(parts_.part_mutexes[part]);
+  LOCKSTEP_RETURN_IF_ERROR(MoveAverage(part));
+  SparseApplyInput input;
+  std::vector<int64_t> shape = {spec.num_rows(), spec.row_width};
+  std::vector<int64_t> indices = mean.indices;
+  {
+    MutexLock lock(parts_.record_mutex);
+    if (logged) {
+      parts_.store->BeginRows(part, mean.indices);
+      shape[0] = static_cast<int64_t>(indices.size());
+      std::iota(indices.begin(), indices.end(), int64_t{0});
+    } else {
+      parts_.store->CarryOver(part);
+    }
+    input = TableInput(part, step, shape[0]);
+  }
+  input.decayed = parts_.store->in_place();  // BeginSparse() has done that
+  input.shape = shape;
+  input.indices = indices;
+  input.values_shape = mean.values_shape;
+  input.values = mean.values;
+  if (!indices.empty() || !logged) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        sparse_optimizers_[settings.optimizer].Apply(input));
+    Project(settings.constraint, spec.dtype,
+            RowElements(parts_.variables[spec.variable]), input.value);
+  }
+  if (logged) parts_.store->FinishRows(part);
+  return absl::OkStatus();
+}
+
+absl::Status PartUpdates::UpdateSparse(int part, int64_t step,
+                                       const SparseGradient& mean) {
+  return UpdateTable(part, step, mean);
+}
+
+absl::Status PartUpdates::BeginSparse(int part) {
+  MutexLock part_lock(parts_.part_mutexes[part]);
+  MutexLock lock(parts_.record_mutex);
+  const int optimizer = parts_.settings[parts_.parts[part].variable].optimizer;
+  std::vector<absl::Span<std::byte>> slots;
+  for (size_t i = 0; i < NumSlots(optimizers_[optimizer].config()); ++i) {
+    slots.push_back(parts_.store->Next(part, i + 1));
+  }
+  return sparse_optimizers_[optimizer].Decay(parts_.parts[part].dtype, slots);
+}
+
+absl::Status PartUpdates::AdmitRows(int part, PartGradient& gradient) const {
+  const PartSpec& spec = parts_.parts[part];
+  if (!spec.is_table()) return PartUpdater::AdmitRows(part, gradient);
+  if (!spec.grows || !gradient.rows.has_value()) {
+    return MakeCanonical(part, spec, gradient);
+  }
+  std::vector<int64_t> rows;
+  {
+    MutexLock part_lock(parts_.part_mutexes[part]);
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        rows, parts_.store->FindRows(part, gradient.rows->indices));
+  }
+  std::swap(gradient.rows->indices, rows);
+  const absl::Status status = MakeCanonical(part, spec, gradient);
+  if (!status.ok()) gradient.rows->indices = std::move(rows);
+  return status;
+}
+
+absl::Status PartUpdates::CheckFinite(int part,
+                                      const PartGradient& gradient) const {
+  PartSpec spec = parts_.parts[part];
+  if (spec.is_table()) {
+    spec.count = gradient.rows->shape[0] * spec.row_width;
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(size_t element,
+                            GradientElementSize(spec.dtype, gradient.type));
+  if (AllFinite(KernelFor(spec.dtype, gradient.type), element,
+                GradientReader(gradient.slices), spec.count)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "gradient of part ", part, " (variable ", spec.variable, ", elements ",
+      spec.offset, " to ", spec.offset + spec.count - 1,
+      ") holds NaN or an infinity; lower the learning rate, or set "
+      "refuse_non_finite: false"));
+}
+
+absl::Status PartUpdates::MarkPrepared(int64_t step, int64_t attempt) {
+  MutexLock lock(parts_.record_mutex);
+  if (parts_.store == nullptr || parts_.store->in_place())
+    return absl::OkStatus();
+  return parts_.store->MarkPrepared(step, attempt);
+}
+
+void PartUpdates::DropPrepared() {
+  MutexLock lock(parts_.record_mutex);
+  if (parts_.store != nullptr && !parts_.store->in_place())
+    parts_.store->DropPrepared();
+}
+
+// Rows of tables are copied: nobody may read them meanwhile.
+absl::Status PartUpdates::Commit(int64_t step) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  std::vector<std::unique_ptr<MutexLock>> tables;
+  for (int part = 0; part < num_parts(); ++part) {
+    if (!parts_.parts[part].is_table()) continue;
+    tables.push_back(std::make_unique<MutexLock>(parts_.part_mutexes[part]));
+  }
+  MutexLock lock(parts_.record_mutex);
+  if (parts_.store != nullptr)
+    LOCKSTEP_RETURN_IF_ERROR(parts_.store->Commit(step));
+  SetLogStep(step);
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,78 @@
+#ifndef LOCKSTEP_SERVER_SHARD_PART_UPDATES_H_
+#define LOCKSTEP_SERVER_SHARD_PART_UPDATES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/job/learning_rate.h"
+#include "server/shard/locked_parts.h"
+#include "server/shard/part_values.h"
+#include "server/step/shard_engine.h"
+#include "server/update/optimizer.h"
+#include "server/update/sparse_optimizer.h"
+
+namespace lockstep {
+
+// PartUpdates moves the parts of a server from step to step: it is the
+// arithmetic behind the engine.
+//
+// Threads: safe to share.
+// Borrows: the parts and their values.
+class PartUpdates final : public PartUpdater {
+ public:
+  PartUpdates(LockedParts& parts, PartValues& values);
+
+  int num_parts() const override { return parts_.num_parts(); }
+  size_t part_size(int part) const override { return parts_.size(part); }
+  absl::StatusOr<size_t> GradientSize(int part,
+                                      GradientType type) const override;
+  bool ClaimNext(int part) override { return values_.ClaimNext(part); }
+  LentBytes LendNext(int part) override { return values_.LendNext(part); }
+  absl::StatusOr<bool> Update(
+      int part, int64_t step,
+      absl::Span<const PartGradient> gradients) override;
+  absl::Status AdmitRows(int part, PartGradient& gradient) const override;
+  absl::Status UpdateSparse(int part, int64_t step,
+                            const SparseGradient& mean) override
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  absl::Status BeginSparse(int part) override
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  absl::Status CheckFinite(int part,
+                           const PartGradient& gradient) const override;
+  absl::Status MarkPrepared(int64_t step, int64_t attempt) override
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  void DropPrepared() override ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  absl::Status Commit(int64_t step) override
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+
+  // Brings all moving averages to the committed step. Otherwise that of a part
+  // follows when the part is updated next, since until then nobody reads it.
+  absl::Status MoveAverages() ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+
+ private:
+  absl::Status MoveAverage(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  // From the mean of gradients of rows; see RowLog.
+  absl::Status UpdateTable(int part, int64_t step, const SparseGradient& mean)
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  // An update in place of the next tensors of a table, or of so many rows at
+  // the beginning of them.
+  SparseApplyInput TableInput(int part, int64_t step, int64_t rows)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts_.record_mutex);
+
+  LockedParts& parts_;
+  PartValues& values_;
+  const std::vector<Optimizer> optimizers_;               // of the job
+  const std::vector<SparseOptimizer> sparse_optimizers_;  // likewise
+  const std::vector<LearningRateConfig> rates_;           // likewise
+  // In place: the step that the average of a part is of. Each is guarded by the
+  // part's mutex.
+  std::vector<int64_t> averaged_step_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_SHARD_PART_UPDATES_H_

@@ -1,0 +1,122 @@
+#ifndef LOCKSTEP_SERVER_SHARD_PART_VALUES_H_
+#define LOCKSTEP_SERVER_SHARD_PART_VALUES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/base/event_queue.h"
+#include "common/memory/shared_memory.h"
+#include "common/memory/write_counters.h"
+#include "server/shard/loan_book.h"
+#include "server/shard/locked_parts.h"
+#include "server/step/shard_engine.h"
+
+namespace lockstep {
+
+// PartValues reads the parts of a server: it lends values in place where there
+// are two buffers of each, and copies them out otherwise. Processes of the same
+// host may copy lent values out of shared memory by themselves; counters of
+// writes tell them whether they were too slow.
+//
+// Threads: safe to share.
+// Units:   sizes count bytes; tensor 0 is a value, tensor k its k-th slot.
+// Borrows: the parts.
+class PartValues {
+ public:
+  // `returned` gets each part for which ClaimNext() has returned false, once
+  // its readers are done; null: nobody waits. `counters` are null, with the
+  // reason, where values are not shared.
+  PartValues(LockedParts& parts, std::shared_ptr<EventQueue<int>> returned,
+             absl::StatusOr<std::unique_ptr<WriteCounters>> counters);
+  ~PartValues() { loans_->Close(); }
+  PartValues(const PartValues&) = delete;
+  PartValues& operator=(const PartValues&) = delete;
+
+  // The committed value of an existing part and the step it is of; a copy
+  // where updates are made in place.
+  LentBytes LendCommitted(int part, int64_t& step) const
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+
+  // Copies committed rows of a table out, in the order given; `rows` count
+  // within the part. Returns the step they are of.
+  //
+  //   kInvalidArgument  no such part, no table, a row that it does not have, or
+  //                     `out` of another length
+  absl::StatusOr<int64_t> ReadRows(int part, absl::Span<const int64_t> rows,
+                                   absl::Span<std::byte> out) const
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+
+  // The same of a part that grows, by keys. Rows that are not there come to be,
+  // with initial values.
+  //
+  //   kInvalidArgument    besides the above: a negative key, or one of another
+  //                       part
+  //   kResourceExhausted  no room for them; none has come to be
+  absl::StatusOr<int64_t> ReadKeys(int part, absl::Span<const int64_t> keys,
+                                   absl::Span<std::byte> out)
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+
+  // Keys and rows of a part that grows, ascending by key: of those that steps
+  // have changed, which a checkpoint holds.
+  std::vector<std::pair<int64_t, int64_t>> KeptRows(int part) const
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+
+  // Copies rows of a committed tensor of a table out, of an existing part and
+  // tensor; `out` has room for them. Returns the step they are of.
+  int64_t CopyRows(int part, int tensor, absl::Span<const int64_t> rows,
+                   absl::Span<std::byte> out) const
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+
+  // What a process of this host needs to copy out what LentBytes::place says.
+  struct Shared {
+    SharedFile values;
+    SharedFile counters;
+  };
+  //   kFailedPrecondition  updates are made in place, there is no part, or
+  //                        sharing is turned off or not possible; says which
+  absl::StatusOr<Shared> Share() const;
+
+  // Of a committed tensor of a part. Returns the step it is of.
+  //
+  //   kInvalidArgument  unknown part or tensor, or `out` of another length
+  absl::StatusOr<int64_t> Read(int part, int tensor,
+                               absl::Span<std::byte> out) const
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+
+  // As PartUpdater::ClaimNext() and LendNext().
+  bool ClaimNext(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  LentBytes LendNext(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+
+  // Tells processes that read the next value of a part in place that it is
+  // about to be written. The caller must hold `record_mutex`, which the
+  // analysis cannot see through another object's reference to the parts.
+  void BeginWrite(int part) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
+ private:
+  int64_t CopyRowsLocked(int part, int tensor, absl::Span<const int64_t> rows,
+                         std::byte* to) const
+      ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  // Checks that the part is a table, and that `size` is that of so many rows.
+  absl::Status CheckRead(int part, size_t rows, size_t size) const;
+  LentBytes Lend(int buffer, absl::Span<const std::byte> value) const;
+  // Which of the buffers of values is the part's next or committed one.
+  int NextBuffer(int part) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts_.record_mutex);
+  int CommittedBuffer(int part) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts_.record_mutex);
+
+  LockedParts& parts_;
+  // The buffers of values of part p are 2p and 2p + 1.
+  const std::shared_ptr<LoanBook> loans_;
+  const absl::StatusOr<std::unique_ptr<WriteCounters>> counters_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_SHARD_PART_VALUES_H_
