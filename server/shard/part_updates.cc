@@ -169,7 +169,7 @@ absl::Status PartUpdates::UpdateTable(int part, int64_t step,
   {
     MutexLock lock(parts_.record_mutex);
     if (logged) {
-      parts_.store->BeginRows(part, mean.indices);
+      parts_.store->tables().BeginRows(part, mean.indices);
       shape[0] = static_cast<int64_t>(indices.size());
       std::iota(indices.begin(), indices.end(), int64_t{0});
     } else {
@@ -188,7 +188,7 @@ absl::Status PartUpdates::UpdateTable(int part, int64_t step,
     Project(settings.constraint, spec.dtype,
             RowElements(parts_.variables[spec.variable]), input.value);
   }
-  if (logged) parts_.store->FinishRows(part);
+  if (logged) parts_.store->tables().FinishRows(part);
   return absl::OkStatus();
 }
 
@@ -218,7 +218,7 @@ absl::Status PartUpdates::AdmitRows(int part, PartGradient& gradient) const {
   {
     MutexLock part_lock(parts_.part_mutexes[part]);
     LOCKSTEP_ASSIGN_OR_RETURN(
-        rows, parts_.store->FindRows(part, gradient.rows->indices));
+        rows, parts_.store->tables().FindRows(part, gradient.rows->indices));
   }
   std::swap(gradient.rows->indices, rows);
   const absl::Status status = MakeCanonical(part, spec, gradient);

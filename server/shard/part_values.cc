@@ -126,7 +126,7 @@ absl::StatusOr<int64_t> PartValues::ReadKeys(int part,
   MutexLock part_lock(parts_.part_mutexes[part]);
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::vector<int64_t> rows,
-      parts_.store->MakeRows(part, keys, parts_.job.seed));
+      parts_.store->tables().MakeRows(part, keys, parts_.job.seed));
   return CopyRowsLocked(part, 0, rows, out.data());
 }
 
@@ -158,7 +158,7 @@ int64_t PartValues::CopyRowsLocked(int part, int tensor,
 
 std::vector<std::pair<int64_t, int64_t>> PartValues::KeptRows(int part) const {
   MutexLock part_lock(parts_.part_mutexes[part]);
-  return parts_.store->KeptRows(part);
+  return parts_.store->tables().KeptRows(part);
 }
 
 }  // namespace lockstep

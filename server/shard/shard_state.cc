@@ -204,7 +204,8 @@ absl::Status ShardState::WriteRows(int part, int tensor,
   if (tensor < 0) {
     return absl::InvalidArgumentError(absl::StrCat("tensor is ", tensor));
   }
-  return parts_.store->WriteRows(part, tensor, keys, parts_.job.seed, bytes);
+  return parts_.store->tables().WriteRows(part, tensor, keys, parts_.job.seed,
+                                          bytes);
 }
 
 std::vector<float> ShardState::Scalars() const {

@@ -1,15 +1,23 @@
 #include "server/state/variable_store.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "server/state/init/initializer.h"
+#include "server/update/parallel_blocks.h"
 #include "server/update/slots.h"
 
 namespace lockstep {
 namespace {
+
+// Few enough bytes that writing them does not take long.
+constexpr size_t kStretch = size_t{4} << 20;
 
 absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
                        const PartSpec& part) {
@@ -32,13 +40,6 @@ absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
         elements, " elements)"));
   }
   return absl::OkStatus();
-}
-
-// In every step, whatever gradients are of.
-bool MovesAllRows(const VariableSettings& settings,
-                  const std::vector<OptimizerConfig>& optimizers) {
-  return settings.averaged ||
-         optimizers[settings.optimizer].kind == OptimizerConfig::Kind::kAdam;
 }
 
 absl::StatusOr<StateLayout> MakeLayout(const VariableStore::Options& options) {
@@ -82,26 +83,12 @@ StateHeader MakeHeader(const VariableStore::Options& options,
 
 }  // namespace
 
-std::vector<std::vector<SlotSpec>> SlotsByVariable(
-    const std::vector<OptimizerConfig>& optimizers,
-    const std::vector<VariableSettings>& settings) {
-  std::vector<std::vector<SlotSpec>> slots;
-  for (const VariableSettings& setting : settings) {
-    slots.push_back(Slots(optimizers[setting.optimizer]));
-    if (setting.averaged) slots.back().push_back(MovingAverageSlot());
-  }
-  return slots;
-}
-
 VariableStore::VariableStore(const Options& options, StateLayout layout,
                              std::unique_ptr<StateFile> file)
-    : variables_(options.variables),
-      optimizers_(options.optimizers),
-      settings_(options.settings),
-      slots_(SlotsByVariable(optimizers_, settings_)),
-      progress_(options.progress),
-      layout_(std::move(layout)),
-      file_(std::move(file)) {}
+    : progress_(options.progress),
+      tensors_(options.variables, options.optimizers, options.settings,
+               std::move(layout), std::move(file)),
+      tables_(tensors_) {}
 
 absl::Status VariableStore::CheckOptions(const Options& options) {
   return MakeLayout(options).status();
@@ -122,7 +109,7 @@ absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Create(
                         options.progress.get()));
   std::unique_ptr<VariableStore> store(
       new VariableStore(options, std::move(layout), std::move(file)));
-  LOCKSTEP_RETURN_IF_ERROR(store->OpenDirectories());
+  LOCKSTEP_RETURN_IF_ERROR(store->tables_.Open());
   return store;
 }
 
@@ -134,14 +121,14 @@ absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Open(
       StateFile::Open(options.directory, MakeHeader(options, layout)));
   std::unique_ptr<VariableStore> store(
       new VariableStore(options, std::move(layout), std::move(file)));
-  LOCKSTEP_RETURN_IF_ERROR(store->OpenDirectories());
+  LOCKSTEP_RETURN_IF_ERROR(store->tables_.Open());
   if (options.progress != nullptr && !store->is_active()) {
-    options.progress->Expect(BytesToInitialize(store->layout_));
+    options.progress->Expect(BytesToInitialize(store->tensors_.layout()));
   }
   StepRecord record = store->record();
   record.incarnation = options.incarnation;
-  store->file_->WriteRecord(record);
-  if (store->is_active()) store->ApplyLogs();
+  store->tensors_.file().WriteRecord(record);
+  if (store->is_active()) store->tables_.ApplyLogs();
   return store;
 }
 
@@ -156,93 +143,21 @@ const AllAdamPowers& VariableStore::committed_powers() const {
 
 AllAdamPowers VariableStore::NextPowers() const {
   AllAdamPowers next = {};
-  for (size_t i = 0; i < optimizers_.size(); ++i) {
-    next[i] = NextAdamPowers(optimizers_[i], committed_powers()[i]);
+  for (size_t i = 0; i < tensors_.optimizers().size(); ++i) {
+    next[i] = NextAdamPowers(tensors_.optimizers()[i], committed_powers()[i]);
   }
   return next;
 }
 
-absl::Span<std::byte> VariableStore::Tensor(size_t part, size_t tensor,
-                                            int buffer) const {
-  return file_->bytes().subspan(layout_.TensorOffset(part, tensor, buffer),
-                                layout_.TensorSize(part));
-}
-
-int VariableStore::NextBuffer() const {
-  return in_place() ? 0 : 1 - static_cast<int>(record().current_buffer);
-}
-
-absl::Span<const std::byte> VariableStore::Committed(size_t part,
-                                                     size_t tensor) const {
-  return Tensor(part, tensor, CommittedBuffer(part));
-}
-
-absl::Span<std::byte> VariableStore::Next(size_t part, size_t tensor) {
-  return Tensor(part, tensor, in_place() ? 0 : 1 - CommittedBuffer(part));
-}
-
-int VariableStore::CommittedBuffer(size_t part) const {
-  return is_logged(part) ? 0 : static_cast<int>(record().current_buffer);
-}
-
-bool VariableStore::is_logged(size_t part) const {
-  return !in_place() && this->part(part).is_table() &&
-         !MovesAllRows(settings_[this->part(part).variable], optimizers_);
-}
-
-RowLog VariableStore::Log(size_t part) const {
-  return RowLog(
-      file_->bytes().subspan(layout_.LogOffset(part), layout_.LogSize(part)));
-}
-
-size_t VariableStore::RowSize(size_t part) const {
-  return this->part(part).row_width * ElementSize(this->part(part).dtype);
-}
-
-void VariableStore::BeginRows(size_t part, absl::Span<const int64_t> rows) {
-  Log(part).Begin(rows);
-  const size_t size = RowSize(part);
-  for (size_t tensor = 0; tensor < num_tensors(part); ++tensor) {
-    const std::byte* from = Committed(part, tensor).data();
-    std::byte* to = Next(part, tensor).data();
-    for (const int64_t row : rows) {
-      std::memcpy(to, from + static_cast<size_t>(row) * size, size);
-      to += size;
-    }
-  }
-}
-
-void VariableStore::FinishRows(size_t part) {
-  Log(part).Finish(committed_step() + 1);
-}
-
-void VariableStore::ApplyLogs() {
-  for (size_t i = 0; i < num_parts(); ++i) {
-    if (!is_logged(i) || Log(i).step() != committed_step()) continue;
-    const size_t size = RowSize(i);
-    const int64_t num_rows = part(i).num_rows();
-    for (size_t tensor = 0; tensor < num_tensors(i); ++tensor) {
-      const std::byte* from = Tensor(i, tensor, 1).data();
-      std::byte* to = Tensor(i, tensor, 0).data();
-      for (const int64_t row : Log(i).rows()) {
-        if (row < 0 || row >= num_rows) break;  // not what was written
-        std::memcpy(to + static_cast<size_t>(row) * size, from, size);
-        from += size;
-      }
-    }
-    if (directories_[i] == nullptr) continue;
-    for (const int64_t row : Log(i).rows()) directories_[i]->Keep(row);
-  }
-}
-
 ApplyInput VariableStore::Update(size_t part) {
   ApplyInput input;
-  input.dtype = this->part(part).dtype;
-  const int optimizer = settings_[this->part(part).variable].optimizer;
+  input.dtype = tensors_.part(part).dtype;
+  const int optimizer = tensors_.settings(part).optimizer;
   input.powers = committed_powers()[optimizer];
   input.old_value = Committed(part, 0);
   input.new_value = Next(part, 0);
-  for (size_t slot = 0; slot < NumSlots(optimizers_[optimizer]); ++slot) {
+  for (size_t slot = 0; slot < NumSlots(tensors_.optimizers()[optimizer]);
+       ++slot) {
     input.old_slots[slot] = Committed(part, slot + 1);
     input.new_slots[slot] = Next(part, slot + 1);
   }
@@ -250,20 +165,22 @@ ApplyInput VariableStore::Update(size_t part) {
 }
 
 VariableStore::AverageMove VariableStore::MoveAverage(size_t part) {
-  const size_t average = num_tensors(part) - 1;
+  const size_t average = tensors_.num_tensors(part) - 1;
   const int current = static_cast<int>(record().current_buffer);
-  return {Tensor(part, 0, current), Tensor(part, average, NextBuffer()),
-          Tensor(part, average, current)};
+  return {tensors_.Tensor(part, 0, current),
+          tensors_.Tensor(part, average, tensors_.NextBuffer()),
+          tensors_.Tensor(part, average, current)};
 }
 
 void VariableStore::CarryOver(size_t part) {
   if (in_place()) return;
   if (is_logged(part)) {
-    Log(part).Clear();
+    tables_.SkipRows(part);
     return;
   }
-  const size_t averages = settings_[this->part(part).variable].averaged ? 1 : 0;
-  for (size_t tensor = 0; tensor + averages < num_tensors(part); ++tensor) {
+  const size_t averages = tensors_.settings(part).averaged ? 1 : 0;
+  for (size_t tensor = 0; tensor + averages < tensors_.num_tensors(part);
+       ++tensor) {
     const absl::Span<const std::byte> from = Committed(part, tensor);
     std::memcpy(Next(part, tensor).data(), from.data(), from.size());
   }
@@ -272,9 +189,9 @@ void VariableStore::CarryOver(size_t part) {
 absl::StatusOr<size_t> VariableStore::FindTensor(size_t part,
                                                  absl::string_view name) const {
   if (part < num_parts()) {
-    const std::string& variable = variables_[this->part(part).variable].name;
+    const std::string& variable = tensors_.variable(part).name;
     if (name == variable) return 0;
-    const std::vector<SlotSpec>& slots = slots_[this->part(part).variable];
+    const std::vector<SlotSpec>& slots = tensors_.slots(part);
     for (size_t i = 0; i < slots.size(); ++i) {
       if (name == TensorNameOf(variable, slots[i].name)) return i + 1;
     }
@@ -283,60 +200,109 @@ absl::StatusOr<size_t> VariableStore::FindTensor(size_t part,
       absl::StrCat("part ", part, " has no tensor named ", name));
 }
 
-absl::Status VariableStore::CheckTensor(size_t part, size_t tensor,
-                                        size_t size) const {
-  LOCKSTEP_RETURN_IF_ERROR(CheckStretch(part, tensor, 0, size));
-  const size_t whole = layout_.TensorSize(part);
-  if (size == whole) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("part ", part, " has ", whole, " bytes, not ", size));
-}
-
-absl::Status VariableStore::CheckStretch(size_t part, size_t tensor,
-                                         size_t first, size_t size) const {
-  if (part >= num_parts()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "part ", part, ": this server has ", num_parts(), " parts"));
-  }
-  if (tensor >= num_tensors(part)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "tensor ", tensor, ": part ", part, " has ", num_tensors(part)));
-  }
-  const size_t whole = layout_.TensorSize(part);
-  if (first <= whole && size <= whole - first) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("part ", part, " has ", whole,
-                                                 " bytes, not ", size,
-                                                 " from byte ", first, " on"));
-}
-
-absl::Status VariableStore::CheckNotActive(absl::string_view action) const {
-  if (!is_active()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot ", action, " variables: they are in use, at step ",
-                   committed_step()));
-}
-
 absl::Status VariableStore::ReadTensor(size_t part, size_t tensor,
                                        absl::Span<std::byte> out) const {
-  LOCKSTEP_RETURN_IF_ERROR(CheckTensor(part, tensor, out.size()));
+  LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckTensor(part, tensor, out.size()));
   std::memcpy(out.data(), Committed(part, tensor).data(), out.size());
   return absl::OkStatus();
 }
 
 absl::Status VariableStore::WriteTensor(size_t part, size_t tensor,
                                         absl::Span<const std::byte> bytes) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckTensor(part, tensor, bytes.size()));
+  LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckTensor(part, tensor, bytes.size()));
   return WriteStretch(part, tensor, 0, bytes);
 }
 
 absl::Status VariableStore::WriteStretch(size_t part, size_t tensor,
                                          size_t first,
                                          absl::Span<const std::byte> bytes) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckStretch(part, tensor, first, bytes.size()));
-  LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("overwrite"));
+  LOCKSTEP_RETURN_IF_ERROR(
+      tensors_.CheckStretch(part, tensor, first, bytes.size()));
+  LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckNotActive("overwrite"));
   const int buffer = static_cast<int>(record().current_buffer);
-  std::memcpy(Tensor(part, tensor, buffer).data() + first, bytes.data(),
-              bytes.size());
+  std::memcpy(tensors_.Tensor(part, tensor, buffer).data() + first,
+              bytes.data(), bytes.size());
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::FillPart(size_t i, const InitialValues& values,
+                                     absl::Span<std::byte> out) {
+  // Rows may be apart, in the variable.
+  const bool apart = tensors_.part(i).row_stride != 1;
+  const size_t element = ElementSize(tensors_.part(i).dtype);
+  const size_t stretch = apart ? tensors_.RowSize(i) : kStretch;
+  const int64_t from_one_to_the_next =
+      apart ? tensors_.part(i).row_stride * tensors_.part(i).row_width
+            : static_cast<int64_t>(stretch / element);
+  int64_t offset = tensors_.part(i).offset;
+  size_t told = 0;
+  for (size_t first = 0; first < out.size(); first += stretch) {
+    const size_t size = std::min(stretch, out.size() - first);
+    LOCKSTEP_RETURN_IF_ERROR(values.Fill(offset, out.subspan(first, size)));
+    offset += from_one_to_the_next;
+    if (first + size - told < kStretch && first + size < out.size()) continue;
+    LOCKSTEP_RETURN_IF_ERROR(Advance(first + size - told));
+    told = first + size;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::Initialize(uint64_t seed) {
+  LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckNotActive("initialise"));
+  std::vector<size_t> first_elements;
+  size_t elements = 0;
+  for (size_t i = 0; i < num_parts(); ++i) {
+    first_elements.push_back(elements);
+    elements += static_cast<size_t>(tensors_.part(i).count);
+  }
+  const auto part_at = [&](size_t element) {
+    return static_cast<size_t>(absl::c_lower_bound(first_elements, element) -
+                               first_elements.begin());
+  };
+  Mutex mutex;
+  absl::Status status;
+  ForEachBlock(elements, [&](size_t first, size_t count) {
+    const absl::Status filled =
+        InitializeParts(part_at(first), part_at(first + count), seed);
+    MutexLock lock(mutex);
+    status.Update(filled);
+  });
+  return status;
+}
+
+absl::Status VariableStore::InitializeParts(size_t first, size_t end,
+                                            uint64_t seed) {
+  std::optional<InitialValues> values;  // of the variable of the part before
+  for (size_t i = first; i < end; ++i) {
+    if (i == first ||
+        tensors_.part(i).variable != tensors_.part(i - 1).variable) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          values, InitialValues::Make(tensors_.variable(i), seed));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(InitializePart(i, *values));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::InitializePart(size_t i,
+                                           const InitialValues& values) {
+  const int buffer = static_cast<int>(record().current_buffer);
+  if (tables_.Clear(i)) {  // its rows get their values when they come to be
+    LOCKSTEP_RETURN_IF_ERROR(Advance(tensors_.layout().TensorSize(i)));
+  } else {
+    LOCKSTEP_RETURN_IF_ERROR(
+        FillPart(i, values, tensors_.Tensor(i, 0, buffer)));
+  }
+  const std::vector<SlotSpec>& slots = tensors_.slots(i);
+  for (size_t tensor = 1; tensor < tensors_.num_tensors(i); ++tensor) {
+    const SlotSpec& slot = slots[tensor - 1];
+    const absl::Span<std::byte> to = tensors_.Tensor(i, tensor, buffer);
+    FillElements(tensors_.part(i).dtype, slot.initial_value, to);
+    if (slot.starts_as_value) {
+      std::memcpy(to.data(), tensors_.Tensor(i, 0, buffer).data(), to.size());
+    }
+    LOCKSTEP_RETURN_IF_ERROR(Advance(to.size()));
+  }
   return absl::OkStatus();
 }
 
@@ -347,12 +313,12 @@ absl::Status VariableStore::Activate(int64_t step,
         absl::StrCat("global step ", step, " must be at least 0"));
   }
   if (is_active() && step == committed_step()) return absl::OkStatus();
-  LOCKSTEP_RETURN_IF_ERROR(CheckNotActive("activate"));
+  LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckNotActive("activate"));
   StepRecord next = record();
   next.committed_step = step;
   next.opened_step = step;
   next.powers[next.current_buffer] = powers;
-  file_->WriteRecord(next);
+  tensors_.file().WriteRecord(next);
   return absl::OkStatus();
 }
 
@@ -369,8 +335,8 @@ absl::Status VariableStore::MarkPrepared(int64_t step, int64_t attempt) {
   StepRecord next = record();
   next.prepared_step = step;
   next.attempt = attempt;
-  next.powers[NextBuffer()] = NextPowers();
-  file_->WriteRecord(next);
+  next.powers[tensors_.NextBuffer()] = NextPowers();
+  tensors_.file().WriteRecord(next);
   return absl::OkStatus();
 }
 
@@ -378,7 +344,7 @@ void VariableStore::DropPrepared() {
   if (record().prepared_step == StepRecord::kNone) return;
   StepRecord next = record();
   next.prepared_step = StepRecord::kNone;
-  file_->WriteRecord(next);
+  tensors_.file().WriteRecord(next);
 }
 
 absl::Status VariableStore::Commit(int64_t step) {
@@ -393,12 +359,12 @@ absl::Status VariableStore::Commit(int64_t step) {
   StepRecord next = record();
   next.committed_step = step;
   next.prepared_step = StepRecord::kNone;
-  next.current_buffer = static_cast<uint32_t>(NextBuffer());
+  next.current_buffer = static_cast<uint32_t>(tensors_.NextBuffer());
   if (in_place()) {
     next.powers[0] = NextPowers();
   }
-  file_->WriteRecord(next);
-  ApplyLogs();
+  tensors_.file().WriteRecord(next);
+  tables_.ApplyLogs();
   return absl::OkStatus();
 }
 
@@ -410,7 +376,7 @@ absl::Status VariableStore::SetEpoch(uint64_t epoch) {
   }
   StepRecord next = record();
   next.epoch = epoch;
-  file_->WriteRecord(next);
+  tensors_.file().WriteRecord(next);
   return absl::OkStatus();
 }
 
@@ -424,7 +390,7 @@ void VariableStore::SetSettings(const RunSettings& settings) {
   for (int worker : settings.workers) {
     next.workers[worker / 64] |= uint64_t{1} << (worker % 64);
   }
-  if (next != record()) file_->WriteRecord(next);
+  if (next != record()) tensors_.file().WriteRecord(next);
 }
 
 RunSettings VariableStore::settings() const {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,8 +18,8 @@
 #include "server/state/file/state_file.h"
 #include "server/state/file/state_layout.h"
 #include "server/state/file/step_record.h"
-#include "server/state/tables/row_directory.h"
-#include "server/state/tables/row_log.h"
+#include "server/state/state_tensors.h"
+#include "server/state/table_store.h"
 #include "server/update/adam_powers.h"
 #include "server/update/optimizer.h"
 #include "server/update/slots.h"
@@ -28,11 +27,6 @@
 namespace lockstep {
 
 class InitialValues;
-
-// What is kept beside each variable: slots, and an average where there is one.
-std::vector<std::vector<SlotSpec>> SlotsByVariable(
-    const std::vector<OptimizerConfig>& optimizers,
-    const std::vector<VariableSettings>& settings);
 
 // VariableStore holds the parts of one server, values and slots, in a state
 // file, and moves them from one committed step to the next.
@@ -42,11 +36,8 @@ std::vector<std::vector<SlotSpec>> SlotsByVariable(
 // every part's next buffer (Update() says where it is), MarkPrepared(),
 // Commit(). In place: fill the one buffer, Commit().
 //
-// Tables have one buffer and a RowLog in place of the other, unless the
-// optimizer or a moving average changes all their rows: UpdateRows() says where
-// the next rows go, and Commit() copies them into the table. Growing tables
-// have a RowDirectory besides: MakeRows() gives keys rows, and what Commit()
-// has copied counts as kept.
+// Tables are written row by row, by tables(), unless the optimizer or a moving
+// average changes all their rows.
 //
 // A process killed at any instant leaves the last committed step whole (in
 // place: with some parts updated further), and Open() finds it. Once
@@ -99,69 +90,37 @@ class VariableStore {
   VariableStore(const VariableStore&) = delete;
   VariableStore& operator=(const VariableStore&) = delete;
 
-  size_t num_parts() const { return layout_.parts().size(); }
-  const PartSpec& part(size_t part) const { return layout_.parts()[part]; }
-  // Tensor 0 of a part is its value, then come its slots, then its average.
-  size_t num_tensors(size_t part) const { return layout_.num_tensors(part); }
-  bool in_place() const { return layout_.num_buffers() == 1; }
-  const StepRecord& record() const { return file_->record(); }
-  int64_t committed_step() const { return record().committed_step; }
-  bool is_active() const { return committed_step() != StepRecord::kNone; }
+  TableStore& tables() { return tables_; }
+  const TableStore& tables() const { return tables_; }
+
+  size_t num_parts() const { return tensors_.num_parts(); }
+  const PartSpec& part(size_t part) const { return tensors_.part(part); }
+  size_t num_tensors(size_t part) const { return tensors_.num_tensors(part); }
+  bool in_place() const { return tensors_.in_place(); }
+  // Whether the next step of a part is written by tables().
+  bool is_logged(size_t part) const { return tensors_.is_logged(part); }
+  const StepRecord& record() const { return tensors_.record(); }
+  int64_t committed_step() const { return tensors_.committed_step(); }
+  bool is_active() const { return tensors_.is_active(); }
 
   // Of the committed step, the ones that its update uses.
   const AllAdamPowers& committed_powers() const;
 
-  // The committed value or slot. It is not written to before the step after
-  // the next one is being prepared: a reader of it must be done by then.
-  absl::Span<const std::byte> Committed(size_t part, size_t tensor) const;
-
-  // Where the next step's value or slot goes; in place, the committed one.
-  absl::Span<std::byte> Next(size_t part, size_t tensor);
+  // As StateTensors: tensor 0 of a part is its value, then come its slots, then
+  // its average.
+  absl::Span<const std::byte> Committed(size_t part, size_t tensor) const {
+    return tensors_.Committed(part, tensor);
+  }
+  absl::Span<std::byte> Next(size_t part, size_t tensor) {
+    return tensors_.Next(part, tensor);
+  }
 
   // For processes of this host that read values in place, and where one of
   // the two above is in that file.
-  SharedFile Share() const { return file_->Share(); }
+  SharedFile Share() const { return tensors_.file().Share(); }
   uint64_t OffsetOf(absl::Span<const std::byte> tensor) const {
-    return tensor.data() - file_->bytes().data();
+    return tensor.data() - tensors_.file().bytes().data();
   }
-
-  // Whether the next step of a part is written row by row, by UpdateRows().
-  bool is_logged(size_t part) const;
-
-  // Copies rows of a logged part to where their next values and slots go: one
-  // after the other at the beginning of Next(), in the order given. They are
-  // updated there before FinishRows() is called.
-  //
-  // `rows` ascend and are of the part.
-  void BeginRows(size_t part, absl::Span<const int64_t> rows);
-  void FinishRows(size_t part);
-
-  // Rows of keys of a part that grows, in the order given.
-  //
-  //   kInvalidArgument    (FindRows) a key has no row; (MakeRows) a negative
-  //   key,
-  //                       or one of another part
-  //   kResourceExhausted  (MakeRows) no room for those that have none: names
-  //   the
-  //                       table and its limit
-  absl::StatusOr<std::vector<int64_t>> FindRows(
-      size_t part, absl::Span<const int64_t> keys) const;
-  // Keys that have no row get one, with initial values. Nobody else uses the
-  // part meanwhile.
-  absl::StatusOr<std::vector<int64_t>> MakeRows(size_t part,
-                                                absl::Span<const int64_t> keys,
-                                                uint64_t seed);
-  // Keys and rows that committed steps have changed, ascending by key.
-  std::vector<std::pair<int64_t, int64_t>> KeptRows(size_t part) const {
-    return directories_[part]->Kept();
-  }
-  // Overwrites rows of a tensor of a part that grows, before Activate(). Keys
-  // that have no row get one. From here on they are kept.
-  //
-  //   as WriteTensor() and MakeRows()
-  absl::Status WriteRows(size_t part, size_t tensor,
-                         absl::Span<const int64_t> keys, uint64_t seed,
-                         absl::Span<const std::byte> bytes);
 
   // An update of the part with everything filled in but the learning rate
   // (record().learning_rate_scale included), gradients and divisor.
@@ -248,12 +207,12 @@ class VariableStore {
 
   // Where WorkerFences go that shall outlive this process.
   absl::Span<std::byte> fences() const {
-    return file_->bytes().subspan(StateLayout::kFencesOffset,
-                                  StateLayout::kFencesSize);
+    return tensors_.file().bytes().subspan(StateLayout::kFencesOffset,
+                                           StateLayout::kFencesSize);
   }
 
   // Deletes the state file: the job is done.
-  absl::Status Remove() { return file_->Remove(); }
+  absl::Status Remove() { return tensors_.file().Remove(); }
 
  private:
   VariableStore(const Options& options, StateLayout layout,
@@ -270,34 +229,11 @@ class VariableStore {
     return progress_ == nullptr ? absl::OkStatus() : progress_->Advance(bytes);
   }
 
-  absl::Span<std::byte> Tensor(size_t part, size_t tensor, int buffer) const;
-  int NextBuffer() const;
   AllAdamPowers NextPowers() const;
-  // The buffer that has the committed step of a part.
-  int CommittedBuffer(size_t part) const;
-  RowLog Log(size_t part) const;
-  absl::Status OpenDirectories();
-  absl::Status CheckKeys(size_t part, absl::Span<const int64_t> keys) const;
-  // Those that have no row, each once. Fails if there is no room for them.
-  absl::StatusOr<std::vector<int64_t>> NewKeys(
-      size_t part, absl::Span<const int64_t> keys) const;
-  size_t RowSize(size_t part) const;
-  // Copies the rows of logs that lead to the committed step into their tables.
-  void ApplyLogs();
-  absl::Status CheckTensor(size_t part, size_t tensor, size_t size) const;
-  absl::Status CheckStretch(size_t part, size_t tensor, size_t first,
-                            size_t size) const;
-  absl::Status CheckNotActive(absl::string_view action) const;
 
-  const std::vector<VariableSpec> variables_;
-  const std::vector<OptimizerConfig> optimizers_;
-  const std::vector<VariableSettings> settings_;
-  const std::vector<std::vector<SlotSpec>> slots_;  // by variable
   const std::shared_ptr<FillProgress> progress_;
-  const StateLayout layout_;
-  const std::unique_ptr<StateFile> file_;
-  // By part; null: it does not grow.
-  std::vector<std::unique_ptr<RowDirectory>> directories_;
+  StateTensors tensors_;
+  TableStore tables_;  // borrows tensors_
 };
 
 }  // namespace lockstep

@@ -1,0 +1,104 @@
+#ifndef LOCKSTEP_SERVER_STATE_STATE_TENSORS_H_
+#define LOCKSTEP_SERVER_STATE_STATE_TENSORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/job/job_config.h"
+#include "common/job/variable_settings.h"
+#include "common/plan/variable_spec.h"
+#include "server/state/file/state_file.h"
+#include "server/state/file/state_layout.h"
+#include "server/state/file/step_record.h"
+#include "server/update/slots.h"
+
+namespace lockstep {
+
+// What is kept beside each variable: slots, and an average where there is one.
+std::vector<std::vector<SlotSpec>> SlotsByVariable(
+    const std::vector<OptimizerConfig>& optimizers,
+    const std::vector<VariableSettings>& settings);
+
+// Whether every step changes all rows of a variable, whichever rows have
+// gradients.
+bool MovesAllRows(const VariableSettings& settings,
+                  const std::vector<OptimizerConfig>& optimizers);
+
+// StateTensors knows where each tensor of a server's parts lies in the state
+// file, and which of a part's two buffers is the committed one.
+//
+// Threads: as VariableStore.
+// Units:   spans and sizes count bytes.
+class StateTensors {
+ public:
+  StateTensors(std::vector<VariableSpec> variables,
+               std::vector<OptimizerConfig> optimizers,
+               std::vector<VariableSettings> settings, StateLayout layout,
+               std::unique_ptr<StateFile> file);
+  StateTensors(const StateTensors&) = delete;
+  StateTensors& operator=(const StateTensors&) = delete;
+
+  StateFile& file() const { return *file_; }
+  const StateLayout& layout() const { return layout_; }
+  const StepRecord& record() const { return file_->record(); }
+  int64_t committed_step() const { return record().committed_step; }
+  bool is_active() const { return committed_step() != StepRecord::kNone; }
+  bool in_place() const { return layout_.num_buffers() == 1; }
+  const std::vector<OptimizerConfig>& optimizers() const { return optimizers_; }
+
+  size_t num_parts() const { return layout_.parts().size(); }
+  const PartSpec& part(size_t part) const { return layout_.parts()[part]; }
+  const VariableSpec& variable(size_t part) const {
+    return variables_[this->part(part).variable];
+  }
+  const VariableSettings& settings(size_t part) const {
+    return settings_[this->part(part).variable];
+  }
+  const std::vector<SlotSpec>& slots(size_t part) const {
+    return slots_[this->part(part).variable];
+  }
+  // Tensor 0 of a part is its value, then come its slots, then its average.
+  size_t num_tensors(size_t part) const { return layout_.num_tensors(part); }
+  size_t RowSize(size_t part) const;
+
+  // Whether the next step of a part is written row by row, as TableStore does.
+  bool is_logged(size_t part) const;
+
+  // The committed value or slot. It is not written to before the step after
+  // the next one is being prepared: a reader must be done by then.
+  absl::Span<const std::byte> Committed(size_t part, size_t tensor) const;
+  // Where the next step's value or slot goes; in place, the committed one.
+  absl::Span<std::byte> Next(size_t part, size_t tensor) const;
+
+  absl::Span<std::byte> Tensor(size_t part, size_t tensor, int buffer) const;
+  // The buffer that the next step of the parts goes to, but for logged ones.
+  int NextBuffer() const;
+  // The buffer that has the committed step of a part.
+  int CommittedBuffer(size_t part) const;
+
+  //   kInvalidArgument  unknown part or tensor, or another size than its own
+  absl::Status CheckTensor(size_t part, size_t tensor, size_t size) const;
+  //   kInvalidArgument  unknown part or tensor, or beyond its end
+  absl::Status CheckStretch(size_t part, size_t tensor, size_t first,
+                            size_t size) const;
+  //   kFailedPrecondition  active already; `action` is for the message
+  absl::Status CheckNotActive(absl::string_view action) const;
+
+ private:
+  const std::vector<VariableSpec> variables_;
+  const std::vector<OptimizerConfig> optimizers_;
+  const std::vector<VariableSettings> settings_;    // by variable
+  const std::vector<std::vector<SlotSpec>> slots_;  // by variable
+  const StateLayout layout_;
+  const std::unique_ptr<StateFile> file_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_STATE_TENSORS_H_

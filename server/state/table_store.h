@@ -1,0 +1,98 @@
+#ifndef LOCKSTEP_SERVER_STATE_TABLE_STORE_H_
+#define LOCKSTEP_SERVER_STATE_TABLE_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/state/state_tensors.h"
+#include "server/state/tables/row_directory.h"
+#include "server/state/tables/row_log.h"
+
+namespace lockstep {
+
+// TableStore is the rows of those parts that are tables.
+//
+// A logged part has one buffer of its tensors, and a RowLog in place of the
+// other: BeginRows() says where the next rows go, and ApplyLogs() copies them
+// into the table after the commit. A part that grows has a RowDirectory
+// besides: MakeRows() gives keys rows, and rows that ApplyLogs() has copied
+// count as kept.
+//
+// Threads: as VariableStore.
+// Units:   spans count bytes.
+// Errors:  a call that fails has changed nothing.
+// Borrows: the tensors.
+class TableStore {
+ public:
+  explicit TableStore(StateTensors& tensors) : tensors_(tensors) {}
+  TableStore(const TableStore&) = delete;
+  TableStore& operator=(const TableStore&) = delete;
+
+  // Reads the directories of the parts that grow. Must be called before all
+  // else.
+  absl::Status Open();
+
+  // Copies rows of a logged part to where their next values and slots go: one
+  // after the other at the beginning of Next(), in the order given. They are
+  // updated there before FinishRows() is called.
+  //
+  // `rows` ascend and are of the part.
+  void BeginRows(size_t part, absl::Span<const int64_t> rows);
+  void FinishRows(size_t part);
+
+  // The next step changes no row of a logged part.
+  void SkipRows(size_t part);
+  // Copies the rows of logs that lead to the committed step into their tables.
+  // Nobody may read or write tables meanwhile. Repeating it changes nothing.
+  void ApplyLogs();
+
+  // Rows of keys of a part that grows, in the order given.
+  //
+  //   kInvalidArgument  a key has no row
+  absl::StatusOr<std::vector<int64_t>> FindRows(
+      size_t part, absl::Span<const int64_t> keys) const;
+  // As FindRows(); keys that have no row get one, with initial values. Nobody
+  // else may use the part meanwhile.
+  //
+  //   kInvalidArgument    a negative key, or one of another part
+  //   kResourceExhausted  no room for those that have none: names the table and
+  //                       its limit
+  absl::StatusOr<std::vector<int64_t>> MakeRows(size_t part,
+                                                absl::Span<const int64_t> keys,
+                                                uint64_t seed);
+  // Keys and rows that committed steps have changed, ascending by key.
+  std::vector<std::pair<int64_t, int64_t>> KeptRows(size_t part) const {
+    return directories_[part]->Kept();
+  }
+  // Overwrites rows of a tensor of a part that grows, before Activate(). Keys
+  // that have no row get one. From here on they are kept.
+  //
+  //   as VariableStore::WriteTensor() and MakeRows()
+  absl::Status WriteRows(size_t part, size_t tensor,
+                         absl::Span<const int64_t> keys, uint64_t seed,
+                         absl::Span<const std::byte> bytes);
+
+  // Forgets all rows of a part, if it grows. Returns whether it does.
+  bool Clear(size_t part);
+
+ private:
+  RowLog Log(size_t part) const;
+  absl::Status CheckKeys(size_t part, absl::Span<const int64_t> keys) const;
+  // Those that have no row, each once. Fails if there is no room for them.
+  absl::StatusOr<std::vector<int64_t>> NewKeys(
+      size_t part, absl::Span<const int64_t> keys) const;
+
+  StateTensors& tensors_;
+  // By part; null: it does not grow.
+  std::vector<std::unique_ptr<RowDirectory>> directories_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_STATE_TABLE_STORE_H_
