@@ -13,7 +13,7 @@
 #include "common/base/mutex.h"
 #include "common/cluster/task_id.h"
 #include "common/plan/run_settings.h"
-#include "server/shard/shard_state.h"
+#include "server/shard/parts/shard_state.h"
 #include "server/shard/shared_gradients.h"
 #include "server/shard/snapshot.h"
 #include "server/step/shard_engine.h"

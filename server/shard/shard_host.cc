@@ -16,7 +16,7 @@ void ShardHost::SetJobId(const std::string& job_id) {
   if (shard_ != nullptr) return;
   const absl::StatusOr<StepRecord> left =
       StateFile::Peek(options_.state_dir, FileHeader());
-  if (left.ok()) epoch_ = std::max(epoch_, left->epoch);
+  if (left.ok()) fence_.Find(left->epoch);
 }
 
 void ShardHost::Close(const absl::Status& why) {
@@ -49,82 +49,36 @@ absl::StatusOr<uint64_t> ShardHost::TakeEpoch(const std::string& job_id,
                                               uint64_t chief) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
-  if (chief != 0 && chief == chief_ && newer_than < epoch_) return epoch_;
-  if (chief != 0 && chief < chief_) {
-    return WithNewestIncarnation(
-        absl::AbortedError(absl::StrCat(
-            "a chief that started later has taken epoch ", epoch_)),
-        chief_);
-  }
-  LOCKSTEP_RETURN_IF_ERROR(CheckDrawn("newer_than", newer_than));
-  if (epoch_ >= kLargestEpoch) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "ps ", options_.task_index, " has found epoch ", epoch_,
-        " in its state file, which no chief has drawn and none can follow; "
-        "remove ",
-        StateFile::Path(options_.state_dir, FileHeader())));
-  }
-  LOCKSTEP_RETURN_IF_ERROR(SetEpoch(std::max(epoch_, newer_than) + 1, chief));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const uint64_t epoch,
+      fence_.Draw(newer_than, chief,
+                  StateFile::Path(options_.state_dir, FileHeader())));
+  if (epoch == fence_.epoch()) return epoch;
+  LOCKSTEP_RETURN_IF_ERROR(SetEpoch(epoch, chief));
   if (shard_ != nullptr) shard_->Grant(0);  // it was the old chief's word
-  return epoch_;
-}
-
-absl::Status ShardHost::CheckDrawn(absl::string_view field,
-                                   uint64_t epoch) const {
-  const bool near = epoch <= epoch_ || epoch - epoch_ <= kLongestEpochLead;
-  if (near && epoch < kLargestEpoch) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      field, " is ", epoch, ", but ps ", options_.task_index, " is in epoch ",
-      epoch_, ": no chief has drawn so large a one; send what TakeEpoch has ",
-      "answered"));
+  return epoch;
 }
 
 absl::Status ShardHost::FollowChief(const std::string& job_id, uint64_t epoch,
                                     uint64_t chief) {
   MutexLock lock(mutex_);
-  LOCKSTEP_RETURN_IF_ERROR(CheckMayFollowLocked(job_id, epoch, chief));
-  return epoch > epoch_ ? SetEpoch(epoch, chief) : absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
+  LOCKSTEP_RETURN_IF_ERROR(fence_.CheckMayFollow(epoch, chief));
+  return epoch > fence_.epoch() ? SetEpoch(epoch, chief) : absl::OkStatus();
 }
 
 absl::Status ShardHost::CheckMayFollow(const std::string& job_id,
                                        uint64_t epoch, uint64_t chief) const {
   MutexLock lock(mutex_);
-  return CheckMayFollowLocked(job_id, epoch, chief);
-}
-
-absl::Status ShardHost::CheckMayFollowLocked(const std::string& job_id,
-                                             uint64_t epoch,
-                                             uint64_t chief) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
-  return epoch > epoch_ ? CheckDrawn("chief.epoch", epoch)
-                        : CheckFollowed(epoch, chief);
+  return fence_.CheckMayFollow(epoch, chief);
 }
 
 absl::Status ShardHost::CheckChief(const std::string& job_id, uint64_t epoch,
                                    uint64_t chief) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
-  return CheckFollowed(epoch, chief);
-}
-
-absl::Status ShardHost::CheckFollowed(uint64_t epoch, uint64_t chief) const {
-  if (epoch < epoch_ || epoch == 0) {
-    return absl::AbortedError(absl::StrCat(
-        "epoch ", epoch, " is over; a newer chief has epoch ", epoch_));
-  }
-  if (epoch > epoch_) {
-    return absl::UnavailableError(absl::StrCat(
-        "ps ", options_.task_index, " is in epoch ", epoch_, "; the chief of ",
-        "epoch ", epoch, " has to create the shard first"));
-  }
-  if (chief_ == chief) return absl::OkStatus();
-  if (chief_ == 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "ps ", options_.task_index, " was restarted and does not know who took",
-        " epoch ", epoch, "; the chief has to take a newer one"));
-  }
-  return absl::AbortedError(
-      absl::StrCat("epoch ", epoch, " is that of another chief"));
+  return fence_.CheckFollowed(epoch, chief);
 }
 
 absl::Status ShardHost::KeepEpoch(uint64_t epoch) {
@@ -141,8 +95,7 @@ absl::Status ShardHost::KeepEpoch(uint64_t epoch) {
 
 absl::Status ShardHost::SetEpoch(uint64_t epoch, uint64_t chief) {
   LOCKSTEP_RETURN_IF_ERROR(KeepEpoch(epoch));
-  epoch_ = epoch;
-  chief_ = chief;
+  fence_.Follow(epoch, chief);
   return absl::OkStatus();
 }
 
@@ -212,55 +165,14 @@ absl::Status ShardHost::CheckDescription(
   return ShardState::CheckOptions(options);
 }
 
-namespace {
-
-// Whether the state of variables consists of the same tensors.
-bool SameTensors(const JobConfig& a, const JobConfig& b) {
-  if (a.variable_optimizers.size() != b.variable_optimizers.size()) {
-    return false;
-  }
-  bool same = a.optimizer.kind == b.optimizer.kind &&
-              (a.moving_average.decay > 0) == (b.moving_average.decay > 0) &&
-              a.moving_average.variables == b.moving_average.variables;
-  for (size_t i = 0; i < a.variable_optimizers.size(); ++i) {
-    const VariableOptimizer& x = a.variable_optimizers[i];
-    const VariableOptimizer& y = b.variable_optimizers[i];
-    same = same && x.variables == y.variables &&
-           x.optimizer.kind == y.optimizer.kind;
-  }
-  return same;
-}
-
-}  // namespace
-
-absl::Status ShardHost::CheckSame(const ShardState::Options& options) const {
-  const JobConfig& job = shard_->job();
-  // The chief may have learnt of other workers since.
-  const bool elastic = job.elastic_workers && options.job.elastic_workers;
-  const bool same =
-      shard_->state().parts() == options.parts &&
-      variables_ == options.variables && job.mode == options.job.mode &&
-      SameTensors(job, options.job) &&
-      (elastic ||
-       (job.replicas_to_aggregate == options.job.replicas_to_aggregate &&
-        job.total_num_replicas == options.job.total_num_replicas));
-  if (same) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "ps ", options_.task_index,
-      " has a shard of another layout, mode or number of replicas; give the "
-      "chief the job file that the job was started with, or restart all"));
-}
-
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::FindShard(
     const ShardState::Options& options, Keep keep,
     std::shared_ptr<Shard>& discarded) {
-  const bool is_new = shard_ != nullptr && epoch_ > 0 &&
-                      (discarded_epoch_ == epoch_ ||
-                       (created_epoch_ == epoch_ && !shard_->active()));
+  const bool is_new = shard_ != nullptr && fence_.IsStateNew(shard_->active());
   if (keep == Keep::kState || is_new) {
     if (shard_ == nullptr) return nullptr;
-    LOCKSTEP_RETURN_IF_ERROR(CheckSame(options));
-    if (keep == Keep::kNothing) discarded_epoch_ = epoch_;
+    LOCKSTEP_RETURN_IF_ERROR(CheckSameShard(*shard_, variables_, options));
+    if (keep == Keep::kNothing) fence_.NoteDiscarded();
     return shard_;
   }
   fences_.KeepIn({});
@@ -285,32 +197,27 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
     creating_ = true;
   }
   discarded = nullptr;
-  absl::StatusOr<std::unique_ptr<Shard>> shard =
-      absl::NotFoundError("nothing is kept");
-  if (keep == Keep::kState) shard = Shard::Open(options);
-  const bool none =
-      absl::IsNotFound(shard.status()) || absl::IsDataLoss(shard.status());
-  if (none) shard = Shard::Create(options);
+  absl::StatusOr<MadeShard> made = MakeShard(options, keep);
   MutexLock lock(mutex_);
   creating_ = false;
-  LOCKSTEP_RETURN_IF_ERROR(shard.status());
+  LOCKSTEP_RETURN_IF_ERROR(made.status());
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> installed,
-                            Install(*std::move(shard), variables));
-  if (none) created_epoch_ = epoch_;
-  if (keep == Keep::kNothing) discarded_epoch_ = epoch_;
+                            Install(std::move(made->shard), variables));
+  if (made->is_new) fence_.NoteCreated();
+  if (keep == Keep::kNothing) fence_.NoteDiscarded();
   return installed;
 }
 
 absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Install(
     std::unique_ptr<Shard> shard, const std::vector<VariableSpec>& variables) {
   const uint64_t found = shard->state().record().epoch;
-  if (found > epoch_) {
-    epoch_ = found;
+  if (found > fence_.epoch()) {
+    fence_.Find(found);
     return absl::UnavailableError(
         absl::StrCat("ps ", options_.task_index, " has found state of epoch ",
                      found, ": take a newer one, and create the shard again"));
   }
-  LOCKSTEP_RETURN_IF_ERROR(shard->state().SetEpoch(epoch_));
+  LOCKSTEP_RETURN_IF_ERROR(shard->state().SetEpoch(fence_.epoch()));
   shard_ = std::move(shard);
   fences_.KeepIn(shard_->state().fences());
   variables_ = variables;
@@ -352,8 +259,7 @@ void ShardHost::ExpireWorker(int worker, uint64_t incarnation) {
 
 void ShardHost::ShutOut(const std::vector<int>& workers) {
   MutexLock lock(mutex_);
-  if (shut_out_epoch_ == epoch_) return;
-  shut_out_epoch_ = epoch_;
+  if (!fence_.BeginShutOut()) return;
   for (int worker : workers) fences_.ShutOut(worker);
 }
 

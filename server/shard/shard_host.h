@@ -7,20 +7,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "common/base/event_queue.h"
 #include "common/base/mutex.h"
 #include "common/cluster/task_id.h"
+#include "server/shard/epoch_fence.h"
 #include "server/shard/shard.h"
+#include "server/shard/shard_factory.h"
 #include "server/state/file/worker_fences.h"
 
 namespace lockstep {
-
-// Epochs are drawn one after the other. So none comes near kLargestEpoch, and
-// one that is so far ahead of what a server knows was drawn by no chief: to
-// follow it could shut out all chiefs to come.
-inline constexpr uint64_t kLargestEpoch = uint64_t{1} << 62;
-inline constexpr uint64_t kLongestEpochLead = uint64_t{1} << 32;
 
 // ShardHost is what a ps process is before and while it has a shard: it knows
 // the job that it belongs to, the newest chief, and which incarnations of the
@@ -124,12 +119,7 @@ class ShardHost {
       const JobConfig& job, const std::vector<VariableSpec>& variables,
       const std::vector<PartSpec>& parts);
 
-  // What is already there of the job's state.
-  enum class Keep {
-    kState,    // is gone on from, in memory or as a killed process left it
-    kNothing,  // is discarded, even if it is in use: once an epoch, so that
-               // a call that was delayed does no harm
-  };
+  using Keep = lockstep::Keep;
   // Makes the shard, or finds it. State that cannot be read counts as none.
   //
   //   kFailedPrecondition  what is there is of another job, layout or version
@@ -173,14 +163,6 @@ class ShardHost {
   absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(create_mutex_, mutex_);
 
  private:
-  absl::Status CheckFollowed(uint64_t epoch, uint64_t chief) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckMayFollowLocked(const std::string& job_id, uint64_t epoch,
-                                    uint64_t chief) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether an epoch that a chief names can have been drawn.
-  absl::Status CheckDrawn(absl::string_view field, uint64_t epoch) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes `epoch` outlive this process, where there is state of the job.
   absl::Status KeepEpoch(uint64_t epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes it the one that is followed, once it is kept.
@@ -200,9 +182,6 @@ class ShardHost {
   absl::StatusOr<std::shared_ptr<Shard>> Install(
       std::unique_ptr<Shard> shard, const std::vector<VariableSpec>& variables)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the shard that there is fits the description.
-  absl::Status CheckSame(const ShardState::Options& options) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckJob(const std::string& job_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -221,17 +200,10 @@ class ShardHost {
   bool stop_creating_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status closed_ ABSL_GUARDED_BY(mutex_);  // OK: it is open
   std::string job_id_ ABSL_GUARDED_BY(mutex_);
-  uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The incarnation of its chief; 0: not known.
-  uint64_t chief_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the chief that had state discarded last.
-  uint64_t discarded_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
-  // In which nothing was found: there is nothing to be discarded yet.
-  uint64_t created_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  EpochFence fence_ ABSL_GUARDED_BY(mutex_){options_.task_index};
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mutex_);
   std::vector<VariableSpec> variables_ ABSL_GUARDED_BY(mutex_);  // of shard_
   WorkerFences fences_ ABSL_GUARDED_BY(mutex_);  // kept in the shard's state
-  uint64_t shut_out_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "server/shard/shard_state.h"
+#include "server/shard/parts/shard_state.h"
 #include "server/state/file/fill_progress.h"
 
 namespace lockstep {

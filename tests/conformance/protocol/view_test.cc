@@ -13,7 +13,7 @@
 #include "server/shard/shard.h"
 #include "tests/conformance/protocol/view_simulation.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/shard/shard_fixture.h"
+#include "tests/unit/server/shard/parts/shard_fixture.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "server/shard/shard.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/shard/shard_fixture.h"
+#include "tests/unit/server/shard/parts/shard_fixture.h"
 #include "tests/unit/server/step/answer_matchers.h"
 
 namespace lockstep {

@@ -3,9 +3,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/shard/parts/shard_state.h"
 #include "server/shard/shard.h"
-#include "server/shard/shard_state.h"
-#include "tests/unit/server/shard/shard_fixture.h"
+#include "tests/unit/server/shard/parts/shard_fixture.h"
+#include "tests/unit/server/shard/read_snapshot_fixture.h"
 
 // What a job says of variables by name: optimizers, averages, constraints.
 namespace lockstep {

@@ -10,7 +10,8 @@
 #include "gtest/gtest.h"
 #include "server/shard/shard.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/shard/shard_fixture.h"
+#include "tests/unit/server/shard/parts/shard_fixture.h"
+#include "tests/unit/server/shard/read_snapshot_fixture.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/shard/shard_fixture.h"
+#include "tests/unit/server/shard/parts/shard_fixture.h"
+#include "tests/unit/server/shard/read_snapshot_fixture.h"
 
 namespace lockstep {
 namespace {

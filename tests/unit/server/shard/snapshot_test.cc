@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/shard/shard_state_fixture.h"
+#include "tests/unit/server/shard/parts/shard_state_fixture.h"
 
 namespace lockstep {
 namespace {

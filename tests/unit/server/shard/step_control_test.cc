@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/shard/shard_fixture.h"
+#include "tests/unit/server/shard/parts/shard_fixture.h"
 #include "tests/unit/server/step/answer_matchers.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "server/shard/shard_state.h"
+#include "server/shard/parts/shard_state.h"
 
 #include <utility>
 

@@ -1,11 +1,11 @@
-#include "server/shard/shard_state.h"
+#include "server/shard/parts/shard_state.h"
 
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/shard/shard_state_fixture.h"
+#include "tests/unit/server/shard/parts/shard_state_fixture.h"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_TESTS_UNIT_SERVER_SHARD_SHARD_STATE_FIXTURE_H_
-#define LOCKSTEP_TESTS_UNIT_SERVER_SHARD_SHARD_STATE_FIXTURE_H_
+#ifndef LOCKSTEP_TESTS_UNIT_SERVER_SHARD_PARTS_SHARD_STATE_FIXTURE_H_
+#define LOCKSTEP_TESTS_UNIT_SERVER_SHARD_PARTS_SHARD_STATE_FIXTURE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/shard/shard_state.h"
+#include "server/shard/parts/shard_state.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/shard/shard_fixture.h"
+#include "tests/unit/server/shard/parts/shard_fixture.h"
 
 namespace lockstep {
 
@@ -54,4 +54,4 @@ class ShardStateFixture : public ShardFixture {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_TESTS_UNIT_SERVER_SHARD_SHARD_STATE_FIXTURE_H_
+#endif  // LOCKSTEP_TESTS_UNIT_SERVER_SHARD_PARTS_SHARD_STATE_FIXTURE_H_

@@ -1,4 +1,4 @@
-#include "server/shard/part_values.h"
+#include "server/shard/parts/part_values.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/shard/row_gradients.h"
+#include "server/shard/parts/row_gradients.h"
 
 namespace lockstep {
 

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_SHARD_PART_UPDATES_H_
-#define LOCKSTEP_SERVER_SHARD_PART_UPDATES_H_
+#ifndef LOCKSTEP_SERVER_SHARD_PARTS_PART_UPDATES_H_
+#define LOCKSTEP_SERVER_SHARD_PARTS_PART_UPDATES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/job/learning_rate.h"
-#include "server/shard/locked_parts.h"
-#include "server/shard/part_values.h"
+#include "server/shard/parts/locked_parts.h"
+#include "server/shard/parts/part_values.h"
 #include "server/step/shard_engine.h"
 #include "server/update/optimizer.h"
 #include "server/update/sparse_optimizer.h"
@@ -75,4 +75,4 @@ class PartUpdates final : public PartUpdater {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_SHARD_PART_UPDATES_H_
+#endif  // LOCKSTEP_SERVER_SHARD_PARTS_PART_UPDATES_H_

@@ -1,4 +1,4 @@
-#include "server/shard/locked_parts.h"
+#include "server/shard/parts/locked_parts.h"
 
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"

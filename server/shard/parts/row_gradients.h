@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_SHARD_ROW_GRADIENTS_H_
-#define LOCKSTEP_SERVER_SHARD_ROW_GRADIENTS_H_
+#ifndef LOCKSTEP_SERVER_SHARD_PARTS_ROW_GRADIENTS_H_
+#define LOCKSTEP_SERVER_SHARD_PARTS_ROW_GRADIENTS_H_
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -37,4 +37,4 @@ absl::Status CheckRows(int index, const PartSpec& part,
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_SHARD_ROW_GRADIENTS_H_
+#endif  // LOCKSTEP_SERVER_SHARD_PARTS_ROW_GRADIENTS_H_

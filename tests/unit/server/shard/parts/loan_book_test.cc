@@ -1,4 +1,4 @@
-#include "server/shard/loan_book.h"
+#include "server/shard/parts/loan_book.h"
 
 #include <atomic>
 #include <memory>

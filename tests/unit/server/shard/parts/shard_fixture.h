@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_TESTS_UNIT_SERVER_SHARD_SHARD_FIXTURE_H_
-#define LOCKSTEP_TESTS_UNIT_SERVER_SHARD_SHARD_FIXTURE_H_
+#ifndef LOCKSTEP_TESTS_UNIT_SERVER_SHARD_PARTS_SHARD_FIXTURE_H_
+#define LOCKSTEP_TESTS_UNIT_SERVER_SHARD_PARTS_SHARD_FIXTURE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -10,12 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "common/base/status_macros.h"
 #include "gtest/gtest.h"
-#include "server/shard/shard.h"
-#include "server/shard/shard_state.h"
+#include "server/shard/parts/shard_state.h"
 #include "server/step/shard_engine.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -46,16 +43,6 @@ std::vector<T> FromBytes(absl::Span<const std::byte> bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
-}
-
-// Reads a shard's snapshot. Returns its step.
-inline absl::StatusOr<int64_t> ReadSnapshot(const Shard& shard,
-                                            const Shard::Stretch& stretch,
-                                            int tensor,
-                                            absl::Span<std::byte> out) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto snapshot, shard.snapshot());
-  LOCKSTEP_RETURN_IF_ERROR(snapshot->Read(stretch, tensor, out));
-  return snapshot->step();
 }
 
 // A server with three parts: both halves of the float32 variable "w", which
@@ -103,4 +90,4 @@ class ShardFixture : public ::testing::Test {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_TESTS_UNIT_SERVER_SHARD_SHARD_FIXTURE_H_
+#endif  // LOCKSTEP_TESTS_UNIT_SERVER_SHARD_PARTS_SHARD_FIXTURE_H_

@@ -1,4 +1,4 @@
-#include "server/shard/part_updates.h"
+#include "server/shard/parts/part_updates.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "server/shard/row_gradients.h"
+#include "server/shard/parts/row_gradients.h"
 #include "server/update/moving_average.h"
 #include "server/update/projection.h"
 #include "server/update/update_kernels.h"

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_SHARD_SHARD_STATE_H_
-#define LOCKSTEP_SERVER_SHARD_SHARD_STATE_H_
+#ifndef LOCKSTEP_SERVER_SHARD_PARTS_SHARD_STATE_H_
+#define LOCKSTEP_SERVER_SHARD_PARTS_SHARD_STATE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +14,9 @@
 #include "common/job/job_config.h"
 #include "common/job/variable_settings.h"
 #include "common/plan/run_settings.h"
-#include "server/shard/locked_parts.h"
-#include "server/shard/part_updates.h"
-#include "server/shard/part_values.h"
+#include "server/shard/parts/locked_parts.h"
+#include "server/shard/parts/part_updates.h"
+#include "server/shard/parts/part_values.h"
 #include "server/state/variable_store.h"
 
 namespace lockstep {
@@ -151,4 +151,4 @@ class ShardState {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_SHARD_SHARD_STATE_H_
+#endif  // LOCKSTEP_SERVER_SHARD_PARTS_SHARD_STATE_H_

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_SHARD_PART_VALUES_H_
-#define LOCKSTEP_SERVER_SHARD_PART_VALUES_H_
+#ifndef LOCKSTEP_SERVER_SHARD_PARTS_PART_VALUES_H_
+#define LOCKSTEP_SERVER_SHARD_PARTS_PART_VALUES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@
 #include "common/base/event_queue.h"
 #include "common/memory/shared_memory.h"
 #include "common/memory/write_counters.h"
-#include "server/shard/loan_book.h"
-#include "server/shard/locked_parts.h"
+#include "server/shard/parts/loan_book.h"
+#include "server/shard/parts/locked_parts.h"
 #include "server/step/shard_engine.h"
 
 namespace lockstep {
@@ -119,4 +119,4 @@ class PartValues {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_SHARD_PART_VALUES_H_
+#endif  // LOCKSTEP_SERVER_SHARD_PARTS_PART_VALUES_H_

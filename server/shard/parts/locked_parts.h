@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_SHARD_LOCKED_PARTS_H_
-#define LOCKSTEP_SERVER_SHARD_LOCKED_PARTS_H_
+#ifndef LOCKSTEP_SERVER_SHARD_PARTS_LOCKED_PARTS_H_
+#define LOCKSTEP_SERVER_SHARD_PARTS_LOCKED_PARTS_H_
 
 #include <cstddef>
 #include <memory>
@@ -65,4 +65,4 @@ struct LockedParts {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_SHARD_LOCKED_PARTS_H_
+#endif  // LOCKSTEP_SERVER_SHARD_PARTS_LOCKED_PARTS_H_

@@ -1,4 +1,4 @@
-#include "server/shard/part_values.h"
+#include "server/shard/parts/part_values.h"
 
 #include <atomic>
 #include <memory>
@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/shard/shard_state_fixture.h"
+#include "tests/unit/server/shard/parts/shard_state_fixture.h"
 
 namespace lockstep {
 namespace {

@@ -6,9 +6,9 @@
 #include "common/memory/write_counters.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/shard/part_values.h"
+#include "server/shard/parts/part_values.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/shard/shard_fixture.h"
+#include "tests/unit/server/shard/parts/shard_fixture.h"
 
 namespace lockstep {
 namespace {

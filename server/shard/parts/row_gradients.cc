@@ -1,4 +1,4 @@
-#include "server/shard/row_gradients.h"
+#include "server/shard/parts/row_gradients.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "server/shard/row_gradients.h"
+#include "server/shard/parts/row_gradients.h"
 
 #include <memory>
 #include <vector>
@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/server/shard/shard_fixture.h"
+#include "tests/unit/server/shard/parts/shard_fixture.h"
 
 namespace lockstep {
 namespace {

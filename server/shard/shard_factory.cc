@@ -1,0 +1,66 @@
+#include "server/shard/shard_factory.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+// Whether the state of variables consists of the same tensors.
+bool SameTensors(const JobConfig& a, const JobConfig& b) {
+  if (a.variable_optimizers.size() != b.variable_optimizers.size()) {
+    return false;
+  }
+  bool same = a.optimizer.kind == b.optimizer.kind &&
+              (a.moving_average.decay > 0) == (b.moving_average.decay > 0) &&
+              a.moving_average.variables == b.moving_average.variables;
+  for (size_t i = 0; i < a.variable_optimizers.size(); ++i) {
+    const VariableOptimizer& x = a.variable_optimizers[i];
+    const VariableOptimizer& y = b.variable_optimizers[i];
+    same = same && x.variables == y.variables &&
+           x.optimizer.kind == y.optimizer.kind;
+  }
+  return same;
+}
+
+}  // namespace
+
+absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
+                                    Keep keep) {
+  MadeShard made;
+  if (keep == Keep::kState) {
+    absl::StatusOr<std::unique_ptr<Shard>> found = Shard::Open(options);
+    if (found.ok()) {
+      made.shard = *std::move(found);
+      return made;
+    }
+    if (!absl::IsNotFound(found.status()) &&
+        !absl::IsDataLoss(found.status())) {
+      return found.status();
+    }
+  }
+  made.is_new = true;
+  LOCKSTEP_ASSIGN_OR_RETURN(made.shard, Shard::Create(options));
+  return made;
+}
+
+absl::Status CheckSameShard(const Shard& shard,
+                            const std::vector<VariableSpec>& variables,
+                            const ShardState::Options& wanted) {
+  const JobConfig& job = shard.job();
+  // The chief may have learnt of other workers since.
+  const bool elastic = job.elastic_workers && wanted.job.elastic_workers;
+  const bool same =
+      shard.parts() == wanted.parts && variables == wanted.variables &&
+      job.mode == wanted.job.mode && SameTensors(job, wanted.job) &&
+      (elastic ||
+       (job.replicas_to_aggregate == wanted.job.replicas_to_aggregate &&
+        job.total_num_replicas == wanted.job.total_num_replicas));
+  if (same) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "ps ", wanted.task_index,
+      " has a shard of another layout, mode or number of replicas; give the "
+      "chief the job file that the job was started with, or restart all"));
+}
+
+}  // namespace lockstep

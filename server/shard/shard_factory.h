@@ -1,0 +1,42 @@
+#ifndef LOCKSTEP_SERVER_SHARD_SHARD_FACTORY_H_
+#define LOCKSTEP_SERVER_SHARD_SHARD_FACTORY_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/shard/shard.h"
+
+namespace lockstep {
+
+// What becomes of state of the job that exists already.
+enum class Keep {
+  kState,  // the job goes on from it, in memory or as a killed process left it
+  kNothing,  // it is discarded, even if it is in use: once an epoch, so that a
+             // call that was delayed does no harm
+};
+
+struct MadeShard {
+  std::unique_ptr<Shard> shard;
+  bool is_new = false;  // nothing was found to go on from
+};
+
+// Opens the shard from the state of a killed process, or makes one. State that
+// cannot be read counts as none. May take minutes.
+//
+//   the errors of ShardState::Open(), but for kNotFound and kDataLoss, and
+//   those of ShardState::Create()
+absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
+                                    Keep keep);
+
+// Whether a shard of `variables` fits what a chief describes.
+//
+//   kFailedPrecondition  another layout, mode or number of replicas
+absl::Status CheckSameShard(const Shard& shard,
+                            const std::vector<VariableSpec>& variables,
+                            const ShardState::Options& wanted);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_SERVER_SHARD_SHARD_FACTORY_H_

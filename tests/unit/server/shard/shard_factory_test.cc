@@ -1,0 +1,63 @@
+#include "server/shard/shard_factory.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/server/shard/parts/shard_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+
+using ShardFactoryTest = ShardFixture;
+
+TEST_F(ShardFactoryTest, StateOfAKilledProcessIsKeptUnlessItIsNotWanted) {
+  {
+    auto made = MakeShard(options_, Keep::kState);
+    ASSERT_OK(made);
+    EXPECT_TRUE(made->is_new);
+    ASSERT_OK(made->shard->Activate(7, {}));
+  }
+  {
+    auto made = MakeShard(options_, Keep::kState);
+    ASSERT_OK(made);
+    EXPECT_FALSE(made->is_new);
+    EXPECT_EQ(made->shard->GetReport().committed_step, 7);
+  }
+
+  auto made = MakeShard(options_, Keep::kNothing);
+  ASSERT_OK(made);
+  EXPECT_TRUE(made->is_new);
+  EXPECT_EQ(made->shard->GetReport().committed_step, -1);
+}
+
+TEST_F(ShardFactoryTest, ShardThatDiffersInAnythingLastingIsAnother) {
+  const auto made = MakeShard(options_, Keep::kState);
+  ASSERT_OK(made);
+  const auto check = [&](const ShardState::Options& wanted) {
+    return CheckSameShard(*made->shard, options_.variables, wanted);
+  };
+  const auto another = StatusIs(absl::StatusCode::kFailedPrecondition);
+
+  ShardState::Options wanted = options_;
+  wanted.job.learning_rate.base = 7;
+  EXPECT_OK(check(wanted));
+  wanted.job.mode = SyncMode::kCompatible;
+  EXPECT_THAT(check(wanted), another);
+  wanted = options_;
+  wanted.job.optimizer.kind = OptimizerConfig::Kind::kAdam;
+  EXPECT_THAT(check(wanted), another);
+  wanted = options_;
+  wanted.job.total_num_replicas = 3;
+  EXPECT_THAT(check(wanted), another);
+  wanted = options_;
+  wanted.parts.pop_back();
+  EXPECT_THAT(check(wanted), another);
+  wanted = options_;
+  wanted.variables[0].name = "v";
+  EXPECT_THAT(check(wanted), another);
+}
+
+}  // namespace
+}  // namespace lockstep
