@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,7 +14,7 @@
 #include "chief/servers/shard_access.h"
 #include "common/job/job_config.h"
 #include "common/plan/plan.h"
-#include "common/plan/run_settings.h"
+#include "common/plan/step_vocabulary.h"
 
 namespace lockstep {
 
@@ -40,27 +39,9 @@ class ShardCalls : public ShardAccess {
     std::vector<std::string> scalars{};  // names, of the optimizers
     ServerReport report{};
   };
-  // As in ActivateRequest.
-  struct Opening {
-    int64_t global_step = 0;
-    std::vector<float> scalars{};
-    int64_t attempt = 0;
-    // Worker, incarnation; 0: all of them, until ExpireWorker() names one.
-    std::vector<std::pair<int, uint64_t>> expired{};
-    RunSettings settings{};
-  };
-  struct Expired {
-    bool held_announcement = false;
-    bool held_token = false;
-    int64_t step = 0;
-    int64_t attempt = 0;
-    uint64_t incarnation = 0;
-  };
-  struct Replaced {
-    std::optional<int> by;  // the worker that has the place
-    int64_t step = 0;
-    int64_t attempt = 0;
-  };
+  using Opening = lockstep::Opening;
+  using Expired = ExpiredWorker;
+  using Replaced = ReplacedMember;
   // Whether the server goes on from state that it has.
   enum class State { kKeep, kDiscard };
 

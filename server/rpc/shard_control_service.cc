@@ -147,7 +147,7 @@ absl::Status ShardControlService::HandleActivate(
     const v1::ActivateRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
                             ToChief(request.chief()));
-  StepControl::Opening opening;
+  Opening opening;
   opening.global_step = request.global_step();
   opening.scalars.assign(request.scalars().begin(), request.scalars().end());
   opening.attempt = request.attempt();
@@ -265,13 +265,13 @@ absl::Status ShardControlService::HandleReplaceMember(
       StepControl::Replaced replaced,
       control_.ReplaceMember(chief, request.worker(), request.step(),
                              request.attempt()));
-  response.set_replaced(replaced.by >= 0);
-  response.set_by(std::max(replaced.by, 0));
+  response.set_replaced(replaced.by.has_value());
+  response.set_by(replaced.by.value_or(0));
   response.set_step(replaced.step);
   response.set_attempt(replaced.attempt);
-  if (replaced.by >= 0) {
+  if (replaced.by.has_value()) {
     spdlog::info("worker {} is replaced by worker {} ({}); step {}, attempt {}",
-                 request.worker(), replaced.by, CutText(request.reason()),
+                 request.worker(), *replaced.by, CutText(request.reason()),
                  replaced.step, replaced.attempt);
   }
   Send(std::move(replaced.ready));

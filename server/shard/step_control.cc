@@ -142,7 +142,10 @@ absl::StatusOr<StepControl::Expired> StepControl::ExpireWorker(
     incarnation = shard->gate()->NewestIncarnation(worker);
   }
   host_.ExpireWorker(worker, incarnation);
-  Expired expired{incarnation, false, false, step, attempt, {}};
+  Expired expired;
+  expired.incarnation = incarnation;
+  expired.step = step;
+  expired.attempt = attempt;
   std::vector<StepGate::Answer> tokens;
   if (shard->gate() != nullptr) {
     const StepGate::Expired held = shard->gate()->Expire(worker, incarnation);
@@ -161,14 +164,14 @@ absl::StatusOr<StepControl::Expired> StepControl::ExpireWorker(
 absl::StatusOr<StepControl::Replaced> StepControl::ReplaceMember(
     const Chief& chief, int worker, int64_t step, int64_t attempt) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
-  Replaced replaced{-1, step, attempt, {}};
+  Replaced replaced;
+  replaced.step = step;
+  replaced.attempt = attempt;
   std::vector<StepGate::Answer> tokens;
   if (shard->gate() != nullptr) {
     const StepGate::Replaced by = shard->gate()->Replace(worker, step, attempt);
-    replaced.by = by.by;
-    replaced.step = by.step;
-    replaced.attempt = by.attempt;
-    if (by.by < 0) return replaced;
+    static_cast<ReplacedMember&>(replaced) = by;
+    if (!by.by.has_value()) return replaced;
     tokens = by.answers;
   }
   replaced.ready = Settle(

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
-#include "common/plan/run_settings.h"
+#include "common/plan/step_vocabulary.h"
 #include "server/shard/shard_host.h"
 
 namespace lockstep {
@@ -56,13 +56,6 @@ class StepControl {
 
   // As Shard::Activate(). Expired workers (with their incarnations) are not
   // admitted any more, those with incarnation 0 as in ShardHost::ShutOut().
-  struct Opening {
-    int64_t global_step = 0;
-    std::vector<float> scalars;
-    int64_t attempt = 0;
-    std::vector<std::pair<int, uint64_t>> expired;
-    RunSettings settings;
-  };
   absl::StatusOr<Ready> Activate(const Chief& chief, const Opening& opening)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
@@ -94,12 +87,7 @@ class StepControl {
 
   // Takes a dead worker out. `step` and `attempt` are what ps task 0 answered;
   // it decides them itself, and the incarnation where that is 0.
-  struct Expired {
-    uint64_t incarnation = 0;
-    bool held_announcement = false;
-    bool held_token = false;
-    int64_t step = 0;
-    int64_t attempt = 0;
+  struct Expired : ExpiredWorker {
     Ready ready;
   };
   absl::StatusOr<Expired> ExpireWorker(const Chief& chief, int worker,
@@ -109,10 +97,7 @@ class StepControl {
 
   // Has a member that holds up `attempt` of the step after `step` replaced, on
   // ps task 0; elsewhere begins the attempt that came of it.
-  struct Replaced {
-    int by = -1;  // the worker that has its place; -1: nothing changed
-    int64_t step = 0;
-    int64_t attempt = 0;
+  struct Replaced : ReplacedMember {
     Ready ready;
   };
   absl::StatusOr<Replaced> ReplaceMember(const Chief& chief, int worker,

@@ -7,17 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/plan/step_vocabulary.h"
 
 namespace lockstep {
-
-// One pass of one worker: the share `slot` of global step `local_step`.
-struct Pass {
-  int worker = 0;
-  uint64_t incarnation = 0;
-  int64_t local_step = 0;
-  int64_t pass = 0;  // counts the incarnation's passes, from 1
-  int slot = 0;      // 0 unless strict mode and N < A
-};
 
 // StepGate says which passes count for a step and who may begin the next one.
 // It lives on ps task 0; there is one implementation for each mode.
@@ -27,7 +19,7 @@ struct Pass {
 // Errors:  a call that fails has changed nothing.
 class StepGate {
  public:
-  enum class Decision { kSelected, kNotNeeded, kTooLate };
+  using Decision = lockstep::Decision;
   struct Announced {
     Decision decision = Decision::kTooLate;
     int64_t attempt = 0;  // of kSelected
@@ -51,20 +43,11 @@ class StepGate {
     bool not_needed = false;
   };
 
-  // What a dead worker held, and what became ready.
-  struct Expired {
-    bool held_announcement = false;
-    bool held_token = false;
-    int64_t step = 0;     // the step at hand
-    int64_t attempt = 0;  // and its attempt from now on
+  // What Expire() and Replace() did, and what became ready.
+  struct Expired : ExpiredWorker {
     std::vector<Answer> answers;
   };
-
-  // What became of a member that holds up its step.
-  struct Replaced {
-    int by = -1;          // the worker that has its place; -1: nothing changed
-    int64_t step = 0;     // the step at hand
-    int64_t attempt = 0;  // and its attempt from now on
+  struct Replaced : ReplacedMember {
     std::vector<Answer> answers;
   };
 

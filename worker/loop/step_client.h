@@ -6,18 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/plan/step_vocabulary.h"
 
 namespace lockstep {
-
-// The pass that a call is about: the gradient of share `slot` of global step
-// `step`, this incarnation's pass number `number`.
-struct PassId {
-  int64_t step = 0;
-  int64_t number = 0;  // from 1; 0 before the first pass
-  int slot = 0;        // 0 unless strict mode and N < A
-
-  bool operator==(const PassId&) const = default;
-};
 
 // What became of the parts of a push.
 struct PushCounts {
@@ -29,7 +20,7 @@ struct PushCounts {
 
 // The answer to an announcement.
 struct Announcement {
-  enum class Decision { kSelected, kNotNeeded, kTooLate };
+  using Decision = lockstep::Decision;
   Decision decision = Decision::kTooLate;
   int64_t attempt = 0;  // of kSelected
 };

@@ -52,8 +52,11 @@ class TokenGate final : public StepGate {
   void Cancel(uint64_t ticket) override;
   Expired Expire(int worker, uint64_t incarnation) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // No gate of this mode waits for one worker rather than for another.
   Replaced Replace(int, int64_t, int64_t) override {
-    return {-1, global_step(), 0, {}};
+    Replaced none;
+    none.step = global_step();
+    return none;
   }
   absl::StatusOr<std::vector<Answer>> Commit(int64_t step,
                                              int64_t attempt) override

@@ -312,7 +312,9 @@ StepSelection::Expired StepSelection::Expire(int worker, uint64_t incarnation) {
 StepSelection::Replaced StepSelection::Replace(int worker, int64_t step,
                                                int64_t attempt) {
   MutexLock lock(mutex_);
-  Replaced replaced{-1, global_step_, attempt_, {}};
+  Replaced replaced;
+  replaced.step = global_step_;
+  replaced.attempt = attempt_;
   if (step != global_step_ || attempt != attempt_) return replaced;
   const auto members_end = announced_.begin() + NumMembers();
   const auto member =

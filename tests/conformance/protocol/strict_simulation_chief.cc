@@ -174,7 +174,7 @@ void StrictSimulation::ReplaceSomebody() {
   const int64_t attempt = 1 + Random(3);
   const StepGate::Replaced replaced =
       gate_.Replace(worker, gate_.global_step(), attempt);
-  if (replaced.by < 0) return;
+  if (!replaced.by.has_value()) return;
   ++replaced_;
   FinishWaits(replaced.answers);
   TellOfAttempt(0, replaced.step, replaced.attempt);

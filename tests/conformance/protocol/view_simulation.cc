@@ -183,7 +183,7 @@ void ViewSimulation::Replace(int index) {
   const StepGate::Replaced replaced =
       shard_->gate()->Replace(index, shard_->gate()->global_step(),
                               shard_->engine().arrivals().attempt);
-  if (replaced.by < 0) return;
+  if (!replaced.by.has_value()) return;
   HandleShard(shard_->engine().StartAttempt(replaced.step, replaced.attempt));
   HandleGate(replaced.answers);
 }

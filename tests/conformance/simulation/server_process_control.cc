@@ -78,9 +78,8 @@ absl::StatusOr<bool> ServerProcess::WriteParts(
 
 absl::StatusOr<bool> ServerProcess::Activate(
     const StepControl::Chief& chief, const ShardCalls::Opening& opening) {
-  absl::StatusOr<StepControl::Ready> ready = control_.Activate(
-      ChiefOf(chief), {opening.global_step, opening.scalars, opening.attempt,
-                       opening.expired, opening.settings});
+  absl::StatusOr<StepControl::Ready> ready =
+      control_.Activate(ChiefOf(chief), opening);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, ready.status()));
   Send(*std::move(ready));
   return true;
@@ -134,9 +133,7 @@ absl::StatusOr<ShardCalls::Expired> ServerProcess::ExpireWorker(
       control_.ExpireWorker(ChiefOf(chief), worker, incarnation, step, attempt);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, expired.status()));
   Send(std::move(expired->ready));
-  return ShardCalls::Expired{expired->held_announcement, expired->held_token,
-                             expired->step, expired->attempt,
-                             expired->incarnation};
+  return *expired;
 }
 
 absl::StatusOr<ShardCalls::Replaced> ServerProcess::ReplaceMember(
@@ -146,9 +143,7 @@ absl::StatusOr<ShardCalls::Replaced> ServerProcess::ReplaceMember(
       control_.ReplaceMember(ChiefOf(chief), worker, step, attempt);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, replaced.status()));
   Send(std::move(replaced->ready));
-  ShardCalls::Replaced answer{std::nullopt, replaced->step, replaced->attempt};
-  if (replaced->by >= 0) answer.by = replaced->by;
-  return answer;
+  return *replaced;
 }
 
 absl::StatusOr<ShardSnapshot> ServerProcess::BeginSnapshot(

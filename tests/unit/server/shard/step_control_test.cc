@@ -192,7 +192,7 @@ TEST_F(StepControlTest, DeathOfAMemberBeginsAnAttemptOfValuesToo) {
 }
 
 TEST_F(StepControlTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
-  StepControl::Opening opening;
+  Opening opening;
   opening.expired = {{0, 4}, {1, 0}};
 
   ASSERT_OK(host_.FollowChief("job", kEpoch + 1));

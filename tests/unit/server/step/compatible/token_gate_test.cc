@@ -1,5 +1,6 @@
 #include "server/step/compatible/token_gate.h"
 
+#include <optional>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -211,7 +212,7 @@ TEST_F(TokenGateTest, WaitsAreReportedWithWorkerAndBeginning) {
 TEST_F(TokenGateTest, NobodyIsReplaced) {
   const StepGate::Replaced replaced = gate_.Replace(0, 0, 0);
 
-  EXPECT_EQ(replaced.by, -1);
+  EXPECT_EQ(replaced.by, std::nullopt);
   EXPECT_EQ(replaced.step, gate_.global_step());
   EXPECT_THAT(replaced.answers, IsEmpty());
 }

@@ -42,7 +42,7 @@ class StepSelectionReplaceTest : public ::testing::Test {
   }
   void ExpectNothingChanges(int worker, int64_t step = 0, int64_t attempt = 1) {
     const StepGate::Replaced replaced = gate_.Replace(worker, step, attempt);
-    EXPECT_EQ(replaced.by, -1);
+    EXPECT_EQ(replaced.by, std::nullopt);
     EXPECT_EQ(replaced.step, 0);
     EXPECT_EQ(replaced.attempt, 1);
     EXPECT_THAT(replaced.answers, IsEmpty());
@@ -100,7 +100,7 @@ TEST_F(StepSelectionReplaceTest, RepeatedCallFindsTheAttemptOver) {
   EXPECT_EQ(gate_.Replace(0, 0, 1).by, 2);
   const StepGate::Replaced again = gate_.Replace(0, 0, 1);
 
-  EXPECT_EQ(again.by, -1);
+  EXPECT_EQ(again.by, std::nullopt);
   EXPECT_EQ(again.attempt, 2);
   EXPECT_THAT(gate_.Members(), ElementsAre(1, 2));
 }
@@ -157,7 +157,7 @@ TEST_F(StepSelectionReplaceTest, WithoutBackupsNobodyIsReplaced) {
       ASSERT_OK(gate.Wait(worker, PassOf(worker), 1, kNow));
     }
 
-    EXPECT_EQ(gate.Replace(0, 0, 1).by, -1);
+    EXPECT_EQ(gate.Replace(0, 0, 1).by, std::nullopt);
     EXPECT_THAT(gate.Members(), ElementsAre(0, 1));
   }
 }

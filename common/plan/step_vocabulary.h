@@ -1,0 +1,67 @@
+#ifndef LOCKSTEP_COMMON_PLAN_STEP_VOCABULARY_H_
+#define LOCKSTEP_COMMON_PLAN_STEP_VOCABULARY_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/plan/run_settings.h"
+
+namespace lockstep {
+
+// The words that chief, servers and workers share about a step.
+
+// A pass of a worker, as the worker names it: the gradient of share `slot` of
+// global step `step`.
+struct PassId {
+  int64_t step = 0;
+  int64_t number = 0;  // counts the incarnation's passes, from 1; 0: none yet
+  int slot = 0;        // 0 unless strict mode and N < A
+
+  bool operator==(const PassId&) const = default;
+};
+
+// The same with its worker, as a server knows it.
+struct Pass {
+  int worker = 0;
+  uint64_t incarnation = 0;
+  int64_t local_step = 0;
+  int64_t pass = 0;  // counts the incarnation's passes, from 1
+  int slot = 0;      // 0 unless strict mode and N < A
+};
+
+// What ps task 0 says to a pass that a worker has announced.
+enum class Decision { kSelected, kNotNeeded, kTooLate };
+
+// What a chief tells a server that opens its shard.
+struct Opening {
+  int64_t global_step = 0;
+  std::vector<float> scalars{};  // the optimizers'; empty: those of step 0
+  // The step at hand begins anew with this attempt; 0: it stays as it is.
+  int64_t attempt = 0;
+  // Workers that are not admitted any more, with the last incarnation of which
+  // that holds; 0: all of them, until ExpireWorker() names one.
+  std::vector<std::pair<int, uint64_t>> expired{};
+  RunSettings settings{};
+};
+
+// What a dead worker held.
+struct ExpiredWorker {
+  bool held_announcement = false;
+  bool held_token = false;
+  int64_t step = 0;          // the step at hand
+  int64_t attempt = 0;       // and its attempt from now on
+  uint64_t incarnation = 0;  // that is not admitted any more
+};
+
+// What became of a member that holds up its step.
+struct ReplacedMember {
+  std::optional<int> by{};  // the worker that has its place; else no change
+  int64_t step = 0;         // the step at hand
+  int64_t attempt = 0;      // and its attempt from now on
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_PLAN_STEP_VOCABULARY_H_
