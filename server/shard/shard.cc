@@ -9,7 +9,7 @@
 #include "server/step/compatible/compatible_shard.h"
 #include "server/step/compatible/token_gate.h"
 #include "server/step/strict/step_selection.h"
-#include "server/step/strict/strict_shard.h"
+#include "server/step/strict/strict_engine.h"
 
 namespace lockstep {
 namespace {
@@ -17,9 +17,9 @@ namespace {
 std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job, ShardState& state,
                                         const StepGate* gate) {
   if (job.mode == SyncMode::kStrict) {
-    return std::make_unique<StrictShard>(
-        StrictShard::Options{job.replicas_to_aggregate, job.total_num_replicas,
-                             job.refuse_non_finite, gate},
+    return std::make_unique<StrictEngine>(
+        StrictEngine::Options{job.replicas_to_aggregate, job.total_num_replicas,
+                              job.refuse_non_finite, gate},
         state.updates());
   }
   std::vector<CompatiblePart> parts;

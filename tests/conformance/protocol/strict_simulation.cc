@@ -158,7 +158,7 @@ void StrictSimulation::SendPulls(int index) {
     caller.item = static_cast<int>(k);
     worker.open_items.insert(caller.item);
     Post([this, caller, step = worker.pass.local_step] {
-      StrictShard& shard = servers_[caller.item].shard;
+      StrictEngine& shard = servers_[caller.item].shard;
       shard.LearnCommitted(step);
       if (shard.step() < step) {
         Break(absl::StrCat("P1: there is a token of step ", step,

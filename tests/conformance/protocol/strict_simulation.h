@@ -13,7 +13,7 @@
 
 #include "chief/job/sync_loop.h"
 #include "server/step/strict/step_selection.h"
-#include "server/step/strict/strict_shard.h"
+#include "server/step/strict/strict_engine.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
 namespace lockstep {
@@ -83,7 +83,7 @@ class StrictSimulation {
   struct Server {
     explicit Server(const Options& options, int parts);
     FakePartUpdater updater;
-    StrictShard shard;
+    StrictEngine shard;
     std::map<int, uint64_t> expired;  // by worker: the newest incarnation
   };
 

@@ -1,4 +1,4 @@
-// StrictShard from many threads at once: updates that run while something else
+// StrictEngine from many threads at once: updates that run while something else
 // happens, and an invariant under load.
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include "common/base/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/strict/strict_shard.h"
+#include "server/step/strict/strict_engine.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
@@ -76,8 +76,8 @@ class SlowUpdateTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{1};
-  StrictShard shard_{{.replicas_to_aggregate = 2, .total_num_replicas = 3},
-                     updater_};
+  StrictEngine shard_{{.replicas_to_aggregate = 2, .total_num_replicas = 3},
+                      updater_};
   std::atomic<int> updates_ = 0;
   Signal entered_;
   Signal leave_;
@@ -180,7 +180,7 @@ class ManyThreadsTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{kParts};
-  StrictShard shard_{{kMembers, kWorkers}, updater_};
+  StrictEngine shard_{{kMembers, kWorkers}, updater_};
   std::atomic<uint64_t> tickets_ = 0;
   std::vector<std::vector<std::vector<float>>> values_;  // by step, by part
 };

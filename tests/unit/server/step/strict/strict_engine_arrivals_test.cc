@@ -3,7 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/strict/strict_shard.h"
+#include "server/step/strict/strict_engine.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
@@ -22,17 +22,17 @@ Push PushFor(int worker, int first_part, int num_parts, int64_t attempt = 1) {
   return PushOf({worker, 1, 0, 1, 0}, attempt, first_part, num_parts, 7);
 }
 
-class StrictShardArrivalsTest : public ::testing::Test {
+class StrictEngineArrivalsTest : public ::testing::Test {
  protected:
   void Add(const Push& push) { EXPECT_OK(shard_.AddPush(++ticket_, push)); }
 
   FakePartUpdater updater_{kParts};
-  StrictShard shard_{{.replicas_to_aggregate = 2, .total_num_replicas = 3},
-                     updater_};
+  StrictEngine shard_{{.replicas_to_aggregate = 2, .total_num_replicas = 3},
+                      updater_};
   uint64_t ticket_ = 0;
 };
 
-TEST_F(StrictShardArrivalsTest, AreThoseOfPartsThatLackGradients) {
+TEST_F(StrictEngineArrivalsTest, AreThoseOfPartsThatLackGradients) {
   EXPECT_EQ(shard_.arrivals().attempt, 1);
   EXPECT_EQ(shard_.arrivals().open_parts, kParts);
   EXPECT_THAT(shard_.arrivals().parts, IsEmpty());
@@ -44,7 +44,7 @@ TEST_F(StrictShardArrivalsTest, AreThoseOfPartsThatLackGradients) {
   EXPECT_THAT(shard_.arrivals().parts, ElementsAre(Pair(0, 1)));
 }
 
-TEST_F(StrictShardArrivalsTest, AreThoseOfTheAttemptAtHand) {
+TEST_F(StrictEngineArrivalsTest, AreThoseOfTheAttemptAtHand) {
   Add(PushFor(0, 0, kParts));
 
   shard_.StartAttempt(0, 2);
@@ -56,10 +56,10 @@ TEST_F(StrictShardArrivalsTest, AreThoseOfTheAttemptAtHand) {
   EXPECT_THAT(shard_.arrivals().parts, ElementsAre(Pair(2, 1)));
 }
 
-TEST_F(StrictShardArrivalsTest, CountAPartOnceHoweverManySharesAreIn) {
+TEST_F(StrictEngineArrivalsTest, CountAPartOnceHoweverManySharesAreIn) {
   FakePartUpdater updater(1);
-  StrictShard shard({.replicas_to_aggregate = 4, .total_num_replicas = 2},
-                    updater);
+  StrictEngine shard({.replicas_to_aggregate = 4, .total_num_replicas = 2},
+                     updater);
   for (int slot : {0, 1}) {
     ASSERT_OK(shard.AddPush(1, PushOf({1, 1, 0, slot + 1, slot}, 1, 0, 1, 7)));
   }
@@ -67,7 +67,7 @@ TEST_F(StrictShardArrivalsTest, CountAPartOnceHoweverManySharesAreIn) {
   EXPECT_THAT(shard.arrivals().parts, ElementsAre(Pair(1, 1)));
 }
 
-TEST_F(StrictShardArrivalsTest, OfRepeatedPushesOnlyTheNewestTwoWait) {
+TEST_F(StrictEngineArrivalsTest, OfRepeatedPushesOnlyTheNewestTwoWait) {
   for (uint64_t ticket : {1, 2}) {
     EXPECT_THAT(shard_.AddPush(ticket, PushFor(0, 0, kParts))->pushes,
                 IsEmpty());

@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/strict/strict_shard.h"
+#include "server/step/strict/strict_engine.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
@@ -26,7 +26,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kMax = std::numeric_limits<float>::max();
 
 // Two workers, both count; two parts.
-class StrictShardNonFiniteTest : public ::testing::Test {
+class StrictEngineNonFiniteTest : public ::testing::Test {
  protected:
   static Push PartOf(int worker, float gradient, int part = 0) {
     return PushOf({worker, 1, 0, 1, 0}, 1, part, 1, gradient);
@@ -45,10 +45,10 @@ class StrictShardNonFiniteTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{2};
-  StrictShard shard_{{2, 2, true}, updater_};
+  StrictEngine shard_{{2, 2, true}, updater_};
 };
 
-TEST_F(StrictShardNonFiniteTest, OneThatIsOfOnePartIsRefusedAsItIsSummed) {
+TEST_F(StrictEngineNonFiniteTest, OneThatIsOfOnePartIsRefusedAsItIsSummed) {
   EXPECT_THAT(Add(PartOf(1, kNan)), IsEmpty());
 
   const std::vector<PushAnswer> answers = Add(PartOf(0, 2));
@@ -60,7 +60,7 @@ TEST_F(StrictShardNonFiniteTest, OneThatIsOfOnePartIsRefusedAsItIsSummed) {
   EXPECT_THAT(shard_.arrivals().parts, ElementsAre(Pair(0, 1)));
 }
 
-TEST_F(StrictShardNonFiniteTest, EachTryOfTheWorkerIsLookedAt) {
+TEST_F(StrictEngineNonFiniteTest, EachTryOfTheWorkerIsLookedAt) {
   Add(PartOf(0, 2));
 
   for (float bad : {kNan, kInfinity, -kInfinity}) {
@@ -71,7 +71,7 @@ TEST_F(StrictShardNonFiniteTest, EachTryOfTheWorkerIsLookedAt) {
   }
 }
 
-TEST_F(StrictShardNonFiniteTest, OthersCountOnceTheRefusedOneIsReplaced) {
+TEST_F(StrictEngineNonFiniteTest, OthersCountOnceTheRefusedOneIsReplaced) {
   Add(PartOf(1, kNan));
   Add(PartOf(0, 2));
 
@@ -85,7 +85,7 @@ TEST_F(StrictShardNonFiniteTest, OthersCountOnceTheRefusedOneIsReplaced) {
   EXPECT_THAT(updater_.updates().back().gradients, ElementsAre(2, 3));
 }
 
-TEST_F(StrictShardNonFiniteTest, InfinitiesThatCancelAreBothRefused) {
+TEST_F(StrictEngineNonFiniteTest, InfinitiesThatCancelAreBothRefused) {
   Add(PartOf(1, kInfinity));
 
   const std::vector<PushAnswer> answers = Add(PartOf(0, -kInfinity));
@@ -95,7 +95,7 @@ TEST_F(StrictShardNonFiniteTest, InfinitiesThatCancelAreBothRefused) {
   EXPECT_THAT(answers[1].status, IsRefused());
 }
 
-TEST_F(StrictShardNonFiniteTest, EveryCallWithTheRefusedOneIsTold) {
+TEST_F(StrictEngineNonFiniteTest, EveryCallWithTheRefusedOneIsTold) {
   Add(PartOf(1, kNan));
   ASSERT_OK(shard_.AddPush(7, PartOf(1, kNan)));  // its answer may be lost
 
@@ -106,7 +106,7 @@ TEST_F(StrictShardNonFiniteTest, EveryCallWithTheRefusedOneIsTold) {
   EXPECT_THAT(answers[1].status, IsRefused());
 }
 
-TEST_F(StrictShardNonFiniteTest, FiniteOnesWhoseSumOverflowsCount) {
+TEST_F(StrictEngineNonFiniteTest, FiniteOnesWhoseSumOverflowsCount) {
   Add(PartOf(1, kMax));
 
   const std::vector<PushAnswer> answers = Add(PartOf(0, kMax));
@@ -116,7 +116,7 @@ TEST_F(StrictShardNonFiniteTest, FiniteOnesWhoseSumOverflowsCount) {
   EXPECT_OK(answers[1].status);
 }
 
-TEST_F(StrictShardNonFiniteTest, OneOfSeveralPartsIsRefusedAtOnceWithAll) {
+TEST_F(StrictEngineNonFiniteTest, OneOfSeveralPartsIsRefusedAtOnceWithAll) {
   for (float bad : {kNan, -kInfinity}) {
     Push push = PushOf({0, 1, 0, 1, 0}, 1, 0, 2, 1);
     push.gradients[1] = GradientOf(bad);
@@ -129,16 +129,17 @@ TEST_F(StrictShardNonFiniteTest, OneOfSeveralPartsIsRefusedAtOnceWithAll) {
   EXPECT_THAT(updater_.updates(), IsEmpty());
 }
 
-TEST_F(StrictShardNonFiniteTest, AShareIsRefusedAtOnceSinceItIsAnsweredAtOnce) {
-  StrictShard shard({.replicas_to_aggregate = 2, .total_num_replicas = 1},
-                    updater_);
+TEST_F(StrictEngineNonFiniteTest,
+       AShareIsRefusedAtOnceSinceItIsAnsweredAtOnce) {
+  StrictEngine shard({.replicas_to_aggregate = 2, .total_num_replicas = 1},
+                     updater_);
 
   EXPECT_THAT(shard.AddPush(1, PartOf(0, kNan)), IsRefused());
 }
 
-TEST_F(StrictShardNonFiniteTest, ItCountsWhereTheJobAllowsIt) {
+TEST_F(StrictEngineNonFiniteTest, ItCountsWhereTheJobAllowsIt) {
   FakePartUpdater updater(1);
-  StrictShard shard({1, 1, /*refuse_non_finite=*/false}, updater);
+  StrictEngine shard({1, 1, /*refuse_non_finite=*/false}, updater);
 
   const auto answers = shard.AddPush(1, PartOf(0, kNan));
 

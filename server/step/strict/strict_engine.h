@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-// StrictShard collects, part by part, the gradients of the one set of passes
+// StrictEngine collects, part by part, the gradients of the one set of passes
 // that counts for a step, and updates a part as soon as its last gradient is
 // in, summed by worker and slot whatever the order of arrival.
 //
@@ -45,7 +45,7 @@ namespace lockstep {
 // Threads: safe to share. Updates run in the thread of the push that completed
 //          the part, with no lock held.
 // Borrows: the updater.
-class StrictShard final : public ShardEngine {
+class StrictEngine final : public ShardEngine {
  public:
   struct Options {
     int replicas_to_aggregate = 1;  // A, > 0; at first
@@ -57,7 +57,7 @@ class StrictShard final : public ShardEngine {
     const StepGate* gate = nullptr;
   };
 
-  StrictShard(const Options& options, PartUpdater& updater);
+  StrictEngine(const Options& options, PartUpdater& updater);
 
   void Activate(int64_t global_step) override ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<ShardAnswers> AddPush(uint64_t ticket, Push push) override

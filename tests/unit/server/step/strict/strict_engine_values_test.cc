@@ -3,7 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/strict/strict_shard.h"
+#include "server/step/strict/strict_engine.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
@@ -22,7 +22,7 @@ float ValueFor(int worker, int64_t attempt) {
 
 // Two workers, both count; two parts. Every push asks for values, under the
 // worker's number.
-class StrictShardValuesTest : public ::testing::Test {
+class StrictEngineValuesTest : public ::testing::Test {
  protected:
   static constexpr int kParts = 2;
 
@@ -49,11 +49,11 @@ class StrictShardValuesTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{kParts};
-  StrictShard shard_{{.replicas_to_aggregate = 2, .total_num_replicas = 2},
-                     updater_};
+  StrictEngine shard_{{.replicas_to_aggregate = 2, .total_num_replicas = 2},
+                      updater_};
 };
 
-TEST_F(StrictShardValuesTest, PushThatAsksIsAnsweredWithTheNewValues) {
+TEST_F(StrictEngineValuesTest, PushThatAsksIsAnsweredWithTheNewValues) {
   Add(0);
   const ShardAnswers answers = Add(1);
 
@@ -63,7 +63,7 @@ TEST_F(StrictShardValuesTest, PushThatAsksIsAnsweredWithTheNewValues) {
   EXPECT_THAT(ValuesFor(answers, 1), ElementsAre(sum, sum));
 }
 
-TEST_F(StrictShardValuesTest, PushThatDoesNotAskGetsNone) {
+TEST_F(StrictEngineValuesTest, PushThatDoesNotAskGetsNone) {
   Add(0);
   const ShardAnswers answers = Add(1, 1, 0, /*return_values=*/false);
 
@@ -71,7 +71,7 @@ TEST_F(StrictShardValuesTest, PushThatDoesNotAskGetsNone) {
   EXPECT_THAT(ValuesFor(answers, 1), IsEmpty());
 }
 
-TEST_F(StrictShardValuesTest, RepeatedPushIsAnsweredWithTheValuesAgain) {
+TEST_F(StrictEngineValuesTest, RepeatedPushIsAnsweredWithTheValuesAgain) {
   Add(0);
   Add(1);
 
@@ -82,7 +82,7 @@ TEST_F(StrictShardValuesTest, RepeatedPushIsAnsweredWithTheValuesAgain) {
   EXPECT_THAT(ValuesFor(again, 1), SizeIs(kParts));
 }
 
-TEST_F(StrictShardValuesTest, PushThatDoesNotCountBringsNoValues) {
+TEST_F(StrictEngineValuesTest, PushThatDoesNotCountBringsNoValues) {
   Add(0);
   const ShardAnswers superseded = shard_.StartAttempt(0, 2);
   Add(1, 2);
@@ -96,10 +96,10 @@ TEST_F(StrictShardValuesTest, PushThatDoesNotCountBringsNoValues) {
   EXPECT_THAT(stale.pushes[0].values, IsEmpty());
 }
 
-TEST_F(StrictShardValuesTest, WorkerWithSeveralSharesGetsNoValues) {
+TEST_F(StrictEngineValuesTest, WorkerWithSeveralSharesGetsNoValues) {
   FakePartUpdater updater(1);
-  StrictShard shard({.replicas_to_aggregate = 2, .total_num_replicas = 1},
-                    updater);
+  StrictEngine shard({.replicas_to_aggregate = 2, .total_num_replicas = 1},
+                     updater);
   Push push = PushOf({0, 1, 0, 1, 0}, 1, 0, 1, 5);
   push.return_values = true;
 
@@ -110,7 +110,7 @@ TEST_F(StrictShardValuesTest, WorkerWithSeveralSharesGetsNoValues) {
   EXPECT_THAT(answers->pushes[0].values, IsEmpty());
 }
 
-TEST_F(StrictShardValuesTest, LastGradientSaysThatTheStepIsPrepared) {
+TEST_F(StrictEngineValuesTest, LastGradientSaysThatTheStepIsPrepared) {
   shard_.StartAttempt(0, 2);
   EXPECT_FALSE(Add(0, 2).prepared.has_value());
   const ShardAnswers answers = Add(1, 2);
@@ -121,7 +121,7 @@ TEST_F(StrictShardValuesTest, LastGradientSaysThatTheStepIsPrepared) {
   EXPECT_FALSE(Add(1, 2).prepared.has_value());
 }
 
-TEST_F(StrictShardValuesTest, PartThatIsBeingReadIsUpdatedOnceItIsNot) {
+TEST_F(StrictEngineValuesTest, PartThatIsBeingReadIsUpdatedOnceItIsNot) {
   Add(0);
   ShardAnswers lent = Add(1);
   ASSERT_OK(shard_.Commit(1, 1));
@@ -142,7 +142,7 @@ TEST_F(StrictShardValuesTest, PartThatIsBeingReadIsUpdatedOnceItIsNot) {
   EXPECT_OK(shard_.Commit(2, 1));
 }
 
-TEST_F(StrictShardValuesTest, BlockedUpdateOfAnAttemptThatIsOverIsNotMade) {
+TEST_F(StrictEngineValuesTest, BlockedUpdateOfAnAttemptThatIsOverIsNotMade) {
   Add(0);
   ShardAnswers lent = Add(1);
   ASSERT_OK(shard_.Commit(1, 1));
@@ -160,7 +160,7 @@ TEST_F(StrictShardValuesTest, BlockedUpdateOfAnAttemptThatIsOverIsNotMade) {
   EXPECT_THAT(shard_.PartReturned(0).pushes, IsEmpty());
 }
 
-TEST_F(StrictShardValuesTest, RedoneStepWaitsForReadersOfTheOldAttempt) {
+TEST_F(StrictEngineValuesTest, RedoneStepWaitsForReadersOfTheOldAttempt) {
   Add(0);
   ShardAnswers lent = Add(1);
 

@@ -3,7 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/strict/strict_shard.h"
+#include "server/step/strict/strict_engine.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // Two workers, both count; one part.
-class StrictShardGradientTypeTest : public ::testing::Test {
+class StrictEngineGradientTypeTest : public ::testing::Test {
  protected:
   static Push PushWith(int worker, PartGradient gradient) {
     Push push = PushOf({worker, 1, 0, 1, 0}, 1, 0, 1, 0);
@@ -32,10 +32,10 @@ class StrictShardGradientTypeTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{1};
-  StrictShard shard_{{2, 2, true}, updater_};
+  StrictEngine shard_{{2, 2, true}, updater_};
 };
 
-TEST_F(StrictShardGradientTypeTest, GradientsOfAStepMayBeOfDifferentTypes) {
+TEST_F(StrictEngineGradientTypeTest, GradientsOfAStepMayBeOfDifferentTypes) {
   EXPECT_OK(shard_.AddPush(1, PushWith(1, GradientOf(3))));
 
   EXPECT_OK(shard_.AddPush(2, PushWith(0, BFloat16GradientOf(0.5f))));
@@ -44,28 +44,28 @@ TEST_F(StrictShardGradientTypeTest, GradientsOfAStepMayBeOfDifferentTypes) {
               ElementsAre(FakePartUpdater::Update_{0, 0, {0.5f, 3}}));
 }
 
-TEST_F(StrictShardGradientTypeTest, FloatSaidToBeBFloat16IsRefused) {
+TEST_F(StrictEngineGradientTypeTest, FloatSaidToBeBFloat16IsRefused) {
   PartGradient gradient = GradientOf(1);
   gradient.type = GradientType::kBFloat16;
 
   ExpectRefused(gradient, "has 4 bytes; as BFLOAT16 the part has 2");
 }
 
-TEST_F(StrictShardGradientTypeTest, BFloat16SaidToBeAFloatIsRefused) {
+TEST_F(StrictEngineGradientTypeTest, BFloat16SaidToBeAFloatIsRefused) {
   PartGradient gradient = BFloat16GradientOf(1);
   gradient.type = GradientType::kVariable;
 
   ExpectRefused(gradient, "has 2 bytes; as VARIABLE the part has 4");
 }
 
-TEST_F(StrictShardGradientTypeTest, TypeThatThePartDoesNotTakeIsRefused) {
+TEST_F(StrictEngineGradientTypeTest, TypeThatThePartDoesNotTakeIsRefused) {
   PartGradient gradient = GradientOf(1);
   gradient.type = static_cast<GradientType>(9);
 
   ExpectRefused(gradient, "gradient type");
 }
 
-TEST_F(StrictShardGradientTypeTest, NonFiniteBFloat16IsRefused) {
+TEST_F(StrictEngineGradientTypeTest, NonFiniteBFloat16IsRefused) {
   ASSERT_OK(shard_.AddPush(1, PushWith(0, BFloat16GradientOf(HUGE_VALF))));
 
   const auto answers = shard_.AddPush(2, PushWith(1, GradientOf(1)));

@@ -1,4 +1,4 @@
-#include "server/step/strict/strict_shard.h"
+#include "server/step/strict/strict_engine.h"
 
 #include <algorithm>
 #include <limits>
@@ -51,11 +51,11 @@ float ValueFor(int worker, int64_t attempt) {
 }
 
 // Two gradients a step, three workers, two parts.
-class StrictShardTest : public ::testing::Test {
+class StrictEngineTest : public ::testing::Test {
  protected:
   static constexpr int kParts = 2;
-  static constexpr StrictShard::Options kOptions = {.replicas_to_aggregate = 2,
-                                                    .total_num_replicas = 3};
+  static constexpr StrictEngine::Options kOptions = {.replicas_to_aggregate = 2,
+                                                     .total_num_replicas = 3};
 
   static Push AllParts(int worker, int64_t attempt = 1, int64_t step = 0) {
     return PushOf({worker, 1, step, step + 1, 0}, attempt, 0, kParts,
@@ -83,15 +83,15 @@ class StrictShardTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{kParts};
-  StrictShard shard_{kOptions, updater_};
+  StrictEngine shard_{kOptions, updater_};
 };
 
-TEST_F(StrictShardTest, SumIsInOrderOfWorkerAndSlotWhateverTheArrival) {
+TEST_F(StrictEngineTest, SumIsInOrderOfWorkerAndSlotWhateverTheArrival) {
   std::vector<std::pair<int, int>> order = {{0, 0}, {0, 1}, {1, 0}, {2, 0}};
   do {
     FakePartUpdater updater(1);
-    StrictShard shard({.replicas_to_aggregate = 4, .total_num_replicas = 3},
-                      updater);
+    StrictEngine shard({.replicas_to_aggregate = 4, .total_num_replicas = 3},
+                       updater);
     for (auto [worker, slot] : order) {
       const Pass pass{worker, 1, 0, slot + 1, slot};
       ASSERT_OK(shard.AddPush(1, PushOf(pass, 1, 0, 1, 10 * worker + slot)));
@@ -102,7 +102,7 @@ TEST_F(StrictShardTest, SumIsInOrderOfWorkerAndSlotWhateverTheArrival) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST_F(StrictShardTest, PartIsUpdatedWithItsLastGradientAndNotBefore) {
+TEST_F(StrictEngineTest, PartIsUpdatedWithItsLastGradientAndNotBefore) {
   EXPECT_THAT(Add(AllParts(2)).pushes, IsEmpty());
   EXPECT_THAT(updater_.updates(), IsEmpty());
 
@@ -112,7 +112,7 @@ TEST_F(StrictShardTest, PartIsUpdatedWithItsLastGradientAndNotBefore) {
                                       1, 0, {ValueFor(0, 1), ValueFor(2, 1)}}));
 }
 
-TEST_F(StrictShardTest, PushIsAnsweredWhenAllItsPartsAreDecided) {
+TEST_F(StrictEngineTest, PushIsAnsweredWhenAllItsPartsAreDecided) {
   EXPECT_THAT(Add(AllParts(2)).pushes, IsEmpty());
   EXPECT_THAT(Add(OnePart(0, 0), 10).pushes,
               ElementsAre(PushIs(10, All(1, kAccepted))));
@@ -122,7 +122,7 @@ TEST_F(StrictShardTest, PushIsAnsweredWhenAllItsPartsAreDecided) {
       ElementsAre(PushIs(11, All(1, kAccepted)), PushIs(2, All(2, kAccepted))));
 }
 
-TEST_F(StrictShardTest, RepeatedPushCountsOnce) {
+TEST_F(StrictEngineTest, RepeatedPushCountsOnce) {
   Add(AllParts(2), 20);
   Add(AllParts(2), 21);
   EXPECT_THAT(updater_.updates(), IsEmpty());
@@ -137,10 +137,10 @@ TEST_F(StrictShardTest, RepeatedPushCountsOnce) {
   EXPECT_THAT(updater_.updates(), SizeIs(2));
 }
 
-TEST_F(StrictShardTest, SharesOfAWorkerAreAnsweredAtOnceAndSummedOnce) {
+TEST_F(StrictEngineTest, SharesOfAWorkerAreAnsweredAtOnceAndSummedOnce) {
   FakePartUpdater updater(1);
-  StrictShard shard({.replicas_to_aggregate = 3, .total_num_replicas = 2},
-                    updater);
+  StrictEngine shard({.replicas_to_aggregate = 3, .total_num_replicas = 2},
+                     updater);
   const auto push = [](int worker, int slot) {
     return PushOf({worker, 1, 0, slot + 1, slot}, 1, 0, 1, 10 * worker + slot);
   };
@@ -160,7 +160,7 @@ TEST_F(StrictShardTest, SharesOfAWorkerAreAnsweredAtOnceAndSummedOnce) {
   EXPECT_THAT(updater.updates()[0].gradients, ElementsAre(0, 1, 10));
 }
 
-TEST_F(StrictShardTest, StalePushLearnsTheStepAndChangesNothing) {
+TEST_F(StrictEngineTest, StalePushLearnsTheStepAndChangesNothing) {
   shard_.Activate(5);
 
   EXPECT_THAT(Add(AllParts(0, 1, 4)).pushes,
@@ -171,13 +171,13 @@ TEST_F(StrictShardTest, StalePushLearnsTheStepAndChangesNothing) {
   EXPECT_THAT(updater_.updates(), IsEmpty());
 }
 
-TEST_F(StrictShardTest, PushForAStepToComeIsRefused) {
+TEST_F(StrictEngineTest, PushForAStepToComeIsRefused) {
   EXPECT_THAT(shard_.AddPush(1, AllParts(0, 1, 1)),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("local_step 1 is ahead")));
 }
 
-TEST_F(StrictShardTest, PushOfAnAttemptGivenUpIsSuperseded) {
+TEST_F(StrictEngineTest, PushOfAnAttemptGivenUpIsSuperseded) {
   shard_.StartAttempt(0, 3);
 
   EXPECT_THAT(Add(AllParts(0, 2)).pushes,
@@ -187,7 +187,7 @@ TEST_F(StrictShardTest, PushOfAnAttemptGivenUpIsSuperseded) {
   EXPECT_THAT(updater_.updates(), IsEmpty());
 }
 
-TEST_F(StrictShardTest, NewAttemptDropsWhatWasCollectedAndUpdated) {
+TEST_F(StrictEngineTest, NewAttemptDropsWhatWasCollectedAndUpdated) {
   Add(OnePart(0, 0), 1);
   Add(OnePart(1, 0), 2);  // part 0 is updated
   Add(OnePart(0, 1), 3);  // part 1 lacks a gradient
@@ -203,7 +203,7 @@ TEST_F(StrictShardTest, NewAttemptDropsWhatWasCollectedAndUpdated) {
               ElementsAre(ValueFor(1, 2), ValueFor(2, 2)));
 }
 
-TEST_F(StrictShardTest, PushOfAnAttemptThatTheChiefHasNotBegunShutsOutNobody) {
+TEST_F(StrictEngineTest, PushOfAnAttemptThatTheChiefHasNotBegunShutsOutNobody) {
   Add(AllParts(0), 1);
 
   for (const int64_t attempt : {int64_t{2}, int64_t{1} << 60}) {
@@ -216,7 +216,7 @@ TEST_F(StrictShardTest, PushOfAnAttemptThatTheChiefHasNotBegunShutsOutNobody) {
   EXPECT_THAT(Take(9).takes, ElementsAre(TakeIs(9, 1)));
 }
 
-TEST_F(StrictShardTest, StartingAnAttemptAgainOrAnOlderOneChangesNothing) {
+TEST_F(StrictEngineTest, StartingAnAttemptAgainOrAnOlderOneChangesNothing) {
   shard_.StartAttempt(0, 2);
   Add(AllParts(0, 2));
 
@@ -227,7 +227,7 @@ TEST_F(StrictShardTest, StartingAnAttemptAgainOrAnOlderOneChangesNothing) {
   EXPECT_THAT(Add(AllParts(1, 2)).pushes, SizeIs(2));
 }
 
-TEST_F(StrictShardTest, TakeBeforeTheLastPartIsAnsweredByItsPush) {
+TEST_F(StrictEngineTest, TakeBeforeTheLastPartIsAnsweredByItsPush) {
   EXPECT_THAT(Take(9).takes, IsEmpty());
   Add(AllParts(0));
 
@@ -236,7 +236,7 @@ TEST_F(StrictShardTest, TakeBeforeTheLastPartIsAnsweredByItsPush) {
   EXPECT_THAT(updater_.log(), ElementsAre("prepared 1 attempt 1"));
 }
 
-TEST_F(StrictShardTest, TakeAfterTheLastPartIsAnsweredAtOnce) {
+TEST_F(StrictEngineTest, TakeAfterTheLastPartIsAnsweredAtOnce) {
   Add(AllParts(0));
   EXPECT_THAT(Add(AllParts(1)).takes, IsEmpty());
 
@@ -244,7 +244,7 @@ TEST_F(StrictShardTest, TakeAfterTheLastPartIsAnsweredAtOnce) {
   EXPECT_THAT(Take(10).takes, ElementsAre(TakeIs(10, 1)));
 }
 
-TEST_F(StrictShardTest, PreparedTakeSaysWhoseGradientsItCameOf) {
+TEST_F(StrictEngineTest, PreparedTakeSaysWhoseGradientsItCameOf) {
   Add(AllParts(0));
   EXPECT_THAT(Take(9).takes, IsEmpty());
 
@@ -258,7 +258,7 @@ TEST_F(StrictShardTest, PreparedTakeSaysWhoseGradientsItCameOf) {
   EXPECT_THAT(Take(9).takes[0].contributors, ElementsAre(0, 1));
 }
 
-TEST_F(StrictShardTest, LaterTakeReplacesTheEarlier) {
+TEST_F(StrictEngineTest, LaterTakeReplacesTheEarlier) {
   Take(8);
 
   EXPECT_THAT(Take(9).takes, ElementsAre(WithdrawnTake(8)));
@@ -267,7 +267,7 @@ TEST_F(StrictShardTest, LaterTakeReplacesTheEarlier) {
   EXPECT_THAT(Add(AllParts(1)).takes, ElementsAre(TakeIs(9, 1)));
 }
 
-TEST_F(StrictShardTest, WithdrawnTakeIsNotAnswered) {
+TEST_F(StrictEngineTest, WithdrawnTakeIsNotAnswered) {
   Take(8);
   shard_.CancelTake(7);
   shard_.CancelTake(8);
@@ -276,7 +276,7 @@ TEST_F(StrictShardTest, WithdrawnTakeIsNotAnswered) {
   EXPECT_THAT(Add(AllParts(1)).takes, IsEmpty());
 }
 
-TEST_F(StrictShardTest, TakeOfAnotherStepIsRefused) {
+TEST_F(StrictEngineTest, TakeOfAnotherStepIsRefused) {
   shard_.Activate(5);
 
   for (int64_t step : {4, 6}) {
@@ -286,7 +286,7 @@ TEST_F(StrictShardTest, TakeOfAnotherStepIsRefused) {
   }
 }
 
-TEST_F(StrictShardTest, CommitMakesTheNextStepTheServersStep) {
+TEST_F(StrictEngineTest, CommitMakesTheNextStepTheServersStep) {
   Add(AllParts(0));
   Add(AllParts(1));
 
@@ -300,7 +300,7 @@ TEST_F(StrictShardTest, CommitMakesTheNextStepTheServersStep) {
               ElementsAre("prepared 1 attempt 1", "committed 1"));
 }
 
-TEST_F(StrictShardTest, CommitOfWhatIsNotPreparedIsRefused) {
+TEST_F(StrictEngineTest, CommitOfWhatIsNotPreparedIsRefused) {
   Add(AllParts(0));
   Add(OnePart(1, 0));
   EXPECT_THAT(shard_.Commit(1, 1),
@@ -317,7 +317,7 @@ TEST_F(StrictShardTest, CommitOfWhatIsNotPreparedIsRefused) {
   EXPECT_OK(shard_.Commit(1, 1));
 }
 
-TEST_F(StrictShardTest, CommitCanBeAskedForWithoutMakingIt) {
+TEST_F(StrictEngineTest, CommitCanBeAskedForWithoutMakingIt) {
   const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition);
   EXPECT_OK(shard_.CheckCommit(0, 1));
   EXPECT_THAT(shard_.CheckCommit(1, 1), refused);
@@ -330,7 +330,7 @@ TEST_F(StrictShardTest, CommitCanBeAskedForWithoutMakingIt) {
   EXPECT_EQ(shard_.step(), 0);
 }
 
-TEST_F(StrictShardTest, NewAttemptTakesPreparednessBack) {
+TEST_F(StrictEngineTest, NewAttemptTakesPreparednessBack) {
   Add(AllParts(0));
   Add(AllParts(1));
 
@@ -344,7 +344,7 @@ TEST_F(StrictShardTest, NewAttemptTakesPreparednessBack) {
   EXPECT_EQ(shard_.step(), 0);
 }
 
-TEST_F(StrictShardTest, ReaderOfThePreparedStepProvesItsCommit) {
+TEST_F(StrictEngineTest, ReaderOfThePreparedStepProvesItsCommit) {
   shard_.LearnCommitted(1);
   EXPECT_EQ(shard_.step(), 0);
   Add(AllParts(0));
@@ -357,7 +357,7 @@ TEST_F(StrictShardTest, ReaderOfThePreparedStepProvesItsCommit) {
   EXPECT_EQ(shard_.step(), 1);
 }
 
-TEST_F(StrictShardTest, PushOfTheNextStepProvesTheCommit) {
+TEST_F(StrictEngineTest, PushOfTheNextStepProvesTheCommit) {
   Add(AllParts(0));
   Add(AllParts(1));
 
@@ -367,7 +367,7 @@ TEST_F(StrictShardTest, PushOfTheNextStepProvesTheCommit) {
   EXPECT_THAT(Add(AllParts(0, 1, 1)).pushes, SizeIs(2));
 }
 
-TEST_F(StrictShardTest, TakeOfTheNextStepProvesTheCommit) {
+TEST_F(StrictEngineTest, TakeOfTheNextStepProvesTheCommit) {
   Add(AllParts(0));
   Add(AllParts(1));
 
@@ -376,7 +376,7 @@ TEST_F(StrictShardTest, TakeOfTheNextStepProvesTheCommit) {
   EXPECT_EQ(shard_.step(), 1);
 }
 
-TEST_F(StrictShardTest, AttemptOfTheNextStepProvesTheCommit) {
+TEST_F(StrictEngineTest, AttemptOfTheNextStepProvesTheCommit) {
   Add(AllParts(0));
   Add(AllParts(1));
 
@@ -387,9 +387,9 @@ TEST_F(StrictShardTest, AttemptOfTheNextStepProvesTheCommit) {
               ElementsAre(PushIs(0, All(2, kSuperseded))));
 }
 
-TEST_F(StrictShardTest, ServerWithoutPartsIsAlwaysPrepared) {
+TEST_F(StrictEngineTest, ServerWithoutPartsIsAlwaysPrepared) {
   FakePartUpdater none(0);
-  StrictShard shard(kOptions, none);
+  StrictEngine shard(kOptions, none);
 
   EXPECT_THAT(shard.Take(1, 0)->takes, ElementsAre(TakeIs(1, 1)));
   EXPECT_OK(shard.Commit(1, 1));
@@ -400,7 +400,7 @@ TEST_F(StrictShardTest, ServerWithoutPartsIsAlwaysPrepared) {
   EXPECT_EQ(shard.WaitsFor(), "");
 }
 
-TEST_F(StrictShardTest, MalformedPushIsRefusedAndNothingCounts) {
+TEST_F(StrictEngineTest, MalformedPushIsRefusedAndNothingCounts) {
   const auto push = [&](int first_part, int num_parts) {
     return PushOf({0, 1, 0, 1, 0}, 1, first_part, num_parts, 1);
   };
@@ -420,7 +420,7 @@ TEST_F(StrictShardTest, MalformedPushIsRefusedAndNothingCounts) {
   EXPECT_THAT(updater_.updates(), IsEmpty());
 }
 
-TEST_F(StrictShardTest, FailedUpdateReachesEveryPushAndTheTake) {
+TEST_F(StrictEngineTest, FailedUpdateReachesEveryPushAndTheTake) {
   updater_.on_update = [](int, int64_t) { return absl::InternalError("why"); };
   const auto failed = StatusIs(absl::StatusCode::kInternal);
   Take(9);
@@ -441,7 +441,7 @@ TEST_F(StrictShardTest, FailedUpdateReachesEveryPushAndTheTake) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(StrictShardTest, FailureToNoteThePreparedStepReachesTheTake) {
+TEST_F(StrictEngineTest, FailureToNoteThePreparedStepReachesTheTake) {
   updater_.on_mark_prepared = absl::UnavailableError("why");
   Add(AllParts(0));
   Add(AllParts(1));
@@ -454,7 +454,7 @@ TEST_F(StrictShardTest, FailureToNoteThePreparedStepReachesTheTake) {
   }
 }
 
-TEST_F(StrictShardTest, NewAttemptForgetsAFailure) {
+TEST_F(StrictEngineTest, NewAttemptForgetsAFailure) {
   updater_.on_update = [failed = false](int, int64_t) mutable {
     return std::exchange(failed, true) ? absl::OkStatus()
                                        : absl::InternalError("why");
@@ -469,7 +469,7 @@ TEST_F(StrictShardTest, NewAttemptForgetsAFailure) {
   EXPECT_THAT(Take(9).takes, ElementsAre(TakeIs(9, 2)));
 }
 
-TEST_F(StrictShardTest, ReportSaysWhatTheStepLacks) {
+TEST_F(StrictEngineTest, ReportSaysWhatTheStepLacks) {
   EXPECT_EQ(shard_.WaitsFor(), "2 of 2 gradients of 2 parts");
   Add(AllParts(0));
   EXPECT_EQ(shard_.WaitsFor(), "1 of 2 gradients of 2 parts");

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/step/strict/step_selection.h"
-#include "server/step/strict/strict_shard.h"
+#include "server/step/strict/strict_engine.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
@@ -20,11 +20,11 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // One gradient a step, two workers, two parts; step 1 is prepared.
-class StrictShardCommitTest : public ::testing::Test {
+class StrictEngineCommitTest : public ::testing::Test {
  protected:
   static constexpr int kParts = 2;
 
-  StrictShardCommitTest() {
+  StrictEngineCommitTest() {
     gate_.Activate(0);
     EXPECT_OK(gate_.Announce({0, 1, 0, 1, 0}));
     EXPECT_OK(Push(0));
@@ -45,13 +45,13 @@ class StrictShardCommitTest : public ::testing::Test {
 
   FakePartUpdater updater_{kParts};
   StepSelection gate_{{.replicas_to_aggregate = 1, .total_num_replicas = 2}};
-  StrictShard shard_{
+  StrictEngine shard_{
       {.replicas_to_aggregate = 1, .total_num_replicas = 2, .gate = &gate_},
       updater_};
   std::vector<std::string> updater_log_;
 };
 
-TEST_F(StrictShardCommitTest, PushOfTheNextStepIsRefusedAndCommitsNothing) {
+TEST_F(StrictEngineCommitTest, PushOfTheNextStepIsRefusedAndCommitsNothing) {
   EXPECT_THAT(Push(1),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("local_step 1 is ahead of this server, which "
@@ -60,13 +60,13 @@ TEST_F(StrictShardCommitTest, PushOfTheNextStepIsRefusedAndCommitsNothing) {
   ExpectUntouched();
 }
 
-TEST_F(StrictShardCommitTest, ReaderOfTheNextStepCommitsNothing) {
+TEST_F(StrictEngineCommitTest, ReaderOfTheNextStepCommitsNothing) {
   shard_.LearnCommitted(1);
 
   ExpectUntouched();
 }
 
-TEST_F(StrictShardCommitTest, TakeOfTheNextStepIsRefusedAndCommitsNothing) {
+TEST_F(StrictEngineCommitTest, TakeOfTheNextStepIsRefusedAndCommitsNothing) {
   EXPECT_THAT(shard_.Take(9, 1),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("take of step 1 from a server at step 0")));
@@ -74,13 +74,13 @@ TEST_F(StrictShardCommitTest, TakeOfTheNextStepIsRefusedAndCommitsNothing) {
   ExpectUntouched();
 }
 
-TEST_F(StrictShardCommitTest, AttemptOfTheNextStepCommitsNothing) {
+TEST_F(StrictEngineCommitTest, AttemptOfTheNextStepCommitsNothing) {
   EXPECT_THAT(shard_.StartAttempt(1, 2).pushes, IsEmpty());
 
   ExpectUntouched();
 }
 
-TEST_F(StrictShardCommitTest, WhoHasATokenIsServedBeforeTheCommitHasEnded) {
+TEST_F(StrictEngineCommitTest, WhoHasATokenIsServedBeforeTheCommitHasEnded) {
   // A worker may ask as soon as the gate has committed; the values follow.
   ASSERT_OK(gate_.Commit(1, 1));
 
@@ -92,7 +92,7 @@ TEST_F(StrictShardCommitTest, WhoHasATokenIsServedBeforeTheCommitHasEnded) {
   EXPECT_OK(shard_.Commit(1, 1));
 }
 
-TEST_F(StrictShardCommitTest, OnlyTheStepsSetFillsAPlace) {
+TEST_F(StrictEngineCommitTest, OnlyTheStepsSetFillsAPlace) {
   ASSERT_OK(gate_.Commit(1, 1));
   ASSERT_OK(shard_.Commit(1, 1));
   ASSERT_OK(gate_.Announce({1, 1, 1, 2, 0}));  // worker 1 is selected

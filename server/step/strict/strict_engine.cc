@@ -1,4 +1,4 @@
-#include "server/step/strict/strict_shard.h"
+#include "server/step/strict/strict_engine.h"
 
 #include <algorithm>
 #include <iterator>
@@ -17,20 +17,20 @@ constexpr size_t kWaiters = 2;
 
 }  // namespace
 
-StrictShard::StrictShard(const Options& options, PartUpdater& updater)
+StrictEngine::StrictEngine(const Options& options, PartUpdater& updater)
     : options_(options),
       updater_(updater),
       replicas_(options.replicas_to_aggregate),
       parts_(updater.num_parts()) {}
 
-void StrictShard::Activate(int64_t global_step) {
+void StrictEngine::Activate(int64_t global_step) {
   MutexLock lock(mutex_);
   step_ = global_step;
   attempt_ = 1;
 }
 
-absl::Status StrictShard::CheckGradient(int part, PartGradient& gradient,
-                                        bool look_at_it) const {
+absl::Status StrictEngine::CheckGradient(int part, PartGradient& gradient,
+                                         bool look_at_it) const {
   if (gradient.rows.has_value()) {
     LOCKSTEP_RETURN_IF_ERROR(updater_.AdmitRows(part, gradient));
   } else {
@@ -46,7 +46,7 @@ absl::Status StrictShard::CheckGradient(int part, PartGradient& gradient,
   return look_at_it ? updater_.CheckFinite(part, gradient) : absl::OkStatus();
 }
 
-absl::Status StrictShard::CheckForm(Push& push) const {
+absl::Status StrictEngine::CheckForm(Push& push) const {
   const int64_t end =
       push.first_part + static_cast<int64_t>(push.gradients.size());
   if (push.first_part < 0 || push.gradients.empty() ||
@@ -67,7 +67,7 @@ absl::Status StrictShard::CheckForm(Push& push) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<PushOutcome>> StrictShard::Judge(
+absl::StatusOr<std::optional<PushOutcome>> StrictEngine::Judge(
     const Push& push) {
   const int64_t step = push.pass.local_step;
   LOCKSTEP_RETURN_IF_ERROR(Learn(step));
@@ -87,7 +87,7 @@ absl::StatusOr<std::optional<PushOutcome>> StrictShard::Judge(
   return std::nullopt;
 }
 
-absl::StatusOr<ShardAnswers> StrictShard::AddPush(uint64_t ticket, Push push) {
+absl::StatusOr<ShardAnswers> StrictEngine::AddPush(uint64_t ticket, Push push) {
   LOCKSTEP_RETURN_IF_ERROR(CheckForm(push));
   ShardAnswers answers;
   std::vector<Work> work;
@@ -117,12 +117,12 @@ absl::StatusOr<ShardAnswers> StrictShard::AddPush(uint64_t ticket, Push push) {
   return answers;
 }
 
-bool StrictShard::IsChosen(int worker) const {
+bool StrictEngine::IsChosen(int worker) const {
   return options_.gate == nullptr || options_.gate->Counts(worker, step_);
 }
 
-void StrictShard::Collect(const std::shared_ptr<Pending>& pending, Push& push,
-                          std::vector<Work>& work, ShardAnswers& answers) {
+void StrictEngine::Collect(const std::shared_ptr<Pending>& pending, Push& push,
+                           std::vector<Work>& work, ShardAnswers& answers) {
   const Contributor who(push.pass.worker, push.pass.slot);
   const bool chosen = IsChosen(push.pass.worker);
   for (size_t i = 0; i < push.gradients.size(); ++i) {
@@ -150,9 +150,9 @@ void StrictShard::Collect(const std::shared_ptr<Pending>& pending, Push& push,
   }
 }
 
-void StrictShard::AddWaiter(Contribution& contribution,
-                            const std::shared_ptr<Pending>& pending, int i,
-                            ShardAnswers& answers) {
+void StrictEngine::AddWaiter(Contribution& contribution,
+                             const std::shared_ptr<Pending>& pending, int i,
+                             ShardAnswers& answers) {
   auto& waiters = contribution.waiters;
   if (waiters.size() >= kWaiters) {
     const std::shared_ptr<Pending> oldest = std::move(waiters.front().first);
@@ -165,7 +165,7 @@ void StrictShard::AddWaiter(Contribution& contribution,
   ++pending->undecided;
 }
 
-void StrictShard::MakeWork(int index, std::vector<Work>& work) {
+void StrictEngine::MakeWork(int index, std::vector<Work>& work) {
   Part& part = parts_[index];
   if (part.updating || part.updated ||
       part.collected.size() < static_cast<size_t>(replicas_)) {
@@ -180,7 +180,7 @@ void StrictShard::MakeWork(int index, std::vector<Work>& work) {
   work.push_back(std::move(item));
 }
 
-ShardAnswers StrictShard::Run(std::vector<Work> work) {
+ShardAnswers StrictEngine::Run(std::vector<Work> work) {
   ShardAnswers answers;
   while (!work.empty()) {
     Work item = std::move(work.back());
@@ -195,7 +195,7 @@ ShardAnswers StrictShard::Run(std::vector<Work> work) {
   return answers;
 }
 
-void StrictShard::FindNonFinite(Work& item) const {
+void StrictEngine::FindNonFinite(Work& item) const {
   if (!options_.refuse_non_finite) return;
   for (size_t i = 0; i < item.gradients.size(); ++i) {
     const absl::Status finite =
@@ -204,7 +204,7 @@ void StrictShard::FindNonFinite(Work& item) const {
   }
 }
 
-bool StrictShard::MayRun(Work& item, std::vector<Work>& work) {
+bool StrictEngine::MayRun(Work& item, std::vector<Work>& work) {
   MutexLock lock(mutex_);
   const int part = item.part;
   if (item.step != step_ || item.attempt != attempt_) {
@@ -217,12 +217,12 @@ bool StrictShard::MayRun(Work& item, std::vector<Work>& work) {
   return false;
 }
 
-void StrictShard::SetReplicas(int replicas_to_aggregate) {
+void StrictEngine::SetReplicas(int replicas_to_aggregate) {
   MutexLock lock(mutex_);
   replicas_ = replicas_to_aggregate;
 }
 
-ShardAnswers StrictShard::PartReturned(int part) {
+ShardAnswers StrictEngine::PartReturned(int part) {
   std::vector<Work> work;
   {
     MutexLock lock(mutex_);
@@ -233,15 +233,15 @@ ShardAnswers StrictShard::PartReturned(int part) {
   return Run(std::move(work));
 }
 
-std::vector<int> StrictShard::BlockedParts() const {
+std::vector<int> StrictEngine::BlockedParts() const {
   std::vector<int> parts;
   MutexLock lock(mutex_);
   for (const auto& [part, work] : blocked_) parts.push_back(part);
   return parts;
 }
 
-void StrictShard::FinishPart(const Work& done, const absl::Status& status,
-                             std::vector<Work>& work, ShardAnswers& answers) {
+void StrictEngine::FinishPart(const Work& done, const absl::Status& status,
+                              std::vector<Work>& work, ShardAnswers& answers) {
   Part& part = parts_[done.part];
   part.updating = false;
   if (done.step != step_ || done.attempt != attempt_) {
@@ -273,7 +273,7 @@ void StrictShard::FinishPart(const Work& done, const absl::Status& status,
   }
 }
 
-void StrictShard::Refuse(const Work& done, ShardAnswers& answers) {
+void StrictEngine::Refuse(const Work& done, ShardAnswers& answers) {
   Part& part = parts_[done.part];
   for (const auto& [who, why] : done.refused) {
     auto refused = part.collected.extract(who);
@@ -281,7 +281,7 @@ void StrictShard::Refuse(const Work& done, ShardAnswers& answers) {
   }
 }
 
-void StrictShard::Fail(const absl::Status& status, ShardAnswers& answers) {
+void StrictEngine::Fail(const absl::Status& status, ShardAnswers& answers) {
   failure_ = status;
   for (Part& part : parts_) {
     DecideAll(part, PushOutcome::kSuperseded, status, answers);
@@ -289,16 +289,17 @@ void StrictShard::Fail(const absl::Status& status, ShardAnswers& answers) {
   AnswerTake(status, answers);
 }
 
-void StrictShard::DecideAll(Part& part, PushOutcome outcome,
-                            const absl::Status& status, ShardAnswers& answers) {
+void StrictEngine::DecideAll(Part& part, PushOutcome outcome,
+                             const absl::Status& status,
+                             ShardAnswers& answers) {
   for (auto& [who, contribution] : part.collected) {
     Decide(contribution, outcome, status, answers);
   }
   part.collected.clear();
 }
 
-void StrictShard::Decide(Contribution& contribution, PushOutcome outcome,
-                         const absl::Status& status, ShardAnswers& answers) {
+void StrictEngine::Decide(Contribution& contribution, PushOutcome outcome,
+                          const absl::Status& status, ShardAnswers& answers) {
   bool first = true;
   for (auto& [pending, index] : contribution.waiters) {
     const bool repeated = outcome == PushOutcome::kAccepted && !first;
@@ -310,7 +311,7 @@ void StrictShard::Decide(Contribution& contribution, PushOutcome outcome,
   contribution.waiters.clear();
 }
 
-void StrictShard::AnswerPush(Pending& pending, ShardAnswers& answers) {
+void StrictEngine::AnswerPush(Pending& pending, ShardAnswers& answers) {
   PushAnswer answer{
       pending.ticket, pending.outcomes, step_, pending.status, {}};
   const bool counted = std::all_of(
@@ -326,7 +327,7 @@ void StrictShard::AnswerPush(Pending& pending, ShardAnswers& answers) {
   answers.pushes.push_back(std::move(answer));
 }
 
-void StrictShard::Supersede(int64_t attempt, ShardAnswers& answers) {
+void StrictEngine::Supersede(int64_t attempt, ShardAnswers& answers) {
   if (prepared()) updater_.DropPrepared();
   attempt_ = attempt;
   failure_ = absl::OkStatus();
@@ -338,8 +339,8 @@ void StrictShard::Supersede(int64_t attempt, ShardAnswers& answers) {
   contributors_.clear();
 }
 
-void StrictShard::AnswerTake(const absl::Status& status,
-                             ShardAnswers& answers) {
+void StrictEngine::AnswerTake(const absl::Status& status,
+                              ShardAnswers& answers) {
   if (!take_.has_value()) return;
   answers.takes.push_back({*take_,
                            status.ok(),
@@ -349,7 +350,7 @@ void StrictShard::AnswerTake(const absl::Status& status,
   take_.reset();
 }
 
-absl::StatusOr<ShardAnswers> StrictShard::Take(uint64_t ticket, int64_t step) {
+absl::StatusOr<ShardAnswers> StrictEngine::Take(uint64_t ticket, int64_t step) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(Learn(step));
   if (step != step_) {
@@ -365,18 +366,18 @@ absl::StatusOr<ShardAnswers> StrictShard::Take(uint64_t ticket, int64_t step) {
   return answers;
 }
 
-std::optional<ShardAnswers::Prepared> StrictShard::WaitsForCommit() const {
+std::optional<ShardAnswers::Prepared> StrictEngine::WaitsForCommit() const {
   MutexLock lock(mutex_);
   if (!prepared()) return std::nullopt;
   return ShardAnswers::Prepared{step_, attempt_};
 }
 
-void StrictShard::CancelTake(uint64_t ticket) {
+void StrictEngine::CancelTake(uint64_t ticket) {
   MutexLock lock(mutex_);
   if (take_ == ticket) take_.reset();
 }
 
-absl::Status StrictShard::Learn(int64_t step) {
+absl::Status StrictEngine::Learn(int64_t step) {
   if (step != step_ + 1 || !prepared()) return absl::OkStatus();
   if (options_.gate != nullptr && options_.gate->global_step() < step) {
     return absl::OkStatus();
@@ -384,7 +385,7 @@ absl::Status StrictShard::Learn(int64_t step) {
   return CommitLocked(step);
 }
 
-absl::Status StrictShard::CommitLocked(int64_t step) {
+absl::Status StrictEngine::CommitLocked(int64_t step) {
   LOCKSTEP_RETURN_IF_ERROR(updater_.Commit(step));
   step_ = step;
   attempt_ = 1;
@@ -394,8 +395,8 @@ absl::Status StrictShard::CommitLocked(int64_t step) {
   return absl::OkStatus();
 }
 
-absl::Status StrictShard::CheckCommitLocked(int64_t step,
-                                            int64_t attempt) const {
+absl::Status StrictEngine::CheckCommitLocked(int64_t step,
+                                             int64_t attempt) const {
   if (step == step_) return absl::OkStatus();
   if (step == step_ + 1 && prepared() && attempt == attempt_) {
     return absl::OkStatus();
@@ -406,13 +407,13 @@ absl::Status StrictShard::CheckCommitLocked(int64_t step,
       parts_.size(), " parts updated"));
 }
 
-absl::Status StrictShard::CheckCommit(int64_t step, int64_t attempt) const {
+absl::Status StrictEngine::CheckCommit(int64_t step, int64_t attempt) const {
   MutexLock lock(mutex_);
   return CheckCommitLocked(step, attempt);
 }
 
-absl::StatusOr<ShardAnswers> StrictShard::Commit(int64_t step,
-                                                 int64_t attempt) {
+absl::StatusOr<ShardAnswers> StrictEngine::Commit(int64_t step,
+                                                  int64_t attempt) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckCommitLocked(step, attempt));
   if (step == step_) return ShardAnswers();
@@ -420,7 +421,7 @@ absl::StatusOr<ShardAnswers> StrictShard::Commit(int64_t step,
   return ShardAnswers();
 }
 
-ShardAnswers StrictShard::StartAttempt(int64_t step, int64_t attempt) {
+ShardAnswers StrictEngine::StartAttempt(int64_t step, int64_t attempt) {
   MutexLock lock(mutex_);
   ShardAnswers answers;
   // A failure shows at the chief's own commit.
@@ -429,17 +430,17 @@ ShardAnswers StrictShard::StartAttempt(int64_t step, int64_t attempt) {
   return answers;
 }
 
-void StrictShard::LearnCommitted(int64_t step) {
+void StrictEngine::LearnCommitted(int64_t step) {
   MutexLock lock(mutex_);
   Learn(step).IgnoreError();  // as in StartAttempt()
 }
 
-int64_t StrictShard::step() const {
+int64_t StrictEngine::step() const {
   MutexLock lock(mutex_);
   return step_;
 }
 
-ShardEngine::Arrivals StrictShard::arrivals() const {
+ShardEngine::Arrivals StrictEngine::arrivals() const {
   MutexLock lock(mutex_);
   Arrivals arrivals;
   arrivals.attempt = attempt_;
@@ -455,7 +456,7 @@ ShardEngine::Arrivals StrictShard::arrivals() const {
   return arrivals;
 }
 
-std::string StrictShard::WaitsFor() const {
+std::string StrictEngine::WaitsFor() const {
   MutexLock lock(mutex_);
   size_t fewest = replicas_;
   int open = 0;
