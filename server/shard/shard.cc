@@ -8,8 +8,8 @@
 #include "common/plan/shares.h"
 #include "server/step/compatible/compatible_shard.h"
 #include "server/step/compatible/token_gate.h"
-#include "server/step/strict/step_selection.h"
 #include "server/step/strict/strict_engine.h"
+#include "server/step/strict/strict_gate.h"
 
 namespace lockstep {
 namespace {
@@ -34,8 +34,8 @@ std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job, ShardState& state,
 
 std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
   if (job.mode == SyncMode::kStrict) {
-    return std::make_unique<StepSelection>(StepSelection::Options{
-        job.replicas_to_aggregate, job.total_num_replicas});
+    return std::make_unique<StrictGate>(
+        StrictGate::Options{job.replicas_to_aggregate, job.total_num_replicas});
   }
   return std::make_unique<TokenGate>(TokenGate::Options{
       std::max(0, job.initial_tokens),  // fewer than none is none

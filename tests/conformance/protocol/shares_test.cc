@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/strict/step_selection.h"
+#include "server/step/strict/strict_gate.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/answer_matchers.h"
 
@@ -46,12 +46,12 @@ class SharesTest : public ::testing::Test {
     return gate_.Wait(pass.worker, pass, attempt, kNow);
   }
 
-  StepSelection gate_;
+  StrictGate gate_;
 };
 
 TEST_F(SharesTest, SharesOfAStepAreSpreadEvenly) {
   const auto quotas = [](int a, int n) {
-    const StepSelection gate({a, n});
+    const StrictGate gate({a, n});
     std::vector<int> quotas;
     for (int worker = 0; worker < n; ++worker) {
       quotas.push_back(gate.Quota(worker));
@@ -145,7 +145,7 @@ TEST_F(SharesTest, DelayedAnnouncementOfAnEndedShareDoesNotCount) {
 }
 
 TEST_F(SharesTest, EveryWorkerCountsAsOftenAsItHasShares) {
-  StepSelection gate({.replicas_to_aggregate = 4, .total_num_replicas = 2});
+  StrictGate gate({.replicas_to_aggregate = 4, .total_num_replicas = 2});
   gate.Activate(0);
   for (int slot : {0, 1}) {
     for (int worker : {1, 0}) {

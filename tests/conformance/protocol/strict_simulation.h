@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "chief/job/sync_loop.h"
-#include "server/step/strict/step_selection.h"
 #include "server/step/strict/strict_engine.h"
+#include "server/step/strict/strict_gate.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
 namespace lockstep {
@@ -139,7 +139,7 @@ class StrictSimulation {
 
   const Options options_;
   std::mt19937 random_;
-  StepSelection gate_;
+  StrictGate gate_;
   std::deque<Server> servers_;
   SyncLoop loop_;
   std::vector<Worker> workers_;

@@ -5,8 +5,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/strict/step_selection.h"
 #include "server/step/strict/strict_engine.h"
+#include "server/step/strict/strict_gate.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
@@ -44,7 +44,7 @@ class StrictEngineCommitTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{kParts};
-  StepSelection gate_{{.replicas_to_aggregate = 1, .total_num_replicas = 2}};
+  StrictGate gate_{{.replicas_to_aggregate = 1, .total_num_replicas = 2}};
   StrictEngine shard_{
       {.replicas_to_aggregate = 1, .total_num_replicas = 2, .gate = &gate_},
       updater_};

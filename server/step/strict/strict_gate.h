@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-// StepSelection is the gate of strict mode: it chooses the one set of
+// StrictGate is the gate of strict mode: it chooses the one set of
 // gradients that counts for a step.
 //
 // A step's set is the first `replicas_to_aggregate` announcements. A member
@@ -35,14 +35,14 @@ namespace lockstep {
 //
 // Threads: safe to share; no call waits.
 // Errors:  as StepGate.
-class StepSelection final : public StepGate {
+class StrictGate final : public StepGate {
  public:
   struct Options {
     int replicas_to_aggregate = 1;  // A, > 0
     int total_num_replicas = 1;     // N, > 0
   };
 
-  explicit StepSelection(const Options& options);
+  explicit StrictGate(const Options& options);
 
   std::vector<Answer> Activate(int64_t global_step) override
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,4 +1,4 @@
-#include "server/step/strict/step_selection.h"
+#include "server/step/strict/strict_gate.h"
 
 #include <algorithm>
 
@@ -17,26 +17,26 @@ bool SamePass(const Pass& a, const Pass& b) {
 
 }  // namespace
 
-StepSelection::StepSelection(const Options& options)
+StrictGate::StrictGate(const Options& options)
     : options_(options), replicas_(options.replicas_to_aggregate) {}
 
-int StepSelection::QuotaLocked(int worker) const {
+int StrictGate::QuotaLocked(int worker) const {
   return SharesOf(worker, replicas_, num_workers());
 }
 
-int StepSelection::Quota(int worker) const {
+int StrictGate::Quota(int worker) const {
   MutexLock lock(mutex_);
   return QuotaLocked(worker);
 }
 
-bool StepSelection::TakesPart(int worker) const {
+bool StrictGate::TakesPart(int worker) const {
   if (workers_.empty()) {
     return worker >= 0 && worker < options_.total_num_replicas;
   }
   return std::binary_search(workers_.begin(), workers_.end(), worker);
 }
 
-std::vector<StepGate::Answer> StepSelection::SetReplicas(
+std::vector<StepGate::Answer> StrictGate::SetReplicas(
     int replicas_to_aggregate, const std::vector<int>& workers) {
   MutexLock lock(mutex_);
   replicas_ = replicas_to_aggregate;
@@ -49,7 +49,7 @@ std::vector<StepGate::Answer> StepSelection::SetReplicas(
   return {};
 }
 
-std::vector<StepGate::Answer> StepSelection::Activate(int64_t global_step) {
+std::vector<StepGate::Answer> StrictGate::Activate(int64_t global_step) {
   MutexLock lock(mutex_);
   if (active_) return {};
   active_ = true;
@@ -58,7 +58,7 @@ std::vector<StepGate::Answer> StepSelection::Activate(int64_t global_step) {
   return AnswerWaiters();
 }
 
-std::vector<StepGate::Answer> StepSelection::Redo(int64_t attempt) {
+std::vector<StepGate::Answer> StrictGate::Redo(int64_t attempt) {
   MutexLock lock(mutex_);
   if (attempt <= attempt_) return {};
   redone_step_ = global_step_;
@@ -66,7 +66,7 @@ std::vector<StepGate::Answer> StepSelection::Redo(int64_t attempt) {
   return AnswerWaiters();
 }
 
-absl::Status StepSelection::Check(const Pass& pass) const {
+absl::Status StrictGate::Check(const Pass& pass) const {
   if (!TakesPart(pass.worker)) {
     return absl::InvalidArgumentError(
         absl::StrCat("worker ", pass.worker, " is none of the ", num_workers(),
@@ -105,30 +105,30 @@ absl::Status StepSelection::Check(const Pass& pass) const {
   return absl::OkStatus();
 }
 
-bool StepSelection::NoteNewest(const Pass& pass, bool waits) {
+bool StrictGate::NoteNewest(const Pass& pass, bool waits) {
   const Newest now{pass.incarnation, pass.pass, waits};
   Newest& newest = newest_[pass.worker];
   newest = std::max(newest, now);
   return newest == now;
 }
 
-size_t StepSelection::NumMembers() const {
+size_t StrictGate::NumMembers() const {
   return std::min<size_t>(announced_.size(), replicas_);
 }
 
-bool StepSelection::IsReady(const Pass& pass) const {
+bool StrictGate::IsReady(const Pass& pass) const {
   return std::any_of(waiters_.begin(), waiters_.end(),
                      [&](const Waiter& waiter) {
                        return !waiter.computing && SamePass(waiter.pass, pass);
                      });
 }
 
-bool StepSelection::IsMember(const Pass& pass) const {
+bool StrictGate::IsMember(const Pass& pass) const {
   return std::any_of(announced_.begin(), announced_.begin() + NumMembers(),
                      [&](const Pass& p) { return SamePass(p, pass); });
 }
 
-bool StepSelection::PassedOver(const Pass& pass) const {
+bool StrictGate::PassedOver(const Pass& pass) const {
   if (pass.local_step < opened_step_ || pass.local_step >= global_step_) {
     return false;
   }
@@ -136,8 +136,7 @@ bool StepSelection::PassedOver(const Pass& pass) const {
   return counted == counted_.end() || counted->second != pass.local_step;
 }
 
-absl::StatusOr<StepSelection::Announced> StepSelection::Announce(
-    const Pass& pass) {
+absl::StatusOr<StrictGate::Announced> StrictGate::Announce(const Pass& pass) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(Check(pass));
   if (!active_) {
@@ -157,7 +156,7 @@ absl::StatusOr<StepSelection::Announced> StepSelection::Announce(
   return Announced{Decision::kSelected, attempt_, global_step_};
 }
 
-void StepSelection::Select(const Pass& ended) {
+void StrictGate::Select(const Pass& ended) {
   const Pass next{ended.worker, ended.incarnation, global_step_, ended.pass + 1,
                   0};
   const bool known =
@@ -166,7 +165,7 @@ void StepSelection::Select(const Pass& ended) {
   if (!known) announced_.push_back(next);
 }
 
-bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) {
+bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   answer = Answer{waiter.ticket};
   answer.not_needed = PassedOver(waiter.pass);
   if (finished_) {
@@ -197,7 +196,7 @@ bool StepSelection::TryAnswer(const Waiter& waiter, Answer& answer) {
   return answer.slot < QuotaLocked(pass.worker);
 }
 
-void StepSelection::Recall(const Pass& pass) {
+void StrictGate::Recall(const Pass& pass) {
   // Shares of a step are computed once more instead.
   if (has_shares() || pass.local_step != global_step_) return;
   const bool known =
@@ -206,13 +205,13 @@ void StepSelection::Recall(const Pass& pass) {
   if (!known) announced_.push_back(pass);
 }
 
-int StepSelection::FirstMissingSlot(int worker) const {
+int StrictGate::FirstMissingSlot(int worker) const {
   int slot = 0;
   while (pushed_.count({worker, slot}) > 0) ++slot;
   return slot;
 }
 
-std::vector<StepSelection::Answer> StepSelection::AnswerWaiters() {
+std::vector<StrictGate::Answer> StrictGate::AnswerWaiters() {
   std::vector<Answer> answers;
   std::vector<Waiter> left;
   for (const Waiter& waiter : waiters_) {
@@ -227,19 +226,19 @@ std::vector<StepSelection::Answer> StepSelection::AnswerWaiters() {
   return answers;
 }
 
-absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Wait(
+absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::Wait(
     uint64_t ticket, const Pass& pass, int64_t attempt, absl::Time now) {
   MutexLock lock(mutex_);
   return File({ticket, pass, attempt, now, /*computing=*/false});
 }
 
-absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Watch(
+absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::Watch(
     uint64_t ticket, const Pass& pass, absl::Time now) {
   MutexLock lock(mutex_);
   return File({ticket, pass, 0, now, /*computing=*/true});
 }
 
-absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::File(
+absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::File(
     const Waiter& waiter) {
   LOCKSTEP_RETURN_IF_ERROR(Check(waiter.pass));
   if (!NoteNewest(waiter.pass, /*waits=*/!waiter.computing)) {
@@ -260,13 +259,13 @@ absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::File(
   return answers;
 }
 
-void StepSelection::Cancel(uint64_t ticket) {
+void StrictGate::Cancel(uint64_t ticket) {
   MutexLock lock(mutex_);
   std::erase_if(waiters_,
                 [&](const Waiter& waiter) { return waiter.ticket == ticket; });
 }
 
-bool StepSelection::DropAnnouncements(int worker, uint64_t incarnation) {
+bool StrictGate::DropAnnouncements(int worker, uint64_t incarnation) {
   const auto dead = [&](const Pass& pass) {
     return pass.worker == worker && pass.incarnation <= incarnation;
   };
@@ -276,7 +275,7 @@ bool StepSelection::DropAnnouncements(int worker, uint64_t incarnation) {
   return was_member;
 }
 
-void StepSelection::StartAttempt(int64_t attempt) {
+void StrictGate::StartAttempt(int64_t attempt) {
   attempt_ = attempt;
   // Workers with several shares hold only the last one's gradient, so they
   // begin the step anew.
@@ -284,7 +283,7 @@ void StepSelection::StartAttempt(int64_t attempt) {
   pushed_.clear();
 }
 
-StepSelection::Expired StepSelection::Expire(int worker, uint64_t incarnation) {
+StrictGate::Expired StrictGate::Expire(int worker, uint64_t incarnation) {
   MutexLock lock(mutex_);
   Expired expired;
   expired.held_announcement = DropAnnouncements(worker, incarnation);
@@ -309,8 +308,8 @@ StepSelection::Expired StepSelection::Expire(int worker, uint64_t incarnation) {
   return expired;
 }
 
-StepSelection::Replaced StepSelection::Replace(int worker, int64_t step,
-                                               int64_t attempt) {
+StrictGate::Replaced StrictGate::Replace(int worker, int64_t step,
+                                         int64_t attempt) {
   MutexLock lock(mutex_);
   Replaced replaced;
   replaced.step = global_step_;
@@ -332,7 +331,7 @@ StepSelection::Replaced StepSelection::Replace(int worker, int64_t step,
   return replaced;
 }
 
-absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Commit(
+absl::StatusOr<std::vector<StrictGate::Answer>> StrictGate::Commit(
     int64_t step, int64_t attempt) {
   MutexLock lock(mutex_);
   if (step == global_step_) return std::vector<Answer>();
@@ -358,24 +357,24 @@ absl::StatusOr<std::vector<StepSelection::Answer>> StepSelection::Commit(
   return AnswerWaiters();
 }
 
-std::vector<StepSelection::Answer> StepSelection::Finish() {
+std::vector<StrictGate::Answer> StrictGate::Finish() {
   MutexLock lock(mutex_);
   finished_ = true;
   return AnswerWaiters();
 }
 
-int64_t StepSelection::global_step() const {
+int64_t StrictGate::global_step() const {
   MutexLock lock(mutex_);
   return global_step_;
 }
 
-uint64_t StepSelection::NewestIncarnation(int worker) const {
+uint64_t StrictGate::NewestIncarnation(int worker) const {
   MutexLock lock(mutex_);
   auto newest = newest_.find(worker);
   return newest == newest_.end() ? 0 : newest->second.incarnation;
 }
 
-std::vector<int> StepSelection::Members() const {
+std::vector<int> StrictGate::Members() const {
   MutexLock lock(mutex_);
   std::vector<int> members;
   for (size_t i = 0; i < NumMembers(); ++i) {
@@ -385,14 +384,14 @@ std::vector<int> StepSelection::Members() const {
   return members;
 }
 
-bool StepSelection::Counts(int worker, int64_t step) const {
+bool StrictGate::Counts(int worker, int64_t step) const {
   MutexLock lock(mutex_);
   if (step != global_step_ || num_workers() <= replicas_) return true;
   return std::any_of(announced_.begin(), announced_.begin() + NumMembers(),
                      [&](const Pass& p) { return p.worker == worker; });
 }
 
-std::vector<StepSelection::Waiting> StepSelection::WaitingWorkers() const {
+std::vector<StrictGate::Waiting> StrictGate::WaitingWorkers() const {
   MutexLock lock(mutex_);
   std::vector<Waiting> waiting;
   for (const Waiter& waiter : waiters_) {

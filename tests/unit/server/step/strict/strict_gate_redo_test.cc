@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/strict/step_selection.h"
+#include "server/step/strict/strict_gate.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/answer_matchers.h"
 
@@ -27,12 +27,12 @@ Pass PassOf(int worker, int slot = 0) {
 }
 
 // A gate that has come up in the midst of step 4.
-StepSelection NewGate(int replicas_to_aggregate, int total_num_replicas) {
-  return StepSelection({replicas_to_aggregate, total_num_replicas});
+StrictGate NewGate(int replicas_to_aggregate, int total_num_replicas) {
+  return StrictGate({replicas_to_aggregate, total_num_replicas});
 }
 
-TEST(StepSelectionRedoTest, MembersOfALivingGatePushAgain) {
-  StepSelection gate = NewGate(2, 3);
+TEST(StrictGateRedoTest, MembersOfALivingGatePushAgain) {
+  StrictGate gate = NewGate(2, 3);
   gate.Activate(kStep);
   for (int worker : {2, 1, 0}) ASSERT_OK(gate.Announce(PassOf(worker)));
   for (int worker : {0, 1, 2}) {
@@ -50,8 +50,8 @@ TEST(StepSelectionRedoTest, MembersOfALivingGatePushAgain) {
               IsOkAndHolds(ElementsAre(TokenFor(0, kStep + 1))));
 }
 
-TEST(StepSelectionRedoTest, NewGateRecallsWhoeverHadAnnounced) {
-  StepSelection gate = NewGate(2, 3);
+TEST(StrictGateRedoTest, NewGateRecallsWhoeverHadAnnounced) {
+  StrictGate gate = NewGate(2, 3);
   gate.Activate(kStep);
   gate.Redo(kAttempt);
 
@@ -64,8 +64,8 @@ TEST(StepSelectionRedoTest, NewGateRecallsWhoeverHadAnnounced) {
   EXPECT_THAT(gate.Members(), ElementsAre(0, 2));
 }
 
-TEST(StepSelectionRedoTest, NewGateSelectsThoseWhoAreNotThatFar) {
-  StepSelection gate = NewGate(2, 2);
+TEST(StrictGateRedoTest, NewGateSelectsThoseWhoAreNotThatFar) {
+  StrictGate gate = NewGate(2, 2);
   gate.Activate(kStep);
   gate.Redo(kAttempt);
 
@@ -80,8 +80,8 @@ TEST(StepSelectionRedoTest, NewGateSelectsThoseWhoAreNotThatFar) {
   EXPECT_OK(gate.Commit(kStep + 1, kAttempt));
 }
 
-TEST(StepSelectionRedoTest, WhoAsksTooLateLearnsThatAnotherPassCounted) {
-  StepSelection gate = NewGate(1, 2);
+TEST(StrictGateRedoTest, WhoAsksTooLateLearnsThatAnotherPassCounted) {
+  StrictGate gate = NewGate(1, 2);
   gate.Activate(kStep);
   gate.Redo(kAttempt);
   ASSERT_OK(gate.Wait(0, PassOf(0), 0, kNow));
@@ -99,8 +99,8 @@ TEST(StepSelectionRedoTest, WhoAsksTooLateLearnsThatAnotherPassCounted) {
   EXPECT_FALSE((*counted)[0].not_needed);
 }
 
-TEST(StepSelectionRedoTest, OfStepsBeforeItsOwnAGateSaysNothing) {
-  StepSelection gate = NewGate(1, 2);
+TEST(StrictGateRedoTest, OfStepsBeforeItsOwnAGateSaysNothing) {
+  StrictGate gate = NewGate(1, 2);
   gate.Activate(kStep);
 
   const auto token = gate.Wait(0, {0, 1, kStep - 1, kStep, 0}, 1, kNow);
@@ -109,8 +109,8 @@ TEST(StepSelectionRedoTest, OfStepsBeforeItsOwnAGateSaysNothing) {
   EXPECT_FALSE((*token)[0].not_needed);
 }
 
-TEST(StepSelectionRedoTest, SharesOfAStepAreComputedOnceMore) {
-  StepSelection gate = NewGate(2, 1);
+TEST(StrictGateRedoTest, SharesOfAStepAreComputedOnceMore) {
+  StrictGate gate = NewGate(2, 1);
   gate.Activate(kStep);
   gate.Redo(kAttempt);
 
@@ -120,8 +120,8 @@ TEST(StepSelectionRedoTest, SharesOfAStepAreComputedOnceMore) {
   EXPECT_EQ((*token)[0].slot, 0);
 }
 
-TEST(StepSelectionRedoTest, DelayedAnnouncementIsNoShareOfTheNewAttempt) {
-  StepSelection gate = NewGate(2, 1);
+TEST(StrictGateRedoTest, DelayedAnnouncementIsNoShareOfTheNewAttempt) {
+  StrictGate gate = NewGate(2, 1);
   gate.Activate(kStep);
   gate.Redo(kAttempt);
   ASSERT_OK(gate.Announce(PassOf(0, 0)));  // sent to the gate before this one
@@ -136,8 +136,8 @@ TEST(StepSelectionRedoTest, DelayedAnnouncementIsNoShareOfTheNewAttempt) {
               IsOkAndHolds(ElementsAre(SlotTokenFor(8, kStep, 1))));
 }
 
-TEST(StepSelectionRedoTest, NextStepIsAsAnyOther) {
-  StepSelection gate = NewGate(1, 2);
+TEST(StrictGateRedoTest, NextStepIsAsAnyOther) {
+  StrictGate gate = NewGate(1, 2);
   gate.Activate(kStep);
   gate.Redo(kAttempt);
   ASSERT_OK(gate.Wait(2, PassOf(0), 1, kNow));

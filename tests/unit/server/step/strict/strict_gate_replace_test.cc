@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/strict/step_selection.h"
+#include "server/step/strict/strict_gate.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/answer_matchers.h"
 
@@ -22,9 +22,9 @@ const absl::Time kNow = absl::FromUnixSeconds(1000);
 
 // Four replicas of which two count. Workers 0 and 1 are the set; ticket w is
 // worker w's.
-class StepSelectionReplaceTest : public ::testing::Test {
+class StrictGateReplaceTest : public ::testing::Test {
  protected:
-  StepSelectionReplaceTest() {
+  StrictGateReplaceTest() {
     gate_.Activate(0);
     for (int worker : {0, 1}) {
       EXPECT_EQ(gate_.Announce(PassOf(worker))->decision, Decision::kSelected);
@@ -49,10 +49,10 @@ class StepSelectionReplaceTest : public ::testing::Test {
     EXPECT_THAT(gate_.Members(), ElementsAre(0, 1));
   }
 
-  StepSelection gate_{{.replicas_to_aggregate = 2, .total_num_replicas = 4}};
+  StrictGate gate_{{.replicas_to_aggregate = 2, .total_num_replicas = 4}};
 };
 
-TEST_F(StepSelectionReplaceTest, WorkerThatWaitsTakesThePlaceAndAllPushAnew) {
+TEST_F(StrictGateReplaceTest, WorkerThatWaitsTakesThePlaceAndAllPushAnew) {
   Announce(2);
   WaitAs(2, 0);
   WaitAs(1, 1);
@@ -70,7 +70,7 @@ TEST_F(StepSelectionReplaceTest, WorkerThatWaitsTakesThePlaceAndAllPushAnew) {
   EXPECT_OK(gate_.Commit(1, 2));
 }
 
-TEST_F(StepSelectionReplaceTest, NobodyIsReplacedByOneWhoseGradientIsNotReady) {
+TEST_F(StrictGateReplaceTest, NobodyIsReplacedByOneWhoseGradientIsNotReady) {
   ExpectNothingChanges(0);
   Announce(2);
   ExpectNothingChanges(0);
@@ -80,7 +80,7 @@ TEST_F(StepSelectionReplaceTest, NobodyIsReplacedByOneWhoseGradientIsNotReady) {
   ExpectNothingChanges(0);
 }
 
-TEST_F(StepSelectionReplaceTest, OnlyMembersOfTheAttemptAtHandAreReplaced) {
+TEST_F(StrictGateReplaceTest, OnlyMembersOfTheAttemptAtHandAreReplaced) {
   Announce(2);
   WaitAs(2, 0);
 
@@ -91,7 +91,7 @@ TEST_F(StepSelectionReplaceTest, OnlyMembersOfTheAttemptAtHandAreReplaced) {
   ExpectNothingChanges(0, /*step=*/0, /*attempt=*/2);
 }
 
-TEST_F(StepSelectionReplaceTest, RepeatedCallFindsTheAttemptOver) {
+TEST_F(StrictGateReplaceTest, RepeatedCallFindsTheAttemptOver) {
   Announce(2);
   Announce(3);
   WaitAs(2, 0);
@@ -105,7 +105,7 @@ TEST_F(StepSelectionReplaceTest, RepeatedCallFindsTheAttemptOver) {
   EXPECT_THAT(gate_.Members(), ElementsAre(1, 2));
 }
 
-TEST_F(StepSelectionReplaceTest, ReplacedWorkerIsNotNeededUntilAnotherGoes) {
+TEST_F(StrictGateReplaceTest, ReplacedWorkerIsNotNeededUntilAnotherGoes) {
   Announce(2);
   WaitAs(2, 0);
   ASSERT_EQ(gate_.Replace(0, 0, 1).by, 2);
@@ -117,7 +117,7 @@ TEST_F(StepSelectionReplaceTest, ReplacedWorkerIsNotNeededUntilAnotherGoes) {
   EXPECT_THAT(gate_.Members(), ElementsAre(0, 2));
 }
 
-TEST_F(StepSelectionReplaceTest, ReplacedWorkerGoesBehindAllThatAnnounced) {
+TEST_F(StrictGateReplaceTest, ReplacedWorkerGoesBehindAllThatAnnounced) {
   for (int worker : {2, 3}) {
     Announce(worker);
     WaitAs(worker, 0);
@@ -130,7 +130,7 @@ TEST_F(StepSelectionReplaceTest, ReplacedWorkerGoesBehindAllThatAnnounced) {
   EXPECT_THAT(gate_.Members(), ElementsAre(2, 3));
 }
 
-TEST_F(StepSelectionReplaceTest, ReplacedWorkerHearsOfItAndMayTakePartAgain) {
+TEST_F(StrictGateReplaceTest, ReplacedWorkerHearsOfItAndMayTakePartAgain) {
   Announce(2);
   WaitAs(2, 0);
   ASSERT_EQ(gate_.Replace(0, 0, 1).by, 2);
@@ -147,9 +147,9 @@ TEST_F(StepSelectionReplaceTest, ReplacedWorkerHearsOfItAndMayTakePartAgain) {
   EXPECT_EQ(gate_.Announce({0, 1, 1, 2, 0})->decision, Decision::kSelected);
 }
 
-TEST_F(StepSelectionReplaceTest, WithoutBackupsNobodyIsReplaced) {
+TEST_F(StrictGateReplaceTest, WithoutBackupsNobodyIsReplaced) {
   for (int replicas : {2, 4}) {
-    StepSelection gate(
+    StrictGate gate(
         {.replicas_to_aggregate = replicas, .total_num_replicas = 2});
     gate.Activate(0);
     for (int worker : {0, 1}) {

@@ -1,4 +1,4 @@
-#include "server/step/strict/step_selection.h"
+#include "server/step/strict/strict_gate.h"
 
 #include <algorithm>
 #include <vector>
@@ -46,9 +46,9 @@ Pass FirstWait(int worker, uint64_t incarnation = 1) {
 }
 
 // Three replicas of which two count.
-class StepSelectionTest : public ::testing::Test {
+class StrictGateTest : public ::testing::Test {
  protected:
-  StepSelectionTest() { EXPECT_THAT(gate_.Activate(0), IsEmpty()); }
+  StrictGateTest() { EXPECT_THAT(gate_.Activate(0), IsEmpty()); }
 
   void Announce(int worker, Decision expected, int64_t step = 0) {
     EXPECT_THAT(gate_.Announce(PassOf(worker, step)),
@@ -60,13 +60,13 @@ class StepSelectionTest : public ::testing::Test {
                 IsOkAndHolds(IsEmpty()));
   }
 
-  StepSelection gate_{{.replicas_to_aggregate = 2, .total_num_replicas = 3}};
+  StrictGate gate_{{.replicas_to_aggregate = 2, .total_num_replicas = 3}};
 };
 
-TEST_F(StepSelectionTest, FirstAnnouncementsAreTheSetWhateverTheOrder) {
+TEST_F(StrictGateTest, FirstAnnouncementsAreTheSetWhateverTheOrder) {
   std::vector<int> order = {0, 1, 2};
   do {
-    StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 3});
+    StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 3});
     gate.Activate(0);
 
     EXPECT_THAT(gate.Announce(PassOf(order[0])), IsOkAndHolds(SelectedFor(1)));
@@ -80,7 +80,7 @@ TEST_F(StepSelectionTest, FirstAnnouncementsAreTheSetWhateverTheOrder) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST_F(StepSelectionTest, RepeatedAnnouncementCountsOnce) {
+TEST_F(StrictGateTest, RepeatedAnnouncementCountsOnce) {
   Announce(0, Decision::kSelected);
   Announce(0, Decision::kSelected);
   Announce(1, Decision::kSelected);
@@ -92,7 +92,7 @@ TEST_F(StepSelectionTest, RepeatedAnnouncementCountsOnce) {
   EXPECT_THAT(gate_.Members(), ElementsAre(0, 1));
 }
 
-TEST_F(StepSelectionTest, AnnouncementForACommittedStepIsTooLate) {
+TEST_F(StrictGateTest, AnnouncementForACommittedStepIsTooLate) {
   Announce(0, Decision::kSelected);
   Announce(1, Decision::kSelected);
   ASSERT_OK(gate_.Commit(1, 1));
@@ -105,7 +105,7 @@ TEST_F(StepSelectionTest, AnnouncementForACommittedStepIsTooLate) {
   EXPECT_THAT(gate_.Members(), IsEmpty());
 }
 
-TEST_F(StepSelectionTest, WhoKnowsOfAStepToComeHasToRegisterAgain) {
+TEST_F(StrictGateTest, WhoKnowsOfAStepToComeHasToRegisterAgain) {
   const auto refused =
       StatusIs(absl::StatusCode::kFailedPrecondition,
                HasSubstr("local_step 1 has not begun; the global step is 0"));
@@ -118,7 +118,7 @@ TEST_F(StepSelectionTest, WhoKnowsOfAStepToComeHasToRegisterAgain) {
   EXPECT_THAT(gate_.WaitingWorkers(), IsEmpty());
 }
 
-TEST_F(StepSelectionTest, WorkersAndSlotsOutOfRangeAreRefused) {
+TEST_F(StrictGateTest, WorkersAndSlotsOutOfRangeAreRefused) {
   for (const Pass& pass : {Pass{-1, 1, 0, 1, 0}, Pass{3, 1, 0, 1, 0},
                            Pass{0, 1, 0, 1, 1}, Pass{0, 1, 0, 1, -1}}) {
     EXPECT_THAT(gate_.Announce(pass),
@@ -131,8 +131,8 @@ TEST_F(StepSelectionTest, WorkersAndSlotsOutOfRangeAreRefused) {
   EXPECT_THAT(gate_.WaitingWorkers(), IsEmpty());
 }
 
-TEST_F(StepSelectionTest, NothingIsAnnouncedBeforeTheFirstStepBegins) {
-  StepSelection gate({.replicas_to_aggregate = 1, .total_num_replicas = 1});
+TEST_F(StrictGateTest, NothingIsAnnouncedBeforeTheFirstStepBegins) {
+  StrictGate gate({.replicas_to_aggregate = 1, .total_num_replicas = 1});
 
   EXPECT_THAT(gate.Announce(PassOf(0)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -141,8 +141,8 @@ TEST_F(StepSelectionTest, NothingIsAnnouncedBeforeTheFirstStepBegins) {
   EXPECT_THAT(gate.Announce(PassOf(0)), IsOkAndHolds(SelectedFor(1)));
 }
 
-TEST_F(StepSelectionTest, ActivateAnswersThoseWhoCameBefore) {
-  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+TEST_F(StrictGateTest, ActivateAnswersThoseWhoCameBefore) {
+  StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
   ASSERT_THAT(gate.Wait(7, FirstWait(0), 0, kNow), IsOkAndHolds(IsEmpty()));
 
   EXPECT_THAT(gate.Activate(40), ElementsAre(TokenFor(7, 40)));
@@ -150,7 +150,7 @@ TEST_F(StepSelectionTest, ActivateAnswersThoseWhoCameBefore) {
   EXPECT_EQ(gate.global_step(), 40);
 }
 
-TEST_F(StepSelectionTest, ActivatingAgainChangesNothing) {
+TEST_F(StrictGateTest, ActivatingAgainChangesNothing) {
   Announce(0, Decision::kSelected);
 
   EXPECT_THAT(gate_.Activate(0), IsEmpty());
@@ -160,12 +160,12 @@ TEST_F(StepSelectionTest, ActivatingAgainChangesNothing) {
   EXPECT_THAT(gate_.Members(), ElementsAre(0));
 }
 
-TEST_F(StepSelectionTest, FirstTokenIsFree) {
+TEST_F(StrictGateTest, FirstTokenIsFree) {
   EXPECT_THAT(gate_.Wait(1, FirstWait(0), 0, kNow),
               IsOkAndHolds(ElementsAre(TokenFor(1, 0))));
 }
 
-TEST_F(StepSelectionTest, NobodyGetsATokenBeforeTheCommit) {
+TEST_F(StrictGateTest, NobodyGetsATokenBeforeTheCommit) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   Announce(2, Decision::kNotNeeded);
   WaitAs(0, 1);
@@ -179,7 +179,7 @@ TEST_F(StepSelectionTest, NobodyGetsATokenBeforeTheCommit) {
   EXPECT_EQ(gate_.global_step(), 1);
 }
 
-TEST_F(StepSelectionTest, CommittingTheGlobalStepAgainIsFine) {
+TEST_F(StrictGateTest, CommittingTheGlobalStepAgainIsFine) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   ASSERT_OK(gate_.Commit(1, 1));
   Announce(2, Decision::kSelected, 1);
@@ -190,7 +190,7 @@ TEST_F(StepSelectionTest, CommittingTheGlobalStepAgainIsFine) {
   EXPECT_THAT(gate_.Members(), ElementsAre(2));
 }
 
-TEST_F(StepSelectionTest, CommitOfAnIncompleteSetIsRefused) {
+TEST_F(StrictGateTest, CommitOfAnIncompleteSetIsRefused) {
   Announce(0, Decision::kSelected);
 
   EXPECT_THAT(gate_.Commit(1, 1),
@@ -200,7 +200,7 @@ TEST_F(StepSelectionTest, CommitOfAnIncompleteSetIsRefused) {
   EXPECT_EQ(gate_.global_step(), 0);
 }
 
-TEST_F(StepSelectionTest, CommitOfAnAttemptGivenUpIsRefused) {
+TEST_F(StrictGateTest, CommitOfAnAttemptGivenUpIsRefused) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   Announce(2, Decision::kNotNeeded);
   gate_.Expire(0, 1);
@@ -214,7 +214,7 @@ TEST_F(StepSelectionTest, CommitOfAnAttemptGivenUpIsRefused) {
   EXPECT_OK(gate_.Commit(1, 2));
 }
 
-TEST_F(StepSelectionTest, CommitOfAnyStepButTheNextIsRefused) {
+TEST_F(StrictGateTest, CommitOfAnyStepButTheNextIsRefused) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
 
   for (int64_t step : {-1, 2, 100}) {
@@ -226,7 +226,7 @@ TEST_F(StepSelectionTest, CommitOfAnyStepButTheNextIsRefused) {
 }
 
 TEST(EverybodyCountsTest, TokenMakesItsWorkerAMember) {
-  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
   gate.Activate(3);
 
   EXPECT_THAT(gate.Wait(0, FirstWait(0), 0, kNow),
@@ -242,7 +242,7 @@ TEST(EverybodyCountsTest, TokenMakesItsWorkerAMember) {
 }
 
 TEST(EverybodyCountsTest, RepeatedWaitIsGivenTheSameToken) {
-  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
   gate.Activate(0);
 
   for (int ticket : {5, 6}) {
@@ -254,7 +254,7 @@ TEST(EverybodyCountsTest, RepeatedWaitIsGivenTheSameToken) {
 }
 
 TEST(EverybodyCountsTest, SuccessorOfADeadWorkerIsOfTheNewAttempt) {
-  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
   gate.Activate(0);
   for (int worker : {0, 1}) {
     ASSERT_OK(gate.Wait(worker, FirstWait(worker), 0, kNow));
@@ -268,7 +268,7 @@ TEST(EverybodyCountsTest, SuccessorOfADeadWorkerIsOfTheNewAttempt) {
               IsOkAndHolds(ElementsAre(RedoFor(8, 2))));
 }
 
-TEST_F(StepSelectionTest, TokenSaysWhichAttemptTheStepCameOf) {
+TEST_F(StrictGateTest, TokenSaysWhichAttemptTheStepCameOf) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   gate_.Expire(0, 1);
   Announce(2, Decision::kSelected);
@@ -281,7 +281,7 @@ TEST_F(StepSelectionTest, TokenSaysWhichAttemptTheStepCameOf) {
   EXPECT_EQ((*answers)[0].selected_attempt, 0);
 }
 
-TEST_F(StepSelectionTest, DeadMemberIsReplacedByTheNextThatAnnounced) {
+TEST_F(StrictGateTest, DeadMemberIsReplacedByTheNextThatAnnounced) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   Announce(2, Decision::kNotNeeded);
 
@@ -294,7 +294,7 @@ TEST_F(StepSelectionTest, DeadMemberIsReplacedByTheNextThatAnnounced) {
   EXPECT_THAT(gate_.Announce(PassOf(2)), IsOkAndHolds(SelectedFor(2)));
 }
 
-TEST_F(StepSelectionTest, SurvivorsAndThePromotedPushAgain) {
+TEST_F(StrictGateTest, SurvivorsAndThePromotedPushAgain) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   Announce(2, Decision::kNotNeeded);
   WaitAs(1, 1);
@@ -306,7 +306,7 @@ TEST_F(StepSelectionTest, SurvivorsAndThePromotedPushAgain) {
               UnorderedElementsAre(RedoFor(1, 2), RedoFor(2, 2)));
 }
 
-TEST_F(StepSelectionTest, SurvivorThatWaitsLaterStillLearnsOfTheNewAttempt) {
+TEST_F(StrictGateTest, SurvivorThatWaitsLaterStillLearnsOfTheNewAttempt) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   gate_.Expire(0, 1);
 
@@ -317,7 +317,7 @@ TEST_F(StepSelectionTest, SurvivorThatWaitsLaterStillLearnsOfTheNewAttempt) {
   WaitAs(1, 2);
 }
 
-TEST_F(StepSelectionTest, DeathOfABackupStartsNoAttempt) {
+TEST_F(StrictGateTest, DeathOfABackupStartsNoAttempt) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   Announce(2, Decision::kNotNeeded);
   WaitAs(0, 1);
@@ -331,7 +331,7 @@ TEST_F(StepSelectionTest, DeathOfABackupStartsNoAttempt) {
   EXPECT_OK(gate_.Commit(1, 1));
 }
 
-TEST_F(StepSelectionTest, ExpiringAgainStartsNoSecondAttempt) {
+TEST_F(StrictGateTest, ExpiringAgainStartsNoSecondAttempt) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   gate_.Expire(0, 1);
 
@@ -342,7 +342,7 @@ TEST_F(StepSelectionTest, ExpiringAgainStartsNoSecondAttempt) {
   EXPECT_THAT(again.answers, IsEmpty());
 }
 
-TEST_F(StepSelectionTest, AttemptsCountFromOneInEveryStep) {
+TEST_F(StrictGateTest, AttemptsCountFromOneInEveryStep) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   Announce(2, Decision::kNotNeeded);
   gate_.Expire(0, 1);
@@ -351,7 +351,7 @@ TEST_F(StepSelectionTest, AttemptsCountFromOneInEveryStep) {
   EXPECT_THAT(gate_.Announce(PassOf(1, 1)), IsOkAndHolds(SelectedFor(1)));
 }
 
-TEST_F(StepSelectionTest, DeadIncarnationIsHeardNoMore) {
+TEST_F(StrictGateTest, DeadIncarnationIsHeardNoMore) {
   Announce(0, Decision::kSelected);
   gate_.Expire(0, 1);
 
@@ -365,7 +365,7 @@ TEST_F(StepSelectionTest, DeadIncarnationIsHeardNoMore) {
   EXPECT_THAT(gate_.Announce(PassOf(0, 0, 2)), IsOkAndHolds(SelectedFor(2)));
 }
 
-TEST_F(StepSelectionTest, SuccessorWaitsUntilItsPredecessorIsExpired) {
+TEST_F(StrictGateTest, SuccessorWaitsUntilItsPredecessorIsExpired) {
   Announce(0, Decision::kSelected);
 
   EXPECT_THAT(gate_.Announce(PassOf(0, 0, 2)),
@@ -377,7 +377,7 @@ TEST_F(StepSelectionTest, SuccessorWaitsUntilItsPredecessorIsExpired) {
   EXPECT_THAT(gate_.Members(), ElementsAre(0));
 }
 
-TEST_F(StepSelectionTest, NewerIncarnationThatWaitedShutsOutAnOlderOne) {
+TEST_F(StrictGateTest, NewerIncarnationThatWaitedShutsOutAnOlderOne) {
   ASSERT_THAT(gate_.Wait(1, FirstWait(0, 2), 0, kNow),
               IsOkAndHolds(ElementsAre(TokenFor(1, 0))));
 
@@ -387,7 +387,7 @@ TEST_F(StepSelectionTest, NewerIncarnationThatWaitedShutsOutAnOlderOne) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(StepSelectionTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
+TEST_F(StrictGateTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
   gate_.Expire(0, 1);
   ASSERT_THAT(gate_.Announce(PassOf(0, 0, 2)), IsOkAndHolds(SelectedFor(1)));
   ASSERT_THAT(gate_.Wait(5, PassOf(0, 0, 2), 1, kNow), IsOkAndHolds(IsEmpty()));
@@ -399,7 +399,7 @@ TEST_F(StepSelectionTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
   EXPECT_THAT(gate_.Members(), ElementsAre(0));
 }
 
-TEST_F(StepSelectionTest, NewerWaitOfAWorkerCancelsTheOlder) {
+TEST_F(StrictGateTest, NewerWaitOfAWorkerCancelsTheOlder) {
   Announce(0, Decision::kSelected);
   ASSERT_THAT(gate_.Wait(1, PassOf(0), 1, kNow), IsOkAndHolds(IsEmpty()));
 
@@ -409,7 +409,7 @@ TEST_F(StepSelectionTest, NewerWaitOfAWorkerCancelsTheOlder) {
   EXPECT_THAT(gate_.WaitingWorkers(), ::testing::SizeIs(1));
 }
 
-TEST_F(StepSelectionTest, DelayedWaitOfAnEarlierPassDisturbsNobody) {
+TEST_F(StrictGateTest, DelayedWaitOfAnEarlierPassDisturbsNobody) {
   ASSERT_OK(gate_.Wait(1, FirstWait(0), 0, kNow));
   Announce(0, Decision::kSelected);
   WaitAs(0, 1);
@@ -420,7 +420,7 @@ TEST_F(StepSelectionTest, DelayedWaitOfAnEarlierPassDisturbsNobody) {
   EXPECT_THAT(gate_.WaitingWorkers(), ::testing::SizeIs(1));
 }
 
-TEST_F(StepSelectionTest, RepeatedWaitIsGivenTheSameToken) {
+TEST_F(StrictGateTest, RepeatedWaitIsGivenTheSameToken) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   ASSERT_OK(gate_.Commit(1, 1));
 
@@ -430,7 +430,7 @@ TEST_F(StepSelectionTest, RepeatedWaitIsGivenTheSameToken) {
               IsOkAndHolds(ElementsAre(TokenFor(2, 1))));
 }
 
-TEST_F(StepSelectionTest, WithdrawnWaitIsNotAnswered) {
+TEST_F(StrictGateTest, WithdrawnWaitIsNotAnswered) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   WaitAs(0, 1);
   WaitAs(1, 1);
@@ -441,7 +441,7 @@ TEST_F(StepSelectionTest, WithdrawnWaitIsNotAnswered) {
   EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(ElementsAre(TokenFor(1, 1))));
 }
 
-TEST_F(StepSelectionTest, WaitsAreReportedWithTheirBeginning) {
+TEST_F(StrictGateTest, WaitsAreReportedWithTheirBeginning) {
   Announce(1, Decision::kSelected);
   WaitAs(1, 1);
 
@@ -452,7 +452,7 @@ TEST_F(StepSelectionTest, WaitsAreReportedWithTheirBeginning) {
   EXPECT_EQ(waiting[0].since, kNow);
 }
 
-TEST_F(StepSelectionTest, FinishAnswersEveryWaitNowAndLater) {
+TEST_F(StrictGateTest, FinishAnswersEveryWaitNowAndLater) {
   Announce(0, Decision::kSelected);
   WaitAs(0, 1);
 
@@ -464,8 +464,8 @@ TEST_F(StepSelectionTest, FinishAnswersEveryWaitNowAndLater) {
   EXPECT_THAT(gate_.Finish(), IsEmpty());
 }
 
-TEST_F(StepSelectionTest, AStepThatTakesFewerGradientsIsHelpedByThat) {
-  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
+TEST_F(StrictGateTest, AStepThatTakesFewerGradientsIsHelpedByThat) {
+  StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
   gate.Activate(0);
   ASSERT_THAT(gate.Announce(PassOf(1)), IsOkAndHolds(SelectedFor(1)));
   ASSERT_OK(gate.Wait(7, PassOf(1), 1, kNow));
@@ -475,7 +475,7 @@ TEST_F(StepSelectionTest, AStepThatTakesFewerGradientsIsHelpedByThat) {
   EXPECT_THAT(gate.Commit(1, 5), IsOkAndHolds(IsEmpty()));
 }
 
-TEST_F(StepSelectionTest, AStepThatTakesMoreGradientsWantsTheNextAnnouncement) {
+TEST_F(StrictGateTest, AStepThatTakesMoreGradientsWantsTheNextAnnouncement) {
   for (int worker : {2, 0}) Announce(worker, Decision::kSelected);
   Announce(1, Decision::kNotNeeded);
   WaitAs(1, /*attempt=*/0);
@@ -485,7 +485,7 @@ TEST_F(StepSelectionTest, AStepThatTakesMoreGradientsWantsTheNextAnnouncement) {
   EXPECT_THAT(gate_.Members(), ElementsAre(0, 1, 2));
 }
 
-TEST_F(StepSelectionTest, WorkersThatTakePartNoMoreAreRefused) {
+TEST_F(StrictGateTest, WorkersThatTakePartNoMoreAreRefused) {
   Announce(1, Decision::kSelected);
   gate_.SetReplicas(1, {0, 5});
 

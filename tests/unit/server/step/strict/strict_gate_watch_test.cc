@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/strict/step_selection.h"
+#include "server/step/strict/strict_gate.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/answer_matchers.h"
 
@@ -28,7 +28,7 @@ Pass PassOf(int worker, int64_t step = 0, uint64_t incarnation = 1) {
 }
 
 // Three replicas of which two count; worker 2 watches.
-class StepSelectionWatchTest : public ::testing::Test {
+class StrictGateWatchTest : public ::testing::Test {
  protected:
   void SetUp() override {
     gate_.Activate(0);
@@ -40,17 +40,17 @@ class StepSelectionWatchTest : public ::testing::Test {
     return announced->decision;
   }
 
-  StepSelection gate_{{.replicas_to_aggregate = 2, .total_num_replicas = 3}};
+  StrictGate gate_{{.replicas_to_aggregate = 2, .total_num_replicas = 3}};
 };
 
-TEST_F(StepSelectionWatchTest, CommitEndsTheWatch) {
+TEST_F(StrictGateWatchTest, CommitEndsTheWatch) {
   Announce(0);
   Announce(1);
 
   EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(ElementsAre(TokenFor(7, 1))));
 }
 
-TEST_F(StepSelectionWatchTest, WatchOfAStepThatIsOverIsAnsweredAtOnce) {
+TEST_F(StrictGateWatchTest, WatchOfAStepThatIsOverIsAnsweredAtOnce) {
   Announce(0);
   Announce(1);
   ASSERT_OK(gate_.Commit(1, 1));
@@ -59,14 +59,14 @@ TEST_F(StepSelectionWatchTest, WatchOfAStepThatIsOverIsAnsweredAtOnce) {
               IsOkAndHolds(ElementsAre(TokenFor(8, 1))));
 }
 
-TEST_F(StepSelectionWatchTest, WatchedPassMayBeAnnounced) {
+TEST_F(StrictGateWatchTest, WatchedPassMayBeAnnounced) {
   EXPECT_EQ(Announce(2), Decision::kSelected);
   EXPECT_EQ(Announce(2), Decision::kSelected);
 
   EXPECT_THAT(gate_.Members(), ElementsAre(2));
 }
 
-TEST_F(StepSelectionWatchTest, RepeatedWatchAfterTheAnnouncementIsFiled) {
+TEST_F(StrictGateWatchTest, RepeatedWatchAfterTheAnnouncementIsFiled) {
   Announce(0);
   Announce(1);
   EXPECT_EQ(Announce(2), Decision::kNotNeeded);
@@ -77,14 +77,14 @@ TEST_F(StepSelectionWatchTest, RepeatedWatchAfterTheAnnouncementIsFiled) {
   EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(ElementsAre(TokenFor(8, 1))));
 }
 
-TEST_F(StepSelectionWatchTest, WaitForTheTokenEndsTheWatch) {
+TEST_F(StrictGateWatchTest, WaitForTheTokenEndsTheWatch) {
   Announce(2);
 
   EXPECT_THAT(gate_.Wait(8, PassOf(2), 1, kNow),
               IsOkAndHolds(ElementsAre(CancelledFor(7))));
 }
 
-TEST_F(StepSelectionWatchTest, DelayedWatchDoesNotDisturbTheWait) {
+TEST_F(StrictGateWatchTest, DelayedWatchDoesNotDisturbTheWait) {
   ASSERT_OK(gate_.Wait(8, PassOf(2), 0, kNow));
 
   EXPECT_THAT(gate_.Watch(9, PassOf(2), kNow),
@@ -95,14 +95,14 @@ TEST_F(StepSelectionWatchTest, DelayedWatchDoesNotDisturbTheWait) {
   EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(ElementsAre(TokenFor(8, 1))));
 }
 
-TEST_F(StepSelectionWatchTest, PassThatWaitedIsAnnouncedNoMore) {
+TEST_F(StrictGateWatchTest, PassThatWaitedIsAnnouncedNoMore) {
   ASSERT_OK(gate_.Wait(8, PassOf(2), 0, kNow));
 
   EXPECT_EQ(Announce(2), Decision::kTooLate);
 }
 
 // The gradient is not there yet; its wait for the token says what to do.
-TEST_F(StepSelectionWatchTest, PromotedBackupLearnsOfItWhenItHasComputed) {
+TEST_F(StrictGateWatchTest, PromotedBackupLearnsOfItWhenItHasComputed) {
   Announce(0);
   Announce(1);
   Announce(2);
@@ -114,25 +114,25 @@ TEST_F(StepSelectionWatchTest, PromotedBackupLearnsOfItWhenItHasComputed) {
               IsOkAndHolds(ElementsAre(RedoFor(8, 2), CancelledFor(7))));
 }
 
-TEST_F(StepSelectionWatchTest, FinishEndsTheWatch) {
+TEST_F(StrictGateWatchTest, FinishEndsTheWatch) {
   EXPECT_THAT(gate_.Finish(), ElementsAre(FinishedFor(7)));
 
   EXPECT_THAT(gate_.Watch(8, PassOf(1), kNow),
               IsOkAndHolds(ElementsAre(FinishedFor(8))));
 }
 
-TEST_F(StepSelectionWatchTest, ExpiryOfTheWatcherEndsTheWatch) {
+TEST_F(StrictGateWatchTest, ExpiryOfTheWatcherEndsTheWatch) {
   EXPECT_THAT(gate_.Expire(2, 1).answers, ElementsAre(CancelledFor(7)));
 
   EXPECT_THAT(gate_.Watch(8, PassOf(2), kNow),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(StepSelectionWatchTest, WhoComputesIsNotReportedAsWaiting) {
+TEST_F(StrictGateWatchTest, WhoComputesIsNotReportedAsWaiting) {
   EXPECT_THAT(gate_.WaitingWorkers(), IsEmpty());
 }
 
-TEST_F(StepSelectionWatchTest, WithdrawnWatchIsNotAnswered) {
+TEST_F(StrictGateWatchTest, WithdrawnWatchIsNotAnswered) {
   gate_.Cancel(7);
   Announce(0);
   Announce(1);
@@ -140,7 +140,7 @@ TEST_F(StepSelectionWatchTest, WithdrawnWatchIsNotAnswered) {
   EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(IsEmpty()));
 }
 
-TEST_F(StepSelectionWatchTest, WorkersOutOfRangeAreRefused) {
+TEST_F(StrictGateWatchTest, WorkersOutOfRangeAreRefused) {
   for (const Pass& pass : {Pass{-1, 1, 0, 1, 0}, Pass{3, 1, 0, 1, 0},
                            Pass{0, 1, 0, 1, 1}, Pass{0, 1, 0, 1, -1}}) {
     EXPECT_THAT(gate_.Watch(9, pass, kNow),
@@ -148,15 +148,15 @@ TEST_F(StepSelectionWatchTest, WorkersOutOfRangeAreRefused) {
   }
 }
 
-TEST(StepSelectionWatchSharesTest, WatchIsNotGivenTheTokenOfAShare) {
-  StepSelection gate({.replicas_to_aggregate = 2, .total_num_replicas = 1});
+TEST(StrictGateWatchSharesTest, WatchIsNotGivenTheTokenOfAShare) {
+  StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 1});
   gate.Activate(0);
 
   EXPECT_THAT(gate.Watch(1, PassOf(0), kNow), IsOkAndHolds(IsEmpty()));
 }
 
-TEST(StepSelectionWatchEverybodyTest, WatchMakesNobodyAMember) {
-  StepSelection gate({.replicas_to_aggregate = 1, .total_num_replicas = 1});
+TEST(StrictGateWatchEverybodyTest, WatchMakesNobodyAMember) {
+  StrictGate gate({.replicas_to_aggregate = 1, .total_num_replicas = 1});
   gate.Activate(0);
   ASSERT_OK(gate.Announce(PassOf(0)));
   ASSERT_OK(gate.Watch(1, PassOf(0), kNow));
