@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/plan/shares.h"
-#include "server/step/compatible/compatible_shard.h"
+#include "server/step/compatible/compatible_engine.h"
 #include "server/step/compatible/token_gate.h"
 #include "server/step/strict/strict_engine.h"
 #include "server/step/strict/strict_gate.h"
@@ -28,8 +28,8 @@ std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job, ShardState& state,
                                      ? std::optional(part.num_rows())
                                      : std::nullopt});
   }
-  return std::make_unique<CompatibleShard>(job.replicas_to_aggregate,
-                                           std::move(parts), state.updates());
+  return std::make_unique<CompatibleEngine>(job.replicas_to_aggregate,
+                                            std::move(parts), state.updates());
 }
 
 std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "chief/job/sync_loop.h"
-#include "server/step/compatible/compatible_shard.h"
+#include "server/step/compatible/compatible_engine.h"
 #include "server/step/compatible/token_gate.h"
 #include "server/update/slots.h"
 #include "tests/golden/gradient_json.h"
@@ -52,8 +52,8 @@ class SyncLoopReplay {
       : scenario_(scenario), report_(report) {
     ReadVariables();
     if (parts_.empty()) throw BadTrace("no variable has a gradient");
-    shard_ = std::make_unique<CompatibleShard>(job.replicas_to_aggregate,
-                                               parts_, *updater_);
+    shard_ = std::make_unique<CompatibleEngine>(job.replicas_to_aggregate,
+                                                parts_, *updater_);
     const int tokens = job.initial_tokens == -1 ? job.replicas_to_aggregate
                                                 : job.initial_tokens;
     gate_ = std::make_unique<TokenGate>(TokenGate::Options{
@@ -326,7 +326,7 @@ class SyncLoopReplay {
   std::vector<int> part_variables_;  // by part
   std::vector<int> part_of_;         // by variable; -1: it has no gradient
   std::unique_ptr<TraceUpdater> updater_;
-  std::unique_ptr<CompatibleShard> shard_;
+  std::unique_ptr<CompatibleEngine> shard_;
   std::unique_ptr<TokenGate> gate_;
   std::unique_ptr<SyncLoop> loop_;  // null while the chief is away
   std::vector<Worker> workers_;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/step/compatible/compatible_shard.h"
+#include "server/step/compatible/compatible_engine.h"
 #include "server/step/compatible/token_gate.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
@@ -112,7 +112,7 @@ class CompatibleSimulation {
     return dropped_passes_;
   }
   const FakePartUpdater& updater() const { return updater_; }
-  const CompatibleShard& shard() const { return shard_; }
+  const CompatibleEngine& shard() const { return shard_; }
   const TokenGate& gate() const { return gate_; }
 
  private:
@@ -168,7 +168,7 @@ class CompatibleSimulation {
 
   const Options options_;
   FakePartUpdater updater_;
-  CompatibleShard shard_;
+  CompatibleEngine shard_;
   TokenGate gate_;
   std::vector<Worker> workers_;
   int64_t now_ = 0;

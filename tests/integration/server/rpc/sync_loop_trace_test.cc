@@ -19,7 +19,7 @@
 #include "common/wire/wire_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/compatible/compatible_shard.h"
+#include "server/step/compatible/compatible_engine.h"
 #include "server/step/compatible/token_gate.h"
 #include "server/update/slots.h"
 #include "tests/golden/optimizer_json.h"
@@ -363,7 +363,7 @@ class ServedTrace {
     const auto shard = servers_[ServerOf(v)]->host().shard().value();
     report_.Expect(absl::StrCat("accumulated of ", v),
                    ReadInt(state.at("accumulated").at(v)),
-                   dynamic_cast<CompatibleShard&>(shard->engine())
+                   dynamic_cast<CompatibleEngine&>(shard->engine())
                        .num_accumulated(PartOf(v)));
     CompareTensor(v, 0, state.at("variables").at(v));
     int tensor = 0;

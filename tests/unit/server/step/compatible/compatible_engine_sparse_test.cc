@@ -3,7 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/step/compatible/compatible_shard.h"
+#include "server/step/compatible/compatible_engine.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
@@ -38,7 +38,7 @@ class TableUpdater final : public FakePartUpdater {
   absl::Status status;
 };
 
-class CompatibleShardSparseTest : public ::testing::Test {
+class CompatibleEngineSparseTest : public ::testing::Test {
  protected:
   // One pass of a worker: a dense gradient, and 1 in each of the rows.
   absl::StatusOr<ShardAnswers> Add(int worker, int64_t step, int64_t pass,
@@ -54,11 +54,11 @@ class CompatibleShardSparseTest : public ::testing::Test {
 
   std::vector<float> values_;
   TableUpdater updater_;
-  CompatibleShard shard_{
+  CompatibleEngine shard_{
       2, {{DType::kFloat32}, {DType::kFloat32, 4}}, updater_};
 };
 
-TEST_F(CompatibleShardSparseTest, RowsOfAllWorkersAreUpdatedTogether) {
+TEST_F(CompatibleEngineSparseTest, RowsOfAllWorkersAreUpdatedTogether) {
   ASSERT_OK(shard_.Take(7, 0));
   EXPECT_EQ(updater_.begun, 1);
   ASSERT_OK(Add(0, 0, 1, {0, 2}));
@@ -73,7 +73,7 @@ TEST_F(CompatibleShardSparseTest, RowsOfAllWorkersAreUpdatedTogether) {
   EXPECT_THAT(updater_.means[0].indices, ElementsAre(0, 2, 3));
 }
 
-TEST_F(CompatibleShardSparseTest, RowThatThePartDoesNotHaveIsRefused) {
+TEST_F(CompatibleEngineSparseTest, RowThatThePartDoesNotHaveIsRefused) {
   for (const int64_t row : {int64_t{-1}, int64_t{4}}) {
     EXPECT_THAT(Add(0, 0, 1, {1, row}),
                 StatusIs(absl::StatusCode::kInvalidArgument,
@@ -83,7 +83,7 @@ TEST_F(CompatibleShardSparseTest, RowThatThePartDoesNotHaveIsRefused) {
   EXPECT_OK(Add(0, 0, 1, {1}));
 }
 
-TEST_F(CompatibleShardSparseTest, RowsOfAnotherWidthAreRefused) {
+TEST_F(CompatibleEngineSparseTest, RowsOfAnotherWidthAreRefused) {
   const float values[] = {1, 1};
   Push push = PushOf({0, 1, 0, 1, 0}, 0, 1, 1, 1);
   push.gradients[0].rows = {{1}, {1, 2}};
@@ -94,7 +94,7 @@ TEST_F(CompatibleShardSparseTest, RowsOfAnotherWidthAreRefused) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("4 rows of 1")));
 }
 
-TEST_F(CompatibleShardSparseTest, DenseAndSparseAreNotMixedUp) {
+TEST_F(CompatibleEngineSparseTest, DenseAndSparseAreNotMixedUp) {
   EXPECT_THAT(shard_.AddPush(1, PushOf({0, 1, 0, 1, 0}, 0, 1, 1, 1)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("part 1 is dense")));
@@ -105,7 +105,7 @@ TEST_F(CompatibleShardSparseTest, DenseAndSparseAreNotMixedUp) {
                        HasSubstr("part 0 is sparse")));
 }
 
-TEST_F(CompatibleShardSparseTest, FailedUpdateFailsTheTake) {
+TEST_F(CompatibleEngineSparseTest, FailedUpdateFailsTheTake) {
   updater_.status = absl::InternalError("broken");
   ASSERT_OK(shard_.Take(7, 0));
   ASSERT_OK(Add(0, 0, 1, {0}));
@@ -116,7 +116,7 @@ TEST_F(CompatibleShardSparseTest, FailedUpdateFailsTheTake) {
               StatusIs(absl::StatusCode::kInternal, HasSubstr("broken")));
 }
 
-TEST_F(CompatibleShardSparseTest, WithoutAChiefGradientsGatherForTheNextTake) {
+TEST_F(CompatibleEngineSparseTest, WithoutAChiefGradientsGatherForTheNextTake) {
   ASSERT_OK(shard_.Take(7, 0));
   ASSERT_OK(Add(0, 0, 1, {0}));
   shard_.StopTakes();

@@ -1,4 +1,4 @@
-#include "server/step/compatible/compatible_shard.h"
+#include "server/step/compatible/compatible_engine.h"
 
 #include <algorithm>
 #include <cstring>
@@ -26,9 +26,9 @@ absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
 
 }  // namespace
 
-CompatibleShard::CompatibleShard(int replicas_to_aggregate,
-                                 std::vector<CompatiblePart> parts,
-                                 PartUpdater& updater)
+CompatibleEngine::CompatibleEngine(int replicas_to_aggregate,
+                                   std::vector<CompatiblePart> parts,
+                                   PartUpdater& updater)
     : replicas_to_aggregate_(replicas_to_aggregate),
       parts_(std::move(parts)),
       updater_(updater),
@@ -50,7 +50,7 @@ CompatibleShard::CompatibleShard(int replicas_to_aggregate,
   }
 }
 
-void CompatibleShard::Activate(int64_t global_step) {
+void CompatibleEngine::Activate(int64_t global_step) {
   StopTakes();
   for (const Accumulator& accumulator : accumulators_) {
     std::visit([&](const auto& a) { a->SetGlobalStep(global_step); },
@@ -62,7 +62,7 @@ void CompatibleShard::Activate(int64_t global_step) {
   failure_ = absl::OkStatus();
 }
 
-void CompatibleShard::StopTakes() {
+void CompatibleEngine::StopTakes() {
   uint64_t id = 0;
   {
     MutexLock lock(mutex_);
@@ -76,12 +76,12 @@ void CompatibleShard::StopTakes() {
   }
 }
 
-int64_t CompatibleShard::num_accumulated(int part) const {
+int64_t CompatibleEngine::num_accumulated(int part) const {
   return std::visit([](const auto& a) { return a->num_accumulated(); },
                     accumulators_[part]);
 }
 
-absl::Status CompatibleShard::CheckForm(const Push& push) const {
+absl::Status CompatibleEngine::CheckForm(const Push& push) const {
   const int64_t end =
       push.first_part + static_cast<int64_t>(push.gradients.size());
   if (push.first_part < 0 || push.gradients.empty() ||
@@ -97,7 +97,7 @@ absl::Status CompatibleShard::CheckForm(const Push& push) const {
   return absl::OkStatus();
 }
 
-absl::Status CompatibleShard::CheckGradient(
+absl::Status CompatibleEngine::CheckGradient(
     int part, const PartGradient& gradient) const {
   if (gradient.type != GradientType::kVariable) {
     return absl::InvalidArgumentError(
@@ -121,8 +121,8 @@ absl::Status CompatibleShard::CheckGradient(
 
 // What rows there are is for the accumulator to judge, but for what only an
 // update would notice.
-absl::Status CompatibleShard::CheckRows(int part,
-                                        const PartGradient& gradient) const {
+absl::Status CompatibleEngine::CheckRows(int part,
+                                         const PartGradient& gradient) const {
   const int64_t rows = *parts_[part].sparse_rows;
   for (const int64_t index : gradient.rows->indices) {
     if (index >= 0 && index < rows) continue;
@@ -149,7 +149,7 @@ absl::Status CompatibleShard::CheckRows(int part,
                    rows > 0 ? elements / rows : 0));
 }
 
-bool CompatibleShard::IsDuplicate(int part, const Pass& pass) {
+bool CompatibleEngine::IsDuplicate(int part, const Pass& pass) {
   MutexLock lock(mutex_);
   Accepted& newest = accepted_[part][pass.worker];
   const bool repeated =
@@ -159,13 +159,13 @@ bool CompatibleShard::IsDuplicate(int part, const Pass& pass) {
   return repeated;
 }
 
-void CompatibleShard::Forget(int part, const Pass& pass) {
+void CompatibleEngine::Forget(int part, const Pass& pass) {
   MutexLock lock(mutex_);
   accepted_[part][pass.worker] = {pass.incarnation, pass.pass - 1};
 }
 
-absl::StatusOr<ShardAnswers> CompatibleShard::AddPush(uint64_t ticket,
-                                                      Push push) {
+absl::StatusOr<ShardAnswers> CompatibleEngine::AddPush(uint64_t ticket,
+                                                       Push push) {
   LOCKSTEP_RETURN_IF_ERROR(CheckForm(push));
   ShardAnswers answers;
   PushAnswer answer{ticket, {}, 0, absl::OkStatus()};
@@ -180,7 +180,7 @@ absl::StatusOr<ShardAnswers> CompatibleShard::AddPush(uint64_t ticket,
   return answers;
 }
 
-absl::StatusOr<PushOutcome> CompatibleShard::AddPart(
+absl::StatusOr<PushOutcome> CompatibleEngine::AddPart(
     int part, const Pass& pass, const PartGradient& gradient,
     ShardAnswers& answers) {
   if (IsDuplicate(part, pass)) return PushOutcome::kDuplicate;
@@ -208,20 +208,21 @@ absl::StatusOr<PushOutcome> CompatibleShard::AddPart(
              DenseGradientView{dtype, absl::MakeConstSpan(&count, 1), values});
 }
 
-absl::Status CompatibleShard::UpdatePart(int part, const DenseGradient& mean) {
+absl::Status CompatibleEngine::UpdatePart(int part, const DenseGradient& mean) {
   const PartGradient gradient{{{mean.values.data(), mean.values.size()}},
                               nullptr};
   return updater_.Update(part, step(), absl::MakeConstSpan(&gradient, 1))
       .status();
 }
 
-absl::Status CompatibleShard::UpdatePart(int part, const SparseGradient& mean) {
+absl::Status CompatibleEngine::UpdatePart(int part,
+                                          const SparseGradient& mean) {
   return updater_.UpdateSparse(part, step(), mean);
 }
 
 template <typename Completed>
-void CompatibleShard::Update(int part, const std::vector<Completed>& completed,
-                             ShardAnswers& answers) {
+void CompatibleEngine::Update(int part, const std::vector<Completed>& completed,
+                              ShardAnswers& answers) {
   for (const Completed& take : completed) {
     const absl::Status status = UpdatePart(part, take.gradient);
     MutexLock lock(mutex_);
@@ -234,8 +235,8 @@ void CompatibleShard::Update(int part, const std::vector<Completed>& completed,
   }
 }
 
-absl::StatusOr<ShardAnswers> CompatibleShard::Take(uint64_t ticket,
-                                                   int64_t step) {
+absl::StatusOr<ShardAnswers> CompatibleEngine::Take(uint64_t ticket,
+                                                    int64_t step) {
   ShardAnswers answers;
   bool begin = false;
   {
@@ -270,8 +271,8 @@ absl::StatusOr<ShardAnswers> CompatibleShard::Take(uint64_t ticket,
   return answers;
 }
 
-absl::Status CompatibleShard::TakePart(int part, int64_t step,
-                                       ShardAnswers& answers) {
+absl::Status CompatibleEngine::TakePart(int part, int64_t step,
+                                        ShardAnswers& answers) {
   return std::visit(
       [&](const auto& accumulator) -> absl::Status {
         LOCKSTEP_ASSIGN_OR_RETURN(auto completed,
@@ -283,13 +284,13 @@ absl::Status CompatibleShard::TakePart(int part, int64_t step,
       accumulators_[part]);
 }
 
-void CompatibleShard::CancelTake(uint64_t ticket) {
+void CompatibleEngine::CancelTake(uint64_t ticket) {
   // The accumulators keep their takes: the chief will ask again.
   MutexLock lock(mutex_);
   if (take_ == ticket) take_.reset();
 }
 
-absl::Status CompatibleShard::CommitLocked(int64_t step) {
+absl::Status CompatibleEngine::CommitLocked(int64_t step) {
   LOCKSTEP_RETURN_IF_ERROR(updater_.Commit(step));
   step_ = step;
   taking_ = false;
@@ -297,7 +298,7 @@ absl::Status CompatibleShard::CommitLocked(int64_t step) {
   return absl::OkStatus();
 }
 
-absl::Status CompatibleShard::CheckCommitLocked(int64_t step) const {
+absl::Status CompatibleEngine::CheckCommitLocked(int64_t step) const {
   if (step == step_ || (step == step_ + 1 && all_updated())) {
     return absl::OkStatus();
   }
@@ -306,12 +307,12 @@ absl::Status CompatibleShard::CheckCommitLocked(int64_t step) const {
       updated_parts_, " of ", updater_.num_parts(), " parts updated"));
 }
 
-absl::Status CompatibleShard::CheckCommit(int64_t step, int64_t) const {
+absl::Status CompatibleEngine::CheckCommit(int64_t step, int64_t) const {
   MutexLock lock(mutex_);
   return CheckCommitLocked(step);
 }
 
-absl::StatusOr<ShardAnswers> CompatibleShard::Commit(int64_t step, int64_t) {
+absl::StatusOr<ShardAnswers> CompatibleEngine::Commit(int64_t step, int64_t) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckCommitLocked(step));
   if (step == step_) return ShardAnswers();
@@ -319,12 +320,12 @@ absl::StatusOr<ShardAnswers> CompatibleShard::Commit(int64_t step, int64_t) {
   return ShardAnswers();
 }
 
-int64_t CompatibleShard::step() const {
+int64_t CompatibleEngine::step() const {
   MutexLock lock(mutex_);
   return step_;
 }
 
-std::string CompatibleShard::WaitsFor() const {
+std::string CompatibleEngine::WaitsFor() const {
   const int64_t needed = replicas_to_aggregate_;
   int64_t fewest = needed;
   int open = 0;

@@ -1,4 +1,4 @@
-#include "server/step/compatible/compatible_shard.h"
+#include "server/step/compatible/compatible_engine.h"
 
 #include <atomic>
 #include <cstring>
@@ -39,7 +39,7 @@ MATCHER_P(WithdrawnTake, ticket, "is a take that another one replaced") {
 }
 
 // Two gradients a step, two parts.
-class CompatibleShardTest : public ::testing::Test {
+class CompatibleEngineTest : public ::testing::Test {
  protected:
   static constexpr int kParts = 2;
 
@@ -67,20 +67,20 @@ class CompatibleShardTest : public ::testing::Test {
   }
 
   FakePartUpdater updater_{kParts};
-  CompatibleShard shard_{2, std::vector<CompatiblePart>(kParts), updater_};
+  CompatibleEngine shard_{2, std::vector<CompatiblePart>(kParts), updater_};
   uint64_t ticket_ = 100;
   int64_t server_step_ = -1;
   std::vector<TakeAnswer> takes_;
 };
 
-TEST_F(CompatibleShardTest, PushIsAnsweredAtOnce) {
+TEST_F(CompatibleEngineTest, PushIsAnsweredAtOnce) {
   EXPECT_THAT(Add(PassOf(0, 0, 1), 1), ElementsAre(kAccepted, kAccepted));
 
   EXPECT_EQ(server_step_, 0);
   EXPECT_THAT(updater_.updates(), IsEmpty());
 }
 
-TEST_F(CompatibleShardTest, PartIsUpdatedWithTheMeanAsSoonAsItIsFull) {
+TEST_F(CompatibleEngineTest, PartIsUpdatedWithTheMeanAsSoonAsItIsFull) {
   Take(1, 0);
   Add(PassOf(0, 0, 1), 1);
   EXPECT_THAT(updater_.updates(), IsEmpty());
@@ -94,7 +94,7 @@ TEST_F(CompatibleShardTest, PartIsUpdatedWithTheMeanAsSoonAsItIsFull) {
   EXPECT_THAT(takes_, ElementsAre(PreparedTake(1)));
 }
 
-TEST_F(CompatibleShardTest, WorkersMayDifferFromPartToPart) {
+TEST_F(CompatibleEngineTest, WorkersMayDifferFromPartToPart) {
   Take(1, 0);
   Add(PassOf(0, 0, 1), 10, 0, 1);
   Add(PassOf(1, 0, 1), 20, 0, 2);
@@ -105,7 +105,7 @@ TEST_F(CompatibleShardTest, WorkersMayDifferFromPartToPart) {
                           FakePartUpdater::Update_{1, 0, {30}}));
 }
 
-TEST_F(CompatibleShardTest, WorkerMayCountTwiceWithTwoPasses) {
+TEST_F(CompatibleEngineTest, WorkerMayCountTwiceWithTwoPasses) {
   Take(1, 0);
 
   EXPECT_THAT(Add(PassOf(0, 0, 1), 1), ElementsAre(kAccepted, kAccepted));
@@ -114,7 +114,7 @@ TEST_F(CompatibleShardTest, WorkerMayCountTwiceWithTwoPasses) {
   EXPECT_THAT(takes_, ElementsAre(PreparedTake(1)));
 }
 
-TEST_F(CompatibleShardTest, RepeatedPushCountsOncePerPart) {
+TEST_F(CompatibleEngineTest, RepeatedPushCountsOncePerPart) {
   Take(1, 0);
   Add(PassOf(0, 0, 1), 1, 0, 1);
 
@@ -124,14 +124,14 @@ TEST_F(CompatibleShardTest, RepeatedPushCountsOncePerPart) {
   EXPECT_THAT(updater_.updates(), IsEmpty());
 }
 
-TEST_F(CompatibleShardTest, NewIncarnationCountsItsPassesAnew) {
+TEST_F(CompatibleEngineTest, NewIncarnationCountsItsPassesAnew) {
   EXPECT_THAT(Add(PassOf(0, 0, 3, 1), 1), ElementsAre(kAccepted, kAccepted));
 
   EXPECT_THAT(Add(PassOf(0, 0, 1, 2), 1), ElementsAre(kAccepted, kAccepted));
   EXPECT_THAT(Add(PassOf(0, 0, 4, 1), 1), ElementsAre(kDuplicate, kDuplicate));
 }
 
-TEST_F(CompatibleShardTest, StalePushIsToldSoHoweverOftenItIsRepeated) {
+TEST_F(CompatibleEngineTest, StalePushIsToldSoHoweverOftenItIsRepeated) {
   Take(1, 0);
   Add(PassOf(0, 0, 1), 1);
   Add(PassOf(1, 0, 1), 1);
@@ -145,7 +145,7 @@ TEST_F(CompatibleShardTest, StalePushIsToldSoHoweverOftenItIsRepeated) {
   EXPECT_THAT(Add(PassOf(2, 1, 2), 9), ElementsAre(kAccepted, kAccepted));
 }
 
-TEST_F(CompatibleShardTest, GradientOfALaterStepIsFresh) {
+TEST_F(CompatibleEngineTest, GradientOfALaterStepIsFresh) {
   Take(1, 0);
 
   EXPECT_THAT(Add(PassOf(0, 7, 1), 1), ElementsAre(kAccepted, kAccepted));
@@ -154,7 +154,7 @@ TEST_F(CompatibleShardTest, GradientOfALaterStepIsFresh) {
   EXPECT_THAT(takes_, ElementsAre(PreparedTake(1)));
 }
 
-TEST_F(CompatibleShardTest, TakeAveragesAllThatCameBeforeIt) {
+TEST_F(CompatibleEngineTest, TakeAveragesAllThatCameBeforeIt) {
   for (int worker : {0, 1, 2}) Add(PassOf(worker, 0, 1), worker);
 
   Take(1, 0);
@@ -165,7 +165,7 @@ TEST_F(CompatibleShardTest, TakeAveragesAllThatCameBeforeIt) {
                           FakePartUpdater::Update_{1, 0, {1}}));
 }
 
-TEST_F(CompatibleShardTest, ActivateSetsTheStepOfEveryAccumulator) {
+TEST_F(CompatibleEngineTest, ActivateSetsTheStepOfEveryAccumulator) {
   shard_.Activate(5);
 
   EXPECT_EQ(shard_.step(), 5);
@@ -173,7 +173,7 @@ TEST_F(CompatibleShardTest, ActivateSetsTheStepOfEveryAccumulator) {
   EXPECT_THAT(Add(PassOf(0, 5, 2), 1), ElementsAre(kAccepted, kAccepted));
 }
 
-TEST_F(CompatibleShardTest, LaterTakeReplacesTheEarlierAndAsksNotTwice) {
+TEST_F(CompatibleEngineTest, LaterTakeReplacesTheEarlierAndAsksNotTwice) {
   Take(1, 0);
   Take(2, 0);
   EXPECT_THAT(takes_, ElementsAre(WithdrawnTake(1)));
@@ -187,7 +187,7 @@ TEST_F(CompatibleShardTest, LaterTakeReplacesTheEarlierAndAsksNotTwice) {
   EXPECT_THAT(updater_.updates(), SizeIs(2));
 }
 
-TEST_F(CompatibleShardTest, StepGoesOnWhileTheTakeIsWithdrawn) {
+TEST_F(CompatibleEngineTest, StepGoesOnWhileTheTakeIsWithdrawn) {
   Take(1, 0);
   shard_.CancelTake(1);
   for (int worker : {0, 1}) Add(PassOf(worker, 0, 1), 1);
@@ -198,7 +198,7 @@ TEST_F(CompatibleShardTest, StepGoesOnWhileTheTakeIsWithdrawn) {
   EXPECT_THAT(takes_, ElementsAre(PreparedTake(2)));
 }
 
-TEST_F(CompatibleShardTest, CommitNeedsEveryPart) {
+TEST_F(CompatibleEngineTest, CommitNeedsEveryPart) {
   Take(1, 0);
   for (int worker : {0, 1}) Add(PassOf(worker, 0, 1), 1, 0, 1);
 
@@ -219,7 +219,7 @@ TEST_F(CompatibleShardTest, CommitNeedsEveryPart) {
   EXPECT_THAT(updater_.log(), ElementsAre("committed 1"));
 }
 
-TEST_F(CompatibleShardTest, TakeOfTheNextStepProvesTheCommit) {
+TEST_F(CompatibleEngineTest, TakeOfTheNextStepProvesTheCommit) {
   Take(1, 0);
   for (int worker : {0, 1}) Add(PassOf(worker, 0, 1), 1);
 
@@ -231,16 +231,16 @@ TEST_F(CompatibleShardTest, TakeOfTheNextStepProvesTheCommit) {
   EXPECT_EQ(updater_.updates().back().step, 1);
 }
 
-TEST_F(CompatibleShardTest, TakeOfAnotherStepIsRefused) {
+TEST_F(CompatibleEngineTest, TakeOfAnotherStepIsRefused) {
   for (int64_t step : {-1, 1, 5}) {
     EXPECT_THAT(shard_.Take(1, step),
                 StatusIs(absl::StatusCode::kFailedPrecondition));
   }
 }
 
-TEST_F(CompatibleShardTest, ServerWithoutPartsIsPreparedAtOnce) {
+TEST_F(CompatibleEngineTest, ServerWithoutPartsIsPreparedAtOnce) {
   FakePartUpdater none(0);
-  CompatibleShard shard(2, {}, none);
+  CompatibleEngine shard(2, {}, none);
 
   for (int64_t step : {0, 1, 2}) {
     EXPECT_THAT(shard.Take(step, step)->takes, ElementsAre(PreparedTake(step)));
@@ -251,7 +251,7 @@ TEST_F(CompatibleShardTest, ServerWithoutPartsIsPreparedAtOnce) {
   EXPECT_EQ(shard.WaitsFor(), "");
 }
 
-TEST_F(CompatibleShardTest, MalformedPushIsRefusedAndNothingCounts) {
+TEST_F(CompatibleEngineTest, MalformedPushIsRefusedAndNothingCounts) {
   const auto push = [](int first_part, int num_parts) {
     return PushOf({0, 1, 0, 1, 0}, 0, first_part, num_parts, 1);
   };
@@ -267,7 +267,7 @@ TEST_F(CompatibleShardTest, MalformedPushIsRefusedAndNothingCounts) {
   EXPECT_EQ(shard_.WaitsFor(), "2 of 2 gradients of 2 parts");
 }
 
-TEST_F(CompatibleShardTest, BFloat16IsRefusedAndDoesNotCount) {
+TEST_F(CompatibleEngineTest, BFloat16IsRefusedAndDoesNotCount) {
   Push push = PushOf({0, 1, 0, 1, 0}, 0, 0, 2, 1);
   push.gradients[1] = BFloat16GradientOf(1);
 
@@ -278,7 +278,7 @@ TEST_F(CompatibleShardTest, BFloat16IsRefusedAndDoesNotCount) {
   EXPECT_EQ(shard_.WaitsFor(), "2 of 2 gradients of 2 parts");
 }
 
-TEST_F(CompatibleShardTest, GradientMayComeInPiecesAtAnyAddress) {
+TEST_F(CompatibleEngineTest, GradientMayComeInPiecesAtAnyAddress) {
   auto bytes = std::make_shared<std::vector<std::byte>>(9);
   const float values[2] = {3, 0};
   std::memcpy(bytes->data() + 1, values, 4);
@@ -298,7 +298,7 @@ TEST_F(CompatibleShardTest, GradientMayComeInPiecesAtAnyAddress) {
               ElementsAre(FakePartUpdater::Update_{0, 0, {3}}));
 }
 
-TEST_F(CompatibleShardTest, FailedUpdateReachesTheTakeAtHandAndLaterOnes) {
+TEST_F(CompatibleEngineTest, FailedUpdateReachesTheTakeAtHandAndLaterOnes) {
   updater_.on_update = [](int part, int64_t) {
     return part == 0 ? absl::InternalError("why") : absl::OkStatus();
   };
@@ -315,7 +315,7 @@ TEST_F(CompatibleShardTest, FailedUpdateReachesTheTakeAtHandAndLaterOnes) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(CompatibleShardTest, ReportSaysWhatTheStepLacks) {
+TEST_F(CompatibleEngineTest, ReportSaysWhatTheStepLacks) {
   Take(1, 0);
   EXPECT_EQ(shard_.WaitsFor(), "2 of 2 gradients of 2 parts");
   Add(PassOf(0, 0, 1), 1);
@@ -326,12 +326,13 @@ TEST_F(CompatibleShardTest, ReportSaysWhatTheStepLacks) {
   EXPECT_EQ(shard_.WaitsFor(), "");
 }
 
-TEST_F(CompatibleShardTest, FromManyThreadsEveryPushCountsOnce) {
+TEST_F(CompatibleEngineTest, FromManyThreadsEveryPushCountsOnce) {
   constexpr int kWorkers = 4;
   constexpr int kSteps = 50;
   std::atomic<int> accepted = 0;
   FakePartUpdater updater(kParts);
-  CompatibleShard shard(kWorkers, std::vector<CompatiblePart>(kParts), updater);
+  CompatibleEngine shard(kWorkers, std::vector<CompatiblePart>(kParts),
+                         updater);
 
   for (int64_t step = 0; step < kSteps; ++step) {
     ASSERT_OK(shard.Take(1, step));

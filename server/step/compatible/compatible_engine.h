@@ -25,7 +25,7 @@ struct CompatiblePart {
   std::optional<int64_t> sparse_rows = {};
 };
 
-// CompatibleShard is TensorFlow's way: one gradient accumulator per part, sums
+// CompatibleEngine is TensorFlow's way: one gradient accumulator per part, sums
 // in order of arrival, a part updated in place as soon as its own accumulator
 // is full. Workers may differ from part to part, and a worker may count twice.
 // Rows of sparse gradients are merged as they come, also where they are not
@@ -37,11 +37,11 @@ struct CompatiblePart {
 // Threads: safe to share. An update runs in the thread of the push or take
 //          that completed the part, with no lock held.
 // Borrows: the updater.
-class CompatibleShard final : public ShardEngine {
+class CompatibleEngine final : public ShardEngine {
  public:
   // `parts` are those of the updater.
-  CompatibleShard(int replicas_to_aggregate, std::vector<CompatiblePart> parts,
-                  PartUpdater& updater);
+  CompatibleEngine(int replicas_to_aggregate, std::vector<CompatiblePart> parts,
+                   PartUpdater& updater);
 
   // Called again, it is what a chief does that has started again: gradients
   // that have come stay counted, parts that the step at hand has updated stay
