@@ -7,7 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/plan/shares.h"
 #include "server/step/compatible/compatible_engine.h"
-#include "server/step/compatible/token_gate.h"
+#include "server/step/compatible/compatible_gate.h"
 #include "server/step/strict/strict_engine.h"
 #include "server/step/strict/strict_gate.h"
 
@@ -37,7 +37,7 @@ std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
     return std::make_unique<StrictGate>(
         StrictGate::Options{job.replicas_to_aggregate, job.total_num_replicas});
   }
-  return std::make_unique<TokenGate>(TokenGate::Options{
+  return std::make_unique<CompatibleGate>(CompatibleGate::Options{
       std::max(0, job.initial_tokens),  // fewer than none is none
       std::max(job.replicas_to_aggregate, job.total_num_replicas),
       job.total_num_replicas});

@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "chief/job/sync_loop.h"
 #include "server/step/compatible/compatible_engine.h"
-#include "server/step/compatible/token_gate.h"
+#include "server/step/compatible/compatible_gate.h"
 #include "server/update/slots.h"
 #include "tests/golden/gradient_json.h"
 #include "tests/golden/optimizer_json.h"
@@ -56,7 +56,7 @@ class SyncLoopReplay {
                                                 parts_, *updater_);
     const int tokens = job.initial_tokens == -1 ? job.replicas_to_aggregate
                                                 : job.initial_tokens;
-    gate_ = std::make_unique<TokenGate>(TokenGate::Options{
+    gate_ = std::make_unique<CompatibleGate>(CompatibleGate::Options{
         std::max(0, tokens),
         std::max(job.replicas_to_aggregate, job.total_num_replicas)});
     const int64_t workers = ReadInt(scenario.at("workers"));
@@ -327,7 +327,7 @@ class SyncLoopReplay {
   std::vector<int> part_of_;         // by variable; -1: it has no gradient
   std::unique_ptr<TraceUpdater> updater_;
   std::unique_ptr<CompatibleEngine> shard_;
-  std::unique_ptr<TokenGate> gate_;
+  std::unique_ptr<CompatibleGate> gate_;
   std::unique_ptr<SyncLoop> loop_;  // null while the chief is away
   std::vector<Worker> workers_;
 };

@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "server/step/compatible/compatible_engine.h"
-#include "server/step/compatible/token_gate.h"
+#include "server/step/compatible/compatible_gate.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
@@ -113,7 +113,7 @@ class CompatibleSimulation {
   }
   const FakePartUpdater& updater() const { return updater_; }
   const CompatibleEngine& shard() const { return shard_; }
-  const TokenGate& gate() const { return gate_; }
+  const CompatibleGate& gate() const { return gate_; }
 
  private:
   struct Worker {
@@ -169,7 +169,7 @@ class CompatibleSimulation {
   const Options options_;
   FakePartUpdater updater_;
   CompatibleEngine shard_;
-  TokenGate gate_;
+  CompatibleGate gate_;
   std::vector<Worker> workers_;
   int64_t now_ = 0;
   std::vector<Drop> drops_;

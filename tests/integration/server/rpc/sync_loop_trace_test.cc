@@ -20,7 +20,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/step/compatible/compatible_engine.h"
-#include "server/step/compatible/token_gate.h"
+#include "server/step/compatible/compatible_gate.h"
 #include "server/update/slots.h"
 #include "tests/golden/optimizer_json.h"
 #include "tests/golden/report.h"
@@ -350,7 +350,7 @@ class ServedTrace {
                    local_steps);
     report_.Expect("blocked", golden::ReadInts(state.at("blocked")), blocked);
     report_.Expect("tokens", golden::ReadInts(state.at("tokens")),
-                   dynamic_cast<TokenGate&>(*shard->gate()).tokens());
+                   dynamic_cast<CompatibleGate&>(*shard->gate()).tokens());
     for (const auto& server : servers_) {
       v1::BeginSnapshotRequest request;
       *request.mutable_chief() = server->Chief();

@@ -1,4 +1,4 @@
-#include "server/step/compatible/token_gate.h"
+#include "server/step/compatible/compatible_gate.h"
 
 #include <algorithm>
 
@@ -29,14 +29,14 @@ std::vector<StepGate::Answer> ToAnswers(
 
 }  // namespace
 
-std::vector<StepGate::Answer> TokenGate::Issue(int count, int64_t step) {
+std::vector<StepGate::Answer> CompatibleGate::Issue(int count, int64_t step) {
   absl::StatusOr<TokenQueue::Completions> completions =
       queue_.EnqueueMany(std::vector<int64_t>(count, step));
   // A step that completes after the end issues no tokens, as in TensorFlow.
   return completions.ok() ? ToAnswers(*completions) : std::vector<Answer>();
 }
 
-std::vector<StepGate::Answer> TokenGate::Activate(int64_t global_step) {
+std::vector<StepGate::Answer> CompatibleGate::Activate(int64_t global_step) {
   {
     MutexLock lock(mutex_);
     if (active_) return {};
@@ -46,19 +46,17 @@ std::vector<StepGate::Answer> TokenGate::Activate(int64_t global_step) {
   return Issue(options_.initial_tokens, global_step);
 }
 
-std::vector<StepGate::Answer> TokenGate::IssueInitialTokens() {
+std::vector<StepGate::Answer> CompatibleGate::IssueInitialTokens() {
   return Issue(options_.initial_tokens, global_step());
 }
 
-absl::StatusOr<StepGate::Announced> TokenGate::Announce(const Pass&) {
+absl::StatusOr<StepGate::Announced> CompatibleGate::Announce(const Pass&) {
   MutexLock lock(mutex_);
   return Announced{Decision::kSelected, 0, global_step_};
 }
 
-absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Wait(uint64_t ticket,
-                                                              const Pass& pass,
-                                                              int64_t,
-                                                              absl::Time now) {
+absl::StatusOr<std::vector<StepGate::Answer>> CompatibleGate::Wait(
+    uint64_t ticket, const Pass& pass, int64_t, absl::Time now) {
   absl::StatusOr<TokenQueue::Completions> completions =
       queue_.TakeToken(ticket, {pass.worker, pass.incarnation, pass.pass}, now);
   if (absl::IsOutOfRange(completions.status())) {
@@ -68,17 +66,16 @@ absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Wait(uint64_t ticket,
   return ToAnswers(*completions);
 }
 
-absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Watch(uint64_t,
-                                                               const Pass&,
-                                                               absl::Time) {
+absl::StatusOr<std::vector<StepGate::Answer>> CompatibleGate::Watch(
+    uint64_t, const Pass&, absl::Time) {
   return absl::InvalidArgumentError(
       "computing is set, but a pass of compatible mode is never over before "
       "its end; leave it out");
 }
 
-void TokenGate::Cancel(uint64_t ticket) { queue_.Cancel(ticket); }
+void CompatibleGate::Cancel(uint64_t ticket) { queue_.Cancel(ticket); }
 
-StepGate::Expired TokenGate::Expire(int worker, uint64_t incarnation) {
+StepGate::Expired CompatibleGate::Expire(int worker, uint64_t incarnation) {
   Expired expired;
   for (const TokenQueue::Lease& lease : queue_.GetState().leases) {
     if (lease.taker.worker == worker &&
@@ -91,7 +88,7 @@ StepGate::Expired TokenGate::Expire(int worker, uint64_t incarnation) {
   return expired;
 }
 
-std::vector<StepGate::Answer> TokenGate::SetReplicas(
+std::vector<StepGate::Answer> CompatibleGate::SetReplicas(
     int replicas_to_aggregate, const std::vector<int>& workers) {
   const int replicas = workers.empty() ? options_.total_num_replicas
                                        : static_cast<int>(workers.size());
@@ -107,8 +104,8 @@ std::vector<StepGate::Answer> TokenGate::SetReplicas(
   return missing > 0 ? Issue(missing, step) : std::vector<Answer>();
 }
 
-absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Commit(int64_t step,
-                                                                int64_t) {
+absl::StatusOr<std::vector<StepGate::Answer>> CompatibleGate::Commit(
+    int64_t step, int64_t) {
   int tokens = 0;
   {
     MutexLock lock(mutex_);
@@ -124,18 +121,18 @@ absl::StatusOr<std::vector<StepGate::Answer>> TokenGate::Commit(int64_t step,
   return Issue(tokens, step);
 }
 
-std::vector<StepGate::Answer> TokenGate::Finish() {
+std::vector<StepGate::Answer> CompatibleGate::Finish() {
   absl::StatusOr<TokenQueue::Completions> completions =
       queue_.Close(/*cancel_pending_enqueues=*/true);
   return completions.ok() ? ToAnswers(*completions) : std::vector<Answer>();
 }
 
-int64_t TokenGate::global_step() const {
+int64_t CompatibleGate::global_step() const {
   MutexLock lock(mutex_);
   return global_step_;
 }
 
-uint64_t TokenGate::NewestIncarnation(int worker) const {
+uint64_t CompatibleGate::NewestIncarnation(int worker) const {
   uint64_t newest = 0;
   for (const TokenQueue::Lease& lease : queue_.GetState().leases) {
     if (lease.taker.worker == worker) {
@@ -145,7 +142,7 @@ uint64_t TokenGate::NewestIncarnation(int worker) const {
   return newest;
 }
 
-std::vector<StepGate::Waiting> TokenGate::WaitingWorkers() const {
+std::vector<StepGate::Waiting> CompatibleGate::WaitingWorkers() const {
   std::vector<Waiting> waiting;
   for (const TokenQueue::Waiting& wait : queue_.GetState().waiting) {
     waiting.push_back(

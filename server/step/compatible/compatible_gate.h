@@ -10,16 +10,16 @@
 
 namespace lockstep {
 
-// TokenGate is the gate of compatible mode: TensorFlow's token queue. Whoever
-// takes a token may compute, however often and however late; the accumulators
-// judge each gradient by its stamp. Nothing is announced.
+// CompatibleGate is the gate of compatible mode: TensorFlow's token queue.
+// Whoever takes a token may compute, however often and however late; the
+// accumulators judge each gradient by its stamp. Nothing is announced.
 //
 // Beyond TensorFlow, tokens are leased: a retried take is given the same
 // token, and that of a dead worker goes back to the front of the queue.
 //
 // Threads: safe to share; no call waits.
 // Errors:  as StepGate.
-class TokenGate final : public StepGate {
+class CompatibleGate final : public StepGate {
  public:
   struct Options {
     int initial_tokens = 0;      // issued by Activate()
@@ -27,7 +27,7 @@ class TokenGate final : public StepGate {
     int total_num_replicas = 1;  // N
   };
 
-  explicit TokenGate(const Options& options)
+  explicit CompatibleGate(const Options& options)
       : options_(options), tokens_per_step_(options.tokens_per_step) {}
 
   std::vector<Answer> Activate(int64_t global_step) override

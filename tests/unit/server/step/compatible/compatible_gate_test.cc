@@ -1,4 +1,4 @@
-#include "server/step/compatible/token_gate.h"
+#include "server/step/compatible/compatible_gate.h"
 
 #include <optional>
 #include <vector>
@@ -27,16 +27,16 @@ Pass PassOf(int worker, int64_t pass, uint64_t incarnation = 1) {
   return {worker, incarnation, /*local_step=*/0, pass, 0};
 }
 
-class TokenGateTest : public ::testing::Test {
+class CompatibleGateTest : public ::testing::Test {
  protected:
   auto Wait(uint64_t ticket, const Pass& pass) {
     return gate_.Wait(ticket, pass, /*attempt=*/0, kNow);
   }
 
-  TokenGate gate_{{.initial_tokens = 1, .tokens_per_step = 2}};
+  CompatibleGate gate_{{.initial_tokens = 1, .tokens_per_step = 2}};
 };
 
-TEST_F(TokenGateTest, ActivateIssuesTheInitialTokensOnce) {
+TEST_F(CompatibleGateTest, ActivateIssuesTheInitialTokensOnce) {
   ASSERT_THAT(Wait(1, PassOf(0, 1)), IsOkAndHolds(IsEmpty()));
   ASSERT_THAT(Wait(2, PassOf(1, 1)), IsOkAndHolds(IsEmpty()));
 
@@ -48,7 +48,7 @@ TEST_F(TokenGateTest, ActivateIssuesTheInitialTokensOnce) {
   EXPECT_EQ(gate_.global_step(), 7);
 }
 
-TEST_F(TokenGateTest, CommitIssuesTheTokensOfAStepInOrderOfWaiting) {
+TEST_F(CompatibleGateTest, CommitIssuesTheTokensOfAStepInOrderOfWaiting) {
   gate_.Activate(0);
   for (int worker : {2, 0, 1}) ASSERT_OK(Wait(worker, PassOf(worker, 1)));
 
@@ -58,7 +58,7 @@ TEST_F(TokenGateTest, CommitIssuesTheTokensOfAStepInOrderOfWaiting) {
   EXPECT_EQ(gate_.global_step(), 1);
 }
 
-TEST_F(TokenGateTest, CommittingTheGlobalStepAgainIssuesNothing) {
+TEST_F(CompatibleGateTest, CommittingTheGlobalStepAgainIssuesNothing) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1)));
   ASSERT_OK(gate_.Commit(1, 0));
@@ -68,7 +68,7 @@ TEST_F(TokenGateTest, CommittingTheGlobalStepAgainIssuesNothing) {
   EXPECT_THAT(gate_.Commit(1, 0), IsOkAndHolds(IsEmpty()));
 }
 
-TEST_F(TokenGateTest, CommitOfAnyStepButTheNextIsRefused) {
+TEST_F(CompatibleGateTest, CommitOfAnyStepButTheNextIsRefused) {
   gate_.Activate(4);
 
   for (int64_t step : {-1, 0, 3, 6}) {
@@ -79,7 +79,7 @@ TEST_F(TokenGateTest, CommitOfAnyStepButTheNextIsRefused) {
   EXPECT_EQ(gate_.global_step(), 4);
 }
 
-TEST_F(TokenGateTest, NobodyAnnouncesAnything) {
+TEST_F(CompatibleGateTest, NobodyAnnouncesAnything) {
   gate_.Activate(3);
 
   absl::StatusOr<StepGate::Announced> announced = gate_.Announce(PassOf(0, 1));
@@ -90,7 +90,7 @@ TEST_F(TokenGateTest, NobodyAnnouncesAnything) {
   EXPECT_THAT(gate_.Members(), IsEmpty());
 }
 
-TEST_F(TokenGateTest, RetriedWaitIsGivenTheSameToken) {
+TEST_F(CompatibleGateTest, RetriedWaitIsGivenTheSameToken) {
   gate_.Activate(0);
 
   EXPECT_THAT(Wait(1, PassOf(0, 1)), IsOkAndHolds(ElementsAre(TokenFor(1, 0))));
@@ -101,7 +101,7 @@ TEST_F(TokenGateTest, RetriedWaitIsGivenTheSameToken) {
   EXPECT_THAT(Wait(4, PassOf(1, 1)), IsOkAndHolds(IsEmpty()));
 }
 
-TEST_F(TokenGateTest, NewerWaitOfAWorkerCancelsTheOlder) {
+TEST_F(CompatibleGateTest, NewerWaitOfAWorkerCancelsTheOlder) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1)));
   ASSERT_OK(Wait(2, PassOf(0, 2)));
@@ -110,7 +110,7 @@ TEST_F(TokenGateTest, NewerWaitOfAWorkerCancelsTheOlder) {
               IsOkAndHolds(ElementsAre(CancelledFor(2))));
 }
 
-TEST_F(TokenGateTest, WithdrawnWaitLosesNoToken) {
+TEST_F(CompatibleGateTest, WithdrawnWaitLosesNoToken) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1)));
   ASSERT_OK(Wait(2, PassOf(1, 1)));
@@ -122,7 +122,7 @@ TEST_F(TokenGateTest, WithdrawnWaitLosesNoToken) {
   EXPECT_THAT(Wait(4, PassOf(3, 1)), IsOkAndHolds(ElementsAre(TokenFor(4, 1))));
 }
 
-TEST_F(TokenGateTest, TokenOfADeadWorkerGoesToTheNextInLine) {
+TEST_F(CompatibleGateTest, TokenOfADeadWorkerGoesToTheNextInLine) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1)));
   ASSERT_OK(Wait(2, PassOf(1, 1)));
@@ -136,7 +136,7 @@ TEST_F(TokenGateTest, TokenOfADeadWorkerGoesToTheNextInLine) {
   EXPECT_FALSE(gate_.Expire(0, 1).held_token);
 }
 
-TEST_F(TokenGateTest, DeadWorkerThatOnlyWaitedHeldNothing) {
+TEST_F(CompatibleGateTest, DeadWorkerThatOnlyWaitedHeldNothing) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1)));
   ASSERT_OK(Wait(2, PassOf(1, 1)));
@@ -147,7 +147,7 @@ TEST_F(TokenGateTest, DeadWorkerThatOnlyWaitedHeldNothing) {
   EXPECT_THAT(expired.answers, ElementsAre(CancelledFor(2)));
 }
 
-TEST_F(TokenGateTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
+TEST_F(CompatibleGateTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1, /*incarnation=*/2)));
 
@@ -157,7 +157,7 @@ TEST_F(TokenGateTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
   EXPECT_THAT(Wait(2, PassOf(1, 1)), IsOkAndHolds(IsEmpty()));
 }
 
-TEST_F(TokenGateTest, ReplacedIncarnationIsRefused) {
+TEST_F(CompatibleGateTest, ReplacedIncarnationIsRefused) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1, 2)));
 
@@ -165,7 +165,7 @@ TEST_F(TokenGateTest, ReplacedIncarnationIsRefused) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(TokenGateTest, FinishAnswersEveryWaitNowAndOnceTheTokensAreGone) {
+TEST_F(CompatibleGateTest, FinishAnswersEveryWaitNowAndOnceTheTokensAreGone) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1)));
   ASSERT_OK(Wait(2, PassOf(1, 1)));
@@ -176,7 +176,7 @@ TEST_F(TokenGateTest, FinishAnswersEveryWaitNowAndOnceTheTokensAreGone) {
   EXPECT_THAT(gate_.Finish(), IsEmpty());
 }
 
-TEST_F(TokenGateTest, StepThatEndsAfterTheFinishIssuesNoTokens) {
+TEST_F(CompatibleGateTest, StepThatEndsAfterTheFinishIssuesNoTokens) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1)));
   gate_.Finish();
@@ -187,7 +187,7 @@ TEST_F(TokenGateTest, StepThatEndsAfterTheFinishIssuesNoTokens) {
   EXPECT_THAT(Wait(2, PassOf(1, 1)), IsOkAndHolds(ElementsAre(FinishedFor(2))));
 }
 
-TEST_F(TokenGateTest, NoPassCanBeWatched) {
+TEST_F(CompatibleGateTest, NoPassCanBeWatched) {
   gate_.Activate(0);
 
   EXPECT_THAT(gate_.Watch(1, PassOf(0, 1), kNow),
@@ -196,7 +196,7 @@ TEST_F(TokenGateTest, NoPassCanBeWatched) {
   EXPECT_THAT(gate_.WaitingWorkers(), IsEmpty());
 }
 
-TEST_F(TokenGateTest, WaitsAreReportedWithWorkerAndBeginning) {
+TEST_F(CompatibleGateTest, WaitsAreReportedWithWorkerAndBeginning) {
   gate_.Activate(0);
   for (int worker : {0, 2, 1}) ASSERT_OK(Wait(worker, PassOf(worker, 1)));
 
@@ -209,7 +209,7 @@ TEST_F(TokenGateTest, WaitsAreReportedWithWorkerAndBeginning) {
   EXPECT_THAT(workers, ElementsAre(2, 1));
 }
 
-TEST_F(TokenGateTest, NobodyIsReplaced) {
+TEST_F(CompatibleGateTest, NobodyIsReplaced) {
   const StepGate::Replaced replaced = gate_.Replace(0, 0, 0);
 
   EXPECT_EQ(replaced.by, std::nullopt);
@@ -217,7 +217,7 @@ TEST_F(TokenGateTest, NobodyIsReplaced) {
   EXPECT_THAT(replaced.answers, IsEmpty());
 }
 
-TEST_F(TokenGateTest, WhatAStepLacksOfTokensIsIssuedAtOnce) {
+TEST_F(CompatibleGateTest, WhatAStepLacksOfTokensIsIssuedAtOnce) {
   gate_.Activate(0);
   for (int worker : {0, 1, 2}) ASSERT_OK(Wait(worker, PassOf(worker, 1)));
 
