@@ -8,7 +8,7 @@
 #include "common/wire/tensor_message.h"
 #include "lockstep/v1/parameter.pb.h"
 #include "server/shard/shard.h"
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 
 namespace lockstep {
 

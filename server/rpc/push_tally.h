@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/observe/metrics.h"
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 
 namespace lockstep {
 

@@ -48,7 +48,7 @@ void AddMembers(const std::vector<int>& workers,
 // start, the workers that have pushed all parts are reported in their place.
 void FillArrivals(Shard& shard, v1::TakeAndApplyResponse& response) {
   response.set_waits_for(shard.engine().WaitsFor());
-  const ShardEngine::Arrivals arrivals = shard.engine().arrivals();
+  const Engine::Arrivals arrivals = shard.engine().arrivals();
   response.set_attempt(arrivals.attempt);
   response.set_open_parts(arrivals.open_parts);
   std::vector<int> pushed_all;

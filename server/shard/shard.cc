@@ -14,8 +14,8 @@
 namespace lockstep {
 namespace {
 
-std::unique_ptr<ShardEngine> MakeEngine(const JobConfig& job, ShardState& state,
-                                        const StepGate* gate) {
+std::unique_ptr<Engine> MakeEngine(const JobConfig& job, ShardState& state,
+                                   const StepGate* gate) {
   if (job.mode == SyncMode::kStrict) {
     return std::make_unique<StrictEngine>(
         StrictEngine::Options{job.replicas_to_aggregate, job.total_num_replicas,

@@ -16,7 +16,7 @@
 #include "server/shard/parts/shard_state.h"
 #include "server/shard/shared_gradients.h"
 #include "server/shard/snapshot.h"
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 #include "server/step/step_gate.h"
 
 namespace lockstep {
@@ -43,7 +43,7 @@ class Shard {
 
   const JobConfig& job() const { return job_; }
   ShardState& state() { return *state_; }
-  ShardEngine& engine() { return *engine_; }
+  Engine& engine() { return *engine_; }
   SharedGradients& shared_gradients() { return shared_gradients_; }
   const SharedGradients& shared_gradients() const { return shared_gradients_; }
   // Null unless this is ps task 0.
@@ -180,7 +180,7 @@ class Shard {
   const JobConfig job_;
   const std::unique_ptr<ShardState> state_;
   const std::unique_ptr<StepGate> gate_;
-  const std::unique_ptr<ShardEngine> engine_;  // borrows gate_
+  const std::unique_ptr<Engine> engine_;  // borrows gate_
   SharedGradients shared_gradients_;
 
   std::atomic<int64_t> granted_until_ = 0;

@@ -38,7 +38,7 @@ class ShardHost {
   int task_index() const { return options_.task_index; }
 
   // Parts whose readers are done. Whoever takes one out must pass it to
-  // ShardEngine::PartReturned() of the shard at hand, in a thread that may
+  // Engine::PartReturned() of the shard at hand, in a thread that may
   // update a part; gRPC's threads must not.
   EventQueue<int>& returned_parts() { return *returned_parts_; }
 

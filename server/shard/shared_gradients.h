@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
 #include "common/memory/shared_memory.h"
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 
 namespace lockstep {
 

@@ -62,7 +62,7 @@ class StepControl {
   // Files the chief's wait for all parts of the step after `step`, of which
   // `attempt` has begun (0: nothing new). Steps up to `commit_until` may be
   // committed without the chief; if `step` is over by that, the wait is ready.
-  // A wait that ShardEngine::Take() refuses is answered with why.
+  // A wait that Engine::Take() refuses is answered with why.
   absl::StatusOr<Ready> Take(const Chief& chief, uint64_t ticket, int64_t step,
                              int64_t commit_until, int64_t attempt)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 #include "tests/golden/variable_state.h"
 
 namespace lockstep::golden {

@@ -11,7 +11,7 @@
 #include "common/job/learning_rate.h"
 #include "server/shard/parts/locked_parts.h"
 #include "server/shard/parts/part_values.h"
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 #include "server/update/optimizer.h"
 #include "server/update/sparse_optimizer.h"
 

@@ -15,7 +15,7 @@
 #include "common/memory/write_counters.h"
 #include "server/shard/parts/loan_book.h"
 #include "server/shard/parts/locked_parts.h"
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/state/file/state_layout.h"
+#include "server/step/engine.h"
 #include "server/step/gradient.h"
-#include "server/step/shard_engine.h"
 
 // Gradients of some rows of a part that is a table, as strict mode takes them.
 namespace lockstep {

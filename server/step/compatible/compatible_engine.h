@@ -14,7 +14,7 @@
 #include "common/numeric/dtype.h"
 #include "server/step/compatible/gradient_accumulator.h"
 #include "server/step/compatible/sparse_accumulator.h"
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 
 namespace lockstep {
 
@@ -37,7 +37,7 @@ struct CompatiblePart {
 // Threads: safe to share. An update runs in the thread of the push or take
 //          that completed the part, with no lock held.
 // Borrows: the updater.
-class CompatibleEngine final : public ShardEngine {
+class CompatibleEngine final : public Engine {
  public:
   // `parts` are those of the updater.
   CompatibleEngine(int replicas_to_aggregate, std::vector<CompatiblePart> parts,

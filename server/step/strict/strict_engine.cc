@@ -440,7 +440,7 @@ int64_t StrictEngine::step() const {
   return step_;
 }
 
-ShardEngine::Arrivals StrictEngine::arrivals() const {
+Engine::Arrivals StrictEngine::arrivals() const {
   MutexLock lock(mutex_);
   Arrivals arrivals;
   arrivals.attempt = attempt_;

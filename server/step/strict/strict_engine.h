@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/base/mutex.h"
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 
 namespace lockstep {
 
@@ -45,7 +45,7 @@ namespace lockstep {
 // Threads: safe to share. Updates run in the thread of the push that completed
 //          the part, with no lock held.
 // Borrows: the updater.
-class StrictEngine final : public ShardEngine {
+class StrictEngine final : public Engine {
  public:
   struct Options {
     int replicas_to_aggregate = 1;  // A, > 0; at first

@@ -23,7 +23,7 @@ struct TakeReply {
   int64_t attempt = 0;
   int64_t committed_step = 0;
   std::vector<int> members;
-  ShardEngine::Arrivals arrivals;
+  Engine::Arrivals arrivals;
   std::vector<int> contributors;
 };
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "common/base/mutex.h"
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 
 namespace lockstep {
 

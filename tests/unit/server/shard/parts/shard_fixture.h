@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "server/shard/parts/shard_state.h"
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

@@ -87,14 +87,14 @@ struct ShardAnswers {
   void Append(ShardAnswers&& other);
 };
 
-// ShardEngine decides, on one server, which gradients count and when a step is
+// Engine decides, on one server, which gradients count and when a step is
 // complete. There is one implementation for each mode.
 //
 // Threads: safe to share; no call waits for another process.
 // Errors:  a call that fails has changed nothing.
-class ShardEngine {
+class Engine {
  public:
-  virtual ~ShardEngine() = default;
+  virtual ~Engine() = default;
 
   // Opens the shard at a committed step.
   virtual void Activate(int64_t global_step) = 0;
@@ -188,7 +188,7 @@ class PartUpdater {
                                               GradientType type) const = 0;
 
   // Whether nobody reads the memory that the part's next value goes to. If
-  // somebody does, ShardEngine::PartReturned() is called when that is over.
+  // somebody does, Engine::PartReturned() is called when that is over.
   virtual bool ClaimNext(int part) = 0;
 
   // The value that the newest Update() of the part wrote. The part is not to

@@ -1,4 +1,4 @@
-#include "server/step/shard_engine.h"
+#include "server/step/engine.h"
 
 #include <iterator>
 #include <utility>
