@@ -15,7 +15,7 @@ namespace {
 constexpr absl::Duration kLongestTokenWait = absl::Seconds(3);
 constexpr absl::Duration kLongestTake = absl::Seconds(1);
 
-grpc::ByteBuffer Encode(const StepGate::Answer& answer) {
+grpc::ByteBuffer Encode(const Gate::Answer& answer) {
   v1::TakeTokenResponse response;
   response.set_step(answer.step);
   response.set_slot(answer.slot);
@@ -23,16 +23,16 @@ grpc::ByteBuffer Encode(const StepGate::Answer& answer) {
   response.set_selected_attempt(answer.selected_attempt);
   response.set_not_needed(answer.not_needed);
   switch (answer.outcome) {
-    case StepGate::Outcome::kToken:
+    case Gate::Outcome::kToken:
       response.set_outcome(v1::TOKEN);
       break;
-    case StepGate::Outcome::kRedo:
+    case Gate::Outcome::kRedo:
       response.set_outcome(v1::TOKEN_REDO);
       break;
-    case StepGate::Outcome::kFinished:
+    case Gate::Outcome::kFinished:
       response.set_outcome(v1::TOKEN_FINISHED);
       break;
-    case StepGate::Outcome::kCancelled:
+    case Gate::Outcome::kCancelled:
       response.set_outcome(v1::TOKEN_WAIT);
       break;
   }
@@ -115,8 +115,8 @@ void Replies::SendPushes(std::vector<PushAnswer> answers) {
   }
 }
 
-void Replies::SendTokens(const std::vector<StepGate::Answer>& answers) {
-  for (const StepGate::Answer& answer : answers) {
+void Replies::SendTokens(const std::vector<Gate::Answer>& answers) {
+  for (const Gate::Answer& answer : answers) {
     auto call = token_waits_.Take(answer.ticket);
     if (!call.has_value()) continue;
     PassFaultPoint(FaultPoint::kPsTokenAnswering);
@@ -179,8 +179,7 @@ void Replies::AnswerOldTokenWaits(absl::Time now) {
     if (auto shard = host_.shard(); shard.ok() && (*shard)->gate()) {
       (*shard)->gate()->Cancel(ticket);
     }
-    (*call)(absl::OkStatus(),
-            Encode({.outcome = StepGate::Outcome::kCancelled}));
+    (*call)(absl::OkStatus(), Encode({.outcome = Gate::Outcome::kCancelled}));
   }
 }
 

@@ -67,7 +67,7 @@ class Replies {
   // Ends the calls that `ready` answers: pushes first, then waits for tokens,
   // then the chief's.
   void Send(Shard& shard, StepControl::Ready ready);
-  void SendTokens(const std::vector<StepGate::Answer>& answers);
+  void SendTokens(const std::vector<Gate::Answer>& answers);
 
   // Registers an answer that lends parts from `first_part` on, so that
   // TakeBack() can break its call off. The answer must hold the result for as

@@ -26,7 +26,7 @@ absl::StatusOr<v1::AnnounceResponse> SyncService::HandleAnnounce(
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             Admit(request.identity(), request.slot()));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      StepGate::Announced announced,
+      Gate::Announced announced,
       shard->gate()->Announce(
           {request.identity().task_index(), request.identity().incarnation(),
            request.local_step(), request.pass(), request.slot()}));
@@ -34,13 +34,13 @@ absl::StatusOr<v1::AnnounceResponse> SyncService::HandleAnnounce(
   response.set_attempt(announced.attempt);
   response.set_global_step(announced.global_step);
   switch (announced.decision) {
-    case StepGate::Decision::kSelected:
+    case Gate::Decision::kSelected:
       response.set_decision(v1::SELECTED);
       break;
-    case StepGate::Decision::kNotNeeded:
+    case Gate::Decision::kNotNeeded:
       response.set_decision(v1::NOT_NEEDED);
       break;
-    case StepGate::Decision::kTooLate:
+    case Gate::Decision::kTooLate:
       response.set_decision(v1::TOO_LATE);
       break;
   }
@@ -98,7 +98,7 @@ absl::Status SyncService::HandleTakeToken(const v1::TakeTokenRequest& request,
                   request.pass(), request.slot()};
   const absl::Time now = clock_.Now();
   LOCKSTEP_ASSIGN_OR_RETURN(
-      std::vector<StepGate::Answer> answers,
+      std::vector<Gate::Answer> answers,
       request.computing()
           ? shard->gate()->Watch(ticket, pass, now)
           : shard->gate()->Wait(ticket, pass, request.attempt(), now));

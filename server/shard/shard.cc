@@ -15,7 +15,7 @@ namespace lockstep {
 namespace {
 
 std::unique_ptr<Engine> MakeEngine(const JobConfig& job, ShardState& state,
-                                   const StepGate* gate) {
+                                   const Gate* gate) {
   if (job.mode == SyncMode::kStrict) {
     return std::make_unique<StrictEngine>(
         StrictEngine::Options{job.replicas_to_aggregate, job.total_num_replicas,
@@ -32,7 +32,7 @@ std::unique_ptr<Engine> MakeEngine(const JobConfig& job, ShardState& state,
                                             std::move(parts), state.updates());
 }
 
-std::unique_ptr<StepGate> MakeGate(const JobConfig& job) {
+std::unique_ptr<Gate> MakeGate(const JobConfig& job) {
   if (job.mode == SyncMode::kStrict) {
     return std::make_unique<StrictGate>(
         StrictGate::Options{job.replicas_to_aggregate, job.total_num_replicas});
@@ -110,7 +110,7 @@ absl::Status Shard::CheckSettings(const RunSettings& settings) const {
       " workers; how many shares of a step a worker has is the job file's"));
 }
 
-std::vector<StepGate::Answer> Shard::Apply(const RunSettings& settings) {
+std::vector<Gate::Answer> Shard::Apply(const RunSettings& settings) {
   settings_ = settings;
   state_->SetSettings(settings);
   engine_->SetReplicas(ReplicasOf(settings));
@@ -206,7 +206,7 @@ absl::StatusOr<Shard::Activated> Shard::Activate(
   if (attempt == 0) return activated;
   activated.answers = engine_->StartAttempt(global_step, attempt);
   if (gate_ != nullptr) {
-    for (const StepGate::Answer& answer : gate_->Redo(attempt)) {
+    for (const Gate::Answer& answer : gate_->Redo(attempt)) {
       activated.tokens.push_back(answer);
     }
   }

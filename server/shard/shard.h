@@ -17,7 +17,7 @@
 #include "server/shard/shared_gradients.h"
 #include "server/shard/snapshot.h"
 #include "server/step/engine.h"
-#include "server/step/step_gate.h"
+#include "server/step/gate.h"
 
 namespace lockstep {
 
@@ -47,7 +47,7 @@ class Shard {
   SharedGradients& shared_gradients() { return shared_gradients_; }
   const SharedGradients& shared_gradients() const { return shared_gradients_; }
   // Null unless this is ps task 0.
-  StepGate* gate() { return gate_.get(); }
+  Gate* gate() { return gate_.get(); }
 
   // Checks that a worker of the job speaks, of a share that is its own.
   //
@@ -71,7 +71,7 @@ class Shard {
   // What Activate() made ready.
   struct Activated {
     ShardAnswers answers;
-    std::vector<StepGate::Answer> tokens;
+    std::vector<Gate::Answer> tokens;
   };
   // Opens the shard, with state or without; on ps task 0 initial tokens are
   // out. A shard that has prepared `global_step` commits it. `attempt`: the
@@ -171,7 +171,7 @@ class Shard {
   absl::Status MoveTo(int64_t global_step);
   bool CanCommitNext() const;
   absl::Status CheckSettings(const RunSettings& settings) const;
-  std::vector<StepGate::Answer> Apply(const RunSettings& settings)
+  std::vector<Gate::Answer> Apply(const RunSettings& settings)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A and N of the settings, or of the job where they are silent.
   int ReplicasOf(const RunSettings& settings) const;
@@ -179,7 +179,7 @@ class Shard {
 
   const JobConfig job_;
   const std::unique_ptr<ShardState> state_;
-  const std::unique_ptr<StepGate> gate_;
+  const std::unique_ptr<Gate> gate_;
   const std::unique_ptr<Engine> engine_;  // borrows gate_
   SharedGradients shared_gradients_;
 

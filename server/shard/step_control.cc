@@ -8,8 +8,8 @@
 namespace lockstep {
 namespace {
 
-void Append(std::vector<StepGate::Answer>& to,
-            const std::vector<StepGate::Answer>& more) {
+void Append(std::vector<Gate::Answer>& to,
+            const std::vector<Gate::Answer>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
@@ -97,10 +97,10 @@ absl::StatusOr<StepControl::Ready> StepControl::Take(const Chief& chief,
   }
 }
 
-absl::StatusOr<std::vector<StepGate::Answer>> StepControl::CommitStep(
+absl::StatusOr<std::vector<Gate::Answer>> StepControl::CommitStep(
     Shard& shard, int64_t step, int64_t attempt) {
   LOCKSTEP_RETURN_IF_ERROR(shard.engine().CheckCommit(step, attempt));
-  std::vector<StepGate::Answer> tokens;
+  std::vector<Gate::Answer> tokens;
   // The gate refuses an attempt that has been given up, so it goes first; its
   // tokens go out after the values have been committed.
   if (shard.gate() != nullptr) {
@@ -146,9 +146,9 @@ absl::StatusOr<StepControl::Expired> StepControl::ExpireWorker(
   expired.incarnation = incarnation;
   expired.step = step;
   expired.attempt = attempt;
-  std::vector<StepGate::Answer> tokens;
+  std::vector<Gate::Answer> tokens;
   if (shard->gate() != nullptr) {
-    const StepGate::Expired held = shard->gate()->Expire(worker, incarnation);
+    const Gate::Expired held = shard->gate()->Expire(worker, incarnation);
     expired.held_announcement = held.held_announcement;
     expired.held_token = held.held_token;
     expired.step = held.step;
@@ -167,9 +167,9 @@ absl::StatusOr<StepControl::Replaced> StepControl::ReplaceMember(
   Replaced replaced;
   replaced.step = step;
   replaced.attempt = attempt;
-  std::vector<StepGate::Answer> tokens;
+  std::vector<Gate::Answer> tokens;
   if (shard->gate() != nullptr) {
-    const StepGate::Replaced by = shard->gate()->Replace(worker, step, attempt);
+    const Gate::Replaced by = shard->gate()->Replace(worker, step, attempt);
     static_cast<ReplacedMember&>(replaced) = by;
     if (!by.by.has_value()) return replaced;
     tokens = by.answers;

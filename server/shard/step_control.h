@@ -38,7 +38,7 @@ class StepControl {
   // What there is to be sent, to workers and to the chief.
   struct Ready {
     ShardAnswers answers;
-    std::vector<StepGate::Answer> tokens;
+    std::vector<Gate::Answer> tokens;
     // A step that was committed here without the chief, which the takes tell;
     // 0: none.
     int64_t committed_step = 0;
@@ -109,9 +109,9 @@ class StepControl {
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
  private:
-  absl::StatusOr<std::vector<StepGate::Answer>> CommitStep(Shard& shard,
-                                                           int64_t step,
-                                                           int64_t attempt)
+  absl::StatusOr<std::vector<Gate::Answer>> CommitStep(Shard& shard,
+                                                       int64_t step,
+                                                       int64_t attempt)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(epoch_mutex_);
 
   ShardHost& host_;

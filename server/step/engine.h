@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/memory/shared_memory.h"
+#include "server/step/gate.h"
 #include "server/step/gradient.h"
-#include "server/step/step_gate.h"
 #include "server/update/gradient_slices.h"
 
 namespace lockstep {

@@ -245,9 +245,9 @@ class SyncLoopReplay {
     Do(loop_->Begin());
   }
 
-  void OnTokens(const std::vector<StepGate::Answer>& answers) {
-    for (const StepGate::Answer& answer : answers) {
-      if (answer.outcome != StepGate::Outcome::kToken) continue;
+  void OnTokens(const std::vector<Gate::Answer>& answers) {
+    for (const Gate::Answer& answer : answers) {
+      if (answer.outcome != Gate::Outcome::kToken) continue;
       workers_[answer.ticket].local_step = answer.step;
       workers_[answer.ticket].waits = false;
     }

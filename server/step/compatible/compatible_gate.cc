@@ -10,17 +10,17 @@ namespace {
 
 // A wait ends with a token, or because the queue was closed, or because
 // another wait of the worker replaced it.
-std::vector<StepGate::Answer> ToAnswers(
+std::vector<Gate::Answer> ToAnswers(
     const TokenQueue::Completions& completions) {
-  std::vector<StepGate::Answer> answers;
+  std::vector<Gate::Answer> answers;
   for (const TokenQueue::Completed& completed : completions) {
-    StepGate::Answer answer{completed.id};
+    Gate::Answer answer{completed.id};
     if (completed.status.ok()) {
       answer.step = completed.token;
     } else if (absl::IsOutOfRange(completed.status)) {
-      answer.outcome = StepGate::Outcome::kFinished;
+      answer.outcome = Gate::Outcome::kFinished;
     } else {
-      answer.outcome = StepGate::Outcome::kCancelled;
+      answer.outcome = Gate::Outcome::kCancelled;
     }
     answers.push_back(answer);
   }
@@ -29,14 +29,14 @@ std::vector<StepGate::Answer> ToAnswers(
 
 }  // namespace
 
-std::vector<StepGate::Answer> CompatibleGate::Issue(int count, int64_t step) {
+std::vector<Gate::Answer> CompatibleGate::Issue(int count, int64_t step) {
   absl::StatusOr<TokenQueue::Completions> completions =
       queue_.EnqueueMany(std::vector<int64_t>(count, step));
   // A step that completes after the end issues no tokens, as in TensorFlow.
   return completions.ok() ? ToAnswers(*completions) : std::vector<Answer>();
 }
 
-std::vector<StepGate::Answer> CompatibleGate::Activate(int64_t global_step) {
+std::vector<Gate::Answer> CompatibleGate::Activate(int64_t global_step) {
   {
     MutexLock lock(mutex_);
     if (active_) return {};
@@ -46,17 +46,19 @@ std::vector<StepGate::Answer> CompatibleGate::Activate(int64_t global_step) {
   return Issue(options_.initial_tokens, global_step);
 }
 
-std::vector<StepGate::Answer> CompatibleGate::IssueInitialTokens() {
+std::vector<Gate::Answer> CompatibleGate::IssueInitialTokens() {
   return Issue(options_.initial_tokens, global_step());
 }
 
-absl::StatusOr<StepGate::Announced> CompatibleGate::Announce(const Pass&) {
+absl::StatusOr<Gate::Announced> CompatibleGate::Announce(const Pass&) {
   MutexLock lock(mutex_);
   return Announced{Decision::kSelected, 0, global_step_};
 }
 
-absl::StatusOr<std::vector<StepGate::Answer>> CompatibleGate::Wait(
-    uint64_t ticket, const Pass& pass, int64_t, absl::Time now) {
+absl::StatusOr<std::vector<Gate::Answer>> CompatibleGate::Wait(uint64_t ticket,
+                                                               const Pass& pass,
+                                                               int64_t,
+                                                               absl::Time now) {
   absl::StatusOr<TokenQueue::Completions> completions =
       queue_.TakeToken(ticket, {pass.worker, pass.incarnation, pass.pass}, now);
   if (absl::IsOutOfRange(completions.status())) {
@@ -66,8 +68,9 @@ absl::StatusOr<std::vector<StepGate::Answer>> CompatibleGate::Wait(
   return ToAnswers(*completions);
 }
 
-absl::StatusOr<std::vector<StepGate::Answer>> CompatibleGate::Watch(
-    uint64_t, const Pass&, absl::Time) {
+absl::StatusOr<std::vector<Gate::Answer>> CompatibleGate::Watch(uint64_t,
+                                                                const Pass&,
+                                                                absl::Time) {
   return absl::InvalidArgumentError(
       "computing is set, but a pass of compatible mode is never over before "
       "its end; leave it out");
@@ -75,7 +78,7 @@ absl::StatusOr<std::vector<StepGate::Answer>> CompatibleGate::Watch(
 
 void CompatibleGate::Cancel(uint64_t ticket) { queue_.Cancel(ticket); }
 
-StepGate::Expired CompatibleGate::Expire(int worker, uint64_t incarnation) {
+Gate::Expired CompatibleGate::Expire(int worker, uint64_t incarnation) {
   Expired expired;
   for (const TokenQueue::Lease& lease : queue_.GetState().leases) {
     if (lease.taker.worker == worker &&
@@ -88,7 +91,7 @@ StepGate::Expired CompatibleGate::Expire(int worker, uint64_t incarnation) {
   return expired;
 }
 
-std::vector<StepGate::Answer> CompatibleGate::SetReplicas(
+std::vector<Gate::Answer> CompatibleGate::SetReplicas(
     int replicas_to_aggregate, const std::vector<int>& workers) {
   const int replicas = workers.empty() ? options_.total_num_replicas
                                        : static_cast<int>(workers.size());
@@ -104,8 +107,8 @@ std::vector<StepGate::Answer> CompatibleGate::SetReplicas(
   return missing > 0 ? Issue(missing, step) : std::vector<Answer>();
 }
 
-absl::StatusOr<std::vector<StepGate::Answer>> CompatibleGate::Commit(
-    int64_t step, int64_t) {
+absl::StatusOr<std::vector<Gate::Answer>> CompatibleGate::Commit(int64_t step,
+                                                                 int64_t) {
   int tokens = 0;
   {
     MutexLock lock(mutex_);
@@ -121,7 +124,7 @@ absl::StatusOr<std::vector<StepGate::Answer>> CompatibleGate::Commit(
   return Issue(tokens, step);
 }
 
-std::vector<StepGate::Answer> CompatibleGate::Finish() {
+std::vector<Gate::Answer> CompatibleGate::Finish() {
   absl::StatusOr<TokenQueue::Completions> completions =
       queue_.Close(/*cancel_pending_enqueues=*/true);
   return completions.ok() ? ToAnswers(*completions) : std::vector<Answer>();
@@ -142,7 +145,7 @@ uint64_t CompatibleGate::NewestIncarnation(int worker) const {
   return newest;
 }
 
-std::vector<StepGate::Waiting> CompatibleGate::WaitingWorkers() const {
+std::vector<Gate::Waiting> CompatibleGate::WaitingWorkers() const {
   std::vector<Waiting> waiting;
   for (const TokenQueue::Waiting& wait : queue_.GetState().waiting) {
     waiting.push_back(

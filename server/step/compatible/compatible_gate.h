@@ -6,7 +6,7 @@
 
 #include "common/base/mutex.h"
 #include "server/step/compatible/token_queue.h"
-#include "server/step/step_gate.h"
+#include "server/step/gate.h"
 
 namespace lockstep {
 
@@ -18,8 +18,8 @@ namespace lockstep {
 // token, and that of a dead worker goes back to the front of the queue.
 //
 // Threads: safe to share; no call waits.
-// Errors:  as StepGate.
-class CompatibleGate final : public StepGate {
+// Errors:  as Gate.
+class CompatibleGate final : public Gate {
  public:
   struct Options {
     int initial_tokens = 0;      // issued by Activate()

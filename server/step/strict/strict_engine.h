@@ -54,7 +54,7 @@ class StrictEngine final : public Engine {
     // Of ps task 0, where alone steps of the job are committed: what it has not
     // committed is not, whoever says so. Borrowed; null on other servers, which
     // learn of a commit from who knows the step after it.
-    const StepGate* gate = nullptr;
+    const Gate* gate = nullptr;
   };
 
   StrictEngine(const Options& options, PartUpdater& updater);

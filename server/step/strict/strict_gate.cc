@@ -36,7 +36,7 @@ bool StrictGate::TakesPart(int worker) const {
   return std::binary_search(workers_.begin(), workers_.end(), worker);
 }
 
-std::vector<StepGate::Answer> StrictGate::SetReplicas(
+std::vector<Gate::Answer> StrictGate::SetReplicas(
     int replicas_to_aggregate, const std::vector<int>& workers) {
   MutexLock lock(mutex_);
   replicas_ = replicas_to_aggregate;
@@ -49,7 +49,7 @@ std::vector<StepGate::Answer> StrictGate::SetReplicas(
   return {};
 }
 
-std::vector<StepGate::Answer> StrictGate::Activate(int64_t global_step) {
+std::vector<Gate::Answer> StrictGate::Activate(int64_t global_step) {
   MutexLock lock(mutex_);
   if (active_) return {};
   active_ = true;
@@ -58,7 +58,7 @@ std::vector<StepGate::Answer> StrictGate::Activate(int64_t global_step) {
   return AnswerWaiters();
 }
 
-std::vector<StepGate::Answer> StrictGate::Redo(int64_t attempt) {
+std::vector<Gate::Answer> StrictGate::Redo(int64_t attempt) {
   MutexLock lock(mutex_);
   if (attempt <= attempt_) return {};
   redone_step_ = global_step_;

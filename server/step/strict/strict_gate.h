@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
-#include "server/step/step_gate.h"
+#include "server/step/gate.h"
 
 namespace lockstep {
 
@@ -34,8 +34,8 @@ namespace lockstep {
 // one pass for each; a new attempt then begins with its slot 0.
 //
 // Threads: safe to share; no call waits.
-// Errors:  as StepGate.
-class StrictGate final : public StepGate {
+// Errors:  as Gate.
+class StrictGate final : public Gate {
  public:
   struct Options {
     int replicas_to_aggregate = 1;  // A, > 0

@@ -139,9 +139,9 @@ class CompatibleSimulation {
     }
   }
 
-  void OnTokens(const std::vector<StepGate::Answer>& answers) {
-    for (const StepGate::Answer& answer : answers) {
-      if (answer.outcome != StepGate::Outcome::kToken) continue;
+  void OnTokens(const std::vector<Gate::Answer>& answers) {
+    for (const Gate::Answer& answer : answers) {
+      if (answer.outcome != Gate::Outcome::kToken) continue;
       Worker& worker = workers_[answer.ticket];
       worker.local_step = answer.step;
       worker.waits = false;

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-using Decision = StepGate::Decision;
+using Decision = Gate::Decision;
 
 const absl::Time kNow = absl::FromUnixSeconds(1000);
 
@@ -97,7 +97,7 @@ TEST_F(SharesTest, NewAttemptBeginsWithTheFirstShareOfEveryWorker) {
   Announce(Share(1, 0, 1), 1);
   ASSERT_THAT(Wait(Share(0, 1, 2), 1), IsOkAndHolds(IsEmpty()));
 
-  const StepGate::Expired expired = gate_.Expire(1, 1);
+  const Gate::Expired expired = gate_.Expire(1, 1);
 
   EXPECT_TRUE(expired.held_announcement);
   EXPECT_EQ(expired.attempt, 2);

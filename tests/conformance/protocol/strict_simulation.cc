@@ -118,29 +118,29 @@ void StrictSimulation::SendWait(int worker) {
     if (chaos() && Chance(10)) {
       Post([this, ticket] {
         gate_.Cancel(ticket);
-        FinishWaits({{ticket, StepGate::Outcome::kCancelled}});
+        FinishWaits({{ticket, Gate::Outcome::kCancelled}});
       });
     }
   });
 }
 
 void StrictSimulation::OnAnswer(const Caller& caller,
-                                const StepGate::Answer& answer) {
+                                const Gate::Answer& answer) {
   Worker* worker = Find(caller);
   if (worker == nullptr) return;
   switch (answer.outcome) {
-    case StepGate::Outcome::kCancelled:
+    case Gate::Outcome::kCancelled:
       SendWait(caller.worker);
       return;
-    case StepGate::Outcome::kFinished:
+    case Gate::Outcome::kFinished:
       worker->finished = true;
       return;
-    case StepGate::Outcome::kRedo:
+    case Gate::Outcome::kRedo:
       ++redone_attempts_;
       worker->attempt = answer.attempt;
       SendPushes(caller.worker);
       return;
-    case StepGate::Outcome::kToken:
+    case Gate::Outcome::kToken:
       worker->counted = worker->counted && !answer.not_needed;
       EndPass(*worker);
       worker->pass.local_step = answer.step;
@@ -203,10 +203,10 @@ void StrictSimulation::SendAnnounce(int index) {
 }
 
 void StrictSimulation::OnAnnounced(const Caller& caller,
-                                   const StepGate::Announced& announced) {
+                                   const Gate::Announced& announced) {
   Worker* worker = Find(caller);
   if (worker == nullptr) return;
-  if (announced.decision == StepGate::Decision::kSelected) {
+  if (announced.decision == Gate::Decision::kSelected) {
     worker->attempt = announced.attempt;
     SendPushes(caller.worker);
   } else {

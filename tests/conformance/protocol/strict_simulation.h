@@ -104,18 +104,18 @@ class StrictSimulation {
   // A server refuses a call: fine only if the caller is taken for dead.
   void OnRefused(const Caller& caller, const absl::Status& status);
   void SendWait(int worker);
-  void OnAnswer(const Caller& caller, const StepGate::Answer& answer);
+  void OnAnswer(const Caller& caller, const Gate::Answer& answer);
   void SendPulls(int worker);
   void OnPulled(const Caller& caller, bool newer);
   void SendAnnounce(int worker);
-  void OnAnnounced(const Caller& caller, const StepGate::Announced& announced);
+  void OnAnnounced(const Caller& caller, const Gate::Announced& announced);
   void SendPushes(int worker);
   void SendPush(const Caller& caller, int server, const Push& push);
   void OnPushed(const Caller& caller, PushOutcome outcome);
   void EndPass(Worker& worker);
 
   // Servers' answers.
-  void FinishWaits(const std::vector<StepGate::Answer>& answers);
+  void FinishWaits(const std::vector<Gate::Answer>& answers);
   void Finish(const ShardAnswers& answers);
   void OnCommit(int server, int64_t step,
                 const std::vector<std::vector<float>>& values);

@@ -10,9 +10,8 @@
 
 namespace lockstep {
 
-void StrictSimulation::FinishWaits(
-    const std::vector<StepGate::Answer>& answers) {
-  for (const StepGate::Answer& answer : answers) {
+void StrictSimulation::FinishWaits(const std::vector<Gate::Answer>& answers) {
+  for (const Gate::Answer& answer : answers) {
     const auto found = waits_.find(answer.ticket);
     if (found == waits_.end()) continue;
     Post([this, caller = found->second, answer] { OnAnswer(caller, answer); });
@@ -172,7 +171,7 @@ void StrictSimulation::Kill(int index) {
 void StrictSimulation::ReplaceSomebody() {
   const auto worker = static_cast<int>(Random(options_.total_num_replicas));
   const int64_t attempt = 1 + Random(3);
-  const StepGate::Replaced replaced =
+  const Gate::Replaced replaced =
       gate_.Replace(worker, gate_.global_step(), attempt);
   if (!replaced.by.has_value()) return;
   ++replaced_;
@@ -189,7 +188,7 @@ void StrictSimulation::TellOfAttempt(size_t server, int64_t step,
 
 void StrictSimulation::Bury(int worker, uint64_t incarnation) {
   servers_[0].expired[worker] = incarnation;
-  const StepGate::Expired expired = gate_.Expire(worker, incarnation);
+  const Gate::Expired expired = gate_.Expire(worker, incarnation);
   const auto rest = [=, this] {
     Finish(servers_[0].shard.StartAttempt(expired.step, expired.attempt));
     FinishWaits(expired.answers);

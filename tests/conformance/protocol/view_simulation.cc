@@ -168,7 +168,7 @@ void ViewSimulation::Read() {
 
 void ViewSimulation::Kill(int index) {
   Worker& worker = workers_[index];
-  const StepGate::Expired expired =
+  const Gate::Expired expired =
       shard_->gate()->Expire(index, worker.incarnation);
   HandleShard(shard_->engine().StartAttempt(expired.step, expired.attempt));
   const uint64_t incarnation = worker.incarnation + 1;
@@ -180,7 +180,7 @@ void ViewSimulation::Kill(int index) {
 }
 
 void ViewSimulation::Replace(int index) {
-  const StepGate::Replaced replaced =
+  const Gate::Replaced replaced =
       shard_->gate()->Replace(index, shard_->gate()->global_step(),
                               shard_->engine().arrivals().attempt);
   if (!replaced.by.has_value()) return;

@@ -104,8 +104,8 @@ class ViewSimulation {
   void Replace(int worker);
   void Commit();
 
-  void HandleGate(const std::vector<StepGate::Answer>& answers);
-  void TakeToken(int worker, const StepGate::Answer& answer);
+  void HandleGate(const std::vector<Gate::Answer>& answers);
+  void TakeToken(int worker, const Gate::Answer& answer);
   void HandleShard(ShardAnswers answers);
   void HandlePush(PushAnswer answer);
 

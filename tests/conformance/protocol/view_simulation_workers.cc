@@ -42,8 +42,8 @@ void ViewSimulation::Wait(int index) {
   HandleGate(*answers);
 }
 
-void ViewSimulation::HandleGate(const std::vector<StepGate::Answer>& answers) {
-  for (const StepGate::Answer& answer : answers) {
+void ViewSimulation::HandleGate(const std::vector<Gate::Answer>& answers) {
+  for (const Gate::Answer& answer : answers) {
     for (size_t i = 0; i < workers_.size(); ++i) {
       if (workers_[i].ticket != answer.ticket) continue;
       workers_[i].ticket = 0;
@@ -52,10 +52,10 @@ void ViewSimulation::HandleGate(const std::vector<StepGate::Answer>& answers) {
   }
 }
 
-void ViewSimulation::TakeToken(int index, const StepGate::Answer& answer) {
+void ViewSimulation::TakeToken(int index, const Gate::Answer& answer) {
   Worker& worker = workers_[index];
   switch (answer.outcome) {
-    case StepGate::Outcome::kToken:
+    case Gate::Outcome::kToken:
       for (Held& held : worker.memory) {
         if (held.attempt == 0) continue;
         const bool committed =
@@ -67,7 +67,7 @@ void ViewSimulation::TakeToken(int index, const StepGate::Answer& answer) {
       worker.attempt = answer.selected_attempt;
       worker.phase = Phase::kPull;
       break;
-    case StepGate::Outcome::kRedo:
+    case Gate::Outcome::kRedo:
       ++redone_attempts_;
       worker.attempt = answer.attempt;
       BeginPush(index);
@@ -121,7 +121,7 @@ void ViewSimulation::Announce(int index) {
       Break(answer.status().ToString());
       return;
     }
-    if (answer->decision != StepGate::Decision::kSelected) {
+    if (answer->decision != Gate::Decision::kSelected) {
       worker.phase = Phase::kWait;
       return;
     }

@@ -140,12 +140,12 @@ absl::StatusOr<std::shared_ptr<Shard>> ServerProcess::Admit(const Pass& pass) {
 }
 
 void ServerProcess::TakeToken(const Pass& pass, int64_t attempt, bool computing,
-                              const World::Reply<StepGate::Answer>& reply) {
+                              const World::Reply<Gate::Answer>& reply) {
   const auto admitted = Admit(pass);
   if (!admitted.ok()) return reply(admitted.status());
   const uint64_t ticket = ++tickets_;
   waits_[ticket] = reply;
-  StepGate& gate = *(*admitted)->gate();
+  Gate& gate = *(*admitted)->gate();
   const auto answers = computing
                            ? gate.Watch(ticket, pass, job_.world.Now())
                            : gate.Wait(ticket, pass, attempt, job_.world.Now());
@@ -156,12 +156,12 @@ void ServerProcess::TakeToken(const Pass& pass, int64_t attempt, bool computing,
   job_.world.AfterFor(number_, kLongestWait, [this, ticket] {
     if (waits_.count(ticket) == 0) return;
     if (shard() != nullptr) shard()->gate()->Cancel(ticket);
-    SendTokens({{ticket, StepGate::Outcome::kCancelled}});
+    SendTokens({{ticket, Gate::Outcome::kCancelled}});
   });
   SendTokens(*answers);
 }
 
-absl::StatusOr<StepGate::Announced> ServerProcess::Announce(const Pass& pass) {
+absl::StatusOr<Gate::Announced> ServerProcess::Announce(const Pass& pass) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto admitted, Admit(pass));
   return admitted->gate()->Announce(pass);
 }
@@ -208,12 +208,12 @@ absl::StatusOr<PullReply> ServerProcess::Pull(const Pass& pass, int first_part,
   return reply;
 }
 
-void ServerProcess::SendTokens(const std::vector<StepGate::Answer>& answers) {
+void ServerProcess::SendTokens(const std::vector<Gate::Answer>& answers) {
   AfterEvent();
-  for (const StepGate::Answer& answer : answers) {
+  for (const Gate::Answer& answer : answers) {
     auto call = waits_.extract(answer.ticket);
     if (call.empty()) continue;
-    if (answer.outcome == StepGate::Outcome::kToken) {
+    if (answer.outcome == Gate::Outcome::kToken) {
       job_.promises.OnToken(answer.step);
     }
     call.mapped()(answer);
@@ -252,9 +252,9 @@ void ServerProcess::Send(StepControl::Ready ready) {
   }
   const StepRecord record = open->state().record();
   if (record.prepared_step < 0) return;
-  std::vector<StepGate::Answer> early;
+  std::vector<Gate::Answer> early;
   for (const auto& [ticket, reply] : waits_) {
-    early.push_back({ticket, StepGate::Outcome::kToken, record.prepared_step});
+    early.push_back({ticket, Gate::Outcome::kToken, record.prepared_step});
   }
   SendTokens(early);
 }

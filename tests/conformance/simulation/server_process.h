@@ -48,8 +48,8 @@ class ServerProcess final : public Process {
 
   // For workers.
   void TakeToken(const Pass& pass, int64_t attempt, bool computing,
-                 const World::Reply<StepGate::Answer>& reply);
-  absl::StatusOr<StepGate::Announced> Announce(const Pass& pass);
+                 const World::Reply<Gate::Answer>& reply);
+  absl::StatusOr<Gate::Announced> Announce(const Pass& pass);
   void AddPush(const Push& push, const World::Reply<PushReply>& reply);
   absl::StatusOr<PullReply> Pull(const Pass& pass, int first_part,
                                  int num_parts, int64_t step);
@@ -94,7 +94,7 @@ class ServerProcess final : public Process {
   void AfterEvent();
   void UpdateReturnedParts();
   void Send(StepControl::Ready ready);
-  void SendTokens(const std::vector<StepGate::Answer>& answers);
+  void SendTokens(const std::vector<Gate::Answer>& answers);
   void CancelWaits();
   Shard* shard() const;
   void PlantInPush(Shard& shard, Push& push, uint64_t ticket);
@@ -105,7 +105,7 @@ class ServerProcess final : public Process {
   StepControl control_;
   Member member_;
   uint64_t tickets_ = 0;
-  std::map<uint64_t, World::Reply<StepGate::Answer>> waits_;
+  std::map<uint64_t, World::Reply<Gate::Answer>> waits_;
   std::map<uint64_t, World::Reply<PushReply>> pushes_;
   std::map<uint64_t, World::Reply<TakeReply>> takes_;
   // Before the event at hand.

@@ -92,16 +92,16 @@ void WorkerClient::BeginPass(const PassId& pass, PassKind /*kind*/,
 
 void WorkerClient::AskAboutStep(const PassId& pass,
                                 const std::shared_ptr<Watch>& watch) {
-  job_.world.Call<StepGate::Answer>(
+  job_.world.Call<Gate::Answer>(
       process_, job_.server_place(0),
       [&job = job_,
-       of = ToPass(pass)](const World::Reply<StepGate::Answer>& reply) {
+       of = ToPass(pass)](const World::Reply<Gate::Answer>& reply) {
         job.servers[0]->TakeToken(of, 0, /*computing=*/true, reply);
       },
-      [this, pass, watch](const absl::StatusOr<StepGate::Answer>& answer) {
+      [this, pass, watch](const absl::StatusOr<Gate::Answer>& answer) {
         if (!answer.ok()) return;
-        if (answer->outcome == StepGate::Outcome::kToken ||
-            answer->outcome == StepGate::Outcome::kFinished) {
+        if (answer->outcome == Gate::Outcome::kToken ||
+            answer->outcome == Gate::Outcome::kFinished) {
           watch->over = true;
         } else if (!watch->ended && !cancelled_) {
           AskAboutStep(pass, watch);
@@ -225,10 +225,10 @@ absl::StatusOr<PushCounts> WorkerClient::Push(const PassId& pass,
 
 absl::StatusOr<Announcement> WorkerClient::Announce(const PassId& pass) {
   while (!cancelled_) {
-    const auto answer = waiting_.Call<StepGate::Announced>(
+    const auto answer = waiting_.Call<Gate::Announced>(
         job_.server_place(0),
         [&job = job_,
-         of = ToPass(pass)](const World::Reply<StepGate::Announced>& reply) {
+         of = ToPass(pass)](const World::Reply<Gate::Announced>& reply) {
           reply(job.servers[0]->Announce(of));
         },
         &cancelled_);
@@ -246,22 +246,22 @@ void WorkerClient::SendTakeToken(const PassId& pass, int64_t attempt) {
   if (watch_) watch_->ended = true;
   early_wait_ = {
       pass, attempt,
-      std::make_shared<std::optional<absl::StatusOr<StepGate::Answer>>>()};
-  job_.world.Call<StepGate::Answer>(
+      std::make_shared<std::optional<absl::StatusOr<Gate::Answer>>>()};
+  job_.world.Call<Gate::Answer>(
       process_, job_.server_place(0),
       [&job = job_, of = ToPass(pass),
-       attempt](const World::Reply<StepGate::Answer>& reply) {
+       attempt](const World::Reply<Gate::Answer>& reply) {
         job.servers[0]->TakeToken(of, attempt, /*computing=*/false, reply);
       },
-      [this, answer = early_wait_->answer](
-          const absl::StatusOr<StepGate::Answer>& came) {
+      [this,
+       answer = early_wait_->answer](const absl::StatusOr<Gate::Answer>& came) {
         *answer = came;
         waiting_.Wake();
       });
 }
 
-absl::StatusOr<StepGate::Answer> WorkerClient::WaitForToken(const PassId& pass,
-                                                            int64_t attempt) {
+absl::StatusOr<Gate::Answer> WorkerClient::WaitForToken(const PassId& pass,
+                                                        int64_t attempt) {
   if (!early_wait_ || !(early_wait_->pass == pass) ||
       early_wait_->attempt != attempt) {
     SendTakeToken(pass, attempt);
@@ -283,7 +283,7 @@ absl::StatusOr<Token> WorkerClient::TakeToken(const PassId& pass,
       continue;
     }
     switch (answer->outcome) {
-      case StepGate::Outcome::kToken:
+      case Gate::Outcome::kToken:
         SettleHeld(answer->step, answer->attempt);
         return Token{Token::Kind::kToken,
                      answer->step,
@@ -291,12 +291,12 @@ absl::StatusOr<Token> WorkerClient::TakeToken(const PassId& pass,
                      answer->attempt,
                      answer->selected_attempt,
                      answer->not_needed};
-      case StepGate::Outcome::kRedo:
+      case Gate::Outcome::kRedo:
         return Token{Token::Kind::kRedo, 0, 0, answer->attempt};
-      case StepGate::Outcome::kFinished:
+      case Gate::Outcome::kFinished:
         return Token{.kind = Token::Kind::kFinished,
                      .not_needed = answer->not_needed};
-      case StepGate::Outcome::kCancelled:
+      case Gate::Outcome::kCancelled:
         break;
     }
   }

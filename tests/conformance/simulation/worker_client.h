@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "server/step/step_gate.h"
+#include "server/step/gate.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/server_process.h"
 #include "tests/conformance/simulation/waiting.h"
@@ -67,7 +67,7 @@ class WorkerClient final : public StepClient {
   struct EarlyWait {
     PassId pass;
     int64_t attempt = 0;
-    std::shared_ptr<std::optional<absl::StatusOr<StepGate::Answer>>> answer;
+    std::shared_ptr<std::optional<absl::StatusOr<Gate::Answer>>> answer;
   };
 
   Pass ToPass(const PassId& pass) const {
@@ -78,8 +78,8 @@ class WorkerClient final : public StepClient {
   void TakePush(int part, const std::shared_ptr<ActivePush>& push,
                 const absl::StatusOr<PushReply>& answer);
   void SendTakeToken(const PassId& pass, int64_t attempt);
-  absl::StatusOr<StepGate::Answer> WaitForToken(const PassId& pass,
-                                                int64_t attempt);
+  absl::StatusOr<Gate::Answer> WaitForToken(const PassId& pass,
+                                            int64_t attempt);
   void AskAboutStep(const PassId& pass, const std::shared_ptr<Watch>& watch);
   void DropPush();
   void SettleHeld(int64_t step, int64_t attempt);

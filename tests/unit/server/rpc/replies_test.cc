@@ -55,13 +55,13 @@ TEST_F(RepliesTest, TokenGoesToTheWaitThatItIsFor) {
   const uint64_t other = replies_.FileTokenWait(Note());
   ASSERT_NE(one, other);
 
-  replies_.SendTokens({{other, StepGate::Outcome::kToken, 7}});
+  replies_.SendTokens({{other, Gate::Outcome::kToken, 7}});
   ASSERT_EQ(ends_.size(), 1u);
   EXPECT_EQ(Token(0).step(), 7);
   EXPECT_EQ(Token(0).outcome(), v1::TOKEN);
 
-  replies_.SendTokens({{other, StepGate::Outcome::kToken, 8},
-                       {one, StepGate::Outcome::kFinished}});
+  replies_.SendTokens(
+      {{other, Gate::Outcome::kToken, 8}, {one, Gate::Outcome::kFinished}});
   ASSERT_EQ(ends_.size(), 2u);
   EXPECT_EQ(Token(1).outcome(), v1::TOKEN_FINISHED);
 }

@@ -5,12 +5,12 @@
 #include <ostream>
 
 #include "gmock/gmock.h"
-#include "server/step/step_gate.h"
+#include "server/step/gate.h"
 
-// Matchers for the answers of a StepGate, each for the wait of one ticket.
+// Matchers for the answers of a Gate, each for the wait of one ticket.
 namespace lockstep {
 
-inline void PrintTo(const StepGate::Answer& answer, std::ostream* out) {
+inline void PrintTo(const Gate::Answer& answer, std::ostream* out) {
   *out << "{ticket " << answer.ticket << ", outcome "
        << static_cast<int>(answer.outcome) << ", step " << answer.step
        << ", slot " << answer.slot << ", attempt " << answer.attempt << "}";
@@ -20,29 +20,29 @@ namespace testing {
 
 MATCHER_P2(TokenFor, ticket, step, "is a token") {
   return arg.ticket == static_cast<uint64_t>(ticket) &&
-         arg.outcome == StepGate::Outcome::kToken && arg.step == step &&
+         arg.outcome == Gate::Outcome::kToken && arg.step == step &&
          arg.slot == 0;
 }
 
 MATCHER_P3(SlotTokenFor, ticket, step, slot, "is a token for a share") {
   return arg.ticket == static_cast<uint64_t>(ticket) &&
-         arg.outcome == StepGate::Outcome::kToken && arg.step == step &&
+         arg.outcome == Gate::Outcome::kToken && arg.step == step &&
          arg.slot == slot;
 }
 
 MATCHER_P2(RedoFor, ticket, attempt, "asks for the gradient again") {
   return arg.ticket == static_cast<uint64_t>(ticket) &&
-         arg.outcome == StepGate::Outcome::kRedo && arg.attempt == attempt;
+         arg.outcome == Gate::Outcome::kRedo && arg.attempt == attempt;
 }
 
 MATCHER_P(CancelledFor, ticket, "is cancelled") {
   return arg.ticket == static_cast<uint64_t>(ticket) &&
-         arg.outcome == StepGate::Outcome::kCancelled;
+         arg.outcome == Gate::Outcome::kCancelled;
 }
 
 MATCHER_P(FinishedFor, ticket, "says that training has ended") {
   return arg.ticket == static_cast<uint64_t>(ticket) &&
-         arg.outcome == StepGate::Outcome::kFinished;
+         arg.outcome == Gate::Outcome::kFinished;
 }
 
 }  // namespace testing

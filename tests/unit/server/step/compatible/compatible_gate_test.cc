@@ -82,10 +82,10 @@ TEST_F(CompatibleGateTest, CommitOfAnyStepButTheNextIsRefused) {
 TEST_F(CompatibleGateTest, NobodyAnnouncesAnything) {
   gate_.Activate(3);
 
-  absl::StatusOr<StepGate::Announced> announced = gate_.Announce(PassOf(0, 1));
+  absl::StatusOr<Gate::Announced> announced = gate_.Announce(PassOf(0, 1));
 
   ASSERT_OK(announced);
-  EXPECT_EQ(announced->decision, StepGate::Decision::kSelected);
+  EXPECT_EQ(announced->decision, Gate::Decision::kSelected);
   EXPECT_EQ(announced->global_step, 3);
   EXPECT_THAT(gate_.Members(), IsEmpty());
 }
@@ -127,7 +127,7 @@ TEST_F(CompatibleGateTest, TokenOfADeadWorkerGoesToTheNextInLine) {
   ASSERT_OK(Wait(1, PassOf(0, 1)));
   ASSERT_OK(Wait(2, PassOf(1, 1)));
 
-  const StepGate::Expired expired = gate_.Expire(0, 1);
+  const Gate::Expired expired = gate_.Expire(0, 1);
 
   EXPECT_TRUE(expired.held_token);
   EXPECT_FALSE(expired.held_announcement);
@@ -141,7 +141,7 @@ TEST_F(CompatibleGateTest, DeadWorkerThatOnlyWaitedHeldNothing) {
   ASSERT_OK(Wait(1, PassOf(0, 1)));
   ASSERT_OK(Wait(2, PassOf(1, 1)));
 
-  const StepGate::Expired expired = gate_.Expire(1, 1);
+  const Gate::Expired expired = gate_.Expire(1, 1);
 
   EXPECT_FALSE(expired.held_token);
   EXPECT_THAT(expired.answers, ElementsAre(CancelledFor(2)));
@@ -151,7 +151,7 @@ TEST_F(CompatibleGateTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
   gate_.Activate(0);
   ASSERT_OK(Wait(1, PassOf(0, 1, /*incarnation=*/2)));
 
-  const StepGate::Expired expired = gate_.Expire(0, 1);
+  const Gate::Expired expired = gate_.Expire(0, 1);
 
   EXPECT_FALSE(expired.held_token);
   EXPECT_THAT(Wait(2, PassOf(1, 1)), IsOkAndHolds(IsEmpty()));
@@ -201,7 +201,7 @@ TEST_F(CompatibleGateTest, WaitsAreReportedWithWorkerAndBeginning) {
   for (int worker : {0, 2, 1}) ASSERT_OK(Wait(worker, PassOf(worker, 1)));
 
   std::vector<int> workers;
-  for (const StepGate::Waiting& waiting : gate_.WaitingWorkers()) {
+  for (const Gate::Waiting& waiting : gate_.WaitingWorkers()) {
     workers.push_back(waiting.worker);
     EXPECT_EQ(waiting.since, kNow);
   }
@@ -210,7 +210,7 @@ TEST_F(CompatibleGateTest, WaitsAreReportedWithWorkerAndBeginning) {
 }
 
 TEST_F(CompatibleGateTest, NobodyIsReplaced) {
-  const StepGate::Replaced replaced = gate_.Replace(0, 0, 0);
+  const Gate::Replaced replaced = gate_.Replace(0, 0, 0);
 
   EXPECT_EQ(replaced.by, std::nullopt);
   EXPECT_EQ(replaced.step, gate_.global_step());

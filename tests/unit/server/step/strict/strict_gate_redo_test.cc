@@ -16,7 +16,7 @@ using ::lockstep::testing::TokenFor;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-using Decision = StepGate::Decision;
+using Decision = Gate::Decision;
 
 const absl::Time kNow = absl::FromUnixSeconds(1000);
 constexpr int64_t kStep = 4;

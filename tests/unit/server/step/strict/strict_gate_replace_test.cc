@@ -16,7 +16,7 @@ using ::lockstep::testing::TokenFor;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-using Decision = StepGate::Decision;
+using Decision = Gate::Decision;
 
 const absl::Time kNow = absl::FromUnixSeconds(1000);
 
@@ -41,7 +41,7 @@ class StrictGateReplaceTest : public ::testing::Test {
                 IsOkAndHolds(IsEmpty()));
   }
   void ExpectNothingChanges(int worker, int64_t step = 0, int64_t attempt = 1) {
-    const StepGate::Replaced replaced = gate_.Replace(worker, step, attempt);
+    const Gate::Replaced replaced = gate_.Replace(worker, step, attempt);
     EXPECT_EQ(replaced.by, std::nullopt);
     EXPECT_EQ(replaced.step, 0);
     EXPECT_EQ(replaced.attempt, 1);
@@ -57,7 +57,7 @@ TEST_F(StrictGateReplaceTest, WorkerThatWaitsTakesThePlaceAndAllPushAnew) {
   WaitAs(2, 0);
   WaitAs(1, 1);
 
-  const StepGate::Replaced replaced = gate_.Replace(0, 0, 1);
+  const Gate::Replaced replaced = gate_.Replace(0, 0, 1);
 
   EXPECT_EQ(replaced.by, 2);
   EXPECT_EQ(replaced.step, 0);
@@ -98,7 +98,7 @@ TEST_F(StrictGateReplaceTest, RepeatedCallFindsTheAttemptOver) {
   WaitAs(3, 0);
 
   EXPECT_EQ(gate_.Replace(0, 0, 1).by, 2);
-  const StepGate::Replaced again = gate_.Replace(0, 0, 1);
+  const Gate::Replaced again = gate_.Replace(0, 0, 1);
 
   EXPECT_EQ(again.by, std::nullopt);
   EXPECT_EQ(again.attempt, 2);
@@ -141,7 +141,7 @@ TEST_F(StrictGateReplaceTest, ReplacedWorkerHearsOfItAndMayTakePartAgain) {
 
   ASSERT_THAT(answers, IsOkAndHolds(UnorderedElementsAre(TokenFor(0, 1),
                                                          TokenFor(2, 1))));
-  for (const StepGate::Answer& answer : *answers) {
+  for (const Gate::Answer& answer : *answers) {
     EXPECT_EQ(answer.not_needed, answer.ticket == 0);
   }
   EXPECT_EQ(gate_.Announce({0, 1, 1, 2, 0})->decision, Decision::kSelected);

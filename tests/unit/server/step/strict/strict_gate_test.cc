@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-using Decision = StepGate::Decision;
+using Decision = Gate::Decision;
 
 const absl::Time kNow = absl::FromUnixSeconds(1000);
 
@@ -97,7 +97,7 @@ TEST_F(StrictGateTest, AnnouncementForACommittedStepIsTooLate) {
   Announce(1, Decision::kSelected);
   ASSERT_OK(gate_.Commit(1, 1));
 
-  absl::StatusOr<StepGate::Announced> late = gate_.Announce(PassOf(2));
+  absl::StatusOr<Gate::Announced> late = gate_.Announce(PassOf(2));
 
   ASSERT_OK(late);
   EXPECT_EQ(late->decision, Decision::kTooLate);
@@ -172,7 +172,7 @@ TEST_F(StrictGateTest, NobodyGetsATokenBeforeTheCommit) {
   WaitAs(1, 1);
   WaitAs(2, 0);
 
-  absl::StatusOr<std::vector<StepGate::Answer>> answers = gate_.Commit(1, 1);
+  absl::StatusOr<std::vector<Gate::Answer>> answers = gate_.Commit(1, 1);
 
   EXPECT_THAT(answers, IsOkAndHolds(UnorderedElementsAre(
                            TokenFor(0, 1), TokenFor(1, 1), TokenFor(2, 1))));
@@ -285,7 +285,7 @@ TEST_F(StrictGateTest, DeadMemberIsReplacedByTheNextThatAnnounced) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   Announce(2, Decision::kNotNeeded);
 
-  const StepGate::Expired expired = gate_.Expire(0, 1);
+  const Gate::Expired expired = gate_.Expire(0, 1);
 
   EXPECT_TRUE(expired.held_announcement);
   EXPECT_EQ(expired.step, 0);
@@ -300,7 +300,7 @@ TEST_F(StrictGateTest, SurvivorsAndThePromotedPushAgain) {
   WaitAs(1, 1);
   WaitAs(2, 0);
 
-  const StepGate::Expired expired = gate_.Expire(0, 1);
+  const Gate::Expired expired = gate_.Expire(0, 1);
 
   EXPECT_THAT(expired.answers,
               UnorderedElementsAre(RedoFor(1, 2), RedoFor(2, 2)));
@@ -323,7 +323,7 @@ TEST_F(StrictGateTest, DeathOfABackupStartsNoAttempt) {
   WaitAs(0, 1);
   WaitAs(2, 0);
 
-  const StepGate::Expired expired = gate_.Expire(2, 1);
+  const Gate::Expired expired = gate_.Expire(2, 1);
 
   EXPECT_FALSE(expired.held_announcement);
   EXPECT_EQ(expired.attempt, 1);
@@ -335,7 +335,7 @@ TEST_F(StrictGateTest, ExpiringAgainStartsNoSecondAttempt) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   gate_.Expire(0, 1);
 
-  const StepGate::Expired again = gate_.Expire(0, 1);
+  const Gate::Expired again = gate_.Expire(0, 1);
 
   EXPECT_FALSE(again.held_announcement);
   EXPECT_EQ(again.attempt, 2);
@@ -392,7 +392,7 @@ TEST_F(StrictGateTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
   ASSERT_THAT(gate_.Announce(PassOf(0, 0, 2)), IsOkAndHolds(SelectedFor(1)));
   ASSERT_THAT(gate_.Wait(5, PassOf(0, 0, 2), 1, kNow), IsOkAndHolds(IsEmpty()));
 
-  const StepGate::Expired expired = gate_.Expire(0, 1);
+  const Gate::Expired expired = gate_.Expire(0, 1);
 
   EXPECT_FALSE(expired.held_announcement);
   EXPECT_THAT(expired.answers, IsEmpty());
@@ -445,7 +445,7 @@ TEST_F(StrictGateTest, WaitsAreReportedWithTheirBeginning) {
   Announce(1, Decision::kSelected);
   WaitAs(1, 1);
 
-  const std::vector<StepGate::Waiting> waiting = gate_.WaitingWorkers();
+  const std::vector<Gate::Waiting> waiting = gate_.WaitingWorkers();
 
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_EQ(waiting[0].worker, 1);

@@ -19,7 +19,7 @@ using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::TokenFor;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using Decision = StepGate::Decision;
+using Decision = Gate::Decision;
 
 const absl::Time kNow = absl::FromUnixSeconds(1000);
 

@@ -11,13 +11,13 @@
 
 namespace lockstep {
 
-// StepGate says which passes count for a step and who may begin the next one.
+// Gate says which passes count for a step and who may begin the next one.
 // It lives on ps task 0; there is one implementation for each mode.
 //
 // Threads: safe to share; no call waits. A wait is filed under the caller's
 //          ticket, and the call that ends it returns its answer.
 // Errors:  a call that fails has changed nothing.
-class StepGate {
+class Gate {
  public:
   using Decision = lockstep::Decision;
   struct Announced {
@@ -57,7 +57,7 @@ class StepGate {
     absl::Time since;
   };
 
-  virtual ~StepGate() = default;
+  virtual ~Gate() = default;
 
   // Begins at `global_step`. Repeating it changes nothing.
   virtual std::vector<Answer> Activate(int64_t global_step) = 0;
