@@ -57,11 +57,11 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
       own_state_dir_(options.own_state_dir ? options.state_dir : ""),
       host_({cluster.self().index, incarnation, options.state_dir,
              options.shared_memory, cluster.chief()}),
-      step_control_(host_),
+      commands_(host_),
       replies_(host_, clock),
-      parameters_(host_, step_control_, replies_),
+      parameters_(host_, commands_, replies_),
       sync_(host_, replies_, clock),
-      control_(host_, step_control_, replies_, clock),
+      control_(host_, commands_, replies_, clock),
       streams_(StreamedMethods(parameters_, sync_)),
       chief_(std::move(chief)),
       ticks_([this] { Tick(); }),
@@ -107,7 +107,7 @@ void PsServer::UpdateReturnedParts() {
     if (*part == kNoPart) return;
     if (auto shard = host_.shard(); shard.ok()) {
       ShardAnswers answers = (*shard)->engine().PartReturned(*part);
-      replies_.Send(**shard, step_control_.Settle(**shard, std::move(answers)));
+      replies_.Send(**shard, commands_.Settle(**shard, std::move(answers)));
     }
   }
 }

@@ -20,9 +20,9 @@
 #include "server/rpc/replies.h"
 #include "server/rpc/shard_control_service.h"
 #include "server/rpc/sync_service.h"
+#include "server/shard/chief_commands.h"
 #include "server/shard/shard_host.h"
 #include "server/shard/shard_pulse.h"
-#include "server/shard/step_control.h"
 
 namespace lockstep {
 
@@ -80,7 +80,7 @@ class PsServer {
   const Clock& clock_;
   const std::string own_state_dir_;  // empty: it is somebody else's
   ShardHost host_;
-  StepControl step_control_;
+  ChiefCommands commands_;
   Replies replies_;
   ParameterService parameters_;
   SyncService sync_;

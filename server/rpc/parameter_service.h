@@ -12,8 +12,8 @@
 #include "server/calls/peer_budget.h"
 #include "server/calls/respond.h"
 #include "server/rpc/replies.h"
+#include "server/shard/chief_commands.h"
 #include "server/shard/shard_host.h"
-#include "server/shard/step_control.h"
 
 namespace lockstep {
 
@@ -36,7 +36,7 @@ class ParameterService final
   static constexpr size_t kUnreadRows = size_t{64} << 20;
 
   // Pushes wait in `replies`. `control` commits the steps that they complete.
-  ParameterService(ShardHost& host, StepControl& control, Replies& replies)
+  ParameterService(ShardHost& host, ChiefCommands& control, Replies& replies)
       : host_(host), control_(control), replies_(replies) {}
 
   // `moved` is told how many bytes a push or a pull moves, on the wire or
@@ -80,7 +80,7 @@ class ParameterService final
       const v1::OpenSharedMemoryRequest& request);
 
   ShardHost& host_;
-  StepControl& control_;
+  ChiefCommands& control_;
   Replies& replies_;
   Moved moved_ = [](size_t) {};
   PeerBudget answers_{kUnreadRows};

@@ -89,7 +89,7 @@ void Replies::FailTake(uint64_t ticket, const absl::Status& why) {
   if (auto call = takes_.Take(ticket)) call->reactor->Finish(ToGrpcStatus(why));
 }
 
-void Replies::Send(Shard& shard, StepControl::Ready ready) {
+void Replies::Send(Shard& shard, ChiefCommands::Ready ready) {
   SendPushes(std::move(ready.answers.pushes));
   SendTokens(ready.tokens);
   SendTakes(shard, ready.answers.takes, ready.committed_step);

@@ -13,8 +13,8 @@
 #include "server/calls/pending_calls.h"
 #include "server/calls/respond.h"
 #include "server/rpc/push_tally.h"
+#include "server/shard/chief_commands.h"
 #include "server/shard/shard_host.h"
-#include "server/shard/step_control.h"
 
 namespace lockstep {
 
@@ -25,7 +25,7 @@ namespace lockstep {
 //
 //   service -> File...() -> shard -> engine -> ShardAnswers
 //                 |                               |
-//                 |                     StepControl::Settle()
+//                 |                     ChiefCommands::Settle()
 //                 |                               |
 //                 `------------ Send() <----------'
 //
@@ -66,7 +66,7 @@ class Replies {
 
   // Ends the calls that `ready` answers: pushes first, then waits for tokens,
   // then the chief's.
-  void Send(Shard& shard, StepControl::Ready ready);
+  void Send(Shard& shard, ChiefCommands::Ready ready);
   void SendTokens(const std::vector<Gate::Answer>& answers);
 
   // Registers an answer that lends parts from `first_part` on, so that

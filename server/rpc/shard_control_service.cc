@@ -24,7 +24,8 @@ constexpr absl::Duration kLongestWait = absl::Seconds(1);
 
 }  // namespace
 
-ShardControlService::ShardControlService(ShardHost& host, StepControl& control,
+ShardControlService::ShardControlService(ShardHost& host,
+                                         ChiefCommands& control,
                                          Replies& replies, const Clock& clock)
     : host_(host),
       control_(control),
@@ -32,17 +33,17 @@ ShardControlService::ShardControlService(ShardHost& host, StepControl& control,
       clock_(clock),
       long_calls_(clock) {}
 
-absl::StatusOr<StepControl::Chief> ShardControlService::ToChief(
+absl::StatusOr<ChiefCommands::Chief> ShardControlService::ToChief(
     const v1::ChiefIdentity& chief) const {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(chief.identity()));
   LOCKSTEP_RETURN_IF_ERROR(host_.CheckIsChief(sender.task));
-  return StepControl::Chief{std::move(sender.job_id), chief.epoch(),
-                            sender.incarnation};
+  return ChiefCommands::Chief{std::move(sender.job_id), chief.epoch(),
+                              sender.incarnation};
 }
 
 absl::StatusOr<std::shared_ptr<Shard>> ShardControlService::CheckedShard(
     const v1::ChiefIdentity& chief) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief who, ToChief(chief));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ChiefCommands::Chief who, ToChief(chief));
   return control_.CheckedShard(who);
 }
 
@@ -50,7 +51,7 @@ grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
     grpc::CallbackServerContext* context, const v1::TakeEpochRequest* request,
     v1::TakeEpochResponse* response) {
   PassFaultPoint(FaultPoint::kPsEpochReceived);
-  const absl::StatusOr<StepControl::Chief> chief = ToChief(request->chief());
+  const absl::StatusOr<ChiefCommands::Chief> chief = ToChief(request->chief());
   if (!chief.ok()) return FinishUnary(context, chief.status());
   absl::StatusOr<uint64_t> epoch = control_.TakeEpoch(
       chief->job_id, request->newer_than(), chief->incarnation);
@@ -62,7 +63,7 @@ grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
 
 absl::StatusOr<LongCalls::Work> ShardControlService::HandleCreateShard(
     const v1::CreateShardRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+  LOCKSTEP_ASSIGN_OR_RETURN(const ChiefCommands::Chief chief,
                             ToChief(request.chief()));
   LOCKSTEP_RETURN_IF_ERROR(
       host_.CheckMayFollow(chief.job_id, chief.epoch, chief.incarnation));
@@ -145,7 +146,7 @@ grpc::ServerUnaryReactor* ShardControlService::WriteParts(
 
 absl::Status ShardControlService::HandleActivate(
     const v1::ActivateRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+  LOCKSTEP_ASSIGN_OR_RETURN(const ChiefCommands::Chief chief,
                             ToChief(request.chief()));
   Opening opening;
   opening.global_step = request.global_step();
@@ -157,7 +158,7 @@ absl::Status ShardControlService::HandleActivate(
         CheckIncarnation("expired.incarnation", expired.incarnation()));
     opening.expired.emplace_back(expired.worker(), expired.incarnation());
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(StepControl::Ready ready,
+  LOCKSTEP_ASSIGN_OR_RETURN(ChiefCommands::Ready ready,
                             control_.Activate(chief, opening));
   SetLogStep(opening.global_step);
   Send(std::move(ready));
@@ -187,10 +188,10 @@ grpc::ServerUnaryReactor* ShardControlService::TakeAndApply(
 
 absl::Status ShardControlService::HandleTake(
     const v1::TakeAndApplyRequest& request, uint64_t ticket) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+  LOCKSTEP_ASSIGN_OR_RETURN(const ChiefCommands::Chief chief,
                             ToChief(request.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      StepControl::Ready ready,
+      ChiefCommands::Ready ready,
       control_.Take(chief, ticket, request.step(), request.commit_until(),
                     request.attempt()));
   Send(std::move(ready));
@@ -199,14 +200,14 @@ absl::Status ShardControlService::HandleTake(
 
 absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
                                                v1::CommitResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+  LOCKSTEP_ASSIGN_OR_RETURN(const ChiefCommands::Chief chief,
                             ToChief(request.chief()));
   std::vector<std::vector<int>> contributors;
   for (const v1::Workers& set : request.contributors()) {
     contributors.emplace_back(set.workers().begin(), set.workers().end());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
-      StepControl::Committed committed,
+      ChiefCommands::Committed committed,
       control_.Commit(chief, request.step(), request.attempt(), contributors));
   for (int worker : committed.members) response.add_workers(worker);
   response.set_global_step(committed.global_step);
@@ -227,12 +228,12 @@ grpc::ServerUnaryReactor* ShardControlService::Commit(
 absl::Status ShardControlService::HandleExpireWorker(
     const v1::ExpireWorkerRequest& request,
     v1::ExpireWorkerResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+  LOCKSTEP_ASSIGN_OR_RETURN(const ChiefCommands::Chief chief,
                             ToChief(request.chief()));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckIncarnation("incarnation", request.incarnation()));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      StepControl::Expired expired,
+      ChiefCommands::Expired expired,
       control_.ExpireWorker(chief, request.worker(), request.incarnation(),
                             request.step(), request.attempt()));
   response.set_incarnation(expired.incarnation);
@@ -259,10 +260,10 @@ grpc::ServerUnaryReactor* ShardControlService::ExpireWorker(
 absl::Status ShardControlService::HandleReplaceMember(
     const v1::ReplaceMemberRequest& request,
     v1::ReplaceMemberResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const StepControl::Chief chief,
+  LOCKSTEP_ASSIGN_OR_RETURN(const ChiefCommands::Chief chief,
                             ToChief(request.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      StepControl::Replaced replaced,
+      ChiefCommands::Replaced replaced,
       control_.ReplaceMember(chief, request.worker(), request.step(),
                              request.attempt()));
   response.set_replaced(replaced.by.has_value());
@@ -289,7 +290,7 @@ grpc::ServerUnaryReactor* ShardControlService::ReplaceMember(
 }
 
 LongCalls::Result ShardControlService::HandleBeginSnapshot(
-    const StepControl::Chief& chief) {
+    const ChiefCommands::Chief& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             control_.CheckedShard(chief));
   shard->Grant(0);
@@ -310,7 +311,7 @@ grpc::ServerUnaryReactor* ShardControlService::BeginSnapshot(
     const v1::BeginSnapshotRequest* request,
     v1::BeginSnapshotResponse* response) {
   PassFaultPoint(FaultPoint::kPsSnapshotReceived);
-  const absl::StatusOr<StepControl::Chief> chief = ToChief(request->chief());
+  const absl::StatusOr<ChiefCommands::Chief> chief = ToChief(request->chief());
   if (!chief.ok()) return FinishUnary(context, chief.status());
   const auto shard = control_.CheckedShard(*chief);
   if (!shard.ok()) return FinishUnary(context, shard.status());
@@ -377,7 +378,7 @@ grpc::ServerUnaryReactor* ShardControlService::CloseTokens(
   return FinishUnary(context, status);
 }
 
-void ShardControlService::Send(StepControl::Ready ready) {
+void ShardControlService::Send(ChiefCommands::Ready ready) {
   if (auto shard = host_.shard(); shard.ok()) {
     replies_.Send(**shard, std::move(ready));
   }

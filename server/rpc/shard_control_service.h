@@ -11,8 +11,8 @@
 #include "server/calls/long_calls.h"
 #include "server/calls/respond.h"
 #include "server/rpc/replies.h"
+#include "server/shard/chief_commands.h"
 #include "server/shard/shard_host.h"
-#include "server/shard/step_control.h"
 
 namespace lockstep {
 
@@ -40,7 +40,7 @@ using Base = S::WithCallbackMethod_TakeEpoch<
 class ShardControlService final : public shard_control_internal::Base {
  public:
   // Waits for steps are in `replies`; so is what the chief's calls make ready.
-  ShardControlService(ShardHost& host, StepControl& control, Replies& replies,
+  ShardControlService(ShardHost& host, ChiefCommands& control, Replies& replies,
                       const Clock& clock);
 
   // Whom to tell what shard there is now. Call it before serving.
@@ -105,7 +105,7 @@ class ShardControlService final : public shard_control_internal::Base {
   //
   //   kInvalidArgument   nobody that can be
   //   kPermissionDenied  not the chief
-  absl::StatusOr<StepControl::Chief> ToChief(
+  absl::StatusOr<ChiefCommands::Chief> ToChief(
       const v1::ChiefIdentity& chief) const;
   // Checks that the caller is this job's newest chief.
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(
@@ -125,7 +125,7 @@ class ShardControlService final : public shard_control_internal::Base {
                                   v1::ExpireWorkerResponse& response);
   absl::Status HandleReplaceMember(const v1::ReplaceMemberRequest& request,
                                    v1::ReplaceMemberResponse& response);
-  LongCalls::Result HandleBeginSnapshot(const StepControl::Chief& chief);
+  LongCalls::Result HandleBeginSnapshot(const ChiefCommands::Chief& chief);
   // A call that LongCalls ends. `progress`, of one that asks again: who fills
   // in how far the work is.
   template <typename Response>
@@ -150,10 +150,10 @@ class ShardControlService final : public shard_control_internal::Base {
   absl::Status HandleCloseTokens(const v1::CloseTokensRequest& request);
 
   // Sends what became ready, where there is a shard.
-  void Send(StepControl::Ready ready);
+  void Send(ChiefCommands::Ready ready);
 
   ShardHost& host_;
-  StepControl& control_;
+  ChiefCommands& control_;
   Replies& replies_;
   const Clock& clock_;
   Created created_;

@@ -27,8 +27,8 @@ class ChiefCalls final : public ShardCalls {
   void set_waiting(Waiting& waiting) { waiting_ = &waiting; }
   int place() const { return job_.server_place(server_); }
   // The chief, as servers hear of it.
-  StepControl::Chief Self() const { return Self(epoch_); }
-  StepControl::Chief Self(uint64_t epoch) const {
+  ChiefCommands::Chief Self() const { return Self(epoch_); }
+  ChiefCommands::Chief Self(uint64_t epoch) const {
     return {job_.id, epoch, incarnation_};
   }
 

@@ -106,8 +106,8 @@ void ServerProcess::AfterEvent() {
   job_.promises.OnServer(server_, open);
 }
 
-StepControl::Chief ServerProcess::ChiefOf(const StepControl::Chief& chief) {
-  StepControl::Chief taken_for = chief;
+ChiefCommands::Chief ServerProcess::ChiefOf(const ChiefCommands::Chief& chief) {
+  ChiefCommands::Chief taken_for = chief;
   if (job_.Has(PlantedBug::kOldChiefIsObeyed)) {
     while (absl::IsAborted(
         host_.CheckChief(job_.id, taken_for.epoch, taken_for.incarnation))) {
@@ -117,7 +117,7 @@ StepControl::Chief ServerProcess::ChiefOf(const StepControl::Chief& chief) {
   return taken_for;
 }
 
-absl::Status ServerProcess::Obeyed(const StepControl::Chief& chief,
+absl::Status ServerProcess::Obeyed(const ChiefCommands::Chief& chief,
                                    const absl::Status& status) {
   if (status.ok()) {
     job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);
@@ -220,7 +220,7 @@ void ServerProcess::SendTokens(const std::vector<Gate::Answer>& answers) {
   }
 }
 
-void ServerProcess::Send(StepControl::Ready ready) {
+void ServerProcess::Send(ChiefCommands::Ready ready) {
   for (const PushAnswer& answer : ready.answers.pushes) {
     auto call = pushes_.extract(answer.ticket);
     if (call.empty()) continue;

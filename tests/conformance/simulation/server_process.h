@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "chief/servers/shard_calls.h"
-#include "server/shard/step_control.h"
+#include "server/shard/chief_commands.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/member.h"
 #include "tests/conformance/simulation/process.h"
@@ -38,9 +38,9 @@ struct PullReply {
   std::vector<float> values;
 };
 
-// ServerProcess is a ps: the product's ShardHost, StepControl and Shard, behind
-// the calls that the services take from the wire. Some of the mistakes that are
-// planted are made here.
+// ServerProcess is a ps: the product's ShardHost, ChiefCommands and Shard,
+// behind the calls that the services take from the wire. Some of the mistakes
+// that are planted are made here.
 class ServerProcess final : public Process {
  public:
   ServerProcess(Job& job, int server);
@@ -55,45 +55,47 @@ class ServerProcess final : public Process {
                                  int num_parts, int64_t step);
 
   // For chiefs.
-  absl::StatusOr<uint64_t> TakeEpoch(const StepControl::Chief& chief,
+  absl::StatusOr<uint64_t> TakeEpoch(const ChiefCommands::Chief& chief,
                                      uint64_t newer_than);
-  absl::StatusOr<ServerReport> CreateShard(const StepControl::Chief& chief,
+  absl::StatusOr<ServerReport> CreateShard(const ChiefCommands::Chief& chief,
                                            bool discard);
-  absl::StatusOr<bool> WriteParts(const StepControl::Chief& chief,
+  absl::StatusOr<bool> WriteParts(const ChiefCommands::Chief& chief,
                                   const std::vector<PartState>& parts);
-  absl::StatusOr<bool> Activate(const StepControl::Chief& chief,
+  absl::StatusOr<bool> Activate(const ChiefCommands::Chief& chief,
                                 const ShardCalls::Opening& opening);
-  void Take(const StepControl::Chief& chief, int64_t step, int64_t commit_until,
-            int64_t attempt, const World::Reply<TakeReply>& reply);
+  void Take(const ChiefCommands::Chief& chief, int64_t step,
+            int64_t commit_until, int64_t attempt,
+            const World::Reply<TakeReply>& reply);
   // Returns the attempt that the step begins anew with, or 0.
   absl::StatusOr<int64_t> Commit(
-      const StepControl::Chief& chief, int64_t step, int64_t attempt,
+      const ChiefCommands::Chief& chief, int64_t step, int64_t attempt,
       const std::vector<std::vector<int>>& contributors = {});
   absl::StatusOr<ShardCalls::Expired> ExpireWorker(
-      const StepControl::Chief& chief, int worker, uint64_t incarnation,
+      const ChiefCommands::Chief& chief, int worker, uint64_t incarnation,
       int64_t step, int64_t attempt);
   absl::StatusOr<ShardCalls::Replaced> ReplaceMember(
-      const StepControl::Chief& chief, int worker, int64_t step,
+      const ChiefCommands::Chief& chief, int worker, int64_t step,
       int64_t attempt);
-  absl::StatusOr<ShardSnapshot> BeginSnapshot(const StepControl::Chief& chief);
+  absl::StatusOr<ShardSnapshot> BeginSnapshot(
+      const ChiefCommands::Chief& chief);
   absl::StatusOr<std::vector<PartState>> ReadSnapshot(
-      const StepControl::Chief& chief, int64_t step);
-  absl::StatusOr<bool> CloseTokens(const StepControl::Chief& chief);
+      const ChiefCommands::Chief& chief, int64_t step);
+  absl::StatusOr<bool> CloseTokens(const ChiefCommands::Chief& chief);
 
   // What its step lacks, for a report.
   std::string WaitsFor() const;
 
  private:
   // The chief that the server takes it for.
-  StepControl::Chief ChiefOf(const StepControl::Chief& chief);
+  ChiefCommands::Chief ChiefOf(const ChiefCommands::Chief& chief);
   // Notes whom a call that was performed has obeyed.
-  absl::Status Obeyed(const StepControl::Chief& chief,
+  absl::Status Obeyed(const ChiefCommands::Chief& chief,
                       const absl::Status& status);
   absl::StatusOr<std::shared_ptr<Shard>> Admit(const Pass& pass);
   void BeforeEvent();
   void AfterEvent();
   void UpdateReturnedParts();
-  void Send(StepControl::Ready ready);
+  void Send(ChiefCommands::Ready ready);
   void SendTokens(const std::vector<Gate::Answer>& answers);
   void CancelWaits();
   Shard* shard() const;
@@ -102,7 +104,7 @@ class ServerProcess final : public Process {
   Job& job_;
   const int server_;
   ShardHost host_;
-  StepControl control_;
+  ChiefCommands control_;
   Member member_;
   uint64_t tickets_ = 0;
   std::map<uint64_t, World::Reply<Gate::Answer>> waits_;

@@ -14,7 +14,7 @@ constexpr absl::Duration kLongestTake = absl::Seconds(1);
 }  // namespace
 
 absl::StatusOr<uint64_t> ServerProcess::TakeEpoch(
-    const StepControl::Chief& chief, uint64_t newer_than) {
+    const ChiefCommands::Chief& chief, uint64_t newer_than) {
   const auto epoch =
       control_.TakeEpoch(chief.job_id, newer_than, chief.incarnation);
   if (epoch.ok()) job_.promises.OnEpoch(server_, *epoch, chief.incarnation);
@@ -22,8 +22,8 @@ absl::StatusOr<uint64_t> ServerProcess::TakeEpoch(
 }
 
 absl::StatusOr<ServerReport> ServerProcess::CreateShard(
-    const StepControl::Chief& chief, bool discard) {
-  const StepControl::Chief taken_for = ChiefOf(chief);
+    const ChiefCommands::Chief& chief, bool discard) {
+  const ChiefCommands::Chief taken_for = ChiefOf(chief);
   LOCKSTEP_RETURN_IF_ERROR(
       Obeyed(chief, host_.FollowChief(taken_for.job_id, taken_for.epoch,
                                       taken_for.incarnation)));
@@ -59,7 +59,7 @@ absl::StatusOr<ServerReport> ServerProcess::CreateShard(
 }
 
 absl::StatusOr<bool> ServerProcess::WriteParts(
-    const StepControl::Chief& chief, const std::vector<PartState>& parts) {
+    const ChiefCommands::Chief& chief, const std::vector<PartState>& parts) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                             control_.CheckedShard(ChiefOf(chief)));
   job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);
@@ -77,20 +77,20 @@ absl::StatusOr<bool> ServerProcess::WriteParts(
 }
 
 absl::StatusOr<bool> ServerProcess::Activate(
-    const StepControl::Chief& chief, const ShardCalls::Opening& opening) {
-  absl::StatusOr<StepControl::Ready> ready =
+    const ChiefCommands::Chief& chief, const ShardCalls::Opening& opening) {
+  absl::StatusOr<ChiefCommands::Ready> ready =
       control_.Activate(ChiefOf(chief), opening);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, ready.status()));
   Send(*std::move(ready));
   return true;
 }
 
-void ServerProcess::Take(const StepControl::Chief& chief, int64_t step,
+void ServerProcess::Take(const ChiefCommands::Chief& chief, int64_t step,
                          int64_t commit_until, int64_t attempt,
                          const World::Reply<TakeReply>& reply) {
   const uint64_t ticket = ++tickets_;
   takes_[ticket] = reply;
-  absl::StatusOr<StepControl::Ready> ready =
+  absl::StatusOr<ChiefCommands::Ready> ready =
       control_.Take(ChiefOf(chief), ticket, step, commit_until, attempt);
   if (absl::Status status = Obeyed(chief, ready.status()); !status.ok()) {
     takes_.erase(ticket);
@@ -111,9 +111,9 @@ void ServerProcess::Take(const StepControl::Chief& chief, int64_t step,
 }
 
 absl::StatusOr<int64_t> ServerProcess::Commit(
-    const StepControl::Chief& chief, int64_t step, int64_t attempt,
+    const ChiefCommands::Chief& chief, int64_t step, int64_t attempt,
     const std::vector<std::vector<int>>& contributors) {
-  absl::StatusOr<StepControl::Committed> committed =
+  absl::StatusOr<ChiefCommands::Committed> committed =
       control_.Commit(ChiefOf(chief), step, attempt, contributors);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, committed.status()));
   Send(std::move(committed->ready));
@@ -121,7 +121,7 @@ absl::StatusOr<int64_t> ServerProcess::Commit(
 }
 
 absl::StatusOr<ShardCalls::Expired> ServerProcess::ExpireWorker(
-    const StepControl::Chief& chief, int worker, uint64_t incarnation,
+    const ChiefCommands::Chief& chief, int worker, uint64_t incarnation,
     int64_t step, int64_t attempt) {
   if (job_.Has(PlantedBug::kDeadWorkerKeepsItsPlace)) {
     LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
@@ -129,7 +129,7 @@ absl::StatusOr<ShardCalls::Expired> ServerProcess::ExpireWorker(
     return ShardCalls::Expired{false, false, open->engine().step(),
                                open->engine().arrivals().attempt, incarnation};
   }
-  absl::StatusOr<StepControl::Expired> expired =
+  absl::StatusOr<ChiefCommands::Expired> expired =
       control_.ExpireWorker(ChiefOf(chief), worker, incarnation, step, attempt);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, expired.status()));
   Send(std::move(expired->ready));
@@ -137,9 +137,9 @@ absl::StatusOr<ShardCalls::Expired> ServerProcess::ExpireWorker(
 }
 
 absl::StatusOr<ShardCalls::Replaced> ServerProcess::ReplaceMember(
-    const StepControl::Chief& chief, int worker, int64_t step,
+    const ChiefCommands::Chief& chief, int worker, int64_t step,
     int64_t attempt) {
-  absl::StatusOr<StepControl::Replaced> replaced =
+  absl::StatusOr<ChiefCommands::Replaced> replaced =
       control_.ReplaceMember(ChiefOf(chief), worker, step, attempt);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, replaced.status()));
   Send(std::move(replaced->ready));
@@ -147,7 +147,7 @@ absl::StatusOr<ShardCalls::Replaced> ServerProcess::ReplaceMember(
 }
 
 absl::StatusOr<ShardSnapshot> ServerProcess::BeginSnapshot(
-    const StepControl::Chief& chief) {
+    const ChiefCommands::Chief& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                             control_.CheckedShard(ChiefOf(chief)));
   job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);
@@ -157,7 +157,7 @@ absl::StatusOr<ShardSnapshot> ServerProcess::BeginSnapshot(
 }
 
 absl::StatusOr<std::vector<PartState>> ServerProcess::ReadSnapshot(
-    const StepControl::Chief& chief, int64_t step) {
+    const ChiefCommands::Chief& chief, int64_t step) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                             control_.CheckedShard(ChiefOf(chief)));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto snapshot, open->snapshot());
@@ -178,7 +178,7 @@ absl::StatusOr<std::vector<PartState>> ServerProcess::ReadSnapshot(
 }
 
 absl::StatusOr<bool> ServerProcess::CloseTokens(
-    const StepControl::Chief& chief) {
+    const ChiefCommands::Chief& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                             control_.CheckedShard(ChiefOf(chief)));
   job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);

@@ -45,12 +45,12 @@ ServedShard::ServedShard(int task_index, SyncMode mode, DType dtype)
     : mode_(mode),
       dtype_(dtype),
       host_({task_index, /*incarnation=*/1, directory_.path()}),
-      step_control_(host_),
+      commands_(host_),
       replies_(host_, Clock::Real()),
-      parameter_service_(host_, step_control_, replies_),
+      parameter_service_(host_, commands_, replies_),
       sync_service_(host_, replies_, Clock::Real()),
       stream_service_(StreamedMethods(parameter_service_, sync_service_)),
-      control_service_(host_, step_control_, replies_, Clock::Real()) {
+      control_service_(host_, commands_, replies_, Clock::Real()) {
   parameter_service_.set_moved([this](size_t bytes) { moved_ += bytes; });
   auto server =
       GrpcServer::Start("127.0.0.1:0", {&parameter_service_, &sync_service_,

@@ -20,8 +20,8 @@
 #include "server/rpc/replies.h"
 #include "server/rpc/shard_control_service.h"
 #include "server/rpc/sync_service.h"
+#include "server/shard/chief_commands.h"
 #include "server/shard/shard_host.h"
-#include "server/shard/step_control.h"
 #include "tests/integration/call.h"
 #include "tests/testing/temp_dir.h"
 
@@ -102,7 +102,7 @@ class ServedShard {
   const TempDir directory_;
   std::atomic<size_t> moved_ = 0;
   ShardHost host_;
-  StepControl step_control_;
+  ChiefCommands commands_;
   Replies replies_;
   ParameterService parameter_service_;
   SyncService sync_service_;

@@ -15,9 +15,9 @@
 
 namespace lockstep {
 
-// StepControl is what a chief may do to a server's shard, and what follows from
-// that on the server: on ps task 0 gate and values move together, elsewhere the
-// values follow what ps task 0 said.
+// ChiefCommands is what a chief may do to a server's shard, and what follows
+// from that on the server: on ps task 0 gate and values move together,
+// elsewhere the values follow what ps task 0 said.
 //
 // Threads: safe to share; no call waits. What a call made ready is returned, to
 //          be sent once no lock is held.
@@ -26,7 +26,7 @@ namespace lockstep {
 //            kUnavailable         no job or no shard yet
 //            kFailedPrecondition  another job
 //            kAborted             there is a newer chief
-class StepControl {
+class ChiefCommands {
  public:
   // Who asks.
   struct Chief {
@@ -44,7 +44,7 @@ class StepControl {
     int64_t committed_step = 0;
   };
 
-  explicit StepControl(ShardHost& host) : host_(host) {}
+  explicit ChiefCommands(ShardHost& host) : host_(host) {}
 
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(const Chief& chief);
 

@@ -1,4 +1,4 @@
-#include "server/shard/step_control.h"
+#include "server/shard/chief_commands.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,12 +18,12 @@ using ::testing::UnorderedElementsAre;
 
 const absl::Time kNow = absl::FromUnixSeconds(1000);
 constexpr uint64_t kEpoch = 3;
-const StepControl::Chief kChief{"job", kEpoch};
+const ChiefCommands::Chief kChief{"job", kEpoch};
 
 // ps task 0 of a job in which both workers count.
-class StepControlTest : public ShardFixture {
+class ChiefCommandsTest : public ShardFixture {
  protected:
-  StepControlTest() {
+  ChiefCommandsTest() {
     host_.SetJobId("job");
     EXPECT_OK(host_.FollowChief("job", kEpoch));
     EXPECT_OK(host_.Create(options_.job, options_.variables, options_.parts));
@@ -31,7 +31,7 @@ class StepControlTest : public ShardFixture {
   }
 
   Shard& shard() { return **host_.shard(); }
-  StepControl::Ready Push(int worker, uint64_t ticket) {
+  ChiefCommands::Ready Push(int worker, uint64_t ticket) {
     const Pass pass{worker, 1, 0, 1, 0};
     auto answers =
         shard().engine().AddPush(ticket, {pass, 1, 0, Gradients(2.0F)});
@@ -49,10 +49,10 @@ class StepControlTest : public ShardFixture {
 
   ShardHost host_{
       {.task_index = 0, .incarnation = 1, .state_dir = temp_dir_.path()}};
-  StepControl control_{host_};
+  ChiefCommands control_{host_};
 };
 
-TEST_F(StepControlTest, CommitMovesGateAndValuesTogether) {
+TEST_F(ChiefCommandsTest, CommitMovesGateAndValuesTogether) {
   Join();
   Push(0, 1);
   EXPECT_THAT(Push(1, 2).answers.pushes, SizeIs(2));
@@ -67,7 +67,7 @@ TEST_F(StepControlTest, CommitMovesGateAndValuesTogether) {
               UnorderedElementsAre(TokenFor(10, 1), TokenFor(11, 1)));
 }
 
-TEST_F(StepControlTest, NothingIsCommittedBeforeAllPartsAreUpdated) {
+TEST_F(ChiefCommandsTest, NothingIsCommittedBeforeAllPartsAreUpdated) {
   Join();
   Push(0, 1);
 
@@ -78,7 +78,7 @@ TEST_F(StepControlTest, NothingIsCommittedBeforeAllPartsAreUpdated) {
   EXPECT_EQ(shard().engine().step(), 0);
 }
 
-TEST_F(StepControlTest, StepOfAnotherSetIsNotCommittedButBeginsAnew) {
+TEST_F(ChiefCommandsTest, StepOfAnotherSetIsNotCommittedButBeginsAnew) {
   Join();
   Push(0, 1);
   Push(1, 2);
@@ -96,7 +96,7 @@ TEST_F(StepControlTest, StepOfAnotherSetIsNotCommittedButBeginsAnew) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(StepControlTest, StepOfTheSameSetOnAllServersIsCommitted) {
+TEST_F(ChiefCommandsTest, StepOfTheSameSetOnAllServersIsCommitted) {
   Join();
   Push(0, 1);
   Push(1, 2);
@@ -109,12 +109,12 @@ TEST_F(StepControlTest, StepOfTheSameSetOnAllServersIsCommitted) {
   }
 }
 
-TEST_F(StepControlTest, GrantedStepIsCommittedByTheLastPush) {
+TEST_F(ChiefCommandsTest, GrantedStepIsCommittedByTheLastPush) {
   Join();
   ASSERT_OK(control_.Take(kChief, 5, /*step=*/0, /*commit_until=*/1, 0));
   Push(0, 1);
 
-  const StepControl::Ready ready = Push(1, 2);
+  const ChiefCommands::Ready ready = Push(1, 2);
 
   EXPECT_EQ(ready.committed_step, 1);
   EXPECT_THAT(ready.tokens, SizeIs(2));
@@ -124,7 +124,7 @@ TEST_F(StepControlTest, GrantedStepIsCommittedByTheLastPush) {
   EXPECT_EQ(late->committed_step, 1);
 }
 
-TEST_F(StepControlTest, StepOfALargerGrantBeforeIsToldAsCommitted) {
+TEST_F(ChiefCommandsTest, StepOfALargerGrantBeforeIsToldAsCommitted) {
   Join();
   ASSERT_OK(control_.Take(kChief, 5, /*step=*/0, /*commit_until=*/2, 0));
   Push(0, 1);
@@ -138,7 +138,7 @@ TEST_F(StepControlTest, StepOfALargerGrantBeforeIsToldAsCommitted) {
   }
 }
 
-TEST_F(StepControlTest, StepThatIsPreparedIsCommittedWhenItIsGranted) {
+TEST_F(ChiefCommandsTest, StepThatIsPreparedIsCommittedWhenItIsGranted) {
   Join();
   Push(0, 1);
   ASSERT_EQ(Push(1, 2).committed_step, 0);
@@ -153,7 +153,7 @@ TEST_F(StepControlTest, StepThatIsPreparedIsCommittedWhenItIsGranted) {
   EXPECT_EQ(shard().engine().step(), 1);
 }
 
-TEST_F(StepControlTest, GrantEndsWithTheNextEpoch) {
+TEST_F(ChiefCommandsTest, GrantEndsWithTheNextEpoch) {
   Join();
   ASSERT_OK(control_.Take(kChief, 5, 0, /*commit_until=*/1, 0));
   ASSERT_OK(control_.TakeEpoch("job", 0));
@@ -163,7 +163,7 @@ TEST_F(StepControlTest, GrantEndsWithTheNextEpoch) {
   EXPECT_EQ(shard().engine().step(), 0);
 }
 
-TEST_F(StepControlTest, OlderChiefIsObeyedInNothing) {
+TEST_F(ChiefCommandsTest, OlderChiefIsObeyedInNothing) {
   ASSERT_OK(control_.TakeEpoch("job", 0));
   const auto fenced = StatusIs(absl::StatusCode::kAborted);
 
@@ -174,7 +174,7 @@ TEST_F(StepControlTest, OlderChiefIsObeyedInNothing) {
   EXPECT_THAT(control_.ReplaceMember(kChief, 0, 0, 1), fenced);
 }
 
-TEST_F(StepControlTest, DeathOfAMemberBeginsAnAttemptOfValuesToo) {
+TEST_F(ChiefCommandsTest, DeathOfAMemberBeginsAnAttemptOfValuesToo) {
   Join();
   EXPECT_THAT(Push(0, 1).answers.pushes, IsEmpty());
 
@@ -191,7 +191,7 @@ TEST_F(StepControlTest, DeathOfAMemberBeginsAnAttemptOfValuesToo) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(StepControlTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
+TEST_F(ChiefCommandsTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
   Opening opening;
   opening.expired = {{0, 4}, {1, 0}};
 
@@ -204,7 +204,7 @@ TEST_F(StepControlTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
   EXPECT_THAT(host_.Admit("job", {TaskType::kWorker, 1}, 5), refused);
 }
 
-TEST_F(StepControlTest, TakeOfAnotherStepIsAnsweredWithWhy) {
+TEST_F(ChiefCommandsTest, TakeOfAnotherStepIsAnsweredWithWhy) {
   const auto ready = control_.Take(kChief, 5, /*step=*/4, 0, 0);
 
   ASSERT_OK(ready);

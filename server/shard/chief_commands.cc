@@ -1,4 +1,4 @@
-#include "server/shard/step_control.h"
+#include "server/shard/chief_commands.h"
 
 #include <algorithm>
 
@@ -25,21 +25,21 @@ bool AreAll(const std::vector<std::vector<int>>& sets,
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Shard>> StepControl::CheckedShard(
+absl::StatusOr<std::shared_ptr<Shard>> ChiefCommands::CheckedShard(
     const Chief& chief) {
   LOCKSTEP_RETURN_IF_ERROR(
       host_.CheckChief(chief.job_id, chief.epoch, chief.incarnation));
   return host_.shard();
 }
 
-absl::StatusOr<uint64_t> StepControl::TakeEpoch(const std::string& job_id,
-                                                uint64_t newer_than,
-                                                uint64_t chief) {
+absl::StatusOr<uint64_t> ChiefCommands::TakeEpoch(const std::string& job_id,
+                                                  uint64_t newer_than,
+                                                  uint64_t chief) {
   MutexLock lock(epoch_mutex_);
   return host_.TakeEpoch(job_id, newer_than, chief);
 }
 
-absl::StatusOr<StepControl::Ready> StepControl::Activate(
+absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Activate(
     const Chief& chief, const Opening& opening) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
   std::vector<int> unknown;
@@ -60,11 +60,11 @@ absl::StatusOr<StepControl::Ready> StepControl::Activate(
   return ready;
 }
 
-absl::StatusOr<StepControl::Ready> StepControl::Take(const Chief& chief,
-                                                     uint64_t ticket,
-                                                     int64_t step,
-                                                     int64_t commit_until,
-                                                     int64_t attempt) {
+absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(const Chief& chief,
+                                                         uint64_t ticket,
+                                                         int64_t step,
+                                                         int64_t commit_until,
+                                                         int64_t attempt) {
   std::shared_ptr<Shard> shard;
   {
     MutexLock lock(epoch_mutex_);
@@ -97,7 +97,7 @@ absl::StatusOr<StepControl::Ready> StepControl::Take(const Chief& chief,
   }
 }
 
-absl::StatusOr<std::vector<Gate::Answer>> StepControl::CommitStep(
+absl::StatusOr<std::vector<Gate::Answer>> ChiefCommands::CommitStep(
     Shard& shard, int64_t step, int64_t attempt) {
   LOCKSTEP_RETURN_IF_ERROR(shard.engine().CheckCommit(step, attempt));
   std::vector<Gate::Answer> tokens;
@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<Gate::Answer>> StepControl::CommitStep(
   return tokens;
 }
 
-absl::StatusOr<StepControl::Committed> StepControl::Commit(
+absl::StatusOr<ChiefCommands::Committed> ChiefCommands::Commit(
     const Chief& chief, int64_t step, int64_t attempt,
     const std::vector<std::vector<int>>& contributors) {
   Committed committed;
@@ -134,7 +134,7 @@ absl::StatusOr<StepControl::Committed> StepControl::Commit(
   return committed;
 }
 
-absl::StatusOr<StepControl::Expired> StepControl::ExpireWorker(
+absl::StatusOr<ChiefCommands::Expired> ChiefCommands::ExpireWorker(
     const Chief& chief, int worker, uint64_t incarnation, int64_t step,
     int64_t attempt) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
@@ -161,7 +161,7 @@ absl::StatusOr<StepControl::Expired> StepControl::ExpireWorker(
   return expired;
 }
 
-absl::StatusOr<StepControl::Replaced> StepControl::ReplaceMember(
+absl::StatusOr<ChiefCommands::Replaced> ChiefCommands::ReplaceMember(
     const Chief& chief, int worker, int64_t step, int64_t attempt) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
   Replaced replaced;
@@ -180,7 +180,7 @@ absl::StatusOr<StepControl::Replaced> StepControl::ReplaceMember(
   return replaced;
 }
 
-StepControl::Ready StepControl::Settle(Shard& shard, ShardAnswers answers) {
+ChiefCommands::Ready ChiefCommands::Settle(Shard& shard, ShardAnswers answers) {
   Ready ready;
   if (answers.prepared.has_value()) {
     const int64_t step = answers.prepared->step + 1;
