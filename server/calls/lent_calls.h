@@ -21,7 +21,7 @@ namespace lockstep {
 //        `-> TakeBack() -> broken off -> forgotten
 //
 // Breaking a call off does not make its memory free. The network does, when it
-// has let go of the last slice; only then does LoanBook say so.
+// has let go of the last slice; only then does ReadLoans say so.
 //
 // Threads: safe to share.
 class LentCalls : public std::enable_shared_from_this<LentCalls> {

@@ -14,11 +14,11 @@ PartValues::PartValues(LockedParts& parts,
                        std::shared_ptr<EventQueue<int>> returned,
                        absl::StatusOr<std::unique_ptr<WriteCounters>> counters)
     : parts_(parts),
-      loans_(LoanBook::Create(2 * parts.num_parts(),
-                              [returned = std::move(returned)](int buffer) {
-                                if (returned != nullptr)
-                                  returned->Push(buffer / 2);
-                              })),
+      loans_(ReadLoans::Create(2 * parts.num_parts(),
+                               [returned = std::move(returned)](int buffer) {
+                                 if (returned != nullptr)
+                                   returned->Push(buffer / 2);
+                               })),
       counters_(std::move(counters)) {}
 
 int PartValues::CommittedBuffer(int part) const {

@@ -13,8 +13,8 @@
 #include "common/base/event_queue.h"
 #include "common/memory/shared_memory.h"
 #include "common/memory/write_counters.h"
-#include "server/shard/parts/loan_book.h"
 #include "server/shard/parts/locked_parts.h"
+#include "server/shard/parts/read_loans.h"
 #include "server/step/engine.h"
 
 namespace lockstep {
@@ -113,7 +113,7 @@ class PartValues {
 
   LockedParts& parts_;
   // The buffers of values of part p are 2p and 2p + 1.
-  const std::shared_ptr<LoanBook> loans_;
+  const std::shared_ptr<ReadLoans> loans_;
   const absl::StatusOr<std::unique_ptr<WriteCounters>> counters_;
 };
 

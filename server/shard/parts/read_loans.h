@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-// LoanBook counts who reads a buffer in place, so that nobody writes to it
+// ReadLoans counts who reads a buffer in place, so that nobody writes to it
 // meanwhile. Buffers are numbered; what they are is the caller's business.
 //
 //   free -> Lend() ... last holder lets go -> free
@@ -24,12 +24,12 @@ namespace lockstep {
 // Threads: safe to share. `on_returned` runs in the thread that let go last,
 //          with no lock held; it must not write to the buffer right there if
 //          that thread is gRPC's.
-class LoanBook : public std::enable_shared_from_this<LoanBook> {
+class ReadLoans : public std::enable_shared_from_this<ReadLoans> {
  public:
   using OnReturned = std::function<void(int buffer)>;
 
-  static std::shared_ptr<LoanBook> Create(int num_buffers,
-                                          OnReturned on_returned);
+  static std::shared_ptr<ReadLoans> Create(int num_buffers,
+                                           OnReturned on_returned);
 
   // A loan lasts as long as a copy of what is returned, and keeps the book
   // alive and with it `memory`, which the buffers are in.
@@ -44,7 +44,7 @@ class LoanBook : public std::enable_shared_from_this<LoanBook> {
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  LoanBook(int num_buffers, OnReturned on_returned);
+  ReadLoans(int num_buffers, OnReturned on_returned);
   void Return(int buffer) ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::vector<std::atomic<int>> loans_;

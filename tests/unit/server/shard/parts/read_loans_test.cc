@@ -1,4 +1,4 @@
-#include "server/shard/parts/loan_book.h"
+#include "server/shard/parts/read_loans.h"
 
 #include <atomic>
 #include <memory>
@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class LoanBookTest : public ::testing::Test {
+class ReadLoansTest : public ::testing::Test {
  protected:
   std::shared_ptr<const void> Lend(int buffer) {
     return book_->Lend(buffer, memory_);
@@ -22,17 +22,17 @@ class LoanBookTest : public ::testing::Test {
 
   std::vector<int> returned_;
   std::shared_ptr<int> memory_ = std::make_shared<int>(7);
-  std::shared_ptr<LoanBook> book_ =
-      LoanBook::Create(3, [this](int buffer) { returned_.push_back(buffer); });
+  std::shared_ptr<ReadLoans> book_ =
+      ReadLoans::Create(3, [this](int buffer) { returned_.push_back(buffer); });
 };
 
-TEST_F(LoanBookTest, FreeBufferIsClaimedAtOnce) {
+TEST_F(ReadLoansTest, FreeBufferIsClaimedAtOnce) {
   EXPECT_TRUE(book_->Claim(1));
   EXPECT_TRUE(book_->Claim(1));
   EXPECT_THAT(returned_, IsEmpty());
 }
 
-TEST_F(LoanBookTest, ClaimOfALentBufferIsToldWhenTheLastReaderIsDone) {
+TEST_F(ReadLoansTest, ClaimOfALentBufferIsToldWhenTheLastReaderIsDone) {
   auto one = Lend(1);
   auto other = Lend(1);
   auto copy = other;
@@ -47,7 +47,7 @@ TEST_F(LoanBookTest, ClaimOfALentBufferIsToldWhenTheLastReaderIsDone) {
   EXPECT_TRUE(book_->Claim(1));
 }
 
-TEST_F(LoanBookTest, NobodyIsToldOfABufferThatWasNotClaimed) {
+TEST_F(ReadLoansTest, NobodyIsToldOfABufferThatWasNotClaimed) {
   Lend(0).reset();
   auto loan = Lend(2);
   EXPECT_FALSE(book_->Claim(2));
@@ -57,7 +57,7 @@ TEST_F(LoanBookTest, NobodyIsToldOfABufferThatWasNotClaimed) {
   EXPECT_THAT(returned_, ElementsAre(2));
 }
 
-TEST_F(LoanBookTest, LoanKeepsTheMemoryAlive) {
+TEST_F(ReadLoansTest, LoanKeepsTheMemoryAlive) {
   std::weak_ptr<int> memory = memory_;
   auto loan = Lend(0);
   memory_.reset();
@@ -70,7 +70,7 @@ TEST_F(LoanBookTest, LoanKeepsTheMemoryAlive) {
   EXPECT_TRUE(memory.expired());
 }
 
-TEST_F(LoanBookTest, NobodyIsToldAfterClose) {
+TEST_F(ReadLoansTest, NobodyIsToldAfterClose) {
   auto loan = Lend(0);
   EXPECT_FALSE(book_->Claim(0));
 
@@ -82,9 +82,9 @@ TEST_F(LoanBookTest, NobodyIsToldAfterClose) {
 
 // Readers in several threads let go while a writer claims again and again: a
 // refused claim is always followed by a word.
-TEST(LoanBookThreadsTest, NoReturnIsMissed) {
+TEST(ReadLoansThreadsTest, NoReturnIsMissed) {
   std::atomic<int> told = 0;
-  auto book = LoanBook::Create(1, [&](int) { ++told; });
+  auto book = ReadLoans::Create(1, [&](int) { ++told; });
   auto memory = std::make_shared<int>();
 
   for (int round = 0; round < 500; ++round) {

@@ -1,27 +1,27 @@
-#include "server/shard/parts/loan_book.h"
+#include "server/shard/parts/read_loans.h"
 
 #include <utility>
 
 namespace lockstep {
 
-std::shared_ptr<LoanBook> LoanBook::Create(int num_buffers,
-                                           OnReturned on_returned) {
-  return std::shared_ptr<LoanBook>(
-      new LoanBook(num_buffers, std::move(on_returned)));
+std::shared_ptr<ReadLoans> ReadLoans::Create(int num_buffers,
+                                             OnReturned on_returned) {
+  return std::shared_ptr<ReadLoans>(
+      new ReadLoans(num_buffers, std::move(on_returned)));
 }
 
-LoanBook::LoanBook(int num_buffers, OnReturned on_returned)
+ReadLoans::ReadLoans(int num_buffers, OnReturned on_returned)
     : loans_(num_buffers), on_returned_(std::move(on_returned)) {}
 
-std::shared_ptr<const void> LoanBook::Lend(int buffer,
-                                           std::shared_ptr<const void> memory) {
+std::shared_ptr<const void> ReadLoans::Lend(
+    int buffer, std::shared_ptr<const void> memory) {
   ++loans_[buffer];
   const void* address = memory.get();
   return {address, [book = shared_from_this(), memory = std::move(memory),
                     buffer](const void*) { book->Return(buffer); }};
 }
 
-bool LoanBook::Claim(int buffer) {
+bool ReadLoans::Claim(int buffer) {
   MutexLock lock(mutex_);
   if (loans_[buffer] == 0) return true;
   claimed_.insert(buffer);
@@ -29,7 +29,7 @@ bool LoanBook::Claim(int buffer) {
   return loans_[buffer] == 0 && claimed_.erase(buffer) == 1;
 }
 
-void LoanBook::Return(int buffer) {
+void ReadLoans::Return(int buffer) {
   if (--loans_[buffer] > 0) return;
   OnReturned tell;
   {
@@ -41,7 +41,7 @@ void LoanBook::Return(int buffer) {
   if (tell) tell(buffer);
 }
 
-void LoanBook::Close() {
+void ReadLoans::Close() {
   MutexLock lock(mutex_);
   on_returned_ = nullptr;
 }
