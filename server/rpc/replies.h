@@ -12,7 +12,7 @@
 #include "server/calls/lent_calls.h"
 #include "server/calls/pending_calls.h"
 #include "server/calls/respond.h"
-#include "server/rpc/push_tally.h"
+#include "server/rpc/push_metrics.h"
 #include "server/shard/chief_commands.h"
 #include "server/shard/shard_host.h"
 
@@ -87,7 +87,7 @@ class Replies {
   // Ends all calls: the process ends, or the state they waited for is gone.
   void EndAll(const absl::Status& why);
 
-  const PushTally& tally() const { return tally_; }
+  const PushMetrics& tally() const { return tally_; }
 
  private:
   void SendPushes(std::vector<PushAnswer> answers);
@@ -101,7 +101,7 @@ class Replies {
   PendingCalls<PendingPush> pushes_;
   PendingCalls<Respond> token_waits_;
   PendingCalls<PendingTake> takes_;
-  PushTally tally_;
+  PushMetrics tally_;
   const std::shared_ptr<LentCalls> lent_ = LentCalls::Create();
 };
 

@@ -1,8 +1,8 @@
-#include "server/rpc/push_tally.h"
+#include "server/rpc/push_metrics.h"
 
 namespace lockstep {
 
-void PushTally::Count(const PushAnswer& answer) {
+void PushMetrics::Count(const PushAnswer& answer) {
   for (PushOutcome outcome : answer.outcomes) {
     switch (outcome) {
       case PushOutcome::kAccepted:
@@ -21,7 +21,7 @@ void PushTally::Count(const PushAnswer& answer) {
   }
 }
 
-std::vector<Metric> PushTally::Metrics() const {
+std::vector<Metric> PushMetrics::Metrics() const {
   std::vector<Metric> metrics;
   const auto add = [&](const char* outcome, int64_t count) {
     metrics.push_back({"lockstep_server_gradients_total",

@@ -1,4 +1,4 @@
-#include "server/rpc/push_tally.h"
+#include "server/rpc/push_metrics.h"
 
 #include <utility>
 #include <vector>
@@ -15,8 +15,8 @@ PushAnswer Answer(std::vector<PushOutcome> outcomes) {
   return answer;
 }
 
-TEST(PushTallyTest, PartsAreCountedByOutcome) {
-  PushTally tally;
+TEST(PushMetricsTest, PartsAreCountedByOutcome) {
+  PushMetrics tally;
   tally.Count(Answer(
       {PushOutcome::kAccepted, PushOutcome::kAccepted, PushOutcome::kStale}));
   tally.Count(Answer({PushOutcome::kAccepted, PushOutcome::kDuplicate,

@@ -10,11 +10,11 @@
 
 namespace lockstep {
 
-// PushTally counts what became of the gradients that were pushed to a server,
+// PushMetrics counts what became of the gradients that were pushed to a server,
 // part by part.
 //
 // Threads: safe to share.
-class PushTally {
+class PushMetrics {
  public:
   void Count(const PushAnswer& answer);
 
