@@ -140,7 +140,7 @@ absl::Status PsServer::Run() {
 }
 
 std::vector<Metric> PsServer::Metrics() const {
-  std::vector<Metric> metrics = replies_.tally().Metrics();
+  std::vector<Metric> metrics = replies_.counts().Metrics();
   absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
   if (!shard.ok()) return metrics;
   const int parts = (*shard)->state().num_parts();

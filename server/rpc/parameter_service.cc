@@ -89,7 +89,7 @@ absl::Status ParameterService::HandlePush(const v1::PushHeader& header,
   moved_(BytesOf(push.gradients));
   LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
                             shard->engine().AddPush(ticket, std::move(push)));
-  replies_.Send(*shard, control_.Settle(*shard, std::move(answers)));
+  replies_.Send(*shard, commands_.Settle(*shard, std::move(answers)));
   return absl::OkStatus();
 }
 

@@ -35,9 +35,9 @@ class ParameterService final
   // may be larger.
   static constexpr size_t kUnreadRows = size_t{64} << 20;
 
-  // Pushes wait in `replies`. `control` commits the steps that they complete.
-  ParameterService(ShardHost& host, ChiefCommands& control, Replies& replies)
-      : host_(host), control_(control), replies_(replies) {}
+  // Pushes wait in `replies`. `commands` commits the steps that they complete.
+  ParameterService(ShardHost& host, ChiefCommands& commands, Replies& replies)
+      : host_(host), commands_(commands), replies_(replies) {}
 
   // `moved` is told how many bytes a push or a pull moves, on the wire or
   // through shared memory. Must be called before serving.
@@ -80,7 +80,7 @@ class ParameterService final
       const v1::OpenSharedMemoryRequest& request);
 
   ShardHost& host_;
-  ChiefCommands& control_;
+  ChiefCommands& commands_;
   Replies& replies_;
   Moved moved_ = [](size_t) {};
   PeerBudget answers_{kUnreadRows};

@@ -102,7 +102,7 @@ void Replies::SendPushes(std::vector<PushAnswer> answers) {
     const absl::Status status = answer.status;
     grpc::ByteBuffer response;
     if (status.ok()) {
-      tally_.Count(answer);
+      counts_.Count(answer);
       std::shared_ptr<const void> lent;
       if (!answer.values.empty() && !call->shared) {
         lent = Lend(call->first_part, call->num_parts, call->break_off);

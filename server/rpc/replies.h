@@ -87,7 +87,7 @@ class Replies {
   // Ends all calls: the process ends, or the state they waited for is gone.
   void EndAll(const absl::Status& why);
 
-  const PushMetrics& tally() const { return tally_; }
+  const PushMetrics& counts() const { return counts_; }
 
  private:
   void SendPushes(std::vector<PushAnswer> answers);
@@ -101,7 +101,7 @@ class Replies {
   PendingCalls<PendingPush> pushes_;
   PendingCalls<Respond> token_waits_;
   PendingCalls<PendingTake> takes_;
-  PushMetrics tally_;
+  PushMetrics counts_;
   const std::shared_ptr<LentCalls> lent_ = LentCalls::Create();
 };
 

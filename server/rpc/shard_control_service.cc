@@ -25,10 +25,10 @@ constexpr absl::Duration kLongestWait = absl::Seconds(1);
 }  // namespace
 
 ShardControlService::ShardControlService(ShardHost& host,
-                                         ChiefCommands& control,
+                                         ChiefCommands& commands,
                                          Replies& replies, const Clock& clock)
     : host_(host),
-      control_(control),
+      commands_(commands),
       replies_(replies),
       clock_(clock),
       long_calls_(clock) {}
@@ -44,7 +44,7 @@ absl::StatusOr<ChiefCommands::Chief> ShardControlService::ToChief(
 absl::StatusOr<std::shared_ptr<Shard>> ShardControlService::CheckedShard(
     const v1::ChiefIdentity& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(const ChiefCommands::Chief who, ToChief(chief));
-  return control_.CheckedShard(who);
+  return commands_.CheckedShard(who);
 }
 
 grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
@@ -53,7 +53,7 @@ grpc::ServerUnaryReactor* ShardControlService::TakeEpoch(
   PassFaultPoint(FaultPoint::kPsEpochReceived);
   const absl::StatusOr<ChiefCommands::Chief> chief = ToChief(request->chief());
   if (!chief.ok()) return FinishUnary(context, chief.status());
-  absl::StatusOr<uint64_t> epoch = control_.TakeEpoch(
+  absl::StatusOr<uint64_t> epoch = commands_.TakeEpoch(
       chief->job_id, request->newer_than(), chief->incarnation);
   if (!epoch.ok()) return FinishUnary(context, epoch.status());
   response->set_epoch(*epoch);
@@ -159,7 +159,7 @@ absl::Status ShardControlService::HandleActivate(
     opening.expired.emplace_back(expired.worker(), expired.incarnation());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefCommands::Ready ready,
-                            control_.Activate(chief, opening));
+                            commands_.Activate(chief, opening));
   SetLogStep(opening.global_step);
   Send(std::move(ready));
   return absl::OkStatus();
@@ -192,8 +192,8 @@ absl::Status ShardControlService::HandleTake(
                             ToChief(request.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       ChiefCommands::Ready ready,
-      control_.Take(chief, ticket, request.step(), request.commit_until(),
-                    request.attempt()));
+      commands_.Take(chief, ticket, request.step(), request.commit_until(),
+                     request.attempt()));
   Send(std::move(ready));
   return absl::OkStatus();
 }
@@ -208,7 +208,7 @@ absl::Status ShardControlService::HandleCommit(const v1::CommitRequest& request,
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       ChiefCommands::Committed committed,
-      control_.Commit(chief, request.step(), request.attempt(), contributors));
+      commands_.Commit(chief, request.step(), request.attempt(), contributors));
   for (int worker : committed.members) response.add_workers(worker);
   response.set_global_step(committed.global_step);
   response.set_redone_attempt(committed.redone_attempt);
@@ -234,8 +234,8 @@ absl::Status ShardControlService::HandleExpireWorker(
       CheckIncarnation("incarnation", request.incarnation()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       ChiefCommands::Expired expired,
-      control_.ExpireWorker(chief, request.worker(), request.incarnation(),
-                            request.step(), request.attempt()));
+      commands_.ExpireWorker(chief, request.worker(), request.incarnation(),
+                             request.step(), request.attempt()));
   response.set_incarnation(expired.incarnation);
   response.set_held_announcement(expired.held_announcement);
   response.set_held_token(expired.held_token);
@@ -264,8 +264,8 @@ absl::Status ShardControlService::HandleReplaceMember(
                             ToChief(request.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       ChiefCommands::Replaced replaced,
-      control_.ReplaceMember(chief, request.worker(), request.step(),
-                             request.attempt()));
+      commands_.ReplaceMember(chief, request.worker(), request.step(),
+                              request.attempt()));
   response.set_replaced(replaced.by.has_value());
   response.set_by(replaced.by.value_or(0));
   response.set_step(replaced.step);
@@ -292,7 +292,7 @@ grpc::ServerUnaryReactor* ShardControlService::ReplaceMember(
 LongCalls::Result ShardControlService::HandleBeginSnapshot(
     const ChiefCommands::Chief& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            control_.CheckedShard(chief));
+                            commands_.CheckedShard(chief));
   shard->Grant(0);
   const absl::StatusOr<int64_t> step = shard->BeginSnapshot();
   PassFaultPoint(FaultPoint::kPsSnapshotAnswering);
@@ -313,7 +313,7 @@ grpc::ServerUnaryReactor* ShardControlService::BeginSnapshot(
   PassFaultPoint(FaultPoint::kPsSnapshotReceived);
   const absl::StatusOr<ChiefCommands::Chief> chief = ToChief(request->chief());
   if (!chief.ok()) return FinishUnary(context, chief.status());
-  const auto shard = control_.CheckedShard(*chief);
+  const auto shard = commands_.CheckedShard(*chief);
   if (!shard.ok()) return FinishUnary(context, shard.status());
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   const auto progress = [shard = *shard](v1::Working& working) {

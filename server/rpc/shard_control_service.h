@@ -40,8 +40,8 @@ using Base = S::WithCallbackMethod_TakeEpoch<
 class ShardControlService final : public shard_control_internal::Base {
  public:
   // Waits for steps are in `replies`; so is what the chief's calls make ready.
-  ShardControlService(ShardHost& host, ChiefCommands& control, Replies& replies,
-                      const Clock& clock);
+  ShardControlService(ShardHost& host, ChiefCommands& commands,
+                      Replies& replies, const Clock& clock);
 
   // Whom to tell what shard there is now. Call it before serving.
   using Created =
@@ -153,7 +153,7 @@ class ShardControlService final : public shard_control_internal::Base {
   void Send(ChiefCommands::Ready ready);
 
   ShardHost& host_;
-  ChiefCommands& control_;
+  ChiefCommands& commands_;
   Replies& replies_;
   const Clock& clock_;
   Created created_;

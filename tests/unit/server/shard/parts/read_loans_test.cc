@@ -17,18 +17,18 @@ using ::testing::IsEmpty;
 class ReadLoansTest : public ::testing::Test {
  protected:
   std::shared_ptr<const void> Lend(int buffer) {
-    return book_->Lend(buffer, memory_);
+    return loans_->Lend(buffer, memory_);
   }
 
   std::vector<int> returned_;
   std::shared_ptr<int> memory_ = std::make_shared<int>(7);
-  std::shared_ptr<ReadLoans> book_ =
+  std::shared_ptr<ReadLoans> loans_ =
       ReadLoans::Create(3, [this](int buffer) { returned_.push_back(buffer); });
 };
 
 TEST_F(ReadLoansTest, FreeBufferIsClaimedAtOnce) {
-  EXPECT_TRUE(book_->Claim(1));
-  EXPECT_TRUE(book_->Claim(1));
+  EXPECT_TRUE(loans_->Claim(1));
+  EXPECT_TRUE(loans_->Claim(1));
   EXPECT_THAT(returned_, IsEmpty());
 }
 
@@ -37,21 +37,21 @@ TEST_F(ReadLoansTest, ClaimOfALentBufferIsToldWhenTheLastReaderIsDone) {
   auto other = Lend(1);
   auto copy = other;
 
-  EXPECT_FALSE(book_->Claim(1));
+  EXPECT_FALSE(loans_->Claim(1));
   one.reset();
   other.reset();
   EXPECT_THAT(returned_, IsEmpty());
   copy.reset();
 
   EXPECT_THAT(returned_, ElementsAre(1));
-  EXPECT_TRUE(book_->Claim(1));
+  EXPECT_TRUE(loans_->Claim(1));
 }
 
 TEST_F(ReadLoansTest, NobodyIsToldOfABufferThatWasNotClaimed) {
   Lend(0).reset();
   auto loan = Lend(2);
-  EXPECT_FALSE(book_->Claim(2));
-  EXPECT_TRUE(book_->Claim(0));
+  EXPECT_FALSE(loans_->Claim(2));
+  EXPECT_TRUE(loans_->Claim(0));
   loan.reset();
 
   EXPECT_THAT(returned_, ElementsAre(2));
@@ -61,7 +61,7 @@ TEST_F(ReadLoansTest, LoanKeepsTheMemoryAlive) {
   std::weak_ptr<int> memory = memory_;
   auto loan = Lend(0);
   memory_.reset();
-  book_.reset();
+  loans_.reset();
 
   EXPECT_FALSE(memory.expired());
   EXPECT_EQ(*static_cast<const int*>(loan.get()), 7);
@@ -72,9 +72,9 @@ TEST_F(ReadLoansTest, LoanKeepsTheMemoryAlive) {
 
 TEST_F(ReadLoansTest, NobodyIsToldAfterClose) {
   auto loan = Lend(0);
-  EXPECT_FALSE(book_->Claim(0));
+  EXPECT_FALSE(loans_->Claim(0));
 
-  book_->Close();
+  loans_->Close();
   loan.reset();
 
   EXPECT_THAT(returned_, IsEmpty());
