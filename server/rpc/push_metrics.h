@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_RPC_PUSH_TALLY_H_
-#define LOCKSTEP_SERVER_RPC_PUSH_TALLY_H_
+#ifndef LOCKSTEP_SERVER_RPC_PUSH_METRICS_H_
+#define LOCKSTEP_SERVER_RPC_PUSH_METRICS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -30,4 +30,4 @@ class PushMetrics {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_RPC_PUSH_TALLY_H_
+#endif  // LOCKSTEP_SERVER_RPC_PUSH_METRICS_H_

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_SHARD_STEP_CONTROL_H_
-#define LOCKSTEP_SERVER_SHARD_STEP_CONTROL_H_
+#ifndef LOCKSTEP_SERVER_SHARD_CHIEF_COMMANDS_H_
+#define LOCKSTEP_SERVER_SHARD_CHIEF_COMMANDS_H_
 
 #include <cstdint>
 #include <memory>
@@ -122,4 +122,4 @@ class ChiefCommands {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_SHARD_STEP_CONTROL_H_
+#endif  // LOCKSTEP_SERVER_SHARD_CHIEF_COMMANDS_H_

@@ -17,12 +17,12 @@
 
 namespace lockstep {
 
-// ShardHost is what a ps process is before and while it has a shard: it knows
-// the job that it belongs to, the newest chief, and which incarnations of the
-// workers may still speak.
+// ShardHost is the state of a ps process around its shard: the job, the chief
+// that it follows, the incarnations of workers that are admitted, and the shard
+// once the chief has created it.
 //
-// Threads: safe to share. A shard that was handed out lives as long as its
-//          holder needs it.
+// Threads: safe to share. A shard that was handed out lives until its last
+//          holder has let go of it.
 class ShardHost {
  public:
   struct Options {
@@ -42,130 +42,126 @@ class ShardHost {
   // update a part; gRPC's threads must not.
   EventQueue<int>& returned_parts() { return *returned_parts_; }
 
-  // Whether this is the server that a peer means. Where parts are laid out
-  // alike on two servers, nothing else would tell.
+  // Checks that a peer means this server. Without this check a peer with
+  // another list of servers could use one that has parts of the same shape.
   //
-  //   kInvalidArgument  it is not; says what to change
+  //   kInvalidArgument  the peer means another server; the message says what to
+  //                     change
   absl::Status CheckMeant(int server) const;
 
-  // Whether a sender is the task that steers servers.
+  // Checks that a sender is the task that steers servers.
   //
-  //   kPermissionDenied  it is another one
+  //   kPermissionDenied  it is another task
   absl::Status CheckIsChief(const TaskId& sender) const;
 
-  // The job that the chief gave at registration. Empty until then: nobody is
-  // served. Finds out which chief was obeyed last, if an earlier process of
-  // this task has left its state.
+  // Must be called with the job of the chief's registration; until then all
+  // calls are refused. Reads the epoch of the chief that was followed last, if
+  // an earlier process of this task has left its state.
   void SetJobId(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // A new epoch, larger than any before and than `newer_than`, for the chief
-  // of this incarnation. One that it has taken already is answered again: the
-  // answer was lost, or the request was delayed.
+  // Draws an epoch for the chief of this incarnation, as EpochFence::Draw(),
+  // makes it outlive the process and follows it. Withdraws the grant of commits
+  // of the chief before.
   //
   //   kUnavailable         no job yet; so do the calls below
-  //   kInvalidArgument     no server has answered `newer_than`: it is too far
-  //                        ahead of this server's epoch
-  //   kFailedPrecondition  another job, or a state file with an epoch that
-  //                        nothing can follow
-  //   kAborted             a chief that started later has taken one: this one
-  //                        hung meanwhile, and what it knows is out of date
+  //   kFailedPrecondition  another job
+  //   and the errors of EpochFence::Draw()
   absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id,
                                      uint64_t newer_than = 0,
                                      uint64_t chief = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // From now on nobody is admitted: all is refused with `why`. A call that was
-  // admitted before has filed itself already where it waits.
+  // Refuses all later calls with `why`. Calls that were admitted before are
+  // filed already, so the caller must end them afterwards.
   void Close(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Admits a chief that takes the server over, with a call that comes before
-  // all others of its epoch, and holds to this epoch from now on. Errors as
-  // CheckChief(), which admits newer epochs never; and kInvalidArgument, for an
-  // epoch too far ahead, as in TakeEpoch().
+  // Follows a chief from now on. Its call must be the one that creates the
+  // shard, which comes before all others of its epoch.
+  //
+  //   kFailedPrecondition  another job
+  //   and the errors of EpochFence::CheckMayFollow()
   absl::Status FollowChief(const std::string& job_id, uint64_t epoch,
                            uint64_t chief = 0) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether it would. Changes nothing: what else there is in the call is to be
-  // looked at before the chief is followed.
+  // Returns the error that FollowChief() would. Changes nothing, so that the
+  // rest of the call can be checked before the chief is followed.
   absl::Status CheckMayFollow(const std::string& job_id, uint64_t epoch,
                               uint64_t chief = 0) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Admits a chief that this server follows.
+  // Admits the chief that this server follows.
   //
-  //   kUnavailable         a newer epoch: the server has lost its state since,
-  //                        and may be another chief's by now; or it was
-  //                        restarted in this epoch, and two chiefs may have
-  //                        drawn the same number, each on another server
   //   kFailedPrecondition  another job
-  //   kAborted             an older epoch, or one of another chief: servers
-  //                        that lost their state count from 1 again
+  //   and the errors of EpochFence::CheckFollowed()
   absl::Status CheckChief(const std::string& job_id, uint64_t epoch,
                           uint64_t chief = 0) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Admits a worker, or whoever reads, and returns the open shard.
+  // Admits a worker, or a reader of values, and returns the open shard.
   //
-  //   kUnavailable         no shard, or one that the chief has not opened yet
-  //   kFailedPrecondition  another job, or an incarnation that has been expired
-  //                        or shut out
+  //   kUnavailable         no shard, or the chief has not opened it yet
+  //   kFailedPrecondition  another job, or an incarnation that was expired or
+  //                        shut out
   absl::StatusOr<std::shared_ptr<Shard>> Admit(const std::string& job_id,
                                                const TaskId& task,
                                                uint64_t incarnation) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Whether a shard can be made of this, where there is room for it.
+  // Checks that a shard can be made of this description, given the memory.
   //
-  //   kInvalidArgument  it cannot; says why
+  //   kInvalidArgument  it cannot; the message says why
   static absl::Status CheckDescription(
       const JobConfig& job, const std::vector<VariableSpec>& variables,
       const std::vector<PartSpec>& parts);
 
   using Keep = lockstep::Keep;
-  // Makes the shard, or finds it. State that cannot be read counts as none.
+  // Creates the shard, opens it from the state of an earlier process, or
+  // returns the existing one. State that cannot be read counts as none. May
+  // take minutes; other calls are served meanwhile as if there were no shard,
+  // and a second Create() waits for the first.
   //
-  //   kFailedPrecondition  what is there is of another job, layout or version
-  //   kUnavailable         it has obeyed a chief of a newer epoch, or another
+  //   kFailedPrecondition  the existing state has another job, layout or
+  //   version kUnavailable         its epoch is newer than the one followed, or
+  //   another
   //                        process uses it
-  //   and the errors of Shard::Create(): with kNothing there is no shard then
-  // That may take minutes. Meanwhile all other calls are served as by a server
-  // without a shard; one of these waits for the end of the one before.
+  //   and the errors of Shard::Create(); with kNothing there is no shard then
   absl::StatusOr<std::shared_ptr<Shard>> Create(
       const JobConfig& job, const std::vector<VariableSpec>& variables,
       const std::vector<PartSpec>& parts, Keep keep = Keep::kState)
       ABSL_LOCKS_EXCLUDED(create_mutex_, mutex_);
 
-  // How far Create() is, or how far the last one went; null before the first.
+  // The progress of the running or the last Create(); null before the first.
   std::shared_ptr<const FillProgress> fill_progress() const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends Create(), those to come too, with kCancelled: the process ends.
+  // Ends running and later Create() calls with kCancelled. Must be called when
+  // the process ends.
   void StopCreating() ABSL_LOCKS_EXCLUDED(mutex_);
 
   //   kUnavailable  not created yet
   absl::StatusOr<std::shared_ptr<Shard>> shard() const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Takes the locks that calls need, one after the other, and lets go of them:
-  // returns only where none is held for ever.
+  // Acquires and releases each lock that calls need, one after the other. Does
+  // not return while one of them is stuck.
   void TouchLocks() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // From now on nothing of these incarnations is admitted, here or by a later
-  // process that finds the state. Memory that they share is let go.
+  // Refuses incarnations of the worker up to this one from now on, here and in
+  // later processes that find the state. Unmaps the memory that they share.
   void ExpireWorker(int worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // From now on nothing of these workers is admitted, whatever incarnation,
-  // until ExpireWorker() names one. Counts once an epoch, so that a call that
-  // was delayed does no harm.
+  // Refuses all incarnations of these workers until ExpireWorker() names one.
+  // Only the first call of an epoch has an effect, so that a delayed call does
+  // no harm.
   void ShutOut(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Deletes the state file, if there is one, be it an earlier process's. A
-  // shard that is being made is not wanted any more.
+  // Deletes the state file, if there is one, also that of an earlier process.
+  // Stops a running Create().
   absl::Status RemoveState() ABSL_LOCKS_EXCLUDED(create_mutex_, mutex_);
 
  private:
-  // Makes `epoch` outlive this process, where there is state of the job.
+  // Writes `epoch` into the state of the job, if there is any.
   absl::Status KeepEpoch(uint64_t epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes it the one that is followed, once it is kept.
+  // Keeps the epoch, and then follows it.
   absl::Status SetEpoch(uint64_t epoch, uint64_t chief)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StateHeader FileHeader() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -173,12 +169,13 @@ class ShardHost {
                                    const std::vector<VariableSpec>& variables,
                                    const std::vector<PartSpec>& parts) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns what there is already; null: it has to be opened or made. What is
-  // discarded is left to the caller, since it takes long to let go of it.
+  // Returns the existing shard, or null if it must be opened or made. Moves a
+  // shard that is discarded to the caller, who must release it without the
+  // lock: unmapping takes long.
   absl::StatusOr<std::shared_ptr<Shard>> FindShard(
       const ShardState::Options& options, Keep keep,
       std::shared_ptr<Shard>& discarded) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes what Create() has opened or made the shard.
+  // Makes a shard from Create() the one of this host.
   absl::StatusOr<std::shared_ptr<Shard>> Install(
       std::unique_ptr<Shard> shard, const std::vector<VariableSpec>& variables)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -190,13 +187,13 @@ class ShardHost {
   const std::shared_ptr<EventQueue<int>> returned_parts_ =
       std::make_shared<EventQueue<int>>();
 
-  // Held while a shard is opened or made.
+  // Serializes Create().
   mutable Mutex create_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
 
   mutable Mutex mutex_;
-  // Of the shard that is being made now or was last.
+  // Of the running or the last Create().
   std::shared_ptr<FillProgress> progress_ ABSL_GUARDED_BY(mutex_);
-  bool creating_ ABSL_GUARDED_BY(mutex_) = false;  // now
+  bool creating_ ABSL_GUARDED_BY(mutex_) = false;  // Create() is running
   bool stop_creating_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status closed_ ABSL_GUARDED_BY(mutex_);  // OK: it is open
   std::string job_id_ ABSL_GUARDED_BY(mutex_);

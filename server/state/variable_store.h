@@ -31,21 +31,22 @@ class InitialValues;
 // VariableStore holds the parts of one server, values and slots, in a state
 // file, and moves them from one committed step to the next.
 //
-// It opens in this order: Create(), Initialize(), WriteTensor() where a
-// checkpoint is restored, Activate(). A step in double-buffered mode: fill
-// every part's next buffer (Update() says where it is), MarkPrepared(),
-// Commit(). In place: fill the one buffer, Commit().
+// The caller must open it in this order: Create(), Initialize(), WriteTensor()
+// to restore a checkpoint, Activate(). A step in double-buffered mode: fill the
+// next buffer of every part, which Update() returns, then MarkPrepared() and
+// Commit(). A step in place: fill the only buffer, then Commit().
 //
 // Tables are written row by row, by tables(), unless the optimizer or a moving
 // average changes all their rows.
 //
-// A process killed at any instant leaves the last committed step whole (in
-// place: with some parts updated further), and Open() finds it. Once
+// A process killed at any instant leaves the last committed step whole, and
+// Open() finds it; in place, some parts may be updated further. After
 // MarkPrepared() has returned, the prepared step is whole as well.
 //
-// Threads: not safe to share as it is. Of each part one caller at a time may
-//          use the tensors; the caller locks parts. The calls marked "record"
-//          exclude each other and every other call.
+// Threads: the caller must synchronize. The tensors of a part may be used by
+// one
+//          thread at a time. A call marked "record" must not run together with
+//          any other call.
 // Units:   spans count bytes.
 // Errors:  a call that fails has changed nothing.
 class VariableStore {
@@ -60,31 +61,30 @@ class VariableStore {
     std::vector<OptimizerConfig> optimizers;  // of the job
     std::vector<VariableSettings> settings;   // by variable
     bool in_place = false;                    // one buffer: compatible mode
-    // Of Create() and Initialize(); null: nobody asks. Shared with the store.
+    // Set by Create() and Initialize(); may be null. Shared with the store.
     std::shared_ptr<FillProgress> progress = nullptr;
   };
 
-  // Whether Create() would find nothing wrong with them. Makes no file.
+  // Checks the options as Create() does, but for those of the file. Makes no
+  // file.
   //
-  //   kInvalidArgument  as there, but for what StateFile refuses
+  //   kInvalidArgument  as Create()
   static absl::Status CheckOptions(const Options& options);
 
   // Makes the state file; nothing is committed yet.
   //
-  //   kInvalidArgument  a part that is no slice of its variable, or what
-  //                     StateLayout and StateFile refuse
-  //   and what StateFile::Create() says
+  //   kInvalidArgument  a part is no slice of its variable
+  //   and the errors of StateLayout::Make() and StateFile::Create()
   static absl::StatusOr<std::unique_ptr<VariableStore>> Create(
       const Options& options);
 
   // Maps the state that an earlier process of this task left.
   //
-  //   as Create(), with what StateFile::Open() says
+  //   the errors of Create(), with those of StateFile::Open()
   static absl::StatusOr<std::unique_ptr<VariableStore>> Open(
       const Options& options);
 
-  // Deletes what Open() would look for, when the caller has decided that it is
-  // of no use.
+  // Deletes the file that Open() would map.
   static absl::Status Discard(const Options& options);
 
   VariableStore(const VariableStore&) = delete;
@@ -103,7 +103,7 @@ class VariableStore {
   int64_t committed_step() const { return tensors_.committed_step(); }
   bool is_active() const { return tensors_.is_active(); }
 
-  // Of the committed step, the ones that its update uses.
+  // The powers that the update of the committed step uses.
   const AllAdamPowers& committed_powers() const;
 
   // As StateTensors: tensor 0 of a part is its value, then come its slots, then
@@ -115,30 +115,31 @@ class VariableStore {
     return tensors_.Next(part, tensor);
   }
 
-  // For processes of this host that read values in place, and where one of
-  // the two above is in that file.
+  // The file, for processes of this host that read values in place, and the
+  // offset of a tensor in it.
   SharedFile Share() const { return tensors_.file().Share(); }
   uint64_t OffsetOf(absl::Span<const std::byte> tensor) const {
     return tensor.data() - tensors_.file().bytes().data();
   }
 
-  // An update of the part with everything filled in but the learning rate
-  // (record().learning_rate_scale included), gradients and divisor.
+  // An update of the part. The caller must fill in the gradients, the divisor
+  // and the learning rate, times record().learning_rate_scale.
   ApplyInput Update(size_t part);
 
-  // What moves the average of a part to the committed step. Where there are two
-  // buffers the average of the step before is in the other one and stays, so
-  // that this may be repeated; nothing else of the other buffer counts.
+  // The tensors that move the average of a part to the committed step. With two
+  // buffers the other one keeps the average of the step before, so that the
+  // move may be repeated.
   struct AverageMove {
     absl::Span<const std::byte> value;
     absl::Span<const std::byte> from;  // in place: `to` itself
     absl::Span<std::byte> to;
   };
-  // The part has an average, and the committed step is not the opened one.
+  // The part must have an average, and the committed step must not be the
+  // opened one.
   AverageMove MoveAverage(size_t part);
 
-  // Makes the next step's tensors of a part equal to the committed ones: for a
-  // part that got no gradient.
+  // Makes the next step's tensors of a part equal to the committed ones. Must
+  // be called for a part without a gradient.
   void CarryOver(size_t part);
 
   // Tensor index of a full name: "w" is the value of variable w, "w/Momentum"
@@ -167,17 +168,18 @@ class VariableStore {
   // processors.
   //
   //   kFailedPrecondition  active already
-  //   kCancelled           `progress` says so
+  //   kCancelled           `progress` was stopped
   absl::Status Initialize(uint64_t seed);
 
-  // record: commits what was initialised or written as `step`, with the powers
-  // for its update. Again with the step that is committed: no change.
+  // record: commits the initialised or written values as `step`, with the
+  // powers for its update. Repeating it with the committed step changes
+  // nothing.
   //
   //   kInvalidArgument     step below 0
   //   kFailedPrecondition  active already, at another step
   absl::Status Activate(int64_t step, const AllAdamPowers& powers);
 
-  // record: says that the next buffers are complete for `step`, as the outcome
+  // record: notes that the next buffers are complete for `step`, as the outcome
   // of `attempt`.
   //
   //   kInvalidArgument     attempt below 0
@@ -185,44 +187,44 @@ class VariableStore {
   //                        after the committed one
   absl::Status MarkPrepared(int64_t step, int64_t attempt);
 
-  // record: takes MarkPrepared() back. To be called before anything is written
-  // to the next buffers again.
+  // record: withdraws MarkPrepared(). Must be called before the next buffers
+  // are written again.
   void DropPrepared();
 
-  // record: makes `step` the committed one, at once for all parts. Again with
-  // the step that is committed: no change. Nobody may read or write tables
-  // meanwhile.
+  // record: makes `step` the committed one, for all parts at the same instant.
+  // Repeating it with the committed step changes nothing. Tables must not be
+  // read or written meanwhile.
   //
   //   kFailedPrecondition  not prepared (in place: not the next step)
   absl::Status Commit(int64_t step);
 
-  // record: remembers the newest chief.
+  // record: stores the epoch of the newest chief.
   //
-  //   kFailedPrecondition  `epoch` is older than the one remembered
+  //   kFailedPrecondition  `epoch` is older than the stored one
   absl::Status SetEpoch(uint64_t epoch);
 
-  // record: run-time changes, as FromProto() admits them.
+  // record: stores run-time changes, which must be valid as FromProto() checks.
   void SetSettings(const RunSettings& settings);
   RunSettings settings() const;
 
-  // Where WorkerFences go that shall outlive this process.
+  // The memory of the WorkerFences that outlive this process.
   absl::Span<std::byte> fences() const {
     return tensors_.file().bytes().subspan(StateLayout::kFencesOffset,
                                            StateLayout::kFencesSize);
   }
 
-  // Deletes the state file: the job is done.
+  // Deletes the state file. Must be called when the job is done.
   absl::Status Remove() { return tensors_.file().Remove(); }
 
  private:
   VariableStore(const Options& options, StateLayout layout,
                 std::unique_ptr<StateFile> file);
 
-  // Of parts from `first` on, before `end`; or of one, whose variable `values`
-  // is of.
+  // Initializes the parts [first, end); or one part, with the initial values of
+  // its variable.
   absl::Status InitializeParts(size_t first, size_t end, uint64_t seed);
   absl::Status InitializePart(size_t i, const InitialValues& values);
-  // Writes the initial values of a part, and says so to `progress_`.
+  // Writes the initial values of a part, and advances progress_.
   absl::Status FillPart(size_t i, const InitialValues& values,
                         absl::Span<std::byte> out);
   absl::Status Advance(uint64_t bytes) {

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_STEP_SHARD_ENGINE_H_
-#define LOCKSTEP_SERVER_STEP_SHARD_ENGINE_H_
+#ifndef LOCKSTEP_SERVER_STEP_ENGINE_H_
+#define LOCKSTEP_SERVER_STEP_ENGINE_H_
 
 #include <cstdint>
 #include <map>
@@ -17,31 +17,32 @@
 
 namespace lockstep {
 
-// Which rows of a part a gradient is of: row i of `shape` belongs at
-// indices[i].
+// The rows of a part that a gradient covers: row i of the gradient is that of
+// row indices[i] of the part.
 struct GradientRows {
   std::vector<int64_t> indices;
-  std::vector<int64_t> shape;  // of the values; the number of rows first
+  std::vector<int64_t> shape;  // of the gradient; the number of rows first
 };
 
-// The bytes of one gradient of one part, with whatever keeps them alive.
+// The bytes of one gradient of one part. `owner` keeps them alive.
 struct PartGradient {
   std::vector<ByteSlice> slices;
   std::shared_ptr<const void> owner;
   GradientType type = GradientType::kVariable;
-  std::optional<GradientRows> rows = {};  // of a sparse gradient
+  std::optional<GradientRows> rows = {};  // set for sparse gradients
 };
 
-// The value of one part, which nobody writes to while `owner` lives.
+// The value of one part. It does not change while `owner` lives.
 struct LentBytes {
   absl::Span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
-  // Where others on this host find it; of no meaning unless the state's memory
-  // is shared. Nobody waits for them: the owner need not live that long.
+  // Where other processes of this host find the value. Meaningless unless the
+  // state's memory is shared. Updates do not wait for those processes, so the
+  // owner need not live until they have copied the value.
   SharedPlace place = {};
 };
 
-// What became of one part of a push.
+// The outcome of one part of a push.
 enum class PushOutcome { kAccepted, kStale, kDuplicate, kSuperseded };
 
 // One worker's gradients of consecutive parts.
@@ -53,31 +54,35 @@ struct Push {
   bool return_values = false;           // strict mode
 };
 
-// The answer to the push or the take that was filed under `ticket`.
+// The answer to the push that was filed under `ticket`.
 struct PushAnswer {
   uint64_t ticket = 0;
   std::vector<PushOutcome> outcomes;  // one per part
   int64_t server_step = 0;
-  absl::Status status;  // of an update that failed
-  // Of a push that asked for them and counted: the values that the update
-  // gave, one per part. They are of local_step + 1 once that is committed.
+  absl::Status status;  // not OK: an update failed
+  // Set if the push has `return_values` and counted: the updated values, one
+  // per part. They are the values of local_step + 1 once that is committed.
   std::vector<LentBytes> values = {};
 };
+
+// The answer to the chief's wait for a step that was filed under `ticket`.
 struct TakeAnswer {
   uint64_t ticket = 0;
-  bool prepared = false;  // false: withdrawn by a later take
+  bool prepared = false;  // false: a later take has withdrawn this one
   int64_t attempt = 0;
-  absl::Status status;  // of an update that failed
-  // Strict mode, of one that is prepared: whose gradients it came of,
+  absl::Status status;  // not OK: an update failed
+  // Strict mode, if prepared: the workers whose gradients were summed,
   // ascending.
   std::vector<int> contributors = {};
 };
 
-// What a call made ready, to be sent once no lock is held.
+// The answers that a call made ready. The caller must send them, with no lock
+// held.
 struct ShardAnswers {
   std::vector<PushAnswer> pushes{};
   std::vector<TakeAnswer> takes{};
-  // A step has just been prepared: the step after it can be committed.
+  // Set if the call has prepared the step after `step`, which can now be
+  // committed.
   struct Prepared {
     int64_t step = 0;
     int64_t attempt = 0;
@@ -88,7 +93,11 @@ struct ShardAnswers {
 };
 
 // Engine decides, on one server, which gradients count and when a step is
-// complete. There is one implementation for each mode.
+// complete. StrictEngine and CompatibleEngine implement it, one for each mode.
+//
+// A step: AddPush() collects gradients; the last one of a part updates it; when
+// all parts are updated the step is prepared, and the chief's Take() is
+// answered; Commit() ends it.
 //
 // Threads: safe to share; no call waits for another process.
 // Errors:  a call that fails has changed nothing.
@@ -99,29 +108,30 @@ class Engine {
   // Opens the shard at a committed step.
   virtual void Activate(int64_t global_step) = 0;
 
-  // Adds gradients. The push is answered, here or by a later call, once the
-  // outcome of every part of it is known. A gradient that is not finite may be
-  // found with the answer only; nothing of that push has counted then either.
+  // Adds gradients. The push is answered by the call, this one or a later one,
+  // that decides its last part. A gradient that is not finite may be reported
+  // by the answer instead of this call; the push has not counted in either
+  // case.
   //
-  //   kInvalidArgument     a part that does not exist, a gradient of the wrong
-  //                        length or of a type that the part or the mode does
-  //                        not take, a non-finite one where that is refused
-  //   kFailedPrecondition  a step that this server cannot be at yet
-  //   kUnavailable         an attempt that StartAttempt() has not told of yet
+  //   kInvalidArgument     unknown part, or a gradient of the wrong length, of
+  //                        a type that the part or the mode does not accept, or
+  //                        not finite where the job refuses that
+  //   kFailedPrecondition  a step that this server cannot have reached
+  //   kUnavailable         an attempt later than that of StartAttempt()
   //   and the failure of an update in the attempt at hand
   virtual absl::StatusOr<ShardAnswers> AddPush(uint64_t ticket, Push push) = 0;
 
-  // Files the chief's wait for all parts of the step after `step`. A wait that
-  // was filed before is withdrawn.
+  // Files the chief's wait until all parts of the step after `step` are
+  // updated. Withdraws the wait before it.
   //
   //   kFailedPrecondition  `step` is neither the server's step nor the one
   //                        that it has prepared
   virtual absl::StatusOr<ShardAnswers> Take(uint64_t ticket, int64_t step) = 0;
 
-  // Withdraws a wait of the chief, if it has not been answered.
+  // Withdraws a wait of the chief. No effect once it has been answered.
   virtual void CancelTake(uint64_t ticket) = 0;
 
-  // The step that is prepared and not committed, where the mode has such.
+  // The step that is prepared and not committed; none in compatible mode.
   virtual std::optional<ShardAnswers::Prepared> WaitsForCommit() const {
     return std::nullopt;
   }
@@ -135,37 +145,42 @@ class Engine {
   virtual absl::StatusOr<ShardAnswers> Commit(int64_t step,
                                               int64_t attempt) = 0;
 
-  // A worker that was given a token for `step` asks for its values: when that
-  // is the step prepared here, its commit has happened on ps task 0. There,
-  // where it is known what has been committed, this changes nothing.
+  // Must be called when a worker asks for the values of `step`: its token
+  // proves that ps task 0 has committed that step. Commits it here if it is the
+  // prepared one. No effect on ps task 0, which commits by itself.
   virtual void LearnCommitted(int64_t step) = 0;
 
-  // Drops what was collected for attempts of `step` before `attempt`. That the
-  // step has attempts proves that it has begun, as in LearnCommitted().
+  // Begins `attempt` of the step after `step`: drops the gradients that older
+  // attempts collected. Implies LearnCommitted(step). No effect if the attempt
+  // has begun before.
   virtual ShardAnswers StartAttempt(int64_t step, int64_t attempt) = 0;
 
-  // A step takes this many gradients from now on. In strict mode a newer
-  // attempt has to follow, in compatible mode it is called between steps.
+  // Sets the number of gradients of a step, A. In strict mode the caller must
+  // start a newer attempt afterwards; in compatible mode it must call this
+  // between steps.
   virtual void SetReplicas(int replicas_to_aggregate) = 0;
 
-  // Nobody reads any more what PartUpdater::ClaimNext() refused.
+  // Applies the update that waited because PartUpdater::ClaimNext() refused
+  // `part`. Must be called once per refusal, when the readers have returned the
+  // part. No effect if no update waits.
   virtual ShardAnswers PartReturned(int part) = 0;
 
-  // Parts whose update waits for readers of the memory that it writes to.
+  // Parts whose updates wait for readers of the memory to be written.
   virtual std::vector<int> BlockedParts() const { return {}; }
 
-  // Which gradients of the step at hand are in, where the mode knows.
+  // The gradients of the step at hand that have arrived; empty in compatible
+  // mode.
   struct Arrivals {
     int64_t attempt = 0;
-    int open_parts = 0;        // those that lack gradients
-    std::map<int, int> parts;  // by worker: the open parts that have one of it
+    int open_parts = 0;        // parts that lack gradients
+    std::map<int, int> parts;  // by worker: open parts with its gradient
   };
   virtual Arrivals arrivals() const { return {}; }
 
   virtual int64_t step() const = 0;
 
-  // What the step at hand lacks, for reports, e.g. "1 of 2 gradients of 12
-  // parts"; empty when it lacks nothing.
+  // Describes the gradients that the step at hand lacks, for reports, e.g. "1
+  // of 2 gradients of 12 parts"; empty if it lacks none.
   virtual std::string WaitsFor() const = 0;
 };
 
@@ -183,57 +198,59 @@ class PartUpdater {
 
   // Bytes of a gradient of the part.
   //
-  //   kInvalidArgument  gradients of the part are not written so
+  //   kInvalidArgument  the part accepts no gradients of this type
   virtual absl::StatusOr<size_t> GradientSize(int part,
                                               GradientType type) const = 0;
 
-  // Whether nobody reads the memory that the part's next value goes to. If
-  // somebody does, Engine::PartReturned() is called when that is over.
+  // True if the memory of the part's next value has no readers and may be
+  // written. If false, Engine::PartReturned() is called when the last reader
+  // has returned it.
   virtual bool ClaimNext(int part) = 0;
 
-  // The value that the newest Update() of the part wrote. The part is not to
-  // be updated again before ClaimNext().
+  // Lends the value that the newest Update() of the part wrote. The caller must
+  // not update the part again before ClaimNext() has returned true.
   virtual LentBytes LendNext(int part) = 0;
 
-  // Writes the part's value and slots of step + 1, from those of `step` and
-  // the mean of `gradients`, summed in the order given. False: the mean holds
-  // NaN or an infinity, be it that a gradient does or that the sum overflows;
-  // may be told only where the job refuses such gradients.
+  // Writes the part's value and slots of step + 1, computed from those of
+  // `step` and the mean of `gradients`, which are summed in the order given.
+  // Returns false if the mean holds NaN or an infinity, because a gradient does
+  // or because the sum overflows, and the job refuses such gradients.
   virtual absl::StatusOr<bool> Update(
       int part, int64_t step, absl::Span<const PartGradient> gradients) = 0;
 
-  // Strict mode: checks a gradient of rows of a part, which is of none but a
-  // table, and brings its rows in ascending order, adding up what is repeated.
-  // CheckFinite() comes after it.
+  // Strict mode: checks a gradient of rows, which only tables have, sorts its
+  // rows and adds up repeated ones. Must be called before CheckFinite().
   //
-  //   kInvalidArgument  not such a gradient; it has not changed
+  //   kInvalidArgument  the gradient does not fit the part; it is unchanged
   virtual absl::Status AdmitRows(int part, PartGradient& /*gradient*/) const {
     return absl::InvalidArgumentError("part " + std::to_string(part) +
                                       " is no table, so it has no rows");
   }
 
-  // Compatible mode: the same from the mean of sparse gradients.
+  // Compatible mode: as Update(), from the mean of sparse gradients.
   //
-  //   kUnimplemented  parts of this updater have dense gradients
+  //   kUnimplemented  this updater has no parts with sparse gradients
   virtual absl::Status UpdateSparse(int /*part*/, int64_t /*step*/,
                                     const SparseGradient& /*mean*/) {
     return absl::UnimplementedError("sparse gradients cannot be applied here");
   }
 
-  // Compatible mode: the server begins to wait for the gradients of a part
-  // with sparse gradients. What its update does without them is done now.
+  // Compatible mode: must be called when the server begins to collect gradients
+  // of a part with sparse gradients. Applies the share of the update that does
+  // not depend on them, such as the decay of slots.
   virtual absl::Status BeginSparse(int /*part*/) { return absl::OkStatus(); }
 
   //   kInvalidArgument  the gradient holds NaN or an infinity; says where
   virtual absl::Status CheckFinite(int part,
                                    const PartGradient& gradient) const = 0;
 
-  // All parts have been updated for `attempt` of `step`: a server that is
-  // killed from now on comes back with that. Where updates are made in place
-  // there is nothing to be noted.
+  // Records that all parts are updated for `attempt` of `step`: a server that
+  // is killed afterwards comes back with the step prepared. No effect in
+  // compatible mode, which updates in place.
   virtual absl::Status MarkPrepared(int64_t step, int64_t attempt) = 0;
 
-  // Takes that back, before parts are updated once more.
+  // Withdraws MarkPrepared(). Must be called before parts are updated again for
+  // the same step.
   virtual void DropPrepared() = 0;
 
   // Makes `step` the committed one.
@@ -242,4 +259,4 @@ class PartUpdater {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_STEP_SHARD_ENGINE_H_
+#endif  // LOCKSTEP_SERVER_STEP_ENGINE_H_

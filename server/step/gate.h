@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_STEP_STEP_GATE_H_
-#define LOCKSTEP_SERVER_STEP_STEP_GATE_H_
+#ifndef LOCKSTEP_SERVER_STEP_GATE_H_
+#define LOCKSTEP_SERVER_STEP_GATE_H_
 
 #include <cstdint>
 #include <string>
@@ -11,8 +11,9 @@
 
 namespace lockstep {
 
-// Gate says which passes count for a step and who may begin the next one.
-// It lives on ps task 0; there is one implementation for each mode.
+// Gate decides which passes count for a step and which workers may begin the
+// next one. It exists on ps task 0 only. StrictGate and CompatibleGate
+// implement it, one for each mode.
 //
 // Threads: safe to share; no call waits. A wait is filed under the caller's
 //          ticket, and the call that ends it returns its answer.
@@ -51,7 +52,7 @@ class Gate {
     std::vector<Answer> answers;
   };
 
-  // Somebody who waits, for reports.
+  // A worker that waits, for reports.
   struct Waiting {
     int worker = 0;
     absl::Time since;
@@ -62,31 +63,33 @@ class Gate {
   // Begins at `global_step`. Repeating it changes nothing.
   virtual std::vector<Answer> Activate(int64_t global_step) = 0;
 
-  // Says that the gradient of a pass is ready, or about to be. Repeating it is
-  // answered with how the pass stands now; a pass that the worker has ended is
-  // too late.
+  // Announces that the gradient of a pass is ready, or about to be. A repeated
+  // announcement returns the current decision; one of a pass that the worker
+  // has ended returns kTooLate.
   //
   //   kInvalidArgument     worker or slot out of range
-  //   kFailedPrecondition  not active, a newer incarnation of the worker is
-  //                        known, or an older one has not been expired yet;
-  //                        strict mode: a step to come, since the worker knows
-  //                        of commits that are lost
+  //   kFailedPrecondition  not active; a newer incarnation of the worker is
+  //                        known; an older one has not been expired yet; strict
+  //                        mode: a step after the one at hand, so that the
+  //                        worker has seen commits that are lost
   virtual absl::StatusOr<Announced> Announce(const Pass& pass) = 0;
 
-  // Begins the step at hand anew, as `attempt`, unless that is no newer one:
-  // what servers had collected is lost. Members are told to push again. A gate
-  // that has come up in the midst of the step takes everybody for announced
-  // who waits after a pass of it.
+  // Restarts the step at hand as `attempt`, because servers have lost gradients
+  // of it; members must push again. No effect if the attempt is not newer. A
+  // gate that was created in the middle of the step counts every worker that
+  // waits after a pass of the step as announced.
   virtual std::vector<Answer> Redo(int64_t attempt) = 0;
 
-  // A step takes this many gradients from now on, of these workers, ascending;
-  // none: of all of the job. Strict mode: Redo() has to follow.
+  // Sets the number of gradients of a step, A, and the workers that take part,
+  // ascending; an empty list means all workers of the job. In strict mode the
+  // caller must call Redo() afterwards.
   virtual std::vector<Answer> SetReplicas(int replicas_to_aggregate,
                                           const std::vector<int>& workers) = 0;
 
-  // Files a wait for the pass after `pass`, which was pushed for `attempt` (0:
-  // not pushed). Returns what became ready, perhaps this very wait. An older
-  // wait of the same worker is answered kCancelled, whichever came first.
+  // Files a wait for the token of the pass after `pass`, which was pushed for
+  // `attempt` (0: not pushed). Returns the waits that are answered now, which
+  // may include this one. Of two waits of a worker the one for the older pass
+  // is answered kCancelled, whichever came first.
   //
   //   kInvalidArgument     worker or slot out of range
   //   kFailedPrecondition  the worker's incarnation, as Announce
@@ -95,10 +98,11 @@ class Gate {
                                                    int64_t attempt,
                                                    absl::Time now) = 0;
 
-  // Files a wait for the end of the step of `pass`, strict mode, while the
-  // worker computes the pass. The answer is kToken, which is no token, when the
-  // step has been committed, or kFinished; kCancelled when the worker has gone
-  // further or waits anew. The pass may be announced and pushed meanwhile.
+  // Strict mode: files a wait for the end of the step of `pass`, while the
+  // worker still computes the pass. The answer is kToken when the step has been
+  // committed, which gives the worker no token; kFinished; or kCancelled when
+  // the worker has gone further or waits again. The worker may announce and
+  // push the pass meanwhile.
   //
   //   kInvalidArgument     worker or slot out of range, or compatible mode
   //   kFailedPrecondition  the worker's incarnation, as Announce
@@ -106,45 +110,45 @@ class Gate {
                                                     const Pass& pass,
                                                     absl::Time now) = 0;
 
-  // Withdraws a wait, if it has not been answered.
+  // Withdraws a wait. No effect once it has been answered.
   virtual void Cancel(uint64_t ticket) = 0;
 
-  // Takes out what incarnations of `worker` up to `incarnation` hold.
+  // Removes the announcements, tokens and waits of incarnations of `worker` up
+  // to `incarnation`.
   virtual Expired Expire(int worker, uint64_t incarnation) = 0;
 
-  // Strict mode: takes `worker` out of the set of the step after `step`, for
-  // the first that has announced, was not needed and waits with its gradient,
-  // if there is one. It goes behind all that have announced. Does nothing where
-  // `attempt` is not the one at hand.
+  // Strict mode: replaces `worker` in the set of the step after `step` by the
+  // first worker that has announced, was not needed and waits with its
+  // gradient. The replaced announcement goes behind all others. No effect if
+  // there is no such worker, or if `attempt` is not the one at hand.
   virtual Replaced Replace(int worker, int64_t step, int64_t attempt) = 0;
 
-  // Ends the step at hand: `step` becomes the global step, and tokens are out.
+  // Ends the step at hand: `step` becomes the global step, and tokens of the
+  // next one are given out. Committing the global step again changes nothing.
   //
   //   kFailedPrecondition  `attempt` is not the one at hand, its set is not
-  //                        full, or `step` is not the next one. Committing the
-  //                        global step again is fine.
+  //                        full, or `step` is not the next one
   virtual absl::StatusOr<std::vector<Answer>> Commit(int64_t step,
                                                      int64_t attempt) = 0;
 
-  // Ends all steps: every wait, now and later, is answered kFinished.
+  // Ends training: all waits, present and future, are answered kFinished.
   virtual std::vector<Answer> Finish() = 0;
 
   virtual int64_t global_step() const = 0;
 
-  // Of the worker, as far as this gate has heard of it; 0: not at all.
+  // The newest incarnation of the worker that has called; 0: none has.
   virtual uint64_t NewestIncarnation(int worker) const = 0;
 
-  // Workers of the set so far, ascending, a worker once per share; empty where
-  // sets are not chosen by announcement.
+  // Workers of the step's set so far, ascending, each once per share; empty in
+  // compatible mode.
   virtual std::vector<int> Members() const = 0;
   virtual std::vector<Waiting> WaitingWorkers() const = 0;
 
-  // Whether a gradient of the worker may count in the step after `step`: false
-  // where sets are chosen by announcement, that step is at hand, and the worker
-  // is not in its set.
+  // Whether a gradient of the worker may count in the step after `step`. False
+  // in strict mode if that step is at hand and the worker is not in its set.
   virtual bool Counts(int /*worker*/, int64_t /*step*/) const { return true; }
 };
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_STEP_STEP_GATE_H_
+#endif  // LOCKSTEP_SERVER_STEP_GATE_H_

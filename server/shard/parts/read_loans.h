@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_SHARD_PARTS_LOAN_BOOK_H_
-#define LOCKSTEP_SERVER_SHARD_PARTS_LOAN_BOOK_H_
+#ifndef LOCKSTEP_SERVER_SHARD_PARTS_READ_LOANS_H_
+#define LOCKSTEP_SERVER_SHARD_PARTS_READ_LOANS_H_
 
 #include <atomic>
 #include <cstddef>
@@ -56,4 +56,4 @@ class ReadLoans : public std::enable_shared_from_this<ReadLoans> {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_SHARD_PARTS_LOAN_BOOK_H_
+#endif  // LOCKSTEP_SERVER_SHARD_PARTS_READ_LOANS_H_

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_STEP_STRICT_STRICT_SHARD_H_
-#define LOCKSTEP_SERVER_STEP_STRICT_STRICT_SHARD_H_
+#ifndef LOCKSTEP_SERVER_STEP_STRICT_STRICT_ENGINE_H_
+#define LOCKSTEP_SERVER_STEP_STRICT_STRICT_ENGINE_H_
 
 #include <cstdint>
 #include <map>
@@ -16,31 +16,34 @@
 namespace lockstep {
 
 // StrictEngine collects, part by part, the gradients of the one set of passes
-// that counts for a step, and updates a part as soon as its last gradient is
-// in, summed by worker and slot whatever the order of arrival.
+// that counts for a step. It updates a part when its last gradient has arrived,
+// and sums by worker and slot, so that the bits do not depend on the order of
+// arrival.
 //
-// On ps task 0 it asks the gate whose gradients count. Elsewhere it need not
+// On ps task 0 the gate decides whose gradients count. The other servers do not
 // know the set: only chosen passes push, so a part is complete with
-// `replicas_to_aggregate` gradients of one attempt. Whose they were it tells
-// the chief, so that a step which others have contributed to is not committed.
-// A push waits for its parts, which bounds what a server holds to what workers
-// have in flight. Whoever repeats a push has given up calls before: of those
-// that wait for a worker's part only the newest two are kept. Where N < A it
-// does not: a worker needs the answer to begin its next share.
+// `replicas_to_aggregate` gradients of one attempt. TakeAnswer::contributors
+// tells the chief whose they were, and the chief does not commit a step that
+// other workers have contributed to.
 //
-// A newer attempt drops everything that an older one collected. Values of the
-// committed step stay as they are until Commit(). Attempts are the chief's to
-// begin: a push for one that it has not told of waits outside, so that no
-// worker can shut out the others.
+// A push is answered when its parts are updated. This bounds the memory of a
+// server to the pushes that workers have in flight. A worker that repeats a
+// push has given up the call before, so only the newest two calls per worker
+// and part are kept. Where N < A a push is answered at once, because the worker
+// needs the answer to begin its next share.
 //
-// A push may ask for the values that it led to. They are lent, not copied, and
-// a later update of the part waits until nobody reads them any more.
+// A newer attempt drops the gradients of older ones; the committed values stay
+// unchanged until Commit(). Only the chief begins attempts: a push for a later
+// attempt is refused, so that no worker can shut out the others.
+//
+// A push may ask for the updated values. They are lent, not copied, and the
+// next update of the part waits until their readers have returned them.
 //
 //   collecting -> (all parts updated) prepared -> (commit) collecting
 //        ^-------------- newer attempt --------------'
 //
-// Gradients of tables are of some of their rows. A push of none of them counts
-// as well: a part is complete when the whole set has said what it has.
+// The gradient of a table covers some of its rows, perhaps none; one without
+// rows counts as well, since a part is complete when the whole set has pushed.
 //
 // Threads: safe to share. Updates run in the thread of the push that completed
 //          the part, with no lock held.
@@ -48,12 +51,12 @@ namespace lockstep {
 class StrictEngine final : public Engine {
  public:
   struct Options {
-    int replicas_to_aggregate = 1;  // A, > 0; at first
+    int replicas_to_aggregate = 1;  // A, > 0; SetReplicas() changes it
     int total_num_replicas = 1;     // N, > 0
     bool refuse_non_finite = true;
-    // Of ps task 0, where alone steps of the job are committed: what it has not
-    // committed is not, whoever says so. Borrowed; null on other servers, which
-    // learn of a commit from who knows the step after it.
+    // On ps task 0: its gate, borrowed, which alone commits steps of the job.
+    // Null on other servers, which learn of a commit from a worker that asks
+    // for the values of that step.
     const Gate* gate = nullptr;
   };
 
@@ -83,7 +86,7 @@ class StrictEngine final : public Engine {
   std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // A push of which some parts are not decided.
+  // A push that has undecided parts.
   struct Pending {
     uint64_t ticket;
     int first_part = 0;
@@ -92,7 +95,7 @@ class StrictEngine final : public Engine {
     int undecided = 0;
     absl::Status status;  // of an update that failed
   };
-  // Who a gradient is of, in the order of summation.
+  // The source of a gradient; the order is that of summation.
   using Contributor = std::pair<int, int>;  // worker, slot
   struct Contribution {
     uint64_t incarnation;
@@ -105,21 +108,21 @@ class StrictEngine final : public Engine {
     bool updating = false;  // a thread is in PartUpdater::Update
     bool updated = false;
   };
-  // A part whose gradients are all in, for the thread that updates it.
+  // A part with all its gradients, for the thread that updates it.
   struct Work {
     int part;
     int64_t step;
     int64_t attempt;
     std::vector<Contributor> contributors;
     std::vector<PartGradient> gradients;          // one of each
-    std::map<Contributor, absl::Status> refused;  // theirs are not finite
+    std::map<Contributor, absl::Status> refused;  // not finite
   };
 
   absl::Status CheckForm(Push& push) const;
   absl::Status CheckGradient(int part, PartGradient& gradient,
                              bool look_at_it) const;
-  // Whether the push is for another step or attempt than the one at hand, and
-  // what to answer then.
+  // The outcome of a push for another step or attempt than the one at hand;
+  // nothing for a push that is to be collected.
   absl::StatusOr<std::optional<PushOutcome>> Judge(const Push& push)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a gradient of this worker counts in the attempt at hand, as far as
@@ -134,8 +137,8 @@ class StrictEngine final : public Engine {
                  ShardAnswers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeWork(int part, std::vector<Work>& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the work is to be done now. It is dropped if its attempt is over,
-  // and put by while somebody reads the memory that it writes to.
+  // True if the work is to be done now. Work of an older attempt is dropped;
+  // work on memory that has readers moves to blocked_.
   bool MayRun(Work& item, std::vector<Work>& work) ABSL_LOCKS_EXCLUDED(mutex_);
   // Updates parts until no work is left; returns what became ready.
   ShardAnswers Run(std::vector<Work> work) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -144,10 +147,10 @@ class StrictEngine final : public Engine {
   void FinishPart(const Work& done, const absl::Status& status,
                   std::vector<Work>& work, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The part waits for other gradients of these workers.
+  // Removes the refused gradients: the part waits for others of these workers.
   void Refuse(const Work& done, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the attempt at hand: nothing but a newer one is left.
+  // Ends the attempt at hand. Only a newer attempt can follow.
   void Fail(const absl::Status& status, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DecideAll(Part& part, PushOutcome outcome, const absl::Status& status,
@@ -161,17 +164,17 @@ class StrictEngine final : public Engine {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerTake(const absl::Status& status, ShardAnswers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether workers have several shares of a step, which no change makes or
-  // ends.
+  // True if workers have several shares of a step. Shard refuses settings that
+  // would change this.
   bool has_shares() const {
     return options_.total_num_replicas < options_.replicas_to_aggregate;
   }
   bool prepared() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return failure_.ok() && updated_parts_ == static_cast<int>(parts_.size());
   }
-  // Something has come that exists only once `step` is committed on ps task 0:
-  // if that is the step prepared here, it is committed here too. On ps task 0
-  // the gate has to have committed it, which a caller may hear of first.
+  // Commits `step` if it is the step prepared here. The caller has received
+  // proof that ps task 0 has committed it; on ps task 0 itself the gate
+  // decides, since the proof can arrive before the values are committed.
   absl::Status Learn(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckCommitLocked(int64_t step, int64_t attempt) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -189,11 +192,11 @@ class StrictEngine final : public Engine {
   std::set<int> contributors_ ABSL_GUARDED_BY(mutex_);  // to updated parts
   // By part: work that waits for readers of the memory it writes to.
   std::map<int, Work> blocked_ ABSL_GUARDED_BY(mutex_);
-  // Of an update in the attempt at hand, for whoever asks next.
+  // The failure of an update in the attempt at hand; later calls return it.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_STEP_STRICT_STRICT_SHARD_H_
+#endif  // LOCKSTEP_SERVER_STEP_STRICT_STRICT_ENGINE_H_

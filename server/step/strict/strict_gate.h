@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_STEP_STRICT_STEP_SELECTION_H_
-#define LOCKSTEP_SERVER_STEP_STRICT_STEP_SELECTION_H_
+#ifndef LOCKSTEP_SERVER_STEP_STRICT_STRICT_GATE_H_
+#define LOCKSTEP_SERVER_STEP_STRICT_STRICT_GATE_H_
 
 #include <cstdint>
 #include <map>
@@ -87,10 +87,10 @@ class StrictGate final : public Gate {
     Pass pass;
     int64_t attempt;
     absl::Time since;
-    bool computing;  // still, so that it waits for the end of the step alone
+    bool computing;  // of Watch(): waits for the end of the step only
   };
-  // The newest that is known of a worker. What is older than that has been
-  // delayed, and nobody waits for the answer any more.
+  // The newest pass known of a worker. Calls for older passes were delayed;
+  // their answers are not awaited any more.
   struct Newest {
     uint64_t incarnation = 0;
     int64_t pass = 0;
@@ -101,12 +101,12 @@ class StrictGate final : public Gate {
 
   absl::Status Check(const Pass& pass) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Notes what the worker does; false if it has gone further since.
+  // Notes the newest pass of the worker. False if a newer one is known.
   bool NoteNewest(const Pass& pass, bool waits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // How many of announced_ are the set so far.
+  // The number of entries of announced_ that are the set so far.
   size_t NumMembers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the worker's gradient of the pass is ready, so that it waits.
+  // True if the worker waits after the pass, so that its gradient is ready.
   bool IsReady(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsMember(const Pass& pass) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the step of the pass was committed here without the worker.
@@ -114,15 +114,15 @@ class StrictGate final : public Gate {
   // Files a wait in place of the worker's older one.
   absl::StatusOr<std::vector<Answer>> File(const Waiter& waiter)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the wait can be answered now; fills in `answer` if so. A token
+  // Fills in `answer` and returns true if the wait can be answered now. A token
   // may make its worker a member.
   bool TryAnswer(const Waiter& waiter, Answer& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int FirstMissingSlot(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Answer> AnswerWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes the worker's next pass a member of the step at hand.
+  // Makes the pass after `ended` a member of the step at hand.
   void Select(const Pass& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Notes what was announced before this gate came up.
+  // Notes a pass that was announced to an earlier process of this task.
   void Recall(const Pass& pass) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartAttempt(int64_t attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool DropAnnouncements(int worker, uint64_t incarnation)
@@ -146,29 +146,29 @@ class StrictGate final : public Gate {
 
   mutable Mutex mutex_;
   int replicas_ ABSL_GUARDED_BY(mutex_);  // A, as it is now
-  // Who takes part, ascending; empty: all of the job.
+  // The workers that take part, ascending; empty: all workers of the job.
   std::vector<int> workers_ ABSL_GUARDED_BY(mutex_);
   int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t attempt_ ABSL_GUARDED_BY(mutex_) = 1;
   int64_t committed_attempt_ ABSL_GUARDED_BY(mutex_) = 0;  // of global_step_
-  // The step that was begun anew last; announcements of it may be lost.
+  // The step that Redo() restarted last; announcements of it may be lost.
   int64_t redone_step_ ABSL_GUARDED_BY(mutex_) = -1;
   bool active_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  // Shares of the attempt at hand, (worker, slot), of workers that have
-  // several: those that have been pushed for it. An announcement alone may be
-  // one that was delayed, of a pass whose gradient its worker no longer holds.
+  // Where N < A: the shares (worker, slot) that were pushed for the attempt at
+  // hand. An announcement is no proof of that: it may have been delayed, and
+  // its worker may no longer hold the gradient.
   std::set<std::pair<int, int>> pushed_ ABSL_GUARDED_BY(mutex_);
   // In order of arrival; the first A are the members.
   std::vector<Pass> announced_ ABSL_GUARDED_BY(mutex_);
   std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
   std::map<int, Newest> newest_ ABSL_GUARDED_BY(mutex_);
-  // Where this gate has begun: it knows the sets of the steps from there on.
+  // The step at which this gate began; it knows the sets of later steps.
   int64_t opened_step_ ABSL_GUARDED_BY(mutex_) = 0;
-  // By worker: the newest step that was committed with it in the set.
+  // By worker: the newest committed step with the worker in its set.
   std::map<int, int64_t> counted_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_SERVER_STEP_STRICT_STEP_SELECTION_H_
+#endif  // LOCKSTEP_SERVER_STEP_STRICT_STRICT_GATE_H_
