@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-// In the queue of returned parts: there will be no more.
+// In the queue of returned parts: ends the thread that reads it.
 constexpr int kNoPart = -1;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // How long a server that has to go waits for the chief's checkpoint.
@@ -79,8 +79,8 @@ PsServer::~PsServer() {
   host_.returned_parts().Push(kNoPart);
   ticks_.join();
   returns_.join();
-  // Calls may still come in until the server is gone, and gRPC waits for all
-  // that have: who waits hears it now, and nobody waits from now on.
+  // gRPC waits for all calls, so those that wait are ended first; Close()
+  // refuses the ones that still arrive.
   const absl::Status gone = absl::UnavailableError("this ps has ended");
   host_.Close(gone);
   host_.StopCreating();

@@ -34,18 +34,18 @@ class PsServer {
  public:
   struct Options {
     std::string state_dir;
-    bool own_state_dir = false;     // it is to go when nothing is left in it
+    bool own_state_dir = false;     // remove it at the end, if it is empty
     std::string expected_job;       // job name to insist on; empty: any
     bool shared_memory = true;      // with workers of this host
-    ParameterService::Moved moved;  // told what calls move, if given
-    // As ChiefClient::Options has it.
+    ParameterService::Moved moved;  // may be null
+    // As ChiefClient::Options.
     absl::Duration chief_wait = absl::InfiniteDuration();
   };
 
   // Listens on the task's address.
   //
   //   kUnavailable  the port is taken
-  //   and what StateFile::CheckDirectory() says of the state directory
+  //   and the errors of StateFile::CheckDirectory()
   static absl::StatusOr<std::unique_ptr<PsServer>> Start(const Cluster& cluster,
                                                          const Options& options,
                                                          const Clock& clock);
@@ -55,14 +55,14 @@ class PsServer {
   //
   //   kOk         the job is done
   //   kCancelled  the job was stopped
-  //   others      as ChiefClient::end() and Register()
+  //   and the errors of ChiefClient::end() and Register()
   absl::Status Run();
 
-  // Where the shard is, and what was pushed to it.
+  // The shard's step and size, and the outcomes of pushes.
   std::vector<Metric> Metrics() const;
 
-  // Tells the chief that this server has to go, so that it stops the job with
-  // a checkpoint; Run() returns when that has happened, or after a while.
+  // Asks the chief to stop the job with a checkpoint, since this server must
+  // end. Run() returns when that has happened, or after 15 seconds.
   void RequestStop(const std::string& reason);
 
  private:
@@ -70,15 +70,15 @@ class PsServer {
            ChiefClient::Options chief, const Clock& clock);
   // Registers with the chief.
   absl::Status Join();
-  // Answers what has waited for long, and takes back what has been lent for
-  // long, now and then.
+  // Loop of a thread: answers calls that have waited for long, and breaks off
+  // calls whose answers nobody reads.
   void Tick();
-  // Makes the updates that waited for readers of the memory they write to.
-  // gRPC's threads, where those readers end, must not do such work.
+  // Loop of a thread: applies updates whose memory readers have returned. The
+  // readers end in gRPC's threads, which must not do such work.
   void UpdateReturnedParts();
 
   const Clock& clock_;
-  const std::string own_state_dir_;  // empty: it is somebody else's
+  const std::string own_state_dir_;  // empty: not removed at the end
   ShardHost host_;
   ChiefCommands commands_;
   Replies replies_;

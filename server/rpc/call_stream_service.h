@@ -12,10 +12,12 @@
 
 namespace lockstep {
 
-// CallStreamService takes calls of other services from open streams.
+// CallStreamService serves calls of other services that arrive on long-lived
+// streams.
 //
 // Threads: safe to share; gRPC calls it from its own threads, and none waits.
-// Borrows: what the handlers refer to, which must outlive the gRPC server.
+// Borrows: the objects that the handlers refer to, which must outlive the gRPC
+//          server.
 class CallStreamService final : public v1::CallStreamService::CallbackService {
  public:
   // By full method name, "/lockstep.v1.SyncService/TakeToken".
@@ -31,7 +33,7 @@ class CallStreamService final : public v1::CallStreamService::CallbackService {
   const Handlers handlers_;
 };
 
-// What workers call most, by method. Borrows the services.
+// The handlers of the workers' most frequent calls. Borrows the services.
 CallStreamService::Handlers StreamedMethods(ParameterService& parameters,
                                             SyncService& sync);
 

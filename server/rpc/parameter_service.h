@@ -31,16 +31,16 @@ class ParameterService final
  public:
   using Moved = std::function<void(size_t bytes)>;
 
-  // Of rows, which are copied, that a connection may leave unread. One answer
-  // may be larger.
+  // The most bytes of rows, which are copied, that a connection may leave
+  // unread. One answer may be larger.
   static constexpr size_t kUnreadRows = size_t{64} << 20;
 
   // Pushes wait in `replies`. `commands` commits the steps that they complete.
   ParameterService(ShardHost& host, ChiefCommands& commands, Replies& replies)
       : host_(host), commands_(commands), replies_(replies) {}
 
-  // `moved` is told how many bytes a push or a pull moves, on the wire or
-  // through shared memory. Must be called before serving.
+  // `moved` is called with the number of bytes that a push or a pull moves, on
+  // the wire or through shared memory. Must be set before serving.
   void set_moved(Moved moved) { moved_ = std::move(moved); }
 
   grpc::ServerUnaryReactor* Push(grpc::CallbackServerContext* context,
@@ -53,15 +53,15 @@ class ParameterService final
       grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
       grpc::ByteBuffer* response) override;
 
-  // A caller of its own, not of a stream whose answers are copied and bounded
-  // elsewhere; empty there.
+  // The caller of a unary call. Empty for calls of a stream, which copies and
+  // bounds its answers itself.
   struct Caller {
     BreakOff break_off = nullptr;
     const grpc::CallbackServerContext* context = nullptr;
   };
 
-  // The same, however the calls travel. `break_off` is empty where answers are
-  // copied before they travel.
+  // Serve a call of a unary RPC or of a stream. `break_off` is null if answers
+  // are copied before they are sent.
   void ServePush(const grpc::ByteBuffer& request, Respond respond,
                  BreakOff break_off = nullptr);
   void ServePull(const grpc::ByteBuffer& request, const Respond& respond,

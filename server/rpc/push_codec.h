@@ -17,19 +17,20 @@ namespace lockstep {
 // the gradients share the received slices.
 //
 //   kInvalidArgument  unknown parts, a payload of another length, a gradient
-//                     type that does not exist or that a part does not take, or
-//                     no pass; bytes behind a shared push
+//                     type that is unknown or that a part does not accept, no
+//                     pass, or a payload with a push of shared gradients
 //   kNotFound         the worker shares no memory with this process
 absl::StatusOr<Push> ToPush(const v1::PushHeader& header,
                             const TensorPayload& payload, const Shard& shard);
 
-// `shared`: values are named, not sent, and need not stay. `keep` as below.
+// If `shared`, the answer names the places of values instead of sending them,
+// and need not keep them. `keep` is as in EncodeValues().
 grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared = false,
                                   std::shared_ptr<const void> keep = nullptr);
 
 // Puts lent values behind a header. Large ones are referenced until they have
 // been sent; small ones are gathered in a copy, which costs less than a slice.
-// `keep` is let go with the last that is referenced.
+// The message holds `keep` until the last of them has been sent.
 grpc::ByteBuffer EncodeValues(const google::protobuf::MessageLite& header,
                               std::vector<LentBytes> values,
                               std::shared_ptr<const void> keep = nullptr);

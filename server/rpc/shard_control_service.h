@@ -39,11 +39,12 @@ using Base = S::WithCallbackMethod_TakeEpoch<
 // Borrows: all that it is given, which must outlive the gRPC server.
 class ShardControlService final : public shard_control_internal::Base {
  public:
-  // Waits for steps are in `replies`; so is what the chief's calls make ready.
+  // Waits for steps are filed in `replies`, and answers leave through it.
   ShardControlService(ShardHost& host, ChiefCommands& commands,
                       Replies& replies, const Clock& clock);
 
-  // Whom to tell what shard there is now. Call it before serving.
+  // `created` is called when a shard has been created or found. Must be set
+  // before serving.
   using Created =
       std::function<void(const JobConfig&, const std::vector<PartSpec>&)>;
   void set_created(Created created) { created_ = std::move(created); }

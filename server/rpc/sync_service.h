@@ -23,7 +23,7 @@ class SyncService final
           v1::SyncService::WithRawCallbackMethod_TakeToken<
               v1::SyncService::Service>> {
  public:
-  // Waits for tokens are in `replies`.
+  // Waits for tokens are filed in `replies`.
   SyncService(ShardHost& host, Replies& replies, const Clock& clock)
       : host_(host), replies_(replies), clock_(clock) {}
 
@@ -34,7 +34,7 @@ class SyncService final
                                       const grpc::ByteBuffer* request,
                                       grpc::ByteBuffer* response) override;
 
-  // The same, however the calls travel.
+  // Serve a call of a unary RPC or of a stream.
   void ServeAnnounce(const grpc::ByteBuffer& request, const Respond& respond);
   void ServeTakeToken(const grpc::ByteBuffer& request, Respond respond);
 

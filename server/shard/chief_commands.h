@@ -15,12 +15,13 @@
 
 namespace lockstep {
 
-// ChiefCommands is what a chief may do to a server's shard, and what follows
-// from that on the server: on ps task 0 gate and values move together,
-// elsewhere the values follow what ps task 0 said.
+// ChiefCommands carries out the chief's commands to a server's shard. On ps
+// task 0 the gate and the values move together; on other servers the values
+// follow the decisions of ps task 0.
 //
-// Threads: safe to share; no call waits. What a call made ready is returned, to
-//          be sent once no lock is held.
+// Threads: safe to share; no call waits. The caller must send the answers that
+// a
+//          call returns, with no lock held.
 // Borrows: the host.
 // Errors:  a call that fails has changed nothing. All calls for a chief have
 //            kUnavailable         no job or no shard yet
@@ -28,56 +29,56 @@ namespace lockstep {
 //            kAborted             there is a newer chief
 class ChiefCommands {
  public:
-  // Who asks.
+  // The caller of a command.
   struct Chief {
     std::string job_id;
     uint64_t epoch = 0;
     uint64_t incarnation = 0;
   };
 
-  // What there is to be sent, to workers and to the chief.
+  // The answers to be sent, to workers and to the chief.
   struct Ready {
     ShardAnswers answers;
     std::vector<Gate::Answer> tokens;
-    // A step that was committed here without the chief, which the takes tell;
-    // 0: none.
+    // The step that was committed here as the chief had granted, which the
+    // answers to its waits report; 0: none.
     int64_t committed_step = 0;
   };
 
   explicit ChiefCommands(ShardHost& host) : host_(host) {}
 
+  // Returns the shard if this is the chief that the server follows.
   absl::StatusOr<std::shared_ptr<Shard>> CheckedShard(const Chief& chief);
 
-  // As ShardHost::TakeEpoch(). From then on nothing is committed that an older
-  // chief has asked for or granted.
+  // As ShardHost::TakeEpoch(). After it has returned, no commit happens that an
+  // older chief has asked for or granted.
   absl::StatusOr<uint64_t> TakeEpoch(const std::string& job_id,
                                      uint64_t newer_than, uint64_t chief = 0)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
-  // As Shard::Activate(). Expired workers (with their incarnations) are not
-  // admitted any more, those with incarnation 0 as in ShardHost::ShutOut().
+  // As Shard::Activate(). Refuses `opening.expired` from now on: incarnations
+  // as ShardHost::ExpireWorker(), those with incarnation 0 as ShutOut().
   absl::StatusOr<Ready> Activate(const Chief& chief, const Opening& opening)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
-  // Files the chief's wait for all parts of the step after `step`, of which
-  // `attempt` has begun (0: nothing new). Steps up to `commit_until` may be
-  // committed without the chief; if `step` is over by that, the wait is ready.
-  // A wait that Engine::Take() refuses is answered with why.
+  // Files the chief's wait for all parts of the step after `step`, and begins
+  // `attempt` of it (0: no new one). Grants commits of the steps up to
+  // `commit_until`; if that ends `step` itself, the wait is answered at once. A
+  // wait that Engine::Take() refuses is answered with its error.
   absl::StatusOr<Ready> Take(const Chief& chief, uint64_t ticket, int64_t step,
                              int64_t commit_until, int64_t attempt)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
-  // Commits a prepared step; on ps task 0 that is the job's commit. What other
-  // servers have prepared has come of gradients of `contributors`, one set of
-  // workers for each server that says so. If one of them is not the step's set,
-  // the step begins anew on ps task 0 instead, with a newer attempt.
+  // Commits a prepared step; on ps task 0 this is the commit of the job.
+  // `contributors` are the workers whose gradients each other server has
+  // summed. If one of these sets is not that of the step, ps task 0 restarts
+  // the step with a newer attempt instead of committing it.
   //
-  //   kFailedPrecondition  not prepared for it, or its set was given up
+  //   kFailedPrecondition  not prepared for the step, or its set was given up
   struct Committed {
     std::vector<int> members;  // of the step, on ps task 0
     int64_t global_step = 0;
-    int64_t redone_attempt =
-        0;  // not committed: the step's attempt from now on
+    int64_t redone_attempt = 0;  // not 0: not committed, but restarted so
     Ready ready;
   };
   absl::StatusOr<Committed> Commit(
@@ -85,8 +86,9 @@ class ChiefCommands {
       const std::vector<std::vector<int>>& contributors = {})
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
-  // Takes a dead worker out. `step` and `attempt` are what ps task 0 answered;
-  // it decides them itself, and the incarnation where that is 0.
+  // Removes a dead worker from the step. On ps task 0 the gate decides the step
+  // and its attempt, and the incarnation if that is 0; other servers must be
+  // given the answer of ps task 0.
   struct Expired : ExpiredWorker {
     Ready ready;
   };
@@ -95,8 +97,8 @@ class ChiefCommands {
                                        int64_t attempt)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
-  // Has a member that holds up `attempt` of the step after `step` replaced, on
-  // ps task 0; elsewhere begins the attempt that came of it.
+  // On ps task 0: replaces a member that holds up `attempt` of the step after
+  // `step`. On other servers: begins the attempt that ps task 0 has answered.
   struct Replaced : ReplacedMember {
     Ready ready;
   };
@@ -104,7 +106,9 @@ class ChiefCommands {
                                          int64_t step, int64_t attempt)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
-  // Commits what the answers say is prepared, if the chief has granted that.
+  // Must be called with the answers of every call of the engine, before they
+  // are sent: commits the step that they have prepared, if the chief has
+  // granted that.
   Ready Settle(Shard& shard, ShardAnswers answers)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
@@ -115,8 +119,8 @@ class ChiefCommands {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(epoch_mutex_);
 
   ShardHost& host_;
-  // A step is committed, or a chief's word comes to nothing because a newer one
-  // has drawn its epoch: one before the other.
+  // Orders commits and new epochs: a step is committed either before a newer
+  // chief has its epoch, or not at all.
   Mutex epoch_mutex_;
 };
 

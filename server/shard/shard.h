@@ -28,9 +28,10 @@ namespace lockstep {
 //   created, or reopened -> Activate() -> open for workers -> Remove()
 //                              ^----------------'
 //
-// A reopened one has the state that a killed process left, but no gradient of
-// the step at hand: the chief says which step to go on from. It says so to a
-// shard that is open, too, when it or another server has been away.
+// A reopened shard has the state that a killed process left, but no gradients
+// of the step at hand; the chief decides which step it goes on from. Activate()
+// is called on an open shard as well, after the chief or another server was
+// away.
 //
 // Threads: safe to share.
 class Shard {
@@ -49,39 +50,39 @@ class Shard {
   // Null unless this is ps task 0.
   Gate* gate() { return gate_.get(); }
 
-  // Checks that a worker of the job speaks, of a share that is its own.
+  // Checks that `task` is a worker of the job, and `slot` one of its shares.
   //
-  //   kInvalidArgument  another task, or a slot that is not the worker's
+  //   kInvalidArgument  it is not
   absl::Status CheckWorker(const TaskId& task, int slot) const;
 
-  // What a chief has to know to open the shard.
+  // The facts from which a chief decides how to open the shard.
   struct Report {
-    bool active = false;          // open, with all that it collected
-    int64_t committed_step = -1;  // -1: never open, nothing to go on from
+    bool active = false;          // open, with the gradients it has collected
+    int64_t committed_step = -1;  // -1: never open, so there is no state
     int64_t prepared_step = -1;   // -1, or the step that can be committed
     int64_t attempt = 0;          // of the step at hand, if open; strict mode
   };
   Report GetReport() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // How the job runs, as the chief has said last, or as the state has it.
+  // The run-time settings of the last Activate(), or those of the state.
   RunSettings settings() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether every worker's gradient counts in every step, strict mode.
+  // True in strict mode with N = A: every worker's gradient counts.
   bool everybody_counts() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What Activate() made ready.
+  // The answers that Activate() made ready. The caller must send them.
   struct Activated {
     ShardAnswers answers;
     std::vector<Gate::Answer> tokens;
   };
-  // Opens the shard, with state or without; on ps task 0 initial tokens are
-  // out. A shard that has prepared `global_step` commits it. `attempt`: the
-  // step at hand begins anew with that one; 0: as it stands. `scalars` count
-  // where nothing was committed before. `settings` hold from here on. Repeating
-  // it changes nothing.
+  // Opens the shard at `global_step`, and on ps task 0 gives the initial tokens
+  // out. A shard that has prepared `global_step` commits it. Restarts the step
+  // at hand as `attempt`, unless that is 0. `scalars` are used only if no step
+  // was ever committed here. Applies `settings`. Repeating the call changes
+  // nothing.
   //
   //   kInvalidArgument     wrong scalars, a negative step or attempt, or
-  //                        settings that turn workers with one share of a step
-  //                        into such with several, or back
+  //                        settings that give workers several shares of a step
+  //                        instead of one, or one instead of several
   //   kFailedPrecondition  neither committed nor prepared `global_step`
   absl::StatusOr<Activated> Activate(int64_t global_step,
                                      const std::vector<float>& scalars,
@@ -96,44 +97,48 @@ class Shard {
     std::vector<LentBytes> parts;
   };
 
-  // Up to which step the shard may be committed without the chief. One caller
-  // at a time.
+  // Allows commits of steps up to `commit_until` without another order of the
+  // chief; withdraws the grant before. Must not be called by two threads at
+  // once.
   void Grant(int64_t commit_until) {
     granted_until_ = commit_until;
     if (commit_until > most_granted_) most_granted_ = commit_until;
   }
   bool MayCommit(int64_t step) const { return step <= granted_until_; }
-  // A later grant may be of fewer steps than were committed meanwhile.
+  // Whether any grant so far has included the step.
   bool WasGranted(int64_t step) const { return step <= most_granted_; }
 
-  // Who reads. That a worker of the job asks for the step after this server's
-  // tells, on other servers than ps task 0, that the job has committed it.
+  // The caller of a read. If a worker of the job asks for the step after that
+  // of this server, the job has committed it: see Engine::LearnCommitted().
   enum class Reader { kWorker, kOther };
 
-  // Lends the values of parts, strict mode: of one step, the newest committed
-  // one, which is at least `step`.
+  // Lends the values of parts, of the newest committed step, which is at least
+  // `step`. In strict mode all parts are of the same step.
   //
   //   kInvalidArgument     unknown parts
   //   kFailedPrecondition  not open, or `step` is not committed yet
   absl::StatusOr<Values> Pull(int first_part, int num_parts, int64_t step,
                               Reader reader = Reader::kWorker);
 
-  // Bytes of tensors of consecutive parts.
+  // The bytes of one tensor of all of these parts.
   //
   //   kInvalidArgument  unknown parts
   absl::StatusOr<size_t> SizeOf(int first_part, int num_parts) const;
 
   using Stretch = Snapshot::Stretch;
-  // `num_elements` 0: all of the parts; else of one part.
+  // Returns whole parts if `first_element` and `num_elements` are 0, else those
+  // elements of one part.
   //
-  //   kInvalidArgument  unknown parts, or elements that are not all in the part
+  //   kInvalidArgument  unknown parts, several parts with elements, or elements
+  //                     beyond the part
   absl::StatusOr<Stretch> FindStretch(int first_part, int num_parts,
                                       int64_t first_element,
                                       int64_t num_elements) const;
 
-  // Copies rows of a part that is a table, as Pull() lends values to a worker;
-  // of one that grows, by keys. Errors as there, and those of
-  // ShardState::ReadRows() and ReadKeys().
+  // Copies rows of a table's part for a worker; if the part grows, `rows` are
+  // keys. Returns the step of the rows.
+  //
+  //   the errors of Pull(), PartValues::ReadRows() and ReadKeys()
   absl::StatusOr<int64_t> PullRows(int part, absl::Span<const int64_t> rows,
                                    int64_t step, absl::Span<std::byte> out);
 
@@ -152,10 +157,12 @@ class Shard {
   //   kFailedPrecondition  not open
   //   and the errors of Snapshot::Take()
   absl::StatusOr<int64_t> BeginSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of the copy that is being made, or was made last.
+  // The progress of the copy that is being made, or was made last.
   std::shared_ptr<const FillProgress> snapshot_progress() const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  //   kFailedPrecondition  there is no copy
+  // The copy of the last BeginSnapshot().
+  //
+  //   kFailedPrecondition  there is none
   absl::StatusOr<std::shared_ptr<const Snapshot>> snapshot() const
       ABSL_LOCKS_EXCLUDED(mutex_);
   void EndSnapshot() ABSL_LOCKS_EXCLUDED(mutex_);

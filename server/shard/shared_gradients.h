@@ -19,8 +19,8 @@ namespace lockstep {
 // SharedGradients is the gradient memory of those workers that run on this
 // host: their pushes carry no bytes.
 //
-// A worker changes its gradients when all its pushes have been answered, not
-// before. One that does spoils its own gradient, and nothing else.
+// A worker must not change its gradients before all its pushes are answered. A
+// worker that does spoils its own gradient only.
 //
 // Threads: safe to share. Gradients that were handed out stay readable,
 //          whatever becomes of the worker.
@@ -36,8 +36,8 @@ class SharedGradients {
   explicit SharedGradients(std::vector<Part> parts)
       : parts_(std::move(parts)) {}
 
-  // From now on the gradient of part p lies in `memory` at offsets[p]. What an
-  // older incarnation of the worker shared is let go.
+  // Declares that the gradient of part p lies in `memory` at offsets[p].
+  // Replaces the memory of an older incarnation of the worker.
   //
   //   kInvalidArgument     not one offset per part, a part that is not all in
   //                        the memory, or an offset that is no multiple of the
@@ -56,7 +56,7 @@ class SharedGradients {
                                                  int num_parts) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Lets go what this incarnation of the worker, or an older one, shared.
+  // Releases the memory of this incarnation of the worker, or of an older one.
   void Remove(int worker, uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -49,17 +49,16 @@ class PartUpdates final : public PartUpdater {
   absl::Status Commit(int64_t step) override
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // Brings all moving averages to the committed step. Otherwise that of a part
-  // follows when the part is updated next, since until then nobody reads it.
+  // Brings all moving averages to the committed step. Must be called before
+  // averages are read: Update() moves the average of a part one step late.
   absl::Status MoveAverages() ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
  private:
   absl::Status MoveAverage(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
-  // From the mean of gradients of rows; see RowLog.
+  // Updates a table from the mean of gradients of rows; see RowLog.
   absl::Status UpdateTable(int part, int64_t step, const SparseGradient& mean)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
-  // An update in place of the next tensors of a table, or of so many rows at
-  // the beginning of them.
+  // An update in place of the first `rows` rows of a table's next tensors.
   SparseApplyInput TableInput(int part, int64_t step, int64_t rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts_.record_mutex);
 
@@ -68,8 +67,8 @@ class PartUpdates final : public PartUpdater {
   const std::vector<Optimizer> optimizers_;               // of the job
   const std::vector<SparseOptimizer> sparse_optimizers_;  // likewise
   const std::vector<LearningRateConfig> rates_;           // likewise
-  // In place: the step that the average of a part is of. Each is guarded by the
-  // part's mutex.
+  // By part, in compatible mode: the step of its average. Guarded by the part's
+  // mutex.
   std::vector<int64_t> averaged_step_;
 };
 

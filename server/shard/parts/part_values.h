@@ -29,62 +29,62 @@ namespace lockstep {
 // Borrows: the parts.
 class PartValues {
  public:
-  // `returned` gets each part for which ClaimNext() has returned false, once
-  // its readers are done; null: nobody waits. `counters` are null, with the
-  // reason, where values are not shared.
+  // `returned` receives each part for which ClaimNext() has returned false,
+  // when its last reader has returned it; it may be null. `counters` are the
+  // reason if values are not shared.
   PartValues(LockedParts& parts, std::shared_ptr<EventQueue<int>> returned,
              absl::StatusOr<std::unique_ptr<WriteCounters>> counters);
   ~PartValues() { loans_->Close(); }
   PartValues(const PartValues&) = delete;
   PartValues& operator=(const PartValues&) = delete;
 
-  // The committed value of an existing part and the step it is of; a copy
-  // where updates are made in place.
+  // Lends the committed value of an existing part, and returns its step in
+  // `step`. In compatible mode, which updates in place, lends a copy.
   LentBytes LendCommitted(int part, int64_t& step) const
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // Copies committed rows of a table out, in the order given; `rows` count
-  // within the part. Returns the step they are of.
+  // Copies committed rows of a table to `out`, in the order of `rows`, which
+  // count within the part. Returns their step.
   //
-  //   kInvalidArgument  no such part, no table, a row that it does not have, or
-  //                     `out` of another length
+  //   kInvalidArgument  unknown part, a part of no table, a row beyond the
+  //   part,
+  //                     or `out` has another length
   absl::StatusOr<int64_t> ReadRows(int part, absl::Span<const int64_t> rows,
                                    absl::Span<std::byte> out) const
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // The same of a part that grows, by keys. Rows that are not there come to be,
+  // As ReadRows(), for keys of a part that grows. Keys without a row get one,
   // with initial values.
   //
-  //   kInvalidArgument    besides the above: a negative key, or one of another
+  //   kInvalidArgument    as ReadRows(), or a negative key, or one of another
   //                       part
-  //   kResourceExhausted  no room for them; none has come to be
+  //   kResourceExhausted  no room for the new rows; none was made
   absl::StatusOr<int64_t> ReadKeys(int part, absl::Span<const int64_t> keys,
                                    absl::Span<std::byte> out)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // Keys and rows of a part that grows, ascending by key: of those that steps
-  // have changed, which a checkpoint holds.
+  // The keys and rows of a part that grows which steps have changed, and which
+  // a checkpoint therefore holds, ascending by key.
   std::vector<std::pair<int64_t, int64_t>> KeptRows(int part) const
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // Copies rows of a committed tensor of a table out, of an existing part and
-  // tensor; `out` has room for them. Returns the step they are of.
+  // Copies rows of a committed tensor of a table to `out`. Part, tensor and
+  // rows must exist, and `out` must have their size. Returns their step.
   int64_t CopyRows(int part, int tensor, absl::Span<const int64_t> rows,
                    absl::Span<std::byte> out) const
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // What a process of this host needs to copy out what LentBytes::place says.
+  // The files from which a process of this host copies LentBytes::place.
   struct Shared {
     SharedFile values;
     SharedFile counters;
   };
-  //   kFailedPrecondition  updates are made in place, there is no part, or
-  //                        sharing is turned off or not possible; says which
+  //   kFailedPrecondition  values are not shared; the message says why
   absl::StatusOr<Shared> Share() const;
 
-  // Of a committed tensor of a part. Returns the step it is of.
+  // Copies a committed tensor of a part to `out`. Returns its step.
   //
-  //   kInvalidArgument  unknown part or tensor, or `out` of another length
+  //   kInvalidArgument  unknown part or tensor, or `out` has another length
   absl::StatusOr<int64_t> Read(int part, int tensor,
                                absl::Span<std::byte> out) const
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
@@ -105,7 +105,7 @@ class PartValues {
   // Checks that the part is a table, and that `size` is that of so many rows.
   absl::Status CheckRead(int part, size_t rows, size_t size) const;
   LentBytes Lend(int buffer, absl::Span<const std::byte> value) const;
-  // Which of the buffers of values is the part's next or committed one.
+  // The number, for loans and counters, of the part's next or committed value.
   int NextBuffer(int part) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts_.record_mutex);
   int CommittedBuffer(int part) const

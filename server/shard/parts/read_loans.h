@@ -12,18 +12,18 @@
 
 namespace lockstep {
 
-// ReadLoans counts who reads a buffer in place, so that nobody writes to it
-// meanwhile. Buffers are numbered; what they are is the caller's business.
+// ReadLoans counts the readers of each buffer, so that no buffer is written
+// while it is read. The caller assigns the numbers of buffers.
 //
-//   free -> Lend() ... last holder lets go -> free
-//              `-> Claim() says no -> last holder lets go -> on_returned
+//   free -> Lend() ... last loan ends -> free
+//              `-> Claim() is false -> last loan ends -> on_returned
 //
-// A buffer must not be lent between a Claim() that said yes and the end of the
-// writing that it was for.
+// A buffer must not be lent between a Claim() that returned true and the end of
+// the writing that it was for.
 //
-// Threads: safe to share. `on_returned` runs in the thread that let go last,
-//          with no lock held; it must not write to the buffer right there if
-//          that thread is gRPC's.
+// Threads: safe to share. `on_returned` runs in the thread that ended the last
+//          loan, with no lock held. That thread may be gRPC's, so `on_returned`
+//          must not write to the buffer itself.
 class ReadLoans : public std::enable_shared_from_this<ReadLoans> {
  public:
   using OnReturned = std::function<void(int buffer)>;
@@ -31,16 +31,16 @@ class ReadLoans : public std::enable_shared_from_this<ReadLoans> {
   static std::shared_ptr<ReadLoans> Create(int num_buffers,
                                            OnReturned on_returned);
 
-  // A loan lasts as long as a copy of what is returned, and keeps the book
-  // alive and with it `memory`, which the buffers are in.
+  // Lends a buffer until the last copy of the result is gone. A loan keeps this
+  // object alive, and `memory`, which holds the buffers.
   std::shared_ptr<const void> Lend(int buffer,
                                    std::shared_ptr<const void> memory);
 
-  // Returns whether nobody reads the buffer. If somebody does, `on_returned`
-  // is told once when that is over.
+  // True if the buffer has no readers. If it has, `on_returned` is called once,
+  // when the last loan ends.
   bool Claim(int buffer) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Nobody is told any more.
+  // Stops all further calls of `on_returned`.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -10,16 +10,16 @@
 // Gradients of some rows of a part that is a table, as strict mode takes them.
 namespace lockstep {
 
-// Checks a gradient of the table's `part` and makes it canonical: rows in
-// ascending order, those of one index added up in order of appearance. One that
-// is canonical already is left where it lies, unless it is bfloat16, of which
-// the floats that it stands for are made first.
+// Checks a gradient of a table's part and makes it canonical: its rows ascend,
+// and rows of the same index are added up in the order of appearance. A
+// gradient that is canonical already is not copied, unless it is bfloat16,
+// which is converted to float32.
 //
-//   kInvalidArgument  bfloat16 of a table that is not float32; no rows, or not
-//   as many bytes as they need; rows of
-//                     another width; a negative index, or one that the part
-//                     does not have; elements that are not the variable's.
-//                     Names part, field, value and range; nothing has changed.
+//   kInvalidArgument  no rows; another number of bytes than the rows need; rows
+//                     of another width; an index beyond the part; elements of
+//                     another type than the variable's, or bfloat16 for a table
+//                     that is not float32. The message names part, field, value
+//                     and range; the gradient is unchanged.
 absl::Status MakeCanonical(int index, const PartSpec& part,
                            PartGradient& gradient);
 
@@ -29,7 +29,7 @@ absl::Status MakeCanonical(int index, const PartSpec& part,
 SparseGradient MeanOfRows(const PartSpec& part,
                           absl::Span<const PartGradient> gradients);
 
-// Checks rows that somebody wants to read.
+// Checks rows that a caller wants to read.
 //
 //   kInvalidArgument  an index out of range
 absl::Status CheckRows(int index, const PartSpec& part,

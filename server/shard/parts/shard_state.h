@@ -21,9 +21,8 @@
 
 namespace lockstep {
 
-// ShardState is the variables of one server: what opens them, restores them and
-// deletes them. It owns what reads them, values(), and what moves them from
-// step to step, updates().
+// ShardState is the variables of one server. It opens, restores and deletes
+// them; values() reads them, and updates() moves them from step to step.
 //
 // Threads: safe to share.
 // Units:   sizes count bytes; tensor 0 is a value, tensor k its k-th slot.
@@ -38,34 +37,33 @@ class ShardState {
     std::vector<VariableSpec> variables;  // of the whole model
     std::vector<PartSpec> parts;          // of this server; may be none
     bool shared_memory = true;            // let workers read values in place
-    // Gets each part for which ClaimNext() has returned false, once its
-    // readers are done. Null: nobody waits.
+    // As the argument of PartValues.
     std::shared_ptr<EventQueue<int>> returned_parts;
-    // Of Create() and Open(), where somebody asks.
+    // Set by Create() and Open(); may be null.
     std::shared_ptr<FillProgress> progress = nullptr;
   };
 
   ShardState(const ShardState&) = delete;
   ShardState& operator=(const ShardState&) = delete;
 
-  // Whether Create() would find nothing wrong with them. Makes no file.
+  // Checks the options as Create() does. Makes no file.
   //
-  //   kInvalidArgument  as there
+  //   kInvalidArgument  as Create()
   static absl::Status CheckOptions(const Options& options);
 
-  // Creates the state file and fills it with initial values. A file that an
-  // earlier process left is replaced.
+  // Creates the state file and fills it with initial values. Replaces a file
+  // that an earlier process left.
   //
   // Errors: those of VariableStore::Create(), of SettingsOf() and of
   // CheckProjection().
   static absl::StatusOr<std::unique_ptr<ShardState>> Create(
       const Options& options);
 
-  // Maps the state that an earlier process of this task left. One that was
-  // never opened has its initial values.
+  // Maps the state that an earlier process of this task left. State that was
+  // never active gets its initial values again.
   //
   //   kNotFound  there is none, or the server has no part
-  //   and what else VariableStore::Open() says
+  //   and the other errors of VariableStore::Open()
   static absl::StatusOr<std::unique_ptr<ShardState>> Open(
       const Options& options);
 
@@ -76,34 +74,36 @@ class ShardState {
 
   int num_parts() const { return parts_.num_parts(); }
   const std::vector<PartSpec>& parts() const { return parts_.parts; }
-  // The rest is of existing parts: as LockedParts.
+  // As LockedParts; the part must exist.
   size_t part_size(int part) const { return parts_.size(part); }
   int num_tensors(int part) const { return parts_.num_tensors(part); }
   std::string PartName(int part) const { return parts_.Name(part); }
-  // By variable of the model, what is kept beside it: slots, then an average.
+  // By variable of the model: the names of the tensors beside the value, slots
+  // first, then an average.
   std::vector<std::vector<std::string>> SlotNames() const;
-  // The optimizers' scalars. Those of a second Adam are called "beta1_power_1",
-  // and so on.
+  // The names of the optimizers' scalars. Those of a second Adam are called
+  // "beta1_power_1", and so on.
   std::vector<std::string> ScalarNames() const;
 
-  // Opens the state at `step`; `scalars` are the optimizer's, empty for those
-  // of step 0.
+  // Opens the state at `step`. `scalars` are those of ScalarNames(), or empty
+  // for those of step 0.
   //
   //   kInvalidArgument     another number of scalars, or a negative step
   //   kFailedPrecondition  open at another step
   absl::Status Activate(int64_t step, const std::vector<float>& scalars)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // Goes on from what Open() found: with `step`, committed or prepared. What
-  // else was prepared is dropped.
+  // Goes on from the state that Open() found, at `step`, which must be
+  // committed or prepared there. Drops another prepared step.
   //
   //   kFailedPrecondition  `step` is neither
   absl::Status Resume(int64_t step) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // The newest step record; where the server has no part, one of nothing.
+  // The newest step record; that of a new file if the server has no part.
   StepRecord record() const ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // Kept in the step record, where the server has a part.
+  // Stores the run-time settings in the step record. No effect if the server
+  // has no part.
   void SetSettings(const RunSettings& settings)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   RunSettings settings() const ABSL_LOCKS_EXCLUDED(parts_.record_mutex);

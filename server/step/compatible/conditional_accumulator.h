@@ -18,22 +18,22 @@
 
 namespace lockstep {
 
-// What an accumulator did with a well-formed gradient.
+// The outcome of a well-formed gradient.
 enum class ApplyOutcome {
   kAccepted,  // it was added
   kStale,     // its step is over; nothing changed
 };
 
 // ConditionalAccumulator sums the gradients of one variable for the current
-// step and hands the sum out once enough have arrived. `Sum` knows what a
-// gradient is: DenseSum or SparseSum.
+// step and hands the sum out once enough have arrived. `Sum` defines the form
+// of a gradient: DenseSum or SparseSum.
 //
-// Time step: gradients stamped with an earlier step are stale. It grows by one
-// with each completed take; nobody else moves it but SetGlobalStep.
+// Time step: gradients stamped with an earlier step are stale. Each completed
+// take increases it by one; only SetGlobalStep() changes it otherwise.
 //
-// Threads: safe to share. Nothing waits: a take that cannot be answered yet is
-//          remembered by its id, and the call that ends it returns it.
-// Errors:  a call that fails has changed nothing, and so releases nobody.
+// Threads: safe to share. No call waits: a take that cannot be answered yet is
+//          stored under its id, and the call that ends it returns it.
+// Errors:  a call that fails has changed nothing, and so ends no take.
 template <typename Sum>
 class ConditionalAccumulator {
  public:
@@ -46,7 +46,7 @@ class ConditionalAccumulator {
     uint64_t id = 0;
     absl::Status status;
     Value gradient;
-    int64_t num_gradients = 0;  // what was summed; may exceed what was asked
+    int64_t num_gradients = 0;  // summed; may exceed the number requested
     int64_t step = 0;           // the accumulator's, after this take
   };
 

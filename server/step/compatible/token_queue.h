@@ -17,21 +17,21 @@
 
 namespace lockstep {
 
-// TokenQueue is the queue of tokens that lets workers into their next pass. A
-// token is the value of the global step at which it was issued. Tokens leave
-// in the order in which they came, to those who wait in the order in which
-// they began to.
+// TokenQueue is the queue of tokens that admits workers to their next pass. A
+// token is the value of the global step at which it was issued. Both tokens and
+// requests are served first in, first out.
 //
-// A token taken with TakeToken is leased: until it is settled, the queue knows
-// who has it, gives it again to the same taker and can take it back.
+// A token taken with TakeToken() is leased: until it is settled, the queue
+// knows its taker, gives the token again to the same taker and can take it
+// back.
 //
-//   open -> closed: nothing is added any more; what is left can be taken
+//   open -> closed: no tokens are added any more; the rest can be taken
 //
-// A queue may have a capacity, which training does not use: what is added then
-// waits for room, in one line with plain closes.
+// A queue may have a capacity, which training does not use: tokens that find no
+// room then wait for it, in one line with plain closes.
 //
-// Threads: safe to share. Nothing waits: a request that cannot be answered yet
-//          is remembered by its id, and the call that ends it returns it.
+// Threads: safe to share. No call waits: a request that cannot be answered yet
+//          is stored under its id, and the call that ends it returns it.
 // Errors:  a call that fails has changed nothing.
 class TokenQueue {
  public:
@@ -46,7 +46,7 @@ class TokenQueue {
   };
   using Completions = std::vector<Completed>;
 
-  // Who takes a token, and after which of its passes.
+  // The taker of a token, and the pass after which it takes it.
   struct Taker {
     int32_t worker = 0;
     uint64_t incarnation = 0;  // larger is newer
@@ -67,7 +67,7 @@ class TokenQueue {
     bool settled = false;  // used, so that it stays with the taker
   };
 
-  // All that can be seen at one moment, for status pages and tests.
+  // A consistent view of the queue, for status pages and tests.
   struct State {
     std::vector<int64_t> tokens;   // front first
     std::vector<Waiting> waiting;  // next to be served first
@@ -76,13 +76,12 @@ class TokenQueue {
     bool closed = false;
   };
 
-  // `capacity` limits what the queue holds: tokens > 0, or kNoLimit.
+  // `capacity` is the largest number of tokens, > 0, or kNoLimit.
   explicit TokenQueue(int64_t capacity = kNoLimit) : capacity_(capacity) {}
 
   // Adds tokens in order; returns the other requests that they end. Adding none
-  // succeeds even on a closed or a full queue. Tokens for which there is no
-  // room wait under `id`, which State::adding then names: the call that makes
-  // room returns it.
+  // succeeds even on a closed or a full queue. Tokens that find no room wait
+  // under `id`, which State::adding lists; the call that makes room returns it.
   //
   //   kCancelled  the queue is closed
   absl::StatusOr<Completions> Enqueue(int64_t token, uint64_t id = 0)
@@ -91,19 +90,19 @@ class TokenQueue {
                                           uint64_t id = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Asks for a token in the name of `id`, with no lease. The result is empty
-  // when the request has to wait.
+  // Requests a token under `id`, with no lease. The result is empty if the
+  // request must wait.
   //
   //   kInvalidArgument  an `id` that already waits
   //   kOutOfRange       the queue is closed and empty
   absl::StatusOr<Completions> Dequeue(uint64_t id, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The same with a lease. Repeating a call for the same pass never takes a
-  // second token: it returns the first one, or, while that call still waits,
+  // As Dequeue(), with a lease. Repeating a call for the same pass never takes
+  // a second token: it returns the first one, or, while that call still waits,
   // takes over its place in the line and ends it with kCancelled. A call for a
-  // later pass, or of a newer incarnation, settles what the worker had and
-  // ends an older wait with kCancelled.
+  // later pass, or of a newer incarnation, settles the worker's lease and ends
+  // an older wait with kCancelled.
   //
   //   kInvalidArgument     an `id` that already waits
   //   kFailedPrecondition  an older incarnation or an earlier pass than that
