@@ -67,7 +67,7 @@ absl::Status Model::Gradients(ComputeBackend& backend, const BatchView& batch,
   return Backward(backend, variables, logits_gradient, gradients, hooks);
 }
 
-absl::StatusOr<Evaluation> Model::Evaluate(
+absl::StatusOr<BatchScore> Model::Evaluate(
     ComputeBackend& backend, const BatchView& batch,
     absl::Span<const ConstTensor> variables) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
@@ -90,7 +90,7 @@ absl::StatusOr<Evaluation> Model::Evaluate(
   LOCKSTEP_RETURN_IF_ERROR(
       backend.Download(score, Tensor(score.type(), score.shape(), found)));
   const int64_t examples = logits.dim(0);
-  return Evaluation{found[0] * static_cast<double>(examples),
+  return BatchScore{found[0] * static_cast<double>(examples),
                     static_cast<int64_t>(found[1]), examples};
 }
 

@@ -41,9 +41,9 @@ struct BatchView {
   uint64_t key = 0;  // of the random numbers of this pass
 };
 
-// Sums over a batch, of text over its bytes, so that those of several batches
-// can be added.
-struct Evaluation {
+// Sums over the examples of a batch (over the bytes of text), so that the sums
+// of several batches can be added.
+struct BatchScore {
   double loss_sum = 0;
   int64_t correct = 0;
   int64_t examples = 0;
@@ -84,7 +84,7 @@ class Model {
   // knows better.
   virtual bool random() const { return true; }
 
-  absl::StatusOr<Evaluation> Evaluate(ComputeBackend& backend,
+  absl::StatusOr<BatchScore> Evaluate(ComputeBackend& backend,
                                       const BatchView& batch,
                                       absl::Span<const ConstTensor> variables);
 

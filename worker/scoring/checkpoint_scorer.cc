@@ -123,7 +123,7 @@ absl::StatusOr<TableScore> CheckpointScorer::Score(
     checkpoint.ReadInPlaceOf(name, TensorNameOf(name, kMovingAverageName));
   }
   if (tables_ != nullptr) return tables_->Score(checkpoint);
-  LOCKSTEP_ASSIGN_OR_RETURN(const Evaluation evaluation,
+  LOCKSTEP_ASSIGN_OR_RETURN(const BatchScore evaluation,
                             ScoreExamples(checkpoint));
   const double examples = static_cast<double>(evaluation.examples);
   return TableScore{evaluation.loss_sum / examples,
@@ -131,7 +131,7 @@ absl::StatusOr<TableScore> CheckpointScorer::Score(
                     evaluation.examples};
 }
 
-absl::StatusOr<Evaluation> CheckpointScorer::ScoreExamples(
+absl::StatusOr<BatchScore> CheckpointScorer::ScoreExamples(
     const CheckpointReader& checkpoint) {
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(checkpoint));
   const std::vector<VariableSpec>& variables = model_->variables();
@@ -148,14 +148,14 @@ absl::StatusOr<Evaluation> CheckpointScorer::ScoreExamples(
       data_.tokens > 0 ? std::max<int64_t>(1, kBatchBytes / data_.tokens)
                        : kBatchSize;
   BatchStage stage(backend_, input_);
-  Evaluation total;
+  BatchScore total;
   for (int64_t first = 0; first < data_.count; first += batch_size) {
     std::vector<int64_t> ids(std::min(batch_size, data_.count - first));
     std::iota(ids.begin(), ids.end(), first);
     LOCKSTEP_ASSIGN_OR_RETURN(Batch batch, data_.load(ids));
     LOCKSTEP_ASSIGN_OR_RETURN(BatchView view, stage.View(batch, 0, batch.size));
     LOCKSTEP_ASSIGN_OR_RETURN(
-        Evaluation part, model_->Evaluate(backend_, view, device.values()));
+        BatchScore part, model_->Evaluate(backend_, view, device.values()));
     total.loss_sum += part.loss_sum;
     total.correct += part.correct;
     total.examples += part.examples;

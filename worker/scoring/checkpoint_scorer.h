@@ -59,7 +59,7 @@ class CheckpointScorer {
   absl::Status MakeModelFor(int64_t classes);
   absl::Status ChooseAverages(const std::vector<VariableSpec>& variables);
   absl::Status CheckModel(const CheckpointReader& checkpoint) const;
-  absl::StatusOr<Evaluation> ScoreExamples(const CheckpointReader& checkpoint);
+  absl::StatusOr<BatchScore> ScoreExamples(const CheckpointReader& checkpoint);
 
   const JobConfig job_;
   ComputeBackend& backend_;

@@ -89,7 +89,7 @@ TEST_F(ModelTest, FlatImagesAreTheSameAsSquareOnes) {
 TEST_F(ModelTest, EvaluationSumsOverTheBatch) {
   const double loss = model_.Pass();
 
-  const absl::StatusOr<Evaluation> evaluation = model_.model().Evaluate(
+  const absl::StatusOr<BatchScore> evaluation = model_.model().Evaluate(
       model_.backend(), model_.Batch(), model_.Variables());
 
   ASSERT_OK(evaluation);
@@ -100,7 +100,7 @@ TEST_F(ModelTest, EvaluationSumsOverTheBatch) {
 TEST_F(ModelTest, EvaluationOfNothingIsZero) {
   ModelHarness empty(Make({}), kInput, 0);
 
-  const absl::StatusOr<Evaluation> evaluation =
+  const absl::StatusOr<BatchScore> evaluation =
       empty.model().Evaluate(empty.backend(), empty.Batch(), empty.Variables());
 
   ASSERT_OK(evaluation);

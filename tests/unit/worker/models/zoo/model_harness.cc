@@ -121,7 +121,7 @@ double ModelHarness::TrainAndScore(int steps, double learning_rate) {
       }
     }
   }
-  const absl::StatusOr<Evaluation> evaluation =
+  const absl::StatusOr<BatchScore> evaluation =
       model_->Evaluate(*backend_, Batch(), Variables());
   EXPECT_TRUE(evaluation.ok()) << evaluation.status();
   return static_cast<double>(evaluation->correct) /
