@@ -13,7 +13,7 @@
 #include "worker/data/data_root.h"
 #include "worker/device/compute_device.h"
 #include "worker/device/model_gradient_source.h"
-#include "worker/loop/clipped_gradient_source.h"
+#include "worker/loop/gradient_clipper.h"
 #include "worker/loop/training_loop.h"
 #include "worker/models/zoo/registry.h"
 #include "worker/tables/model_kinds.h"
@@ -296,23 +296,22 @@ absl::Status Worker::Train(const ChiefClient::Membership& membership) {
   const std::unique_ptr<GradientSource> source =
       MakeSource(job, model.get(), std::move(schedule), memory);
   const auto gradients = [&] {
-    ClippedGradientSource::Gradients spans;
+    GradientClipper::Gradients spans;
     for (size_t v = 0; v < plan.variables.size(); ++v) {
       spans.push_back(memory.gradient(v));
     }
     return spans;
   };
   // A model's variables are of one type.
-  ClippedGradientSource clipped(job.clipping, plan.variables.at(0).dtype,
-                                gradients, *source);
+  GradientClipper clipper(job.clipping, plan.variables.at(0).dtype, gradients);
   chief_.set_on_end([&client] { client.Cancel(); });
   SetClient(&client);
   const int64_t examples_before = meter_.Get().examples;
   const absl::Time began = clock_.Now();
   const absl::Status status =
       TrainingLoop({job.mode, job.replicas_to_aggregate, job.total_num_replicas,
-                    task_.index, step, &leaving_},
-                   client, clipped, meter_)
+                    task_.index, step, &leaving_, &clipper},
+                   client, *source, meter_)
           .Run();
   SetClient(nullptr);
   chief_.set_on_end(nullptr);

@@ -44,49 +44,40 @@ double LayeredSource::TransferMs(int round) const {
   return Median(values);
 }
 
-absl::StatusOr<GradientResult> LayeredSource::Compute(int64_t index,
-                                                      const PassHooks& hooks) {
+absl::Status LayeredSource::Begin(int64_t index, GradientPass& pass) {
   BeginStep(NowNanoseconds());
   oracle_.AdvanceTo(index);
-  const OverlapStep step = StepAt(options_, index);
-  absl::Duration compute;
-  if (step.phase != OverlapPhase::kTransfer) {
-    compute = absl::Milliseconds(TransferMs(step.round) *
-                                 options_.balances[step.balance]);
+  step_ = StepAt(options_, index);
+  compute_ = absl::ZeroDuration();
+  if (step_.phase != OverlapPhase::kTransfer) {
+    compute_ = absl::Milliseconds(TransferMs(step_.round) *
+                                  options_.balances[step_.balance]);
   }
-  LOCKSTEP_RETURN_IF_ERROR(Pass(step, compute, hooks));
-  return GradientResult{0, 1};
-}
-
-absl::Status LayeredSource::Forward(absl::Duration time,
-                                    const PassHooks& hooks) {
+  const bool overlaps = step_.phase == OverlapPhase::kOverlapped;
+  const absl::Duration time =
+      overlaps ? compute_ * options_.forward_share : absl::ZeroDuration();
   for (int layer = 0; layer < options_.layers; ++layer) {
-    LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
-    LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeUse(layer, 1));
+    LOCKSTEP_RETURN_IF_ERROR(pass.NeedValues(layer, 1));
     LOCKSTEP_RETURN_IF_ERROR(CheckLayer(layer));
     Queue(time / options_.layers);
   }
-  return hooks.BeforeGradients();
+  return absl::OkStatus();
 }
 
-absl::Status LayeredSource::Pass(const OverlapStep& step,
-                                 absl::Duration compute,
-                                 const PassHooks& hooks) {
-  const bool overlaps = step.phase == OverlapPhase::kOverlapped;
-  const absl::Duration forward = compute * options_.forward_share;
-  LOCKSTEP_RETURN_IF_ERROR(
-      Forward(overlaps ? forward : absl::ZeroDuration(), hooks));
+absl::StatusOr<GradientResult> LayeredSource::Finish(GradientPass& pass) {
+  const bool overlaps = step_.phase == OverlapPhase::kOverlapped;
+  const absl::Duration forward = compute_ * options_.forward_share;
   const int64_t began = NowNanoseconds();
   if (!overlaps) Queue(forward);
   for (int layer = options_.layers - 1; layer >= 0; --layer) {
-    LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
-    Queue((compute - forward) / options_.layers);
+    LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
+    Queue((compute_ - forward) / options_.layers);
     WaitForDevice();
     LOCKSTEP_RETURN_IF_ERROR(CheckLayer(layer));
-    if (overlaps) hooks.Report(layer);
+    if (overlaps) pass.GradientReady(layer);
   }
   compute_ms_ = Milliseconds(NowNanoseconds() - began);
-  return absl::OkStatus();
+  return GradientResult{0, 1};
 }
 
 void LayeredSource::Queue(absl::Duration time) {

@@ -27,11 +27,11 @@ class LayeredSource final : public GradientSource {
   LayeredSource(const OverlapOptions& options, int worker, int workers,
                 const ParameterMemory& memory);
 
-  bool WaitsForValues() const override { return true; }
+  bool MayBeginEarly() const override { return true; }
 
   //   kInternal  a value is not what the step's gradients make of it
-  absl::StatusOr<GradientResult> Compute(int64_t index,
-                                         const PassHooks& hooks) override;
+  absl::Status Begin(int64_t index, GradientPass& pass) override;
+  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override;
 
   // One for each step that has ended.
   const std::vector<OverlapSample>& samples() const { return samples_; }
@@ -41,9 +41,6 @@ class LayeredSource final : public GradientSource {
   void BeginStep(int64_t now);
   // What the round's steps without compute took.
   double TransferMs(int round) const;
-  absl::Status Forward(absl::Duration time, const PassHooks& hooks);
-  absl::Status Pass(const OverlapStep& step, absl::Duration compute,
-                    const PassHooks& hooks);
   // Gives the device a layer.
   void Queue(absl::Duration time);
   void WaitForDevice() const;
@@ -53,7 +50,9 @@ class LayeredSource final : public GradientSource {
   const ParameterMemory& memory_;
   MomentumOracle oracle_;
   int64_t step_began_ = 0;   // nanoseconds; 0 before the first step
-  double compute_ms_ = 0;    // of the step at hand
+  OverlapStep step_;         // at hand
+  absl::Duration compute_;   // of that step, both halves
+  double compute_ms_ = 0;    // as measured
   int64_t device_free_ = 0;  // from when on; nanoseconds
   std::vector<OverlapSample> samples_;
 };

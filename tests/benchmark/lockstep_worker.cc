@@ -46,13 +46,15 @@ class IdleGradientSource final : public GradientSource {
     }
   }
 
-  absl::StatusOr<GradientResult> Compute(int64_t index,
-                                         const PassHooks& hooks) override {
-    if (checked_) LOCKSTEP_RETURN_IF_ERROR(CheckAll(index));
+  absl::Status Begin(int64_t index, GradientPass& /*pass*/) override {
+    return checked_ ? CheckAll(index) : absl::OkStatus();
+  }
+
+  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
     const absl::Time end = absl::Now() + pause_;
     for (absl::Duration left = pause_; left > absl::ZeroDuration();
          left = end - absl::Now()) {
-      LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
+      LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
       absl::SleepFor(std::min(left, kLayer));
     }
     return GradientResult{0, 1};

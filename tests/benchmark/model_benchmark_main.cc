@@ -123,7 +123,9 @@ absl::StatusOr<double> Time(int count, const Passes& passes) {
 Passes PassesOf(ModelGradientSource& source, int64_t& index) {
   return [&](int count) -> absl::Status {
     for (int i = 0; i < count; ++i) {
-      LOCKSTEP_RETURN_IF_ERROR(source.Compute(index++, {}).status());
+      GradientPass pass;
+      LOCKSTEP_RETURN_IF_ERROR(source.Begin(index++, pass));
+      LOCKSTEP_RETURN_IF_ERROR(source.Finish(pass).status());
     }
     return absl::OkStatus();
   };

@@ -8,6 +8,37 @@
 
 namespace lockstep {
 
+// The pass of one part of a batch, as the model sees it: in front of the
+// caller's pass, for the device is between the two. Only the first part waits
+// for values, and only the last one has gradients to report.
+class ModelGradientSource::PartPass final : public GradientPass {
+ public:
+  PartPass(ModelGradientSource& source, int64_t part, GradientPass& outer)
+      : source_(source), part_(part), outer_(outer) {}
+
+  absl::Status NeedValues(size_t first, size_t count) override {
+    if (part_ > 0) return CheckWanted();
+    return source_.NeedValues(first, count, outer_);
+  }
+
+  absl::Status CheckWanted() override {
+    return status_.ok() ? outer_.CheckWanted() : status_;
+  }
+
+  void GradientReady(size_t variable) override {
+    if (status_.ok()) status_ = source_.Add(variable, part_, outer_);
+  }
+
+  // The first error of a gradient that was ready.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  ModelGradientSource& source_;
+  const int64_t part_;
+  GradientPass& outer_;
+  absl::Status status_;
+};
+
 ModelGradientSource::ModelGradientSource(Model& model, const ModelInput& input,
                                          ComputeBackend& backend,
                                          BatchSource batches,
@@ -35,15 +66,14 @@ bool ModelGradientSource::MayReplay() const {
          bytes <= kMaxReplayedBytes;
 }
 
-absl::Status ModelGradientSource::PrepareDevice(const Batch& batch,
-                                                const PassHooks& hooks) {
-  if (batch.size % options_.micro_batches != 0) {
+absl::Status ModelGradientSource::PrepareDevice(bool has_all_values) {
+  if (batch_.size % options_.micro_batches != 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("micro_batches must divide the batch of ", batch.size,
+        absl::StrCat("micro_batches must divide the batch of ", batch_.size,
                      " examples, got ", options_.micro_batches));
   }
-  LOCKSTEP_RETURN_IF_ERROR(hooks.before_use ? device_.BeginPass()
-                                            : device_.StartUpload());
+  LOCKSTEP_RETURN_IF_ERROR(has_all_values ? device_.StartUpload()
+                                          : device_.BeginPass());
   LOCKSTEP_RETURN_IF_ERROR(numbers_.Prepare());
   if (options_.micro_batches == 1 || !parts_.empty()) return absl::OkStatus();
   part_memory_.resize(device_.gradients().size());
@@ -58,9 +88,9 @@ absl::Status ModelGradientSource::PrepareDevice(const Batch& batch,
   return absl::OkStatus();
 }
 
-absl::Status ModelGradientSource::BeforeUse(size_t first, size_t count,
-                                            const PassHooks& hooks) {
-  LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeUse(first, count));
+absl::Status ModelGradientSource::NeedValues(size_t first, size_t count,
+                                             GradientPass& pass) {
+  LOCKSTEP_RETURN_IF_ERROR(pass.NeedValues(first, count));
   return device_.BeforeUse(first, count);
 }
 
@@ -74,69 +104,64 @@ absl::Status ModelGradientSource::CheckFinite(size_t variable) {
       "make learning_rate smaller or set clipping"));
 }
 
-absl::Status ModelGradientSource::Report(bool wait, Pass& pass) {
+absl::Status ModelGradientSource::Report(bool wait, GradientPass& pass) {
+  absl::Status finite;
   LOCKSTEP_RETURN_IF_ERROR(device_.Arrived(wait, [&](size_t variable) {
-    if (pass.status.ok() && options_.refuse_non_finite) {
-      pass.status = CheckFinite(variable);
+    if (finite.ok() && options_.refuse_non_finite) {
+      finite = CheckFinite(variable);
     }
-    if (pass.status.ok()) pass.outer.Report(variable);
+    if (finite.ok()) pass.GradientReady(variable);
   }));
-  return pass.status;
+  return finite;
 }
 
-absl::Status ModelGradientSource::Deliver(size_t variable, Pass& pass) {
-  if (options_.refuse_non_finite && !pass.numbers_are_here) {
-    LOCKSTEP_RETURN_IF_ERROR(numbers_.StartDownload(CountIndex(variable)));
-  }
+absl::Status ModelGradientSource::Deliver(size_t variable, GradientPass& pass) {
   LOCKSTEP_RETURN_IF_ERROR(device_.StartDownload(variable));
   return Report(/*wait=*/false, pass);
 }
 
-absl::Status ModelGradientSource::Send(size_t variable, Pass& pass) {
+absl::Status ModelGradientSource::Send(size_t variable, GradientPass& pass) {
   LOCKSTEP_RETURN_IF_ERROR(backend_.CountNonFinite(
       device_.gradients()[variable], numbers_.At(CountIndex(variable))));
+  if (options_.refuse_non_finite) {
+    LOCKSTEP_RETURN_IF_ERROR(numbers_.StartDownload(CountIndex(variable)));
+  }
   return Deliver(variable, pass);
 }
 
-absl::Status ModelGradientSource::Add(size_t variable, Pass& pass) {
-  if (!pass.status.ok()) return pass.status;
+absl::Status ModelGradientSource::Add(size_t variable, int64_t part,
+                                      GradientPass& pass) {
   if (!parts_.empty()) {
     const double share = 1 / static_cast<double>(options_.micro_batches);
     LOCKSTEP_RETURN_IF_ERROR(backend_.Combine(parts_[variable], share,
-                                              pass.first ? 0 : 1,
+                                              part == 0 ? 0 : 1,
                                               device_.gradients()[variable]));
   }
-  return pass.last ? Send(variable, pass) : absl::OkStatus();
+  const bool last = part + 1 == options_.micro_batches;
+  return last ? Send(variable, pass) : absl::OkStatus();
 }
 
-absl::Status ModelGradientSource::ComputePart(const Batch& batch, int64_t index,
-                                              int64_t part, Pass& pass) {
-  const int64_t size = batch.size / options_.micro_batches;
+absl::StatusOr<BatchView> ModelGradientSource::ViewOf(int64_t part) {
+  const int64_t size = batch_.size / options_.micro_batches;
   LOCKSTEP_ASSIGN_OR_RETURN(BatchView view,
-                            stage_.View(batch, part * size, size));
+                            stage_.View(batch_, part * size, size));
   const auto number =
-      static_cast<uint64_t>(index * options_.micro_batches + part);
+      static_cast<uint64_t>(index_ * options_.micro_batches + part);
   view.key = options_.key + number * 0x9e3779b97f4a7c15u;
-  pass.first = part == 0;
-  pass.last = part + 1 == options_.micro_batches;
-  PassHooks hooks;
-  hooks.on_gradient = [&](size_t variable) {
-    pass.status = Add(variable, pass);
-  };
-  hooks.unwanted = [&] {
-    return !pass.status.ok() || !pass.outer.CheckWanted().ok();
-  };
-  if (pass.first) {
-    hooks.before_use = [&](size_t first, size_t count) {
-      return BeforeUse(first, count, pass.outer);
-    };
-    hooks.before_gradients = [&] { return pass.outer.BeforeGradients(); };
-  }
-  const absl::Status status =
-      model_.Gradients(backend_, view, device_.values(),
-                       parts_.empty() ? device_.gradients() : parts_,
-                       numbers_.At(static_cast<size_t>(part)), hooks);
-  LOCKSTEP_RETURN_IF_ERROR(pass.status);
+  return view;
+}
+
+absl::Status ModelGradientSource::BeginPart(int64_t part, PartPass& part_pass) {
+  LOCKSTEP_ASSIGN_OR_RETURN(view_, ViewOf(part));
+  return model_.Begin(backend_, view_, device_.values(), part_pass);
+}
+
+absl::Status ModelGradientSource::FinishPart(int64_t part,
+                                             PartPass& part_pass) {
+  const absl::Status status = model_.Finish(
+      backend_, device_.values(), parts_.empty() ? device_.gradients() : parts_,
+      numbers_.At(static_cast<size_t>(part)), part_pass);
+  LOCKSTEP_RETURN_IF_ERROR(part_pass.status());
   return status;
 }
 
@@ -151,30 +176,33 @@ RecordingKey ModelGradientSource::KeyOf(const BatchView& view) const {
   return key;
 }
 
-absl::Status ModelGradientSource::CallOperations(const BatchView& view) {
+absl::Status ModelGradientSource::CallOperations() {
+  // A recording may have no copies in it: gradients are counted on the device
+  // and delivered once it has run.
+  class Recorded final : public GradientPass {
+   public:
+    explicit Recorded(ModelGradientSource& source) : source_(source) {}
+    void GradientReady(size_t variable) override {
+      source_.order_.push_back(variable);
+      counted.Update(source_.backend_.CountNonFinite(
+          source_.device_.gradients()[variable],
+          source_.numbers_.At(source_.CountIndex(variable))));
+    }
+    absl::Status counted;
+
+   private:
+    ModelGradientSource& source_;
+  } recorded(*this);
   order_.clear();
-  absl::Status counted;
-  PassHooks hooks;
-  hooks.on_gradient = [&](size_t variable) {
-    order_.push_back(variable);
-    counted.Update(backend_.CountNonFinite(device_.gradients()[variable],
-                                           numbers_.At(CountIndex(variable))));
-  };
-  LOCKSTEP_RETURN_IF_ERROR(model_.Gradients(backend_, view, device_.values(),
+  LOCKSTEP_RETURN_IF_ERROR(model_.Gradients(backend_, view_, device_.values(),
                                             device_.gradients(), numbers_.At(0),
-                                            hooks));
-  return counted;
+                                            recorded));
+  return recorded.counted;
 }
 
-absl::Status ModelGradientSource::ComputeAtOnce(const Batch& batch,
-                                                Pass& pass) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const BatchView view,
-                            stage_.View(batch, 0, batch.size));
-  LOCKSTEP_RETURN_IF_ERROR(pass.outer.CheckWanted());
-  LOCKSTEP_RETURN_IF_ERROR(BeforeUse(0, model_.variables().size(), pass.outer));
-  LOCKSTEP_RETURN_IF_ERROR(pass.outer.BeforeGradients());
+absl::Status ModelGradientSource::FinishAtOnce(GradientPass& pass) {
   LOCKSTEP_RETURN_IF_ERROR(
-      recorder_.Run(KeyOf(view), [&] { return CallOperations(view); }));
+      recorder_.Run(KeyOf(view_), [&] { return CallOperations(); }));
   if (const absl::Status why = recorder_.TakeFailure(); !why.ok()) {
     spdlog::warn("passes are launched, for none can be replayed: {}",
                  why.message());
@@ -182,19 +210,18 @@ absl::Status ModelGradientSource::ComputeAtOnce(const Batch& batch,
   }
   if (options_.refuse_non_finite) {
     LOCKSTEP_RETURN_IF_ERROR(numbers_.Download());
-    pass.numbers_are_here = true;
     for (const size_t variable : order_) {
       LOCKSTEP_RETURN_IF_ERROR(CheckFinite(variable));
     }
   }
   for (const size_t variable : order_) {
-    LOCKSTEP_RETURN_IF_ERROR(pass.outer.CheckWanted());
+    LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
     LOCKSTEP_RETURN_IF_ERROR(Deliver(variable, pass));
   }
   return absl::OkStatus();
 }
 
-GradientResult ModelGradientSource::Result(const Batch& batch) const {
+GradientResult ModelGradientSource::Result() const {
   double losses = 0;
   for (size_t part = 0; part < CountIndex(0); ++part) {
     losses += numbers_.value(part);
@@ -203,25 +230,34 @@ GradientResult ModelGradientSource::Result(const Batch& batch) const {
   for (size_t i = 0; i < device_.gradients().size(); ++i) {
     count += numbers_.value(CountIndex(i));
   }
-  return {losses / static_cast<double>(options_.micro_batches), batch.size,
+  return {losses / static_cast<double>(options_.micro_batches), batch_.size,
           static_cast<int64_t>(count)};
 }
 
-absl::StatusOr<GradientResult> ModelGradientSource::Compute(
-    int64_t index, const PassHooks& hooks) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Batch batch, batches_.Get(index));
-  LOCKSTEP_RETURN_IF_ERROR(PrepareDevice(batch, hooks));
-  Pass pass{.outer = hooks};
-  if (replays_) {
-    LOCKSTEP_RETURN_IF_ERROR(ComputeAtOnce(batch, pass));
-  } else {
-    for (int64_t part = 0; part < options_.micro_batches; ++part) {
-      LOCKSTEP_RETURN_IF_ERROR(ComputePart(batch, index, part, pass));
-    }
+absl::Status ModelGradientSource::Begin(int64_t index, GradientPass& pass) {
+  LOCKSTEP_ASSIGN_OR_RETURN(batch_, batches_.Get(index));
+  index_ = index;
+  LOCKSTEP_RETURN_IF_ERROR(PrepareDevice(pass.HasAllValues()));
+  if (!replays_) {
+    PartPass part_pass(*this, 0, pass);
+    return BeginPart(0, part_pass);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(view_, ViewOf(0));
+  return NeedValues(0, model_.variables().size(), pass);
+}
+
+absl::StatusOr<GradientResult> ModelGradientSource::Finish(GradientPass& pass) {
+  const bool at_once = replays_;
+  if (at_once) LOCKSTEP_RETURN_IF_ERROR(FinishAtOnce(pass));
+  for (int64_t part = 0; !at_once && part < options_.micro_batches; ++part) {
+    PartPass part_pass(*this, part, pass);
+    if (part > 0) LOCKSTEP_RETURN_IF_ERROR(BeginPart(part, part_pass));
+    LOCKSTEP_RETURN_IF_ERROR(FinishPart(part, part_pass));
   }
   LOCKSTEP_RETURN_IF_ERROR(Report(/*wait=*/true, pass));
-  if (!pass.numbers_are_here) LOCKSTEP_RETURN_IF_ERROR(numbers_.Download());
-  return Result(batch);
+  const bool numbers_are_here = at_once && options_.refuse_non_finite;
+  if (!numbers_are_here) LOCKSTEP_RETURN_IF_ERROR(numbers_.Download());
+  return Result();
 }
 
 }  // namespace lockstep

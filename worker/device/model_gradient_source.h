@@ -19,80 +19,82 @@ namespace lockstep {
 
 // ModelGradientSource computes a model's gradients on a backend, batch by
 // batch from a data source. A batch may be computed in several parts whose
-// gradients are added up on the device, so that it may be larger than what
-// fits there.
+// gradients are added up on the device, so that it may be larger than the
+// device could hold at once.
 //
-// A pass waits for its device at its end alone; what it has queued by then runs
-// even if nobody wants it any more. Gradients leave while the device goes on.
-// But where the backend can record, passes of a small model are recorded and
-// replayed at once, and gradients leave when all are there.
+// A pass waits for its device only at its end; operations that it has queued by
+// then run even if it is dropped. Gradients leave while the device goes on. But
+// where the backend can record, a pass of a small model is recorded and
+// replayed at once, and its gradients leave when all are there.
 //
+// Threads: not thread-safe.
 // Borrows: model, backend and memory.
 class ModelGradientSource final : public GradientSource {
  public:
   struct Options {
     int64_t micro_batches = 1;  // > 0, dividing the batch size
-    // NaN and infinities: an error instead of a gradient that is sent. They
-    // are counted either way; here the count comes ahead of the gradient.
+    // A gradient with NaN or infinities is an error and is not reported. Such
+    // elements are counted either way; here the count arrives before the
+    // gradient.
     bool refuse_non_finite = false;
     uint64_t key = 0;    // of random numbers; each batch has its own
     bool replay = true;  // if not, every pass is launched
   };
 
-  // Of all variables, up to which a model is small: this much takes some 80
-  // microseconds to copy, about what its passes take to launch. Beyond, it is
-  // worth more that copies run beside the pass.
+  // A model is small if all its variables have at most this many bytes: they
+  // take some 80 microseconds to copy, about as long as a pass takes to launch.
+  // Beyond that, copies that run beside the pass gain more than a replay.
   static constexpr size_t kMaxReplayedBytes = size_t{4} << 20;
 
   ModelGradientSource(Model& model, const ModelInput& input,
                       ComputeBackend& backend, BatchSource batches,
                       const ParameterMemory& memory, const Options& options);
 
-  bool WaitsForValues() const override { return true; }
+  bool MayBeginEarly() const override { return true; }
+
+  //   kInvalidArgument  also: the batch does not divide into its parts
+  absl::Status Begin(int64_t index, GradientPass& pass) override;
 
   // In the result, `non_finite` counts elements of all gradients.
   //
-  //   kInvalidArgument  also: a gradient that is refused, or a batch that does
-  //                     not divide
-  absl::StatusOr<GradientResult> Compute(int64_t index,
-                                         const PassHooks& hooks) override;
+  //   kInvalidArgument  also: a gradient that is refused
+  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override;
 
   // How many passes were replayed.
   int64_t replays() const { return recorder_.replays(); }
 
  private:
-  struct Pass {
-    const PassHooks& outer;
-    absl::Status status = absl::OkStatus();  // of what hooks could not return
-    bool last = false;                       // part of the batch
-    bool first = false;
-    bool numbers_are_here = false;
-  };
+  class PartPass;
 
   bool MayReplay() const;
-  absl::Status PrepareDevice(const Batch& batch, const PassHooks& hooks);
-  // Waits until the values are there, and lets what follows use them.
-  absl::Status BeforeUse(size_t first, size_t count, const PassHooks& hooks);
-  absl::Status ComputePart(const Batch& batch, int64_t index, int64_t part,
-                           Pass& pass);
-  // The whole batch, recorded or replayed where that may be.
-  absl::Status ComputeAtOnce(const Batch& batch, Pass& pass);
-  absl::Status CallOperations(const BatchView& view);
+  absl::Status PrepareDevice(bool has_all_values);
+  // The examples of a part of the batch at hand, where the backend reads them.
+  absl::StatusOr<BatchView> ViewOf(int64_t part);
+  // Waits until the values are there, and lets the following operations use
+  // them.
+  absl::Status NeedValues(size_t first, size_t count, GradientPass& pass);
+  absl::Status BeginPart(int64_t part, PartPass& part_pass);
+  absl::Status FinishPart(int64_t part, PartPass& part_pass);
+  // The whole batch, recorded or replayed.
+  absl::Status FinishAtOnce(GradientPass& pass);
+  absl::Status CallOperations();
   RecordingKey KeyOf(const BatchView& view) const;
-  // A part's gradient of a variable is final.
-  absl::Status Add(size_t variable, Pass& pass);
-  absl::Status Send(size_t variable, Pass& pass);
-  absl::Status Deliver(size_t variable, Pass& pass);
-  // Tells of gradients that are here, unless they are refused.
-  absl::Status Report(bool wait, Pass& pass);
+  // A part's gradient of a variable is final: adds it to those of the parts
+  // before, and sends the sum after the last part.
+  absl::Status Add(size_t variable, int64_t part, GradientPass& pass);
+  absl::Status Send(size_t variable, GradientPass& pass);
+  // Begins to copy a gradient to the worker's memory.
+  absl::Status Deliver(size_t variable, GradientPass& pass);
+  // Reports the gradients that have arrived, unless they are refused.
+  absl::Status Report(bool wait, GradientPass& pass);
   absl::Status CheckFinite(size_t variable);
 
-  // The numbers of a pass: the loss of each part, then how many elements of
-  // each variable's gradient are not finite.
+  // Index into the numbers of a pass: the loss of each part comes first, then,
+  // by variable, how many elements of its gradient are not finite.
   size_t CountIndex(size_t variable) const {
     return static_cast<size_t>(options_.micro_batches) + variable;
   }
-  GradientResult Result(const Batch& batch) const;
+  GradientResult Result() const;
 
   Model& model_;
   ComputeBackend& backend_;
@@ -105,6 +107,10 @@ class ModelGradientSource final : public GradientSource {
   PassNumbers numbers_;
   Recorder recorder_;
   bool replays_;
+  // The pass at hand, from Begin() on.
+  int64_t index_ = 0;
+  Batch batch_;
+  BatchView view_;             // of its first part
   std::vector<size_t> order_;  // in which CallOperations() made the gradients
 };
 

@@ -3,12 +3,13 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/loop/pass_hooks.h"
+#include "worker/loop/gradient_pass.h"
 
 namespace lockstep {
 
-// What computing a gradient gave.
+// The result of a pass, besides its gradients.
 struct GradientResult {
   double loss = 0;  // mean over the batch
   int64_t examples = 0;
@@ -16,25 +17,40 @@ struct GradientResult {
 };
 
 // GradientSource computes gradients from the variables in the worker's memory
-// into it, for one batch at a time.
+// into it, one batch at a time. A pass has two halves, so that its caller can
+// act in between:
+//
+//   Prepare -> Begin (reads values) -> Finish (writes gradients)
+//
+// A Begin() may follow any other call: a pass that is not finished is dropped.
+//
+// Threads: not thread-safe.
 class GradientSource {
  public:
   virtual ~GradientSource() = default;
 
-  // Chooses what Compute() of the same batch will need of the variables: the
-  // rows of tables, before they are pulled.
+  // Chooses the parts of variables that the pass of batch `index` will read:
+  // the rows of tables, before they are pulled.
   //
-  //   kOutOfRange  as in Compute()
+  //   kOutOfRange  as in Begin()
   virtual absl::Status Prepare(int64_t /*index*/) { return absl::OkStatus(); }
 
-  // Whether Compute() calls before_use and before_gradients of its hooks, and
-  // needs no Prepare(): it may begin before the values are there.
-  virtual bool WaitsForValues() const { return false; }
+  // True if Begin() needs no Prepare() and waits for values where it reads
+  // them, so that it may be called before they are in memory.
+  virtual bool MayBeginEarly() const { return false; }
 
+  // Computes as much of the pass of batch `index` as needs no gradient's
+  // memory: the gradients of the pass before may still be in use.
+  //
   //   kOutOfRange  the end of input: there is no batch `index`
-  //   kAborted     the hooks said that the pass is not wanted
-  virtual absl::StatusOr<GradientResult> Compute(int64_t index,
-                                                 const PassHooks& hooks) = 0;
+  //   kAborted     as GradientPass
+  virtual absl::Status Begin(int64_t index, GradientPass& pass) = 0;
+
+  // Computes the rest of the pass that Begin() has begun, and writes its
+  // gradients. `pass` may be another object than that of Begin().
+  //
+  //   kAborted  as GradientPass
+  virtual absl::StatusOr<GradientResult> Finish(GradientPass& pass) = 0;
 };
 
 }  // namespace lockstep

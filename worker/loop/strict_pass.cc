@@ -8,7 +8,9 @@ StrictPass::StrictPass(StepClient& client, const PassId& pass,
       pass_(pass),
       everybody_counts_(options.selected_attempt > 0),
       watch_(options.watch),
+      clipper_(options.clipper),
       attempt_(options.selected_attempt) {
+  if (clipper_ != nullptr) clipper_->BeginPass();
   client_.BeginPass(pass_,
                     options.selected_attempt == 1
                         ? StepClient::PassKind::kEverybodyCounts
@@ -16,23 +18,27 @@ StrictPass::StrictPass(StepClient& client, const PassId& pass,
                     watch_);
 }
 
-PassHooks StrictPass::Hooks() {
-  return {.on_gradient = [this](size_t variable) { OnGradient(variable); },
-          .unwanted = [this] { return Unwanted(); }};
+void StrictPass::GradientReady(size_t variable) {
+  if (clipper_ == nullptr) return Send(variable);
+  clipper_->Ready(variable, [this](size_t clipped) { Send(clipped); });
 }
 
-void StrictPass::OnGradient(size_t variable) {
+void StrictPass::Send(size_t variable) {
   Decide();
   client_.GradientReady(variable);
 }
 
-bool StrictPass::Unwanted() {
+absl::Status StrictPass::CheckWanted() {
   // A member's step is not over before its gradient is in.
   dropped_ = watch_ && attempt_ == 0 && client_.StepIsOver();
-  return dropped_ || !status_.ok();
+  if (!dropped_ && status_.ok()) return absl::OkStatus();
+  return absl::AbortedError("the rest of the pass is not wanted");
 }
 
 absl::Status StrictPass::Finish() {
+  if (clipper_ != nullptr) {
+    clipper_->EndPass([this](size_t clipped) { Send(clipped); });
+  }
   Decide();
   return status_;
 }

@@ -5,60 +5,64 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "worker/loop/pass_hooks.h"
+#include "worker/loop/gradient_clipper.h"
+#include "worker/loop/gradient_pass.h"
 #include "worker/loop/step_client.h"
 
 namespace lockstep {
 
 // StrictPass lets the transfer of one pass of strict mode overlap with its
-// computing: gradients are sent as they become ready, if the worker is in the
-// step's set.
+// computing: gradients are sent as they become ready, if the worker is a member
+// of the step's set.
 //
-//   in the set already   sends from the first gradient on
-//   everybody else       announces with the first gradient: the backward pass
-//                        has begun; sends from then on if it is selected
-//   a backup             is told by Watch() when its step is over, and drops
-//                        the pass at the next layer
+//   member by its token  sends from the first gradient on
+//   any other worker     announces with the first gradient, when the backward
+//                        pass has begun; sends from then on if it is selected
+//   a backup             drops the pass at the next layer once the step is over
 //
-// Borrows: the client.
-class StrictPass {
+// Threads: one thread.
+// Borrows: the client and the clipper.
+class StrictPass final : public GradientPass {
  public:
   struct Options {
     // The attempt for which the token made the worker a member; 0: announce.
     int64_t selected_attempt = 0;
     bool watch = false;  // the step may be over before the pass is
+    GradientClipper* clipper = nullptr;  // of gradients before they are sent
   };
 
+  // Begins the pass at the client.
   StrictPass(StepClient& client, const PassId& pass, const Options& options);
 
-  // For whoever computes, one time. They refer to this object.
-  PassHooks Hooks();
+  // kAborted where dropped() is true or status() is an error from then on.
+  absl::Status CheckWanted() override;
+  void GradientReady(size_t variable) override;
 
-  // To be called when the pass has been computed: announces it if no gradient
-  // was reported.
+  // Must be called when the pass has been computed: makes the gradients that
+  // the clipper kept back ready, and announces a pass without gradients.
   //
-  //   errors of StepClient::Announce(), whenever that was
+  //   errors of StepClient::Announce(), whenever that was called
   absl::Status Finish();
 
-  // The pass was told to end early, since its step is over.
+  // True if CheckWanted() found that the step is over without this pass.
   bool dropped() const { return dropped_; }
-  // Of the announcement; it told the pass to end early, too.
+  // The announcement's; CheckWanted() ends the pass if it is an error.
   const absl::Status& status() const { return status_; }
-  // All workers are in the set, as the token says.
+  // All workers are members, as the token says.
   bool everybody_counts() const { return everybody_counts_; }
-  // To push for; 0: not in the set.
+  // The attempt to push for; 0: the worker is no member.
   int64_t attempt() const { return attempt_; }
 
  private:
-  void OnGradient(size_t variable);
-  bool Unwanted();
-  // Finds out whether the worker is in the set, and begins the push if so.
+  void Send(size_t variable);
+  // Finds out whether the worker is a member, and begins the push if so.
   void Decide();
 
   StepClient& client_;
   const PassId pass_;
   const bool everybody_counts_;
   const bool watch_;
+  GradientClipper* const clipper_;
   int64_t attempt_ = 0;
   bool decided_ = false;
   bool dropped_ = false;

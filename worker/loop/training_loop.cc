@@ -16,13 +16,51 @@ std::string Computes(int64_t step) {
   return absl::StrCat("computes step ", step + 1);
 }
 
-// Whether the values that were pushed for `attempt` are those of the pass.
-bool Follows(const absl::StatusOr<Token>& token, const PassId& pass,
-             int64_t attempt) {
-  return token.ok() && token->kind == Token::Kind::kToken &&
-         token->step == pass.step && token->slot == pass.slot &&
-         token->attempt == attempt;
+// True if `token` is for `pass`, and its step came of pushes for `attempt`.
+bool Follows(const Token& token, const PassId& pass, int64_t attempt) {
+  return token.kind == Token::Kind::kToken && token.step == pass.step &&
+         token.slot == pass.slot && token.attempt == attempt;
 }
+
+// The first half of a pass whose values arrive with the answers to pushes.
+class EarlyPass final : public GradientPass {
+ public:
+  EarlyPass(StepClient& client, ProgressMeter& meter, int64_t step)
+      : client_(client), meter_(meter), step_(step) {}
+
+  bool HasAllValues() const override { return false; }
+
+  absl::Status NeedValues(size_t first, size_t count) override {
+    meter_.Begin(absl::StrCat("waits for values of step ", step_), true);
+    const absl::Status status = client_.AwaitValues(first, count);
+    meter_.Begin(Computes(step_), false);
+    return status;
+  }
+
+ private:
+  StepClient& client_;
+  ProgressMeter& meter_;
+  const int64_t step_;
+};
+
+// A pass whose gradients are sent when all are there.
+class CompatiblePass final : public GradientPass {
+ public:
+  explicit CompatiblePass(GradientClipper* clipper) : clipper_(clipper) {
+    if (clipper_ != nullptr) clipper_->BeginPass();
+  }
+
+  void GradientReady(size_t variable) override {
+    if (clipper_ != nullptr) clipper_->Ready(variable, [](size_t) {});
+  }
+
+  void Finish() {
+    if (clipper_ != nullptr) clipper_->EndPass([](size_t) {});
+  }
+
+ private:
+  GradientClipper* const clipper_;
+};
 
 }  // namespace
 
@@ -63,11 +101,14 @@ absl::Status TrainingLoop::CheckToken(const Token& token) const {
       "version"));
 }
 
-absl::Status TrainingLoop::Compute(int64_t step, int64_t index,
-                                   const PassHooks& hooks) {
-  meter_.Begin(Computes(step), false);
-  LOCKSTEP_ASSIGN_OR_RETURN(GradientResult result,
-                            source_.Compute(index, hooks));
+absl::Status TrainingLoop::Compute(int64_t index, GradientPass& pass) {
+  meter_.Begin(Computes(pass_.step), false);
+  LOCKSTEP_RETURN_IF_ERROR(source_.Begin(index, pass));
+  return Finish(pass);
+}
+
+absl::Status TrainingLoop::Finish(GradientPass& pass) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const GradientResult result, source_.Finish(pass));
   meter_.Computed(pass_.step, result.loss, result.examples);
   meter_.NonFinite(result.non_finite);
   return absl::OkStatus();
@@ -102,39 +143,57 @@ absl::Status TrainingLoop::RunStrict() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Token> TrainingLoop::RunPasses(const Token& token) {
+absl::StatusOr<Token> TrainingLoop::RunPasses(Token token) {
   pass_.step = token.step;
   pass_.slot = token.slot;
   LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(BatchOf(pass_)));
   std::optional<StrictPass> pass;
   LOCKSTEP_RETURN_IF_ERROR(Enter(token, pass));
   if (!pass.has_value()) return NextToken(0);
-  absl::Status computed = Compute(pass_.step, BatchOf(pass_), pass->Hooks());
+  absl::Status computed = Compute(BatchOf(pass_), *pass);
   while (true) {
     LOCKSTEP_ASSIGN_OR_RETURN(const int64_t attempt, Leave(computed, *pass));
     if (attempt == kDropped) return NextToken(0);
-    if (!BeginsEarly(*pass)) return PushUntilToken(attempt);
-    pass.reset();
-    LOCKSTEP_ASSIGN_OR_RETURN(const Token next,
-                              ComputeEarly(attempt, pass, computed));
-    if (!pass.has_value()) return next;
+    if (!NextBeginsEarly(*pass)) return PushUntilToken(attempt);
+
+    PassId next = pass_;
+    ++next.step;
+    const absl::Status begun = BeginEarly(next, attempt);
+    LOCKSTEP_ASSIGN_OR_RETURN(token, PushUntilToken(attempt));
+    // A pass that failed to begin is tried once more, with its token.
+    if (!begun.ok() || IsLeaving() || !Follows(token, next, attempt)) {
+      return token;
+    }
+    LOCKSTEP_RETURN_IF_ERROR(Enter(token, pass));
+    if (!pass.has_value()) return token;
+    meter_.Begin(Computes(pass_.step), false);
+    computed = Finish(*pass);
   }
+}
+
+absl::Status TrainingLoop::BeginEarly(const PassId& next, int64_t attempt) {
+  client_.SendRest(pass_, attempt);
+  meter_.Begin(Computes(next.step), false);
+  EarlyPass early(client_, meter_, next.step);
+  return source_.Begin(BatchOf(next), early);
 }
 
 absl::Status TrainingLoop::Enter(const Token& token,
                                  std::optional<StrictPass>& pass) {
+  pass.reset();
   meter_.Begin(absl::StrCat("pulls step ", token.step), true);
   LOCKSTEP_ASSIGN_OR_RETURN(int64_t pulled, client_.Pull(token.step));
   if (pulled != token.step) return absl::OkStatus();
   pass_.step = token.step;
   ++pass_.number;
-  // Where not everybody counts, nobody is selected by a token.
+  // A token selects workers only where every worker's gradient counts.
   const bool watch =
       token.selected_attempt == 0 &&
       options_.total_num_replicas >= options_.replicas_to_aggregate;
   pass.emplace(client_, pass_,
                StrictPass::Options{.selected_attempt = token.selected_attempt,
-                                   .watch = watch});
+                                   .watch = watch,
+                                   .clipper = options_.clipper});
   return absl::OkStatus();
 }
 
@@ -150,40 +209,8 @@ absl::StatusOr<int64_t> TrainingLoop::Leave(const absl::Status& computed,
   return pass.attempt();
 }
 
-bool TrainingLoop::BeginsEarly(const StrictPass& pass) const {
-  return pass.everybody_counts() && source_.WaitsForValues() && !IsLeaving();
-}
-
-absl::StatusOr<Token> TrainingLoop::ComputeEarly(
-    int64_t attempt, std::optional<StrictPass>& pass, absl::Status& computed) {
-  PassId next = pass_;
-  ++next.step;
-  std::optional<absl::StatusOr<Token>> token;
-  PassHooks of_pass;
-  PassHooks hooks;
-  hooks.on_gradient = [&](size_t variable) { of_pass.Report(variable); };
-  hooks.unwanted = [&] { return !of_pass.CheckWanted().ok(); };
-  hooks.before_use = [&](size_t first, size_t count) {
-    meter_.Begin(absl::StrCat("waits for values of step ", next.step), true);
-    const absl::Status status = client_.AwaitValues(first, count);
-    meter_.Begin(Computes(next.step), false);
-    return status;
-  };
-  hooks.before_gradients = [&]() -> absl::Status {
-    token = PushUntilToken(attempt);
-    if (!IsLeaving() && Follows(*token, next, attempt)) {
-      LOCKSTEP_RETURN_IF_ERROR(Enter(**token, pass));
-    }
-    if (!pass.has_value()) return absl::AbortedError("its values do not count");
-    of_pass = pass->Hooks();
-    meter_.Begin(Computes(next.step), false);
-    return absl::OkStatus();
-  };
-  client_.SendRest(pass_, attempt);
-  computed = Compute(next.step, BatchOf(next), hooks);
-  // A pass that failed before is tried once more, with a token.
-  if (!token.has_value()) token = PushUntilToken(attempt);
-  return *token;
+bool TrainingLoop::NextBeginsEarly(const StrictPass& pass) const {
+  return pass.everybody_counts() && source_.MayBeginEarly() && !IsLeaving();
 }
 
 absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
@@ -198,7 +225,7 @@ absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
     if (token.kind != Token::Kind::kRedo) break;
     attempt = token.attempt;
   }
-  // The step may have come of another attempt, with somebody else's gradient.
+  // The step may have come of another attempt, without this gradient.
   if (counted && !token.not_needed) {
     meter_.Accepted();
   } else {
@@ -213,7 +240,9 @@ absl::Status TrainingLoop::RunCompatible() {
     LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(index));
     meter_.Begin("pulls", true);
     LOCKSTEP_RETURN_IF_ERROR(client_.Pull(-1).status());
-    LOCKSTEP_RETURN_IF_ERROR(Compute(pass_.step, index, {}));
+    CompatiblePass pass(options_.clipper);
+    LOCKSTEP_RETURN_IF_ERROR(Compute(index, pass));
+    pass.Finish();
     ++pass_.number;
     LOCKSTEP_ASSIGN_OR_RETURN(PushCounts counts, Push(0));
     if (counts.accepted + counts.duplicate > 0) {

@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "common/job/job_config.h"
+#include "worker/loop/gradient_clipper.h"
+#include "worker/loop/gradient_pass.h"
 #include "worker/loop/gradient_source.h"
 #include "worker/loop/progress_meter.h"
 #include "worker/loop/step_client.h"
@@ -19,29 +21,29 @@ namespace lockstep {
 //
 //   strict      token -> pull -> compute -> token ...
 //                                `-> announce -> (push)
-//               where pull asks for what pushes have not brought, nobody
-//               announces where everybody is needed, and a backup drops its
-//               pass when the step is over without it: see StrictPass
+//               A pull asks only for values that pushes have not brought.
+//               Where every worker is needed, no pass is announced. A backup
+//               drops its pass when the step is over without it: see StrictPass
 //   compatible  pull -> compute -> push -> token ...
 //
-// Where everybody is needed, a pass that can wait for its values begins early,
-// while the gradients before it are still under way: layers are computed as
-// their values come, and the token is taken before the first gradient is
-// written. A token that says another step or attempt makes an end of such a
-// pass.
+// Where every worker is needed, the next pass begins early if its source can:
+// its first half computes layer by layer as the answers to the pushes bring
+// values, while gradients are still on their way. Its token is taken between
+// the halves. If the step came of another attempt than those pushes, the pass
+// is dropped and begins anew.
 //
-//   backward 4   |======|
-//   pushes 4      |---------|        each brings values of 5 back
-//   forward 5            |=====|
-//   token 5                    |     step 5 came of these pushes
-//   backward 5                 |======| ...
+//   second half 4   |======|
+//   pushes 4         |---------|        each brings values of 5 back
+//   first half 5             |=====|
+//   token 5                        |     step 5 came of these pushes
+//   second half 5                  |======| ...
 //
-// In strict mode the batch follows from the step, so that a worker that was
-// restarted goes on with the data that it would have had. In compatible mode
-// batches follow one another, whatever becomes of their gradients, as in
-// TensorFlow.
+// In strict mode the batch follows from the step, so that a restarted worker
+// goes on with the data that it would have had. In compatible mode batches
+// follow one another, whatever becomes of their gradients, as in TensorFlow.
 //
-// Borrows: all that it is made of.
+// Threads: not thread-safe; `leaving` may be set by any thread.
+// Borrows: all constructor arguments.
 class TrainingLoop {
  public:
   struct Options {
@@ -52,6 +54,7 @@ class TrainingLoop {
     int64_t first_step = 0;  // the global step when this worker joined
     // Strict mode: set when the worker is to leave after the pass at hand.
     const std::atomic<bool>* leaving = nullptr;
+    GradientClipper* clipper = nullptr;  // of all gradients; null: none
   };
 
   TrainingLoop(const Options& options, StepClient& client,
@@ -64,34 +67,36 @@ class TrainingLoop {
  private:
   absl::Status RunStrict();
   absl::Status RunCompatible();
-  // Strict passes from a token on, up to one for which none has begun early.
-  absl::StatusOr<Token> RunPasses(const Token& token);
-  // Pulls for a token and begins its pass; leaves `pass` empty if the step is
-  // over.
+  // Makes the pass of `token`, and those that begin early after it. Returns the
+  // token for the pass that has to begin anew.
+  absl::StatusOr<Token> RunPasses(Token token);
+  // Pulls the values of the token's step, the first half of its pass; leaves
+  // `pass` empty if that step is over.
   absl::Status Enter(const Token& token, std::optional<StrictPass>& pass);
-  // The attempt to push for what was computed; 0: none, kDropped: the pass was.
+  // Ends a pass whose computing returned `computed`. Returns the attempt to
+  // push for; 0: none, kDropped: the pass was given up.
   static constexpr int64_t kDropped = -1;
   absl::StatusOr<int64_t> Leave(const absl::Status& computed, StrictPass& pass);
   bool IsLeaving() const;
-  // Whether the pass after `pass` does.
-  bool BeginsEarly(const StrictPass& pass) const;
-  // Computes the pass after the one at hand, which was pushed for `attempt`.
-  // Returns the token between them, `pass` being empty if that ended it.
-  absl::StatusOr<Token> ComputeEarly(int64_t attempt,
-                                     std::optional<StrictPass>& pass,
-                                     absl::Status& computed);
-  // Pushes what has been computed, for `attempt` if there is one and for each
-  // that follows, until the next token.
+  // True if the pass after `pass` may begin before the token for it is there.
+  bool NextBeginsEarly(const StrictPass& pass) const;
+  // Begins the pass `next` from the values that the answers to the push of the
+  // pass at hand for `attempt` bring.
+  absl::Status BeginEarly(const PassId& next, int64_t attempt);
+  // Pushes the gradients of the pass at hand, for `attempt` if that is not 0
+  // and for each attempt that follows, until the next token.
   absl::StatusOr<Token> PushUntilToken(int64_t attempt);
   absl::StatusOr<PushCounts> Push(int64_t attempt);
   absl::StatusOr<Token> NextToken(int64_t attempt);
-  absl::Status Compute(int64_t step, int64_t index, const PassHooks& hooks);
+  absl::Status Compute(int64_t index, GradientPass& pass);
+  // The second half of the pass at hand.
+  absl::Status Finish(GradientPass& pass);
   // Strict: how many passes of a step are this worker's.
   int Shares() const;
   // Strict: the batch of a share of a step.
   int64_t BatchOf(const PassId& pass) const;
-  // Whether the token's step and share are ones that can be, so that no number
-  // which follows from them overflows.
+  // Checks that no number which follows from the token's step and share
+  // overflows.
   //
   //   kInvalidArgument  names both
   absl::Status CheckToken(const Token& token) const;

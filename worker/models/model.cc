@@ -46,25 +46,39 @@ Model::Model(const ModelInput& input, ElementType type,
              std::vector<VariableSpec> variables)
     : input_(input), type_(type), variables_(std::move(variables)) {}
 
-absl::Status Model::Gradients(ComputeBackend& backend, const BatchView& batch,
-                              absl::Span<const ConstTensor> variables,
-                              absl::Span<const Tensor> gradients,
-                              const Tensor& loss, const PassHooks& hooks) {
+absl::Status Model::Begin(ComputeBackend& backend, const BatchView& batch,
+                          absl::Span<const ConstTensor> variables,
+                          GradientPass& pass) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
-  LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the gradient", gradients));
   LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckInput(batch));
   LOCKSTEP_RETURN_IF_ERROR(CheckLabels(batch, in));
 
   context_ = {.training = true, .key = batch.key, .length = in.dim(1)};
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
-                            Forward(backend, in, variables, hooks));
-  LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeGradients());
+  labels_ = batch.labels;
+  LOCKSTEP_ASSIGN_OR_RETURN(logits_, Forward(backend, in, variables, pass));
+  return absl::OkStatus();
+}
+
+absl::Status Model::Finish(ComputeBackend& backend,
+                           absl::Span<const ConstTensor> variables,
+                           absl::Span<const Tensor> gradients,
+                           const Tensor& loss, GradientPass& pass) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the gradient", gradients));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Tensor logits_gradient,
-      logits_gradient_.Reserve(backend, type_, logits.shape()));
+      logits_gradient_.Reserve(backend, type_, logits_.shape()));
   LOCKSTEP_RETURN_IF_ERROR(
-      backend.SoftmaxCrossEntropy(logits, batch.labels, loss, logits_gradient));
-  return Backward(backend, variables, logits_gradient, gradients, hooks);
+      backend.SoftmaxCrossEntropy(logits_, labels_, loss, logits_gradient));
+  return Backward(backend, variables, logits_gradient, gradients, pass);
+}
+
+absl::Status Model::Gradients(ComputeBackend& backend, const BatchView& batch,
+                              absl::Span<const ConstTensor> variables,
+                              absl::Span<const Tensor> gradients,
+                              const Tensor& loss, GradientPass& pass) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the gradient", gradients));
+  LOCKSTEP_RETURN_IF_ERROR(Begin(backend, batch, variables, pass));
+  return Finish(backend, variables, gradients, loss, pass);
 }
 
 absl::StatusOr<BatchScore> Model::Evaluate(
@@ -75,8 +89,9 @@ absl::StatusOr<BatchScore> Model::Evaluate(
   LOCKSTEP_RETURN_IF_ERROR(CheckLabels(batch, in));
 
   context_ = {.training = false, .length = in.dim(1)};
+  GradientPass no_gradients;
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
-                            Forward(backend, in, variables, {}));
+                            Forward(backend, in, variables, no_gradients));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Tensor unused,
       logits_gradient_.Reserve(backend, type_, logits.shape()));
@@ -100,7 +115,8 @@ absl::StatusOr<Tensor> Model::Logits(ComputeBackend& backend,
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors("the values", variables));
   LOCKSTEP_ASSIGN_OR_RETURN(const ConstTensor in, CheckInput(batch));
   context_ = {.training = false, .length = in.dim(1)};
-  return Forward(backend, in, variables, {});
+  GradientPass no_gradients;
+  return Forward(backend, in, variables, no_gradients);
 }
 
 absl::StatusOr<ConstTensor> Model::CheckImages(const BatchView& batch) const {

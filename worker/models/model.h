@@ -12,7 +12,7 @@
 #include "worker/compute/backend/compute_backend.h"
 #include "worker/compute/backend/scratch.h"
 #include "worker/compute/tensor/tensor.h"
-#include "worker/loop/pass_hooks.h"
+#include "worker/loop/gradient_pass.h"
 #include "worker/models/layers/pass_context.h"
 
 namespace lockstep {
@@ -69,19 +69,45 @@ class Model {
   // Names, shapes and initial values; the same for every worker of a job.
   const std::vector<VariableSpec>& variables() const { return variables_; }
 
-  // Writes all gradients of the mean loss over the batch, and that loss into
-  // `loss`, float64 [1] of the backend's memory. Waits for nothing.
+  // The first half of a training pass: computes the logits of the batch, and
+  // keeps what Finish() needs. Calls pass.NeedValues() before each layer, whose
+  // variables are read from then on. Queues operations and does not wait for
+  // them.
   //
-  //   kAborted  the hooks said so between two layers; the gradients that were
-  //             not reported mean nothing
+  //   kAborted  as GradientPass
+  absl::Status Begin(ComputeBackend& backend, const BatchView& batch,
+                     absl::Span<const ConstTensor> variables,
+                     GradientPass& pass);
+
+  // The second half, at most once after a Begin() that succeeded, with the same
+  // backend and variables; the batch must still be there. Writes the mean loss
+  // over the batch into `loss`, float64 [1] of the backend's memory, and all
+  // gradients of that loss. Calls pass.CheckWanted() before each layer, the
+  // last one first, and pass.GradientReady() once for each variable. Queues
+  // operations and does not wait for them.
+  //
+  //   kAborted  as GradientPass; gradients that are not ready mean nothing
+  absl::Status Finish(ComputeBackend& backend,
+                      absl::Span<const ConstTensor> variables,
+                      absl::Span<const Tensor> gradients, const Tensor& loss,
+                      GradientPass& pass);
+
+  // Both halves. The gradients are checked before anything is computed. Without
+  // `pass` all values are there and the pass is wanted to its end.
   absl::Status Gradients(ComputeBackend& backend, const BatchView& batch,
                          absl::Span<const ConstTensor> variables,
                          absl::Span<const Tensor> gradients, const Tensor& loss,
-                         const PassHooks& hooks = {});
+                         GradientPass& pass);
+  absl::Status Gradients(ComputeBackend& backend, const BatchView& batch,
+                         absl::Span<const ConstTensor> variables,
+                         absl::Span<const Tensor> gradients,
+                         const Tensor& loss) {
+    GradientPass pass;
+    return Gradients(backend, batch, variables, gradients, loss, pass);
+  }
 
-  // Whether Gradients() calls other operations for another key of the batch,
-  // so that no recording of them is good for the next pass. True unless a model
-  // knows better.
+  // True if Gradients() may call other operations for another key of the batch,
+  // so that a recording of one pass must not be replayed for the next.
   virtual bool random() const { return true; }
 
   absl::StatusOr<BatchScore> Evaluate(ComputeBackend& backend,
@@ -97,21 +123,20 @@ class Model {
   Model(const ModelInput& input, ElementType type,
         std::vector<VariableSpec> variables);
 
-  // Returns the logits [n,classes] of `images` [n,h,w,c], of text [n*t,classes]
-  // of its tokens [n,t], and keeps what
-  // Backward() needs. Asks the hooks before each layer. The arguments have been
-  // checked.
+  // Returns the logits [n,classes] of pictures `in` [n,h,w,c], or [n*t,classes]
+  // of tokens `in` [n,t], and keeps what Backward() needs. Must call
+  // pass.NeedValues() before each layer. The arguments have been checked.
   virtual absl::StatusOr<Tensor> Forward(
-      ComputeBackend& backend, const ConstTensor& images,
-      absl::Span<const ConstTensor> variables, const PassHooks& hooks) = 0;
+      ComputeBackend& backend, const ConstTensor& in,
+      absl::Span<const ConstTensor> variables, GradientPass& pass) = 0;
 
-  // Writes the gradients of the pass that Forward() has just made, and asks
-  // and tells the hooks.
+  // Writes the gradients of the pass that Forward() was called for last, from
+  // `logits_gradient`, shaped as the logits. Must call `pass` as Finish() says.
   virtual absl::Status Backward(ComputeBackend& backend,
                                 absl::Span<const ConstTensor> variables,
                                 const Tensor& logits_gradient,
                                 absl::Span<const Tensor> gradients,
-                                const PassHooks& hooks) = 0;
+                                GradientPass& pass) = 0;
 
   // Of the pass that Forward() is called for.
   const PassContext& context() const { return context_; }
@@ -129,6 +154,9 @@ class Model {
   const ElementType type_;
   const std::vector<VariableSpec> variables_;
   PassContext context_;
+  // Between Begin() and Finish(); views of the caller's and a layer's memory.
+  Tensor logits_;
+  ConstTensor labels_;
   Scratch logits_gradient_;
   Scratch score_;  // what Evaluate() finds, two numbers
 };

@@ -27,13 +27,12 @@ SequentialModel::SequentialModel(const ModelInput& input, ElementType type,
       stack_(std::move(layers), type) {}
 
 absl::StatusOr<Tensor> SequentialModel::Forward(
-    ComputeBackend& backend, const ConstTensor& images,
-    absl::Span<const ConstTensor> variables, const PassHooks& hooks) {
+    ComputeBackend& backend, const ConstTensor& in,
+    absl::Span<const ConstTensor> variables, GradientPass& pass) {
   stack_.BeginPass(context());
-  return stack_.Forward(backend, images, variables,
-                        [&](size_t first, size_t count) -> absl::Status {
-                          LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
-                          return hooks.BeforeUse(first, count);
+  return stack_.Forward(backend, in, variables,
+                        [&](size_t first, size_t count) {
+                          return pass.NeedValues(first, count);
                         });
 }
 
@@ -41,11 +40,11 @@ absl::Status SequentialModel::Backward(ComputeBackend& backend,
                                        absl::Span<const ConstTensor> variables,
                                        const Tensor& logits_gradient,
                                        absl::Span<const Tensor> gradients,
-                                       const PassHooks& hooks) {
-  const auto report = [&](size_t variable) { hooks.Report(variable); };
-  return stack_.Backward({backend, variables, gradients, report},
+                                       GradientPass& pass) {
+  const auto ready = [&](size_t variable) { pass.GradientReady(variable); };
+  return stack_.Backward({backend, variables, gradients, ready},
                          logits_gradient, nullptr,
-                         [&](size_t, size_t) { return hooks.CheckWanted(); });
+                         [&](size_t, size_t) { return pass.CheckWanted(); });
 }
 
 }  // namespace lockstep

@@ -26,15 +26,14 @@ class SequentialModel final : public Model {
   SequentialModel(const ModelInput& input, ElementType type,
                   std::vector<VariableSpec> variables, Layers layers);
 
-  absl::StatusOr<Tensor> Forward(ComputeBackend& backend,
-                                 const ConstTensor& images,
+  absl::StatusOr<Tensor> Forward(ComputeBackend& backend, const ConstTensor& in,
                                  absl::Span<const ConstTensor> variables,
-                                 const PassHooks& hooks) override;
+                                 GradientPass& pass) override;
   absl::Status Backward(ComputeBackend& backend,
                         absl::Span<const ConstTensor> variables,
                         const Tensor& logits_gradient,
                         absl::Span<const Tensor> gradients,
-                        const PassHooks& hooks) override;
+                        GradientPass& pass) override;
 
   LayerStack stack_;
 };

@@ -19,17 +19,19 @@ absl::Status TableGradientSource::Prepare(int64_t index) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<GradientResult> TableGradientSource::Compute(
-    int64_t index, const PassHooks& hooks) {
+absl::Status TableGradientSource::Begin(int64_t index, GradientPass& pass) {
   if (index != prepared_) {
     return absl::FailedPreconditionError(absl::StrCat(
         "batch ", index, " has not been prepared; ", prepared_, " has"));
   }
-  LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
+  return pass.NeedValues(0, workload_.variables().size());
+}
+
+absl::StatusOr<GradientResult> TableGradientSource::Finish(GradientPass& pass) {
   LOCKSTEP_ASSIGN_OR_RETURN(const GradientResult result,
                             workload_.Compute(memory_));
   for (size_t v = workload_.variables().size(); v > 0; --v) {
-    hooks.Report(v - 1);
+    pass.GradientReady(v - 1);
   }
   return result;
 }

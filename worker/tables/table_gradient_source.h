@@ -27,9 +27,9 @@ class TableGradientSource final : public GradientSource {
         memory_(memory) {}
 
   absl::Status Prepare(int64_t index) override;
-  // After Prepare() of the same batch.
-  absl::StatusOr<GradientResult> Compute(int64_t index,
-                                         const PassHooks& hooks) override;
+  //   kFailedPrecondition  Prepare() was last called for another batch
+  absl::Status Begin(int64_t index, GradientPass& pass) override;
+  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override;
 
  private:
   TableWorkload& workload_;

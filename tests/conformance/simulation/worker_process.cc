@@ -23,7 +23,7 @@ class Source final : public GradientSource {
         history_(history),
         passes_(passes) {}
 
-  bool WaitsForValues() const override { return waits_for_values_; }
+  bool MayBeginEarly() const override { return may_begin_early_; }
 
   // Comes with every token that no pass has waited for.
   absl::Status Prepare(int64_t /*index*/) override {
@@ -31,23 +31,26 @@ class Source final : public GradientSource {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<GradientResult> Compute(int64_t index,
-                                         const PassHooks& hooks) override {
-    const int shares = SharesOf(worker_, job_.options.replicas_to_aggregate,
-                                job_.options.total_num_replicas);
-    std::vector<float> used(client_.values.size());
+  absl::Status Begin(int64_t index, GradientPass& pass) override {
+    index_ = index;
+    used_.resize(client_.values.size());
     for (int part = 0; part < job_.promises.num_parts(); ++part) {
-      LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeUse(part, 1));
-      used[part] = client_.values[part];
+      LOCKSTEP_RETURN_IF_ERROR(pass.NeedValues(part, 1));
+      used_[part] = client_.values[part];
       if (job_.world.Chance(100)) {
         waiting_.Sleep(job_.world.RandomDuration(absl::Milliseconds(2)));
       }
     }
-    LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeGradients());
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
+    const int shares = SharesOf(worker_, job_.options.replicas_to_aggregate,
+                                job_.options.total_num_replicas);
     NoteClaim();
-    step_ = index / shares;
-    const int slot = static_cast<int>(index % shares);
-    job_.promises.OnCompute(history_, step_, used);
+    step_ = index_ / shares;
+    const int slot = static_cast<int>(index_ % shares);
+    job_.promises.OnCompute(history_, step_, used_);
     const int64_t batch =
         job_.Has(PlantedBug::kDataFollowsPasses) ? passes_ : step_;
     ++passes_;
@@ -55,12 +58,12 @@ class Source final : public GradientSource {
       if (job_.world.Chance(300)) {
         waiting_.Sleep(job_.world.RandomDuration(absl::Milliseconds(2)));
       }
-      if (absl::Status wanted = hooks.CheckWanted(); !wanted.ok()) {
+      if (absl::Status wanted = pass.CheckWanted(); !wanted.ok()) {
         return wanted;
       }
       client_.gradients[part] =
           Promises::Gradient(batch, worker_, slot, part, client_.values[part]);
-      hooks.Report(part);
+      pass.GradientReady(part);
     }
     return GradientResult{0, 1};
   }
@@ -82,7 +85,9 @@ class Source final : public GradientSource {
   const int worker_;
   const int history_;
   int64_t& passes_;
-  const bool waits_for_values_ = job_.world.Chance(700);
+  const bool may_begin_early_ = job_.world.Chance(700);
+  int64_t index_ = 0;        // of the batch that has begun
+  std::vector<float> used_;  // the values that its first half has read
   int64_t step_ = -1;
   int64_t accepted_ = 0;
 };

@@ -25,20 +25,20 @@ using ::testing::ElementsAre;
 // Threads: safe to share.
 class SlowSource final : public GradientSource {
  public:
-  absl::StatusOr<GradientResult> Compute(int64_t index,
-                                         const PassHooks& hooks) override {
-    {
-      MutexLock lock(mutex_);
-      begun_.push_back(index);
-      changed_.SignalAll();
-    }
+  absl::Status Begin(int64_t index, GradientPass& /*pass*/) override {
+    MutexLock lock(mutex_);
+    begun_.push_back(index);
+    changed_.SignalAll();
+    return absl::OkStatus();
+  }
+  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
     while (true) {
       {
         MutexLock lock(mutex_);
         changed_.WaitFor(mutex_, std::chrono::milliseconds(1));
         while (in_a_long_layer_) changed_.Wait(mutex_);
       }
-      LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
+      LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
     }
   }
 

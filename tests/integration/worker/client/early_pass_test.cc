@@ -25,19 +25,21 @@ class WaitingSource final : public GradientSource {
  public:
   explicit WaitingSource(const ParameterMemory& memory) : memory_(memory) {}
 
-  bool WaitsForValues() const override { return true; }
-  absl::StatusOr<GradientResult> Compute(int64_t index,
-                                         const PassHooks& hooks) override {
+  bool MayBeginEarly() const override { return true; }
+  absl::Status Begin(int64_t index, GradientPass& pass) override {
+    index_ = index;
     for (size_t variable = 0; variable < 2; ++variable) {
-      LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeUse(variable, 1));
+      LOCKSTEP_RETURN_IF_ERROR(pass.NeedValues(variable, 1));
     }
     Note(forward_, memory_.value(0));
-    LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeGradients());
-    const auto gradient = 2 * static_cast<float>(index + 1);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
+    const auto gradient = 2 * static_cast<float>(index_ + 1);
     Fill(memory_.gradient(0), gradient);
     Fill(memory_.gradient(1), static_cast<double>(gradient));
     Note(backward_, memory_.value(0));
-    for (const size_t variable : {1, 0}) hooks.Report(variable);
+    for (const size_t variable : {1, 0}) pass.GradientReady(variable);
     return GradientResult{0, 1};
   }
 
@@ -68,6 +70,7 @@ class WaitingSource final : public GradientSource {
   }
 
   const ParameterMemory& memory_;
+  int64_t index_ = 0;
   Mutex mutex_;
   CondVar changed_;
   std::vector<float> forward_;

@@ -15,7 +15,10 @@
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::ComputePass;
 using ::lockstep::testing::ConfigOf;
+using ::lockstep::testing::HookedPass;
+using ::lockstep::testing::IsOk;
 using ::lockstep::testing::kPictures;
 using ::lockstep::testing::kText;
 using ::lockstep::testing::StatusIs;
@@ -40,13 +43,13 @@ class EarlyPassTest
 TEST_P(EarlyPassTest, ReadsNoValueBeforeItIsThere) {
   Trainer early(config_, input_, options_);
   Trainer late(config_, input_, options_);
-  EXPECT_TRUE(early.source().WaitsForValues());
+  EXPECT_TRUE(early.source().MayBeginEarly());
   for (int step = 1; step <= 3; ++step) {
     early.FillValues(kNone);
     std::vector<int> asked(early.num_variables());
 
     const std::vector<float> found =
-        early.PassWith(step, {.before_use = [&](size_t first, size_t count) {
+        early.PassWith(step, {.need_values = [&](size_t first, size_t count) {
                          for (size_t k = first; k < first + count; ++k) {
                            ++asked[k];
                            early.SetValue(step, k);
@@ -66,35 +69,45 @@ TEST_P(EarlyPassTest, WritesNoGradientBeforeItMay) {
       std::memset(trainer.gradient(k).data(), kUntouched,
                   trainer.gradient(k).size());
     }
-    int asked = 0;
+    HookedPass pass;
 
-    trainer.PassWith(step, {.on_gradient = [&](size_t) { EXPECT_EQ(asked, 1); },
-                            .before_gradients =
-                                [&] {
-                                  ++asked;
-                                  for (size_t k = 0;
-                                       k < trainer.num_variables(); ++k) {
-                                    EXPECT_THAT(trainer.gradient(k),
-                                                Each(std::byte{kUntouched}));
-                                  }
-                                  return absl::OkStatus();
-                                }});
+    EXPECT_THAT(trainer.source().Begin(step, pass), IsOk());
 
-    EXPECT_EQ(asked, 1);
+    for (size_t k = 0; k < trainer.num_variables(); ++k) {
+      EXPECT_THAT(trainer.gradient(k), Each(std::byte{kUntouched}));
+    }
+    EXPECT_THAT(trainer.source().Finish(pass), IsOk());
   }
 }
 
-TEST_P(EarlyPassTest, EndsWhereItMayNotGoOn) {
+TEST_P(EarlyPassTest, ReportsToThePassThatFinishesIt) {
+  Trainer trainer(config_, input_, options_);
+  for (int step = 1; step <= 3; ++step) {
+    std::vector<int> reported(trainer.num_variables());
+    HookedPass early(
+        {.on_gradient = [&](size_t) { ADD_FAILURE(); },
+         .need_values = [](size_t, size_t) { return absl::OkStatus(); }});
+    HookedPass pass({.on_gradient = [&](size_t k) { ++reported[k]; }});
+
+    EXPECT_THAT(trainer.source().Begin(step, early), IsOk());
+    EXPECT_THAT(trainer.source().Finish(pass), IsOk());
+
+    EXPECT_THAT(reported, Each(1));
+  }
+}
+
+TEST_P(EarlyPassTest, DroppedPassLeavesNothingBehind) {
   Trainer trainer(config_, input_, options_);
   Trainer other(config_, input_, options_);
   for (int step = 1; step <= 3; ++step) {
-    const auto end = [] { return absl::AbortedError("another attempt"); };
-    EXPECT_THAT(trainer.source().Compute(step, {.before_gradients = end}),
+    HookedPass dropped;
+    EXPECT_THAT(trainer.source().Begin(step, dropped), IsOk());
+    EXPECT_THAT(ComputePass(trainer.source(), step,
+                            {.need_values =
+                                 [](size_t, size_t) {
+                                   return absl::AbortedError("another attempt");
+                                 }}),
                 StatusIs(absl::StatusCode::kAborted, "another attempt"));
-    EXPECT_THAT(
-        trainer.source().Compute(
-            step, {.before_use = [&](size_t, size_t) { return end(); }}),
-        StatusIs(absl::StatusCode::kAborted, "another attempt"));
 
     EXPECT_EQ(trainer.Pass(step), other.Pass(step));
   }

@@ -9,6 +9,7 @@
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::ComputePass;
 using ::lockstep::testing::ConfigOf;
 using ::lockstep::testing::kPictures;
 using ::lockstep::testing::kText;
@@ -72,8 +73,9 @@ TEST(ReplayTest, EachGradientIsReportedOnce) {
   for (int step = 1; step <= 2; ++step) trainer.Pass(step);
   std::vector<size_t> reported;
 
-  ASSERT_OK(trainer.source().Compute(
-      3, {.on_gradient = [&](size_t v) { reported.push_back(v); }}));
+  ASSERT_OK(ComputePass(trainer.source(), 3, {.on_gradient = [&](size_t v) {
+                          reported.push_back(v);
+                        }}));
 
   EXPECT_EQ(trainer.source().replays(), 2);
   EXPECT_THAT(reported, ElementsAre(3, 2, 1, 0));
@@ -87,8 +89,9 @@ TEST(ReplayTest, NonFiniteGradientsOfAReplayAreCountedOrRefused) {
     trainer.SetFirstValue(std::numeric_limits<float>::infinity());
     std::vector<size_t> reported;
 
-    const absl::StatusOr<GradientResult> result = trainer.source().Compute(
-        3, {.on_gradient = [&](size_t v) { reported.push_back(v); }});
+    const absl::StatusOr<GradientResult> result =
+        ComputePass(trainer.source(), 3,
+                    {.on_gradient = [&](size_t v) { reported.push_back(v); }});
 
     if (refuse) {
       EXPECT_THAT(result, StatusIs(absl::StatusCode::kInvalidArgument,
@@ -108,16 +111,16 @@ TEST(ReplayTest, NonFiniteGradientsOfALaunchAreRefusedBeforeTheyAreReported) {
   trainer.Pass(1);
   trainer.SetFirstValue(std::numeric_limits<float>::infinity());
   std::vector<size_t> reported;
-  const PassHooks hooks = {
+  const testing::PassHooks hooks = {
       .on_gradient = [&](size_t v) { reported.push_back(v); }};
 
-  EXPECT_THAT(trainer.source().Compute(2, hooks),
+  EXPECT_THAT(ComputePass(trainer.source(), 2, hooks),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("softmax/bias has 3 elements")));
 
   EXPECT_THAT(reported, IsEmpty());
   trainer.SetFirstValue(1);
-  ASSERT_OK(trainer.source().Compute(3, hooks));
+  ASSERT_OK(ComputePass(trainer.source(), 3, hooks));
   EXPECT_THAT(reported, ElementsAre(1, 0));
 }
 
@@ -125,8 +128,9 @@ TEST(ReplayTest, PassThatNobodyWantsIsNotReplayed) {
   Trainer trainer(ConfigOf("mlp"), kPictures, {});
   for (int step = 1; step <= 2; ++step) trainer.Pass(step);
 
-  EXPECT_THAT(trainer.source().Compute(3, {.unwanted = [] { return true; }}),
-              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(
+      ComputePass(trainer.source(), 3, {.unwanted = [] { return true; }}),
+      StatusIs(absl::StatusCode::kAborted));
 
   EXPECT_EQ(trainer.source().replays(), 1);
 }

@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/hooked_pass.h"
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/registry.h"
 #include "worker/models/zoo/registry.h"
@@ -13,6 +14,7 @@
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::ComputePass;
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
 
@@ -47,7 +49,7 @@ TEST_F(ModelGradientSourceTest, GradientsLandInTheWorkersMemory) {
   ModelGradientSource source(*model_, kInput, *backend_, OneExample, *memory_,
                              {});
 
-  const absl::StatusOr<GradientResult> result = source.Compute(1, {});
+  const absl::StatusOr<GradientResult> result = ComputePass(source, 1);
 
   ASSERT_THAT(result, IsOk());
   EXPECT_NEAR(result->loss, 1.0986, 1e-4);  // log 3: all classes are equal
@@ -64,8 +66,8 @@ TEST_F(ModelGradientSourceTest, GradientsAreReportedAsTheyBecomeFinal) {
                              {});
   std::vector<size_t> reported;
 
-  const absl::StatusOr<GradientResult> result = source.Compute(
-      1,
+  const absl::StatusOr<GradientResult> result = ComputePass(
+      source, 1,
       {.on_gradient = [&](size_t variable) { reported.push_back(variable); }});
 
   ASSERT_THAT(result, IsOk());
@@ -76,17 +78,17 @@ TEST_F(ModelGradientSourceTest, PassThatNobodyWantsIsAborted) {
   ModelGradientSource source(*model_, kInput, *backend_, OneExample, *memory_,
                              {});
 
-  EXPECT_THAT(source.Compute(1, {.unwanted = [] { return true; }}),
+  EXPECT_THAT(ComputePass(source, 1, {.unwanted = [] { return true; }}),
               StatusIs(absl::StatusCode::kAborted));
 
-  EXPECT_THAT(source.Compute(2, {}), IsOk());
+  EXPECT_THAT(ComputePass(source, 2), IsOk());
 }
 
 TEST_F(ModelGradientSourceTest, EndOfInputIsOutOfRange) {
   ModelGradientSource source(*model_, kInput, *backend_, OneExample, *memory_,
                              {});
 
-  EXPECT_THAT(source.Compute(3, {}), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(ComputePass(source, 3), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
 // Four examples of different classes and pictures.
@@ -105,7 +107,7 @@ std::vector<float> GradientOf(const ParameterMemory& memory, size_t variable) {
 TEST_F(ModelGradientSourceTest, PartsOfABatchAddUpToTheWhole) {
   ModelGradientSource whole(*model_, kInput, *backend_, FourExamples, *memory_,
                             {});
-  const absl::StatusOr<GradientResult> expected = whole.Compute(0, {});
+  const absl::StatusOr<GradientResult> expected = ComputePass(whole, 0);
   ASSERT_THAT(expected, IsOk());
   const std::vector<float> gradient = GradientOf(*memory_, 0);
   std::memset(memory_->gradient(0).data(), 0xff, memory_->gradient(0).size());
@@ -113,8 +115,8 @@ TEST_F(ModelGradientSourceTest, PartsOfABatchAddUpToTheWhole) {
 
   ModelGradientSource parts(*model_, kInput, *backend_, FourExamples, *memory_,
                             {.micro_batches = 2});
-  const absl::StatusOr<GradientResult> result = parts.Compute(
-      0,
+  const absl::StatusOr<GradientResult> result = ComputePass(
+      parts, 0,
       {.on_gradient = [&](size_t variable) { reported.push_back(variable); }});
 
   ASSERT_THAT(result, IsOk());
@@ -129,7 +131,7 @@ TEST_F(ModelGradientSourceTest, PartsHaveToDivideTheBatch) {
   ModelGradientSource source(*model_, kInput, *backend_, FourExamples, *memory_,
                              {.micro_batches = 3});
 
-  EXPECT_THAT(source.Compute(0, {}),
+  EXPECT_THAT(ComputePass(source, 0),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        ::testing::HasSubstr("micro_batches must divide")));
 }
@@ -140,7 +142,7 @@ TEST_F(ModelGradientSourceTest, NonFiniteElementsAreCounted) {
   ModelGradientSource source(*model_, kInput, *backend_, FourExamples, *memory_,
                              {});
 
-  const absl::StatusOr<GradientResult> result = source.Compute(0, {});
+  const absl::StatusOr<GradientResult> result = ComputePass(source, 0);
 
   ASSERT_THAT(result, IsOk());
   EXPECT_GT(result->non_finite, 0);
@@ -154,10 +156,11 @@ TEST_F(ModelGradientSourceTest,
                              {.refuse_non_finite = true});
   int reported = 0;
 
-  EXPECT_THAT(source.Compute(0, {.on_gradient = [&](size_t) { ++reported; }}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       ::testing::HasSubstr(
-                           "softmax/bias has 3 elements that are NaN")));
+  EXPECT_THAT(
+      ComputePass(source, 0, {.on_gradient = [&](size_t) { ++reported; }}),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          ::testing::HasSubstr("softmax/bias has 3 elements that are NaN")));
 
   EXPECT_EQ(reported, 0);
 }

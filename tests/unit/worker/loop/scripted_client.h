@@ -78,26 +78,27 @@ class ScriptedClient final : public StepClient {
 // Computes nothing, layer by layer.
 class CountingSource final : public GradientSource {
  public:
-  absl::StatusOr<GradientResult> Compute(int64_t index,
-                                         const PassHooks& hooks) override {
+  absl::Status Begin(int64_t index, GradientPass& pass) override {
     if (index >= end) return absl::OutOfRangeError("end of input");
     batches.push_back(index);
     if (at_begin) at_begin();
-    for (int layer = 0; layer < layers && waits_for_values; ++layer) {
-      LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeUse(layer, 1));
+    for (int layer = 0; layer < layers && may_begin_early; ++layer) {
+      LOCKSTEP_RETURN_IF_ERROR(pass.NeedValues(layer, 1));
     }
-    LOCKSTEP_RETURN_IF_ERROR(hooks.BeforeGradients());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
     for (int layer = layers - 1; layer >= 0; --layer) {
       if (before_layer) before_layer(layer);
-      LOCKSTEP_RETURN_IF_ERROR(hooks.CheckWanted());
-      hooks.Report(layer);
+      LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
+      pass.GradientReady(layer);
     }
     LOCKSTEP_RETURN_IF_ERROR(failure);
     return GradientResult{0.5, 10};
   }
-  bool WaitsForValues() const override { return waits_for_values; }
+  bool MayBeginEarly() const override { return may_begin_early; }
 
-  bool waits_for_values = false;
+  bool may_begin_early = false;
   int64_t end = INT64_MAX;
   int layers = 0;  // that report a gradient each
   std::function<void()> at_begin;

@@ -73,10 +73,9 @@ TEST_F(StrictPassTest, OnlyTheFirstAttemptIsOneOfWhichTokensSayWhoCounts) {
 
 TEST_F(StrictPassTest, MemberSendsFromTheFirstGradientOn) {
   StrictPass pass(client_, kPass, {.selected_attempt = 3});
-  const PassHooks hooks = pass.Hooks();
 
-  hooks.Report(1);
-  hooks.Report(0);
+  pass.GradientReady(1);
+  pass.GradientReady(0);
 
   EXPECT_THAT(pass.Finish(), IsOk());
   EXPECT_EQ(pass.attempt(), 3);
@@ -87,10 +86,9 @@ TEST_F(StrictPassTest, MemberSendsFromTheFirstGradientOn) {
 TEST_F(StrictPassTest, EverybodyElseAnnouncesWithTheFirstGradient) {
   client_.announcement = Announcement{Decision::kSelected, 2};
   StrictPass pass(client_, kPass, {.watch = true});
-  const PassHooks hooks = pass.Hooks();
 
-  hooks.Report(1);
-  hooks.Report(0);
+  pass.GradientReady(1);
+  pass.GradientReady(0);
 
   EXPECT_THAT(pass.Finish(), IsOk());
   EXPECT_EQ(pass.attempt(), 2);
@@ -102,11 +100,10 @@ TEST_F(StrictPassTest, EverybodyElseAnnouncesWithTheFirstGradient) {
 TEST_F(StrictPassTest, PassThatIsNotNeededSendsNothingAndGoesOn) {
   client_.announcement = Announcement{Decision::kNotNeeded, 0};
   StrictPass pass(client_, kPass, {.watch = true});
-  const PassHooks hooks = pass.Hooks();
 
-  hooks.Report(0);
+  pass.GradientReady(0);
 
-  EXPECT_THAT(hooks.CheckWanted(), IsOk());  // it may be promoted
+  EXPECT_THAT(pass.CheckWanted(), IsOk());  // it may be promoted
   EXPECT_THAT(pass.Finish(), IsOk());
   EXPECT_EQ(pass.attempt(), 0);
   EXPECT_THAT(client_.calls,
@@ -126,13 +123,12 @@ TEST_F(StrictPassTest, PassThatReportedNothingIsAnnouncedAtItsEnd) {
 
 TEST_F(StrictPassTest, BackupDropsThePassOfAStepThatIsOver) {
   StrictPass pass(client_, kPass, {.watch = true});
-  const PassHooks hooks = pass.Hooks();
-  EXPECT_THAT(hooks.CheckWanted(), IsOk());
+  EXPECT_THAT(pass.CheckWanted(), IsOk());
   EXPECT_FALSE(pass.dropped());
 
   client_.over = true;
 
-  EXPECT_THAT(hooks.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(pass.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
   EXPECT_TRUE(pass.dropped());
   EXPECT_THAT(client_.calls, ElementsAre("watch 4.5"));
 }
@@ -140,36 +136,33 @@ TEST_F(StrictPassTest, BackupDropsThePassOfAStepThatIsOver) {
 TEST_F(StrictPassTest, BackupThatIsNotNeededDropsThePassToo) {
   client_.announcement = Announcement{Decision::kNotNeeded, 0};
   StrictPass pass(client_, kPass, {.watch = true});
-  const PassHooks hooks = pass.Hooks();
-  hooks.Report(1);
+  pass.GradientReady(1);
 
   client_.over = true;
 
-  EXPECT_THAT(hooks.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(pass.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
   EXPECT_TRUE(pass.dropped());
 }
 
 TEST_F(StrictPassTest, MemberNeverDropsItsPass) {
   client_.announcement = Announcement{Decision::kSelected, 1};
   StrictPass pass(client_, kPass, {.watch = true});
-  const PassHooks hooks = pass.Hooks();
-  hooks.Report(1);
+  pass.GradientReady(1);
 
   client_.over = true;
 
-  EXPECT_THAT(hooks.CheckWanted(), IsOk());
+  EXPECT_THAT(pass.CheckWanted(), IsOk());
   EXPECT_FALSE(pass.dropped());
 }
 
 TEST_F(StrictPassTest, FailedAnnouncementEndsThePassWithItsError) {
   client_.announcement = absl::FailedPreconditionError("replaced");
   StrictPass pass(client_, kPass, {});
-  const PassHooks hooks = pass.Hooks();
 
-  hooks.Report(1);
-  hooks.Report(0);
+  pass.GradientReady(1);
+  pass.GradientReady(0);
 
-  EXPECT_THAT(hooks.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(pass.CheckWanted(), StatusIs(absl::StatusCode::kAborted));
   EXPECT_FALSE(pass.dropped());
   EXPECT_THAT(pass.status(),
               StatusIs(absl::StatusCode::kFailedPrecondition, "replaced"));

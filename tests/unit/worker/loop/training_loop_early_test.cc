@@ -26,7 +26,7 @@ Token Selected(int64_t step, int64_t came_of) {
 class EarlyPassesTest : public testing::TrainingLoopFixture {
  protected:
   EarlyPassesTest() {
-    source_.waits_for_values = true;
+    source_.may_begin_early = true;
     source_.layers = 1;
     client_.pushes.answers.assign(9, PushCounts{1, 0, 0, 0});
   }

@@ -92,12 +92,13 @@ TEST(SequentialModelTest, PassStopsAtTheNextLayerWhenNobodyWantsIt) {
                          kInput, 3);
     std::vector<size_t> reported;
     int asked = 0;
+    testing::HookedPass pass(
+        {.on_gradient = [&](size_t v) { reported.push_back(v); },
+         .unwanted = [&] { return ++asked > wanted; }});
 
     const absl::Status status = harness.model().Gradients(
         harness.backend(), harness.Batch(), harness.Variables(),
-        harness.Gradients(), harness.Loss(),
-        {.on_gradient = [&](size_t v) { reported.push_back(v); },
-         .unwanted = [&] { return ++asked > wanted; }});
+        harness.Gradients(), harness.Loss(), pass);
 
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted));
     EXPECT_EQ(asked, wanted + 1);
@@ -111,10 +112,10 @@ TEST(SequentialModelTest, PassAfterOneThatWasStoppedIsAsAnyOther) {
   ModelHarness harness(*SequentialModel::Make(kInput, kDouble, ThreeLayers()),
                        kInput, 3);
   int asked = 0;
+  testing::HookedPass pass({.unwanted = [&] { return ++asked > 4; }});
   EXPECT_THAT(harness.model().Gradients(
                   harness.backend(), harness.Batch(), harness.Variables(),
-                  harness.Gradients(), harness.Loss(),
-                  {.unwanted = [&] { return ++asked > 4; }}),
+                  harness.Gradients(), harness.Loss(), pass),
               StatusIs(absl::StatusCode::kAborted));
 
   EXPECT_EQ(harness.Pass(), undisturbed.Pass());

@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/hooked_pass.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep {
@@ -56,14 +57,14 @@ TEST_F(TableGradientSourceTest, RowsAreChosenBeforeTheyArePulled) {
   ASSERT_OK(source_.Prepare(1));
   EXPECT_EQ(memory_.rows(0).ids.size(), 2u);
   std::vector<size_t> reported;
-  PassHooks hooks;
-  hooks.on_gradient = [&](size_t variable) { reported.push_back(variable); };
-  ASSERT_OK(source_.Compute(1, hooks));
+  ASSERT_OK(testing::ComputePass(
+      source_, 1,
+      {.on_gradient = [&](size_t variable) { reported.push_back(variable); }}));
   EXPECT_THAT(reported, ElementsAre(1, 0));
 }
 
 TEST_F(TableGradientSourceTest, ABatchThatWasNotPreparedIsNotComputed) {
-  EXPECT_THAT(source_.Compute(0, {}),
+  EXPECT_THAT(testing::ComputePass(source_, 0),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 

@@ -85,8 +85,9 @@ std::vector<Tensor> ModelHarness::Gradients() {
 }
 
 double ModelHarness::Pass(const PassHooks& hooks) {
+  HookedPass pass(hooks);
   const absl::Status status = model_->Gradients(*backend_, Batch(), Variables(),
-                                                Gradients(), Loss(), hooks);
+                                                Gradients(), Loss(), pass);
   EXPECT_TRUE(status.ok()) << status;
   return status.ok() ? loss_ : kNaN;
 }

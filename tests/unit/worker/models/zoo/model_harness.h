@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/job/job_config.h"
+#include "tests/testing/hooked_pass.h"
 #include "worker/compute/backend/compute_backend.h"
 #include "worker/models/model.h"
 

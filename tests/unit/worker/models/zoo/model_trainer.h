@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/conformance/compute/device.h"
 #include "tests/conformance/compute/tape_backend.h"
+#include "tests/testing/hooked_pass.h"
 #include "tests/testing/status_matchers.h"
 #include "worker/device/model_gradient_source.h"
 #include "worker/models/zoo/registry.h"
@@ -87,7 +88,8 @@ class ModelTrainer {
   }
   // The same with the values that are there, or that the hooks set.
   std::vector<float> PassWith(int step, const PassHooks& hooks) {
-    const absl::StatusOr<GradientResult> result = source_.Compute(step, hooks);
+    const absl::StatusOr<GradientResult> result =
+        ComputePass(source_, step, hooks);
     EXPECT_OK(result);
     if (!result.ok()) return {};
     std::vector<float> found = {static_cast<float>(result->loss)};

@@ -1,0 +1,35 @@
+#include "worker/loop/gradient_clipper.h"
+
+#include "worker/loop/gradient_clipping.h"
+
+namespace lockstep {
+
+void GradientClipper::Ready(size_t variable, Send send) {
+  switch (config_.kind) {
+    case ClippingConfig::Kind::kGlobalNorm:
+      kept_.push_back(variable);
+      return;
+    case ClippingConfig::Kind::kNorm:
+      ClipByNorm(dtype_, config_.limit, gradients_()[variable]);
+      break;
+    case ClippingConfig::Kind::kValue:
+      ClipByValue(dtype_, config_.limit, gradients_()[variable]);
+      break;
+    case ClippingConfig::Kind::kNone:
+      break;
+  }
+  send(variable);
+}
+
+void GradientClipper::EndPass(Send send) {
+  if (config_.kind != ClippingConfig::Kind::kGlobalNorm) return;
+  const Gradients gradients = gradients_();
+  const std::vector<absl::Span<const std::byte>> values(gradients.begin(),
+                                                        gradients.end());
+  ClipByGlobalNorm(dtype_, config_.limit, GlobalNorm(dtype_, values),
+                   gradients);
+  for (const size_t variable : kept_) send(variable);
+  kept_.clear();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+#ifndef LOCKSTEP_WORKER_LOOP_GRADIENT_PASS_H_
+#define LOCKSTEP_WORKER_LOOP_GRADIENT_PASS_H_
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+
+namespace lockstep {
+
+// GradientPass is one pass as the code that computes it sees it: which values
+// it may read, whether its result is still wanted, and where to report its
+// gradients. Each caller passes on the object that it was given, or one of its
+// own in front of it.
+//
+// GradientPass itself is a pass whose values are in memory, whose gradients
+// nobody waits for, and which is wanted to its end.
+//
+// Threads: the methods are called in the thread that computes.
+class GradientPass {
+ public:
+  GradientPass() = default;
+  virtual ~GradientPass() = default;
+  GradientPass(const GradientPass&) = delete;
+  GradientPass& operator=(const GradientPass&) = delete;
+
+  // False if values may arrive while the pass is computed. Constant.
+  virtual bool HasAllValues() const { return true; }
+
+  // Returns once the values of variables [first, first + count) may be read.
+  // Must be called before the pass reads them for the first time, layer by
+  // layer, the first layer first.
+  //
+  //   kAborted  the values do not come, or the pass is not wanted any more
+  virtual absl::Status NeedValues(size_t /*first*/, size_t /*count*/) {
+    return CheckWanted();
+  }
+
+  // Should be called between layers.
+  //
+  //   kAborted  the rest of the pass is not wanted
+  virtual absl::Status CheckWanted() { return absl::OkStatus(); }
+
+  // Must be called once for each variable, the last layer's first: its gradient
+  // is final and the pass reads its value no more. From then on the gradient
+  // may be sent and the value be overwritten while the pass goes on.
+  virtual void GradientReady(size_t /*variable*/) {}
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_LOOP_GRADIENT_PASS_H_
