@@ -6,7 +6,8 @@
 
 #include "gtest/gtest.h"
 #include "tests/conformance/compute/tape_backend.h"
-#include "worker/compute/cpu/cpu_backend.h"
+#include "worker/compute/backend/kernel_backend.h"
+#include "worker/compute/cpu/serial_device.h"
 #include "worker/compute/registry.h"
 
 namespace lockstep::testing {
@@ -30,45 +31,10 @@ auto ForType(ElementType type, Function function) {
 
 // The CPU without its own loops: every operation as the kernels that a GPU
 // runs, called one after the other.
-class KernelsBackend final : public CpuBackend {
+class KernelsBackend final : public KernelBackend<cpu::SerialDevice> {
  public:
+  KernelsBackend() : KernelBackend(cpu::SerialDevice()) {}
   const char* name() const override { return "kernels"; }
-
- protected:
-  absl::Status DoConv2D(const ConstTensor& images, const ConstTensor& filters,
-                        const Tensor& out,
-                        const Conv2DOptions& options) override {
-    return KernelBackend::DoConv2D(images, filters, out, options);
-  }
-  absl::Status DoConv2DInputGradient(const ConstTensor& filters,
-                                     const ConstTensor& out_gradient,
-                                     const Tensor& images_gradient,
-                                     const Conv2DOptions& options) override {
-    return KernelBackend::DoConv2DInputGradient(filters, out_gradient,
-                                                images_gradient, options);
-  }
-  absl::Status DoConv2DFilterGradient(const ConstTensor& images,
-                                      const ConstTensor& out_gradient,
-                                      const Tensor& filters_gradient,
-                                      const Conv2DOptions& options) override {
-    return KernelBackend::DoConv2DFilterGradient(images, out_gradient,
-                                                 filters_gradient, options);
-  }
-  absl::Status DoMaxPool2x2(const ConstTensor& in, const Tensor& out,
-                            const Tensor& argmax) override {
-    return KernelBackend::DoMaxPool2x2(in, out, argmax);
-  }
-  absl::Status DoMaxPool2x2Gradient(const ConstTensor& argmax,
-                                    const ConstTensor& out_gradient,
-                                    const Tensor& in_gradient) override {
-    return KernelBackend::DoMaxPool2x2Gradient(argmax, out_gradient,
-                                               in_gradient);
-  }
-  absl::Status DoEmbedGradient(const ConstTensor& ids,
-                               const ConstTensor& out_gradient,
-                               const Tensor& table_gradient) override {
-    return KernelBackend::DoEmbedGradient(ids, out_gradient, table_gradient);
-  }
 };
 
 absl::StatusOr<std::unique_ptr<ComputeBackend>> Make(const std::string& name) {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "worker/compute/backend/kernel_backend_operations.h"
 
 namespace lockstep::testing {
 namespace {
@@ -26,42 +25,31 @@ class TapeRecording final : public Recording {
   cpu::SerialDevice cpu_;
 };
 
-void Free(void* data) { ::operator delete (data, std::align_val_t{64}); }
-
 }  // namespace
 
-absl::Status TapeBackend::NotRecorded(const char* call) const {
-  if (!device().recording) return absl::OkStatus();
+absl::Status TapeDevice::NotRecorded(const char* call) const {
+  if (!recording) return absl::OkStatus();
   return absl::InternalError(absl::StrCat(call, " cannot be recorded"));
 }
 
-absl::StatusOr<Buffer> TapeBackend::Allocate(size_t bytes) {
+absl::StatusOr<Buffer> TapeDevice::Allocate(size_t bytes) {
   if (absl::Status s = NotRecorded("Allocate"); !s.ok()) return s;
   if (bytes == 0) return Buffer();
-  ++generation_;
-  return Buffer(::operator new (bytes, std::align_val_t{64}), bytes, Free);
+  ++generation;
+  return cpu::SerialDevice::Allocate(bytes);
 }
 
-absl::Status TapeBackend::DoUpload(const ConstTensor& host, const Tensor& out) {
+absl::Status TapeDevice::Copy(const char* operation, const void* from, void* to,
+                              size_t bytes) {
   if (absl::Status s = NotRecorded("a copy"); !s.ok()) return s;
-  if (host.bytes() > 0) std::memcpy(out.raw(), host.raw(), host.bytes());
-  return absl::OkStatus();
+  return cpu::SerialDevice::Copy(operation, from, to, bytes);
 }
 
-absl::Status TapeBackend::DoDownload(const ConstTensor& values,
-                                     const Tensor& host) {
-  return DoUpload(values, host);
-}
-
-absl::StatusOr<CopyId> TapeBackend::DoStartUpload(const ConstTensor& host,
-                                                  const Tensor& out) {
-  if (absl::Status s = DoUpload(host, out); !s.ok()) return s;
+absl::StatusOr<CopyId> TapeDevice::StartCopy(const char* operation,
+                                             const void* from, void* to,
+                                             size_t bytes) {
+  if (absl::Status s = Copy(operation, from, to, bytes); !s.ok()) return s;
   return CopyId{0};
-}
-
-absl::StatusOr<CopyId> TapeBackend::DoStartDownload(const ConstTensor& values,
-                                                    const Tensor& host) {
-  return DoStartUpload(values, host);
 }
 
 absl::Status TapeBackend::BeginRecording() {

@@ -48,10 +48,25 @@ class TapeDevice {
         [=](auto& cpu) { return cpu.Gemm(operation, gemm, a, b, out); });
   }
 
+  static constexpr bool kUsesOrdinaryMemory = false;
+  static constexpr bool kHasOwnLoops = false;
+
+  absl::StatusOr<Buffer> Allocate(size_t bytes);
+  absl::StatusOr<Buffer> Pin(absl::Span<std::byte>) { return Buffer(); }
+  absl::Status Copy(const char* operation, const void* from, void* to,
+                    size_t bytes);
+  absl::StatusOr<CopyId> StartCopy(const char* operation, const void* from,
+                                   void* to, size_t bytes);
+  absl::Status UseCopy(CopyId) { return NotRecorded("UseCopy"); }
+  absl::StatusOr<bool> CopyIsDone(CopyId) { return true; }
+  absl::Status FinishCopy(CopyId) { return absl::OkStatus(); }
+
   bool recording = false;
   std::vector<Kernel> tape;
+  uint64_t generation = 0;
 
  private:
+  absl::Status NotRecorded(const char* call) const;
   absl::Status Launch(Kernel kernel) {
     if (!recording) return kernel(cpu_);
     tape.push_back(std::move(kernel));
@@ -62,42 +77,22 @@ class TapeDevice {
 };
 
 // TapeBackend is a GPU that records, on the CPU: it has memory of its own, and
-// what must not be done while a GPU records fails here too.
+// calls that must not be made while a GPU records fail here too.
 class TapeBackend final : public KernelBackend<TapeDevice>,
                           private RecordingDevice {
  public:
   TapeBackend() : KernelBackend(TapeDevice()) {}
 
   const char* name() const override { return "tape"; }
-  absl::StatusOr<Buffer> Allocate(size_t bytes) override;
-  bool UsesOrdinaryMemory() const override { return false; }
-  absl::StatusOr<Buffer> Pin(absl::Span<std::byte>) override {
-    return Buffer();
-  }
-  absl::Status UseCopy(CopyId) override { return NotRecorded("UseCopy"); }
-  absl::StatusOr<bool> CopyIsDone(CopyId) override { return true; }
-  absl::Status FinishCopy(CopyId) override { return absl::OkStatus(); }
   RecordingDevice* recording_device() override { return this; }
 
   // Set by tests: EndRecording() fails.
   bool broken = false;
 
- protected:
-  absl::Status DoUpload(const ConstTensor& host, const Tensor& out) override;
-  absl::Status DoDownload(const ConstTensor& values,
-                          const Tensor& host) override;
-  absl::StatusOr<CopyId> DoStartUpload(const ConstTensor& host,
-                                       const Tensor& out) override;
-  absl::StatusOr<CopyId> DoStartDownload(const ConstTensor& values,
-                                         const Tensor& host) override;
-
  private:
-  uint64_t generation() const override { return generation_; }
+  uint64_t generation() const override { return device().generation; }
   absl::Status BeginRecording() override;
   absl::StatusOr<std::unique_ptr<Recording>> EndRecording() override;
-  absl::Status NotRecorded(const char* call) const;
-
-  uint64_t generation_ = 0;
 };
 
 }  // namespace lockstep::testing

@@ -13,33 +13,34 @@
 
 namespace lockstep {
 
-// out = a b, or out += a b.
+// How MatMul() reads its operands and writes its result.
 struct MatMulOptions {
   bool transpose_a = false;  // `a` is stored as [k, m] instead of [m, k]
   bool transpose_b = false;  // `b` is stored as [n, k] instead of [k, n]
-  bool accumulate = false;   // add to `out` instead of overwriting it
+  bool accumulate = false;   // out += a b instead of out = a b
 };
 
 // How the kernel of a convolution moves.
 struct Conv2DOptions {
-  int64_t stride = 1;    // pixels, > 0
-  int64_t padding = -1;  // zeros around the image, in pixels; -1: half the
-                         // kernel, which has to be odd
+  int64_t stride = 1;    // pixels, in [1, 2^20]
+  int64_t padding = -1;  // zeros around the image, in pixels, in [0, 2^20]; -1:
+                         // half the kernel, whose sides must be odd
 };
 
-// Which elements drop out: number i of `key` decides about element i, so the
+// The elements that drop out: number i of `key` decides about element i, so the
 // gradient needs no record of them.
 struct DropoutOptions {
   double rate = 0;  // in [0, 1): the share that becomes 0
   uint64_t key = 0;
 };
 
-// The least that a product of matrices keeps of float32: a device that has
-// nothing faster, such as a CPU, uses more. All else is in float32.
+// The least significance that products of float32 matrices keep; a device that
+// has nothing faster, such as a CPU, keeps more. All other operations are exact
+// to float32.
 enum class Precision {
   kFloat32,
   kTf32,      // 11 significant bits of each operand
-  kBfloat16,  // 8 of them
+  kBfloat16,  // 8 significant bits of each operand
 };
 
 // A copy between ordinary memory and a device's that runs beside operations.
@@ -49,18 +50,23 @@ class RecordingDevice;  // recording.h
 
 // ComputeBackend does the arithmetic of training on one kind of device: each
 // operation of a forward pass, and its gradient. `x_gradient` always stands
-// for the derivative of the loss with respect to x.
+// for the derivative of the loss with respect to x. A gradient operation
+// overwrites its results; the only operations that add to what is there are
+// MatMul() with `accumulate` and Combine() with b != 0.
 //
-// The tensors of one call share one element type, float32 or float64, and lie
-// in memory that the backend can reach: its own Buffers, or for the CPU any.
-// Operations take effect in the order of the calls, and none waits for a
-// device: what it finds, even if that is one number, is a tensor, complete once
-// it has been downloaded. Equal inputs give equal bits. An empty batch is
-// legal. Outputs must not overlap inputs except where said. Ids and labels are
-// int32 tensors that come from StageIndices().
+// Tensors are dense, in row-major order. Those of one call share one element
+// type, float32 or float64, unless said, and lie in memory that the backend can
+// reach: its own Buffers, or for the CPU any. Ids and labels are int32 tensors
+// from StageIndices(). Outputs must not overlap inputs unless said. An empty
+// batch is legal.
+//
+// Operations take effect in the order of the calls. None waits for a device:
+// every result, even a single number, is a tensor, which is complete once it
+// has been downloaded. Equal inputs give equal bits.
 //
 // Threads: not thread-safe; one backend per thread of training.
-// Units:   shapes count elements; images are NHWC.
+// Units:   shapes count elements; images are NHWC: [n,h,w,c] is n images of h
+//          rows of w pixels of c values.
 // Errors:  kInvalidArgument for a tensor of the wrong shape, element type or
 //          without memory, naming operation, argument, what it is and what it
 //          must be; nothing has been written then. kResourceExhausted when
@@ -72,278 +78,220 @@ class ComputeBackend {
   // As in the registry: "cpu".
   virtual const char* name() const = 0;
 
-  // Of the products called from now on.
+  // Sets the precision of the products that are called from now on.
   virtual void set_precision(Precision precision) { precision_ = precision; }
   Precision precision() const { return precision_; }
 
   // Memory of this backend, 64-byte aligned, contents undefined.
   virtual absl::StatusOr<Buffer> Allocate(size_t bytes) = 0;
 
-  // Copies between ordinary memory and this backend's, any element type.
-  absl::Status Upload(const ConstTensor& host, const Tensor& out);
-  absl::Status Download(const ConstTensor& values, const Tensor& host);
+  // Copies between ordinary memory and this backend's, complete on return. Both
+  // sides have one shape and one element type, of any kind.
+  virtual absl::Status Upload(const ConstTensor& host, const Tensor& out) = 0;
+  virtual absl::Status Download(const ConstTensor& values,
+                                const Tensor& host) = 0;
 
-  // Whether tensors may lie in ordinary memory. If not, they have to be copied
-  // to memory of Allocate() first, and Start*() do so beside the operations.
+  // True if tensors may lie in ordinary memory. Otherwise they must be copied
+  // to memory of Allocate() first; StartUpload() and StartDownload() do so
+  // beside the operations.
   virtual bool UsesOrdinaryMemory() const = 0;
 
   // Makes copies of this ordinary memory fast and truly concurrent until the
-  // result is destroyed, which has to be before the memory is freed. An empty
+  // result is destroyed, which must be before the memory is freed. An empty
   // result if that does nothing here.
   //
   //   kResourceExhausted  the system refuses to pin so much memory
   virtual absl::StatusOr<Buffer> Pin(absl::Span<std::byte> memory) = 0;
 
-  // As Upload(), but only begins it. Operations that are called after
-  // UseCopy() read the copied values; `host` must stay as it is until
-  // FinishCopy(), and `out` is not touched by operations called before.
-  absl::StatusOr<CopyId> StartUpload(const ConstTensor& host,
-                                     const Tensor& out);
-  // As Download(), of what the operations called so far make of `values`,
-  // which must not change until FinishCopy().
-  absl::StatusOr<CopyId> StartDownload(const ConstTensor& values,
-                                       const Tensor& host);
+  // Begins an Upload(). Operations that are called after UseCopy() read the
+  // copied values; `host` must not change before FinishCopy(), and `out` is not
+  // touched by operations called before.
+  virtual absl::StatusOr<CopyId> StartUpload(const ConstTensor& host,
+                                             const Tensor& out) = 0;
+  // Begins a Download() of `values` as the operations called so far leave them;
+  // they must not change before FinishCopy().
+  virtual absl::StatusOr<CopyId> StartDownload(const ConstTensor& values,
+                                               const Tensor& host) = 0;
+  // Lets the operations called from now on wait for the copy.
   virtual absl::Status UseCopy(CopyId copy) = 0;
-  // Whether it is complete, without waiting.
+  // True if the copy is complete; does not wait.
   virtual absl::StatusOr<bool> CopyIsDone(CopyId copy) = 0;
-  // Waits until it is complete.
+  // Waits until the copy is complete. Must be called once for each copy.
   virtual absl::Status FinishCopy(CopyId copy) = 0;
 
-  // Matrices `a` and `b`, each as stored or transposed.
-  absl::Status MatMul(const ConstTensor& a, const ConstTensor& b,
-                      const MatMulOptions& options, const Tensor& out);
+  // out = a b, or out += a b: `a` [m,k] and `b` [k,n], each as stored or
+  // transposed, `out` [m,n]. Each side is at most 2^31 - 1.
+  virtual absl::Status MatMul(const ConstTensor& a, const ConstTensor& b,
+                              const MatMulOptions& options,
+                              const Tensor& out) = 0;
 
   // Adds `bias` [n] to each row of `values` [..., n], in place.
-  absl::Status AddBias(const ConstTensor& bias, const Tensor& values);
+  virtual absl::Status AddBias(const ConstTensor& bias,
+                               const Tensor& values) = 0;
   // Sums the rows of `out_gradient` [..., n] into `bias_gradient` [n].
-  absl::Status BiasGradient(const ConstTensor& out_gradient,
-                            const Tensor& bias_gradient);
+  virtual absl::Status BiasGradient(const ConstTensor& out_gradient,
+                                    const Tensor& bias_gradient) = 0;
 
-  // out = max(in, 0). NaN stays NaN. `out` may be `in`.
-  absl::Status Relu(const ConstTensor& in, const Tensor& out);
-  // `out` is what Relu() wrote. `in_gradient` may be `out_gradient`.
-  absl::Status ReluGradient(const ConstTensor& out,
-                            const ConstTensor& out_gradient,
-                            const Tensor& in_gradient);
+  // out = max(in, 0), both of one shape. NaN stays NaN. `out` may be `in`.
+  virtual absl::Status Relu(const ConstTensor& in, const Tensor& out) = 0;
+  // All of one shape; `out` is the result of Relu(). `in_gradient` may be
+  // `out_gradient`.
+  virtual absl::Status ReluGradient(const ConstTensor& out,
+                                    const ConstTensor& out_gradient,
+                                    const Tensor& in_gradient) = 0;
 
   // Correlates `images` [n,h,w,c] with `filters` [kh,kw,c,o] into `out`
-  // [n,oh,ow,o], where oh = (h + 2 padding - kh) / stride + 1.
-  absl::Status Conv2D(const ConstTensor& images, const ConstTensor& filters,
-                      const Tensor& out, const Conv2DOptions& options = {});
-  absl::Status Conv2DInputGradient(const ConstTensor& filters,
-                                   const ConstTensor& out_gradient,
-                                   const Tensor& images_gradient,
-                                   const Conv2DOptions& options = {});
-  absl::Status Conv2DFilterGradient(const ConstTensor& images,
-                                    const ConstTensor& out_gradient,
-                                    const Tensor& filters_gradient,
-                                    const Conv2DOptions& options = {});
+  // [n,oh,ow,o], where oh = (h + 2 padding - kh) / stride + 1 rounded down, and
+  // ow likewise.
+  virtual absl::Status Conv2D(const ConstTensor& images,
+                              const ConstTensor& filters, const Tensor& out,
+                              const Conv2DOptions& options = {}) = 0;
+  // `filters` [kh,kw,c,o], `out_gradient` [n,oh,ow,o], `images_gradient`
+  // [n,h,w,c], with the options of Conv2D().
+  virtual absl::Status Conv2DInputGradient(
+      const ConstTensor& filters, const ConstTensor& out_gradient,
+      const Tensor& images_gradient, const Conv2DOptions& options = {}) = 0;
+  // `images` [n,h,w,c], `out_gradient` [n,oh,ow,o], `filters_gradient`
+  // [kh,kw,c,o], summed over the images.
+  virtual absl::Status Conv2DFilterGradient(
+      const ConstTensor& images, const ConstTensor& out_gradient,
+      const Tensor& filters_gradient, const Conv2DOptions& options = {}) = 0;
 
   // Largest value of each 2x2 window of `in` [n,h,w,c], stride 2, into `out`
   // [n,ceil(h/2),ceil(w/2),c]; windows at an odd edge are cut off there.
   // `argmax` (uint8, shaped as `out`) receives the position 2 * dy + dx of the
   // largest value, the first one of equals.
-  absl::Status MaxPool2x2(const ConstTensor& in, const Tensor& out,
-                          const Tensor& argmax);
-  absl::Status MaxPool2x2Gradient(const ConstTensor& argmax,
-                                  const ConstTensor& out_gradient,
-                                  const Tensor& in_gradient);
+  virtual absl::Status MaxPool2x2(const ConstTensor& in, const Tensor& out,
+                                  const Tensor& argmax) = 0;
+  // `argmax` and `out_gradient` shaped as `out` of MaxPool2x2(), `in_gradient`
+  // [n,h,w,c]: zero but where a window had its largest value.
+  virtual absl::Status MaxPool2x2Gradient(const ConstTensor& argmax,
+                                          const ConstTensor& out_gradient,
+                                          const Tensor& in_gradient) = 0;
 
   // Mean of each window x window square of `in` [n,h,w,c] into `out`
   // [n,ceil(h/window),ceil(w/window),c]; windows at an edge are cut off there,
-  // so that one as large as the image is the mean over all of it.
-  absl::Status AveragePool(const ConstTensor& in, int64_t window,
-                           const Tensor& out);
-  absl::Status AveragePoolGradient(const ConstTensor& out_gradient,
-                                   int64_t window, const Tensor& in_gradient);
-
-  // out = f(in), element by element. `out` may be `in`.
-  absl::Status Activate(Activation kind, const ConstTensor& in,
-                        const Tensor& out);
-  // `in` is what Activate() read. `in_gradient` may be `out_gradient`.
-  absl::Status ActivateGradient(Activation kind, const ConstTensor& in,
-                                const ConstTensor& out_gradient,
-                                const Tensor& in_gradient);
-
-  // out = a in + b out; b = 0 overwrites whatever `out` held. A residual add
-  // is a = b = 1.
-  absl::Status Combine(const ConstTensor& in, double a, double b,
-                       const Tensor& out);
-
-  // Zero for a share `rate` of the elements, in / (1 - rate) for the others.
-  // Its own gradient. `out` may be `in`.
-  absl::Status Dropout(const ConstTensor& in, const DropoutOptions& options,
-                       const Tensor& out);
-
-  // Normalises each row of `in` [rows, n] to mean 0 and variance 1, then
-  // multiplies by `scale` [n] and adds `shift` [n]. `statistics` [rows, 2]
-  // keeps what the gradient needs. `epsilon` > 0 is added to variances.
-  absl::Status LayerNorm(const ConstTensor& in, const ConstTensor& scale,
-                         const ConstTensor& shift, double epsilon,
-                         const Tensor& out, const Tensor& statistics);
-  absl::Status LayerNormGradient(const ConstTensor& in,
-                                 const ConstTensor& scale,
-                                 const ConstTensor& statistics,
-                                 const ConstTensor& out_gradient,
-                                 const Tensor& in_gradient,
-                                 const Tensor& scale_gradient,
-                                 const Tensor& shift_gradient);
-
-  // Means, then variances (divided by rows), of the columns of `in` [rows, n]
-  // into `statistics` [2, n]; zeros if there are no rows.
-  absl::Status BatchStatistics(const ConstTensor& in, const Tensor& statistics);
-  // As LayerNorm(), but by column, with the statistics given.
-  absl::Status BatchNorm(const ConstTensor& in, const ConstTensor& statistics,
-                         const ConstTensor& scale, const ConstTensor& shift,
-                         double epsilon, const Tensor& out);
-  // Where `statistics` are those of `in`. `in_gradient` may be `out_gradient`.
-  absl::Status BatchNormGradient(const ConstTensor& in,
-                                 const ConstTensor& statistics,
-                                 const ConstTensor& scale, double epsilon,
-                                 const ConstTensor& out_gradient,
-                                 const Tensor& in_gradient,
-                                 const Tensor& scale_gradient,
-                                 const Tensor& shift_gradient);
-
-  // Row ids[i] of `table` [rows, n] into row i of `out` [ids, n].
-  //
-  //   kInvalidArgument  also: ids that are not known to be in [0, rows)
-  absl::Status Embed(const ConstTensor& table, const ConstTensor& ids,
-                     const Tensor& out);
-  absl::Status EmbedGradient(const ConstTensor& ids,
-                             const ConstTensor& out_gradient,
-                             const Tensor& table_gradient);
-
-  // softmax(Q K^T / sqrt(e)) V for each sequence and head, where position i
-  // sees the positions up to i. `qkv` [n, t, 3 d] holds queries, keys and
-  // values, each of `heads` vectors of e = d / heads; `out` is [n, t, d], and
-  // `probabilities` [n, heads, t, t] keeps the softmax for the gradient.
-  absl::Status CausalAttention(const ConstTensor& qkv, int64_t heads,
-                               const Tensor& out, const Tensor& probabilities);
-  absl::Status CausalAttentionGradient(const ConstTensor& qkv, int64_t heads,
-                                       const ConstTensor& probabilities,
-                                       const ConstTensor& out_gradient,
-                                       const Tensor& qkv_gradient);
-
-  // How many elements are NaN or infinite, into `count`, float64 [1].
-  absl::Status CountNonFinite(const ConstTensor& values, const Tensor& count);
-
-  // Mean over the batch of -log(softmax(logits)[label]), 0 if it is empty, into
-  // `loss`, float64 [1], and its gradient. `logits` are [n, classes], `labels`
-  // [n].
-  //
-  //   kInvalidArgument  also: labels that are not known to be in [0, classes)
-  absl::Status SoftmaxCrossEntropy(const ConstTensor& logits,
-                                   const ConstTensor& labels,
-                                   const Tensor& loss,
-                                   const Tensor& logits_gradient);
-
-  // How many rows of `logits` are largest at their label, into `count`, float64
-  // [1]. Of equals the first counts; a row with a NaN never does.
-  //
-  //   kInvalidArgument  as of SoftmaxCrossEntropy()
-  absl::Status CountCorrect(const ConstTensor& logits,
-                            const ConstTensor& labels, const Tensor& count);
-
-  // What can record operations and repeat them at once; null if nothing can.
-  virtual RecordingDevice* recording_device() { return nullptr; }
-
- protected:
-  // What a device implements. Arguments have been checked.
-  virtual absl::Status DoUpload(const ConstTensor& host, const Tensor& out) = 0;
-  virtual absl::Status DoDownload(const ConstTensor& values,
-                                  const Tensor& host) = 0;
-  virtual absl::Status DoMatMul(const ConstTensor& a, const ConstTensor& b,
-                                const MatMulOptions& options,
-                                const Tensor& out) = 0;
-  virtual absl::Status DoAddBias(const ConstTensor& bias,
-                                 const Tensor& values) = 0;
-  virtual absl::Status DoBiasGradient(const ConstTensor& out_gradient,
-                                      const Tensor& bias_gradient) = 0;
-  virtual absl::Status DoRelu(const ConstTensor& in, const Tensor& out) = 0;
-  virtual absl::Status DoReluGradient(const ConstTensor& out,
-                                      const ConstTensor& out_gradient,
-                                      const Tensor& in_gradient) = 0;
-  virtual absl::Status DoConv2D(const ConstTensor& images,
-                                const ConstTensor& filters, const Tensor& out,
-                                const Conv2DOptions& options) = 0;
-  virtual absl::Status DoConv2DInputGradient(const ConstTensor& filters,
-                                             const ConstTensor& out_gradient,
-                                             const Tensor& images_gradient,
-                                             const Conv2DOptions& options) = 0;
-  virtual absl::Status DoConv2DFilterGradient(const ConstTensor& images,
-                                              const ConstTensor& out_gradient,
-                                              const Tensor& filters_gradient,
-                                              const Conv2DOptions& options) = 0;
-  virtual absl::Status DoMaxPool2x2(const ConstTensor& in, const Tensor& out,
-                                    const Tensor& argmax) = 0;
-  virtual absl::Status DoMaxPool2x2Gradient(const ConstTensor& argmax,
-                                            const ConstTensor& out_gradient,
-                                            const Tensor& in_gradient) = 0;
-  virtual absl::Status DoAveragePool(const ConstTensor& in, int64_t window,
-                                     const Tensor& out) = 0;
-  virtual absl::Status DoAveragePoolGradient(const ConstTensor& out_gradient,
-                                             int64_t window,
-                                             const Tensor& in_gradient) = 0;
-  virtual absl::Status DoActivate(Activation kind, const ConstTensor& in,
-                                  const Tensor& out) = 0;
-  virtual absl::Status DoActivateGradient(Activation kind,
-                                          const ConstTensor& in,
-                                          const ConstTensor& out_gradient,
-                                          const Tensor& in_gradient) = 0;
-  virtual absl::Status DoCombine(const ConstTensor& in, double a, double b,
-                                 const Tensor& out) = 0;
-  virtual absl::Status DoDropout(const ConstTensor& in,
-                                 const DropoutOptions& options,
-                                 const Tensor& out) = 0;
-  virtual absl::Status DoLayerNorm(const ConstTensor& in,
-                                   const ConstTensor& scale,
-                                   const ConstTensor& shift, double epsilon,
-                                   const Tensor& out,
-                                   const Tensor& statistics) = 0;
-  virtual absl::Status DoLayerNormGradient(const ConstTensor& in,
-                                           const ConstTensor& scale,
-                                           const ConstTensor& statistics,
-                                           const ConstTensor& out_gradient,
-                                           const Tensor& in_gradient,
-                                           const Tensor& scale_gradient,
-                                           const Tensor& shift_gradient) = 0;
-  virtual absl::Status DoBatchStatistics(const ConstTensor& in,
-                                         const Tensor& statistics) = 0;
-  virtual absl::Status DoBatchNorm(const ConstTensor& in,
-                                   const ConstTensor& statistics,
-                                   const ConstTensor& scale,
-                                   const ConstTensor& shift, double epsilon,
+  // so that one as large as the image is the mean over all of it. `window` is
+  // in [1, 2^20] pixels.
+  virtual absl::Status AveragePool(const ConstTensor& in, int64_t window,
                                    const Tensor& out) = 0;
-  virtual absl::Status DoBatchNormGradient(
+  // `out_gradient` shaped as `out` of AveragePool(), `in_gradient` [n,h,w,c].
+  virtual absl::Status AveragePoolGradient(const ConstTensor& out_gradient,
+                                           int64_t window,
+                                           const Tensor& in_gradient) = 0;
+
+  // out = f(in), element by element, both of one shape. `out` may be `in`.
+  virtual absl::Status Activate(Activation kind, const ConstTensor& in,
+                                const Tensor& out) = 0;
+  // All of one shape; `in` is the argument of Activate(). `in_gradient` may be
+  // `out_gradient`.
+  virtual absl::Status ActivateGradient(Activation kind, const ConstTensor& in,
+                                        const ConstTensor& out_gradient,
+                                        const Tensor& in_gradient) = 0;
+
+  // out = a in + b out, both of one shape; b = 0 overwrites `out` whatever it
+  // held, NaN too. A residual add is a = b = 1.
+  virtual absl::Status Combine(const ConstTensor& in, double a, double b,
+                               const Tensor& out) = 0;
+
+  // Zero for a share `rate` of the elements, in / (1 - rate) for the others,
+  // both tensors of one shape. Its own gradient. `out` may be `in`.
+  virtual absl::Status Dropout(const ConstTensor& in,
+                               const DropoutOptions& options,
+                               const Tensor& out) = 0;
+
+  // Normalises each row of `in` [rows,n] to mean 0 and variance 1, then
+  // multiplies by `scale` [n] and adds `shift` [n], into `out` [rows,n].
+  // `statistics` [rows,2] receives the mean and the reciprocal deviation of
+  // each row, for the gradient. `epsilon` > 0 is added to variances.
+  virtual absl::Status LayerNorm(const ConstTensor& in,
+                                 const ConstTensor& scale,
+                                 const ConstTensor& shift, double epsilon,
+                                 const Tensor& out,
+                                 const Tensor& statistics) = 0;
+  // `in`, `out_gradient` and `in_gradient` [rows,n], `statistics` [rows,2] as
+  // LayerNorm() wrote them, all others [n], summed over the rows.
+  virtual absl::Status LayerNormGradient(const ConstTensor& in,
+                                         const ConstTensor& scale,
+                                         const ConstTensor& statistics,
+                                         const ConstTensor& out_gradient,
+                                         const Tensor& in_gradient,
+                                         const Tensor& scale_gradient,
+                                         const Tensor& shift_gradient) = 0;
+
+  // Means, then variances (divided by rows), of the columns of `in` [rows,n]
+  // into `statistics` [2,n]; zeros if there are no rows.
+  virtual absl::Status BatchStatistics(const ConstTensor& in,
+                                       const Tensor& statistics) = 0;
+  // Normalises each column of `in` [rows,n] by `statistics` [2,n], laid out as
+  // BatchStatistics() writes them, then multiplies by `scale` [n] and adds
+  // `shift` [n], into `out` [rows,n]. `epsilon` > 0 is added to variances.
+  virtual absl::Status BatchNorm(const ConstTensor& in,
+                                 const ConstTensor& statistics,
+                                 const ConstTensor& scale,
+                                 const ConstTensor& shift, double epsilon,
+                                 const Tensor& out) = 0;
+  // `statistics` must be those of `in`: the gradient goes through them too.
+  // Shapes as of BatchNorm(), gradients as their tensors; those of scale and
+  // shift are summed over the rows. `in_gradient` may be `out_gradient`.
+  virtual absl::Status BatchNormGradient(
       const ConstTensor& in, const ConstTensor& statistics,
       const ConstTensor& scale, double epsilon, const ConstTensor& out_gradient,
       const Tensor& in_gradient, const Tensor& scale_gradient,
       const Tensor& shift_gradient) = 0;
-  virtual absl::Status DoEmbed(const ConstTensor& table, const ConstTensor& ids,
-                               const Tensor& out) = 0;
-  virtual absl::Status DoEmbedGradient(const ConstTensor& ids,
-                                       const ConstTensor& out_gradient,
-                                       const Tensor& table_gradient) = 0;
-  virtual absl::Status DoCausalAttention(const ConstTensor& qkv, int64_t heads,
-                                         const Tensor& out,
-                                         const Tensor& probabilities) = 0;
-  virtual absl::Status DoCausalAttentionGradient(
-      const ConstTensor& qkv, int64_t heads, const ConstTensor& probabilities,
-      const ConstTensor& out_gradient, const Tensor& qkv_gradient) = 0;
-  virtual absl::Status DoCountNonFinite(const ConstTensor& values,
-                                        const Tensor& count) = 0;
-  virtual absl::StatusOr<CopyId> DoStartUpload(const ConstTensor& host,
-                                               const Tensor& out) = 0;
-  virtual absl::StatusOr<CopyId> DoStartDownload(const ConstTensor& values,
-                                                 const Tensor& host) = 0;
-  virtual absl::Status DoSoftmaxCrossEntropy(const ConstTensor& logits,
-                                             const ConstTensor& labels,
-                                             const Tensor& loss,
-                                             const Tensor& logits_gradient) = 0;
-  virtual absl::Status DoCountCorrect(const ConstTensor& logits,
-                                      const ConstTensor& labels,
+
+  // Row ids[i] of `table` [rows,n] into row i of `out` [count,n], for `ids`
+  // [count].
+  //
+  //   kInvalidArgument  also: ids that are not known to be in [0, rows)
+  virtual absl::Status Embed(const ConstTensor& table, const ConstTensor& ids,
+                             const Tensor& out) = 0;
+  // Sums the rows of `out_gradient` [count,n] by id into `table_gradient`
+  // [rows,n], in the order of `ids` [count]; rows without an id become 0.
+  virtual absl::Status EmbedGradient(const ConstTensor& ids,
+                                     const ConstTensor& out_gradient,
+                                     const Tensor& table_gradient) = 0;
+
+  // softmax(Q K^T / sqrt(e)) V for each sequence and head, where position i
+  // sees the positions up to i. `qkv` [n,t,3d] holds queries, keys and values,
+  // each of `heads` vectors of e = d / heads; `out` is [n,t,d], and
+  // `probabilities` [n,heads,t,t] receives the softmax, for the gradient.
+  virtual absl::Status CausalAttention(const ConstTensor& qkv, int64_t heads,
+                                       const Tensor& out,
+                                       const Tensor& probabilities) = 0;
+  // Shapes as of CausalAttention(), gradients as their tensors.
+  virtual absl::Status CausalAttentionGradient(const ConstTensor& qkv,
+                                               int64_t heads,
+                                               const ConstTensor& probabilities,
+                                               const ConstTensor& out_gradient,
+                                               const Tensor& qkv_gradient) = 0;
+
+  // The number of elements of `values`, of any shape, that are NaN or infinite,
+  // into `count`, float64 [1].
+  virtual absl::Status CountNonFinite(const ConstTensor& values,
                                       const Tensor& count) = 0;
+
+  // Mean over the batch of -log(softmax(logits)[label]), 0 if it is empty, into
+  // `loss`, float64 [1], and its gradient into `logits_gradient`, shaped as
+  // `logits` [n,classes]. `labels` are [n].
+  //
+  //   kInvalidArgument  also: labels that are not known to be in [0, classes)
+  virtual absl::Status SoftmaxCrossEntropy(const ConstTensor& logits,
+                                           const ConstTensor& labels,
+                                           const Tensor& loss,
+                                           const Tensor& logits_gradient) = 0;
+
+  // The number of rows of `logits` [n,classes] that are largest at their label
+  // of `labels` [n], into `count`, float64 [1]. The first of equals counts; a
+  // row with a NaN never does.
+  //
+  //   kInvalidArgument  as of SoftmaxCrossEntropy()
+  virtual absl::Status CountCorrect(const ConstTensor& logits,
+                                    const ConstTensor& labels,
+                                    const Tensor& count) = 0;
+
+  // Records operations and repeats them at once; null if this backend cannot.
+  virtual RecordingDevice* recording_device() { return nullptr; }
 
  private:
   Precision precision_ = Precision::kFloat32;

@@ -2,12 +2,15 @@
 #define LOCKSTEP_WORKER_COMPUTE_BACKEND_KERNEL_BACKEND_ATTENTION_H_
 
 #include <cmath>
+#include <cstdint>
 
-#include "worker/compute/backend/kernel_backend.h"
+#include "worker/compute/backend/kernel_backend_rows.h"
 #include "worker/compute/backend/kernel_backend_types.h"
+#include "worker/compute/backend/operation_checks.h"
+#include "worker/compute/backend/scratch.h"
 #include "worker/compute/kernels/rows.h"
+#include "worker/compute/kernels/strided_gemm.h"
 
-// Attention.
 namespace lockstep {
 namespace kernel_backend {
 
@@ -67,86 +70,114 @@ struct AttentionShape {
 
 }  // namespace kernel_backend
 
+// KernelAttention is the attention of KernelBackend.
 template <typename Device>
-absl::Status KernelBackend<Device>::DoCausalAttention(
-    const ConstTensor& qkv, int64_t heads, const Tensor& out,
-    const Tensor& probabilities) {
-  const char* operation = "CausalAttention";
-  if (qkv.size() == 0) return absl::OkStatus();
-  const kernel_backend::AttentionShape shape(qkv, heads);
-  return kernel_backend::ForType(
-      qkv.type(), [&]<typename T>(T) -> absl::Status {
-        const T* q = qkv.data<T>();
-        const T* k = q + shape.width;
-        const T* v = k + shape.width;
-        T* scores = probabilities.data<T>();
-        if (absl::Status s = device_.Gemm(
-                operation,
-                shape.ToScores(shape.InQkv(), shape.InQkv(), shape.scale()), q,
-                k, scores);
-            !s.ok()) {
-          return s;
-        }
-        if (absl::Status s =
-                device_.Rows(operation, shape.rows(),
-                             kernels::CausalSoftmax<T>{shape.length, scores});
-            !s.ok()) {
-          return s;
-        }
-        const T* softmax = scores;
-        return device_.Gemm(
-            operation,
-            shape.FromScores(shape.Scores(), shape.InQkv(), shape.InOut(), 1),
-            softmax, v, out.data<T>());
-      });
-}
-
-template <typename Device>
-absl::Status KernelBackend<Device>::DoCausalAttentionGradient(
-    const ConstTensor& qkv, int64_t heads, const ConstTensor& probabilities,
-    const ConstTensor& out_gradient, const Tensor& qkv_gradient) {
-  const char* operation = "CausalAttentionGradient";
-  if (qkv.size() == 0) return absl::OkStatus();
-  const kernel_backend::AttentionShape shape(qkv, heads);
-  absl::StatusOr<Tensor> scores =
-      scores_.Reserve(*this, qkv.type(), probabilities.shape());
-  if (!scores.ok()) return scores.status();
-  return kernel_backend::ForType(
-      qkv.type(), [&]<typename T>(T) -> absl::Status {
-        const T* q = qkv.data<T>();
-        const T* k = q + shape.width;
-        const T* v = k + shape.width;
-        const T* p = probabilities.data<T>();
-        const T* out = out_gradient.data<T>();
-        T* dq = qkv_gradient.data<T>();
-        T* dk = dq + shape.width;
-        T* dv = dk + shape.width;
-        T* g = scores->data<T>();
-        const T* done = g;
-        const auto in = shape.InQkv();
-        const auto back = shape.Scores(/*transpose=*/true);
-        // dV = P^T dO; dP = dO V^T; through the softmax; dQ = dP K; dK = dP^T Q
-        for (const absl::Status& s :
-             {device_.Gemm(operation,
-                           shape.FromScores(back, shape.InOut(), in, 1), p, out,
-                           dv),
-              device_.Gemm(operation, shape.ToScores(shape.InOut(), in, 1), out,
-                           v, g),
-              device_.Rows(
-                  operation, shape.rows(),
-                  kernels::CausalSoftmaxGradient<T>{shape.length, p, g}),
-              device_.Gemm(
+class KernelAttention : public KernelRows<Device> {
+ public:
+  absl::Status CausalAttention(const ConstTensor& qkv, int64_t heads,
+                               const Tensor& out,
+                               const Tensor& probabilities) override {
+    const char* operation = "CausalAttention";
+    if (absl::Status s =
+            CheckAttention(operation, {"qkv", qkv}, heads, {"out", out},
+                           {"probabilities", probabilities});
+        !s.ok()) {
+      return s;
+    }
+    if (qkv.size() == 0) return absl::OkStatus();
+    const kernel_backend::AttentionShape shape(qkv, heads);
+    return kernel_backend::ForType(
+        qkv.type(), [&]<typename T>(T) -> absl::Status {
+          const T* q = qkv.data<T>();
+          const T* k = q + shape.width;
+          const T* v = k + shape.width;
+          T* scores = probabilities.data<T>();
+          if (absl::Status s = this->device_.Gemm(
                   operation,
-                  shape.FromScores(shape.Scores(), in, in, shape.scale()), done,
-                  k, dq),
-              device_.Gemm(operation,
-                           shape.FromScores(back, in, in, shape.scale()), done,
-                           q, dk)}) {
-          if (!s.ok()) return s;
-        }
-        return absl::OkStatus();
-      });
-}
+                  shape.ToScores(shape.InQkv(), shape.InQkv(), shape.scale()),
+                  q, k, scores);
+              !s.ok()) {
+            return s;
+          }
+          if (absl::Status s = this->device_.Rows(
+                  operation, shape.rows(),
+                  kernels::CausalSoftmax<T>{shape.length, scores});
+              !s.ok()) {
+            return s;
+          }
+          const T* softmax = scores;
+          return this->device_.Gemm(
+              operation,
+              shape.FromScores(shape.Scores(), shape.InQkv(), shape.InOut(), 1),
+              softmax, v, out.data<T>());
+        });
+  }
+
+  absl::Status CausalAttentionGradient(const ConstTensor& qkv, int64_t heads,
+                                       const ConstTensor& probabilities,
+                                       const ConstTensor& out_gradient,
+                                       const Tensor& qkv_gradient) override {
+    const char* operation = "CausalAttentionGradient";
+    if (absl::Status s = CheckAttention(operation, {"qkv", qkv}, heads,
+                                        {"out_gradient", out_gradient},
+                                        {"probabilities", probabilities});
+        !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = CheckSame(operation, {"qkv", qkv},
+                                   {{"qkv_gradient", qkv_gradient}});
+        !s.ok()) {
+      return s;
+    }
+    if (qkv.size() == 0) return absl::OkStatus();
+    const kernel_backend::AttentionShape shape(qkv, heads);
+    absl::StatusOr<Tensor> scores =
+        scores_.Reserve(*this, qkv.type(), probabilities.shape());
+    if (!scores.ok()) return scores.status();
+    return kernel_backend::ForType(
+        qkv.type(), [&]<typename T>(T) -> absl::Status {
+          const T* q = qkv.data<T>();
+          const T* k = q + shape.width;
+          const T* v = k + shape.width;
+          const T* p = probabilities.data<T>();
+          const T* out = out_gradient.data<T>();
+          T* dq = qkv_gradient.data<T>();
+          T* dk = dq + shape.width;
+          T* dv = dk + shape.width;
+          T* g = scores->data<T>();
+          const T* done = g;
+          const auto in = shape.InQkv();
+          const auto back = shape.Scores(/*transpose=*/true);
+          // dV = P^T dO; dP = dO V^T; through the softmax; dQ = dP K; dK = dP^T
+          // Q
+          for (const absl::Status& s :
+               {this->device_.Gemm(operation,
+                                   shape.FromScores(back, shape.InOut(), in, 1),
+                                   p, out, dv),
+                this->device_.Gemm(
+                    operation, shape.ToScores(shape.InOut(), in, 1), out, v, g),
+                this->device_.Rows(
+                    operation, shape.rows(),
+                    kernels::CausalSoftmaxGradient<T>{shape.length, p, g}),
+                this->device_.Gemm(
+                    operation,
+                    shape.FromScores(shape.Scores(), in, in, shape.scale()),
+                    done, k, dq),
+                this->device_.Gemm(
+                    operation, shape.FromScores(back, in, in, shape.scale()),
+                    done, q, dk)}) {
+            if (!s.ok()) return s;
+          }
+          return absl::OkStatus();
+        });
+  }
+
+ protected:
+  using KernelRows<Device>::KernelRows;
+
+ private:
+  Scratch scores_;
+};
 
 }  // namespace lockstep
 

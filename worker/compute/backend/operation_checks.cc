@@ -148,9 +148,26 @@ absl::Status CheckBias(const char* operation, const Argument& rows,
 }
 
 absl::Status CheckSame(const char* operation, const Argument& first,
-                       const Argument& second) {
+                       std::initializer_list<Argument> others) {
   if (absl::Status s = CheckFloatType(operation, first); !s.ok()) return s;
-  return CheckIs(operation, second, first.tensor.type(), first.tensor.shape());
+  for (const Argument& other : others) {
+    if (absl::Status s = CheckIs(operation, other, first.tensor.type(),
+                                 first.tensor.shape());
+        !s.ok()) {
+      return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCopy(const char* operation, const Argument& from,
+                       const Argument& to) {
+  if (absl::Status s =
+          CheckIs(operation, from, to.tensor.type(), to.tensor.shape());
+      !s.ok()) {
+    return s;
+  }
+  return CheckIs(operation, to, from.tensor.type(), from.tensor.shape());
 }
 
 absl::Status CheckConv2D(const char* operation, const Argument& images,

@@ -43,9 +43,13 @@ absl::Status CheckMatMul(const ConstTensor& a, const ConstTensor& b,
 absl::Status CheckBias(const char* operation, const Argument& rows,
                        const Argument& vector);
 
-// Two tensors of floats of one type and shape, of any rank.
+// Tensors of floats, all of the type and shape of the first one, of any rank.
 absl::Status CheckSame(const char* operation, const Argument& first,
-                       const Argument& second);
+                       std::initializer_list<Argument> others);
+
+// Both sides of a copy: one type, any, and one shape, with memory.
+absl::Status CheckCopy(const char* operation, const Argument& from,
+                       const Argument& to);
 
 // The three tensors of a convolution, whichever of them is sought.
 absl::Status CheckConv2D(const char* operation, const Argument& images,

@@ -2,10 +2,15 @@
 #define LOCKSTEP_WORKER_COMPUTE_CPU_SERIAL_DEVICE_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "worker/compute/backend/compute_backend.h"
 #include "worker/compute/cpu/gemm.h"
 #include "worker/compute/kernels/strided_gemm.h"
 
@@ -48,6 +53,28 @@ struct SerialGroup {
 // loops and OpenBLAS, on memory of the process.
 class SerialDevice {
  public:
+  static constexpr bool kUsesOrdinaryMemory = true;
+  static constexpr bool kHasOwnLoops = false;
+
+  //   kResourceExhausted  not enough memory, or more than 1 TiB at once
+  static absl::StatusOr<Buffer> Allocate(size_t bytes);
+  static absl::StatusOr<Buffer> Pin(absl::Span<std::byte>) { return Buffer(); }
+
+  static absl::Status Copy(const char*, const void* from, void* to,
+                           size_t bytes) {
+    if (bytes > 0) std::memmove(to, from, bytes);
+    return absl::OkStatus();
+  }
+  // Copies are complete when they have been started.
+  static absl::StatusOr<CopyId> StartCopy(const char*, const void* from,
+                                          void* to, size_t bytes) {
+    if (bytes > 0) std::memmove(to, from, bytes);
+    return CopyId{0};
+  }
+  static absl::Status UseCopy(CopyId) { return absl::OkStatus(); }
+  static absl::StatusOr<bool> CopyIsDone(CopyId) { return true; }
+  static absl::Status FinishCopy(CopyId) { return absl::OkStatus(); }
+
   template <typename F>
   absl::Status ForEach(const char*, int64_t n, const F& f) {
     for (int64_t i = 0; i < n; ++i) f(i);

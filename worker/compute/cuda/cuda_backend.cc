@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "worker/compute/backend/kernel_backend.h"
-#include "worker/compute/backend/kernel_backend_operations.h"
 #include "worker/compute/cuda/cuda_device.h"
 #include "worker/compute/replay/recording.h"
 
@@ -21,40 +20,7 @@ class CudaBackend final : public KernelBackend<cuda::CudaDevice>,
     ComputeBackend::set_precision(precision);
     device().set_precision(precision);
   }
-  absl::StatusOr<Buffer> Allocate(size_t bytes) override {
-    return device().Allocate(bytes);
-  }
-  bool UsesOrdinaryMemory() const override { return false; }
-  absl::StatusOr<Buffer> Pin(absl::Span<std::byte> memory) override {
-    return device().Pin(memory);
-  }
-  absl::Status UseCopy(CopyId copy) override { return device().UseCopy(copy); }
-  absl::StatusOr<bool> CopyIsDone(CopyId copy) override {
-    return device().CopyIsDone(copy);
-  }
-  absl::Status FinishCopy(CopyId copy) override {
-    return device().FinishCopy(copy);
-  }
   RecordingDevice* recording_device() override { return this; }
-
- protected:
-  absl::Status DoUpload(const ConstTensor& host, const Tensor& out) override {
-    return device().Copy("Upload", host.raw(), out.raw(), host.bytes());
-  }
-  absl::Status DoDownload(const ConstTensor& values,
-                          const Tensor& host) override {
-    return device().Copy("Download", values.raw(), host.raw(), host.bytes());
-  }
-  absl::StatusOr<CopyId> DoStartUpload(const ConstTensor& host,
-                                       const Tensor& out) override {
-    return device().StartCopy("StartUpload", host.raw(), out.raw(),
-                              host.bytes());
-  }
-  absl::StatusOr<CopyId> DoStartDownload(const ConstTensor& values,
-                                         const Tensor& host) override {
-    return device().StartCopy("StartDownload", values.raw(), host.raw(),
-                              host.bytes());
-  }
 
  private:
   uint64_t generation() const override { return device().generation(); }

@@ -28,6 +28,9 @@ namespace lockstep::cuda {
 // Errors: those of ToStatus(). A kernel's own failure shows in a later call.
 class CudaDevice {
  public:
+  static constexpr bool kUsesOrdinaryMemory = false;
+  static constexpr bool kHasOwnLoops = false;
+
   // The first device that this process may see (CUDA_VISIBLE_DEVICES).
   //
   //   kFailedPrecondition  there is none, or no driver for it

@@ -20,18 +20,17 @@ class FarBackend : public CpuBackend {
   bool UsesOrdinaryMemory() const override { return false; }
   absl::Status FinishCopy(CopyId copy) override {
     finished.push_back(copy);
-    return CpuBackend::DoDownload(pending[copy].first, pending[copy].second);
+    return CpuBackend::Download(pending[copy].first, pending[copy].second);
+  }
+
+  absl::StatusOr<CopyId> StartDownload(const ConstTensor& values,
+                                       const Tensor& host) override {
+    pending.emplace_back(values, host);
+    return pending.size() - 1;
   }
 
   std::vector<std::pair<ConstTensor, Tensor>> pending;
   std::vector<CopyId> finished;
-
- protected:
-  absl::StatusOr<CopyId> DoStartDownload(const ConstTensor& values,
-                                         const Tensor& host) override {
-    pending.emplace_back(values, host);
-    return pending.size() - 1;
-  }
 };
 
 class PassNumbersTest : public ::testing::Test {

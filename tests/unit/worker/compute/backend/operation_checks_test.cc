@@ -101,11 +101,12 @@ TEST(CheckBiasTest, VectorIsAsLongAsARow) {
 }
 
 TEST(CheckSameTest, TypeAndShapeAreShared) {
-  EXPECT_THAT(CheckSame("Op", {"x", Seen({2})}, {"y", Seen({2})}), IsOk());
-  EXPECT_THAT(CheckSame("Op", {"x", Seen({2})}, {"y", Seen({2}, kDouble)}),
+  EXPECT_THAT(CheckSame("Op", {"x", Seen({2})}, {{"y", Seen({2})}}), IsOk());
+  EXPECT_THAT(CheckSame("Op", {"x", Seen({2})}, {{"y", Seen({2}, kDouble)}}),
               StatusIs(kInvalid, HasSubstr("y must be float32 [2]")));
-  EXPECT_THAT(CheckSame("Op", {"x", Seen({2}, kByte)}, {"y", Seen({2}, kByte)}),
-              StatusIs(kInvalid, HasSubstr("x must be float32 or float64")));
+  EXPECT_THAT(
+      CheckSame("Op", {"x", Seen({2}, kByte)}, {{"y", Seen({2}, kByte)}}),
+      StatusIs(kInvalid, HasSubstr("x must be float32 or float64")));
 }
 
 TEST(CheckConv2DTest, SamePaddingKeepsHeightAndWidth) {

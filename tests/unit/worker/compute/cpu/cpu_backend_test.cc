@@ -67,7 +67,7 @@ TEST(CpuBackendTest, ConvolutionWithoutScratchMemoryIsAnError) {
   const ConstTensor filters(ElementType::kFloat32, {1025, 1, 1, 1}, &memory);
   const Tensor out(ElementType::kFloat32, {1, kSide, 1, 1}, &memory);
 
-  EXPECT_THAT((*backend)->Conv2D(images, filters, out),
+  EXPECT_THAT((*backend)->Conv2D(images, filters, out, {}),
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
