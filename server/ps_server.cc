@@ -159,7 +159,7 @@ std::vector<Metric> PsServer::Metrics() const {
 }
 
 absl::Status PsServer::Join() {
-  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,
+  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Registration membership,
                             chief_.Register());
   host_.SetJobId(membership.job_id);
   return absl::OkStatus();

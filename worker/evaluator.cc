@@ -63,7 +63,7 @@ absl::Status Evaluator::Prepare(const JobConfig& job) {
 absl::Status Evaluator::Run() {
   absl::Status status;
   do {
-    absl::StatusOr<ChiefClient::Membership> membership = chief_.Register();
+    absl::StatusOr<ChiefClient::Registration> membership = chief_.Register();
     if (!membership.ok()) return membership.status();
     status = Prepare(membership->job);
     if (status.ok()) status = Watch(membership->job);

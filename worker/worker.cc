@@ -242,7 +242,7 @@ absl::Status Worker::Run() {
 
 absl::Status Worker::RunOnce() {
   refused_ = false;
-  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,
+  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Registration membership,
                             chief_.Register());
   max_wait_ = membership.job.max_wait;
   {
@@ -265,7 +265,7 @@ absl::Status Worker::Describe(const Model* model, const JobConfig& job) {
                               ShapeOf(*data_));
 }
 
-absl::Status Worker::Train(const ChiefClient::Membership& membership) {
+absl::Status Worker::Train(const ChiefClient::Registration& membership) {
   const JobConfig& job = membership.job;
   LOCKSTEP_RETURN_IF_ERROR(LoadData(job));
   backend_->set_precision(PrecisionOf(job.compute_precision));

@@ -76,7 +76,7 @@ class Worker {
 
   // One membership, from registration to whatever ends it.
   absl::Status RunOnce();
-  absl::Status Train(const ChiefClient::Membership& membership);
+  absl::Status Train(const ChiefClient::Registration& membership);
   absl::Status LoadData(const JobConfig& job);
   // What the model of the job is made of, from what was loaded.
   absl::StatusOr<std::unique_ptr<Model>> MakeModelOf(const JobConfig& job);

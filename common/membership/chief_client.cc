@@ -1,6 +1,5 @@
 #include "common/membership/chief_client.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,126 +8,145 @@
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 #include "common/job/codec/job_config_codec.h"
-#include "common/membership/incarnation.h"
-#include "common/membership/unreachable.h"
+#include "common/membership/coordinator_calls.h"
 #include "common/process/process.h"
-#include "common/rpc/channel.h"
-#include "common/rpc/deadline.h"
-#include "common/rpc/status.h"
 #include "common/text/plain_text.h"
 #include "common/wire/status_detail.h"
-#include "grpcpp/client_context.h"
+#include "common/wire/wire_codec.h"
+#include "lockstep/v1/coordinator.pb.h"
 
 namespace lockstep {
 namespace {
 
-constexpr absl::Duration kCallDeadline = absl::Seconds(2);
-// Bounds how long Stop() is overheard.
-constexpr absl::Duration kRegisterDeadline = absl::Seconds(1);
+using Stub = CoordinatorCalls::Stub;
+
 constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
-constexpr absl::Duration kReportEvery = absl::Seconds(5);
-constexpr absl::Duration kSilenceUnit = absl::Milliseconds(100);
 
-void Prepare(grpc::ClientContext& context,
-             absl::Duration deadline = kCallDeadline) {
-  context.set_deadline(DeadlineIn(deadline));
-  // In a process without a server only waiting calls drive the connection: one
-  // that fails at once would leave it to be made when the next call comes.
-  context.set_wait_for_ready(true);
+std::string Since(absl::Time began, absl::Time now) {
+  return absl::FormatDuration(
+      absl::Trunc(now - began, absl::Milliseconds(100)));
 }
 
-// For calls that are worth something only to a chief that is there.
-void PrepareToFail(grpc::ClientContext& context) {
-  Prepare(context);
-  context.set_wait_for_ready(false);
+Membership::Answer AnswerOf(const v1::HeartbeatResponse& response) {
+  using Job = Membership::Answer::Job;
+  Membership::Answer answer;
+  answer.state_saved = response.state_saved();
+  switch (response.state()) {
+    case v1::JOB_TRAINING:
+      answer.job = Job::kTrains;
+      break;
+    case v1::JOB_DONE:
+      answer.job = Job::kDone;
+      break;
+    case v1::JOB_STOPPED:
+      answer.job = Job::kStopped;
+      answer.reason = CutText(response.reason());
+      answer.hold = response.hold();
+      break;
+    case v1::JOB_FAILED:
+      answer.job = Job::kFailed;
+      answer.reason = CutText(response.reason());
+      break;
+    default:
+      break;
+  }
+  return answer;
 }
 
-bool Transient(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+// A history that was received `ago`, with all of its ages as they are now.
+v1::JobHistory Aged(v1::JobHistory history, absl::Duration ago) {
+  *history.mutable_training_time() =
+      ToProto(FromProto(history.training_time()) + ago);
+  for (v1::DeathStatus& death : *history.mutable_deaths()) {
+    *death.mutable_since() = ToProto(FromProto(death.since()) + ago);
+  }
+  return history;
 }
 
 }  // namespace
 
+struct ChiefClient::Kept {
+  v1::DescribeModelRequest description;  // for a chief that is started again
+  // The same of a ps: the job's past, and when it was received.
+  std::optional<v1::JobHistory> history;
+  absl::Time history_at = absl::InfinitePast();
+  bool history_wanted = false;
+};
+
 ChiefClient::ChiefClient(Options options)
     : options_(std::move(options)),
-      channel_(MakeChannel(options_.address)),
-      stub_(v1::CoordinatorService::NewStub(channel_)) {}
+      calls_(std::make_unique<CoordinatorCalls>(options_.address)),
+      membership_({options_.address, options_.chief_wait}),
+      kept_(std::make_unique<Kept>()) {}
 
 ChiefClient::~ChiefClient() { JoinHeartbeats(); }
 
 v1::Identity ChiefClient::Identity() const {
   MutexLock lock(mutex_);
-  return ToProto(Sender{job_id_, options_.task, incarnation_});
+  return ToProto(
+      Sender{membership_.job_id(), options_.task, membership_.incarnation()});
 }
 
 absl::Status ChiefClient::TryRegister(v1::RegisterResponse& response) {
-  grpc::ClientContext context;
-  Prepare(context, kRegisterDeadline);
   v1::RegisterRequest request;
   *request.mutable_identity() = Identity();
   request.set_protocol_version(kProtocolVersion);
   request.set_program_version("0.1.0");
   request.set_address(options_.own_address);
   request.set_expected_job(options_.expected_job);
-  request.set_again(was_member_);
+  {
+    MutexLock lock(mutex_);
+    request.set_again(membership_.was_member());
+  }
   PassFaultPoint(FaultPoint::kMemberRegisterSend);
-  const grpc::Status status = stub_->Register(&context, request, &response);
+  const absl::Status status = calls_->Call(&Stub::Register, request, response,
+                                           CoordinatorCalls::kRegisterDeadline);
   if (status.ok()) PassFaultPoint(FaultPoint::kMemberRegisterAnswered);
-  return FromGrpcStatus(status);
-}
-
-std::string ChiefClient::Trouble(const absl::Status& status) {
-  // A call that waits for the connection knows only that it came to nothing.
-  if (!absl::IsDeadlineExceeded(status)) return std::string(status.message());
-  grpc::ClientContext context;
-  PrepareToFail(context);
-  v1::GetStatusResponse response;
-  const absl::Status now = FromGrpcStatus(
-      stub_->GetStatus(&context, v1::GetStatusRequest(), &response));
-  if (!absl::IsUnavailable(now)) return std::string(status.message());
-  return DescribeUnreachable(options_.address, now.message());
+  return status;
 }
 
 absl::Status ChiefClient::RegisterUntilLetIn(v1::RegisterResponse& response) {
-  const absl::Duration limit = was_member_ ? max_wait_ : options_.chief_wait;
+  using Next = Membership::Next;
   const absl::Time began = Now();
   absl::Time reported = began;
   while (true) {
     if (stopped()) return absl::CancelledError("stopped before registration");
     const absl::Status status = TryRegister(response);
-    if (status.ok()) return status;
-    if (NewestIncarnationOf(status) > 0) {
-      OnNewerIncarnation(NewestIncarnationOf(status));
+    const absl::Time now = Now();
+    Next next = Next::kTryAgain;
+    absl::Duration limit;
+    {
       MutexLock lock(mutex_);
-      incarnation_ = DrawIncarnation(newest_known_);
-    } else if (!Transient(status)) {
-      return status;
+      next = membership_.OnRegisterAnswer(status, NewestIncarnationOf(status),
+                                          now);
+      limit = membership_.registration_limit();
+      if (next == Next::kTryWithNewer) {
+        membership_.set_incarnation(
+            DrawIncarnation(membership_.newest_known()));
+      }
     }
-    if (Now() - began >= limit) {
+    if (next == Next::kMember || next == Next::kRefused) return status;
+    if (next == Next::kWaitedTooLong) {
       return absl::UnavailableError(absl::StrCat(
           "the chief at ", options_.address, " has not let this task in for ",
           absl::FormatDuration(limit), ": start it, or correct TF_CONFIG; ",
-          Trouble(status)));
+          calls_->Trouble(status)));
     }
-    if (Now() - reported > kReportEvery) {
-      reported = Now();
-      spdlog::info(
-          "waiting for the chief at {} since {}: {}", options_.address,
-          absl::FormatDuration(absl::Trunc(reported - began, kSilenceUnit)),
-          Trouble(status));
+    if (now - reported > Membership::kReportEvery) {
+      reported = now;
+      spdlog::info("waiting for the chief at {} since {}: {}", options_.address,
+                   Since(began, now), calls_->Trouble(status));
     }
-    Pause(kRetryPause);
+    Pause();
   }
 }
 
-absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
+absl::StatusOr<ChiefClient::Registration> ChiefClient::Register() {
   JoinHeartbeats();
   {
     MutexLock lock(mutex_);
-    job_id_.clear();
-    incarnation_ = DrawIncarnation(newest_known_);
-    ended_ = false;
-    lease_lost_ = false;
+    membership_.BeginRegistration(Now());
+    membership_.set_incarnation(DrawIncarnation(membership_.newest_known()));
     heartbeats_stop_ = false;
   }
   v1::RegisterResponse response;
@@ -136,27 +154,36 @@ absl::StatusOr<ChiefClient::Membership> ChiefClient::Register() {
   if (!response.taken_out().empty()) {
     return StoppedStatus(response.taken_out(), /*hold=*/true);
   }
-  was_member_ = true;
-  Membership membership;
-  LOCKSTEP_ASSIGN_OR_RETURN(membership.job, FromProto(response.job()));
-  LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(membership.job));
-  membership.job_id = response.job_id();
-  SetLogJob(membership.job.name);
-  membership.num_workers = response.num_workers();
-  membership.data_shard = response.data_shard();
+  Registration registration;
+  LOCKSTEP_ASSIGN_OR_RETURN(registration.job, FromProto(response.job()));
+  LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(registration.job));
+  registration.job_id = response.job_id();
+  SetLogJob(registration.job.name);
+  registration.num_workers = response.num_workers();
+  registration.data_shard = response.data_shard();
   {
     MutexLock lock(mutex_);
-    job_id_ = response.job_id();
-    membership.incarnation = incarnation_;
+    membership_.BeginHeartbeats(response.job_id(), registration.job.max_wait,
+                                Now());
+    registration.incarnation = membership_.incarnation();
   }
   spdlog::info("registered with the chief at {}, job {}", options_.address,
-               membership.job_id);
-  max_wait_ = membership.job.max_wait;
+               registration.job_id);
   heartbeats_ =
-      std::thread([this, interval = membership.job.heartbeat_interval] {
+      std::thread([this, interval = registration.job.heartbeat_interval] {
         Heartbeats(interval);
       });
-  return membership;
+  return registration;
+}
+
+absl::Status ChiefClient::CallUntilAnswered(
+    absl::FunctionRef<absl::Status()> call) {
+  while (!stopped() && !ended()) {
+    const absl::Status status = call();
+    if (!Membership::MayPass(status)) return Refused(status);
+    Pause();
+  }
+  return absl::CancelledError("the job ended");
 }
 
 absl::Status ChiefClient::DescribeModel(
@@ -168,23 +195,19 @@ absl::Status ChiefClient::DescribeModel(
     *request.add_variables() = ToProto(variable);
   }
   if (examples.has_value()) *request.mutable_examples() = ToProto(*examples);
-  while (!stopped() && !ended()) {
-    grpc::ClientContext context;
-    Prepare(context);
+  return CallUntilAnswered([&] {
     v1::DescribeModelResponse response;
     PassFaultPoint(FaultPoint::kWorkerDescribeSend);
     const absl::Status status =
-        FromGrpcStatus(stub_->DescribeModel(&context, request, &response));
+        calls_->Call(&Stub::DescribeModel, request, response);
     if (status.ok()) {
       PassFaultPoint(FaultPoint::kWorkerDescribeAnswered);
       MutexLock lock(mutex_);
       model_ = variables;
-      description_ = request;
+      kept_->description = request;
     }
-    if (!Transient(status)) return Refused(status);
-    Pause(kRetryPause);
-  }
-  return absl::CancelledError("the job ended");
+    return status;
+  });
 }
 
 absl::StatusOr<Plan> ChiefClient::PlanOf(const v1::GetPlanResponse& response,
@@ -204,23 +227,20 @@ absl::Status ChiefClient::AwaitPlan(v1::GetPlanResponse& response) {
   const absl::Time began = Now();
   absl::Time reported = began;
   while (!stopped() && !ended()) {
-    grpc::ClientContext context;
-    Prepare(context);
     v1::GetPlanRequest request;
     *request.mutable_identity() = Identity();
     PassFaultPoint(FaultPoint::kWorkerPlanSend);
-    const absl::Status status =
-        FromGrpcStatus(stub_->GetPlan(&context, request, &response));
-    if (!status.ok() && !Transient(status)) return Refused(status);
+    const absl::Status status = calls_->Call(&Stub::GetPlan, request, response);
+    if (!status.ok() && !Membership::MayPass(status)) return Refused(status);
     if (status.ok() && response.ready()) return absl::OkStatus();
-    if (Now() - reported > kReportEvery) {
-      reported = Now();
-      spdlog::info(
-          "waiting for the variables since {}; the chief waits for {}",
-          absl::FormatDuration(absl::Trunc(reported - began, kSilenceUnit)),
-          status.ok() ? response.waiting_for() : "a connection");
+    if (const absl::Time now = Now();
+        now - reported > Membership::kReportEvery) {
+      reported = now;
+      spdlog::info("waiting for the variables since {}; the chief waits for {}",
+                   Since(began, now),
+                   status.ok() ? response.waiting_for() : "a connection");
     }
-    Pause(kRetryPause);
+    Pause();
   }
   return absl::CancelledError("the job ended");
 }
@@ -253,27 +273,21 @@ absl::Status ChiefClient::ReportEvaluation(int64_t step, double loss,
   request.set_accuracy(accuracy);
   request.set_examples(examples);
   if (auc.has_value()) request.set_auc(*auc);
-  while (!stopped() && !ended()) {
-    grpc::ClientContext context;
-    Prepare(context);
+  return CallUntilAnswered([&] {
     v1::ReportEvaluationResponse response;
-    const absl::Status status =
-        FromGrpcStatus(stub_->ReportEvaluation(&context, request, &response));
-    if (!Transient(status)) return Refused(status);
-    Pause(kRetryPause);
-  }
-  return absl::CancelledError("the job ended");
+    return calls_->Call(&Stub::ReportEvaluation, request, response);
+  });
 }
 
 void ChiefClient::AskToStop(const std::string& reason) {
-  grpc::ClientContext context;
-  PrepareToFail(context);
   v1::StopRequest request;
   request.set_reason(absl::StrCat(options_.task.ToString(), ": ", reason));
   v1::StopResponse response;
-  const grpc::Status status = stub_->Stop(&context, request, &response);
+  const absl::Status status =
+      calls_->CallIfThere(&Stub::Stop, request, response);
   if (!status.ok()) {
-    spdlog::warn("could not ask the chief to stop: {}", status.error_message());
+    spdlog::warn("could not ask the chief to stop: {}",
+                 std::string(status.message()));
   }
 }
 
@@ -282,24 +296,24 @@ void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {
   *request.mutable_identity() = Identity();
   request.set_cause(ToProto(cause));
   request.set_reason(reason);
-  if (options_.progress)
+  if (options_.progress) {
     *request.mutable_progress() = ToProto(options_.progress());
-  grpc::ClientContext context;
-  PrepareToFail(context);
+  }
   v1::LeaveResponse response;
   PassFaultPoint(FaultPoint::kMemberLeaveSend);
-  const grpc::Status status = stub_->Leave(&context, request, &response);
+  const absl::Status status =
+      calls_->CallIfThere(&Stub::Leave, request, response);
   PassFaultPoint(FaultPoint::kMemberLeaveAnswered);
   if (!status.ok()) {
     spdlog::info("could not say good-bye to the chief: {}",
-                 status.error_message());
+                 std::string(status.message()));
   }
   JoinHeartbeats();
 }
 
 void ChiefClient::OnNewerIncarnation(uint64_t newest) {
   MutexLock lock(mutex_);
-  if (newest < kMaxIncarnation) newest_known_ = std::max(newest_known_, newest);
+  membership_.OnNewerIncarnation(newest);
 }
 
 void ChiefClient::Stop() {
@@ -310,17 +324,17 @@ void ChiefClient::Stop() {
 
 bool ChiefClient::ended() const {
   MutexLock lock(mutex_);
-  return ended_;
+  return membership_.ended();
 }
 
 absl::Status ChiefClient::end() const {
   MutexLock lock(mutex_);
-  return end_;
+  return membership_.end();
 }
 
 bool ChiefClient::lease_lost() const {
   MutexLock lock(mutex_);
-  return lease_lost_;
+  return membership_.lease_lost();
 }
 
 bool ChiefClient::stopped() const {
@@ -328,15 +342,39 @@ bool ChiefClient::stopped() const {
   return stopped_;
 }
 
-bool ChiefClient::WaitForEnd(absl::Duration timeout) {
-  const absl::Time deadline = Now() + timeout;
+bool ChiefClient::state_saved() const {
   MutexLock lock(mutex_);
-  while (!ended_ && !stopped_) {
+  return membership_.state_saved();
+}
+
+bool ChiefClient::job_is_training() const {
+  MutexLock lock(mutex_);
+  return membership_.job_is_training();
+}
+
+void ChiefClient::WaitUntil(absl::FunctionRef<bool()> over,
+                            absl::Duration duration) {
+  const absl::Time deadline = Now() + duration;
+  while (!over()) {
     const absl::Duration left = deadline - Now();
-    if (left <= absl::ZeroDuration()) break;
+    if (left <= absl::ZeroDuration()) return;
     changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
   }
-  return ended_;
+}
+
+bool ChiefClient::WaitForEnd(absl::Duration timeout) {
+  MutexLock lock(mutex_);
+  WaitUntil([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                mutex_) { return membership_.ended() || stopped_; },
+            timeout);
+  return membership_.ended();
+}
+
+void ChiefClient::Pause() {
+  MutexLock lock(mutex_);
+  WaitUntil([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                mutex_) { return stopped_ || heartbeats_stop_; },
+            kRetryPause);
 }
 
 void ChiefClient::set_on_end(std::function<void()> on_end) {
@@ -345,146 +383,105 @@ void ChiefClient::set_on_end(std::function<void()> on_end) {
   if (on_end_ && ended()) on_end_();
 }
 
-void ChiefClient::Pause(absl::Duration duration) {
-  const absl::Time deadline = Now() + duration;
-  MutexLock lock(mutex_);
-  while (!stopped_ && !heartbeats_stop_) {
-    const absl::Duration left = deadline - Now();
-    if (left <= absl::ZeroDuration()) break;
-    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
-  }
-}
-
-void ChiefClient::End(const absl::Status& status, bool lease_lost) {
-  {
-    MutexLock lock(mutex_);
-    ended_ = true;
-    end_ = status;
-    lease_lost_ = lease_lost;
-    changed_.SignalAll();
-  }
+void ChiefClient::CallOnEnd() {
   MutexLock lock(on_end_mutex_);
   if (on_end_) on_end_();
 }
 
 absl::Status ChiefClient::Refused(const absl::Status& status) {
-  if (absl::IsAborted(status)) {
-    End(absl::UnavailableError(status.message()), /*lease_lost=*/true);
+  bool over = false;
+  {
+    MutexLock lock(mutex_);
+    membership_.OnRefusal(status);
+    over = membership_.ended();
+    changed_.SignalAll();
   }
+  if (over) CallOnEnd();
   return status;
-}
-
-bool ChiefClient::OnSilence() {
-  const absl::Time now = Now();
-  const std::string silence =
-      absl::FormatDuration(absl::Trunc(now - last_answer_, kSilenceUnit));
-  if (now - last_answer_ >= max_wait_) {
-    End(absl::UnavailableError(absl::StrCat("the chief at ", options_.address,
-                                            " is gone: no answer for ",
-                                            silence)));
-    return true;
-  }
-  if (now - last_answer_ > kCallDeadline && now - said_ > kReportEvery) {
-    said_ = now;
-    spdlog::warn("the chief at {} has been silent for {}; waiting",
-                 options_.address, silence);
-  }
-  return false;
 }
 
 void ChiefClient::DescribeAgain() {
   v1::DescribeModelRequest request;
   {
     MutexLock lock(mutex_);
-    request = description_;
+    request = kept_->description;
   }
   if (request.variables().empty()) return;
   *request.mutable_identity() = Identity();
-  grpc::ClientContext context;
-  Prepare(context);
   v1::DescribeModelResponse response;
   // If it fails, the answer to the next heartbeat will ask again.
-  const grpc::Status status =
-      stub_->DescribeModel(&context, request, &response);
-  if (!status.ok()) spdlog::warn("{}", status.error_message());
+  const absl::Status status =
+      calls_->Call(&Stub::DescribeModel, request, response);
+  if (!status.ok()) spdlog::warn("{}", std::string(status.message()));
 }
 
-v1::JobHistory ChiefClient::HistoryNow() const {
-  v1::JobHistory history = *history_;
-  const absl::Duration older = Now() - history_at_;
-  *history.mutable_training_time() =
-      ToProto(FromProto(history.training_time()) + older);
-  for (v1::DeathStatus& death : *history.mutable_deaths()) {
-    *death.mutable_since() = ToProto(FromProto(death.since()) + older);
+void ChiefClient::FillHeartbeat(v1::HeartbeatRequest& request) {
+  *request.mutable_identity() = Identity();
+  request.set_protocol_version(kProtocolVersion);
+  if (options_.progress) {
+    *request.mutable_progress() = ToProto(options_.progress());
   }
-  return history;
+  MutexLock lock(mutex_);
+  if (!kept_->history_wanted || !kept_->history.has_value()) return;
+  *request.mutable_history() = Aged(*kept_->history, Now() - kept_->history_at);
+}
+
+void ChiefClient::OnAnswer(v1::HeartbeatResponse& response) {
+  if (response.model_wanted()) DescribeAgain();
+  if (response.leave() && options_.on_leave) options_.on_leave();
+  MutexLock lock(mutex_);
+  kept_->history_wanted = response.history_wanted();
+  if (response.has_history()) {
+    kept_->history = std::move(*response.mutable_history());
+    kept_->history_at = Now();
+  }
+  membership_.OnHeartbeat(AnswerOf(response), Now());
+}
+
+void ChiefClient::OnFailure(const absl::Status& status) {
+  MutexLock lock(mutex_);
+  membership_.OnFailedHeartbeat(status, Now());
+  if (membership_.ended()) return;
+  const std::optional<absl::Duration> silence =
+      membership_.SilenceToReport(Now());
+  if (!silence.has_value()) return;
+  spdlog::warn("the chief at {} has been silent for {}; waiting",
+               options_.address, absl::FormatDuration(*silence));
 }
 
 bool ChiefClient::Beat() {
   v1::HeartbeatRequest request;
-  *request.mutable_identity() = Identity();
-  request.set_protocol_version(kProtocolVersion);
-  if (history_wanted_ && history_.has_value()) {
-    *request.mutable_history() = HistoryNow();
-  }
-  if (options_.progress)
-    *request.mutable_progress() = ToProto(options_.progress());
-  grpc::ClientContext context;
-  Prepare(context);
+  FillHeartbeat(request);
   v1::HeartbeatResponse response;
   PassFaultPoint(FaultPoint::kMemberHeartbeatSend);
-  const absl::Status status =
-      FromGrpcStatus(stub_->Heartbeat(&context, request, &response));
+  const absl::Status status = calls_->Call(&Stub::Heartbeat, request, response);
   PassFaultPoint(FaultPoint::kMemberHeartbeatAnswered);
-  if (Transient(status)) return OnSilence();
-  if (!status.ok()) {
-    // Whoever has been replaced is not to come back.
-    const bool replaced = absl::IsAlreadyExists(status);
-    End(replaced ? status : absl::UnavailableError(status.message()),
-        absl::IsAborted(status));
-    return true;
+  if (status.ok()) {
+    OnAnswer(response);
+  } else {
+    OnFailure(status);
   }
-  last_answer_ = Now();
-  history_wanted_ = response.history_wanted();
-  if (response.has_history()) {
-    history_ = std::move(*response.mutable_history());
-    history_at_ = last_answer_;
+  {
+    MutexLock lock(mutex_);
+    if (!membership_.ended()) return false;
+    changed_.SignalAll();
   }
-  job_is_training_ = response.state() == v1::JOB_TRAINING;
-  state_saved_ = response.state_saved();
-  if (response.model_wanted()) DescribeAgain();
-  if (response.leave() && options_.on_leave) options_.on_leave();
-  switch (response.state()) {
-    case v1::JOB_DONE:
-      End(absl::OkStatus());
-      return true;
-    case v1::JOB_STOPPED:
-      End(StoppedStatus(CutText(response.reason()), response.hold()));
-      return true;
-    case v1::JOB_FAILED:
-      End(absl::AbortedError(CutText(response.reason())));
-      return true;
-    default:
-      return false;
-  }
+  CallOnEnd();
+  return true;
 }
 
 void ChiefClient::Heartbeats(absl::Duration interval) {
   PreferThisThread();
-  last_answer_ = Now();
   while (true) {
     {
       MutexLock lock(mutex_);
       if (heartbeats_stop_) return;
     }
     if (Beat()) return;
-    const absl::Time deadline = Now() + interval;
     MutexLock lock(mutex_);
-    while (!heartbeats_stop_) {
-      const absl::Duration left = deadline - Now();
-      if (left <= absl::ZeroDuration()) break;
-      changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
-    }
+    WaitUntil([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                  mutex_) { return heartbeats_stop_; },
+              interval);
   }
 }
 

@@ -1,7 +1,7 @@
 #ifndef LOCKSTEP_COMMON_MEMBERSHIP_CHIEF_CLIENT_H_
 #define LOCKSTEP_COMMON_MEMBERSHIP_CHIEF_CLIENT_H_
 
-#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,30 +9,41 @@
 #include <thread>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
+#include "common/cluster/task_id.h"
 #include "common/job/job_config.h"
+#include "common/membership/membership.h"
 #include "common/plan/example_shape.h"
 #include "common/plan/leave_cause.h"
 #include "common/plan/plan.h"
 #include "common/plan/progress.h"
-#include "common/wire/wire_codec.h"
-#include "grpcpp/channel.h"
-#include "lockstep/v1/coordinator.grpc.pb.h"
 
 namespace lockstep {
 
+namespace v1 {
+class GetPlanResponse;
+class HeartbeatRequest;
+class HeartbeatResponse;
+class Identity;
+class RegisterResponse;
+}  // namespace v1
+
+class CoordinatorCalls;
+
 // ChiefClient is a process's membership in a job: it registers, keeps the
-// lease alive from a thread of its own, and tells how the job ended.
+// lease alive from a thread of its own, and says how the job ended. It makes
+// the calls; Membership decides what the answers mean.
 //
 //   made -> Register() -> heartbeats -> ended (the job's end, or loss of the
 //                                       chief or of the membership)
 //
-// A chief that is silent is waited for, for as long as the job's max_wait: one
-// that has been started again takes this process over with its next heartbeat.
+// A silent chief is waited for, for as long as the job's max_wait: one that has
+// been started again takes this process over with its next heartbeat.
 //
 // Threads: safe to share, but for Register(), which one thread calls at a time.
 class ChiefClient {
@@ -46,13 +57,14 @@ class ChiefClient {
     std::function<Progress()> progress;
     // How long a chief is waited for that has never answered.
     absl::Duration chief_wait = absl::InfiniteDuration();
-    // Of a worker: an operator wants it to leave. Called with each heartbeat
-    // from then on, in its thread; may be empty.
+    // Called with each heartbeat, in its thread, once an operator wants this
+    // worker to leave; may be empty.
     std::function<void()> on_leave{};
     const Clock* clock = &Clock::Real();  // of waits and ages
   };
 
-  struct Membership {
+  // The chief's answer to a registration.
+  struct Registration {
     std::string job_id;
     uint64_t incarnation = 0;
     JobConfig job;
@@ -65,37 +77,37 @@ class ChiefClient {
 
   // Waits for the chief, registers with a new incarnation and starts the
   // heartbeats. A chief that has answered before is waited for as long as in
-  // between. Where the chief knows a newer incarnation of this task that does
-  // not live, as one whose clock was ahead, it says so, and this draws a newer
-  // one.
+  // between heartbeats. If the chief knows a newer incarnation of this task
+  // that is not alive, from a clock that was ahead, registers with one that is
+  // newer still.
   //
-  //   kUnavailable         it has not answered for as long as it is waited for
+  //   kUnavailable         no answer for as long as the chief is waited for
   //   kCancelled           Stop() was called meanwhile; held: this worker was
   //                        taken out of the job while it was no member
   //   kFailedPrecondition  another job or version, or a newer process of this
-  //                        task lives
+  //                        task is alive
   //   kNotFound            the chief's cluster has no such task
   //   kInvalidArgument     a job that this process cannot read, or that no
-  //                        chief should have taken
-  absl::StatusOr<Membership> Register();
+  //                        chief should have accepted
+  absl::StatusOr<Registration> Register();
 
-  // Tells the chief what the model is, and what examples it is made for. Errors
-  // as CoordinatorService: kAborted makes lease_lost() true, as in the calls
-  // below.
+  // Describes the model to the chief, and the examples that it is made for.
+  // Errors as CoordinatorService: kAborted makes lease_lost() true, as in the
+  // calls below.
   absl::Status DescribeModel(
       const std::vector<VariableSpec>& variables,
       const std::optional<ExampleShape>& examples = std::nullopt);
 
-  // Waits until variables have their values. Says in the log what is missing.
-  // Call it after DescribeModel(): the plan is checked against that model, so
+  // Waits until variables have their values. Logs what is missing. Must be
+  // called after DescribeModel(): the plan is checked against that model, so
   // that it can be used without further care.
   //
   //   kCancelled        the job ended or Stop() was called meanwhile
   //   kInvalidArgument  the plan is of another model, or of other servers
   absl::StatusOr<Plan> WaitForPlan(int num_servers, int64_t& global_step);
 
-  // Waits as WaitForPlan(); returns what examples the workers' model is made
-  // for, if they have told.
+  // Waits as WaitForPlan(); returns the examples that the workers' model is
+  // made for, if they have described them.
   //
   //   kCancelled        the job ended or Stop() was called meanwhile
   //   kInvalidArgument  examples that cannot be
@@ -105,107 +117,93 @@ class ChiefClient {
                                 int64_t examples,
                                 std::optional<double> auc = std::nullopt);
 
-  // Asks the chief to stop the job with a checkpoint, because this process has
-  // to go and the job cannot do without it.
+  // Asks the chief to stop the job with a checkpoint, because this process must
+  // end and the job cannot do without it.
   void AskToStop(const std::string& reason);
 
-  // Tells the chief that this process leaves in good order, and ends the
-  // heartbeats. `reason` is for people.
+  // Leaves the job in good order, and ends the heartbeats. `reason` is for
+  // people.
   void Leave(LeaveCause cause, const std::string& reason);
 
-  // A server has refused this incarnation, since it knows `newest`: the next
-  // Register() draws a newer one. 0, and what no clock can have led to, change
-  // nothing.
+  // As Membership::OnNewerIncarnation(): a server has refused this incarnation.
   void OnNewerIncarnation(uint64_t newest) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Makes Register() and WaitForPlan() return.
-  void Stop();
+  // Makes Register(), WaitForPlan() and all other waits return.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Why this process must end, once it must: kOk when the job is done,
   // kCancelled when it was stopped, kAborted when it failed, kUnavailable when
-  // the chief is gone or this incarnation was replaced by a newer one.
+  // the chief is gone, or kAlreadyExists when a newer incarnation has taken
+  // this one's place.
   bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status end() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The end was none: the chief took this process for dead, and it may
-  // register anew.
+  // True if only the lease expired: the membership has ended, but the process
+  // may register again.
   bool lease_lost() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Of a server, when the job has failed or was stopped: a checkpoint holds all
-  // that servers have.
-  bool state_saved() const { return state_saved_; }
+  // For a server whose job has failed or was stopped: true if a checkpoint
+  // holds all state of the servers.
+  bool state_saved() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // As the chief said last: steps are being made.
-  bool job_is_training() const { return job_is_training_; }
+  // True if steps are being made, by the chief's newest answer.
+  bool job_is_training() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits until ended() or Stop(), at most `timeout`; true when ended.
   bool WaitForEnd(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Called when ended() becomes true, from the thread that finds out; at once
-  // if it is true already. Perhaps more than once, and no more when another one
-  // has been set.
+  // Sets the function to call when ended() becomes true, from the thread that
+  // finds out; calls it at once if it is true already. It may be called more
+  // than once, and is not called any more when this has returned with another.
   void set_on_end(std::function<void()> on_end)
       ABSL_LOCKS_EXCLUDED(mutex_, on_end_mutex_);
 
  private:
+  // Messages that are kept between calls.
+  struct Kept;
+
   v1::Identity Identity() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Time Now() const { return options_.clock->Now(); }
   absl::Status TryRegister(v1::RegisterResponse& response);
-  // Why the chief does not answer, for a person.
-  std::string Trouble(const absl::Status& status);
-  absl::Status AwaitPlan(v1::GetPlanResponse& response);
-  absl::StatusOr<Plan> PlanOf(const v1::GetPlanResponse& response,
-                              int num_servers) ABSL_LOCKS_EXCLUDED(mutex_);
   // Repeats TryRegister(), with a newer incarnation where one is needed.
   absl::Status RegisterUntilLetIn(v1::RegisterResponse& response)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Repeats a call while its error may pass and the membership lasts.
+  absl::Status CallUntilAnswered(absl::FunctionRef<absl::Status()> call);
+  absl::Status AwaitPlan(v1::GetPlanResponse& response);
+  absl::StatusOr<Plan> PlanOf(const v1::GetPlanResponse& response,
+                              int num_servers) ABSL_LOCKS_EXCLUDED(mutex_);
   void Heartbeats(absl::Duration interval);
-  // One heartbeat; returns true when the process must end.
+  // One heartbeat; returns true when the membership has ended.
   bool Beat() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The chief has not answered; true when it has been silent for too long.
-  bool OnSilence() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The history that is kept, as it is now: its ages have grown.
-  v1::JobHistory HistoryNow() const;
+  void FillHeartbeat(v1::HeartbeatRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnAnswer(v1::HeartbeatResponse& response) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnFailure(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Describes the model to a chief that does not know it.
   void DescribeAgain() ABSL_LOCKS_EXCLUDED(mutex_);
-  void End(const absl::Status& status, bool lease_lost = false)
+  // Another call has failed for good with `status`, which is returned.
+  absl::Status Refused(const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_, on_end_mutex_);
-  // A call has failed for good: the lease may have ended.
-  absl::Status Refused(const absl::Status& status);
-  // Sleeps unless Stop() comes first.
-  void Pause(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
+  void CallOnEnd() ABSL_LOCKS_EXCLUDED(mutex_, on_end_mutex_);
+  // Waits until `over` is true, at most `duration`.
+  void WaitUntil(absl::FunctionRef<bool()> over, absl::Duration duration)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for the time between two calls, unless Stop() comes first.
+  void Pause() ABSL_LOCKS_EXCLUDED(mutex_);
   void JoinHeartbeats();
 
   const Options options_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::CoordinatorService::Stub> stub_;
+  const std::unique_ptr<CoordinatorCalls> calls_;
   std::thread heartbeats_;
-  // Of the thread with the heartbeats, once there is one.
-  absl::Duration max_wait_;
-  absl::Time last_answer_;
-  absl::Time said_ = absl::InfinitePast();  // that the chief is silent
-  // What a ps keeps for a chief that is started again, and since when.
-  std::optional<v1::JobHistory> history_;
-  absl::Time history_at_ = absl::InfinitePast();
-  bool history_wanted_ = false;
-
-  std::atomic<bool> job_is_training_ = false;
-  std::atomic<bool> state_saved_ = false;
-  bool was_member_ = false;
 
   mutable Mutex mutex_;
   CondVar changed_;
-  std::string job_id_ ABSL_GUARDED_BY(mutex_);
-  uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t newest_known_ ABSL_GUARDED_BY(mutex_) = 0;  // of this task
+  Membership membership_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   bool heartbeats_stop_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  bool lease_lost_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status end_ ABSL_GUARDED_BY(mutex_);
   std::vector<VariableSpec> model_ ABSL_GUARDED_BY(mutex_);  // as described
-  v1::DescribeModelRequest description_ ABSL_GUARDED_BY(mutex_);
+  const std::unique_ptr<Kept> kept_ ABSL_PT_GUARDED_BY(mutex_);
 
   Mutex on_end_mutex_;  // before mutex_
   std::function<void()> on_end_ ABSL_GUARDED_BY(on_end_mutex_);

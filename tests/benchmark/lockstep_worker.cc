@@ -30,7 +30,7 @@ constexpr absl::Duration kLayer = absl::Milliseconds(1);
 class IdleGradientSource final : public GradientSource {
  public:
   IdleGradientSource(const Plan& plan,
-                     const ChiefClient::Membership& membership, int worker,
+                     const ChiefClient::Registration& membership, int worker,
                      const RoleOptions& options, const ParameterMemory& memory)
       : num_variables_(plan.variables.size()),
         checked_(membership.job.mode == SyncMode::kStrict),
@@ -118,7 +118,7 @@ absl::Status WriteOwnRecord(const RoleOptions& options, int worker,
 
 // The loop of one worker between registration and the end of training.
 absl::Status Train(const Cluster& cluster, const RoleOptions& options,
-                   const ChiefClient::Membership& membership,
+                   const ChiefClient::Registration& membership,
                    ChiefClient& chief, ProgressMeter& meter) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<VariableSpec> variables,
@@ -161,7 +161,7 @@ absl::Status RunLockstepWorker(const Cluster& cluster,
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Options chief_options,
                             ChiefOptions(cluster, meter));
   ChiefClient chief(std::move(chief_options));
-  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,
+  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Registration membership,
                             chief.Register());
   absl::Status status = Train(cluster, options, membership, chief, meter);
   if (status.ok() && chief.WaitForEnd(absl::Minutes(1))) status = chief.end();

@@ -42,7 +42,7 @@ absl::Status WriteReport(const std::string& path, const std::string& text) {
 }
 
 absl::Status Train(const Cluster& cluster, const OverlapOptions& options,
-                   const ChiefClient::Membership& membership,
+                   const ChiefClient::Registration& membership,
                    ChiefClient& chief, ProgressMeter& meter,
                    const std::string& report) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<std::string> servers,
@@ -87,7 +87,7 @@ absl::Status RunOverlapWorker(const Cluster& cluster,
   chief_options.task = cluster.self();
   chief_options.progress = [&meter] { return meter.Get(); };
   ChiefClient chief(std::move(chief_options));
-  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Membership membership,
+  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Registration membership,
                             chief.Register());
   absl::Status status =
       Train(cluster, options, membership, chief, meter, report);

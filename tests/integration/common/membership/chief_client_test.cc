@@ -12,6 +12,7 @@
 #include "common/wire/status_detail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "lockstep/v1/coordinator.grpc.pb.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep {

@@ -1,0 +1,38 @@
+#include "common/membership/coordinator_calls.h"
+
+#include "common/membership/unreachable.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/deadline.h"
+#include "common/rpc/status.h"
+
+namespace lockstep {
+
+CoordinatorCalls::CoordinatorCalls(const std::string& address)
+    : address_(address),
+      channel_(MakeChannel(address)),
+      stub_(v1::CoordinatorService::NewStub(channel_)) {}
+
+void CoordinatorCalls::Prepare(absl::Duration deadline,
+                               bool wait_for_connection,
+                               grpc::ClientContext& context) {
+  context.set_deadline(DeadlineIn(deadline));
+  // In a process without a server only waiting calls drive the connection: one
+  // that fails at once would leave it to be made when the next call comes.
+  context.set_wait_for_ready(wait_for_connection);
+}
+
+absl::Status CoordinatorCalls::ToStatus(const grpc::Status& status) {
+  return FromGrpcStatus(status);
+}
+
+std::string CoordinatorCalls::Trouble(const absl::Status& status) {
+  // A call that waits for the connection knows only that none came about.
+  if (!absl::IsDeadlineExceeded(status)) return std::string(status.message());
+  v1::GetStatusResponse response;
+  const absl::Status now =
+      CallIfThere(&Stub::GetStatus, v1::GetStatusRequest(), response);
+  if (!absl::IsUnavailable(now)) return std::string(status.message());
+  return DescribeUnreachable(address_, now.message());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,127 @@
+#ifndef LOCKSTEP_COMMON_MEMBERSHIP_MEMBERSHIP_H_
+#define LOCKSTEP_COMMON_MEMBERSHIP_MEMBERSHIP_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace lockstep {
+
+// Membership decides what a process's place in a job is, from the chief's
+// answers and from the time: whether it is let in, has to try again or with a
+// newer incarnation, how long it waits for a silent chief, and how its part in
+// the job ends. It calls nobody and reads no clock.
+//
+//   BeginRegistration -> OnRegisterAnswer ... kMember -> BeginHeartbeats
+//     -> OnHeartbeat / OnFailedHeartbeat ... ended() -> BeginRegistration ...
+//
+// Threads: not thread-safe.
+class Membership {
+ public:
+  struct Options {
+    std::string chief;  // its address, for messages
+    // How long a chief is waited for that has never answered.
+    absl::Duration chief_wait = absl::InfiniteDuration();
+  };
+
+  explicit Membership(Options options);
+
+  // A chief that is silent for longer than this is worth a line in the log.
+  static constexpr absl::Duration kSilent = absl::Seconds(2);
+  // Lines in the log about one wait are this far apart.
+  static constexpr absl::Duration kReportEvery = absl::Seconds(5);
+
+  // True for errors that another call may not have: the peer was not there.
+  static bool MayPass(const absl::Status& status);
+
+  // A registration begins at `now`: the membership before, if any, is over.
+  // Must be followed by set_incarnation().
+  void BeginRegistration(absl::Time now);
+  // `incarnation` must be above newest_known(). May be called again until
+  // kMember.
+  void set_incarnation(uint64_t incarnation) { incarnation_ = incarnation; }
+
+  enum class Next {
+    kMember,
+    kTryAgain,       // after a pause
+    kTryWithNewer,   // after a pause, with a newer incarnation
+    kWaitedTooLong,  // the chief has not let this task in
+    kRefused,        // for good, with the status of the answer
+  };
+  // Decides what `status`, the chief's answer to a registration, leads to.
+  // `newest` is the newest incarnation that the answer names; 0: none.
+  Next OnRegisterAnswer(const absl::Status& status, uint64_t newest,
+                        absl::Time now);
+  // How long registration may take: as long as a chief is waited for that has
+  // never answered, or, once it has answered, the job's max_wait.
+  absl::Duration registration_limit() const {
+    return was_member_ ? max_wait_ : options_.chief_wait;
+  }
+
+  // The chief has let this process in, to a job of this max_wait.
+  void BeginHeartbeats(const std::string& job_id, absl::Duration max_wait,
+                       absl::Time now);
+
+  // The chief's answer to a heartbeat.
+  struct Answer {
+    enum class Job { kWaits, kTrains, kDone, kStopped, kFailed };
+    Job job = Job::kWaits;
+    std::string reason = {};  // of kStopped and kFailed
+    bool hold = false;        // of kStopped: this task is not to come back
+    bool state_saved = false;
+  };
+  // Both may set ended().
+  void OnHeartbeat(const Answer& answer, absl::Time now);
+  void OnFailedHeartbeat(const absl::Status& status, absl::Time now);
+  // How long the chief has been silent, if that is due to be logged at `now`.
+  std::optional<absl::Duration> SilenceToReport(absl::Time now);
+
+  // Another call has failed for good. kAborted ends the membership: the lease
+  // has expired.
+  void OnRefusal(const absl::Status& status);
+
+  // A peer knows incarnation `newest` of this task: the next registration must
+  // use a newer one. 0, and numbers that no clock can have led to, change
+  // nothing.
+  void OnNewerIncarnation(uint64_t newest);
+
+  const std::string& job_id() const { return job_id_; }  // "" until kMember
+  uint64_t incarnation() const { return incarnation_; }
+  uint64_t newest_known() const { return newest_known_; }
+  bool was_member() const { return was_member_; }  // it has been let in before
+
+  // ended(): end() says how, as ChiefClient::end() has it. lease_lost(): only
+  // the lease has expired, and the process may register again.
+  bool ended() const { return ended_; }
+  const absl::Status& end() const { return end_; }
+  bool lease_lost() const { return lease_lost_; }
+
+  // As the newest answer says.
+  bool job_is_training() const { return job_is_training_; }
+  bool state_saved() const { return state_saved_; }
+
+ private:
+  void End(const absl::Status& status, bool lease_lost = false);
+
+  const Options options_;
+  std::string job_id_;
+  uint64_t incarnation_ = 0;
+  uint64_t newest_known_ = 0;
+  bool was_member_ = false;
+  absl::Duration max_wait_;
+  absl::Time began_;                            // the registration
+  absl::Time last_answer_;                      // to a heartbeat
+  absl::Time reported_ = absl::InfinitePast();  // the silence
+  bool job_is_training_ = false;
+  bool state_saved_ = false;
+  bool ended_ = false;
+  bool lease_lost_ = false;
+  absl::Status end_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_MEMBERSHIP_MEMBERSHIP_H_
