@@ -15,6 +15,7 @@
 #include "common/plan/progress.h"
 #include "common/plan/run_settings.h"
 #include "common/plan/variable_spec.h"
+#include "common/wire/sender.h"
 #include "google/protobuf/duration.pb.h"
 #include "lockstep/v1/coordinator.pb.h"
 #include "lockstep/v1/gradient.pb.h"
@@ -29,13 +30,6 @@ namespace lockstep {
 // message changes its meaning, or workers send in another order; programs of
 // different versions do not mix.
 inline constexpr int kProtocolVersion = 2;
-
-// Who a request is from.
-struct Sender {
-  std::string job_id;
-  TaskId task;
-  uint64_t incarnation = 0;
-};
 
 // Larger ones are no incarnations: a process of the same task that comes later
 // needs a larger one still.

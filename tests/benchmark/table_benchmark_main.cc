@@ -19,8 +19,8 @@
 
 #include "lockstep/v1/parameter.pb.h"
 #include "server/shard/shard.h"
-#include "worker/client/row_codec.h"
-#include "worker/client/row_route.h"
+#include "worker/client/chunk_messages.h"
+#include "worker/client/chunks/row_route.h"
 #include "worker/data/epoch_shuffle.h"
 #include "worker/memory/parameter_memory.h"
 

@@ -11,9 +11,9 @@
 #include "common/wire/wire_codec.h"
 #include "google/protobuf/stubs/logging.h"
 #include "lockstep/v1/coordinator.pb.h"
-#include "worker/client/chunk_plan.h"
-#include "worker/client/ready_chunks.h"
-#include "worker/client/row_route.h"
+#include "worker/client/chunks/chunk_plan.h"
+#include "worker/client/chunks/ready_chunks.h"
+#include "worker/client/chunks/row_route.h"
 #include "worker/memory/parameter_memory.h"
 
 namespace lockstep {

@@ -63,7 +63,7 @@ absl::StatusOr<Token> SyncClient::TakeToken(const PassId& pass,
                                             int64_t attempt) {
   EndWatch();
   const v1::TakeTokenRequest request = TokenRequest(pass, attempt);
-  std::shared_ptr<CallClient::Call> call;
+  std::shared_ptr<RepeatedCalls::Call> call;
   if (early_wait_.has_value() && early_wait_->pass == pass &&
       early_wait_->attempt == attempt) {
     call = std::move(early_wait_->call);

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "common/wire/wire_codec.h"
 #include "lockstep/v1/sync.pb.h"
-#include "worker/client/call_client.h"
+#include "worker/client/repeated_calls.h"
 #include "worker/client/rpc/server_channel.h"
 #include "worker/loop/step_client.h"
 
@@ -51,7 +51,7 @@ class SyncClient {
   struct EarlyWait {
     PassId pass;
     int64_t attempt = 0;
-    std::shared_ptr<CallClient::Call> call;
+    std::shared_ptr<RepeatedCalls::Call> call;
   };
   // Outlives this object where its last answer does.
   struct StepWatch {
@@ -72,7 +72,7 @@ class SyncClient {
   ServerChannel& channel_;
   const Sender self_;
   std::atomic<bool> cancelled_ = false;
-  CallClient calls_;
+  RepeatedCalls calls_;
   std::optional<EarlyWait> early_wait_;
   std::shared_ptr<StepWatch> watch_;
 };

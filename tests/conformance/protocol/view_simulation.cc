@@ -53,8 +53,8 @@ void ViewSimulation::Open() {
   shard_ = Shard::Create(options).value();
   shard_->Activate(0, {}).value();
   const PartValues::Shared shared = shard_->state().values().Share().value();
-  shared_ = std::make_unique<SharedValues>(
-      SharedValues::Open(shared.values, shared.counters).value());
+  shared_ = std::make_unique<MappedValues>(
+      MappedValues::Open(shared.values, shared.counters).value());
 }
 
 float ViewSimulation::Gradient(int worker, int64_t step, int part,

@@ -14,7 +14,7 @@
 #include "common/base/event_queue.h"
 #include "server/shard/shard.h"
 #include "tests/testing/temp_dir.h"
-#include "worker/client/shared_values.h"
+#include "worker/client/mapped_values.h"
 
 namespace lockstep {
 
@@ -125,7 +125,7 @@ class ViewSimulation {
       std::make_shared<EventQueue<int>>();
   std::deque<int> returned_parts_;  // taken out of it
   std::unique_ptr<Shard> shard_;
-  std::unique_ptr<SharedValues> shared_;
+  std::unique_ptr<MappedValues> shared_;
   std::vector<Worker> workers_;
   std::vector<View> views_;
   std::deque<LateCopy> late_copies_;

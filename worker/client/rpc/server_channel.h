@@ -46,6 +46,10 @@ class ServerChannel {
   // A small call has few bytes in its request and its response; the server
   // serves its method on streams, if it has any.
   enum class Size { kSmall, kLarge };
+  static constexpr size_t kLargestSmall = size_t{64} << 10;  // bytes
+  static Size SizeOf(size_t bytes) {
+    return bytes <= kLargestSmall ? Size::kSmall : Size::kLarge;
+  }
   void Call(Size size, const std::string& method,
             const grpc::ByteBuffer& request, absl::Duration deadline,
             Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,4 +1,4 @@
-#include "worker/client/chunk_plan.h"
+#include "worker/client/chunks/chunk_plan.h"
 
 namespace lockstep {
 

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_CLIENT_ROW_ROUTE_H_
-#define LOCKSTEP_WORKER_CLIENT_ROW_ROUTE_H_
+#ifndef LOCKSTEP_WORKER_CLIENT_CHUNKS_ROW_ROUTE_H_
+#define LOCKSTEP_WORKER_CLIENT_CHUNKS_ROW_ROUTE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -25,4 +25,4 @@ RoutedRows RouteRows(const PlannedPart& part, const VariableSpec& table,
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_WORKER_CLIENT_ROW_ROUTE_H_
+#endif  // LOCKSTEP_WORKER_CLIENT_CHUNKS_ROW_ROUTE_H_

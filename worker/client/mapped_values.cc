@@ -1,4 +1,4 @@
-#include "worker/client/shared_values.h"
+#include "worker/client/mapped_values.h"
 
 #include <cstring>
 #include <utility>
@@ -22,7 +22,7 @@ void CopyBytes(std::byte* to, const std::byte* from, size_t size) {
 
 }  // namespace
 
-absl::StatusOr<SharedValues> SharedValues::Open(const SharedFile& values,
+absl::StatusOr<MappedValues> MappedValues::Open(const SharedFile& values,
                                                 const SharedFile& counters) {
   // The counters' proof is random: if that is right, so is the process.
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -35,14 +35,14 @@ absl::StatusOr<SharedValues> SharedValues::Open(const SharedFile& values,
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<const PeerMemory> opened_values,
       PeerMemory::Open(values, PeerMemory::Require::kAnyFile));
-  return SharedValues(std::move(opened_values), std::move(opened_counters));
+  return MappedValues(std::move(opened_values), std::move(opened_counters));
 }
 
-SharedValues::SharedValues(std::shared_ptr<const PeerMemory> values,
+MappedValues::MappedValues(std::shared_ptr<const PeerMemory> values,
                            std::shared_ptr<const PeerMemory> counters)
     : values_(std::move(values)), counters_(std::move(counters)) {}
 
-absl::Status SharedValues::Copy(const SharedPlace& place,
+absl::Status MappedValues::Copy(const SharedPlace& place,
                                 absl::Span<std::byte> out) const {
   if (!values_->Holds(place.offset, out.size()) ||
       !HasCounter(*counters_, place.counter)) {

@@ -1,4 +1,4 @@
-#include "worker/client/ready_chunks.h"
+#include "worker/client/chunks/ready_chunks.h"
 
 #include <deque>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "worker/client/call_client.h"
+#include "worker/client/repeated_calls.h"
 
 #include <algorithm>
 #include <utility>
@@ -18,7 +18,7 @@ constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 }  // namespace
 
-std::shared_ptr<CallClient::Call> CallClient::Start(
+std::shared_ptr<RepeatedCalls::Call> RepeatedCalls::Start(
     const std::string& method, const grpc::ByteBuffer& request) {
   auto call = std::make_shared<Call>();
   channel_.Call(ServerChannel::Size::kSmall, method, request, kCallDeadline,
@@ -30,7 +30,7 @@ std::shared_ptr<CallClient::Call> CallClient::Start(
   return call;
 }
 
-absl::Status CallClient::CallUntilAnswered(
+absl::Status RepeatedCalls::CallUntilAnswered(
     const std::string& method, const google::protobuf::MessageLite& request,
     google::protobuf::MessageLite& response, std::shared_ptr<Call> first) {
   const grpc::ByteBuffer bytes = EncodeMessage(request);

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_CLIENT_CHUNK_PLAN_H_
-#define LOCKSTEP_WORKER_CLIENT_CHUNK_PLAN_H_
+#ifndef LOCKSTEP_WORKER_CLIENT_CHUNKS_CHUNK_PLAN_H_
+#define LOCKSTEP_WORKER_CLIENT_CHUNKS_CHUNK_PLAN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -39,4 +39,4 @@ std::vector<std::vector<Chunk>> MakeChunks(const Plan& plan, int num_servers,
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_WORKER_CLIENT_CHUNK_PLAN_H_
+#endif  // LOCKSTEP_WORKER_CLIENT_CHUNKS_CHUNK_PLAN_H_

@@ -1,4 +1,4 @@
-#include "worker/client/shared_values.h"
+#include "worker/client/mapped_values.h"
 
 #include <cstring>
 #include <limits>
@@ -20,9 +20,9 @@ constexpr size_t kHeader = SharedMemory::kHeaderSize;
 constexpr size_t kSize = size_t{1} << 20;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
-class SharedValuesTest : public ::testing::Test {
+class MappedValuesTest : public ::testing::Test {
  protected:
-  SharedValuesTest() {
+  MappedValuesTest() {
     auto memory = SharedMemory::Create("test", kSize);
     auto counters = WriteCounters::Create(2);
     EXPECT_OK(memory);
@@ -32,7 +32,7 @@ class SharedValuesTest : public ::testing::Test {
     for (size_t i = 0; i < kSize; ++i) {
       memory_->bytes()[i] = static_cast<std::byte>(i * i >> 3);
     }
-    auto values = SharedValues::Open(memory_->file(), counters_->file());
+    auto values = MappedValues::Open(memory_->file(), counters_->file());
     EXPECT_OK(values);
     if (values.ok()) values_ = *std::move(values);
   }
@@ -44,12 +44,12 @@ class SharedValuesTest : public ::testing::Test {
 
   std::unique_ptr<SharedMemory> memory_;
   std::unique_ptr<WriteCounters> counters_;
-  std::optional<SharedValues> values_;
+  std::optional<MappedValues> values_;
 };
 
 // Large ones are copied another way than small ones, and their ends lie
 // anywhere in a cache line.
-TEST_F(SharedValuesTest, EveryByteIsCopiedAndNoOther) {
+TEST_F(MappedValuesTest, EveryByteIsCopiedAndNoOther) {
   for (const size_t size : {1, 63, 4096, 262143, 262144, 262145, 300000}) {
     for (const size_t from : {0, 4, 33}) {
       for (const size_t to : {0, 4, 61}) {
@@ -71,7 +71,7 @@ TEST_F(SharedValuesTest, EveryByteIsCopiedAndNoOther) {
   }
 }
 
-TEST_F(SharedValuesTest, WhatWasWrittenToMeanwhileIsNotTaken) {
+TEST_F(MappedValuesTest, WhatWasWrittenToMeanwhileIsNotTaken) {
   const SharedPlace told = {kHeader, 1, counters_->Count(1)};
   EXPECT_OK(Copy(told, 100));
 
@@ -81,7 +81,7 @@ TEST_F(SharedValuesTest, WhatWasWrittenToMeanwhileIsNotTaken) {
   EXPECT_OK(Copy({kHeader, 0, 0}, 100));
 }
 
-TEST_F(SharedValuesTest, PlacesOutsideTheMemoryAreRefused) {
+TEST_F(MappedValuesTest, PlacesOutsideTheMemoryAreRefused) {
   EXPECT_OK(Copy({kHeader + kSize - 8, 0, 0}, 8));
 
   EXPECT_THAT(Copy({kHeader + kSize - 7, 0, 0}, 8), StatusIs(kInvalid));
@@ -91,25 +91,25 @@ TEST_F(SharedValuesTest, PlacesOutsideTheMemoryAreRefused) {
   EXPECT_THAT(Copy({kHeader, -1, 0}, 8), StatusIs(kInvalid));
 }
 
-TEST_F(SharedValuesTest, ValuesStayReadableWhenTheServerIsGone) {
+TEST_F(MappedValuesTest, ValuesStayReadableWhenTheServerIsGone) {
   memory_.reset();
   counters_.reset();
 
   EXPECT_OK(Copy({kHeader, 0, 0}, kSize));
 }
 
-TEST_F(SharedValuesTest, ProcessesThatCannotBeSeenAreRefused) {
+TEST_F(MappedValuesTest, ProcessesThatCannotBeSeenAreRefused) {
   SharedFile elsewhere = memory_->file();
   elsewhere.fd = 1000000;
   const auto not_found = StatusIs(absl::StatusCode::kNotFound);
 
-  EXPECT_THAT(SharedValues::Open(elsewhere, counters_->file()).status(),
+  EXPECT_THAT(MappedValues::Open(elsewhere, counters_->file()).status(),
               not_found);
-  EXPECT_THAT(SharedValues::Open(memory_->file(), elsewhere).status(),
+  EXPECT_THAT(MappedValues::Open(memory_->file(), elsewhere).status(),
               not_found);
   elsewhere = memory_->file();
   elsewhere.pid += 1;
-  EXPECT_THAT(SharedValues::Open(elsewhere, counters_->file()).status(),
+  EXPECT_THAT(MappedValues::Open(elsewhere, counters_->file()).status(),
               StatusIs(kInvalid));
 }
 

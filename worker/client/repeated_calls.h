@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_CLIENT_CALL_CLIENT_H_
-#define LOCKSTEP_WORKER_CLIENT_CALL_CLIENT_H_
+#ifndef LOCKSTEP_WORKER_CLIENT_REPEATED_CALLS_H_
+#define LOCKSTEP_WORKER_CLIENT_REPEATED_CALLS_H_
 
 #include <atomic>
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace lockstep {
 
-// CallClient makes calls without tensors to one server, and repeats those that
-// fail for a passing reason.
+// RepeatedCalls makes calls without tensors to one server, and repeats those
+// that fail for a passing reason.
 //
 // Threads: one thread calls.
 // Borrows: the channel, until calls in flight have ended, and the flag.
-class CallClient {
+class RepeatedCalls {
  public:
   // One call, on its way or answered.
   struct Call {
@@ -27,8 +27,8 @@ class CallClient {
 
   // `server` is the index of the ps task; `cancelled` becomes true, in any
   // thread, before the channel is cancelled.
-  CallClient(ServerChannel& channel, int server,
-             const std::atomic<bool>& cancelled)
+  RepeatedCalls(ServerChannel& channel, int server,
+                const std::atomic<bool>& cancelled)
       : channel_(channel), server_(server), cancelled_(cancelled) {}
 
   // `method` as ServerChannel::Call() has it.
@@ -53,4 +53,4 @@ class CallClient {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_WORKER_CLIENT_CALL_CLIENT_H_
+#endif  // LOCKSTEP_WORKER_CLIENT_REPEATED_CALLS_H_

@@ -1,12 +1,12 @@
-#ifndef LOCKSTEP_WORKER_CLIENT_READY_CHUNKS_H_
-#define LOCKSTEP_WORKER_CLIENT_READY_CHUNKS_H_
+#ifndef LOCKSTEP_WORKER_CLIENT_CHUNKS_READY_CHUNKS_H_
+#define LOCKSTEP_WORKER_CLIENT_CHUNKS_READY_CHUNKS_H_
 
 #include <cstddef>
 #include <deque>
 #include <set>
 #include <vector>
 
-#include "worker/client/chunk_plan.h"
+#include "worker/client/chunks/chunk_plan.h"
 
 namespace lockstep {
 
@@ -79,4 +79,4 @@ class ReadyChunks {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_WORKER_CLIENT_READY_CHUNKS_H_
+#endif  // LOCKSTEP_WORKER_CLIENT_CHUNKS_READY_CHUNKS_H_

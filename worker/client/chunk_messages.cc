@@ -1,20 +1,74 @@
-#include "worker/client/row_codec.h"
+#include "worker/client/chunk_messages.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/numeric/bfloat16.h"
+#include "common/numeric/stream_copy.h"
 
 namespace lockstep {
 namespace {
 
-// Bytes of a row. Where there is none, nobody asks.
+// Bytes of a row; 0 if there is none.
 size_t RowSize(const TableRows& rows) {
   return rows.ids.empty() ? 0 : rows.values.size() / rows.ids.size();
 }
 
 }  // namespace
+
+void StoreChunk(const TensorPayload& payload, const Chunk& chunk,
+                const ParameterMemory& memory) {
+  size_t slice = 0;
+  size_t offset = 0;
+  for (const MemoryRange& range : chunk.ranges) {
+    std::byte* to = memory.value(range.variable).data() + range.offset;
+    for (size_t left = range.size; left > 0;) {
+      const grpc::Slice& from = payload.slices[slice];
+      const size_t piece = std::min(left, from.size() - offset);
+      const auto* bytes =
+          reinterpret_cast<const std::byte*>(from.begin()) + offset;
+      if (payload.size < kStreamFrom) {
+        std::memcpy(to, bytes, piece);
+      } else {
+        StreamCopy(piece, bytes, to);
+      }
+      to += piece;
+      left -= piece;
+      offset += piece;
+      if (offset == from.size()) {
+        ++slice;
+        offset = 0;
+      }
+    }
+  }
+  FinishStreaming();
+}
+
+std::vector<grpc::Slice> ChunkGradients(const Chunk& chunk,
+                                        const ParameterMemory& memory,
+                                        GradientType type) {
+  std::vector<grpc::Slice> payload;
+  if (type == GradientType::kBFloat16) {
+    FilledSlice packed(chunk.size / sizeof(float) * kBFloat16Size);
+    std::byte* to = packed.memory;
+    for (const MemoryRange& range : chunk.ranges) {
+      const size_t elements = range.size / sizeof(float);
+      RoundToBFloat16(
+          elements, memory.gradient(range.variable).data() + range.offset, to);
+      to += elements * kBFloat16Size;
+    }
+    payload.push_back(std::move(packed.slice));
+    return payload;
+  }
+  for (const MemoryRange& range : chunk.ranges) {
+    payload.push_back(UnownedSlice(
+        memory.gradient(range.variable).data() + range.offset, range.size));
+  }
+  return payload;
+}
 
 void AddRows(const RoutedRows& routed, v1::RowIds& ids) {
   ids.mutable_ids()->Add(routed.rows.begin(), routed.rows.end());

@@ -1,4 +1,4 @@
-#include "worker/client/row_route.h"
+#include "worker/client/chunks/row_route.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "worker/client/chunk_transfer.h"
+#include "worker/client/chunks/chunk_transfer.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_CLIENT_SHARED_VALUES_H_
-#define LOCKSTEP_WORKER_CLIENT_SHARED_VALUES_H_
+#ifndef LOCKSTEP_WORKER_CLIENT_MAPPED_VALUES_H_
+#define LOCKSTEP_WORKER_CLIENT_MAPPED_VALUES_H_
 
 #include <cstddef>
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace lockstep {
 
-// SharedValues is the memory of one server of this host, as far as a worker
+// MappedValues is the memory of one server of this host, as far as a worker
 // reads it: values, and counters that tell whether they are still those.
 //
 // Threads: safe to share.
-class SharedValues {
+class MappedValues {
  public:
   // Maps what the server offers. Errors: those of PeerMemory::Open().
-  static absl::StatusOr<SharedValues> Open(const SharedFile& values,
+  static absl::StatusOr<MappedValues> Open(const SharedFile& values,
                                            const SharedFile& counters);
 
   // Copies a value of out.size() bytes.
@@ -28,7 +28,7 @@ class SharedValues {
   absl::Status Copy(const SharedPlace& place, absl::Span<std::byte> out) const;
 
  private:
-  SharedValues(std::shared_ptr<const PeerMemory> values,
+  MappedValues(std::shared_ptr<const PeerMemory> values,
                std::shared_ptr<const PeerMemory> counters);
 
   std::shared_ptr<const PeerMemory> values_;
@@ -37,4 +37,4 @@ class SharedValues {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_WORKER_CLIENT_SHARED_VALUES_H_
+#endif  // LOCKSTEP_WORKER_CLIENT_MAPPED_VALUES_H_

@@ -1,4 +1,4 @@
-#include "worker/client/chunk_plan.h"
+#include "worker/client/chunks/chunk_plan.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,0 +1,85 @@
+#include "worker/client/chunks/held_chunks.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Server 0 has "w" in two parts of 32 bytes, server 1 two rows of table "t".
+Plan MakePlan() {
+  Plan plan;
+  plan.variables = {{"w", {16}, DType::kFloat32, {}},
+                    {"t", {4, 2}, DType::kFloat32, {}, RowCut::kMod}};
+  plan.parts = {{.variable = 0, .offset = 0, .count = 8, .server = 0},
+                {.variable = 0, .offset = 8, .count = 8, .index = 1},
+                {.variable = 1, .offset = 0, .count = 4, .server = 1}};
+  return plan;
+}
+
+class HeldChunksTest : public ::testing::Test {
+ protected:
+  const Plan plan_ = MakePlan();
+  ParameterMemory memory_ = *ParameterMemory::Make(
+      plan_.variables, ParameterMemory::Gradients::kPrivate);
+  HeldChunks chunks_{plan_, memory_, 2, 32};
+};
+
+TEST_F(HeldChunksTest, AllIsMissingAtFirstButRowsThatThePassDoesNotNeed) {
+  EXPECT_THAT(chunks_.Missing(0), ElementsAre(ElementsAre(0, 1), IsEmpty()));
+
+  ASSERT_TRUE(memory_.ChooseRows(1, {1}).ok());
+  chunks_.RouteTables();
+
+  EXPECT_THAT(chunks_.Missing(0),
+              ElementsAre(ElementsAre(0, 1), ElementsAre(0)));
+  EXPECT_EQ(chunks_.CallBytes(1, 0), 8u);
+  EXPECT_EQ(chunks_.CallBytes(0, 1), 32u);
+}
+
+TEST_F(HeldChunksTest, ChunkOfTheStepIsNotMissing) {
+  chunks_.Hold(0, 1, {.step = 4});
+
+  EXPECT_THAT(chunks_.Missing(4), ElementsAre(ElementsAre(0), IsEmpty()));
+  EXPECT_THAT(chunks_.Missing(5), ElementsAre(ElementsAre(0, 1), IsEmpty()));
+  EXPECT_EQ(chunks_.Newest(2), 4);
+  EXPECT_EQ(chunks_.Newest(7), 7);
+}
+
+TEST_F(HeldChunksTest, ValuesOfAPushCountOnceItsAttemptIsCommitted) {
+  chunks_.Hold(0, 0, {.step = 4, .attempt = 2});
+  chunks_.Hold(0, 1, {.step = 4, .attempt = 1});
+  EXPECT_THAT(chunks_.Missing(4), ElementsAre(ElementsAre(0, 1), IsEmpty()));
+
+  chunks_.Settle(4, 2);
+
+  EXPECT_THAT(chunks_.Missing(4), ElementsAre(ElementsAre(1), IsEmpty()));
+  EXPECT_EQ(chunks_.held(0, 1).step, -1);
+}
+
+TEST_F(HeldChunksTest, RowsOfAnEarlierPassAreNotHeld) {
+  ASSERT_TRUE(memory_.ChooseRows(1, {1}).ok());
+  chunks_.RouteTables();
+  chunks_.Hold(1, 0, {.step = 4});
+
+  chunks_.RouteTables();
+
+  EXPECT_THAT(chunks_.Missing(4),
+              ElementsAre(ElementsAre(0, 1), ElementsAre(0)));
+}
+
+TEST_F(HeldChunksTest, ServerIsCutAnewAloneAndHoldsNothingThen) {
+  HeldChunks small(plan_, memory_, 2, 16);
+  ASSERT_EQ(small.chunks()[0].size(), 2u);
+  small.Hold(0, 0, {.step = 4});
+
+  small.CutForMapped(0);
+
+  EXPECT_THAT(small.Missing(4), ElementsAre(ElementsAre(0, 1), IsEmpty()));
+}
+
+}  // namespace
+}  // namespace lockstep

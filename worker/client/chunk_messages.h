@@ -1,0 +1,47 @@
+#ifndef LOCKSTEP_WORKER_CLIENT_CHUNK_MESSAGES_H_
+#define LOCKSTEP_WORKER_CLIENT_CHUNK_MESSAGES_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/numeric/dtype.h"
+#include "common/plan/plan.h"
+#include "common/wire/tensor_message.h"
+#include "lockstep/v1/parameter.pb.h"
+#include "worker/client/chunks/chunk_plan.h"
+#include "worker/client/chunks/row_route.h"
+#include "worker/memory/parameter_memory.h"
+
+// Chunks and rows of tables, from the worker's memory into messages and back.
+// Private to worker/client, but for a benchmark.
+namespace lockstep {
+
+// Puts the values of a chunk that is no part of a table into memory. `payload`
+// must have chunk.size bytes.
+void StoreChunk(const TensorPayload& payload, const Chunk& chunk,
+                const ParameterMemory& memory);
+
+// The gradients of a chunk that is no part of a table: slices of memory, which
+// must not change while they are sent; as kBFloat16, which is for float32
+// variables, one rounded copy.
+std::vector<grpc::Slice> ChunkGradients(const Chunk& chunk,
+                                        const ParameterMemory& memory,
+                                        GradientType type);
+
+// Adds the rows of a part to `ids`, in order.
+void AddRows(const RoutedRows& routed, v1::RowIds& ids);
+
+// The gradients of the rows, one after the other; as kBFloat16, which is for
+// float32 tables, rounded.
+grpc::Slice RowGradients(const PlannedPart& part, const RoutedRows& routed,
+                         const ParameterMemory& memory, GradientType type);
+
+// Puts the values of the rows, one after the other in `payload`, into memory.
+//
+//   kInternal  not as many bytes as they have; memory is as it was
+absl::Status StoreRows(const TensorPayload& payload, const PlannedPart& part,
+                       const RoutedRows& routed, ParameterMemory& memory);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_CLIENT_CHUNK_MESSAGES_H_

@@ -1,0 +1,88 @@
+#include "worker/client/chunks/held_chunks.h"
+
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+// Calls to a server whose memory is mapped: enough for all threads of it.
+constexpr size_t kMappedCalls = 16;
+constexpr size_t kLargestMappedChunk = size_t{4} << 20;
+
+}  // namespace
+
+HeldChunks::HeldChunks(const Plan& plan, const ParameterMemory& memory,
+                       int num_servers, size_t max_part_bytes)
+    : plan_(plan),
+      memory_(memory),
+      max_part_bytes_(max_part_bytes),
+      chunks_(MakeChunks(plan, num_servers, max_part_bytes)) {
+  for (const auto& chunks : chunks_) {
+    held_.emplace_back(chunks.size());
+    routed_.emplace_back(chunks.size());
+  }
+}
+
+void HeldChunks::CutForMapped(int server) {
+  size_t total = 0;
+  for (const Chunk& chunk : chunks_[server]) total += chunk.size;
+  const size_t target = std::min(total / kMappedCalls, kLargestMappedChunk);
+  chunks_[server] = MakeChunks(plan_, static_cast<int>(chunks_.size()),
+                               std::max(target, max_part_bytes_))[server];
+  held_[server].assign(chunks_[server].size(), Held());
+  routed_[server].assign(chunks_[server].size(), {});
+}
+
+void HeldChunks::RouteTables() {
+  for (size_t server = 0; server < chunks_.size(); ++server) {
+    for (size_t i = 0; i < chunks_[server].size(); ++i) {
+      const std::optional<PlannedPart>& table = chunks_[server][i].table;
+      if (!table.has_value()) continue;
+      routed_[server][i] = RouteRows(*table, plan_.variables[table->variable],
+                                     memory_.rows(table->variable).ids);
+      held_[server][i] = Held();
+    }
+  }
+}
+
+size_t HeldChunks::CallBytes(int server, size_t index) const {
+  const Chunk& chunk = chunks_[server][index];
+  if (!chunk.table.has_value()) return chunk.size;
+  const VariableSpec& variable = plan_.variables[chunk.table->variable];
+  return routed_[server][index].rows.size() * RowWidth(variable.shape) *
+         ElementSize(variable.dtype);
+}
+
+HeldChunks::Lists HeldChunks::Missing(std::optional<int64_t> step) const {
+  Lists missing(chunks_.size());
+  for (size_t server = 0; server < chunks_.size(); ++server) {
+    for (size_t i = 0; i < chunks_[server].size(); ++i) {
+      const Held& held = held_[server][i];
+      if (chunks_[server][i].table.has_value() &&
+          routed_[server][i].rows.empty()) {
+        continue;
+      }
+      if (step != held.step || held.attempt != 0) missing[server].push_back(i);
+    }
+  }
+  return missing;
+}
+
+int64_t HeldChunks::Newest(int64_t step) const {
+  for (const auto& of_server : held_) {
+    for (const Held& held : of_server) step = std::max(step, held.step);
+  }
+  return step;
+}
+
+void HeldChunks::Settle(int64_t step, int64_t attempt) {
+  for (auto& of_server : held_) {
+    for (Held& held : of_server) {
+      if (held.attempt == 0) continue;
+      const bool committed = held.step == step && held.attempt == attempt;
+      held = committed ? Held{step, 0} : Held();
+    }
+  }
+}
+
+}  // namespace lockstep

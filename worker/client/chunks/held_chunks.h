@@ -1,0 +1,88 @@
+#ifndef LOCKSTEP_WORKER_CLIENT_CHUNKS_HELD_CHUNKS_H_
+#define LOCKSTEP_WORKER_CLIENT_CHUNKS_HELD_CHUNKS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "common/plan/plan.h"
+#include "worker/client/chunks/chunk_plan.h"
+#include "worker/client/chunks/row_route.h"
+#include "worker/memory/parameter_memory.h"
+
+namespace lockstep {
+
+// HeldChunks is the variables of a job as a worker moves them: cut into chunks,
+// with the rows that the pass at hand needs of tables, and with the step that
+// the worker's memory holds of each chunk. Private to worker/client.
+//
+// Threads: not guarded: the state of a chunk belongs to the call that moves it,
+//          and to the calling thread while there is none.
+// Borrows: the memory.
+class HeldChunks {
+ public:
+  // What the memory holds of a chunk.
+  struct Held {
+    int64_t step = -1;
+    // The attempt of the push that brought the values, until that attempt is
+    // known to be committed; 0: the values are those of a committed step.
+    int64_t attempt = 0;
+  };
+  using Lists = std::vector<std::deque<size_t>>;  // of chunks, by server
+
+  HeldChunks(const Plan& plan, const ParameterMemory& memory, int num_servers,
+             size_t max_part_bytes);
+
+  const std::vector<std::vector<Chunk>>& chunks() const { return chunks_; }
+  const Chunk& chunk(int server, size_t index) const {
+    return chunks_[server][index];
+  }
+  const VariableSpec& variable(int index) const {
+    return plan_.variables[index];
+  }
+
+  // Cuts the chunks of a server anew, into few large ones: where bytes do not
+  // travel, a call takes long and its size does not matter. Nothing of the
+  // server is held from then on.
+  void CutForMapped(int server);
+
+  // Finds the parts that have the rows which the pass has chosen of tables. No
+  // rows of an earlier pass are held from then on.
+  void RouteTables();
+  // The rows of a chunk that is a part of a table.
+  const RoutedRows& rows(int server, size_t index) const {
+    return routed_[server][index];
+  }
+
+  // Bytes that a call for the chunk carries.
+  size_t CallBytes(int server, size_t index) const;
+
+  const Held& held(int server, size_t index) const {
+    return held_[server][index];
+  }
+  void Hold(int server, size_t index, const Held& held) {
+    held_[server][index] = held;
+  }
+  // The chunks that are not held as of committed `step`; without a step, all.
+  // Parts of tables from which the pass needs no rows are never missing.
+  Lists Missing(std::optional<int64_t> step) const;
+  // The newest step of which a chunk is held, or `step` if that is newer.
+  int64_t Newest(int64_t step) const;
+  // Step `step` came of `attempt`: the values that pushes for it brought are
+  // those of the step, and the values that other attempts brought are dropped.
+  void Settle(int64_t step, int64_t attempt);
+
+ private:
+  const Plan plan_;
+  const ParameterMemory& memory_;
+  const size_t max_part_bytes_;
+  std::vector<std::vector<Chunk>> chunks_;       // by server
+  std::vector<std::vector<Held>> held_;          // as chunks_
+  std::vector<std::vector<RoutedRows>> routed_;  // as chunks_
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_CLIENT_CHUNKS_HELD_CHUNKS_H_

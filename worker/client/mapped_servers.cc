@@ -1,0 +1,96 @@
+#include "worker/client/mapped_servers.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/fault_points.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/wire/shared_memory_codec.h"
+#include "common/wire/wire_codec.h"
+#include "worker/client/repeated_calls.h"
+
+namespace lockstep {
+namespace {
+
+constexpr char kOpen[] = "/lockstep.v1.ParameterService/OpenSharedMemory";
+
+}  // namespace
+
+MappedServers::MappedServers(ServerLinks& links, HeldChunks& chunks,
+                             ParameterMemory& memory)
+    : links_(links),
+      chunks_(chunks),
+      memory_(memory),
+      servers_(links.num_servers()) {}
+
+absl::StatusOr<bool> MappedServers::Open() {
+  bool cut = false;
+  if (memory_.shared_gradients() == nullptr) return cut;
+  for (int server = 0; server < links_.num_servers(); ++server) {
+    const bool anew = HasMapped(server) && !Maps(server);
+    if (chunks_.chunks()[server].empty() || (opened_ && !anew)) continue;
+    servers_[server].reset();
+    absl::StatusOr<MappedValues> values = OpenServer(server);
+    if (links_.cancelled()) return absl::CancelledError("the job ended");
+    if (!values.ok()) {
+      spdlog::info("shares no memory with ps {}: {}", server,
+                   std::string(values.status().message()));
+      continue;
+    }
+    spdlog::info("shares memory with ps {}", server);
+    servers_[server] = std::make_unique<Server>(*std::move(values));
+    if (anew) continue;
+    chunks_.CutForMapped(server);
+    cut = true;
+  }
+  opened_ = true;
+  return cut;
+}
+
+absl::StatusOr<MappedValues> MappedServers::OpenServer(int server) {
+  v1::OpenSharedMemoryRequest request;
+  *request.mutable_identity() = ToProto(links_.self());
+  *request.mutable_gradients() = ToProto(memory_.shared_gradients()->file());
+  for (const Chunk& chunk : chunks_.chunks()[server]) {
+    for (const MemoryRange& range : chunk.ranges) {
+      request.add_offsets(memory_.shared_offset(range.variable) + range.offset);
+    }
+  }
+  v1::OpenSharedMemoryResponse response;
+  RepeatedCalls calls(links_.channel(server), server, links_.cancelled());
+  PassFaultPoint(FaultPoint::kWorkerShareSend);
+  LOCKSTEP_RETURN_IF_ERROR(calls.CallUntilAnswered(kOpen, request, response));
+  PassFaultPoint(FaultPoint::kWorkerShareAnswered);
+  return MappedValues::Open(FromProto(response.values()),
+                            FromProto(response.counters()));
+}
+
+absl::Status MappedServers::Copy(const Places& places, int server,
+                                 const Chunk& chunk) {
+  if (servers_[server] == nullptr || places.size() != chunk.num_parts) {
+    return absl::InternalError(absl::StrCat("ps ", server, " told ",
+                                            places.size(), " places of ",
+                                            chunk.num_parts, " parts"));
+  }
+  for (int i = 0; i < places.size(); ++i) {
+    const MemoryRange& range = chunk.ranges[i];
+    const absl::Status status = servers_[server]->values.Copy(
+        FromProto(places[i]),
+        memory_.value(range.variable).subspan(range.offset, range.size));
+    if (absl::IsAborted(status)) return status;
+    if (!status.ok()) return absl::InternalError(status.message());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MappedServers::Reconsider(const absl::Status& status, int server) {
+  if (!absl::IsNotFound(status) || servers_[server] == nullptr) return status;
+  if (servers_[server]->open.exchange(false)) {
+    spdlog::info("shares no memory with ps {} any more: {}", server,
+                 std::string(status.message()));
+  }
+  return absl::UnavailableError(status.message());
+}
+
+}  // namespace lockstep

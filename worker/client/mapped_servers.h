@@ -1,0 +1,75 @@
+#ifndef LOCKSTEP_WORKER_CLIENT_MAPPED_SERVERS_H_
+#define LOCKSTEP_WORKER_CLIENT_MAPPED_SERVERS_H_
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "google/protobuf/repeated_ptr_field.h"
+#include "lockstep/v1/parameter.pb.h"
+#include "worker/client/chunks/held_chunks.h"
+#include "worker/client/mapped_values.h"
+#include "worker/client/server_links.h"
+#include "worker/memory/parameter_memory.h"
+
+namespace lockstep {
+
+// MappedServers is the servers of this host that map the worker's gradients
+// and let the worker map their values, so that calls only say where those are.
+// Private to worker/client.
+//
+// Threads: one thread calls Open(); the others may be called from any thread.
+// Borrows: all constructor arguments.
+class MappedServers {
+ public:
+  using Places = google::protobuf::RepeatedPtrField<v1::SharedValue>;
+
+  MappedServers(ServerLinks& links, HeldChunks& chunks,
+                ParameterMemory& memory);
+
+  // Asks every server to map memory the first time, and later those that did
+  // and have started anew. Must not be called while a push is under way.
+  // Returns true if chunks were cut anew.
+  //
+  //   kCancelled  the job ended
+  absl::StatusOr<bool> Open();
+
+  // True if the server has ever mapped memory: its chunks are cut for that.
+  bool HasMapped(int server) const { return servers_[server] != nullptr; }
+  // True if it maps memory now.
+  bool Maps(int server) const {
+    return servers_[server] != nullptr && servers_[server]->open;
+  }
+
+  // Copies the values of a chunk from the server's memory to the worker's.
+  //
+  //   kAborted   the server wrote there meanwhile: values of a later step
+  //   kInternal  the places are not those of the chunk's parts
+  absl::Status Copy(const Places& places, int server, const Chunk& chunk);
+
+  // Returns the status that a failed call to the server means: kUnavailable,
+  // which is worth another call, if the server only maps no memory any more.
+  absl::Status Reconsider(const absl::Status& status, int server);
+
+ private:
+  struct Server {
+    explicit Server(MappedValues of_server) : values(std::move(of_server)) {}
+    const MappedValues values;
+    // False once the server has started anew.
+    std::atomic<bool> open = true;
+  };
+
+  absl::StatusOr<MappedValues> OpenServer(int server);
+
+  ServerLinks& links_;
+  HeldChunks& chunks_;
+  ParameterMemory& memory_;
+  std::vector<std::unique_ptr<Server>> servers_;  // null: it maps nothing
+  bool opened_ = false;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_CLIENT_MAPPED_SERVERS_H_

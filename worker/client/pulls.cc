@@ -1,0 +1,91 @@
+#include "worker/client/pulls.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/fault_points.h"
+#include "common/base/status_macros.h"
+#include "common/wire/tensor_message.h"
+#include "common/wire/wire_codec.h"
+#include "worker/client/chunk_messages.h"
+
+namespace lockstep {
+namespace {
+
+constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
+constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+
+}  // namespace
+
+absl::Status Pulls::Take(const grpc::ByteBuffer& response, int server,
+                         size_t index) {
+  const Chunk& chunk = chunks_.chunk(server, index);
+  v1::PullHeader header;
+  TensorPayload payload;
+  LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
+  if (header.values_size() > 0) {
+    LOCKSTEP_RETURN_IF_ERROR(mapped_.Copy(header.values(), server, chunk));
+  } else if (chunk.table.has_value()) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        StoreRows(payload, *chunk.table, chunks_.rows(server, index), memory_));
+  } else if (payload.size == chunk.size) {
+    StoreChunk(payload, chunk, memory_);
+  } else {
+    return absl::InternalError(absl::StrCat(
+        "Pull answered ", payload.size, " bytes for parts of ", chunk.size));
+  }
+  chunks_.Hold(server, index, {header.step(), 0});
+  return absl::OkStatus();
+}
+
+void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
+                  ChunkTransfer::Report report) {
+  const Chunk& chunk = chunks_.chunk(server, index);
+  v1::PullRequest request;
+  *request.mutable_identity() = ToProto(links_.self());
+  request.mutable_parts()->set_first_part(chunk.first_part);
+  request.mutable_parts()->set_num_parts(chunk.num_parts);
+  request.set_step(step);
+  request.set_server(server);
+  if (chunk.table.has_value()) {
+    AddRows(chunks_.rows(server, index), *request.mutable_rows());
+  } else {
+    request.set_shared(mapped);
+  }
+  PassFaultPoint(FaultPoint::kWorkerPullSend);
+  links_.channel(server).Call(
+      ServerChannel::SizeOf(chunks_.CallBytes(server, index)), kPull,
+      EncodeMessage(request), kCallDeadline,
+      [this, server, index, step, report = std::move(report)](
+          absl::Status status, const grpc::ByteBuffer& response) {
+        PassFaultPoint(FaultPoint::kWorkerPullAnswered);
+        if (status.ok()) status = Take(response, server, index);
+        if (absl::IsAborted(status)) {
+          // The server committed two steps between its answer and the copy, and
+          // may do so again. Values in the answer itself cannot be overwritten.
+          Start(server, index, step, /*mapped=*/false, report);
+          return;
+        }
+        report(mapped_.Reconsider(status, server));
+      });
+}
+
+absl::StatusOr<int64_t> Pulls::Pull(int64_t step) {
+  const bool one_step = step >= 0;
+  while (true) {
+    ChunkTransfer transfer(
+        links_.TransferOptions("pull"),
+        chunks_.Missing(one_step ? std::optional(step) : std::nullopt),
+        [&](int server, size_t index, ChunkTransfer::Report report) {
+          Start(server, index, step, mapped_.Maps(server), std::move(report));
+        });
+    LOCKSTEP_RETURN_IF_ERROR(links_.Finish(transfer));
+    const int64_t newest = chunks_.Newest(step);
+    if (!one_step || newest == step) return newest;
+    // Training went on while this worker pulled: ask for the newer step.
+    step = newest;
+  }
+}
+
+}  // namespace lockstep

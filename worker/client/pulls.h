@@ -1,0 +1,48 @@
+#ifndef LOCKSTEP_WORKER_CLIENT_PULLS_H_
+#define LOCKSTEP_WORKER_CLIENT_PULLS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/client/chunks/chunk_transfer.h"
+#include "worker/client/chunks/held_chunks.h"
+#include "worker/client/mapped_servers.h"
+#include "worker/client/server_links.h"
+#include "worker/memory/parameter_memory.h"
+
+namespace lockstep {
+
+// Pulls brings values of variables from the servers into the worker's memory,
+// as far as they are not there. Private to worker/client.
+//
+// Threads: one thread calls.
+// Borrows: all constructor arguments.
+class Pulls {
+ public:
+  Pulls(ServerLinks& links, HeldChunks& chunks, MappedServers& mapped,
+        ParameterMemory& memory)
+      : links_(links), chunks_(chunks), mapped_(mapped), memory_(memory) {}
+
+  // As StepClient::Pull(). The tables' rows must have been routed.
+  absl::StatusOr<int64_t> Pull(int64_t step);
+
+ private:
+  void Start(int server, size_t index, int64_t step, bool mapped,
+             ChunkTransfer::Report report);
+  // Takes the answer to the pull of a chunk.
+  //
+  //   kAborted   the values were gone before they could be copied
+  //   kInternal  the answer is not that of the chunk
+  absl::Status Take(const grpc::ByteBuffer& response, int server, size_t index);
+
+  ServerLinks& links_;
+  HeldChunks& chunks_;
+  MappedServers& mapped_;
+  ParameterMemory& memory_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_WORKER_CLIENT_PULLS_H_
