@@ -5,11 +5,12 @@
 
 namespace lockstep {
 
-// Clock tells the time. Cores take one as a parameter, so that tests decide
-// what time it is.
+// Clock returns the time. Classes that decide take a Clock as a parameter, so
+// that tests control time.
 //
-// Leases, waits and ages must come from a Clock, never from absl::Now(): the
-// machine's wall clock may be set, and then leases would end, or never end.
+// Leases, waits and ages must come from a Clock, never from absl::Now():
+// someone may set the machine's wall clock, and leases would then expire early
+// or never.
 //
 // Threads: safe to share.
 class Clock {
@@ -17,8 +18,8 @@ class Clock {
   virtual ~Clock() = default;
   virtual absl::Time Now() const = 0;
 
-  // Starts with the wall time at its first use and goes on steadily from there,
-  // whatever happens to the wall clock. Never destroyed.
+  // Starts at the wall time of its first use and advances steadily from there,
+  // even if the wall clock is set. Never destroyed.
   static const Clock& Real();
 };
 

@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// EventQueue carries what happened elsewhere to the one thread that decides.
+// EventQueue carries events from other threads to the one thread that decides.
 //
 // Threads: any thread may Push(); one thread pops.
 template <typename Event>

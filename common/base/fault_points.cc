@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kVariable[] = "LOCKSTEP_FAULT";
 
-// Constant once a point is armed.
+// Does not change once a point is armed.
 int64_t reached_at = 1;
 Fault::Action action = Fault::Action::kKill;
 std::atomic<int64_t> times_reached = 0;

@@ -110,26 +110,26 @@ struct FaultPointName {
 inline constexpr std::array kFaultPoints = {LOCKSTEP_ALL_POINTS_};
 #undef LOCKSTEP_POINT_
 
-// What happens, at which point.
+// An action and the point at which it occurs.
 struct Fault {
   enum class Action {
     kKill,   // the process ends at once, as by SIGKILL
-    kStall,  // every thread that gets there from then on stays there
+    kStall,  // every thread that passes the point from then on hangs
   };
   FaultPoint point{};
-  int64_t nth = 1;  // from the nth time on, > 0
+  int64_t nth = 1;  // first pass of the point that triggers it, > 0
   Action action = Action::kKill;
 };
 
-// Reads "point:nth:action", as "worker.push.send:3:kill".
+// Parses "point:nth:action", such as "worker.push.send:3:kill".
 //
-//   kInvalidArgument  says what is wrong with which of the three
+//   kInvalidArgument  says which of the three is wrong, and why
 absl::StatusOr<Fault> ParseFault(absl::string_view text);
 
-// Arms one point of this process. Call it before there are other threads.
+// Arms one point of this process. Must be called before other threads exist.
 void ArmFault(const Fault& fault);
 
-// Arms what the environment variable LOCKSTEP_FAULT asks for, if it is set.
+// Arms the fault in the environment variable LOCKSTEP_FAULT, if it is set.
 //
 //   kInvalidArgument  as ParseFault()
 absl::Status ArmFaultFromEnvironment();
@@ -139,9 +139,10 @@ inline std::atomic<int> armed = -1;  // a FaultPoint
 void Reached();
 }  // namespace fault_points_internal
 
-// To be called at the point.
+// Triggers the armed fault if it is at `point`.
 //
-// Threads: any; no lock may be held that the process's heartbeats need.
+// Threads: any. The caller must not hold a lock that the process's heartbeats
+//          need, since kStall never returns.
 inline void PassFaultPoint(FaultPoint point) {
   if (fault_points_internal::armed.load(std::memory_order_relaxed) ==
       static_cast<int>(point)) [[unlikely]] {

@@ -6,24 +6,25 @@
 
 namespace lockstep {
 
-// Fingerprint is the 64-bit FNV-1a hash of a sequence of fields. It is part of
-// state files and of initial values: never change it. It is no protection
-// against anybody who wants a collision.
+// Fingerprint is the 64-bit FNV-1a hash of a sequence of fields. State files
+// and initial values depend on it: it must never change. It does not resist
+// deliberate collisions.
 class Fingerprint {
  public:
   Fingerprint& Add(uint64_t number) {
     for (int shift = 0; shift < 64; shift += 8) AddByte(number >> shift);
     return *this;
   }
-  // The length counts too, so that "ab", "c" differs from "a", "bc".
+  // Hashes the length too, so that "ab", "c" differs from "a", "bc".
   Fingerprint& Add(std::string_view text) {
     Add(uint64_t{text.size()});
     for (const char c : text) AddByte(static_cast<unsigned char>(c));
     return *this;
   }
   uint64_t value() const { return hash_; }
-  // A number below `bound` > 0, such as the row of a table that a name is
-  // hashed to. The low bits of the hash alone are poor.
+  // Returns a number in [0, bound), e.g. the table row of a hashed name;
+  // `bound` must be > 0. Mixes the hash first, because its low bits alone are
+  // poorly distributed.
   uint64_t Below(uint64_t bound) const {
     return (((hash_ ^ (hash_ >> 32)) * 0x9e3779b97f4a7c15) >> 20) % bound;
   }

@@ -14,28 +14,28 @@
 
 namespace lockstep {
 
-// What a line of the log is about.
+// The context of a log line.
 struct LogSubject {
   std::string task{};  // "worker 1"
   std::string job{};   // empty before it is known
-  int64_t step = -1;   // last committed one that this process knows; -1: none
+  int64_t step = -1;   // last committed step known to this process; -1: none
 };
 
-// Whether a file is the one that systemd's journal reads, as the environment
-// variable JOURNAL_STREAM says: "<device>:<inode>".
+// True if the file is the one that systemd's journal reads, by the environment
+// variable JOURNAL_STREAM, "<device>:<inode>".
 bool IsJournalStream(absl::string_view journal_stream, const struct stat& file);
 
-// The fields of an entry, each as NAME=value: MESSAGE, PRIORITY, LOCKSTEP_TASK,
-// and LOCKSTEP_JOB and LOCKSTEP_STEP where they are known.
+// Returns the fields of an entry, each as NAME=value: MESSAGE, PRIORITY,
+// LOCKSTEP_TASK, and LOCKSTEP_JOB and LOCKSTEP_STEP if they are known.
 std::vector<std::string> JournalFields(const LogSubject& subject,
                                        spdlog::level::level_enum level,
                                        absl::string_view text);
 
-// Hands an entry to the journal; false if that did not take it.
+// Sends an entry to the journal; false if the journal did not accept it.
 bool SendToJournal(const std::vector<std::string>& fields);
 
-// JournalSink sends each line of the log to systemd's journal, with its subject
-// in fields that `journalctl` can search. A line that the journal does not take
+// JournalSink sends each log line to systemd's journal, with its context in
+// fields that `journalctl` can search. A line that the journal does not accept
 // goes to standard error.
 //
 // Threads: safe to share.

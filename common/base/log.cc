@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-// One for the process, as its log is.
+// One object per process, because the log is per process.
 struct Context {
   Mutex mutex;
   std::string task ABSL_GUARDED_BY(mutex);
@@ -24,7 +24,7 @@ struct Context {
   std::atomic<int64_t> step = -1;
 };
 
-// Never destroyed: what ends last may still log.
+// Never destroyed: threads that end last may still log.
 Context& OwnContext() {
   static Context& context = *new Context;
   return context;
@@ -57,10 +57,10 @@ absl::Status InitLog(const std::string& task, const std::string& level) {
   } else {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   }
-  // Messages quote peers.
+  // OneLineSink, because messages quote text of peers.
   auto logger = std::make_shared<spdlog::logger>(
       task, std::make_shared<OneLineSink>(std::move(sink)));
-  // The journal has the time and the level in fields of its own.
+  // The journal stores the time and the level in fields of its own.
   logger->set_pattern(journal ? "%n: %v"
                               : "%Y-%m-%dT%H:%M:%S.%e %^%-7l%$ %n: %v");
   logger->set_level(parsed);

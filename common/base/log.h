@@ -11,7 +11,7 @@
 #include "spdlog/fmt/fmt.h"
 #include "spdlog/spdlog.h"
 
-// Debian's absl::string_view is a type of its own, which fmt does not know.
+// Debian's absl::string_view is a separate type, which fmt does not know.
 template <>
 struct fmt::formatter<absl::string_view> : fmt::formatter<std::string_view> {
   template <typename Context>
@@ -24,24 +24,23 @@ struct fmt::formatter<absl::string_view> : fmt::formatter<std::string_view> {
 namespace lockstep {
 
 // Prepares the process's log: lines on standard error that start with time,
-// level and `task`, e.g. "worker 1". Where systemd's journal reads standard
-// error, the lines go to it directly, as JournalSink has it, with what the
-// functions below have said. Everything then logs through spdlog, by an
-// OneLineSink.
+// level and `task`, e.g. "worker 1". If systemd's journal reads standard error,
+// JournalSink sends the lines to it directly, with the job and step set by the
+// functions below. Afterwards all code logs through spdlog, by a OneLineSink.
 //
 //   kInvalidArgument  `level` is none of trace, debug, info, warning, error
 absl::Status InitLog(const std::string& task, const std::string& level);
 
-// The job that this process has a task of, by its name.
+// Sets the name of this process's job.
 void SetLogJob(const std::string& name);
 
-// The last step that this process knows to be committed; of an evaluator, the
-// one that it scores.
+// Sets the last committed step known to this process; an evaluator sets the
+// step that it scores.
 void SetLogStep(int64_t step);
 
-// What the lines of this process's log are about from here on.
+// Returns the context of the log lines that follow.
 //
-// Threads: all of these may be called from any thread.
+// Threads: all functions of this file may be called from any thread.
 LogSubject CurrentLogSubject();
 
 }  // namespace lockstep

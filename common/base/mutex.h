@@ -12,8 +12,8 @@ namespace lockstep {
 
 // Mutex is std::mutex with Clang's thread-safety annotations.
 //
-// The packaged absl::Mutex is not used: it is invisible to ThreadSanitizer,
-// which then reports correct classes as racing.
+// absl::Mutex of the package is not used: ThreadSanitizer does not see it and
+// reports correct classes as racing.
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
@@ -49,8 +49,9 @@ class CondVar {
     lock.release();
   }
 
-  // Returns false when `timeout` (a std::chrono duration) passed first, an
-  // hour at most: what is longer might not fit the clock.
+  // Waits at most `timeout` (a std::chrono duration) and at most an hour,
+  // because longer durations might overflow the clock. False if that time
+  // passed.
   template <typename Duration>
   bool WaitFor(Mutex& mutex, Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {

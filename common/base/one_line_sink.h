@@ -9,9 +9,8 @@
 
 namespace lockstep {
 
-// OneLineSink hands messages on to another sink as OneLine() writes them, so
-// that what a peer has said forges no lines, steers no terminal and fills no
-// disk.
+// OneLineSink passes messages to another sink in the form of OneLine(), so that
+// text from a peer cannot forge lines, control the terminal or fill the disk.
 //
 // Threads: as the other sink.
 class OneLineSink final : public spdlog::sinks::sink {

@@ -7,10 +7,10 @@
 
 namespace lockstep {
 
-// RetrySchedule says when each server that failed for a passing reason is to be
-// asked again: after a pause that doubles with every failure in a row.
+// RetrySchedule computes when to repeat a call to a server that failed with a
+// temporary error: after a pause that doubles with every consecutive failure.
 //
-// Threads: belongs to the chief's loop.
+// Threads: not thread-safe; the chief's loop owns it.
 class RetrySchedule {
  public:
   static constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
@@ -18,22 +18,22 @@ class RetrySchedule {
 
   explicit RetrySchedule(int num_servers);
 
-  // A call to `server` failed at `now`.
+  // Records that a call to `server` failed at `now`.
   void Failed(int server, absl::Time now);
 
-  // `server` need not be asked before `due`, without having failed.
+  // Schedules the next call to `server` at `due`, without counting a failure.
   void Postpone(int server, absl::Time due) { servers_[server].due = due; }
 
-  // `server` answered, so that its next failure counts as the first.
+  // Records that `server` answered; its next failure counts as the first.
   void Answered(int server);
 
-  // Whether `server` has failed and is not to be asked yet.
+  // True if `server` has failed and its next call is not due yet.
   bool Pauses(int server, absl::Time now) const;
 
-  // Returns the servers to ask now, and takes them off the schedule.
+  // Returns the servers that are due, and removes them from the schedule.
   std::vector<int> TakeDue(absl::Time now);
 
-  // When TakeDue() will next return something; InfiniteFuture() for never.
+  // Time at which TakeDue() next returns a server; InfiniteFuture() if never.
   absl::Time next() const;
 
  private:

@@ -10,8 +10,9 @@ namespace lockstep {
 
 inline constexpr char kHoldPayload[] = "lockstep/hold";
 
-// What a process returns that was stopped before the job was done: kCancelled.
-// With `hold` nobody is to start it again, since an operator wants it so.
+// The status of a process that was stopped before the job was done: kCancelled.
+// With `hold`, an operator stopped the job for good, and the exit code asks for
+// no restart.
 inline absl::Status StoppedStatus(const std::string& reason, bool hold) {
   absl::Status status = absl::CancelledError(reason);
   if (hold) status.SetPayload(kHoldPayload, absl::Cord("1"));

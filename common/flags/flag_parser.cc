@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kLongestEcho = 60;
 
-// `text` as it may be repeated in a message: one line, of bounded length.
+// Makes `text` safe to repeat in a message: one line, of bounded length.
 std::string Echo(std::string text) {
   if (text.size() > kLongestEcho) text = text.substr(0, kLongestEcho) + "...";
   for (char& c : text) {
@@ -62,7 +62,7 @@ std::string ExplainWord(const CLI::App& app, const std::string& argument) {
 }
 
 // Explains the first argument that neither `app` nor its chosen sub-commands
-// know. Empty when there is none.
+// know. Empty if there is none.
 std::string ExplainLeftOver(const CLI::App& app) {
   for (const std::string& first : app.remaining()) {
     if (first == "--") continue;  // it only says that no flags follow
@@ -76,8 +76,8 @@ std::string ExplainLeftOver(const CLI::App& app) {
   return "";
 }
 
-// The first of the arguments that is "--flag=" with nothing behind, which CLI11
-// would take for a flag whose value is the next argument. Empty if none is.
+// Returns the first argument of the form "--flag=" without a value; empty if
+// there is none. CLI11 would take the next argument as its value.
 std::string FlagWithoutValue(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -89,7 +89,7 @@ std::string FlagWithoutValue(int argc, const char* const* argv) {
   return "";
 }
 
-// The chain of sub-commands that --help was asked for, as typed.
+// Returns the chain of sub-commands before --help, as typed.
 std::string HelpHint(const CLI::App& app) {
   std::string command = app.get_name();
   const CLI::App* current = &app;
@@ -133,7 +133,8 @@ int FlagParser::RefuseUsage(const std::string& message,
   return kUsageExitCode;
 }
 
-// A misspelt flag is the better explanation for a required one that is missing.
+// If a required flag is missing and another one is misspelt, the misspelt flag
+// is the better explanation.
 int FlagParser::Explain(const CLI::Error& error, std::ostream& out,
                         std::ostream& err) const {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {

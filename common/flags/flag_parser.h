@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// What a program leaves with when its command line cannot be used. It is below
-// 128: starting the program again would not help.
+// Exit code for an unusable command line. It is below 128, because a restart of
+// the program would not help.
 inline constexpr int kUsageExitCode = 2;
 
 // FlagParser is the command line of one program: CLI11 with --help, --version
@@ -27,18 +27,18 @@ class FlagParser {
   FlagParser(const FlagParser&) = delete;
   FlagParser& operator=(const FlagParser&) = delete;
 
-  // Where flags and sub-commands are declared, before Parse().
+  // For declaring flags and sub-commands; must be done before Parse().
   CLI::App& app() { return app_; }
 
-  // Reads the command line into the declared variables. Returns nothing when
-  // the program shall go on, else the code to leave with: 0 after --help or
-  // --version, which print to `out`; kUsageExitCode after a usage error, which
-  // is explained on `err`. Variables are unspecified after an error.
+  // Reads the command line into the declared variables. Returns nothing if the
+  // program should go on, else its exit code: 0 after --help or --version,
+  // which print to `out`; kUsageExitCode after a usage error, which is
+  // explained on `err`. Variables are unspecified after an error.
   std::optional<int> Parse(int argc, const char* const* argv, std::ostream& out,
                            std::ostream& err);
 
-  // Prints `message` the way Parse() does, for values that the program itself
-  // finds unusable afterwards. Returns kUsageExitCode.
+  // Prints `message` in the format of Parse(), for values that the program
+  // finds unusable after parsing. Returns kUsageExitCode.
   int RefuseUsage(const std::string& message, std::ostream& err) const;
 
  private:

@@ -12,7 +12,8 @@ constexpr size_t kWidth = 80;
 constexpr size_t kRightColumn = 26;
 constexpr size_t kHangingIndent = 6;
 
-// A long set of allowed values is one word to WrapText(): gives it spaces.
+// Inserts spaces after commas, because WrapText() would treat a long set of
+// allowed values as one word.
 std::string WithSpacesAfterCommas(const std::string& text) {
   std::string out;
   for (char c : text) {
@@ -52,7 +53,7 @@ std::string HelpFormatter::make_subcommand(const CLI::App* subcommand) const {
                     subcommand->get_description());
 }
 
-// A left side that would touch the right column has its lines to itself.
+// A left side that is too wide for its column gets lines of its own.
 std::string HelpFormatter::TwoColumns(const std::string& left,
                                       const std::string& right) const {
   const bool fits = left.size() + 2 <= kWidth;

@@ -20,13 +20,13 @@ size_t AllowedMistakes(std::string_view candidate) {
   return std::max<size_t>(1, candidate.size() / 3);
 }
 
-// Whether the last two letters of a[0, i) and b[0, j) are each other's swap.
+// True if the last two letters of a[0, i) and b[0, j) are swapped.
 bool Swapped(const std::string& a, size_t i, const std::string& b, size_t j) {
   return i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
 }
 
-// Edit distance with swaps of neighbours (optimal string alignment). Three
-// rows of the usual table are kept.
+// Edit distance with swaps of neighbours (optimal string alignment). Only three
+// rows of the table are kept.
 size_t EditDistance(const std::string& a, const std::string& b) {
   std::vector<size_t> before(b.size() + 1);
   std::vector<size_t> above(b.size() + 1);
@@ -45,8 +45,8 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
-// Names whose lengths alone differ too much are skipped, which also bounds the
-// work that a very long name can cause.
+// False if the lengths alone differ too much. The caller skips such pairs,
+// which also bounds the work for a very long name.
 bool LengthsFit(std::string_view name, std::string_view candidate) {
   const size_t allowed = AllowedMistakes(candidate);
   return name.size() <= candidate.size() + allowed &&

@@ -9,12 +9,13 @@
 
 namespace lockstep {
 
-// Returns the candidate that `name` was most likely meant to be, or nothing
-// when no candidate is near. Case is ignored, and '-' equals '_'.
+// Returns the candidate that `name` most likely stands for, or nothing if no
+// candidate is near. Case is ignored, and '-' equals '_'.
 //
-// Near means at most one mistake per three characters of the candidate, and
-// always room for one; a mistake is a letter added, left out, replaced, or two
-// neighbours swapped. Of several equally near, the first in `candidates` wins.
+// A candidate is near if it differs by at most one mistake per three of its
+// characters; one mistake is always allowed. A mistake is a letter added, left
+// out or replaced, or two neighbours swapped. Among equally near candidates,
+// the first in `candidates` wins.
 std::optional<std::string> NearestMatch(
     std::string_view name, absl::Span<const std::string> candidates);
 

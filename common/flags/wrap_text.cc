@@ -5,9 +5,9 @@ namespace {
 
 constexpr std::string_view::size_type kNone = std::string_view::npos;
 
-// Where `line` is to be broken: the last space that leaves at most `width`
-// columns before it, else the first space after; never among its leading
-// spaces. kNone when there is no such space.
+// Returns the position at which to break `line`: the last space with at most
+// `width` columns before it, else the first space after; never one of its
+// leading spaces. kNone if there is no such space.
 size_t BreakPosition(std::string_view line, size_t width) {
   const size_t first_word = line.find_first_not_of(' ');
   if (first_word == kNone) return kNone;

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// "line 1, column 17" of byte `offset`, counted from 1.
+// Returns "line 1, column 17" for byte `offset`; both count from 1.
 std::string Position(absl::string_view text, size_t offset) {
   const absl::string_view before =
       text.substr(0, std::min(text.size(), offset > 0 ? offset - 1 : 0));
@@ -30,14 +30,14 @@ std::string Position(absl::string_view text, size_t offset) {
                       ", column ", column);
 }
 
-// StructureChecker reads a document once, and keeps nothing but the keys of
-// the objects that are open. It stops at the first fault.
+// StructureChecker reads a document once and stores only the keys of open
+// objects. It stops at the first fault.
 class StructureChecker final : public json::json_sax_t {
  public:
   StructureChecker(absl::string_view text, size_t max_depth)
       : text_(text), max_depth_(max_depth) {}
 
-  // Why reading stopped; empty when it did not.
+  // The fault that stopped reading; empty if there was none.
   const std::string& fault() const { return fault_; }
 
   bool null() override { return true; }

@@ -29,7 +29,8 @@ absl::StatusOr<nlohmann::json> ParseBoundedJson(absl::string_view text,
                                                 absl::string_view source,
                                                 const JsonLimits& limits = {});
 
-// The value for a message: an excerpt of a scalar, else "an array" or such.
+// Describes `value` in a message: an excerpt of a scalar, else "an array" and
+// the like.
 std::string DescribeJson(const nlohmann::json& value);
 
 // The value for a message as it stands, or the beginning of a long one.

@@ -8,7 +8,7 @@ namespace lockstep {
 std::optional<double> AreaUnderCurve(std::vector<ScoredExample> examples) {
   std::sort(examples.begin(), examples.end());
   double won = 0;        // pairs
-  double negatives = 0;  // with a lower score than those at hand
+  double negatives = 0;  // examples with a lower score than the current ones
   double positives = 0;
   for (size_t i = 0; i < examples.size();) {
     double tied_positives = 0;

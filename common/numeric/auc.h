@@ -7,12 +7,12 @@
 
 namespace lockstep {
 
-// A score of an example and whether the example is of the positive class.
+// A score of an example, and true if the example is of the positive class.
 using ScoredExample = std::pair<double, bool>;
 
-// The area under the ROC curve: how often a positive example has a higher score
-// than a negative one, equal scores counting half (the Mann-Whitney statistic).
-// Nothing where a class has no example.
+// The area under the ROC curve: the fraction of (positive, negative) pairs in
+// which the positive example has the higher score; equal scores count half (the
+// Mann-Whitney statistic). Nothing if a class has no example.
 std::optional<double> AreaUnderCurve(std::vector<ScoredExample> examples);
 
 }  // namespace lockstep

@@ -9,7 +9,8 @@ namespace lockstep {
 
 namespace {
 
-// The upper two bytes are the bfloat16.
+// Rounds to nearest, ties to even; the upper two bytes of the result are the
+// bfloat16.
 inline uint32_t Rounded(uint32_t bits) {
   const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
   const uint32_t quiet = bits | 0x00400000u;

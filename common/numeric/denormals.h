@@ -10,13 +10,14 @@
 namespace lockstep {
 
 // ScopedFlushDenormals makes float32 and float64 arithmetic of this thread
-// treat subnormal operands and results as zeros of their sign, as
-// TensorFlow's kernels do, for as long as it lives.
+// treat subnormal operands and results as zeros of their sign during its
+// lifetime, as TensorFlow's kernels do.
 //
-// The compiler may move arithmetic across its constructor or destructor: call
-// a function of another source file while it lives, never compute beside it.
+// The compiler may move arithmetic across its constructor or destructor. Code
+// in its scope must therefore call a function of another source file for the
+// arithmetic.
 //
-// Threads: acts on the thread that made it, and must end on that thread.
+// Threads: acts on the thread that constructs it, which must also destroy it.
 class ScopedFlushDenormals {
  public:
   ScopedFlushDenormals() : saved_(Read()) { Write(saved_ | kFlushBits); }

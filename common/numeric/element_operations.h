@@ -8,16 +8,17 @@
 #include "common/numeric/float16.h"
 #include "common/numeric/vector_clones.h"
 
-// What TensorFlow's rules need beyond + - * and /, for float, double and
-// Float16. For the .cc files of kernels alone: they are compiled with
+// Operations of TensorFlow's rules besides + - * and /, for float, double and
+// Float16. Only for the .cc files of kernels: they are compiled with
 // -ffp-contract=off, so that every operation rounds once.
 namespace lockstep {
 
-// TensorFlow takes so many elements at a time; what is left over is taken one
-// by one. It matters to ReciprocalRoot() in float16 alone.
+// TensorFlow processes elements in groups of this size, and the remainder one
+// by one. Only ReciprocalRoot() in float16 depends on it.
 inline constexpr size_t kGroup = 8;
 
-// Hyper-parameters are float32 before they are anything else.
+// Converts a hyper-parameter; hyper-parameters are float32 first, as in
+// TensorFlow.
 template <typename T>
 LOCKSTEP_INLINE T FromFloat(float value) {
   return static_cast<T>(value);

@@ -6,11 +6,11 @@
 #include <cstdint>
 
 // Float16 is an IEEE half in memory: 1 sign, 5 exponent and 10 fraction bits.
-// Arithmetic on it is float32 arithmetic whose result is rounded once more,
-// which for one + - * or / gives the correctly rounded half.
+// Arithmetic on it is float32 arithmetic with one more rounding of the result;
+// for a single + - * or / the result is the correctly rounded half.
 //
-// Conversions from and to float do no floating-point arithmetic, so that they
-// mean the same where subnormal numbers are flushed to zero.
+// Conversions from and to float do no floating-point arithmetic, so their
+// results do not depend on whether subnormal numbers are flushed to zero.
 namespace lockstep {
 
 struct Float16 {
@@ -43,8 +43,8 @@ inline uint32_t ShiftRightToNearestEven(uint32_t value, int shift) {
   return (value + half - 1 + odd) >> shift;
 }
 
-// Rounds to nearest, ties to even; too large becomes infinity, every NaN a
-// quiet one.
+// Rounds to nearest, ties to even; values that are too large become infinity,
+// every NaN a quiet NaN.
 inline Float16 ToFloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;
@@ -64,8 +64,8 @@ inline Float16 ToFloat16(float value) {
   return Float16{static_cast<uint16_t>(sign | half)};
 }
 
-// Rounds once: the float32 between is rounded to odd, so that nothing of
-// `value` is lost on the way.
+// Rounds once: the intermediate float32 is rounded to odd, so that it keeps all
+// information that the second rounding needs.
 inline Float16 ToFloat16(double value) {
   const auto nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || !std::isfinite(nearest)) {
@@ -93,7 +93,7 @@ inline Float16 operator*(Float16 a, Float16 b) {
 inline Float16 operator/(Float16 a, Float16 b) {
   return ToFloat16(ToFloat(a) / ToFloat(b));
 }
-// By value: 0 is -0, and a NaN is equal to nothing.
+// Compares values: 0 equals -0, and a NaN equals nothing.
 inline bool operator==(Float16 a, Float16 b) {
   return ToFloat(a) == ToFloat(b);
 }

@@ -18,7 +18,8 @@ size_t ToNextLine(const std::byte* to) {
   return -reinterpret_cast<uintptr_t>(to) % kLine;
 }
 
-// Whole lines; returns how many bytes. `to` starts one.
+// Copies whole cache lines and returns the number of bytes. `to` must start a
+// cache line.
 size_t StreamLines(size_t size, const std::byte* from, std::byte* to) {
   size_t done = 0;
   for (; done + kLine <= size; done += kLine) {

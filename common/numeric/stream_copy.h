@@ -5,21 +5,21 @@
 
 namespace lockstep {
 
-// Copies `size` bytes to memory that nobody reads before much else has been
-// written: past the caches, so that they keep what is needed next and the old
-// contents are not fetched first. Whole cache lines of `to` go that way, what
-// lies before and after them as in any copy; all of it where the processor has
-// no such stores.
+// Copies `size` bytes with stores that bypass the caches, so that the caches
+// keep other data and the old contents of `to` are not fetched first. Use it
+// for memory that is not read before much other data has been written. Whole
+// cache lines of `to` are written that way, the bytes before and after them
+// normally; on processors without such stores, all bytes are written normally.
 //
-// Other threads may see the bytes late: call FinishStreaming() before telling
-// them.
+// Other threads may see the bytes late: the caller must call FinishStreaming()
+// before it notifies them.
 void StreamCopy(size_t size, const std::byte* from, std::byte* to);
 
-// Units: bytes. From this size on values that arrive together are in no cache
-// by the time that a pass uses them.
+// Units: bytes. Values of this size and above, arriving together, would leave
+// the caches before a pass uses them.
 inline constexpr size_t kStreamFrom = size_t{256} << 10;
 
-// What this thread has copied is in memory before anything that it writes next.
+// Orders this thread's streamed stores before all its later stores.
 void FinishStreaming();
 
 }  // namespace lockstep

@@ -1,11 +1,11 @@
 #ifndef LOCKSTEP_COMMON_NUMERIC_VECTOR_CLONES_H_
 #define LOCKSTEP_COMMON_NUMERIC_VECTOR_CLONES_H_
 
-// What kernels need to be vectorised, for the .cc files that define them.
+// Macros for vectorised kernels, for the .cc files that define them.
 
-// GCC makes one more copy of each function that is so marked for processors
-// with AVX2 and picks one when the program starts. Sanitizers are not up at
-// that moment.
+// GCC adds a copy of each marked function for processors with AVX2, and the
+// program picks one when it starts. That choice runs before sanitizers are
+// initialised, so they get no copies.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && \
     defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) &&            \
     !defined(__SANITIZE_THREAD__)
@@ -15,10 +15,10 @@
 #define LOCKSTEP_CLONES
 #endif
 
-// The iterations of the loop that follows do not depend on each other.
+// Asserts that the iterations of the following loop are independent.
 #if defined(__clang__)
-// Clang warns of each loop that it then does not vectorise, as under
-// sanitizers.
+// Clang warns about each marked loop that it does not vectorise, which happens
+// under sanitizers.
 #define LOCKSTEP_INDEPENDENT
 #else
 #define LOCKSTEP_INDEPENDENT _Pragma("GCC ivdep")

@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// ExampleShape is what a job's model is made for: what one example looks like,
-// and how many classes there are.
+// ExampleShape is the input that a job's model is built for: the shape of one
+// example, and the number of classes.
 //
 // Units: pixels; values per pixel; labels; bytes of a text.
 struct ExampleShape {
@@ -17,7 +17,7 @@ struct ExampleShape {
   int64_t width = 1;
   int64_t channels = 1;
   int64_t classes = 0;
-  int64_t tokens = 0;  // of each text; 0: pictures
+  int64_t tokens = 0;  // bytes of each text; 0: pictures
 
   bool operator==(const ExampleShape&) const = default;
 

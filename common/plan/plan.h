@@ -18,25 +18,25 @@ struct PlannedPart {
   int64_t count = 0;
   int server = 0;  // index of the ps task
   int index = 0;   // among the parts of that server, from 0
-  // Above 1 where a table is cut by RowCut::kMod: from one row of the part to
-  // its next, in rows of the table. `offset` is where the first row is. Of a
-  // growing table this is how many parts there are, and `offset` counts them.
+  // Distance from one row of the part to its next, in rows of the table; above
+  // 1 where a table is cut by RowCut::kMod. `offset` is that of the first row.
+  // For a growing table: the number of parts, and `offset` counts parts.
   int64_t row_stride = 1;
 
   bool operator==(const PlannedPart&) const = default;
 };
 
-// Plan says which variables a job has and where every part of them lives.
-// Parts are in order of variable, then of their first element; a server's
-// indices ascend in that order too.
+// Plan lists a job's variables and the location of every part. Parts are
+// ordered by variable, then by first element; a server's indices ascend in that
+// order too.
 struct Plan {
   std::vector<VariableSpec> variables;
   std::vector<PlannedPart> parts;
 };
 
-// Checks that a plan is of the model that this worker has described, so that
-// memory of the plan's sizes holds the model's variables, and that its parts
-// are all of each variable: of one that is no table, each element once.
+// Checks that a plan matches the model that this worker has described, so that
+// buffers of the plan's sizes hold the model's variables, and that its parts
+// cover each variable: a variable that is no table, each element exactly once.
 //
 //   kInvalidArgument  names the first difference
 absl::Status CheckPlan(const Plan& plan,

@@ -8,27 +8,28 @@
 
 namespace lockstep {
 
-// Progress is what a worker reports of itself with each heartbeat, since its
-// incarnation began. Passes, not parts, are counted: a pass whose gradient was
-// not needed is stale, whether its bytes were sent or not, and so is one that
-// was dropped before it had a gradient.
+// Progress is a worker's report in each heartbeat, counted since its
+// incarnation began. It counts passes, not parts: a pass whose gradient was not
+// needed is stale, even if its bytes were sent, and so is a pass that was
+// dropped before it had a gradient.
 struct Progress {
   int64_t local_step = 0;
   int64_t passes = 0;      // gradients computed
   int64_t accepted = 0;    // passes that counted
   int64_t stale = 0;       // passes that came too late or were not needed
   int64_t duplicate = 0;   // parts that had counted already
-  absl::Duration waiting;  // in all, for servers, tokens and data
+  absl::Duration waiting;  // total, for servers, tokens and data
   double loss = 0;         // mean loss of the last pass
-  int64_t examples = 0;    // computed on
+  int64_t examples = 0;    // examples computed on
   std::string activity;    // e.g. "waits for a token of step 12"
   absl::Duration activity_age;
   int64_t non_finite = 0;  // elements of gradients that were NaN or infinite;
                            // not in heartbeats, but in the worker's metrics
   int64_t computed = 0;    // passes that `examples` were computed in
-  // What keeps the process from its work, for people; empty: nothing does.
+  // Obstacle to the process's work, as text for people; empty: none.
   std::string trouble;
-  bool cannot_score = false;  // an evaluator, for good: `trouble` says why
+  // Evaluator: it can never score; `trouble` says why.
+  bool cannot_score = false;
 };
 
 }  // namespace lockstep

@@ -6,23 +6,23 @@
 
 namespace lockstep {
 
-// What can be changed while a job runs. The chief decides it; servers keep it
-// in their step records, so that it outlives every process.
+// Settings that can change while a job runs. The chief decides them; servers
+// keep them in their step records, so they survive every process.
 struct RunSettings {
-  // Of an elastic job; indices are below it.
+  // Bound of worker indices in an elastic job.
   static constexpr int kMaxWorkers = 1024;
 
-  int64_t revision = 0;            // counts changes; 0: as the job file says
-  int replicas_to_aggregate = 0;   // A; 0: as the job file says
+  int64_t revision = 0;            // counts changes; 0: as in the job file
+  int replicas_to_aggregate = 0;   // A; 0: as in the job file
   double learning_rate_scale = 1;  // times the schedule; > 0, finite
   bool paused = false;             // no step is committed
-  // Elastic jobs: those who take part, ascending; N is their number. Empty: all
-  // workers of the job.
+  // Elastic jobs: the workers that take part, ascending; N is their number.
+  // Empty: all workers of the job.
   std::vector<int> workers{};
 
   bool operator==(const RunSettings&) const = default;
 
-  // Whether a gradient that was summed under one of them may count under the
+  // True if a gradient that was summed under one of them may count under the
   // other.
   bool SameSum(const RunSettings& other) const {
     return replicas_to_aggregate == other.replicas_to_aggregate &&

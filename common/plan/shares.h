@@ -3,10 +3,10 @@
 
 namespace lockstep {
 
-// Shares of a step that `worker`, from 0, computes in strict mode: 1 where
-// there are enough replicas; where N < A the A gradients are spread over the N
-// workers as evenly as can be, the first ones taking one more.
-// `replicas_to_aggregate` is A, `total_num_replicas` is N, both > 0.
+// Returns the number of shares of a step that `worker`, from 0, computes in
+// strict mode: 1 if N >= A; otherwise the A gradients are spread over the N
+// workers as evenly as possible, and the first workers take one more.
+// `replicas_to_aggregate` is A, `total_num_replicas` is N; both must be > 0.
 inline int SharesOf(int worker, int replicas_to_aggregate,
                     int total_num_replicas) {
   const int a = replicas_to_aggregate;

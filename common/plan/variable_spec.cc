@@ -27,8 +27,8 @@ bool IsSlice(const VariableSpec& variable, const VariableSlice& slice) {
   return count / width - 1 <= rows_after / stride;
 }
 
-// The finalizer of SplitMix64, in which every bit of the key moves about half
-// of the others.
+// The finalizer of SplitMix64: each bit of the key affects about half of the
+// bits of the result.
 int64_t PartOfKey(int64_t key, int64_t num_parts) {
   auto hash = static_cast<uint64_t>(key);
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9;

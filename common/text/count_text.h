@@ -9,7 +9,8 @@
 
 namespace lockstep {
 
-// "1 step", "2 steps", for messages. `noun` is one whose plural ends in s.
+// Returns "1 step", "2 steps", for messages. The plural of `noun` must end in
+// s.
 inline std::string CountText(int64_t count, absl::string_view noun) {
   return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
 }

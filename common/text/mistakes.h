@@ -9,18 +9,18 @@
 
 namespace lockstep {
 
-// Mistakes gathers what is wrong with a document, so that whoever wrote it can
-// mend all of it at once.
+// Mistakes collects the errors of a document, so that its author can fix all of
+// them at once.
 class Mistakes {
  public:
-  // Messages that status() has at most.
+  // Largest number of messages in status().
   static constexpr size_t kShown = 20;
 
-  // Files the message of a failure. OkStatus is none.
+  // Adds the message of an error. Ignores OkStatus.
   void Add(const absl::Status& status);
 
-  // kInvalidArgument with a line for each message, and one that says how many
-  // more there are; OkStatus where there are none.
+  // Returns kInvalidArgument with one line per message, and a line with the
+  // number of further messages; OkStatus if there are no messages.
   absl::Status status() const;
 
  private:

@@ -8,15 +8,15 @@
 namespace lockstep {
 namespace {
 
-bool Continues(char byte) {  // a character of UTF-8
+bool Continues(char byte) {  // true for a continuation byte of UTF-8
   return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
 }
 
-// How many bytes of `text` at `at` are one control character; 0: none.
+// Returns the number of bytes of the control character at `at`; 0: none.
 size_t ControlBytes(absl::string_view text, size_t at) {
   const auto byte = static_cast<unsigned char>(text[at]);
   if (byte < 0x20 || byte == 0x7f) return 1;
-  // U+0080 to U+009F, of which one begins what steers a terminal.
+  // U+0080 to U+009F: one of them begins terminal control sequences.
   if (byte != 0xc2 || at + 1 == text.size()) return 0;
   const auto next = static_cast<unsigned char>(text[at + 1]);
   return next >= 0x80 && next < 0xa0 ? 2 : 0;
@@ -37,7 +37,7 @@ std::string Escaped(absl::string_view control) {
 std::string CutText(absl::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   size_t end = most;
-  // A character has four bytes at most.
+  // A UTF-8 character has four bytes at most.
   while (end > 0 && most - end < 4 && Continues(text[end])) --end;
   return absl::StrCat(text.substr(0, end), "...");
 }

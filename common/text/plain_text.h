@@ -8,19 +8,19 @@
 
 namespace lockstep {
 
-// Of a reason or a name that a peer sends: what comes after is cut off when it
-// is decoded.
+// Largest accepted size of a reason or a name from a peer; the decoder cuts off
+// the rest.
 inline constexpr size_t kMaxPeerText = 1 << 10;
 
-// At most `most` bytes of the text, which do not end within a character of
-// UTF-8, and "..." where some are left out.
+// Returns at most `most` bytes of the text, cut between UTF-8 characters, and
+// "..." if bytes were left out.
 std::string CutText(absl::string_view text, size_t most = kMaxPeerText);
 
-// The text in one line: what steers a terminal or begins a new line is written
-// as "\n", "\t" or "\x1b". Cut after `most` bytes.
+// Returns the text in one line: characters that control a terminal or begin a
+// new line are written as "\n", "\t" or "\x1b". Cut after `most` bytes.
 std::string OneLine(absl::string_view text, size_t most);
 
-// Whether OneLine() changes the text.
+// True if OneLine() leaves the text unchanged.
 bool IsOneLine(absl::string_view text, size_t most);
 
 }  // namespace lockstep

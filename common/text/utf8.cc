@@ -8,16 +8,16 @@ namespace {
 
 bool IsContinuation(uint8_t byte) { return (byte & 0xC0) == 0x80; }
 
-// Length of the character that starts with `lead`; 0 when none does.
+// Length of the character that starts with `lead`; 0 if none does.
 size_t LengthOf(uint8_t lead) {
   if (lead < 0x80) return 1;
-  if (lead < 0xC2) return 0;  // a continuation, or overlong
+  if (lead < 0xC2) return 0;  // a continuation byte, or overlong
   if (lead < 0xE0) return 2;
   if (lead < 0xF0) return 3;
   return lead < 0xF5 ? 4 : 0;
 }
 
-// Whether the second byte makes no overlong form, surrogate or too large value
+// True if the second byte makes no overlong form, surrogate or too large value
 // after `lead`.
 bool SecondFits(uint8_t lead, uint8_t second) {
   switch (lead) {

@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-// Whether `text` is well-formed UTF-8: no overlong form, no surrogate, nothing
-// above U+10FFFF. Messages refuse strings that are not.
+// True if `text` is well-formed UTF-8: no overlong form, no surrogate, nothing
+// above U+10FFFF. Protobuf refuses other strings in messages.
 bool IsUtf8(absl::string_view text);
 
 }  // namespace lockstep

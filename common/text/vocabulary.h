@@ -12,28 +12,29 @@
 
 namespace lockstep {
 
-// The words of a line, in order and in lower case. A word is a stretch of
-// letters from a to z, also with an apostrophe between two of them; whatever
-// else there is separates words.
+// Returns the words of a line, in order and in lower case. A word is a run of
+// letters a to z, which may have an apostrophe between two of them; all other
+// characters separate words.
 std::vector<std::string> SplitWords(absl::string_view line);
 
-// Vocabulary numbers the words of a text: the most frequent one is 0, equally
-// frequent ones are in order of their letters. It follows from the text alone,
-// so that whoever has the text knows which row of a table is of which word.
+// Vocabulary numbers the words of a text: the most frequent word is 0; equally
+// frequent words are in alphabetical order. It depends on the text alone, so
+// every process with the text knows the word of each table row.
 //
 // Threads: immutable.
 class Vocabulary {
  public:
-  // Of the words that occur `min_count` times or more.
+  // Builds it from the words that occur `min_count` times or more.
   //
-  //   kInvalidArgument  there is none
+  //   kInvalidArgument  there is no such word
   static absl::StatusOr<Vocabulary> Make(absl::string_view text,
                                          int64_t min_count);
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }
   const std::string& word(int64_t id) const { return words_[id]; }
   int64_t count(int64_t id) const { return counts_[id]; }
-  // Nothing for a word that is not in it; `word` is in lower case.
+  // Returns the number of `word`, which must be in lower case; nothing if it is
+  // not in the vocabulary.
   std::optional<int64_t> Find(absl::string_view word) const;
 
  private:
