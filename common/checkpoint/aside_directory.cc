@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::string_view kPrefix = ".tmp-step-";
-constexpr mode_t kMode = 0750;  // as MakeDirectories()
+constexpr mode_t kMode = 0750;  // the mode of MakeDirectories()
 
 absl::Status Error(const std::error_code& error, const std::string& path,
                    absl::string_view act) {
@@ -33,7 +33,7 @@ absl::Status Error(const std::error_code& error, const std::string& path,
 
 struct Lock {
   int fd = -1;
-  bool taken = false;  // by somebody else
+  bool taken = false;  // another process holds the lock
 };
 
 Lock TryLock(const std::string& path) {
@@ -66,7 +66,7 @@ absl::Status RemoveIfStale(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Away in one go first, so that nobody renames a half of it.
+// Renamed first, so that no other process can rename a half-removed directory.
 absl::Status RemoveFromItsOwner(const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::string away,
@@ -79,7 +79,7 @@ absl::Status RemoveFromItsOwner(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Calls `remove(path)` for every one of them.
+// Calls `remove(path)` for every aside directory.
 absl::Status ForEachAside(const std::string& parent,
                           absl::Status (*remove)(const std::string&)) {
   std::vector<std::string> asides;
@@ -110,7 +110,7 @@ absl::StatusOr<AsideDirectory> AsideDirectory::Create(const std::string& parent,
           errno, absl::StrCat(path, ": cannot create the directory"));
     }
     const Lock lock = TryLock(path);
-    // Taken in this very moment by a sweep for stale ones, which removes it.
+    // A sweep for stale directories has just locked this one, and removes it.
     if (lock.taken) continue;
     return AsideDirectory(path, lock.fd);
   }
@@ -124,7 +124,7 @@ AsideDirectory::AsideDirectory(AsideDirectory&& other) noexcept
       lock_(std::exchange(other.lock_, -1)) {}
 
 AsideDirectory::~AsideDirectory() {
-  std::error_code ignored;  // a sweep for stale ones will try again
+  std::error_code ignored;  // the next sweep for stale directories retries
   if (!path_.empty()) fs::remove_all(path_, ignored);
   if (lock_ >= 0) close(lock_);
 }

@@ -9,17 +9,17 @@
 
 namespace lockstep {
 
-// AsideDirectory is a directory that no reader looks into, for things not yet
-// or no longer valid: ".tmp-step-00001500-5f0c9a1e77b2d348". It is locked
-// (flock) while this object lives, so that others can tell work in progress
-// from what a killed process left behind. No name is ever used twice: whoever
-// finds its directory gone cannot take another one for it.
+// AsideDirectory is a directory that readers ignore, for contents not yet or no
+// longer valid: ".tmp-step-00001500-5f0c9a1e77b2d348". It is locked (flock)
+// during the object's life, so that other processes can tell it from a
+// directory that a killed process left behind. Names are never reused: a
+// process whose directory was removed cannot mistake another one for it.
 //
-// Owns:    the directory and all in it; the destructor removes them.
+// Owns:    the directory and all its contents; the destructor removes them.
 // Errors:  messages have the path and the system's own text.
 class AsideDirectory {
  public:
-  // Errors: what the system reports
+  // Errors: the system's.
   static absl::StatusOr<AsideDirectory> Create(const std::string& parent,
                                                int64_t step);
 
@@ -29,23 +29,23 @@ class AsideDirectory {
 
   const std::string& path() const { return path_; }
 
-  // Renames it, in one go, to `target` of the same file system, which must not
-  // exist or be an empty directory. After that it is no longer aside.
+  // Renames it atomically to `target` in the same file system, which must not
+  // exist or must be an empty directory. Afterwards it is no longer aside.
   absl::Status MoveTo(const std::string& target);
 
  private:
   AsideDirectory(std::string path, int lock);
 
-  std::string path_;  // empty when moved
+  std::string path_;  // empty after MoveTo()
   int lock_;          // descriptor of the directory, or -1
 };
 
-// Removes what killed processes left in `parent`; leaves alone what a living
-// one is working on. File systems without flock make no such difference.
+// Removes the directories of killed processes in `parent`, and keeps those that
+// a live process has locked. On file systems without flock it removes both.
 absl::Status RemoveStaleAsides(const std::string& parent);
 
-// Removes all, also what a living process is working on: its MoveTo() fails
-// from now on.
+// Removes all aside directories in `parent`, also those of live processes,
+// whose MoveTo() then fails.
 absl::Status RemoveAllAsides(const std::string& parent);
 
 }  // namespace lockstep

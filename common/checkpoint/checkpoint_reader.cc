@@ -17,7 +17,7 @@ namespace lockstep {
 namespace {
 
 constexpr char kGlobalStep[] = "global_step";
-constexpr size_t kPieceElements = 1 << 16;  // converted at a time
+constexpr size_t kPieceElements = 1 << 16;  // elements converted at a time
 
 template <typename Stored, typename Convert>
 absl::Status ReadConverted(const SafetensorsReader& file,

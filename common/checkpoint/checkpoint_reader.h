@@ -18,23 +18,23 @@
 namespace lockstep {
 
 // CheckpointReader is one complete checkpoint, open for restore or evaluation.
-// It stays readable when the checkpoint is pruned meanwhile.
+// It stays readable if the checkpoint is pruned meanwhile.
 //
-// Names are looked up in the model first, then in the optimizer; none is in
+// Names are looked up in the model first, then in the optimizer; no name is in
 // both. model().header().tensors lists all variables.
 //
 // Threads: safe to share.
 // Units:   offsets and sizes count elements.
 class CheckpointReader {
  public:
-  // `directory` holds all checkpoints of the job. Contents are not hashed: see
+  // `directory` holds all checkpoints of the job. Hashes are not compared: see
   // CheckpointStore::Verify().
   //
   //   kNotFound            no checkpoint of this step
   //   kDataLoss            damaged, or files of different steps; names file,
-  //                        field, value and what to do
-  //   kFailedPrecondition  of a newer format version
-  //   and what PosixFile reports
+  //                        field, value and fix
+  //   kFailedPrecondition  a newer format version
+  //   and the errors of PosixFile
   static absl::StatusOr<CheckpointReader> Open(const std::string& directory,
                                                int64_t step);
 
@@ -42,15 +42,15 @@ class CheckpointReader {
   const SafetensorsReader& model() const { return model_; }
   const SafetensorsReader& optimizer() const { return optimizer_; }
 
-  // From now on CheckVariable(), Read() and ReadRange() take the tensor
-  // `stored` for the variable `name`, as where its moving average is wanted. It
-  // need not be there. Not to be called while another thread reads.
+  // From now on CheckVariable(), Read() and ReadRange() read the tensor
+  // `stored` for the variable `name`, e.g. its moving average. `stored` need
+  // not exist. Must not be called while another thread reads.
   void ReadInPlaceOf(const std::string& name, const std::string& stored) {
     stored_as_[name] = stored;
   }
 
-  // Whether the model holds this variable as the job declares it; of a growing
-  // table, some of its rows and their keys.
+  // Checks that the model holds this variable with the job's shape and dtype;
+  // for a growing table, some of its rows and their keys.
   //
   //   kNotFound         no such variable
   //   kInvalidArgument  another shape or dtype; names both
@@ -67,21 +67,21 @@ class CheckpointReader {
   absl::Status ReadRange(absl::string_view name, int64_t first,
                          absl::Span<float> values) const;
 
-  // The keys of the rows that the model holds of a growing table, in the order
-  // of its rows, which is ascending.
+  // Returns the keys of a growing table's rows in the model, in the order of
+  // the rows, which is ascending.
   //
   //   kNotFound         no such tensor
   //   kInvalidArgument  not a list of I64
   //   kDataLoss         the keys do not ascend
   absl::StatusOr<std::vector<int64_t>> ReadKeys(absl::string_view table) const;
 
-  // The value of an I64 scalar, such as "global_step".
+  // Returns the value of an I64 scalar, such as "global_step".
   //
   //   kNotFound         no such tensor
   //   kInvalidArgument  not an I64 scalar
   absl::StatusOr<int64_t> ReadInt64(absl::string_view name) const;
 
-  // The file that holds the tensor, for reading bytes as they are.
+  // Returns the file that holds the tensor, for reading raw bytes.
   //
   //   kNotFound  no such tensor
   absl::StatusOr<const SafetensorsReader*> FileOf(absl::string_view name) const;
@@ -90,7 +90,7 @@ class CheckpointReader {
   CheckpointReader(Manifest manifest, SafetensorsReader model,
                    SafetensorsReader optimizer);
   absl::Status CheckStep() const;
-  // The name in the files.
+  // Returns the tensor name in the files.
   absl::string_view Stored(absl::string_view name) const;
 
   Manifest manifest_;

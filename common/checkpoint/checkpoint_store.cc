@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Prune(
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
                             StepsToRemove(keep, check));
   for (int64_t step : steps) {
-    // Away in one go first, so that nobody ever finds half of it.
+    // Renamed first, so that no reader finds a half-removed checkpoint.
     LOCKSTEP_ASSIGN_OR_RETURN(const AsideDirectory trash,
                               AsideDirectory::Create(directory_, step));
     const std::string name = StepDirectoryName(step);

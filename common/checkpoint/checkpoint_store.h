@@ -17,15 +17,15 @@
 
 namespace lockstep {
 
-// The complete checkpoints, oldest first, and one line for each that was
-// passed over: its file, what is wrong with it and what to do.
+// The complete checkpoints, oldest first, and one line per skipped one: its
+// file, the fault and the fix.
 struct CheckpointList {
   std::vector<Manifest> complete;
   std::vector<std::string> warnings;
 };
 
-// The newest complete checkpoint, if there is any, and one line for each newer
-// one that was passed over.
+// The newest complete checkpoint, if there is any, and one line per newer one
+// that was skipped.
 struct LatestCheckpoint {
   std::optional<Manifest> manifest;
   std::vector<std::string> warnings;
@@ -35,25 +35,25 @@ struct LatestCheckpoint {
 //
 //   <directory>/step-00001500/{model.safetensors,optimizer.safetensors,
 //                              manifest.json}
-//   <directory>/.tmp-step-...   in the making, or left by a killed process
+//   <directory>/.tmp-step-...   unfinished, or left by a killed process
 //
-// It keeps nothing in memory: any number of processes may look into one
-// directory; one at a time, the chief, writes and prunes.
+// It caches nothing: any number of processes may read one directory, but at
+// most one at a time, the chief, must write and prune.
 //
-// Threads: safe to share, as far as that rule goes.
+// Threads: safe to share, under that rule.
 // Errors:  messages have the path and the system's own text.
 class CheckpointStore {
  public:
-  // Nothing is touched; a directory that does not exist is empty until
-  // Begin() makes it.
+  // Does not access the directory; a directory that does not exist is empty
+  // until Begin() creates it.
   explicit CheckpointStore(std::string directory);
 
   const std::string& directory() const { return directory_; }
 
-  // Makes the directory, and a file in it that it renames and removes: what a
-  // checkpoint needs, but for its size.
+  // Creates the directory, and a file in it, renames and removes the file: all
+  // operations of a checkpoint, except for its size.
   //
-  // Errors: the first that the system reports, with what to change
+  // Errors: the first error of the system, with its fix
   absl::Status CheckWritable() const;
 
   // Starts the checkpoint of `step`; see CheckpointWriter::Create() for its
@@ -62,47 +62,45 @@ class CheckpointStore {
       int64_t step, const CheckpointTensors& tensors) const;
 
   // Both fail if the directory cannot be listed; a damaged checkpoint is a
-  // warning. Contents are not hashed: see Verify().
+  // warning. Hashes are not compared: see Verify().
   absl::StatusOr<CheckpointList> List() const;
-  //   kFailedPrecondition  the newest is of a newer format version: what an
-  //                        older program would go on from is not the newest
+  //   kFailedPrecondition  the newest has a newer format version, so an older
+  //                        program must not go on from an older checkpoint
   absl::StatusOr<LatestCheckpoint> Latest() const;
 
   // See CheckpointReader::Open().
   absl::StatusOr<CheckpointReader> Open(int64_t step) const;
 
-  // The newest complete one.
+  // Opens the newest complete checkpoint.
   //
   //   kNotFound  there is none
   absl::StatusOr<CheckpointReader> OpenLatest() const;
 
-  // Compares every file with its hash, and opens it.
+  // Compares every file with its hash, and opens the checkpoint.
   //
   //   kNotFound            no checkpoint of this step
   //   kDataLoss            damaged; names the file, the value found and wanted
   //   kFailedPrecondition  of a newer format version
   absl::Status Verify(int64_t step) const;
 
-  // Keeps the newest `keep` checkpoints of which `check` returns kOk, and
-  // removes what is older than they, damaged ones too; with fewer than that it
-  // removes none. Also removes what killed processes left aside. A checkpoint
-  // that cannot be judged (a newer format, no permission) stays. Returns the
-  // steps removed. Without `check` complete ones count.
-  //
-  //   kInvalidArgument  keep < 1
+  // Keeps the newest `keep` checkpoints for which `check` returns kOk, and
+  // removes all older ones, damaged ones too; if there are fewer, removes none.
+  // Also removes aside directories of killed processes. A checkpoint that
+  // cannot be judged (a newer format, no permission) stays. Returns the removed
+  // steps. Without `check`, complete checkpoints count.
   absl::StatusOr<std::vector<int64_t>> Prune(
       int64_t keep,
       const std::function<absl::Status(int64_t step)>& check = {}) const;
 
-  // Renames the directory of `step` to `prefix`step-..., or that with a number
-  // after it: from now on it is no checkpoint, but what a person may look at.
-  // Returns its new path.
+  // Renames the directory of `step` to `prefix`step-..., or to that with a
+  // number appended: it is then no checkpoint any more, but people can inspect
+  // it. Returns its new path.
   absl::StatusOr<std::string> SetAside(int64_t step,
                                        absl::string_view prefix) const;
 
-  // Removes every checkpoint in the making. A chief does so before a job goes
-  // back: one that hung while it was saving, and has been replaced, must not
-  // complete a checkpoint of steps that are lost.
+  // Removes every unfinished checkpoint. A chief must call it before a job goes
+  // back: a replaced chief that hung in a save must not complete a checkpoint
+  // of lost steps.
   absl::Status RemoveUnfinished() const;
 
  private:

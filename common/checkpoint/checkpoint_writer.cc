@@ -33,7 +33,7 @@ absl::Status CheckDisjoint(const CheckpointTensors& tensors) {
   return absl::OkStatus();
 }
 
-// OK when the place is free or holds something damaged.
+// OK if the place is free or holds a damaged checkpoint.
 absl::Status CheckReplaceable(const std::string& directory, int64_t step) {
   absl::Status found = ReadCompleteManifest(directory, step).status();
   if (absl::IsNotFound(found) || absl::IsDataLoss(found)) {

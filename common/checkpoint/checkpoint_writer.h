@@ -15,31 +15,32 @@
 
 namespace lockstep {
 
-// What a checkpoint is going to hold. No name may be in both lists.
+// The tensors of a new checkpoint. No name may be in both lists.
 struct CheckpointTensors {
   std::vector<TensorSpec> model;      // variables
   std::vector<TensorSpec> optimizer;  // "<variable>/<slot>", averages, scalars
 };
 
-// CheckpointWriter is one checkpoint in the making, aside. It appears with
-// Commit(), at once and whole; destroyed before, it leaves nothing.
+// CheckpointWriter is one unfinished checkpoint, in an aside directory.
+// Commit() makes it appear, atomically and complete; without Commit() the
+// destructor removes it.
 //
 //   being written -> committed
 //                 -> destroyed: removed
 //
 // Threads: as SafetensorsWriter; Commit() excludes all writing.
-// Owns:    its aside directory. The process that dies leaves that behind, and
-//          CheckpointStore::Prune() removes it.
+// Owns:    its aside directory; that of a killed process is removed by
+//          CheckpointStore::Prune().
 class CheckpointWriter {
  public:
-  // Reserves the space of both files. `directory` holds all checkpoints of
-  // the job and exists.
+  // Reserves the space of both files. `directory` holds all checkpoints of the
+  // job and must exist.
   //
-  //   kInvalidArgument    negative step, a name in both files, or what
-  //                       SafetensorsWriter::Create() refuses
-  //   kAlreadyExists      the checkpoint of this step is there and complete
+  //   kInvalidArgument    negative step, a name in both files, or an error of
+  //                       SafetensorsWriter::Create()
+  //   kAlreadyExists      a complete checkpoint of this step exists
   //   kResourceExhausted  the disk is full
-  //   and what PosixFile reports
+  //   and the errors of PosixFile
   static absl::StatusOr<std::unique_ptr<CheckpointWriter>> Create(
       const std::string& directory, int64_t step,
       const CheckpointTensors& tensors);
@@ -47,16 +48,15 @@ class CheckpointWriter {
   SafetensorsWriter& model() { return *model_; }
   SafetensorsWriter& optimizer() { return *optimizer_; }
 
-  // Makes the checkpoint appear as `manifest` describes it; global_step and
-  // files are filled in here. A damaged checkpoint of this step is replaced.
+  // Makes the checkpoint appear with `manifest`, whose global_step and files it
+  // fills in. Replaces a damaged checkpoint of this step.
   //
   //   kFailedPrecondition  a byte was never written (write it and repeat), or
   //                        it was committed before
   //   kInvalidArgument     names the field of `manifest`
-  //   kAlreadyExists       a complete one came in between
-  //   and what PosixFile reports. One failure comes after the fact: if only
-  //   the last sync fails, the checkpoint is there but might not survive a
-  //   loss of power.
+  //   kAlreadyExists       another process has completed one meanwhile
+  //   and the errors of PosixFile. If only the last sync fails, the checkpoint
+  //   exists but might not survive a loss of power.
   absl::Status Commit(Manifest manifest);
 
  private:

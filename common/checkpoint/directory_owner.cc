@@ -25,7 +25,7 @@ std::string Read(int fd) {
   return text;
 }
 
-// What cannot be written is said of nobody.
+// Errors are ignored: without the id, messages cannot name the owner.
 void Write(int fd, const std::string& text) {
   if (ftruncate(fd, 0) != 0) return;
   if (pwrite(fd, text.data(), text.size(), 0) < 0) return;
@@ -44,7 +44,7 @@ absl::Status InUse(const std::string& directory, const std::string& other) {
 absl::StatusOr<DirectoryOwner> DirectoryOwner::Take(
     const std::string& directory, const std::string& job_id,
     absl::Duration patience) {
-  MakeDirectories(directory).IgnoreError();  // CheckWritable() will say
+  MakeDirectories(directory).IgnoreError();  // CheckWritable() reports it
   const std::string path = absl::StrCat(directory, "/.owner");
   DirectoryOwner owner(
       open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));

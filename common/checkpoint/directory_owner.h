@@ -9,27 +9,28 @@
 
 namespace lockstep {
 
-// DirectoryOwner marks a directory of checkpoints as one job's as long as it
-// lives, so that two jobs do not write theirs into each other's. The mark is
-// the file ".owner" in it, with the job's id, locked (flock); the file stays,
-// its lock ends with the process.
+// DirectoryOwner marks a directory of checkpoints as one job's during its life,
+// so that two jobs cannot write to one directory. The mark is the file ".owner"
+// in it, with the job's id, locked (flock); the file stays, and its lock ends
+// with the process.
 //
-// Two processes of the same job may both have one: which of them is the newer,
-// its servers know.
+// Two processes of one job may both hold it; the servers' epoch fence decides
+// between them.
 class DirectoryOwner {
  public:
-  // Makes the directory where it is missing. Where that cannot be, or the file
-  // system has no locks, nothing is marked; that is no error.
+  // Creates the directory if it is missing. If that fails, or the file system
+  // has no locks, nothing is marked; that is no error.
   //
-  // A process of another job that is about to end is given `patience`.
+  // Waits up to `patience` for a process of another job that is about to end.
   //
-  //   kFailedPrecondition  a running process has it for another job; names that
+  //   kFailedPrecondition  a running process holds it for another job; names
+  //                        that job
   static absl::StatusOr<DirectoryOwner> Take(
       const std::string& directory, const std::string& job_id,
       absl::Duration patience = absl::ZeroDuration());
 
-  // The job of a running process that has the directory, as far as the mark
-  // tells; nothing if there is none. Changes nothing.
+  // Returns the job of the running process that holds the directory, if the
+  // mark names one; nothing if there is none. Changes nothing.
   static std::optional<std::string> Running(const std::string& directory);
 
   ~DirectoryOwner();

@@ -28,7 +28,7 @@ absl::StatusOr<Manifest> ReadManifestFile(const fs::path& path) {
   const absl::StatusOr<std::string> text =
       ReadWholeFile(path.string(), kMaxManifestBytes);
   if (absl::IsNotFound(text.status())) return Damaged(path, "is missing");
-  // Or something else than a directory is there in its place.
+  // Or the path is something else than a directory.
   if (absl::IsInvalidArgument(text.status()) ||
       absl::IsFailedPrecondition(text.status())) {
     return Damaged(path, "is not a file of a manifest's size");

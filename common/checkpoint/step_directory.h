@@ -11,34 +11,34 @@
 #include "common/checkpoint/format/manifest.h"
 
 // A checkpoint is a directory "step-00001500" of these three files. It is
-// complete when the manifest is sound, is of that step, and every file that it
-// lists has the length that it says.
+// complete if the manifest is valid, has the directory's step, and every listed
+// file has the listed length.
 namespace lockstep {
 
 inline constexpr char kModelFile[] = "model.safetensors";
 inline constexpr char kOptimizerFile[] = "optimizer.safetensors";
 inline constexpr char kManifestFile[] = "manifest.json";
 
-// "step-00001500"; more than eight digits when the step needs them.
+// Returns "step-00001500"; with more than eight digits if necessary.
 std::string StepDirectoryName(int64_t step);
 
-// The step, if `name` is exactly what StepDirectoryName() makes of it.
+// Returns the step if StepDirectoryName() of it is exactly `name`.
 std::optional<int64_t> ParseStepDirectoryName(absl::string_view name);
 
-// The steps that have a directory, complete or not, in ascending order. A
-// missing `directory` holds none.
+// Returns the steps that have a directory, complete or not, ascending. A
+// missing `directory` has none.
 //
-//   and what the system reports when it cannot be listed
+//   and the system's errors of listing a directory
 absl::StatusOr<std::vector<int64_t>> ListStepDirectories(
     const std::string& directory);
 
-// The manifest of the complete checkpoint of `step` in `directory`. Contents
-// of the other files are not read.
+// Returns the manifest of the complete checkpoint of `step` in `directory`. The
+// other files are not read.
 //
 //   kNotFound            no directory for this step
-//   kDataLoss            not complete; names file, field, value and what to do
-//   kFailedPrecondition  of a newer format version
-//   and what PosixFile reports
+//   kDataLoss            not complete; names file, field, value and fix
+//   kFailedPrecondition  a newer format version
+//   and the errors of PosixFile
 absl::StatusOr<Manifest> ReadCompleteManifest(const std::string& directory,
                                               int64_t step);
 

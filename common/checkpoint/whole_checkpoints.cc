@@ -14,7 +14,7 @@ bool WholeCheckpoints::IsDamage(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kInvalidArgument:  // no regular file
-    case absl::StatusCode::kNotFound:         // gone meanwhile
+    case absl::StatusCode::kNotFound:         // removed meanwhile
     case absl::StatusCode::kUnknown:          // EIO
       return true;
     default:
@@ -44,7 +44,7 @@ absl::Status WholeCheckpoints::Check(int64_t step) {
   }
   const absl::Status status = store_.Verify(step);
   known_.erase(step);
-  // What is wrong with this process or its machine may be over the next time.
+  // Other errors come from this process or its machine and may be temporary.
   if (status.ok() || IsDamage(status)) {
     known_[step] = {std::move(files), status};
   }

@@ -14,9 +14,9 @@
 
 namespace lockstep {
 
-// WholeCheckpoints tells which checkpoints of a store are whole: complete, and
-// with the bytes that were written. It compares each file with its hash, and
-// does so again only when the file system says that the file was touched.
+// WholeCheckpoints finds the whole checkpoints of a store: complete, and with
+// the bytes that were written. It compares each file with its hash, and repeats
+// that only if the file's metadata have changed.
 //
 // Threads: not safe to share.
 // Borrows: the store.
@@ -24,16 +24,17 @@ class WholeCheckpoints {
  public:
   explicit WholeCheckpoints(const CheckpointStore& store) : store_(store) {}
 
-  // True of a status that says that a checkpoint cannot be read by anybody;
-  // others say that this process cannot, as for want of a permission.
+  // True if `status` means that no process can read the checkpoint; false for
+  // errors of this process, such as a missing permission.
   static bool IsDamage(const absl::Status& status);
 
   // Errors: those of CheckpointStore::Verify().
   absl::Status Check(int64_t step);
 
-  // The checkpoint has been written by this process, which has hashed it.
+  // Records that this process has written, and therefore hashed, the
+  // checkpoint.
   void Wrote(int64_t step);
-  // Has Check() say so, as long as nothing touches the checkpoint.
+  // Makes Check() return `why` until the checkpoint's files change.
   void FoundDamaged(int64_t step, const absl::Status& why);
 
   struct Damaged {
@@ -44,22 +45,22 @@ class WholeCheckpoints {
     std::optional<CheckpointReader> reader;  // nothing: the store is empty
     std::vector<Damaged> damaged;            // newer ones, newest first
   };
-  // Finds the newest that is whole.
+  // Returns the newest whole checkpoint.
   //
   //   kDataLoss            there are some, and all are damaged
-  //   kFailedPrecondition  a newer one is of a newer format version
-  //   and other reasons why a newer one can perhaps be read another time
+  //   kFailedPrecondition  a newer one has a newer format version
+  //   and other errors if a newer one may become readable later
   absl::StatusOr<Newest> FindNewest();
 
-  // CheckpointStore::Prune(), which keeps `keep` that are whole.
+  // As CheckpointStore::Prune(), but keeps `keep` whole checkpoints.
   absl::StatusOr<std::vector<int64_t>> Prune(int64_t keep);
 
  private:
   struct Known {
-    std::string files;  // what the file system says about them
+    std::string files;  // metadata of the files
     absl::Status status;
   };
-  // Of the files of a checkpoint: changes when one of them does.
+  // Returns the metadata of a checkpoint's files, which change with the files.
   std::string FilesOf(int64_t step) const;
 
   const CheckpointStore& store_;

@@ -43,7 +43,7 @@ absl::StatusOr<TaskId> ReadSelf(const TfConfig& config) {
   return TaskId{*type, *config.task_index};
 }
 
-// Tasks that a message lists.
+// Largest number of tasks listed in a message.
 constexpr size_t kShown = 8;
 
 absl::string_view ProgramFor(TaskType type) {
@@ -222,7 +222,8 @@ int Cluster::NumTasks(TaskType type) const {
   return spec_.NumTasks(TaskTypeName(type));
 }
 
-// A local process and an evaluator exist without being in the cluster.
+// A local process and an evaluator exist even if the cluster does not list
+// them.
 bool Cluster::HasTask(TaskId task) const {
   if (task == self_ && (IsLocal() || IsEvaluator())) return true;
   return CheckTask(task).ok();

@@ -19,11 +19,11 @@ struct ClusterOptions {
   bool allow_port_zero = false;  // addresses whose port is chosen at start
 };
 
-// Cluster is the checked view that one task has of its cluster.
+// Cluster is one task's checked view of its cluster.
 //
-// A sparse document shows a task only those it must know, so counts are of the
-// tasks that are seen. An evaluator is no part of training: it counts 0 workers
-// and 0 parameter servers, though it may ask for their addresses.
+// A sparse document lists only the tasks that its reader must know, so counts
+// are of visible tasks. An evaluator takes no part in training: it counts 0
+// workers and 0 parameter servers, but can look up their addresses.
 //
 // Threads: an immutable value.
 class Cluster {
@@ -43,10 +43,10 @@ class Cluster {
   // Jobs chief (never master), worker, ps and evaluator; checked addresses.
   const ClusterSpec& spec() const { return spec_; }
 
-  // Where this cluster came from: "TF_CONFIG" or a file name.
+  // The origin of this cluster: "TF_CONFIG" or a file name.
   const std::string& source() const { return source_; }
 
-  // Of the document and of its checks, a sentence each.
+  // Warnings of the document and of its checks, one sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   int num_ps() const;
@@ -54,12 +54,13 @@ class Cluster {
   bool has_chief() const { return NumTasks(TaskType::kChief) > 0; }
   bool has_evaluator() const;
 
-  // Those that are seen, by index.
+  // The visible tasks, by index.
   std::vector<TaskId> Tasks(TaskType type) const;
 
   // "host:port".
   //
-  //   kInvalidArgument  the task is not seen; for the chief, says what to add
+  //   kInvalidArgument  the task is not visible; for the chief, names the
+  //                     missing entry
   absl::StatusOr<std::string> Address(TaskId task) const;
 
   // The task whose process runs the chief: chief 0, or worker 0 when there is
@@ -73,17 +74,18 @@ class Cluster {
   //   kInvalidArgument  no such task
   absl::StatusOr<bool> IsChief(TaskId task) const;
 
-  // True for the chief and for an evaluator: nobody else writes where they do.
+  // True for the chief and for an evaluator: no other task writes to their
+  // output directories.
   bool OwnsItsOutputs() const { return IsChief() || IsEvaluator(); }
 
-  // Place of a task among those that compute: the chief is 0, worker i follows
-  // the chiefs; an evaluator has its index.
+  // Position among the computing tasks: the chief is 0, and worker i follows
+  // the chiefs; an evaluator has its own index.
   //
   //   kInvalidArgument  a parameter server, or no such task
   absl::StatusOr<int> IdInCluster(TaskId task) const;
 
-  // Chiefs and workers together for either of them, evaluators for an
-  // evaluator.
+  // Number of tasks that count for `type`: chiefs and workers together for
+  // either of them, evaluators for an evaluator.
   //
   //   kInvalidArgument  ps, or no task of that type
   absl::StatusOr<int> WorkerCount(TaskType type) const;
@@ -92,8 +94,8 @@ class Cluster {
   // and for an evaluator.
   absl::optional<TaskId> CollectiveLeader() const;
 
-  // The task that leads all else. TensorFlow takes ps 0; here the chief
-  // controls.
+  // The task that leads everything else. TensorFlow takes ps 0; in Lockstep the
+  // chief leads.
   TaskId CoordinationLeader() const { return chief(); }
 
   //   kInvalidArgument  local; no ps; no worker; this is an evaluator
@@ -120,10 +122,10 @@ class Cluster {
   std::vector<std::string> warnings_;
 };
 
-// Refuses to run a program for a task that is another program's. `program` is
-// the name of the one that asks.
+// Refuses a task that belongs to another program. `program` is the name of the
+// calling program.
 //
-//   kInvalidArgument  the task's type is not in `allowed`; says what to start
+//   kInvalidArgument  the task's type is not in `allowed`; names its program
 absl::Status RequireTaskType(const Cluster& cluster,
                              absl::Span<const TaskType> allowed,
                              absl::string_view program);

@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr char kTfConfig[] = "TF_CONFIG";
 constexpr char kClusterSpec[] = "CLUSTER_SPEC";
 
-// Vertex AI's machines by what they are in a job of parameter servers.
+// A machine pool of Vertex AI and its role in a parameter-server job.
 struct Pool {
   const char* name;
   const char* job;
@@ -57,7 +57,7 @@ absl::StatusOr<TfConfig> ReadValues(const std::vector<std::string>& values) {
   return ReadTfConfig(values.front(), kTfConfig);
 }
 
-// Renames pools to jobs, and says so.
+// Renames pools to jobs, with a warning.
 void RenamePools(json& document, std::vector<std::string>& warnings) {
   json& cluster = document["cluster"];
   for (const Pool& pool : kPools) {
@@ -76,7 +76,7 @@ void RenamePools(json& document, std::vector<std::string>& warnings) {
   }
 }
 
-// {"worker": [...]} with its task beside it, as one document.
+// Joins {"worker": [...]} and the task beside it into one document.
 absl::StatusOr<json> WrapJobs(json jobs, const Environment& variables) {
   const auto job_name = ValueOf(variables, "JOB_NAME");
   const auto task_index = ValueOf(variables, "TASK_INDEX");

@@ -8,22 +8,21 @@
 
 namespace lockstep {
 
-// Reads the cluster that an environment's variables describe:
+// Reads the cluster from the variables of an environment:
 //
-//   TF_CONFIG     counts where it is set, whatever else is.
+//   TF_CONFIG     takes precedence over all other variables.
 //   CLUSTER_SPEC  else; as Vertex AI writes it, with pools for jobs
 //                 (workerpool0 is chief, 1 worker, 2 ps, 3 evaluator), or as
 //                 TonY does: the jobs alone, with this process's task in
-//                 JOB_NAME and TASK_INDEX. Warns that it was taken.
+//                 JOB_NAME and TASK_INDEX. Warns that it was used.
 //
-// `file` is the file that the variables are from; empty where they are this
-// process's own.
+// `file` is the file that the variables come from; empty for this process's
+// own.
 //
-//   kNotFound         neither is set; says what to do, and which variable's
-//   name
-//                     is one of them but for letter case
+//   kNotFound         neither is set; says the fix, and which variable has
+//                     one of these names but for letter case
 //   kInvalidArgument  as ReadTfConfig; TF_CONFIG set twice, with different
-//                     values; a CLUSTER_SPEC that has no task
+//                     values; a CLUSTER_SPEC without a task
 absl::StatusOr<TfConfig> TfConfigOfEnvironment(const Environment& variables,
                                                absl::string_view file = "");
 

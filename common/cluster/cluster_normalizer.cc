@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-// Normalizer carries what NormalizeCluster has found so far.
+// Normalizer holds the intermediate results of NormalizeCluster.
 class Normalizer {
  public:
   Normalizer(const TfConfig& config, TaskId self, bool allow_port_zero)
@@ -111,8 +111,8 @@ class Normalizer {
                               " tasks, but may have one; remove the others"));
   }
 
-  // An operator with dynamic workers shows a parameter server nobody but
-  // itself, whatever its index, in a list.
+  // An operator with dynamic workers gives a parameter server a list with its
+  // own address only, at place 0, for any index.
   void MoveLonePsToItsIndex() {
     if (self_.type != TaskType::kPs || self_.index == 0) return;
     ClusterSpec::Tasks& ps = jobs_["ps"];

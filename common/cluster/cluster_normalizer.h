@@ -11,15 +11,15 @@
 
 namespace lockstep {
 
-// A cluster in the one form that Cluster works on.
+// A cluster in the canonical form that Cluster needs.
 struct NormalizedCluster {
-  ClusterSpec spec;  // jobs chief, worker, ps, evaluator alone
+  ClusterSpec spec;  // only the jobs chief, worker, ps, evaluator
   std::vector<std::string> warnings;
 };
 
-// Calls the job `master` chief, with a warning, leaves out jobs that have no
-// meaning here, takes schemes off addresses, and puts a parameter server that
-// sees only itself, at place 0 of its list, at its own index.
+// Renames the job `master` to chief, with a warning, drops unknown jobs,
+// removes schemes from addresses, and moves a parameter server that lists only
+// itself, at place 0, to its own index.
 //
 //   kInvalidArgument  an address that ParseHostPort refuses, or with port 0
 //                     unless `allow_port_zero`; one address twice; `master`

@@ -13,12 +13,12 @@
 
 namespace lockstep {
 
-// ClusterSpec is TensorFlow's map from job name and task index to address.
-// A job is dense when its indices are 0 to n-1, and sparse otherwise: a sparse
-// one leaves out tasks that its reader need not know.
+// ClusterSpec is TensorFlow's map from job name and task index to address. A
+// job is dense if its indices are 0 to n-1, and sparse otherwise: a sparse job
+// leaves out tasks that its reader need not know.
 //
-// It knows neither which jobs exist nor what an address looks like: Cluster
-// checks both. Two are equal when their contents are, however they were given.
+// It does not check job names or addresses: Cluster checks both. Two specs are
+// equal if their contents are, however they were made.
 //
 // Threads: an immutable value.
 class ClusterSpec {
@@ -27,7 +27,8 @@ class ClusterSpec {
   using Jobs = std::map<std::string, Tasks, std::less<>>;
   using Lists = std::map<std::string, std::vector<std::string>>;
 
-  // Bounds JobTasks(), which has a place for every index below the largest.
+  // Largest index. It bounds the result of JobTasks(), which has an element for
+  // every index below the largest one.
   static constexpr int kMaxTaskIndex = 999'999;
 
   ClusterSpec() = default;
@@ -38,14 +39,14 @@ class ClusterSpec {
   //   kInvalidArgument  an index outside [0, kMaxTaskIndex]
   static absl::StatusOr<ClusterSpec> FromJobs(Jobs jobs);
 
-  // A job that is dense wherever it occurs is joined end to end, in the order
-  // of `specs`. Any other keeps its indices.
+  // Joins clusters. A job that is dense in every spec that has it is
+  // concatenated, in the order of `specs`; any other job keeps its indices.
   //
   //   kInvalidArgument  two specs give one index of a job that keeps its
   //                     indices
   static absl::StatusOr<ClusterSpec> Union(absl::Span<const ClusterSpec> specs);
 
-  // Without any job. A job without tasks counts.
+  // True if there is no job. A job without tasks counts as a job.
   bool empty() const { return jobs_.empty(); }
 
   // Sorted by name, tasks by index.

@@ -13,7 +13,8 @@
 namespace lockstep {
 namespace {
 
-// Escapes that count within double quotes; any other backslash stays.
+// Characters that a backslash escapes within double quotes; before any other
+// character the backslash stays.
 constexpr absl::string_view kEscapable = "\"\\`$";
 
 bool IsName(absl::string_view name) {
@@ -22,7 +23,7 @@ bool IsName(absl::string_view name) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
-// Reader goes once over the text, a variable at a time.
+// Reader reads the text once, one variable at a time.
 class Reader {
  public:
   Reader(absl::string_view text, absl::string_view source)
@@ -90,7 +91,7 @@ class Reader {
     return std::string(name);
   }
 
-  // Quoted pieces and bare text may follow one another.
+  // A value may be a sequence of quoted and bare pieces.
   absl::StatusOr<std::string> ReadValue() {
     std::string value;
     while (!AtEnd() && Peek() != '\n') {
@@ -105,10 +106,10 @@ class Reader {
     return value;
   }
 
-  // Up to the end of the line; quotes inside are as they are.
+  // Reads to the end of the line; quotes inside are ordinary characters.
   void ReadBare(std::string& value) {
     const size_t start = value.size();
-    size_t keep = start;  // spaces after this are no part of the value
+    size_t keep = start;  // spaces after this belong to the end of the line
     while (!AtEnd() && Peek() != '\n') {
       char c = Next();
       const bool escaped = c == '\\' && !AtEnd();

@@ -10,16 +10,16 @@
 
 namespace lockstep {
 
-// Variables as they were set, name and value; of two with one name the later
-// one counts.
+// Variables in the order of the file, name and value; the last one of a name
+// counts.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-// Reads lines NAME=VALUE as systemd reads an EnvironmentFile=: empty lines and
-// those that start with '#' or ';' are comments; a value may stand in single
-// or double quotes, also over several lines; outside of single quotes a
-// backslash takes the next character as it is, and joins lines. What `kubectl
-// create configmap --from-env-file` takes reads the same, unless its values
-// have backslashes or begin with a quote.
+// Reads lines NAME=VALUE in the format of systemd's EnvironmentFile=: empty
+// lines and lines that start with '#' or ';' are comments; a value may stand in
+// single or double quotes, also over several lines; outside of single quotes a
+// backslash escapes the next character and joins lines. Files for `kubectl
+// create configmap --from-env-file` are read in the same way, unless a value
+// has a backslash or begins with a quote.
 //
 //   kInvalidArgument  a name with other characters than letters, digits and
 //                     '_', a line without '=', or a quote that is not closed;

@@ -21,7 +21,7 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kMaxHostLength = 253;  // of a DNS name
+constexpr size_t kMaxHostLength = 253;  // limit of a DNS name
 constexpr int kMaxPort = 65535;
 
 absl::Status Malformed(absl::string_view reason) {
@@ -33,7 +33,7 @@ bool IsNameChar(char c) {
   return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
 }
 
-// An IPv6 address and its zone, which is "eth0" in "fe80::1%eth0".
+// An IPv6 address and its zone, e.g. "eth0" in "fe80::1%eth0".
 struct Ipv6 {
   in6_addr address{};
   std::string zone;  // with its '%'
@@ -52,7 +52,7 @@ absl::optional<Ipv6> ParseIpv6(absl::string_view host) {
   return parsed;
 }
 
-// Four numbers with dots between them, whatever their size.
+// True for four numbers with dots between them, of any size.
 bool LooksLikeIpv4(absl::string_view host) {
   const std::vector<absl::string_view> parts = absl::StrSplit(host, '.');
   return parts.size() == 4 &&

@@ -13,16 +13,16 @@ struct HostPort {
   std::string host;  // IPv6 without its brackets; a trailing dot is kept
   int port = 0;      // 0 to 65535; 0 lets the system choose
 
-  // What gRPC takes: "host:port", "[::1]:port".
+  // Returns the form that gRPC accepts: "host:port", "[::1]:port".
   std::string ToString() const;
 
-  // Equal for two spellings of one address: letter case, a trailing dot, zeros
-  // of an IPv6 address and IPv4 within IPv6 make no difference, and localhost
-  // is 127.0.0.1. Other names are not resolved.
+  // Returns one spelling for all spellings of an address: letter case, a
+  // trailing dot, zeros in an IPv6 address and IPv4 within IPv6 make no
+  // difference, and localhost is 127.0.0.1. Other names are not resolved.
   std::string Canonical() const;
 };
 
-// Takes "name:1", "127.0.0.1:1", "[::1]:1" and each with "grpc://" before it.
+// Parses "name:1", "127.0.0.1:1", "[::1]:1", and each of them after "grpc://".
 //
 //   kInvalidArgument  no port, no number or above 65535; empty host; another
 //                     scheme; IPv6 without brackets; four numbers that are no

@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// What a task does in the job.
+// The role of a task in the job.
 enum class TaskType : int {
   kChief = 0,      // drives the steps, writes the checkpoints
   kWorker = 1,     // computes gradients
@@ -22,13 +22,13 @@ enum class TaskType : int {
 // TensorFlow's name: "chief", "worker", "ps", "evaluator".
 absl::string_view TaskTypeName(TaskType type);
 
-// Takes the old name "master" for the chief, too.
+// Also accepts the old name "master" for the chief.
 //
 //   kInvalidArgument  any other text; case matters
 absl::StatusOr<TaskType> ParseTaskType(absl::string_view name);
 
-// "; did you mean worker?" for a name near one of them, as "Worker" or
-// "workers"; else empty. To be put behind a message.
+// Returns "; did you mean worker?" for a name near one of them, such as
+// "Worker" or "workers"; else empty. To be appended to a message.
 std::string TaskTypeHint(absl::string_view name);
 
 // TaskId names one process of the cluster, as `task` in TF_CONFIG does.
@@ -39,7 +39,7 @@ struct TaskId {
   std::string ToString() const;  // "worker 1", for people
   std::string ToKey() const;     // "worker:1", for labels and file names
 
-  // By type in the order of the enumeration, then by index.
+  // Orders by type, in the order of the enumeration, then by index.
   friend auto operator<=>(const TaskId&, const TaskId&) = default;
 
   template <typename H>

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// True for no job, and for one job whose one task is task 0.
+// True for a cluster without a job, and for one job with task 0 only.
 bool HasAtMostOneTask(const ClusterSpec& cluster) {
   if (cluster.empty()) return true;
   const std::string& job = cluster.jobs().begin()->first;

@@ -18,8 +18,8 @@
 namespace lockstep {
 namespace {
 
-// Reads one byte more than a document may have, so that the parser sees when
-// there is too much.
+// Reads one byte more than a document may have, so that the parser notices an
+// oversized document.
 absl::StatusOr<std::string> ReadDocumentFile(const std::string& name) {
   std::ifstream file(name, std::ios::binary);
   std::string text(kMaxJsonBytes + 1, '\0');
@@ -35,7 +35,7 @@ absl::StatusOr<std::string> ReadDocumentFile(const std::string& name) {
   return text;
 }
 
-// The variables of this process that TfConfigOfEnvironment reads.
+// Returns the variables of this process that TfConfigOfEnvironment reads.
 Environment OwnEnvironment() {
   Environment variables;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {

@@ -8,9 +8,9 @@
 
 namespace lockstep {
 
-// Reads the file `flag_file`, or this process's environment variables when the
-// name is empty: TF_CONFIG, else what TfConfigOfEnvironment takes for it. Call
-// it once, at start: the environment is not watched.
+// Reads the file `flag_file`, or, if the name is empty, this process's
+// environment variables: TF_CONFIG, else those of TfConfigOfEnvironment. Call
+// it once, at start: later changes of the environment have no effect.
 //
 //   kNotFound         the file cannot be opened or read, or no variable is set
 //   kInvalidArgument  as ReadTfConfig and TfConfigOfEnvironment

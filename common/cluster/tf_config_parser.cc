@@ -19,12 +19,13 @@ using nlohmann::json;
 constexpr absl::string_view kWantedIndex = "a whole number from 0 to 999999";
 constexpr absl::string_view kWantedAddress = "a string \"host:port\"";
 
-// Where the task is of the wrong type, so that it is not said to be missing.
+// Task type after a value of the wrong type, so that the task is not also
+// reported as missing.
 constexpr char kStandInType[] = "worker";
 
 static_assert(ClusterSpec::kMaxTaskIndex == 999999, "kWantedIndex says so");
 
-// nullptr when `key` is absent or null: producers write either.
+// Returns nullptr if `key` is absent or null: producers write either.
 const json* Find(const json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() || found->is_null() ? nullptr : &*found;
@@ -39,7 +40,7 @@ bool IsOneOf(absl::string_view key,
   return std::find(known.begin(), known.end(), key) != known.end();
 }
 
-// "cluster.worker", or "cluster[\"...\"]" for a name that needs quotes.
+// Returns "cluster.worker", or "cluster[\"...\"]" for a name that needs quotes.
 std::string JobPath(absl::string_view parent, absl::string_view job) {
   const bool plain = !job.empty() && job.size() <= 60 &&
                      std::all_of(job.begin(), job.end(), [](char c) {
@@ -58,7 +59,7 @@ absl::optional<int> IndexOfText(absl::string_view text) {
   return index;
 }
 
-// Takes 1, "1" and 1.0. nullopt for all else.
+// Accepts 1, "1" and 1.0; nullopt for all other values.
 absl::optional<int> IndexOf(const json& value) {
   if (value.is_string()) return IndexOfText(Text(value));
   if (!value.is_number()) return absl::nullopt;
@@ -124,7 +125,7 @@ void TfConfigParser::ReadCluster(const Json& root) {
   ClusterSpec::Jobs jobs;
   for (const auto& [job, tasks] : cluster->items()) {
     const std::string job_path = JobPath(path, job);
-    if (tasks.is_null()) {  // how some producers write an empty list
+    if (tasks.is_null()) {  // some producers write an empty list so
       jobs[job] = {};
     } else if (tasks.is_array()) {
       jobs[job] = ReadList(job_path, tasks);
@@ -240,8 +241,9 @@ void TfConfigParser::ReadEnvironment(const Json& root) {
   }
 }
 
-// Keys that TensorFlow knows, and that steer nothing here. What only describes
-// the platform's own job (environment, job, trial) is not worth a word.
+// Warns of keys that TensorFlow knows and that have no effect here. Keys that
+// only describe the platform's own job (environment, job, trial) get no
+// warning.
 void TfConfigParser::WarnOfIgnored(const Json& root) {
   const auto ignored = [this](absl::string_view key, absl::string_view value,
                               absl::string_view why) {

@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-// TfConfigParser does the work of ParseTfConfig, one document each. It reads on
-// after a mistake, and in the end names all.
+// TfConfigParser implements ParseTfConfig, one object per document. It
+// continues after a mistake and reports all mistakes at the end.
 class TfConfigParser {
  public:
   explicit TfConfigParser(absl::string_view source);

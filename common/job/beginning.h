@@ -5,14 +5,15 @@
 
 namespace lockstep {
 
-// Where a job begins. Anything but the newest step is wanted once, by a person:
-// a chief that is started again goes on from what there is then.
+// The step at which a job begins. A person requests any step but the newest for
+// one start only: a restarted chief continues from the newest state.
 struct Beginning {
-  static constexpr int64_t kNewest = -2;  // what servers and checkpoints have
-  static constexpr int64_t kFresh = -1;   // initial values
+  // The newest step of servers and checkpoints.
+  static constexpr int64_t kNewest = -2;
+  static constexpr int64_t kFresh = -1;  // initial values
 
   // kNewest, kFresh, or the step of a checkpoint. With the last two, servers
-  // discard what they have, and newer checkpoints are set aside.
+  // discard their state, and newer checkpoints are set aside.
   int64_t step = kNewest;
 
   bool anew() const { return step != kNewest; }

@@ -12,10 +12,11 @@
 namespace lockstep {
 namespace {
 
-// Of an elastic job: so that none can be added that cannot be buried.
+// Limit of an elastic job: step records and the chief's list of dead workers
+// have room for so many.
 constexpr int kMaxWorkers = RunSettings::kMaxWorkers;
 
-// A member that stands still this long is replaced, however long the lease is.
+// A stalled member is replaced after this time, even if the lease is longer.
 constexpr absl::Duration kDefaultStallTimeout = absl::Seconds(2);
 
 std::string Workers(int count) { return CountText(count, "worker"); }

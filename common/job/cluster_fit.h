@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// The job with what it leaves to a cluster of `num_workers` workers filled in:
-// replicas, initial tokens and the stall timeout.
+// Returns the job with the fields filled in that depend on a cluster of
+// `num_workers` workers: replicas, initial tokens and the stall timeout.
 //
 //   kInvalidArgument  replicas that the cluster cannot supply, or that
 //                     ValidateJobConfig() refuses; names the field, the value

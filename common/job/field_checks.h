@@ -10,30 +10,31 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-// Checks of single fields of a job. What they say names the field, its value
-// and what it must be: "seed is 0, but must be 1 or more".
+// Checks of single fields of a job. An error names the field, its value and the
+// allowed values: "seed is 0, but must be 1 or more".
 namespace lockstep {
 
 inline constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-// The error for a field that is not as `allowed` says.
+// Returns the error for a field whose value is not `allowed`.
 absl::Status Wrong(absl::string_view field, const absl::AlphaNum& value,
                    absl::string_view allowed);
 
 absl::Status CheckInt(absl::string_view field, int64_t value, int64_t min,
                       int64_t max = kNoLimit);
 
-// `in_range` is what `allowed` says, for a finite value.
+// Checks that `value` is finite and `in_range`, the condition that `allowed`
+// describes.
 absl::Status CheckReal(absl::string_view field, double value, bool in_range,
                        absl::string_view allowed);
 absl::Status CheckPositive(absl::string_view field, double value);
 absl::Status CheckAtLeastZero(absl::string_view field, double value);
 absl::Status CheckBelowOne(absl::string_view field, double value);
 
-// "values[2]": an element of a list, for messages.
+// Returns "values[2]", an element of a list, for messages.
 std::string Element(absl::string_view field, size_t index);
 
-// Puts `element` before the field that `status` names, if it is an error.
+// Prefixes the field named in `status` with `element`, if it is an error.
 absl::Status Within(absl::string_view element, const absl::Status& status);
 
 }  // namespace lockstep

@@ -120,7 +120,7 @@ absl::Status CheckTables(const ModelConfig& model) {
 }
 
 absl::Status CheckModel(const ModelConfig& model) {
-  // Which kinds exist is for the workers' registry of models to say.
+  // Any name may be a kind: the workers' registry of models decides.
   if (model.kind.empty()) {
     return absl::InvalidArgumentError(
         "model.kind is empty; name a model, such as \"mlp\"");
@@ -177,7 +177,7 @@ absl::Status CheckFiles(absl::string_view field,
   return absl::OkStatus();
 }
 
-// Lists of files, which models with tables read.
+// Checks lists of files, the input of models with tables.
 absl::Status CheckFileLists(const DataConfig& data) {
   if (!data.train_images.empty() || !data.train_labels.empty() ||
       !data.test_images.empty() || !data.test_labels.empty()) {
@@ -248,8 +248,8 @@ absl::Status CheckCheckpoint(const CheckpointConfig& checkpoint) {
 }
 
 // TensorFlow refuses fewer tokens than the surplus of gradients over workers,
-// with which no step could ever end. Where a count is the cluster's, the chief
-// repeats the check once it knows the cluster.
+// because no step could then end. If a count comes from the cluster, the chief
+// repeats the check when it knows the cluster.
 absl::Status CheckInitialTokens(const JobConfig& job) {
   if (job.initial_tokens == -1) return absl::OkStatus();
   const bool both_of_cluster =
@@ -269,7 +269,8 @@ absl::Status CheckInitialTokens(const JobConfig& job) {
                             "total_num_replicas)"));
 }
 
-// That all variables are float32 is known once a worker has described them.
+// Whether all variables are float32 is checked when a worker has described
+// them.
 absl::Status CheckGradientType(const JobConfig& job) {
   const GradientType type = job.gradient_wire_type;
   if (type == GradientType::kVariable) return absl::OkStatus();
@@ -376,7 +377,7 @@ std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job) {
 
 absl::Status ValidateJobConfig(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckName(job.name));
-  // In messages 0 stands for the default.
+  // In messages 0 means the default.
   if (job.seed == 0) return Wrong("seed", job.seed, "1 or more");
   LOCKSTEP_RETURN_IF_ERROR(CheckSync(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckElastic(job));

@@ -13,29 +13,29 @@
 
 namespace lockstep {
 
-// How gradients are chosen and summed; the README says what differs.
+// How gradients are chosen and summed; the README describes the difference.
 enum class SyncMode : int {
   kStrict = 0,      // one set of workers for all variables, summed in order
-  kCompatible = 1,  // TensorFlow's SyncReplicasOptimizer, first come first in
+  kCompatible = 1,  // TensorFlow's SyncReplicasOptimizer: order of arrival
 };
 
-// The ModelConfig::kind of a job whose workers are programs of its user: they
-// describe variables and read data of their own.
+// ModelConfig::kind of a job whose workers are programs of the user: they
+// describe their variables and read their own data.
 inline constexpr char kExternalModel[] = "external";
 
-// What a worker computes. `kind` is a name in the registry of worker/models, or
-// one of the kinds of worker/tables.
+// The model that workers compute. `kind` is a name in the registry of
+// worker/models, or one of the kinds of worker/tables.
 struct ModelConfig {
   std::string kind = "softmax";       // or kExternalModel
   std::vector<int64_t> hidden_units;  // widths of the fully connected layers
   std::vector<int64_t> conv_filters;  // cnn: output channels of each conv
                                       // layer; resnet: of each stage
   int64_t kernel_size = 3;            // cnn: odd, in pixels
-  int64_t layers = 0;  // transformer: blocks; resnet: blocks of each stage
-  int64_t heads = 0;   // transformer: of attention, dividing `width`
-  int64_t width = 0;   // transformer: of the vector of each position
+  int64_t layers = 0;  // transformer: blocks; resnet: blocks per stage
+  int64_t heads = 0;   // transformer: attention heads; must divide `width`
+  int64_t width = 0;   // transformer: elements of each position's vector
   double dropout = 0;  // transformer: in [0, 1)
-  // Of all variables, where they are kept; kFloat64 is none of them.
+  // Type of all variables on servers; kFloat64 is not allowed.
   DType variable_type = DType::kFloat32;
 
   // Models with tables; see RowCut.
@@ -43,41 +43,41 @@ struct ModelConfig {
                               // table of weights
   int64_t embedding_dim = 0;  // skip_gram, wide_and_deep: width of a row
   int64_t window = 5;         // skip_gram: words on either side
-  int64_t negatives = 5;      // skip_gram: drawn for each pair
-  double subsample = 1e-3;    // skip_gram: frequency from which words are left
-                              // out at times; 0: never
-  bool cut_by_div = false;    // rows that follow one another to a part
+  int64_t negatives = 5;      // skip_gram: samples per pair
+  double subsample = 1e-3;    // skip_gram: threshold of frequency above which
+                              // words are left out at random; 0: never
+  bool cut_by_div = false;    // each part has consecutive rows
   // wide_and_deep: names of features of examples.
   std::vector<std::string> categorical = {};
   std::vector<std::string> crosses = {};  // "a*b", both of `categorical`
   std::vector<std::string> numeric = {};
   std::string label = "label";
-  int64_t embedding_rows = 0;  // wide_and_deep: of each embedding
-  int64_t row_limit = 0;       // > 0: tables grow, up to so many rows
+  int64_t embedding_rows = 0;  // wide_and_deep: rows of each embedding
+  int64_t row_limit = 0;       // > 0: tables grow, up to this many rows
 };
 
-// The least precision of products of matrices. A device that has nothing
-// faster than float32, such as a CPU, uses that.
+// The lowest precision of matrix products. A device without anything faster
+// than float32, such as a CPU, uses float32.
 enum class ComputePrecision : int {
   kFloat32 = 0,
   kTf32 = 1,      // operands rounded to 11 significant bits, sums in float32
-  kBfloat16 = 2,  // to 8 significant bits
+  kBfloat16 = 2,  // operands rounded to 8 significant bits
 };
 
-// Where examples come from: pairs of IDX files, gzipped or not, or plain text.
+// Source of the examples: pairs of IDX files, gzipped or not, or plain text.
 struct DataConfig {
   std::string train_images;
   std::string train_labels;
   std::string test_images;  // empty: nothing is scored
   std::string test_labels;
   int64_t epochs = 0;   // 0: repeat for ever; n: end of input after n epochs
-  int64_t classes = 0;  // of pictures; 0: as many as the training set shows
+  int64_t classes = 0;  // pictures; 0: as many as in the training set
 
-  // In place of images and labels, for models with tables.
+  // Files of models with tables, instead of images and labels.
   std::vector<std::string> train_files = {};
   std::vector<std::string> test_files = {};  // none: nothing is scored
   int64_t index_base = 1;       // LIBSVM: number of the first feature
-  int64_t min_count = 5;        // skip_gram: of a word that is kept
+  int64_t min_count = 5;        // skip_gram: rarer words are left out
   std::string train_text;       // instead of pictures
   std::string test_text;        // empty: nothing is scored
   int64_t sequence_length = 0;  // text: bytes of each example, > 0
@@ -116,7 +116,7 @@ struct OptimizerConfig {
   double beta = 0;                         // Ftrl, >= 0
 };
 
-// What the momentum and epsilon of a kind are where nobody says.
+// The defaults of momentum and epsilon for a kind.
 double DefaultMomentum(OptimizerConfig::Kind kind);
 double DefaultEpsilon(OptimizerConfig::Kind kind);
 
@@ -132,14 +132,14 @@ struct ClippingConfig {
   double limit = 0;  // > 0 unless kNone
 };
 
-// Which server holds a part.
+// The rule that assigns parts to servers.
 struct PlacementConfig {
   enum class Strategy : int { kGreedy = 0, kRoundRobin = 1, kNameHash = 2 };
   Strategy strategy = Strategy::kGreedy;
   uint64_t seed = 0;  // kNameHash
 };
 
-// How variables are cut into parts, along their first axis but for
+// The rule that cuts variables into parts: along their first axis, except
 // kMaxPartBytes, which cuts anywhere.
 struct PartitionerConfig {
   enum class Kind : int {
@@ -156,8 +156,8 @@ struct PartitionerConfig {
   int64_t min_slice_bytes = 1 << 18;  // kMinMax, > 0
 };
 
-// The learning rate as a function of the global step. Warm-up multiplies
-// whatever the schedule gives by step / warmup_steps while step < warmup_steps.
+// The learning rate as a function of the global step. Warm-up multiplies the
+// schedule's rate by step / warmup_steps while step < warmup_steps.
 struct LearningRateConfig {
   enum class Schedule : int {
     kConstant = 0,
@@ -176,13 +176,13 @@ struct LearningRateConfig {
   int64_t warmup_steps = 0;
 };
 
-// An update rule of its own for the variables whose names match a pattern of
-// common/job/variable_settings.h. What is absent is as for all the others.
+// An update rule for the variables whose names match a pattern of
+// common/job/variable_settings.h. Absent fields are as in the job.
 struct VariableOptimizer {
   std::string variables;
   OptimizerConfig optimizer;
   std::optional<double> learning_rate;
-  std::optional<LearningRateConfig> schedule;  // its `base` means nothing
+  std::optional<LearningRateConfig> schedule;  // its `base` is not used
 };
 
 // Moving averages of variables, kept by the servers.
@@ -190,23 +190,23 @@ struct MovingAverageConfig {
   double decay = 0;                    // in (0, 1); 0: no averages
   bool count_steps = false;            // at most (1 + step) / (10 + step)
   std::vector<std::string> variables;  // patterns; none: all variables
-  bool evaluate = true;                // what the evaluator scores
+  bool evaluate = true;                // the evaluator scores averages
 };
 
-// What the values of variables are brought back to after each update.
+// Projects a variable onto a set of values after each update.
 struct VariableConstraint {
   enum class Kind : int {
     kUnspecified = 0,
     kNonNegative = 1,
-    kMaxNorm = 2,  // of each row
+    kMaxNorm = 2,  // norm of each row
   };
   std::string variables;  // a pattern
   Kind kind = Kind::kUnspecified;
   double max_norm = 0;  // kMaxNorm, > 0
 };
 
-// An optimizer and what numbers it needs are kept by the servers for the job as
-// a whole, so that there is a limit.
+// Servers keep an optimizer and its scalars for the job as a whole, in records
+// of fixed size, hence the limit.
 inline constexpr size_t kMaxOptimizers = 8;
 
 // When the chief writes checkpoints. Steps and seconds may both be set; the
@@ -218,13 +218,13 @@ struct CheckpointConfig {
   int64_t keep = 5;                             // the newest n stay, >= 1
 };
 
-// What stays when the workers of an elastic job become more or fewer: the
-// number of backups, as long as a step takes a gradient at all, or that of
-// gradients, as long as there are so many workers.
+// The number that stays when workers join or leave an elastic job: the backups,
+// as long as a step takes at least one gradient; or the gradients, as long as
+// there are that many workers.
 enum class ElasticPolicy { kFixedBackups, kFixedReplicasToAggregate };
 
-// JobConfig is everything the chief is told about a job. All other processes
-// receive it from the chief when they register.
+// JobConfig is the complete description of a job. The chief reads it; all other
+// processes receive it from the chief when they register.
 //
 // Units: lengths count bytes, steps count global steps.
 struct JobConfig {
@@ -241,11 +241,11 @@ struct JobConfig {
   // Strict mode: workers may join and leave while the job runs.
   bool elastic_workers = false;
   ElasticPolicy elastic_policy = ElasticPolicy::kFixedBackups;
-  // What workers send; other than kVariable in strict mode alone.
+  // Encoding of gradients on the wire; kVariable except in strict mode.
   GradientType gradient_wire_type = GradientType::kVariable;
 
   ComputePrecision compute_precision = ComputePrecision::kFloat32;
-  int64_t micro_batches = 1;  // a pass makes so many of its batch, in [1, 2^20]
+  int64_t micro_batches = 1;  // a pass splits its batch into so many, [1, 2^20]
 
   ModelConfig model;
   DataConfig data;
@@ -263,8 +263,9 @@ struct JobConfig {
   absl::Duration heartbeat_interval = absl::Milliseconds(500);
   absl::Duration lease = absl::Seconds(10);     // > 2 heartbeat intervals
   absl::Duration max_wait = absl::Minutes(10);  // then the job fails
-  // Strict mode with backups: a member of a step's set of which no gradient
-  // arrives for so long is replaced. Zero: 2 s, or the lease if that is less.
+  // Strict mode with backups: a member of a step's set that delivers no
+  // gradient for this long is replaced. Zero: 2 s, or the lease if that is
+  // less.
   absl::Duration stall_timeout = absl::ZeroDuration();
 };
 
@@ -272,7 +273,7 @@ struct JobConfig {
 // first.
 std::vector<OptimizerConfig> OptimizersOf(const JobConfig& job);
 
-// Their learning rates, with decay_steps filled in.
+// The learning rates of those optimizers, with decay_steps filled in.
 std::vector<LearningRateConfig> LearningRatesOf(const JobConfig& job);
 
 // Checks every field against its range.

@@ -8,10 +8,10 @@
 
 namespace lockstep {
 
-// What a valid job says that is likely a mistake: each names the fields, their
-// values and the fix. Empty: nothing.
+// Returns warnings about likely mistakes in a valid job; each names the fields,
+// their values and the fix.
 //
-// `job` is as its file and overrides say, with nothing filled in.
+// `job` must be the job of the file and the overrides, with nothing filled in.
 std::vector<std::string> JobWarnings(const JobConfig& job);
 
 }  // namespace lockstep

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// Decay periods that have passed, as a fraction.
+// Number of decay periods that have passed, with fraction.
 double Periods(const LearningRateConfig& config, int64_t global_step) {
   if (config.decay_steps <= 0) return 0;
   return static_cast<double>(global_step) /
@@ -20,7 +20,7 @@ double Exponential(const LearningRateConfig& config, int64_t global_step) {
   return config.base * std::pow(config.decay_rate, periods);
 }
 
-// A boundary still belongs to the value before it.
+// The step of a boundary still uses the value before it.
 double Piecewise(const LearningRateConfig& config, int64_t global_step) {
   const auto above = std::lower_bound(config.boundaries.begin(),
                                       config.boundaries.end(), global_step);

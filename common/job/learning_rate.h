@@ -7,15 +7,15 @@
 
 namespace lockstep {
 
-// The learning rate of the update that leads from `global_step` to the next
-// one, computed in float64. The schedules are TensorFlow's; what it computes
-// in float32 may differ from them in the last digits.
+// Returns the learning rate of the update from `global_step` to the next step,
+// computed in float64. The schedules are TensorFlow's; its float32 results may
+// differ in the last digits.
 //
-// `config` has passed ValidateJobConfig and global_step >= 0. Out of these
-// ranges the result is unspecified, but nothing crashes.
+// `config` must have passed ValidateJobConfig, and global_step must be >= 0.
+// Otherwise the result is unspecified, but nothing crashes.
 double LearningRate(const LearningRateConfig& config, int64_t global_step);
 
-// The same of a job's own optimizer, with `scale` of its run settings.
+// The rate of the job's own optimizer, times `scale` of its run settings.
 double LearningRateInEffect(const JobConfig& job, double scale,
                             int64_t global_step);
 

@@ -54,7 +54,8 @@ absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
   return CheckFtrl(optimizer);
 }
 
-// What is 0 in float16 divides by 0 where a gradient has always been 0.
+// An epsilon that rounds to 0 in float16 causes divisions by 0 for elements
+// whose gradients have all been 0.
 absl::Status CheckEpsilonOfHalves(const JobConfig& job) {
   constexpr double kTooSmall = 0x1p-25;  // half the smallest float16
   if (job.model.variable_type != DType::kFloat16) return absl::OkStatus();
@@ -167,7 +168,7 @@ absl::Status CheckLearningRate(const LearningRateConfig& rate) {
   return CheckScheduleKind(rate);
 }
 
-// Whether it matches a variable is known once a worker has described them.
+// Whether it matches a variable is checked when a worker has described them.
 absl::Status CheckPattern(absl::string_view field, const std::string& pattern) {
   if (!pattern.empty() && IsUtf8(pattern)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

@@ -6,11 +6,10 @@
 
 namespace lockstep {
 
-// Checks what a job says of how gradients become values, and where those are:
-// optimizers, learning rates, moving averages, constraints, clipping, placement
-// and partitioner.
+// Checks the settings that define updates and placement: optimizers, learning
+// rates, moving averages, constraints, clipping, placement and partitioner.
 //
-//   kInvalidArgument  as ValidateJobConfig(), of which this is a part
+//   kInvalidArgument  as ValidateJobConfig(), which calls this
 absl::Status CheckTraining(const JobConfig& job);
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-// The variables that a pattern matches.
+// Returns the variables that match a pattern.
 absl::StatusOr<std::vector<size_t>> Find(
     absl::string_view field, const std::string& pattern,
     const std::vector<VariableSpec>& variables) {
@@ -90,8 +90,8 @@ absl::Status ChooseConstraints(const JobConfig& job,
   return absl::OkStatus();
 }
 
-// Rows that come to be in the middle of a step have their initial values in
-// every buffer alone if nothing but a gradient moves them.
+// A row created in the middle of a step has its initial values in every buffer,
+// which is correct only if nothing but a gradient moves rows.
 absl::Status CheckGrowing(const JobConfig& job,
                           const std::vector<VariableSpec>& variables,
                           const std::vector<VariableSettings>& settings) {

@@ -21,7 +21,7 @@ constexpr size_t kProofSize = 16;
 constexpr size_t kMaxProofSize = SharedMemory::kHeaderSize;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// FileDescriptor closes what it holds.
+// FileDescriptor closes its descriptor when it is destroyed.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}
@@ -71,8 +71,8 @@ absl::Status CheckInfo(const struct stat& info, const SharedFile& file,
   return Denied(path, absl::StrCat(info.st_size, " bytes, not ", file.size));
 }
 
-// Whether the file keeps its length, and has its memory: a page that is not
-// there is made by the process that reads it.
+// Checks that the file cannot change its length and has no holes: reading a
+// hole would allocate the page to the reading process.
 absl::Status CheckSealed(int fd, const struct stat& info,
                          const std::string& path) {
   constexpr int kRequired = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -101,7 +101,7 @@ absl::Status CheckSpace(const SharedFile& file) {
                    "as those of containers are"));
 }
 
-// One line; empty where there is none.
+// Returns one line; empty if there is none.
 std::string BootId() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;
@@ -149,7 +149,7 @@ absl::Status SharedMemory::Fill(uint64_t size) {
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (address == MAP_FAILED) return NoMemory(errno, size);
   mapping_ = {static_cast<std::byte*>(address), size};
-  // Huge pages where that can be; the pages are made now, or not at all.
+  // Requests huge pages; the pages are allocated now, or the call fails.
   (void)madvise(address, size, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
   (void)madvise(address, size, MADV_POPULATE_WRITE);
@@ -181,7 +181,7 @@ absl::StatusOr<std::shared_ptr<const PeerMemory>> PeerMemory::Open(
   LOCKSTEP_RETURN_IF_ERROR(CheckForm(file));
   LOCKSTEP_RETURN_IF_ERROR(CheckSpace(file));
   const std::string path = absl::StrCat("/proc/", file.pid, "/fd/", file.fd);
-  // Looked at before it is opened: opening a device could do something.
+  // Checks the type before open(), because opening a device may have effects.
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return NotVisible(path, errno);
   LOCKSTEP_RETURN_IF_ERROR(CheckInfo(info, file, path));

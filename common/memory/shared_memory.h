@@ -13,30 +13,30 @@
 
 namespace lockstep {
 
-// How another process of this host finds a file that a process holds open:
-// as /proc/<pid>/fd/<fd>. Nobody looks for a pid of another space: somebody
-// else has that number here. Where it has been given to another process
-// meanwhile, the proof tells.
+// Lets another process of this host find a file that this process holds open:
+// /proc/<pid>/fd/<fd>. A reader must not look for a pid of another pid space,
+// because that number belongs to another process there. If the number has been
+// reused meanwhile, the proof reveals it.
 struct SharedFile {
-  int64_t pid = 0;        // of the holder, as it sees itself
-  int fd = -1;            // the holder's
+  int64_t pid = 0;        // of the holder, in its own pid space
+  int fd = -1;            // the holder's descriptor
   uint64_t size = 0;      // bytes
-  std::string proof;      // the bytes that the file begins with
+  std::string proof;      // the first bytes of the file
   std::string pid_space;  // of the holder, see OwnPidSpace()
 };
 
-// Where this process's pid counts: the running system and its namespace of
-// processes, so that no two spaces of any hosts have the same text. Empty where
-// the system does not tell.
+// Returns the name of this process's pid space: the running system and its pid
+// namespace. No two spaces of any hosts have the same name. Empty if the system
+// does not provide it.
 std::string OwnPidSpace();
 
-// A file that this process holds open, mapped as `bytes`, for others; its first
-// `proof_size` bytes are the proof.
+// Describes a file that this process holds open and has mapped as `bytes`, for
+// other processes; its first `proof_size` bytes are the proof.
 SharedFile OwnSharedFile(int fd, absl::Span<const std::byte> bytes,
                          size_t proof_size);
 
-// Of a part's value in a file that a server shares: where it is, and how often
-// a certain counter had counted when it was written (see WriteCounters).
+// The location of a part's value in a file that a server shares, and the value
+// of its write counter when it was written (see WriteCounters).
 struct SharedPlace {
   uint64_t offset = 0;  // bytes from the beginning of the file
   int counter = 0;
@@ -44,22 +44,23 @@ struct SharedPlace {
 };
 
 // SharedMemory is memory of this process that others of the same user and host
-// may map. It is part of no file system: however its processes end, nothing of
-// it stays. It cannot shrink, so that reading it never kills a reader.
+// may map. It is part of no file system: nothing of it remains after its
+// processes, however they end. It cannot shrink, so reading it never kills a
+// reader.
 //
 //   a page with the proof, 16 random bytes | bytes()
 //
-// Threads: safe to share; the bytes are the caller's to guard.
+// Threads: safe to share; the caller must synchronise access to the bytes.
 class SharedMemory {
  public:
-  // Where bytes() begin in the file.
+  // Offset of bytes() in the file.
   static constexpr size_t kHeaderSize = 4096;
 
-  // Makes `size` bytes of zeros, which are there before this returns. `name`
-  // is for whoever looks at the process's mappings.
+  // Allocates `size` bytes of zeros, all of them before it returns. `name`
+  // appears in the process's mappings.
   //
-  //   kResourceExhausted  no memory
-  //   kUnavailable        the system has no such memory
+  //   kResourceExhausted  not enough memory
+  //   kUnavailable        the system has no memory of this kind
   static absl::StatusOr<std::unique_ptr<SharedMemory>> Create(
       const std::string& name, uint64_t size);
 
@@ -78,21 +79,22 @@ class SharedMemory {
   absl::Span<std::byte> mapping_;
 };
 
-// PeerMemory is a file of another process, mapped for reading. It stays as
-// long as the object, whatever becomes of that process.
+// PeerMemory is a file of another process, mapped for reading. The mapping
+// stays valid as long as the object, even if that process ends.
 //
-// Threads: safe to share. What the other process writes meanwhile is seen at
-//          any time and in any order.
+// Threads: safe to share. Writes of the other process become visible at any
+//          time and in any order.
 class PeerMemory {
  public:
-  // kSealed refuses what its holder could make shorter or longer while it is
-  // read, and what has holes.
+  // kSealed refuses a file with holes, and one whose holder could change its
+  // length while it is read.
   enum class Require { kSealed, kAnyFile };
 
-  //   kInvalidArgument   a size or a proof that cannot be
-  //   kNotFound          this process cannot see the other one, which is of
-  //                      another host or container; or that has no such file
-  //   kPermissionDenied  of another user, no regular file, of another length,
+  //   kInvalidArgument   an impossible size or proof
+  //   kNotFound          this process cannot see the other one, which is on
+  //                      another host or in another container; or that one has
+  //                      no such file
+  //   kPermissionDenied  another owner, no regular file, another length,
   //                      another proof, or not sealed
   static absl::StatusOr<std::shared_ptr<const PeerMemory>> Open(
       const SharedFile& file, Require require);
@@ -104,7 +106,7 @@ class PeerMemory {
   // The whole file.
   absl::Span<const std::byte> bytes() const { return bytes_; }
 
-  // Whether `size` bytes at `offset` are all in the file.
+  // True if `size` bytes at `offset` are all in the file.
   bool Holds(uint64_t offset, uint64_t size) const {
     return offset <= bytes_.size() && size <= bytes_.size() - offset;
   }

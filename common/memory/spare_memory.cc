@@ -13,7 +13,8 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kWorthKeeping = size_t{512} << 20;
-// As TuneProcess() has in huge pages, which are lost where the heap shrinks.
+// The huge pages of TuneProcess(), which are lost if the heap shrinks below
+// them.
 constexpr size_t kTop = size_t{256} << 20;
 
 }  // namespace

@@ -5,24 +5,25 @@
 
 namespace lockstep {
 
-// How much of its own memory this process has, and needs.
+// This process's own memory: how much it has, and how much it uses.
 struct HeapUse {
   size_t resident = 0;  // bytes in memory that no file backs
   size_t in_use = 0;    // bytes that were allocated and not freed
 };
 
-// Whether so much is kept for later that it should go back to the system. Some
-// is worth keeping: see TuneProcess().
+// True if so much memory is kept in reserve that it should go back to the
+// system. Some reserve is useful: see TuneProcess().
 bool KeepsTooMuch(const HeapUse& use);
 
-// Zeros where the system does not say.
+// Zeros if the system does not provide the figures.
 HeapUse CurrentHeapUse();
 
-// Gives back what the heap has free, but for what a few steps need.
+// Returns free memory of the heap to the system, except for the needs of a few
+// steps.
 void ReturnFreeMemory();
 
-// Does so once a minute from here on, as long as the process lives, where
-// KeepsTooMuch(): a spike is over then.
+// From now on calls ReturnFreeMemory() once a minute if KeepsTooMuch(), for the
+// life of the process: by then a spike is over.
 void ReturnFreeMemoryEveryMinute();
 
 }  // namespace lockstep

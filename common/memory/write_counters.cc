@@ -8,7 +8,8 @@ namespace lockstep {
 namespace {
 
 using Counter = std::atomic<uint64_t>;
-// Zeroed memory is a counter, and processes see each other's.
+// Zeroed memory must be a valid counter, and processes must see each other's
+// counts.
 static_assert(Counter::is_always_lock_free &&
               sizeof(Counter) == sizeof(uint64_t));
 
@@ -27,7 +28,7 @@ absl::StatusOr<std::unique_ptr<WriteCounters>> WriteCounters::Create(
 }
 
 void WriteCounters::Begin(int buffer) {
-  // Seen by all before anything that is written next, streaming stores too.
+  // Visible to all processes before any later write, streaming stores too.
   reinterpret_cast<Counter*>(memory_->bytes().data())[buffer].fetch_add(
       1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -46,7 +47,7 @@ bool HasCounter(const PeerMemory& counters, int counter) {
 }
 
 bool WrittenSince(const PeerMemory& counters, int counter, uint64_t count) {
-  // What was copied was read before the counter is.
+  // Orders the reads of the copy before the read of the counter.
   std::atomic_thread_fence(std::memory_order_acquire);
   return CounterAt(counters.bytes().data() + SharedMemory::kHeaderSize, counter)
              .load(std::memory_order_relaxed) != count;

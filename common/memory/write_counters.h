@@ -13,10 +13,9 @@
 namespace lockstep {
 
 // WriteCounters lets other processes copy from buffers of this one without a
-// lock: each buffer has a counter that counts how often its writing began. Who
-// has copied and finds the counter as it was told has copied what was written
-// then; else the copy is of no use. Nobody waits for a reader, so that a slow
-// or dead one does no harm.
+// lock: each buffer has a counter of its writes. If a reader finds the counter
+// unchanged after its copy, the copy is consistent; otherwise it must be
+// discarded. The writer never waits, so a slow or dead reader does no harm.
 //
 // Threads: safe to share. One thread at a time writes to a buffer.
 class WriteCounters {
@@ -24,10 +23,10 @@ class WriteCounters {
   // Errors: those of SharedMemory::Create().
   static absl::StatusOr<std::unique_ptr<WriteCounters>> Create(int num_buffers);
 
-  // To be called before the first byte is written.
+  // Must be called before the first byte of a write.
   void Begin(int buffer);
 
-  // To be told to readers, once the writing is over.
+  // The count to pass to readers, after the write has ended.
   uint64_t Count(int buffer) const;
 
   // For WrittenSince() in other processes.
@@ -40,11 +39,11 @@ class WriteCounters {
   const std::unique_ptr<SharedMemory> memory_;
 };
 
-// Whether `counters`, the memory of WriteCounters, have such a counter.
+// True if `counters`, the memory of WriteCounters, has such a counter.
 bool HasCounter(const PeerMemory& counters, int counter);
 
-// To be called after the copy: whether writing began since the counter was at
-// `count`. The counter must be one that there is.
+// True if a write has begun since the counter was at `count`. Must be called
+// after the copy. The counter must exist: see HasCounter().
 bool WrittenSince(const PeerMemory& counters, int counter, uint64_t count);
 
 }  // namespace lockstep

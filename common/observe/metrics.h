@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// One figure of a process, as Prometheus counts them. Names follow its
-// conventions: base units (seconds, bytes), and `_total` for counters.
+// One sample of a Prometheus metric. Names follow its conventions: base units
+// (seconds, bytes), and `_total` for counters.
 struct Metric {
   enum class Kind { kGauge, kCounter };
 
@@ -22,14 +22,14 @@ struct Metric {
   std::vector<std::pair<std::string, std::string>> labels = {};
 };
 
-// Puts these labels before those that each of `metrics` has, except for one of
-// the same name: what a metric says of another process stays so. Labels without
-// a value are left out.
+// Puts these labels before those of each of `metrics`, except labels that the
+// metric has already, because those name another process. Labels without a
+// value are left out.
 void AddLabels(const std::vector<std::pair<std::string, std::string>>& labels,
                std::vector<Metric>& metrics);
 
 // Writes metrics in Prometheus' text exposition format, version 0.0.4. Metrics
-// of one name, which differ by their labels, stand together in `metrics`.
+// of one name, which differ in their labels, must be adjacent in `metrics`.
 std::string FormatMetrics(absl::Span<const Metric> metrics);
 
 }  // namespace lockstep

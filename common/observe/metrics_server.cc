@@ -24,7 +24,8 @@ constexpr int kThreads = 4;
 constexpr size_t kLongestQueue = 16;
 constexpr ConnectionLimits kConnections = {32, 24};
 constexpr size_t kLongestRequest = 8 << 10;
-// Of a request, and of its answer: a slow peer holds a thread that long.
+// Time limit of a request, and of its answer: a slow peer holds a thread for so
+// long at most.
 constexpr std::chrono::seconds kReadTime(1);
 constexpr std::chrono::seconds kWriteTime(2);
 
@@ -41,7 +42,8 @@ bool Await(int socket, int16_t event, steady_clock::time_point deadline) {
   }
 }
 
-// A request up to the end of its headers; empty if there is none in time.
+// Reads a request up to the end of its headers; empty if it does not arrive in
+// time.
 std::string ReadRequest(int socket) {
   const auto deadline = steady_clock::now() + kReadTime;
   std::string request;
@@ -80,7 +82,8 @@ std::string Response(absl::string_view status, absl::string_view type,
                       "\r\nConnection: close\r\n\r\n", body);
 }
 
-// Whether the first line of a request is a GET of `path`, with a query or not.
+// True if the first line of a request is a GET of `path`, with or without a
+// query.
 bool Asks(absl::string_view line, absl::string_view path) {
   return absl::ConsumePrefix(&line, "GET ") &&
          absl::ConsumePrefix(&line, path) &&

@@ -16,15 +16,16 @@
 namespace lockstep {
 
 // MetricsServer answers GET /metrics over HTTP, for Prometheus and for curl,
-// and GET /healthz with "ok", for probes that speak no gRPC: the process runs
-// and takes connections. Whether its gRPC server serves is for gRPC's own
-// health service to say.
+// and GET /healthz with "ok", for probes without gRPC: the process runs and
+// accepts connections. gRPC's own health service reports if its gRPC server
+// serves.
 //
-// A connection carries one request, whose headers must have come within a
-// second and have at most 8 KiB; no body is ever read. Few connections are
-// served or wait at a time, and those beyond are closed at once. So no peer can
-// hold memory, descriptors or, for long, a thread, which Debian's HTTP
-// libraries do not promise: cpp-httplib holds a whole body or line in memory.
+// A connection carries one request, whose headers must arrive within a second
+// and have at most 8 KiB; bodies are never read. The number of served and
+// waiting connections is limited, and further ones are closed at once. So a
+// peer cannot hold memory, descriptors or, for long, a thread. Debian's HTTP
+// libraries do not guarantee that: cpp-httplib holds a whole body or line in
+// memory.
 //
 // Threads: `source` runs in threads of the server's own, one call at a time.
 class MetricsServer {
@@ -47,7 +48,7 @@ class MetricsServer {
 
   void Enqueue(int socket) ABSL_LOCKS_EXCLUDED(mutex_);
   void ServeAll() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The whole answer to a request that begins with `request`.
+  // Returns the whole answer to a request that begins with `request`.
   std::string Answer(const std::string& request)
       ABSL_LOCKS_EXCLUDED(source_mutex_);
 

@@ -7,10 +7,10 @@
 
 namespace lockstep {
 
-// What this process uses: processor time and resident memory, under the names
-// that Prometheus' client libraries give them, and lockstep_build_info, whose
-// label is the program's version. A figure that the system does not tell is
-// left out.
+// Returns the resources that this process uses: processor time and resident
+// memory, under the names of Prometheus' client libraries, and
+// lockstep_build_info, whose label is the program's version. Figures that the
+// system does not provide are left out.
 std::vector<Metric> ProcessMetrics();
 
 }  // namespace lockstep

@@ -7,7 +7,7 @@ namespace lockstep {
 namespace {
 
 struct Figure {
-  const char* name;  // without its prefix
+  const char* name;  // name without its prefix
   const char* help;
   Metric::Kind kind;
   double (*of)(const Progress&);

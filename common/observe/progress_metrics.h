@@ -11,19 +11,18 @@
 
 namespace lockstep {
 
-// A worker, by its labels, and what it has done since its incarnation began.
+// A worker, by its labels, and its progress since its incarnation began.
 struct WorkerProgress {
   std::vector<std::pair<std::string, std::string>> labels;
   Progress progress;
 };
 
-// Prefixes of names: what a worker says of itself, and what the chief has heard
-// of all workers. They differ, so that no sum counts a worker twice.
+// Prefixes of names: a worker's own report, and the chief's report on all
+// workers. They differ, so that no sum counts a worker twice.
 constexpr char kOwnProgress[] = "lockstep_worker_";
 constexpr char kReportedProgress[] = "lockstep_member_";
 
-// What is known of workers, for Prometheus: all of them under one name before
-// the next name begins.
+// Returns the progress of workers as metrics, grouped by name.
 std::vector<Metric> ProgressMetrics(absl::string_view prefix,
                                     const std::vector<WorkerProgress>& workers);
 

@@ -5,12 +5,13 @@
 
 namespace lockstep {
 
-// Where a server whose peers call `address` listens: there, or on all of this
-// machine's addresses when the host is a name that does not resolve. A pod's
-// own name may resolve only once the pod is ready, which it is not before it
-// listens. An `address` that makes no sense is returned as it is.
+// Returns the address to listen on for a server that peers call as `address`:
+// the same, or all addresses of this machine if the host is a name that does
+// not resolve. A pod's own name may resolve only when the pod is ready, and the
+// pod is not ready before it listens. An invalid `address` is returned
+// unchanged.
 //
-// It takes as long as the system's resolver does.
+// Blocks as long as the system's resolver does.
 std::string ListenAddress(const std::string& address);
 
 }  // namespace lockstep

@@ -34,7 +34,8 @@ std::vector<int> NodesWithProcessors() {
   return nodes;
 }
 
-// The caller, and others: libraries may have started threads before main.
+// Returns all threads of the process: libraries may have started threads before
+// main.
 std::vector<int> Threads() {
   std::vector<int> threads = {0};
   std::error_code error;
@@ -81,7 +82,7 @@ absl::Status StayOnNumaNode(int node) {
   }
   for (const int thread : Threads()) {
     if (numa_sched_setaffinity(thread, processors.get()) >= 0) continue;
-    if (errno == ESRCH) continue;  // it has ended
+    if (errno == ESRCH) continue;  // the thread has ended
     return Refused(node, errno);
   }
   return absl::OkStatus();

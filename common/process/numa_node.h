@@ -7,9 +7,9 @@ namespace lockstep {
 
 constexpr int kAnyNumaNode = -1;
 
-// Keeps all threads of this process, those to come too, on the processors of
-// one NUMA node of the machine. Memory that they touch first is then the
-// node's, as long as it has some. Call it before there is memory that matters;
+// Restricts all threads of this process, including later ones, to the
+// processors of one NUMA node. Memory that they touch first then comes from
+// that node while it has free memory. Must be called before large allocations;
 // kAnyNumaNode changes nothing.
 //
 //   kInvalidArgument     there is no such node, or it has no processors; says

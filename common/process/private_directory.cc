@@ -17,7 +17,7 @@ namespace {
 constexpr mode_t kOwnerOnly = 0700;
 constexpr mode_t kRightsOfOthers = 077;
 
-// With a slash at its end the system would follow a link.
+// Removes slashes at the end, because with them the system would follow a link.
 std::string WithoutSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;

@@ -9,14 +9,13 @@
 
 namespace lockstep {
 
-// PrivateDirectory is a directory that is open, and that nobody but this user
-// (and root) can enter, so that nobody else gives names to files in it, or
-// takes them away. What is opened relative to fd() is in this very directory,
-// whatever becomes of its path.
+// PrivateDirectory is an open directory that only this user (and root) can
+// enter, so that no other user can create or remove files in it. Paths opened
+// relative to fd() are in this very directory, even if its path changes.
 class PrivateDirectory {
  public:
-  // The last part of the path must be the directory itself, and no link to it.
-  // That holds for root, too.
+  // The last part of the path must be the directory itself, not a link to it,
+  // for root too.
   //
   //   kNotFound          there is none
   //   kPermissionDenied  it is a link, belongs to another user, gives rights to
@@ -24,10 +23,10 @@ class PrivateDirectory {
   //   kInvalidArgument   no directory
   static absl::StatusOr<PrivateDirectory> Open(const std::string& path);
 
-  // As Open(); makes it with mode 0700 if only the last part of the path is
-  // missing.
+  // As Open(), but creates the directory with mode 0700 if only the last part
+  // of the path is missing.
   //
-  //   and what the system says where it cannot be made
+  //   also the system's errors of creating a directory
   static absl::StatusOr<PrivateDirectory> OpenOrMake(const std::string& path);
 
   ~PrivateDirectory();
@@ -38,9 +37,9 @@ class PrivateDirectory {
 
   int fd() const { return fd_; }
 
-  // Whether files can be made in it now.
+  // Checks that files can be created in it now.
   //
-  //   kPermissionDenied, or what else the system says
+  //   kPermissionDenied, or another error of the system
   absl::Status CheckWritable() const;
 
  private:

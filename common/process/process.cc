@@ -26,17 +26,19 @@ namespace {
 
 constexpr int kGibibyte = 1 << 30;
 constexpr int kTopPadBytes = 16 << 20;
-constexpr uint64_t kSpread = 1 << 20;  // of incarnations above a known one
-constexpr int kPreference = 10;        // in levels of nice
-constexpr unsigned char kEnd = 0;      // no signal has this number
+// Range of incarnations above a known one.
+constexpr uint64_t kSpread = 1 << 20;
+constexpr int kPreference = 10;    // levels of nice
+constexpr unsigned char kEnd = 0;  // no signal has this number
 
 constexpr uintptr_t kHugePage = 2 << 20;
 constexpr size_t kHugeHeap = 256 << 20;  // address space; used as needed
 
-// Where the handler writes; signal handlers have no argument to carry it.
+// File descriptor for the handler; signal handlers have no argument to carry
+// it.
 std::atomic<int> handler_fd = -1;
 
-// Only what may be called in a signal handler.
+// May call only async-signal-safe functions.
 void ReportSignal(int signal) {
   const int saved_errno = errno;
   const unsigned char number = static_cast<unsigned char>(signal);
@@ -44,7 +46,7 @@ void ReportSignal(int signal) {
   errno = saved_errno;
 }
 
-// Grows the heap's address range at once, so that one advice covers it.
+// Extends the heap's address range at once, so that one madvise() covers it.
 void UseHugePagesForHeap() {
   void* const block = malloc(kHugeHeap);
   if (block == nullptr) return;
@@ -60,18 +62,18 @@ void TuneProcess() {
   mallopt(M_MMAP_THRESHOLD, kGibibyte);
   mallopt(M_TRIM_THRESHOLD, kGibibyte);
   mallopt(M_TOP_PAD, kTopPadBytes);
-  // An arena of a thread is handed back whenever it is empty, whatever the
-  // thresholds say; the main one is not.
+  // glibc releases an empty arena of a thread regardless of the thresholds, but
+  // never the main arena, so there is only the main one.
   mallopt(M_ARENA_MAX, 1);
   UseHugePagesForHeap();
-  // Debian's Abseil looks for deadlocks at each lock that gRPC takes.
+  // Debian's Abseil checks for deadlocks at each lock that gRPC takes.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   RaiseFileLimit();
   ExplainMissingThreads(kExitLost);
 }
 
 void PreferThisThread() {
-  // On Linux that is of one thread alone.
+  // On Linux the priority is that of one thread.
   const auto thread = static_cast<id_t>(gettid());
   setpriority(PRIO_PROCESS, thread,
               getpriority(PRIO_PROCESS, thread) - kPreference);
@@ -90,7 +92,7 @@ absl::Status ExitWithParent() {
 int EndWithin(absl::Duration grace, int code) {
   std::thread([grace, code] {
     absl::SleepFor(grace);
-    // The log may be gone.
+    // Written directly, because the log may be destroyed already.
     constexpr char kWhy[] = "ends now: gRPC has not let go of this process\n";
     [[maybe_unused]] const ssize_t written =
         write(STDERR_FILENO, kWhy, sizeof(kWhy) - 1);

@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-// What a process's exit code tells whoever started it: 0 is done, 1 to 127 ask
-// not to be restarted, 128 and above ask for it.
+// Exit codes, for the program that started the process: 0 is done, 1 to 127 ask
+// for no restart, 128 and above ask for a restart.
 enum ExitCode : int {
   kExitDone = 0,
   // The job failed, this process cannot take part, or a newer one runs its
@@ -24,22 +24,22 @@ enum ExitCode : int {
   kExitStopped = 143,  // stopped before the job was done, in good order
 };
 
-// Fits the process to moving tensors. Call first in main, before other threads
-// exist.
+// Tunes the process for moving tensors. Must be the first call in main, before
+// other threads exist.
 //
-// Received memory is kept: glibc alone gives the pages of each message back and
-// faults them in again for the next, which halves throughput. The first 256 MiB
-// of the heap are of huge pages where the system allows it, and Debian's Abseil
-// does not look for deadlocks at each lock that gRPC takes: together a tenth of
-// a step's processor time. ReturnFreeMemory() gives back what is left of
-// spikes.
+// Memory of received messages is kept: by default glibc returns the pages of
+// each message and faults them in again for the next one, which halves
+// throughput. The first 256 MiB of the heap use huge pages if the system allows
+// it, and Debian's Abseil does not check for deadlocks at each lock that gRPC
+// takes: together a tenth of a step's processor time. ReturnFreeMemory()
+// returns the rest of spikes.
 //
-// It may open as many files as the system allows, and says which limit was in
-// the way where it ends because a thread cannot be made.
+// Raises the limit of open files to the maximum that the system allows. If the
+// process ends because a thread cannot be created, it names the limit.
 void TuneProcess();
 
-// Has the calling thread run before those that compute, where the system allows
-// it: for a thread that has little to do, but must not be late with it.
+// Raises the priority of the calling thread above computing threads, if the
+// system allows it: for a thread with little work that must not be late.
 void PreferThisThread();
 
 // Asks the kernel to kill this process when its parent ends.
@@ -47,24 +47,24 @@ void PreferThisThread();
 //   kFailedPrecondition  the parent is gone already
 absl::Status ExitWithParent();
 
-// Ends the process with `code` where it has not ended by itself after `grace`,
-// and says so on standard error; returns `code`, for main to return. What the
-// process was there for is done by then, and nobody ought to wait for gRPC,
-// which lets go of its servers and channels without any limit of time.
+// Ends the process with `code` if it has not ended by itself after `grace`, and
+// reports that on standard error; returns `code`, for main to return. Must be
+// called when the process's work is done: gRPC releases its servers and
+// channels without any limit of time, and the exit must not wait for that.
 int EndWithin(absl::Duration grace, int code);
 
-// A number larger than `above` and than all that this process has drawn: wall
-// time in microseconds, where that is, or else up to 2^20 above `above`, by
-// chance, so that two processes do not draw the same. Clocks need not agree:
-// the refusal of an older incarnation has the newest one, and the process draws
-// again, above that.
+// Returns a number larger than `above` and than all that this process has
+// drawn: wall time in microseconds if that is larger, otherwise a random number
+// up to 2^20 above `above`, so that two processes draw different ones. Clocks
+// need not agree: the refusal of an older incarnation contains the newest one,
+// and the process draws again, above that.
 //
 // Threads: safe to call from any thread.
 uint64_t DrawIncarnation(uint64_t above = 0);
 
-// SignalWatcher runs a callback, in a thread of its own, at each SIGTERM and
-// SIGINT, whichever thread of the process receives it: libraries may have
-// started threads before main. One at a time in a process.
+// SignalWatcher runs a callback, in its own thread, at each SIGTERM and SIGINT,
+// whichever thread of the process receives the signal: libraries may have
+// started threads before main. Only one may exist in a process at a time.
 //
 // Threads: the callback runs in one thread, one call after the other.
 class SignalWatcher {

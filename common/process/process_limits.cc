@@ -26,7 +26,8 @@ std::string Soft(int resource) {
                                          : absl::StrCat(limit.rlim_cur);
 }
 
-// pids.max of the control group, as systemd's TasksMax and Kubernetes set it.
+// Reads pids.max of the control group, which systemd's TasksMax and Kubernetes
+// set.
 std::string TasksOfGroup() {
   std::ifstream groups("/proc/self/cgroup");
   std::string line;
@@ -43,7 +44,7 @@ std::string TasksOfGroup() {
   return "unknown";
 }
 
-// Threads that wait for one another, so that all are there at a time.
+// Threads that wait for one another, so that all exist at the same time.
 class Crowd {
  public:
   ~Crowd() {
@@ -55,7 +56,7 @@ class Crowd {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  // Throws what std::thread throws.
+  // Throws the exceptions of std::thread.
   void Grow() {
     threads_.emplace_back([this] {
       MutexLock lock(mutex_);
@@ -70,7 +71,7 @@ class Crowd {
   std::vector<std::thread> threads_;
 };
 
-// What was set before, which says what other exceptions are.
+// The previous handler, which explains all other exceptions.
 std::terminate_handler other_handler = nullptr;
 int exit_code = 1;
 

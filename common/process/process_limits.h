@@ -7,22 +7,23 @@
 
 namespace lockstep {
 
-// Allows this process as many open files as the system lets it have.
+// Raises this process's limit of open files to the system's maximum.
 void RaiseFileLimit();
 
-// Makes `count` threads at once and ends them again: gRPC and C++ end the
-// process without a word where one cannot be made.
+// Creates `count` threads at once and ends them again. gRPC and C++ end the
+// process without a message if a thread cannot be created; this check finds
+// that early.
 //
-//   kResourceExhausted  they cannot be made; names the limits in question
+//   kResourceExhausted  they cannot be created; names the limits in question
 absl::Status CheckThreads(int count);
 
-// What limits the threads of this process, with the values of all limits:
-// "processes of this user (ulimit -u) ...".
+// Returns the limits on this process's threads with their values: "processes of
+// this user (ulimit -u) ...".
 std::string ThreadLimits();
 
-// From here on, an exception that nobody catches because a thread could not be
-// made ends the process with exit code `code` and a message that names the
-// limits, in place of SIGABRT.
+// From now on, an uncaught exception because a thread could not be created ends
+// the process with exit code `code` and a message that names the limits,
+// instead of SIGABRT.
 void ExplainMissingThreads(int code);
 
 }  // namespace lockstep

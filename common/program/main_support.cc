@@ -25,11 +25,11 @@ namespace lockstep {
 namespace {
 
 constexpr absl::Duration kEndGrace = absl::Seconds(30);
-// About as many as gRPC and Lockstep make before the first step; those that
-// compute come on top.
+// About the number of threads of gRPC and Lockstep before the first step,
+// without the computing threads.
 constexpr int kThreads = 16;
 
-// Of this process, for its metrics.
+// Labels of this process, for its metrics.
 std::vector<std::pair<std::string, std::string>> OwnLabels() {
   const LogSubject subject = CurrentLogSubject();
   const std::pair<std::string, std::string> task =
@@ -49,7 +49,7 @@ int ExitCodeFor(const CommonFlags& flags, const absl::Status& status) {
     return flags.stopped_is_done ? kExitDone : kExitHeld;
   }
   spdlog::error("{}", message);
-  // A peer that is gone may come back, and so may this process.
+  // An unavailable peer may come back, so this process asks for a restart.
   return absl::IsUnavailable(status) ? kExitLost : kExitFailed;
 }
 

@@ -23,7 +23,7 @@
 
 namespace lockstep {
 
-// What the mains of ps_server, worker and chief have in common.
+// Common code of the mains of ps_server, worker and chief.
 
 struct CommonFlags {
   std::string tf_config;  // file; empty: the environment variable TF_CONFIG
@@ -34,7 +34,7 @@ struct CommonFlags {
 };
 void AddCommonFlags(FlagParser& parser, CommonFlags& flags);
 
-// The job file and what is to be changed in it.
+// The job file and overrides of its fields.
 struct JobFlags {
   std::string file;
   std::vector<std::string> overrides;  // "key=value"
@@ -42,12 +42,12 @@ struct JobFlags {
 };
 void AddJobFlags(FlagParser& parser, JobFlags& flags);
 
-// Of the processes that the chief leads.
+// Flags of the processes that register with the chief.
 struct TransferFlags {
-  bool shared_memory = true;  // where worker and server are of one host
-  int pollers = 0;            // as PollerLimit and CallPoller take it
+  bool shared_memory = true;  // if worker and server share a host
+  int pollers = 0;            // as in PollerLimit and CallPoller
   int numa_node = kAnyNumaNode;
-  // As ChiefClient::Options has it.
+  // As in ChiefClient::Options.
   absl::Duration chief_wait = absl::Minutes(10);
 };
 void AddTransferFlags(FlagParser& parser, TransferFlags& flags);
@@ -67,15 +67,15 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
                                      const std::vector<TaskType>& allowed,
                                      const std::string& program);
 
-// Serves what `source` says, and what the process uses, at --metrics_address,
-// with the labels job, task and index of the log's subject; null without that
-// flag. Errors as MetricsServer::Start().
+// Serves the metrics of `source` and of the process at --metrics_address, with
+// the labels job, task and index of the log's subject; null without that flag.
+// Errors as MetricsServer::Start().
 absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
     const CommonFlags& flags, MetricsServer::Source source);
 
 void LogRetry(const std::string& why);
 
-// Starts what listens as RetryStart() does, and says in the log that it waits.
+// Starts a listening object by RetryStart(), and logs that it waits.
 template <typename Start>
 auto StartListening(const Start& start) {
   return RetryStart(start, [](const absl::Status& status) {
@@ -83,26 +83,26 @@ auto StartListening(const Start& start) {
   });
 }
 
-// Prints why the process cannot start; returns the exit code for that. It asks
-// to be started again only if the status is kAborted: another process is at it
-// now, or kUnavailable: another process has the port.
+// Prints why the process cannot start, and returns its exit code. The code asks
+// for a restart only if the status is kAborted (another process runs this task
+// now) or kUnavailable (another process has the port).
 int Refuse(const absl::Status& status);
 
-// Logs how the process's part in the job ended; returns its exit code, with
-// which the process ends in half a minute at the latest: EndWithin().
+// Logs how the process's part in the job ended, and returns its exit code. The
+// process then ends within half a minute: see EndWithin().
 int EndProcess(const CommonFlags& flags, const absl::Status& status);
 
-// SignalGate turns SIGTERM and SIGINT into calls of a handler that may be
-// given late: a signal that came before is not lost. The second signal ends
-// the process at once. Make it before any other thread.
+// SignalGate turns SIGTERM and SIGINT into calls of a handler that may be set
+// late: an earlier signal is not lost. The second signal ends the process at
+// once. Must be constructed before any other thread.
 //
 // Threads: the handler runs in a thread of its own.
 class SignalGate {
  public:
   SignalGate();
 
-  // `reason` is "SIGTERM" or "SIGINT". An empty handler waits for another one;
-  // once this returns, the handler before is not running.
+  // `reason` is "SIGTERM" or "SIGINT". With an empty handler, signals wait for
+  // the next one; when this returns, the previous handler is not running.
   void SetHandler(std::function<void(const std::string& reason)> handler)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -113,7 +113,7 @@ class SignalGate {
   std::function<void(const std::string&)> handler_ ABSL_GUARDED_BY(mutex_);
   std::optional<std::string> pending_ ABSL_GUARDED_BY(mutex_);
   int received_ ABSL_GUARDED_BY(mutex_) = 0;
-  SignalWatcher watcher_;  // last: its thread uses what stands above
+  SignalWatcher watcher_;  // last: its thread uses the members above
 };
 
 }  // namespace lockstep

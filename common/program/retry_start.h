@@ -10,14 +10,14 @@
 
 namespace lockstep {
 
-// How long a process tries to get its port, and how often: the process that had
-// it before may still be about to end.
+// How long a process retries to get its port, and how often: the previous
+// process of that port may still be ending.
 inline constexpr absl::Duration kPortPatience = absl::Seconds(5);
 inline constexpr absl::Duration kPortPause = absl::Milliseconds(200);
 
 // Calls `start`, which returns an absl::StatusOr, until it returns another
-// error than kUnavailable, or has been called for kPortPatience; returns what
-// the last call did. `waits` is told the error before the first pause.
+// result than kUnavailable, or kPortPatience has passed; returns its last
+// result. Calls `waits` with the error before the first pause.
 template <typename Start>
 auto RetryStart(
     const Start& start, const std::function<void(const absl::Status&)>& waits,

@@ -10,16 +10,16 @@
 
 namespace lockstep {
 
-// The cyclic redundancy check of RFC 3720 (Castagnoli's polynomial), and as
-// TFRecord files have it: rotated and with a constant added, so that a check of
-// bytes that hold checks is a good one, too.
+// The cyclic redundancy check of RFC 3720 (Castagnoli's polynomial), and its
+// masked form in TFRecord files: rotated, plus a constant, so that the check
+// stays strong for bytes that contain checks.
 uint32_t Crc32c(absl::string_view bytes);
 uint32_t MaskedCrc32c(absl::string_view bytes);
 
-// Adds a record to the bytes of a TFRecord file.
+// Appends a record to the bytes of a TFRecord file.
 void AppendTfRecord(absl::string_view record, std::string& file);
 
-// TfRecordReader walks through the bytes of a TFRecord file, as TensorFlow
+// TfRecordReader iterates over the bytes of a TFRecord file, as TensorFlow
 // writes them. All numbers are little-endian:
 //
 //   uint64 length | uint32 masked CRC of these 8 bytes
@@ -30,13 +30,14 @@ class TfRecordReader {
  public:
   explicit TfRecordReader(absl::string_view bytes) : bytes_(bytes) {}
 
-  // The next record; nothing after the last one.
+  // Returns the next record; nothing after the last one.
   //
   //   kDataLoss  the record is cut off, or a check is wrong; says at which byte
   absl::StatusOr<std::optional<absl::string_view>> Next();
 
  private:
-  // The next `size` bytes, which are checked by the four after them.
+  // Returns the next `size` bytes, after checking them against the following
+  // four.
   absl::StatusOr<absl::string_view> Checked(uint64_t size, const char* what);
 
   const absl::string_view bytes_;

@@ -8,12 +8,12 @@
 
 namespace lockstep {
 
-// Makes a channel that resolves the name late, again after each failure, and
-// keeps trying: no peer need be there yet. Channels of different `connection`
-// numbers to one address are different connections. Messages have no size
-// limit of gRPC's; parts bound them.
+// Creates a channel that resolves the name late, again after each failure, and
+// keeps trying: the peer need not exist yet. Channels with different
+// `connection` numbers to one address use different connections. gRPC's limit
+// of message sizes is off; parts bound the messages.
 //
-// Units: after a failed attempt the next one comes within a second.
+// Units: a failed attempt is repeated within a second.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            int connection = 0);
 

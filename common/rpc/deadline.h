@@ -6,9 +6,8 @@
 
 namespace lockstep {
 
-// The deadline of a call or a wait of gRPC, `duration` from now on: by the
-// steady clock, so that it comes in time also where the wall clock is set
-// meanwhile.
+// Returns the deadline of a gRPC call or wait, `duration` from now on the
+// steady clock, so that setting the wall clock does not move it.
 inline gpr_timespec DeadlineIn(absl::Duration duration) {
   if (duration == absl::InfiniteDuration()) {
     return gpr_inf_future(GPR_CLOCK_MONOTONIC);

@@ -7,26 +7,26 @@
 
 namespace lockstep {
 
-// PollerDemand says whether one thread is enough to serve a server's calls: as
-// long as many come that move little. Then what the threads of gRPC tell one
-// another costs more than what they do. A call that moves much has all of them
-// needed at once, and for a while.
+// PollerDemand decides if one thread is enough to serve a server's calls: it
+// is, while many small calls arrive, because the threads of gRPC then spend
+// more time on waking each other than on the calls. After a large call all
+// threads are needed at once, and for a while.
 //
 // Threads: not safe to share.
 class PollerDemand {
  public:
-  // Calls that move as many bytes as that need all threads: receiving, updating
-  // and sending are worth doing side by side.
+  // Calls of at least this many bytes need all threads: receiving, updating and
+  // sending gain from running in parallel.
   static constexpr size_t kMuch = size_t{256} << 10;
-  // So many calls within a period are many.
+  // This number of calls within a period counts as many.
   static constexpr int kMany = 32;
   static constexpr absl::Duration kPeriod = absl::Milliseconds(50);
 
-  // A call moves `bytes`. A time before that of other calls, as of a clock that
-  // was set back, counts as long after them.
+  // Records a call of `bytes` at `now`. If `now` is before an earlier call,
+  // because a clock was set back, it counts as long after that call.
   void Count(size_t bytes, absl::Time now);
 
-  // Time has passed, perhaps without calls.
+  // Records that time has passed, possibly without calls.
   void PassTime(absl::Time now);
 
   bool one_is_enough() const { return one_is_enough_; }

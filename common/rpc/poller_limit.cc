@@ -24,13 +24,13 @@ constexpr std::chrono::seconds kPatience(5);
 
 }  // namespace
 
-// Calls whose callbacks hold threads of gRPC's.
+// Sleepers are calls whose callbacks occupy threads of gRPC.
 class PollerLimit::Sleepers {
  public:
   Sleepers() : stub_(MakeChannel("localhost:0")) {}
 
-  // Puts `count` threads to sleep. False if they do not, or if no thread is
-  // left that answers.
+  // Puts `count` threads to sleep. False if they do not fall asleep, or if no
+  // remaining thread answers.
   bool Hold(int count) {
     for (int i = 0; i < count; ++i) {
       Start([this] {
@@ -46,7 +46,7 @@ class PollerLimit::Sleepers {
     return Await(&Sleepers::running_, count);
   }
 
-  // Waits until all are awake.
+  // Wakes all threads and waits until they have left.
   void LetGo() {
     MutexLock lock(mutex_);
     let_go_ = true;
@@ -55,8 +55,8 @@ class PollerLimit::Sleepers {
     let_go_ = false;
   }
 
-  // Puts a thread to sleep for as long as `goes_on`, which is asked now and
-  // then and by AskAgain().
+  // Puts a thread to sleep as long as `goes_on` returns true; it is called now
+  // and then, and by AskAgain().
   void Rest(std::function<bool()> goes_on) {
     Start([this, goes_on = std::move(goes_on)] {
       MutexLock lock(mutex_);
@@ -70,7 +70,7 @@ class PollerLimit::Sleepers {
   }
 
   void AskAgain() {
-    MutexLock lock(mutex_);  // not between the question and the sleep
+    MutexLock lock(mutex_);  // between the check and the sleep
     changed_.SignalAll();
   }
 
@@ -88,7 +88,7 @@ class PollerLimit::Sleepers {
 
   static inline const grpc::Slice kNothing{"x"};
 
-  // Runs `body` in one of gRPC's threads.
+  // Runs `body` in a thread of gRPC.
   void Start(std::function<void()> body) {
     std::list<Call>::iterator call;
     {
@@ -105,8 +105,8 @@ class PollerLimit::Sleepers {
                     });
   }
 
-  // The call ends before the channel may: its context shares the channel, and
-  // gRPC crashes when a channel ends in a thread that runs callbacks.
+  // The call must end before the channel: its context shares the channel, and
+  // gRPC crashes if a channel ends in a thread that runs callbacks.
   void End(std::list<Call>::iterator call) {
     MutexLock lock(mutex_);
     calls_.erase(call);
@@ -114,7 +114,7 @@ class PollerLimit::Sleepers {
     changed_.SignalAll();
   }
 
-  // False if `number` does not become `value` in time.
+  // False if `number` does not reach `value` in time.
   bool Await(int Sleepers::*number, int value) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     MutexLock lock(mutex_);
@@ -129,9 +129,9 @@ class PollerLimit::Sleepers {
   grpc::GenericStub stub_;
   Mutex mutex_;
   CondVar changed_;
-  std::list<Call> calls_ ABSL_GUARDED_BY(mutex_);  // that have not ended
+  std::list<Call> calls_ ABSL_GUARDED_BY(mutex_);  // unfinished calls
   int asleep_ ABSL_GUARDED_BY(mutex_) = 0;
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // calls that have not ended
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // unfinished calls
   bool let_go_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

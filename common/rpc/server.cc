@@ -19,14 +19,14 @@
 namespace lockstep {
 namespace {
 
-// A client that has stopped or is cut off holds what it is being sent: values
-// in memory that the update after next has to write to. Whoever does not answer
-// a ping, or take what it is sent, loses its connection within the sum of the
-// two, about a lease; one that lives makes a new one.
+// A stopped or unreachable client keeps the data it is being sent in memory,
+// and the update after the next one must write there. A client that neither
+// answers a ping nor reads its data loses its connection within the sum of
+// these two, about a lease; a live client reconnects.
 constexpr absl::Duration kPingEvery = absl::Seconds(1);
 constexpr absl::Duration kPingTimeout = absl::Seconds(2);
 
-// How long a connection may take to say that it speaks HTTP/2.
+// Time within which a new connection must complete the HTTP/2 preface.
 constexpr absl::Duration kHandshake = absl::Seconds(10);
 constexpr int kCallsOfAConnection = 256;
 constexpr int kHeaderBytes = 8 << 10;
@@ -38,7 +38,7 @@ void SetLimits(grpc::ServerBuilder& builder, int largest_message) {
   };
   set(GRPC_ARG_KEEPALIVE_TIME_MS, kPingEvery);
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeout);
-  // However long nothing else is sent.
+  // Pings continue even if no other data is sent.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshake);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
@@ -48,7 +48,7 @@ void SetLimits(grpc::ServerBuilder& builder, int largest_message) {
   builder.SetMaxSendMessageSize(-1);
 }
 
-// As gRPC has it for connections that it accepts itself.
+// The value that gRPC uses for connections that it accepts itself.
 void SetTimeout(int socket) {
   const unsigned int millis =
       static_cast<unsigned int>(absl::ToInt64Milliseconds(kPingTimeout));

@@ -15,29 +15,28 @@
 
 namespace lockstep {
 
-// GrpcServer is a listening gRPC server with the health service and reflection,
-// besides the services it is given.
+// GrpcServer is a listening gRPC server with the health service, reflection and
+// the given services.
 //
-// What its peers can hold is bounded: connections, calls of each, bytes of
-// headers, and the memory of what has been received and not yet let go of.
-// Where that memory is used up, calls are ended whose messages are not
-// complete.
+// It bounds the resources that its peers can hold: connections, calls of each,
+// bytes of headers, and the memory of received and unreleased messages. If that
+// memory is used up, it ends calls whose messages are incomplete.
 //
 // Threads: safe to share.
 // Borrows: the services, which must outlive it.
 class GrpcServer {
  public:
   struct Options {
-    // Of one message that is received; -1: as much as `memory` allows.
+    // Limit of one received message; -1: as much as `memory` allows.
     int largest_message = 16 << 20;
-    // Of all that are under way, whole or not. A first guess where SetMemory()
-    // says more later.
+    // Limit of all messages in transfer, complete or not. An initial value if
+    // SetMemory() raises it later.
     size_t memory = kLeastMemory;
     ConnectionLimits connections = OwnConnectionLimits();
   };
   static constexpr size_t kLeastMemory = size_t{256} << 20;
 
-  // What this process's limit of open files leaves room for.
+  // Connection limits that fit this process's limit of open files.
   static ConnectionLimits OwnConnectionLimits();
 
   // Listens on ListenAddress(`address`) ("host:port", port 0 takes a free one).
@@ -56,13 +55,13 @@ class GrpcServer {
 
   int port() const { return port_; }
 
-  // Bounds what is received, as Options::memory.
+  // Sets the limit of received memory, Options::memory.
   void SetMemory(size_t bytes) { quota_.Resize(bytes); }
 
-  // What the health service says of the whole server; at first that it serves.
+  // Sets the health of the whole server; initially it serves.
   void SetServing(bool serving);
 
-  // Takes no new calls and cancels those that are not done after `grace`.
+  // Refuses new calls, and cancels calls that are not done after `grace`.
   void Shutdown(absl::Duration grace);
 
  private:
@@ -70,7 +69,7 @@ class GrpcServer {
 
   grpc::ResourceQuota quota_;
   const std::unique_ptr<TcpListener> listener_;
-  // Takes the listener's connections.
+  // Receives the listener's connections.
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
   const int port_;

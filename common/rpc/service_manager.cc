@@ -19,10 +19,10 @@ namespace lockstep {
 namespace {
 
 constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
-// HealthCheckResponse with its only field, `status`, as it is on the wire.
+// HealthCheckResponse with its only field, `status`, in wire format.
 constexpr absl::string_view kServing = "\x08\x01";
 
-// Zero when systemd does not watch.
+// Zero if systemd does not watch the process.
 absl::Duration WatchdogInterval() {
   uint64_t micros = 0;
   if (sd_watchdog_enabled(0, &micros) <= 0) return absl::ZeroDuration();
@@ -64,7 +64,7 @@ void ServiceManagerClient::Watch(absl::Duration interval) {
   }
 }
 
-// The request is the empty message: the health of the whole server.
+// The request is the empty message, which means the whole server.
 absl::Status ServiceManagerClient::CheckServer(absl::Duration timeout) const {
   const grpc::internal::RpcMethod method(kHealthCheck,
                                          grpc::internal::RpcMethod::NORMAL_RPC);
@@ -74,7 +74,8 @@ absl::Status ServiceManagerClient::CheckServer(absl::Duration timeout) const {
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(timeout));
   context.set_wait_for_ready(true);
-  // An open connection would go on to answer where no new one is taken.
+  // A new connection each time: an open one would still answer if the server
+  // accepted no new ones.
   const std::shared_ptr<grpc::Channel> channel = MakeChannel(own_server_);
   const grpc::Status answered =
       grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(

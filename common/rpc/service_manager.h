@@ -11,18 +11,20 @@
 
 namespace lockstep {
 
-// ServiceManagerClient tells systemd how this process is, where systemd wants
-// to know (Type=notify): ready as long as this object lives, and alive, at
-// a third of the watchdog's interval, each time the health service of its own
-// gRPC server says SERVING on a connection that is made for it. A process whose
-// server hangs, takes no connections or says NOT_SERVING is silent, so that
-// systemd ends it and starts it again. Readiness says nothing of peers.
+// ServiceManagerClient reports this process's state to systemd, if systemd
+// requests it (Type=notify): ready as long as this object exists, and alive, at
+// a third of the watchdog's interval, whenever the health service of the
+// process's own gRPC server answers SERVING on a new connection. If the server
+// hangs, accepts no connections or answers NOT_SERVING, it sends nothing, so
+// that systemd kills and restarts the process. Readiness does not depend on
+// peers.
 //
-// Elsewhere it does nothing. Make it once the server listens.
+// Without systemd it does nothing. Must be constructed after the server
+// listens.
 class ServiceManagerClient {
  public:
-  // `address` is this process's own server's, "host:port"; empty for a process
-  // without one, whose unit cannot have a watchdog.
+  // `address` is that of this process's own server, "host:port"; empty for a
+  // process without a server, whose unit must not have a watchdog.
   explicit ServiceManagerClient(const std::string& address);
   ~ServiceManagerClient();
   ServiceManagerClient(const ServiceManagerClient&) = delete;
@@ -30,9 +32,9 @@ class ServiceManagerClient {
 
  private:
   void Watch(absl::Duration interval) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Asks the own server's health service.
+  // Calls the own server's health service.
   //
-  //   kUnavailable  it does not answer, or says that it does not serve
+  //   kUnavailable  no answer, or the answer is not SERVING
   absl::Status CheckServer(absl::Duration timeout) const;
 
   const std::string own_server_;

@@ -14,8 +14,8 @@ namespace {
 constexpr size_t kMaxMessageBytes = 2000;
 constexpr char kReset[] = "Received RST_STREAM with error code";
 
-// Messages of streams carry the text as UTF-8; a caller cannot read one that
-// holds anything else.
+// Messages on streams carry the text as UTF-8; a receiver cannot parse other
+// bytes.
 void MakeUtf8(std::string& text) {
   if (IsUtf8(text)) return;
   for (char& byte : text) {
@@ -23,7 +23,7 @@ void MakeUtf8(std::string& text) {
   }
 }
 
-// Empty where there is no detail.
+// Empty if there is no detail.
 std::string DetailBytes(const absl::Status& status) {
   v1::StatusDetail detail;
   detail.set_cause(static_cast<v1::FailureCause>(CauseOf(status)));
@@ -43,9 +43,9 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  // A server whose memory for messages is used up resets calls, perhaps others'
-  // than those of the peer that uses it. gRPC tells that from what the server
-  // itself says by these words alone.
+  // A server whose message memory is used up resets calls, possibly of other
+  // peers than the one that uses it. gRPC distinguishes this from the server's
+  // own RESOURCE_EXHAUSTED only by these words.
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
       absl::StartsWith(status.error_message(), kReset)) {
     return absl::UnavailableError(
@@ -54,7 +54,7 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
   const absl::Status plain(static_cast<absl::StatusCode>(status.error_code()),
                            status.error_message());
   v1::StatusDetail detail;
-  // The detail is of no use where it cannot be read: the code still holds.
+  // An unreadable detail is dropped: the code still holds.
   if (!detail.ParseFromString(status.error_details())) return plain;
   return WithNewestIncarnation(
       WithCause(plain, static_cast<FailureCause>(detail.cause())),

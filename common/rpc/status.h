@@ -6,11 +6,12 @@
 
 namespace lockstep {
 
-// The two kinds of status have the same codes. Both directions keep code,
-// message and what common/wire/status_detail.h adds; on the way out a message
-// beyond 2000 bytes, which may quote a peer's words, is cut, for gRPC drops a
-// whole status that does not fit its headers. On the way in, a call that a full
-// server has reset is UNAVAILABLE: try again.
+// Conversions between the two kinds of status, which have the same codes. Both
+// keep code, message and the detail of common/wire/status_detail.h.
+// ToGrpcStatus() cuts messages beyond 2000 bytes, which may quote a peer,
+// because gRPC drops a whole status that does not fit its headers.
+// FromGrpcStatus() turns a reset by a server without memory into kUnavailable,
+// because the call may be retried.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status);
 

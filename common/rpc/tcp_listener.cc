@@ -25,12 +25,12 @@
 namespace lockstep {
 namespace {
 
-// Files, logs, pipes, and connections that this process makes itself.
+// For files, logs, pipes, and connections that this process opens itself.
 constexpr size_t kOwnDescriptors = 256;
 constexpr size_t kDescriptorsOfOne = 2;  // socket and watched duplicate
 constexpr int kBacklog = 1024;
 constexpr int kEventsAtOnce = 64;
-// How long to wait for descriptors when there are none.
+// Pause before a retry when there are no free descriptors.
 constexpr int kPauseMillis = 50;
 constexpr absl::Duration kWarnEvery = absl::Minutes(1);
 
@@ -41,8 +41,8 @@ absl::Status CannotListen(const std::string& host, int port,
                    "; free the port or change the address in TF_CONFIG"));
 }
 
-// The address without its port: of IPv6 the network, for one host has as many
-// addresses there as it likes.
+// Returns the address without its port; for IPv6 the network, because one host
+// can have any number of addresses in it.
 std::string PeerOf(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address.ss_family == AF_INET) {
@@ -86,11 +86,11 @@ int Open(const addrinfo& where, int port) {
   if (socket < 0) return -1;
   const int on = 1;
   const int off = 0;
-  // Connections of an earlier process do not keep the port; another listener
-  // does.
+  // Allows a port with connections of an earlier process, but not one with
+  // another listener.
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  // "[::]" is IPv4's addresses, too.
+  // "[::]" includes the IPv4 addresses.
   if (v6) setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   if (bind(socket, reinterpret_cast<const sockaddr*>(&address),
            where.ai_addrlen) == 0 &&
@@ -156,7 +156,7 @@ absl::Status TcpListener::Bind(const std::string& host, int port) {
       continue;
     }
     // A machine may lack one of the protocols. A port that is taken on one
-    // address is another process's.
+    // address belongs to another process.
     error = errno;
     if (error == EADDRINUSE || OutOfDescriptors(error)) break;
   }
@@ -189,7 +189,7 @@ void TcpListener::Stop() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof(one));
   thread_.join();
-  // Who connects from now on must be refused, not wait in the kernel's queue.
+  // New connections must be refused, not wait in the kernel's queue.
   for (const int listener : listeners_) close(listener);
   listeners_.clear();
 }
@@ -213,7 +213,7 @@ void TcpListener::Run(const Take& take) {
     const int count =
         epoll_wait(epoll_, events, kEventsAtOnce, listens ? -1 : kPauseMillis);
     if (count < 0 && errno != EINTR) return;
-    // First what has gone: it makes room.
+    // Handles closed connections first, because they free places.
     for (int i = 0; i < count; ++i) {
       if ((events[i].events & EPOLLIN) == 0) Forget(events[i].data.fd);
     }
@@ -251,7 +251,7 @@ bool TcpListener::AcceptAll(int listener, const Take& take) {
       }
       return false;
     }
-    // What is wrong with one connection says nothing of the next one.
+    // Other errors concern one connection only.
     if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
     if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK) return true;
   }
@@ -264,7 +264,8 @@ bool TcpListener::Accepted(int listener, int socket, const Peer& peer,
     return true;
   }
   const int duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0);
-  // Asks for nothing: that both directions are shut down is always told.
+  // No events requested: epoll always reports that both directions are shut
+  // down.
   epoll_event event = {0, {.fd = duplicate}};
   if (duplicate < 0 ||
       epoll_ctl(epoll_, EPOLL_CTL_ADD, duplicate, &event) != 0) {
@@ -308,7 +309,7 @@ void TcpListener::Forget(int duplicate) {
   const auto of_peer = of_peer_.find(found->second);
   if (--of_peer->second == 0) of_peer_.erase(of_peer);
   open_.erase(found);
-  close(duplicate);  // epoll forgets it with its last descriptor
+  close(duplicate);  // closing the last descriptor removes it from epoll
 }
 
 }  // namespace lockstep

@@ -17,27 +17,27 @@
 
 namespace lockstep {
 
-// How many connections a process serves at a time.
+// Limits of simultaneous connections.
 struct ConnectionLimits {
   size_t all = 8192;
   size_t of_one_address = 4096;  // an IPv6 network of /64 counts as one
 
-  // As many as `descriptors`, the process's limit of open files, leaves room
-  // for beside what else the process opens: a connection takes two.
+  // Returns the limits that `descriptors`, the process's limit of open files,
+  // allows besides its other files: a connection takes two descriptors.
   static ConnectionLimits For(size_t descriptors);
 };
 
-// TcpListener accepts TCP connections and hands their sockets on. It counts
-// those that are open, and closes at once what comes beyond the limits, so that
-// no peer can have all of this process's descriptors. When descriptors run out
-// all the same, it goes on once some are back: gRPC's own listener gives up for
-// good where accept4() fails once.
+// TcpListener accepts TCP connections and passes their sockets on. It counts
+// open connections and closes those beyond the limits at once, so that a peer
+// cannot use up this process's descriptors. If descriptors run out
+// nevertheless, it resumes when some are free: gRPC's own listener stops for
+// good when accept4() fails once.
 //
 // Threads: accepts in a thread of its own; Stop() may be called in any.
 class TcpListener {
  public:
-  // Takes over a socket that does not block. `listener` is the socket that it
-  // came through.
+  // Takes ownership of a non-blocking socket. `listener` is the listening
+  // socket that accepted it.
   using Take = std::function<void(int listener, int socket)>;
 
   // Binds all addresses of `address`, "host:port"; port 0 takes a free one. No
@@ -54,20 +54,19 @@ class TcpListener {
 
   int port() const { return port_; }
 
-  // Call once. A connection counts until both of its directions are shut down,
-  // as they are when its socket is closed by shutdown() and close().
+  // Must be called once. A connection counts until both of its directions are
+  // shut down, which shutdown() and close() of its socket do.
   void Start(Take take);
 
-  // Gives the port up. Returns when `take` is not running and will not run
-  // again. Connections stay
-  // as they are.
+  // Closes the port. When it returns, `take` is not running and will not run
+  // again. Open connections are not affected.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   size_t connections() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // What epoll calls a connection by: the watched duplicate of its socket,
-  // which shares no number with another one as long as it is open.
+  // Identifies a connection in epoll: the watched duplicate of its socket, a
+  // number that is unique while it is open.
   using Peer = std::string;
 
   explicit TcpListener(const ConnectionLimits& limits) : limits_(limits) {}
@@ -80,14 +79,14 @@ class TcpListener {
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasRoom(const Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget(int duplicate) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether to ask for new connections.
+  // Turns the acceptance of new connections on or off.
   void Watch(bool on);
 
   const ConnectionLimits limits_;
   int port_ = 0;
   std::vector<int> listeners_;
   int epoll_ = -1;
-  int wake_ = -1;  // readable once Stop() was called
+  int wake_ = -1;  // readable after Stop()
   absl::Time warned_ = absl::InfinitePast();
 
   mutable Mutex mutex_;

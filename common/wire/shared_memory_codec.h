@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// Shared memory on the wire. Whoever uses what came from a peer checks it.
+// Shared memory on the wire. Users of values from a peer must check them.
 
 v1::SharedFile ToProto(const SharedFile& file);
 SharedFile FromProto(const v1::SharedFile& file);

@@ -8,24 +8,25 @@
 
 namespace lockstep {
 
-// What a caller may decide by beside the code of a status: v1::StatusDetail. A
-// status carries it as payloads, which ToGrpcStatus() puts on the wire.
+// The part of a status that a caller may act on besides its code:
+// v1::StatusDetail. A status carries it as payloads, which ToGrpcStatus()
+// sends.
 
 enum class FailureCause {
-  kUnspecified = 0,    // the code says all
-  kNoRoomForRows = 1,  // a growing table is full: the end of the job
+  kUnspecified = 0,    // the code is all there is
+  kNoRoomForRows = 1,  // a growing table is full: the job must end
 };
 
-// `status` must not be OK. kUnspecified changes nothing.
+// Adds `cause` to `status`, which must not be OK. kUnspecified changes nothing.
 absl::Status WithCause(absl::Status status, FailureCause cause);
 FailureCause CauseOf(const absl::Status& status);
 
-// A refusal of an incarnation, since `newest` of the same task is known. 0
-// changes nothing, and is what a status without one returns.
+// Adds the newest known incarnation of the task to the refusal of an older one.
+// 0 changes nothing; NewestIncarnationOf() returns 0 for a status without one.
 absl::Status WithNewestIncarnation(absl::Status status, uint64_t newest);
 uint64_t NewestIncarnationOf(const absl::Status& status);
 
-// A copy of `status` with another message and the same detail.
+// Returns a copy of `status` with another message and the same detail.
 absl::Status WithMessage(const absl::Status& status, absl::string_view message);
 
 }  // namespace lockstep

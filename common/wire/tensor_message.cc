@@ -20,10 +20,10 @@ namespace {
 constexpr uint64_t kLengthDelimited = 2;
 constexpr uint64_t kHeaderTag = (1 << 3) | kLengthDelimited;
 constexpr uint64_t kPayloadTag = (2 << 3) | kLengthDelimited;
-// What protobuf can read as one message.
+// Largest message that protobuf can parse.
 constexpr uint64_t kMaxHeaderBytes = std::numeric_limits<int>::max();
 
-// Cursor walks over the bytes of a list of slices.
+// Cursor reads the bytes of a list of slices in order.
 class Cursor {
  public:
   explicit Cursor(std::vector<grpc::Slice> slices)
@@ -46,7 +46,7 @@ class Cursor {
     return Error(absl::StrCat(what, " is longer than ten bytes"));
   }
 
-  // Merges the next `size` bytes, where they are if one slice holds them.
+  // Merges the next `size` bytes, without a copy if one slice holds them.
   // `size` must not exceed remaining() nor kMaxHeaderBytes.
   bool Merge(size_t size, google::protobuf::MessageLite& message) {
     if (size == 0) return true;
@@ -56,8 +56,8 @@ class Cursor {
       Advance(size);
       return MergeBytes(begin, size, message);
     }
-    // Not a stream over the slices: protobuf 3.21 throws where a message of
-    // such a stream is broken next to the end of a slice.
+    // Copied instead of streamed over the slices: protobuf 3.21 throws if a
+    // message in such a stream is malformed near the end of a slice.
     std::vector<uint8_t> bytes;
     bytes.reserve(size);
     while (bytes.size() < size) {
@@ -70,7 +70,7 @@ class Cursor {
     return MergeBytes(bytes.data(), size, message);
   }
 
-  // Everything that is left, as references.
+  // Returns the remaining bytes as references.
   TensorPayload TakeRest() {
     TensorPayload payload;
     payload.size = remaining();
@@ -155,7 +155,7 @@ absl::Status ReadHeader(Cursor& cursor, google::protobuf::MessageLite& header) {
   return absl::OkStatus();
 }
 
-// Of a FilledSlice.
+// Memory of a FilledSlice.
 struct Memory {
   std::unique_ptr<std::byte[]> bytes;
   std::shared_ptr<void> held;
@@ -225,7 +225,7 @@ grpc::ByteBuffer EncodeMessage(const google::protobuf::MessageLite& message) {
 
 absl::Status DecodeMessage(const grpc::ByteBuffer& buffer,
                            google::protobuf::MessageLite& message) {
-  grpc::ByteBuffer copy(buffer);  // the reader takes it apart
+  grpc::ByteBuffer copy(buffer);  // the reader consumes it
   if (copy.Valid()) {
     grpc::ProtoBufferReader reader(&copy);
     if (reader.status().ok() && message.ParseFromZeroCopyStream(&reader)) {

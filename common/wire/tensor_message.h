@@ -14,8 +14,8 @@
 
 namespace lockstep {
 
-// TensorPayload is the tensor bytes of a received message, still in the slices
-// in which gRPC received them: nothing is copied.
+// TensorPayload holds the tensor bytes of a received message in the slices of
+// gRPC, without a copy.
 //
 // Units: sizes count bytes. Slices start at any address and cut elements
 //        anywhere.
@@ -28,45 +28,46 @@ struct TensorPayload {
   void CopyTo(void* out) const;
 };
 
-// Reads a message of the form { header = 1; bytes payload = 2; } that came as
-// raw bytes, as sent by EncodeTensorMessage or by any generated code. A missing
-// header is an empty one, a missing payload has no bytes.
+// Parses a message of the form { header = 1; bytes payload = 2; } from raw
+// bytes, sent by EncodeTensorMessage or by any generated code. A missing header
+// is an empty one; a missing payload has no bytes.
 //
-// A header may be as long as the message: it names the rows that the payload
-// has of a table, ten bytes for each at most. Nothing is allocated for bytes
-// that a length promises, only for what has come.
+// A header may be as long as the message: it names a table's rows in the
+// payload, at most ten bytes for each. Memory is allocated only for bytes that
+// have arrived, not for a length that the message claims.
 //
 //   kInvalidArgument  not such a message: says at which byte and why
 absl::Status DecodeTensorMessage(const grpc::ByteBuffer& buffer,
                                  google::protobuf::MessageLite& header,
                                  TensorPayload& payload);
 
-// Writes such a message; the payload's slices are referenced, not copied.
+// Encodes such a message; references the payload's slices without a copy.
 grpc::ByteBuffer EncodeTensorMessage(
     const google::protobuf::MessageLite& header,
     absl::Span<const grpc::Slice> payload);
 
-// Writes a message that has no payload field, or an empty one.
+// Encodes a message that has no payload field, or an empty one.
 grpc::ByteBuffer EncodeMessage(const google::protobuf::MessageLite& message);
 
-// Reads a message that is not split into header and payload.
+// Parses a message that is not split into header and payload.
 //
 //   kInvalidArgument  not such a message
 absl::Status DecodeMessage(const grpc::ByteBuffer& buffer,
                            google::protobuf::MessageLite& message);
 
-// A small message's bytes, in one piece.
+// Returns a small message's bytes, in one piece.
 std::string CopyBytes(const grpc::ByteBuffer& buffer);
 
 // FilledSlice is a slice with memory of its own, to be filled before it is
-// sent. `held` is let go of with the memory.
+// sent. `held` is released with the memory.
 struct FilledSlice {
   explicit FilledSlice(size_t size, std::shared_ptr<void> held = nullptr);
   std::byte* const memory;
   grpc::Slice slice;
 };
 
-// A slice that refers to memory which outlives the call it is sent with.
+// Makes a slice that refers to memory; the memory must outlive the call that
+// sends it.
 grpc::Slice UnownedSlice(const void* data, size_t size);
 
 }  // namespace lockstep

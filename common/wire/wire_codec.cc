@@ -12,7 +12,7 @@ namespace lockstep {
 namespace {
 
 constexpr int64_t kMaxDurationSeconds = 315576000000;
-// Of a variable, so that no number of bytes overflows.
+// Limit of a variable, so that byte counts cannot overflow.
 constexpr int64_t kMaxElements = int64_t{1} << 56;
 constexpr int kMaxDimensions = 64;
 
@@ -121,7 +121,8 @@ v1::VariableDescription ToProto(const VariableSpec& variable) {
 }
 
 absl::StatusOr<ExampleShape> FromProto(const v1::ExampleDescription& proto) {
-  // So that their product is a number of elements that can be.
+  // Limit of each dimension, so that their product is a valid number of
+  // elements.
   constexpr int64_t kMax = int64_t{1} << 18;
   const bool sizes =
       std::min({proto.height(), proto.width(), proto.channels()}) >= 1 &&
@@ -237,7 +238,7 @@ absl::StatusOr<RunSettings> FromProto(const v1::RunSettings& proto) {
   RunSettings settings;
   settings.revision = proto.revision();
   settings.replicas_to_aggregate = proto.replicas_to_aggregate();
-  // An absent message is that of a job without changes.
+  // An absent message stands for a job without changes.
   if (proto.learning_rate_scale() != 0) {
     settings.learning_rate_scale = proto.learning_rate_scale();
   }

@@ -23,28 +23,28 @@
 
 namespace lockstep {
 
-// The two ends of the wire: our types and the messages of lockstep.v1. What
-// comes from a peer is checked; what goes out is ours.
+// Conversions between Lockstep's types and the messages of lockstep.v1. Values
+// from a peer are checked; values to a peer are not.
 
-// The version of the protocol that this program speaks. It grows when a
-// message changes its meaning, or workers send in another order; programs of
-// different versions do not mix.
+// The protocol version of this program. It must grow when a message changes its
+// meaning, or workers change the order of sending; programs of different
+// versions do not work together.
 inline constexpr int kProtocolVersion = 2;
 
 // Larger ones are no incarnations: a process of the same task that comes later
 // needs a larger one still.
 inline constexpr uint64_t kLargestIncarnation = uint64_t{1} << 62;
 
-//   kInvalidArgument  larger than that; says it of `field`
+//   kInvalidArgument  larger than that; names `field`
 absl::Status CheckIncarnation(absl::string_view field, uint64_t incarnation);
 
-//   kInvalidArgument  unknown task type, negative index, or no incarnation, or
-//                     too large a one
+//   kInvalidArgument  unknown task type, negative index, no incarnation, or one
+//                     that is too large
 absl::StatusOr<Sender> FromProto(const v1::Identity& identity);
 v1::Identity ToProto(const Sender& sender);
 
-//   kInvalidArgument  no name, a shape that cannot be, dtype or initializer
-//                     that do not exist
+//   kInvalidArgument  no name, an impossible shape, unknown dtype or
+//                     initializer
 absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto);
 v1::VariableDescription ToProto(const VariableSpec& variable);
 
@@ -55,14 +55,15 @@ v1::ExampleDescription ToProto(const ExampleShape& examples);
 v1::PartDescription ToProto(const PlannedPart& part);
 PlannedPart FromProto(const v1::PartDescription& part);
 
-// Checks that every part lies within its variable and names a server of the
-// `num_servers`, so that the plan can be used without further care.
+// Checks that every part lies within its variable and names one of
+// `num_servers` servers, so that callers can use the plan without further
+// checks.
 //
-//   kInvalidArgument  names the part and what is wrong with it
+//   kInvalidArgument  names the part and its error
 absl::StatusOr<Plan> PlanFromProto(const v1::GetPlanResponse& response,
                                    int num_servers);
 
-//   kInvalidArgument  a number without a name; says it of `field`
+//   kInvalidArgument  a number without a name; names `field`
 absl::StatusOr<GradientType> FromProto(absl::string_view field,
                                        v1::GradientType type);
 v1::GradientType ToProto(GradientType type);
@@ -79,7 +80,7 @@ v1::RunSettings ToProto(const RunSettings& settings);
 v1::WorkerProgress ToProto(const Progress& progress);
 Progress FromProto(const v1::WorkerProgress& progress);
 
-// A cause without a name in this version, or none, is kStopped.
+// An unknown or absent cause becomes kStopped.
 v1::LeaveCause ToProto(LeaveCause cause);
 LeaveCause FromProto(v1::LeaveCause cause);
 

@@ -51,7 +51,7 @@ absl::Status PosixFile::Error(absl::string_view act) const {
 }
 
 absl::StatusOr<PosixFile> PosixFile::OpenForRead(const std::string& path) {
-  // Not blocking: a pipe put in place of a file must not hold us up.
+  // Non-blocking: open() of a pipe in place of the file would block.
   PosixFile file(path, open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd_ < 0) return file.Error("open");
   struct stat about;
@@ -143,7 +143,7 @@ absl::Status MakeDirectories(const std::string& path) {
     return ErrnoError(path, "create the directory");
   }
   LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(parent));
-  // It may have been "a/b/", whose parent is itself.
+  // The path may have been "a/b/", which equals its own parent.
   if (mkdir(path.c_str(), kDirectoryMode) == 0 || errno == EEXIST) {
     return absl::OkStatus();
   }

@@ -12,8 +12,7 @@
 namespace lockstep {
 
 // PosixFile is one open regular file, read and written at given offsets. Reads
-// and writes are whole or fail: short ones are continued, and so are those
-// that a signal cut off.
+// and writes are complete or fail: partial and interrupted ones are continued.
 //
 // Threads: ReadAt() and WriteAt() are safe to share.
 // Units:   bytes.
@@ -25,8 +24,8 @@ class PosixFile {
   //   kInvalidArgument  not a regular file
   static absl::StatusOr<PosixFile> OpenForRead(const std::string& path);
 
-  // For its user to write and its group to read: values may tell what they
-  // were learnt from.
+  // Readable and writable by its user, readable by its group only: values may
+  // reveal training data.
   //
   //   kAlreadyExists  there is something of that name
   static absl::StatusOr<PosixFile> CreateNew(const std::string& path);
@@ -39,8 +38,8 @@ class PosixFile {
 
   absl::StatusOr<uint64_t> Size() const;
 
-  // Makes the file `bytes` long with its blocks reserved, so that a full disk
-  // shows now. File systems that cannot reserve only get the length.
+  // Sets the file's length to `bytes` and reserves its blocks, so that a full
+  // disk fails now. File systems that cannot reserve only set the length.
   absl::Status Reserve(uint64_t bytes) const;
 
   absl::Status WriteAt(uint64_t offset, absl::Span<const char> bytes) const;
@@ -48,20 +47,20 @@ class PosixFile {
   //   kDataLoss  the file ends before `bytes` is full
   absl::Status ReadAt(uint64_t offset, absl::Span<char> bytes) const;
 
-  // Returns when everything written would survive a loss of power.
+  // Returns when all written bytes would survive a loss of power.
   absl::Status Sync() const;
 
  private:
   PosixFile(std::string path, int fd);
-  absl::Status Error(absl::string_view act) const;  // of the current errno
+  absl::Status Error(absl::string_view act) const;  // from the current errno
   void Close();
 
   std::string path_;
   int fd_;
 };
 
-// Makes a directory with all that leads to it, likewise for user and group.
-// Those that are there stay as they are.
+// Creates a directory and its missing parents, with the same permissions.
+// Existing ones are not changed.
 absl::Status MakeDirectories(const std::string& path);
 
 // Makes renames and new names in a directory survive a loss of power.
@@ -71,7 +70,7 @@ absl::Status SyncDirectory(const std::string& path);
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path,
                                           uint64_t max_bytes);
 
-// Makes a new file of `contents` and syncs it; on failure there is none.
+// Creates a file with `contents` and syncs it; on failure removes it.
 //
 //   kAlreadyExists  there is something of that name
 absl::Status WriteWholeFile(const std::string& path,

@@ -13,7 +13,7 @@ namespace lockstep {
 //
 //   kInvalidArgument  not a regular file
 //   kInternal         OpenSSL offers no SHA-256 here
-//   and what PosixFile reports
+//   and the errors of PosixFile
 absl::StatusOr<std::string> Sha256OfFile(const std::string& path);
 
 // True for exactly 64 lower-case hex digits.

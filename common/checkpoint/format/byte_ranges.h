@@ -7,20 +7,21 @@
 
 namespace lockstep {
 
-// ByteRanges is a set of bytes, kept as the fewest half-open ranges.
+// ByteRanges is a set of bytes, stored as the fewest half-open ranges.
 class ByteRanges {
  public:
   // Ranges may come in any order, touch, overlap and repeat.
   void Add(uint64_t begin, uint64_t end);
 
-  // The lowest byte that is not in the set.
+  // Returns the lowest byte that is not in the set.
   uint64_t FirstMissing() const;
 
-  // What the set costs in memory.
+  // Number of stored ranges, which determines the memory of the set.
   size_t num_ranges() const { return end_by_begin_.size(); }
 
  private:
-  std::map<uint64_t, uint64_t> end_by_begin_;  // apart, none of them empty
+  // Disjoint, not adjacent, not empty.
+  std::map<uint64_t, uint64_t> end_by_begin_;
 };
 
 }  // namespace lockstep

@@ -24,10 +24,11 @@ constexpr size_t kMaxText = 256;
 constexpr size_t kMaxFiles = 1024;
 constexpr size_t kMaxMetrics = 1024;
 constexpr int64_t kMaxInt = std::numeric_limits<int64_t>::max();
-// The manifest, its list of files, a file; one to spare for later fields.
+// Depth of the manifest, its list of files, and a file; one more for later
+// fields.
 constexpr JsonLimits kLimits = {kMaxManifestBytes, /*max_depth=*/4};
 
-// The one form of every objection: field, value, what is wanted.
+// The common form of all errors: field, value, allowed values.
 absl::Status Refuse(absl::string_view field, absl::string_view value,
                     absl::string_view wanted) {
   return absl::InvalidArgumentError(

@@ -24,9 +24,9 @@ struct CheckpointFile {
   bool operator==(const CheckpointFile&) const = default;
 };
 
-// Manifest says what a checkpoint is of and which files make it whole. With
-// seed, mode, global step and number of workers, a resumed job continues with
-// the data that an undisturbed one would have used.
+// Manifest identifies the job and step of a checkpoint and lists its files.
+// With seed, mode, global step and number of workers, a resumed job continues
+// with the data that an undisturbed one would have used.
 struct Manifest {
   std::string job_name;  // not empty
   std::string job_id;    // of the run that wrote it
@@ -37,22 +37,22 @@ struct Manifest {
   int64_t saved_at_unix_ms = 0;
   std::vector<CheckpointFile> files;      // at least one, names unique
   std::map<std::string, double> metrics;  // finite; may be empty
-  // What had been changed while the job ran; finite; may be empty.
+  // Settings that were changed while the job ran; finite; may be empty.
   std::map<std::string, double> settings;
 
   bool operator==(const Manifest&) const = default;
 };
 
-// JSON, with a newline at the end. What it returns can be parsed again.
+// Returns JSON with a newline at the end, which ParseManifest() accepts.
 //
 //   kInvalidArgument  names the field, its value and the allowed range
 absl::StatusOr<std::string> EncodeManifest(const Manifest& manifest);
 
-// Fields it does not know are ignored, so that later ones can be added.
+// Ignores unknown fields, so that later versions can add fields.
 //
 //   kInvalidArgument     not JSON, too long, or names the field, its value and
 //                        the allowed range
-//   kFailedPrecondition  of a newer format version: use a newer program
+//   kFailedPrecondition  a newer format version: use a newer program
 absl::StatusOr<Manifest> ParseManifest(absl::string_view text);
 
 }  // namespace lockstep

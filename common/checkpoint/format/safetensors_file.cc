@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-// Elements travel and are stored as they lie in memory, and the format says
+// Elements are sent and stored in memory order, and the format requires
 // little-endian.
 static_assert(std::endian::native == std::endian::little);
 

@@ -20,22 +20,22 @@
 
 namespace lockstep {
 
-// Where each tensor is among SafetensorsHeader::tensors.
+// Index of each tensor in SafetensorsHeader::tensors.
 using TensorIndex = absl::flat_hash_map<std::string, size_t>;
 
-// SafetensorsWriter makes one file out of pieces that come in any order.
+// SafetensorsWriter writes one file from pieces in any order.
 //
 // Threads: WriteAt() is safe to share; Finish() excludes it.
 // Units:   offsets and sizes count bytes.
-// Owns:    the file, until Finish(): a writer that is destroyed before removes
-//          it.
-// Errors:  those of PosixFile, and what each method lists.
+// Owns:    the file, until Finish(): without it, the destructor removes the
+//          file.
+// Errors:  those of PosixFile, and those listed at each method.
 class SafetensorsWriter {
  public:
-  // Makes the file in its final size, header included.
+  // Creates the file in its final size, including the header.
   //
   //   kAlreadyExists    there is something of that name
-  //   kInvalidArgument  what BuildSafetensorsHeader() refuses
+  //   kInvalidArgument  as BuildSafetensorsHeader()
   static absl::StatusOr<std::unique_ptr<SafetensorsWriter>> Create(
       const std::string& path, std::vector<TensorSpec> tensors,
       const std::map<std::string, std::string>& metadata);
@@ -47,8 +47,8 @@ class SafetensorsWriter {
   const std::string& path() const { return file_.path(); }
   const SafetensorsHeader& header() const { return header_; }
 
-  // Puts `bytes` at `offset` within `tensor`. Writing the same place again is
-  // allowed: the last one wins.
+  // Writes `bytes` at `offset` within `tensor`. A range may be written again:
+  // the last write wins.
   //
   //   kNotFound            no such tensor
   //   kOutOfRange          beyond the end of the tensor
@@ -57,13 +57,12 @@ class SafetensorsWriter {
                        absl::Span<const char> bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The whole of an I64 scalar, such as "global_step".
+  // Writes an I64 scalar, such as "global_step".
   //
   //   kInvalidArgument  the tensor is not an I64 scalar
   absl::Status WriteInt64(absl::string_view tensor, int64_t value);
 
-  // Checks that every byte was written, and syncs the file. Repeating it is
-  // harmless.
+  // Checks that every byte was written, and syncs the file. May be repeated.
   //
   //   kFailedPrecondition  names the first tensor with a byte missing; it can
   //                        still be written
@@ -86,19 +85,19 @@ class SafetensorsWriter {
 //
 // Threads: safe to share.
 // Units:   offsets and sizes count bytes.
-// Errors:  those of PosixFile, and what each method lists. Tensors are read,
-//          not mapped: a file cut off later is an error, not a signal.
+// Errors:  those of PosixFile, and those listed at each method. Tensors are
+//          read, not mapped: a file cut off later is an error, not a signal.
 class SafetensorsReader {
  public:
   //   kDataLoss  the header is damaged or does not fit the file; names file,
-  //              tensor, field, value and what to do
+  //              tensor, field, value and fix
   static absl::StatusOr<SafetensorsReader> Open(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
   const SafetensorsHeader& header() const { return header_; }
   uint64_t file_bytes() const;
 
-  // Null when there is none; valid as long as the reader stays in place.
+  // Null if there is none; valid as long as the reader is not moved.
   const StoredTensor* Find(absl::string_view tensor) const;
 
   // Fills `bytes` from `offset` within `tensor`.

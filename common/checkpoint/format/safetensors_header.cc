@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 constexpr char kMetadataKey[] = "__metadata__";
 constexpr uint64_t kDataAlignment = 64;
 constexpr uint64_t kMaxDataBytes = std::numeric_limits<int64_t>::max();
-// The header, a tensor in it, an array in that.
+// Depth of the header, a tensor in it, an array in that.
 constexpr JsonLimits kLimits = {kMaxSafetensorsHeaderBytes, /*max_depth=*/3};
 
 template <typename... Parts>
@@ -293,7 +293,7 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(
   header.data_bytes = file_bytes - header.data_start;
   const absl::string_view text = start.substr(
       kSafetensorsLengthBytes, header.data_start - kSafetensorsLengthBytes);
-  // The format's own rule: nothing, not even a space, before the brace.
+  // A rule of the format: nothing, not even a space, before the brace.
   if (text.empty() || text[0] != '{') {
     return Invalid("the header does not begin with '{'");
   }
@@ -308,7 +308,7 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(
                               ParseTensor(name, value, header.data_bytes));
     header.tensors.push_back(std::move(tensor));
   }
-  // An empty tensor shares its offset with the one after it.
+  // An empty tensor has the same offset as the one after it.
   std::sort(header.tensors.begin(), header.tensors.end(),
             [](const StoredTensor& a, const StoredTensor& b) {
               return std::tie(a.offset, a.bytes, a.name) <

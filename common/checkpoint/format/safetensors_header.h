@@ -11,18 +11,18 @@
 #include "absl/strings/string_view.h"
 #include "common/checkpoint/format/tensor_type.h"
 
-// A safetensors file is: 8 bytes, little-endian, the length of what follows; a
-// JSON object, padded with spaces, that gives each tensor's dtype, shape and
-// data_offsets; the tensors, row-major, one after the other without gaps.
-// Everything here is pure: bytes in, bytes out.
+// A safetensors file consists of: 8 bytes, little-endian, the length of the
+// JSON; a JSON object, padded with spaces, with each tensor's dtype, shape and
+// data_offsets; the tensors, row-major, one after the other without gaps. The
+// functions of this header do no I/O.
 namespace lockstep {
 
-// The bounds of the format, of a header and of a shape.
+// The limits of the format, of a header and of a shape.
 inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 inline constexpr size_t kMaxTensorRank = 32;
 inline constexpr size_t kSafetensorsLengthBytes = 8;
 
-// TensorSpec is what must be known of a tensor before it is stored.
+// TensorSpec describes a tensor before it is stored.
 //
 // Units: shapes count elements; a scalar has the empty shape.
 struct TensorSpec {
@@ -33,7 +33,7 @@ struct TensorSpec {
   bool operator==(const TensorSpec&) const = default;
 };
 
-// StoredTensor also knows its place in the file.
+// StoredTensor adds the position in the file.
 //
 // Units: offset and length count bytes; the offset is from the start of the
 //        data, not of the file.
@@ -44,7 +44,7 @@ struct StoredTensor : TensorSpec {
   bool operator==(const StoredTensor&) const = default;
 };
 
-// SafetensorsHeader is everything about a file but its data.
+// SafetensorsHeader is the parsed header of a file.
 //
 // Units: bytes.
 struct SafetensorsHeader {
@@ -58,21 +58,21 @@ struct SafetensorsHeader {
 
 struct BuiltSafetensorsHeader {
   SafetensorsHeader header;
-  std::string bytes;  // what the file starts with, `data_start` bytes
+  std::string bytes;  // the first `data_start` bytes of the file
 };
 
 // "tensor "hidden1/weights" F32 [2,3]", for messages.
 std::string DescribeTensor(const TensorSpec& tensor);
 
-// Length of the tensor.
+// Returns the size of the tensor in bytes.
 //
 //   kInvalidArgument  negative dimension, more than kMaxTensorRank of them, or
 //                     more bytes than an int64_t can count
 absl::StatusOr<uint64_t> TensorBytes(const TensorSpec& tensor);
 
-// Gives each tensor its place. The widest elements come first, otherwise the
-// order given is kept; data starts at a multiple of 64: so every tensor of a
-// mapped file is aligned for its type.
+// Assigns each tensor its position. The widest elements come first, otherwise
+// the given order is kept; data starts at a multiple of 64, so every tensor of
+// a mapped file is aligned for its type.
 //
 //   kInvalidArgument  bad or repeated name, bad shape, text that is not UTF-8,
 //                     or a header beyond kMaxSafetensorsHeaderBytes
@@ -80,19 +80,19 @@ absl::StatusOr<BuiltSafetensorsHeader> BuildSafetensorsHeader(
     std::vector<TensorSpec> tensors,
     const std::map<std::string, std::string>& metadata);
 
-// Length of header and length field together, from the first 8 bytes of a file
-// of `file_bytes`. What it returns is never beyond the end of the file.
+// Returns the length of the length field and the header together, from the
+// first 8 bytes of a file of `file_bytes`. The result is at most `file_bytes`.
 //
-//   kInvalidArgument  fewer than 8 bytes, or a length that cannot be
+//   kInvalidArgument  fewer than 8 bytes, or an impossible length
 absl::StatusOr<uint64_t> SafetensorsDataStart(absl::string_view start,
                                               uint64_t file_bytes);
 
-// Reads the header of a file of `file_bytes` that begins with `start`, and
-// checks all of it: form, names, shapes, and that the tensors fill the file
-// exactly, without gap or overlap.
+// Parses and checks the header of a file of `file_bytes` that begins with
+// `start`: form, names, shapes, and that the tensors fill the file exactly,
+// without gap or overlap.
 //
-//   kInvalidArgument  names the tensor, the field, its value and what it
-//                     should be
+//   kInvalidArgument  names the tensor, the field, its value and the
+//                     allowed values
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(
     absl::string_view start, uint64_t file_bytes);
 

@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// TensorType is the element type of a stored tensor: those of a variable, and
-// integers for counters such as the global step.
+// TensorType is the element type of a stored tensor: the types of variables,
+// and integers for counters such as the global step.
 enum class TensorType { kF16, kBF16, kF32, kF64, kI64 };
 
 // Bytes per element.
@@ -24,7 +24,7 @@ absl::StatusOr<TensorType> ParseTensorType(absl::string_view name);
 
 TensorType ToTensorType(DType dtype);
 
-//   kInvalidArgument  I64, which no variable has
+//   kInvalidArgument  I64, which is not a type of variables
 absl::StatusOr<DType> ToDType(TensorType type);
 
 }  // namespace lockstep

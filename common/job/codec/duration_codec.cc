@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-// Of google.protobuf.Duration.
+// Limit of google.protobuf.Duration.
 constexpr int64_t kMaxSeconds = 315'576'000'000;
 constexpr int32_t kMaxNanos = 999'999'999;
 

@@ -8,14 +8,14 @@
 
 namespace lockstep {
 
-// Rounds towards zero to nanoseconds; what a message cannot hold becomes the
-// longest that it can, about 10,000 years.
+// Rounds towards zero to nanoseconds; a duration that does not fit becomes the
+// longest that a message can hold, about 10,000 years.
 google::protobuf::Duration DurationToProto(absl::Duration duration);
 
-// `field` names the duration in the message of an error.
+// `field` names the duration in error messages.
 //
 //   kInvalidArgument  seconds or nanos outside the range of the type, or of
-//                     unlike sign
+//                     different sign
 absl::StatusOr<absl::Duration> DurationFromProto(
     absl::string_view field, const google::protobuf::Duration& proto);
 

@@ -66,7 +66,7 @@ absl::StatusOr<ComputePrecision> FromProto(v1::ComputePrecision precision) {
   }
 }
 
-// Plain proto3 fields cannot tell 0 from absent.
+// Proto3 fields without `optional` cannot tell 0 from absent.
 template <typename Proto, typename Field>
 void SetUnlessZero(const Proto& value, Field& field) {
   if (value != Proto{}) field = value;

@@ -7,18 +7,18 @@
 #include "common/job/job_config.h"
 #include "lockstep/v1/job.pb.h"
 
-// JobConfig as a message, as text and as `--set` changes it. None of these
-// checks ranges: call ValidateJobConfig() on what they give.
+// Conversions of JobConfig from and to messages and text, and `--set`. They do
+// not check ranges: callers must call ValidateJobConfig() on the results.
 
 namespace lockstep {
 
-// FromProto() gives back every valid JobConfig as it was.
+// Every valid JobConfig survives ToProto() and FromProto() unchanged.
 v1::JobConfig ToProto(const JobConfig& job);
 
 // Absent fields take their defaults.
 //
-//   kInvalidArgument  an enumeration or a duration without meaning; names the
-//                     field
+//   kInvalidArgument  an unknown enumeration value or an invalid duration;
+//                     names the field
 absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto);
 
 // Reads a job file: protobuf text format, at most 1 MiB. `source` is the name
@@ -31,9 +31,9 @@ absl::StatusOr<JobConfig> ParseJobText(absl::string_view text,
                                        absl::string_view source);
 
 // Sets one field from "key=value". The key is a field as the job file spells
-// it, dotted for a nested one: "checkpoint.every_steps=100". Values: numbers;
-// true and false; names of an enumeration, in any case; "60s" or "1500ms" for
-// durations; "a,b,c" or "[a, b, c]" for lists, which are replaced whole.
+// it, dotted if nested: "checkpoint.every_steps=100". Values: numbers; true and
+// false; names of an enumeration, in any case; "60s" or "1500ms" for durations;
+// "a,b,c" or "[a, b, c]" for lists, which replace the whole list.
 //
 //   kInvalidArgument  no '='; an unknown key, with the nearest known one; a
 //                     value of the wrong type, with the type

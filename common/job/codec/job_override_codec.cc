@@ -46,7 +46,7 @@ bool IsScalar(const FieldDescriptor& field) {
   return field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
 }
 
-// What a value of the field looks like, for messages.
+// Describes the form of the field's values, for messages.
 std::string TypeName(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:
@@ -80,7 +80,7 @@ class FieldWriter {
         message_(message),
         reflection_(*message.GetReflection()) {}
 
-  // False when `text` is no value of the field's type.
+  // False if `text` is no value of the field's type.
   bool Write(absl::string_view text) {
     switch (field_.cpp_type()) {
       case FieldDescriptor::CPPTYPE_INT32:
@@ -181,8 +181,8 @@ absl::StatusOr<const FieldDescriptor*> FindField(const Descriptor& message,
                             DidYouMean(name, FieldNames(message), prefix)));
 }
 
-// Of "64,32", or of "[64, 32]" as the job file has it; text may be in quotes
-// then.
+// Splits "64,32", or "[64, 32]" as in the job file, where text may be in
+// quotes.
 std::vector<absl::string_view> ListOf(absl::string_view value) {
   const bool brackets = absl::StartsWith(value, "[") &&
                         absl::EndsWith(value, "]") && value.size() > 1;
@@ -228,7 +228,7 @@ absl::Status SetField(absl::string_view assignment, Message& message) {
   const absl::string_view key = assignment.substr(0, equals);
   const std::vector<std::string> names = absl::StrSplit(key, '.');
   Message* target = &message;
-  std::string prefix;  // of the next name: "checkpoint."
+  std::string prefix;  // prefix of the next name: "checkpoint."
   for (size_t i = 0;; ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const FieldDescriptor* field,

@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-// Sets one field of `message` from "key=value", as ApplyOverride() says.
+// Sets one field of `message` from "key=value", as ApplyOverride().
 //
-//   kInvalidArgument  as ApplyOverride(); `message` has no meaning then
+//   kInvalidArgument  as ApplyOverride(); `message` is then unspecified
 absl::Status SetField(absl::string_view assignment,
                       google::protobuf::Message& message);
 

@@ -31,20 +31,20 @@ const Descriptor* FindMessage(const Descriptor& root,
   return root.file()->pool()->FindMessageTypeByName(full_name);
 }
 
-// What the parser found instead may be as long as the text. Quotes stay as they
-// are.
+// Shortens a parser message, because the token that it quotes may be as long as
+// the text. Quotes stay as they are.
 std::string Cut(absl::string_view message) {
   return absl::StrReplaceAll(absl::CHexEscape(message.substr(0, 120)),
                              {{"\\\"", "\""}, {"\\'", "'"}});
 }
 
-// FirstError keeps the first fault of a text, in our words.
+// FirstError keeps the first error of a text, in Lockstep's words.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   FirstError(const Descriptor& root, int open_line)
       : root_(root), open_line_(open_line) {}
 
-  // "line:column: ..." counted from 1; empty when there was no fault.
+  // "line:column: ..." counted from 1; empty if there was no error.
   const std::string& text() const { return text_; }
 
   void AddError(int line, google::protobuf::io::ColumnNumber column,
@@ -54,7 +54,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   }
 
  private:
-  // The parser gives names in double quotes: first the type or the value.
+  // The parser puts names in double quotes: first the type or the value.
   std::string Explain(const std::string& message) const {
     const bool at_end = absl::EndsWith(message, ", got: ") ||
                         absl::EndsWith(message, ", found \"\".");

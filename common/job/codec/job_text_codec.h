@@ -11,9 +11,9 @@ namespace lockstep {
 
 inline constexpr size_t kMaxJobTextBytes = size_t{1} << 20;
 
-// Reads protobuf text format from outside into `message`, which is cleared
-// first and has no meaning after an error. A byte order mark is passed over,
-// and a duration may be text such as "60s".
+// Parses protobuf text format from outside into `message`, which is cleared
+// first and unspecified after an error. Skips a byte order mark; a duration may
+// be text such as "60s".
 //
 //   kInvalidArgument  longer than kMaxJobTextBytes, or the first fault as
 //                     "source:line:column: ...", with the nearest name for an

@@ -20,7 +20,7 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::io::Tokenizer;
 
-// The parser reports what is wrong.
+// Silence drops the tokenizer's errors, because the parser reports them.
 class Silence final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int /*line*/, google::protobuf::io::ColumnNumber /*column*/,
@@ -42,8 +42,8 @@ std::set<std::string> DurationNames(const Descriptor& root) {
   return names;
 }
 
-// Cursor finds the byte of a line and a column, as the tokenizer counts them: a
-// tab goes to the next multiple of eight. It only goes forward.
+// Cursor finds the byte of a line and a column, counted as in the tokenizer: a
+// tab advances to the next multiple of eight. It only moves forward.
 class Cursor {
  public:
   explicit Cursor(absl::string_view text) : text_(text) {}
@@ -109,7 +109,7 @@ absl::StatusOr<JobTextScan> ScanJobText(absl::string_view text,
   Cursor cursor(text);
   size_t copied = 0;
   std::vector<int> open;
-  std::string name;  // of the field whose value may come
+  std::string name;  // of the field whose value may follow
   while (tokens.Next()) {
     const Tokenizer::Token& token = tokens.current();
     if (IsClosedString(token) && durations.contains(name)) {

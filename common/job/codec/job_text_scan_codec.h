@@ -9,14 +9,14 @@
 
 namespace lockstep {
 
-// What a look at a job file's words finds before it is parsed.
+// The result of scanning a job file's tokens before it is parsed.
 struct JobTextScan {
   std::string text;   // with "60s" of a duration as { seconds: 60 nanos: 0 }
   int open_line = 0;  // of the last '{' that is not closed; 0: all are
 };
 
-// `root` is the message that the text is of: durations are the fields of that
-// type in its file. Broken syntax is left to the parser.
+// `root` is the message type of the text: durations are the fields of that type
+// in its file. Errors of syntax are left to the parser.
 //
 //   kInvalidArgument  "source:line:column: ..." for text that is no duration
 absl::StatusOr<JobTextScan> ScanJobText(

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-// One name of an enumeration here and in messages.
+// One value of an enumeration, in JobConfig and in messages.
 template <typename Value, typename Proto>
 struct Named {
   Value value;
@@ -60,7 +60,7 @@ constexpr Named<Partitioner, v1::PartitionerConfig::Kind> kPartitioners[] = {
     {Partitioner::kMinMax, v1::PartitionerConfig::MIN_MAX},
 };
 
-// The first of `names` for a value that has no name: a caller's bug.
+// Returns the first of `names` for an unknown value, which is a caller's bug.
 template <typename Value, typename Proto, size_t kCount>
 Proto ProtoOf(const Named<Value, Proto> (&names)[kCount], Value value) {
   for (const auto& named : names) {
@@ -69,7 +69,7 @@ Proto ProtoOf(const Named<Value, Proto> (&names)[kCount], Value value) {
   return names[0].proto;
 }
 
-// 0 stands for the first of `names`, the default.
+// 0 means the first of `names`, the default.
 template <typename Value, typename Proto, size_t kCount>
 absl::StatusOr<Value> ValueOf(absl::string_view field,
                               const Named<Value, Proto> (&names)[kCount],
@@ -150,8 +150,8 @@ v1::LearningRateSchedule ToProto(const LearningRateConfig& rate) {
   return proto;
 }
 
-// A forgotten decay_rate must not become a decay by nothing, so that it stays
-// 0, which is refused, where it matters.
+// A forgotten decay_rate must stay 0, which validation refuses for a decay,
+// instead of becoming a decay by nothing.
 absl::Status ReadSchedule(const v1::LearningRateSchedule& proto,
                           LearningRateConfig& rate) {
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -6,26 +6,26 @@
 #include "common/job/job_config.h"
 #include "lockstep/v1/job.pb.h"
 
-// The parts of a job that say how gradients become values, and where those
-// are, as messages. FromProto() gives back what ToProto() was given, and
-// absent fields take their defaults. None of these checks ranges.
+// Conversion of the parts of a job that define updates and placement.
+// FromProto() restores the argument of ToProto(), and absent fields take their
+// defaults. Ranges are not checked.
 namespace lockstep {
 
-// A momentum and an epsilon that are the defaults of the kind are left out, so
-// that another kind set later brings its own.
+// Leaves out a momentum and an epsilon that are the defaults of the kind, so
+// that a kind set later uses its own defaults.
 v1::OptimizerConfig ToProto(const OptimizerConfig& optimizer);
 v1::LearningRateSchedule ToProto(const LearningRateConfig& rate);
 v1::ClippingConfig ToProto(const ClippingConfig& clipping);
 v1::PlacementConfig ToProto(const PlacementConfig& placement);
 v1::PartitionerConfig ToProto(const PartitionerConfig& partitioner);
 
-//   kInvalidArgument  an enumeration without meaning; names the field
+//   kInvalidArgument  an unknown enumeration value; names the field
 absl::StatusOr<OptimizerConfig> FromProto(const v1::OptimizerConfig& proto);
 absl::StatusOr<ClippingConfig> FromProto(const v1::ClippingConfig& proto);
 absl::StatusOr<PlacementConfig> FromProto(const v1::PlacementConfig& proto);
 absl::StatusOr<PartitionerConfig> FromProto(const v1::PartitionerConfig& proto);
 
-// Everything but the base, which the message does not have.
+// Reads all fields except the base, which the message does not have.
 absl::Status ReadSchedule(const v1::LearningRateSchedule& proto,
                           LearningRateConfig& rate);
 

@@ -5,13 +5,13 @@
 #include "common/job/job_config.h"
 #include "lockstep/v1/job.pb.h"
 
-// What a job says of variables by name: their optimizers, moving averages and
-// constraints. Neither function checks ranges.
+// Conversion of a job's settings for variables by name: optimizers, moving
+// averages and constraints. Ranges are not checked.
 namespace lockstep {
 
 void WriteVariableSettings(const JobConfig& job, v1::JobConfig& proto);
 
-//   kInvalidArgument  an enumeration without meaning; names the field
+//   kInvalidArgument  an unknown enumeration value; names the field
 absl::Status ReadVariableSettings(const v1::JobConfig& proto, JobConfig& job);
 
 }  // namespace lockstep
