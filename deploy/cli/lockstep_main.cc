@@ -20,7 +20,7 @@
 #include "deploy/cli/text/terminal.h"
 
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);  // a run goes on when nobody reads its output
+  signal(SIGPIPE, SIG_IGN);  // a run goes on if its output pipe is closed
   lockstep::FlagParser flags(
       "lockstep", "Trains on this machine, and looks after running jobs.");
   flags.app().require_subcommand(1);

@@ -26,7 +26,7 @@ absl::Status CheckRange(absl::string_view flag, int value, int least,
       flag, " is ", value, ", but must be from ", least, " to ", most));
 }
 
-// Gives each task its address, host by host.
+// Assigns each task its address, one host after the other.
 class AddressBook {
  public:
   explicit AddressBook(const ClusterRequest& request) : request_(request) {}
@@ -70,7 +70,7 @@ class AddressBook {
 
   const ClusterRequest& request_;
   ClusterSpec::Jobs jobs_;
-  std::map<std::string, int> used_;  // ports, by host
+  std::map<std::string, int> used_;  // next free port, by host
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-// What `lockstep config make` was asked for.
+// The arguments of `lockstep config make`.
 struct ClusterRequest {
   int ps = 1;
   int workers = 1;
@@ -18,16 +18,16 @@ struct ClusterRequest {
   int port = 2222;  // the lowest; 0: `lockstep run` chooses all
 };
 
-// The cluster with all addresses. Tasks whose hosts are the same get ports from
-// `port` on; a task that is alone on its host gets `port`.
+// Returns the cluster with all addresses. Tasks that share a host get ports
+// from `port` upwards; a task alone on its host gets `port`.
 //
 //   kInvalidArgument  ps or workers below 1 or above 10000; a pattern that
 //                     makes no host name, or has braces around other words; a
 //                     port outside 0 to 65535; more tasks on a host than ports
 absl::StatusOr<ClusterSpec> MakeCluster(const ClusterRequest& request);
 
-// `json`, which is well formed, over several lines: a list or an object of
-// tasks stays on one line.
+// Formats the well-formed `json` over several lines, with each list or object
+// of tasks on one line.
 std::string PrettyCluster(const std::string& json);
 
 }  // namespace lockstep

@@ -16,7 +16,8 @@ using Reachable = std::map<TaskId, std::string>;
 constexpr TaskType kTypes[] = {TaskType::kChief, TaskType::kWorker,
                                TaskType::kPs, TaskType::kEvaluator};
 
-// With this process, where it is an evaluator outside of the cluster.
+// Returns the tasks, including this process if it is an evaluator outside the
+// cluster.
 std::vector<TaskId> Tasks(const Cluster& cluster, TaskType type) {
   std::vector<TaskId> tasks = cluster.Tasks(type);
   const TaskId self = cluster.self();

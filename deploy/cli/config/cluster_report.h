@@ -11,15 +11,15 @@
 
 namespace lockstep {
 
-// What is wrong with a cluster that each of its values is right for: a sentence
-// with path and fix for each. Empty for a cluster that can train. No cluster
-// is a mistake: no program starts without one.
+// Returns the mistakes of a cluster whose single values are valid: a sentence
+// with path and fix for each. Empty for a cluster that can train. A missing
+// cluster is a mistake, because programs refuse to start without one.
 std::vector<std::string> FindMistakes(const Cluster& cluster);
 
-// Who is who, as `lockstep config check` shows it: whose view it is, the chief,
-// the counts; a table of all tasks with their ids, addresses and programs, and
-// with a column of its own for `reachable`, if there is any; then warnings and
-// mistakes. Lines of at most `width` columns.
+// Formats the report of `lockstep config check`: the task whose view it is, the
+// chief, the counts; a table of all tasks with their ids, addresses and
+// programs, and with a column for `reachable`, if there are results; then
+// warnings and mistakes. Lines have at most `width` columns.
 std::string FormatClusterReport(const Cluster& cluster,
                                 const std::map<TaskId, std::string>& reachable,
                                 const std::vector<std::string>& mistakes,

@@ -28,7 +28,7 @@ absl::StatusOr<TfConfig> LoadEnvironmentFile(const std::string& path) {
   return TfConfigOfEnvironment(variables, path);
 }
 
-// A cluster without a task, as the task that hosts the chief sees it.
+// Reads a cluster without a task, as the task that hosts the chief.
 absl::StatusOr<TfConfig> LoadClusterFile(const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ReadTfConfig(text, path));
@@ -85,7 +85,7 @@ int ConfigCheckCommand::Run(Terminal& terminal, std::ostream& err) const {
           ? Cluster::Make(*config, {.allow_port_zero = !cluster_file_.empty()})
           : config.status();
   if (!cluster.ok()) {
-    // A line for each.
+    // One line for each mistake.
     terminal.Print(absl::StrCat("mistake: ",
                                 absl::StrReplaceAll(cluster.status().message(),
                                                     {{"\n", "\nmistake: "}}),
@@ -106,8 +106,8 @@ absl::StatusOr<TfConfig> ConfigCheckCommand::Load() const {
   return LoadTfConfig(tf_config_);
 }
 
-// Adds to `mistakes` who cannot be reached. Many at a time: a name may take
-// its time.
+// Adds unreachable tasks to `mistakes`. Probes many at a time, because
+// resolving a name may take long.
 std::map<TaskId, std::string> ConfigCheckCommand::Connect(
     const Cluster& cluster, std::vector<std::string>& mistakes) const {
   std::vector<std::pair<TaskId, std::string>> peers;

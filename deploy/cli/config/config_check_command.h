@@ -13,16 +13,16 @@
 
 namespace lockstep {
 
-// ConfigCheckCommand is `lockstep config check`: reads a TF_CONFIG as the
-// programs do, and says what it means and what is wrong with it.
+// ConfigCheckCommand is `lockstep config check`: it reads a TF_CONFIG as the
+// programs do, and explains its meaning and its mistakes.
 class ConfigCheckCommand {
  public:
   explicit ConfigCheckCommand(CLI::App& parent);
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns 0 when all is well; 1 for mistakes, and with --connect when a task
-  // cannot be reached; 2 for bad flags.
+  // Returns 0 if there are no mistakes; 1 if there are, and with --connect if a
+  // task cannot be reached; 2 for bad flags.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:

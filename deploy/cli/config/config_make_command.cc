@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-// "worker:1", of `cluster`.
+// Parses "worker:1" and checks that `cluster` has this task.
 absl::StatusOr<TaskId> ParseTask(const std::string& text,
                                  const ClusterSpec& cluster) {
   const std::pair<std::string, std::string> parts =
@@ -36,7 +36,7 @@ absl::StatusOr<TaskId> ParseTask(const std::string& text,
                    ", which the cluster does not have; count from 0"));
 }
 
-// Without the task.
+// Returns the JSON of the cluster without a task.
 std::string ClusterOnly(const ClusterSpec& cluster) {
   nlohmann::json document =
       nlohmann::json::parse(ToJson(cluster, TaskId()), nullptr, false);

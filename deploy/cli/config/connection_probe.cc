@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-// 0, or an errno; ETIMEDOUT too when we waited long enough.
+// Returns 0, or an errno; ETIMEDOUT also after `timeout`.
 int Connect(const addrinfo& address, absl::Duration timeout) {
   const int fd =
       socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -8,14 +8,14 @@
 
 namespace lockstep {
 
-// What came of one try to reach an address.
+// The result of one attempt to reach an address.
 struct ProbeResult {
   bool reached = false;
   std::string text{};  // "yes", "no such name", "refused", "no answer in 2 s"
 };
 
-// Resolves the host's name and opens a TCP connection to the first of its
-// addresses that takes one, then closes it. The name takes as long as the
+// Resolves the host's name, opens a TCP connection to the first of its
+// addresses that accepts one, and closes it. Resolving takes as long as the
 // system's resolver does, each address at most `timeout`.
 //
 // Threads: safe to call at the same time.

@@ -9,14 +9,14 @@
 
 namespace lockstep {
 
-// ExplainCommand is `lockstep explain`: what the fields of a job file mean.
+// ExplainCommand is `lockstep explain`: it explains the fields of a job file.
 class ExplainCommand {
  public:
   explicit ExplainCommand(CLI::App& parent);
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns 0, or 2 for a field that there is not.
+  // Returns 0, or 2 for an unknown field.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:

@@ -52,7 +52,7 @@ absl::StatusOr<const JobField*> Find(const JobField& root,
   return field;
 }
 
-// "model { hidden_units: [VALUE, ...] }"
+// Returns "model { hidden_units: [VALUE, ...] }".
 std::string InJobFile(const JobField& field) {
   std::string text = field.type == "group of fields" ? " { ... }"
                      : field.type == "duration"      ? ": \"60s\""
@@ -73,7 +73,8 @@ std::string OnCommandLine(const JobField& field) {
                                                : "VALUE");
 }
 
-// "  name  what it is", the second in a column that begins at `column`.
+// Returns "  name  text", with `text` wrapped in a column that begins at
+// `column`.
 std::string Row(absl::string_view name, absl::string_view text, size_t column,
                 size_t width) {
   std::string row = absl::StrCat("  ", name);

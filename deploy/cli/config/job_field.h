@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// JobField is one field of a job file, as people read about it; the root, which
+// JobField is one field of a job file with its documentation; the root, which
 // has no path, is the whole file.
 struct JobField {
   std::string path{};  // "model.hidden_units"
@@ -19,22 +19,22 @@ struct JobField {
   bool is_list = false;
   bool settable = false;        // by --set
   std::string doc{};            // sentences
-  std::string default_value{};  // empty: none, or the text says
+  std::string default_value{};  // empty: none, or stated in `doc`
   std::vector<std::pair<std::string, std::string>> values{};  // name, doc
   std::vector<JobField> fields{};
 
-  // Without the path: "hidden_units".
+  // Returns the last name of the path: "hidden_units".
   std::string name() const;
 };
 
-// What `lockstep explain` prints of the field at `path`, in lines of `width`
-// columns; of "" the fields of the file.
+// Returns the output of `lockstep explain` for the field at `path`, in lines of
+// `width` columns; for "", the list of the file's fields.
 //
 //   kInvalidArgument  no such field; names one that is near
 absl::StatusOr<std::string> ExplainField(const JobField& root,
                                          absl::string_view path, size_t width);
 
-// The manual page lockstep-job(5), in roff.
+// Returns the manual page lockstep-job(5), in roff.
 std::string JobManualPage(const JobField& root, absl::string_view version);
 
 }  // namespace lockstep

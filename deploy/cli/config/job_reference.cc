@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-// The file that CMake makes of job.proto, with its comments.
+// The descriptor set that CMake makes from job.proto, with its comments.
 extern const unsigned char kJobDescriptorSet[];
 extern const std::size_t kJobDescriptorSetBytes;
 
@@ -29,14 +29,14 @@ using google::protobuf::EnumDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// A comment's lines as one paragraph.
+// Joins a comment's lines to one paragraph.
 std::string Paragraph(absl::string_view comment) {
   std::string text = absl::StrReplaceAll(comment, {{"\n", " "}});
   absl::RemoveExtraAsciiWhitespace(&text);
   return text;
 }
 
-// What stands before a declaration, then what stands behind it.
+// Returns the comment before a declaration followed by the one behind it.
 template <typename Descriptor>
 std::string DocOf(const Descriptor& declared) {
   google::protobuf::SourceLocation place;
@@ -47,7 +47,7 @@ std::string DocOf(const Descriptor& declared) {
   return absl::StrCat(before, absl::EndsWith(before, ".") ? " " : ". ", behind);
 }
 
-// Of a group: what its message is, then what the field says beyond that.
+// Joins the comment of a nested message with that of the field of its type.
 std::string Joined(const std::string& message, const std::string& field) {
   if (message.empty() || field.empty()) return message + field;
   if (absl::StrContains(absl::AsciiStrToLower(message),
@@ -84,7 +84,8 @@ std::string TypeOf(const FieldDescriptor& field) {
   return "value";
 }
 
-// Of a field with a value of its own in `defaults`; empty for all else.
+// Returns the default of a scalar field from `defaults`; empty for other
+// fields.
 std::string DefaultOf(const FieldDescriptor& commented,
                       const Message& defaults) {
   const FieldDescriptor* field =
@@ -114,7 +115,7 @@ void AddValues(const EnumDescriptor& type, JobField& field) {
   }
 }
 
-// `defaults` is null below a list, whose elements are made by the file alone.
+// `defaults` is null below a list, because only the file creates its elements.
 void AddFields(const Descriptor& message, const Message* defaults,
                JobField& parent) {
   for (int i = 0; i < message.field_count(); ++i) {

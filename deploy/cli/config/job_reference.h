@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-// The fields of a job file: what the comments of job.proto say, and the
-// defaults that this program has.
+// Returns the fields of a job file, with the comments of job.proto and this
+// program's defaults.
 JobField JobReference();
 
 }  // namespace lockstep

@@ -20,8 +20,8 @@ class EvaluateCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns 0, or 1 when there is no checkpoint or no test set, or the one does
-  // not fit the other.
+  // Returns 0, or 1 if there is no checkpoint or no test set, or they do not
+  // match.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:

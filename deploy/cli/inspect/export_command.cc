@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-constexpr uint64_t kPieceBytes = 4 << 20;  // copied at a time
+constexpr uint64_t kPieceBytes = 4 << 20;  // bytes copied at a time
 
 absl::Status CopyTensor(const SafetensorsReader& from, absl::string_view source,
                         SafetensorsWriter& to, absl::string_view target) {
@@ -32,8 +32,8 @@ absl::Status CopyTensor(const SafetensorsReader& from, absl::string_view source,
   return absl::OkStatus();
 }
 
-// Rows of a growing table are nothing without their keys: a pattern that
-// matches the table matches those too.
+// A pattern that matches a growing table also matches its keys, because its
+// rows are useless without them.
 bool Matches(const std::string& pattern, const StoredTensor& tensor) {
   if (MatchesVariable(pattern, tensor.name)) return true;
   const std::string suffix = TensorNameOf("", kKeysName);
@@ -91,7 +91,7 @@ int ExportCommand::Run(Terminal& terminal, std::ostream& err) const {
 }
 
 absl::Status ExportCommand::Export(Terminal& terminal) const {
-  std::error_code unknown;  // then it cannot be written either, which says why
+  std::error_code unknown;  // the write then fails, too, and says why
   if (std::filesystem::exists(out_, unknown)) {
     return absl::AlreadyExistsError(absl::StrCat(
         "--out is ", out_, ", which exists: remove it or name another"));
@@ -111,7 +111,7 @@ absl::Status ExportCommand::Export(Terminal& terminal) const {
   return absl::OkStatus();
 }
 
-// With its hashes checked: what leaves the store has to be sound.
+// Compares the hashes: an exported file must be sound.
 absl::StatusOr<CheckpointReader> ExportCommand::Open() const {
   const CheckpointStore store(checkpoints_);
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,

@@ -14,7 +14,7 @@
 namespace lockstep {
 
 // ExportCommand is `lockstep export`: it copies variables of one checkpoint, or
-// their moving averages, into one safetensors file without slots and counters.
+// their moving averages, into one safetensors file, without slots and counters.
 // The file appears complete or not at all.
 class ExportCommand {
  public:
@@ -22,13 +22,14 @@ class ExportCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns 0, or 1 when there is no such checkpoint, or it is damaged; a
-  // pattern matches no variable; averages are asked for and none is kept; the
-  // file exists, or cannot be written. `err` then names flag, value and remedy.
+  // Returns 0, or 1 if there is no such checkpoint, or it is damaged; if a
+  // pattern matches no variable; if averages are requested and there are none;
+  // if the file exists, or cannot be written. `err` then names flag, value and
+  // fix.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:
-  // A tensor of the checkpoint, and what it is called in the file.
+  // A tensor of the checkpoint and its name in the file.
   struct Chosen {
     std::string source;
     TensorSpec target;
@@ -43,7 +44,7 @@ class ExportCommand {
 
   CLI::App& app_;
   std::string checkpoints_;
-  int64_t step_ = -1;  // the newest
+  int64_t step_ = -1;  // -1: the newest
   std::string out_;
   bool averaged_ = false;
   std::vector<std::string> patterns_;

@@ -18,8 +18,8 @@
 namespace lockstep {
 namespace {
 
-// Puts the rows of a growing table where their keys, words, have theirs. Words
-// that no pair has had have zeros.
+// Moves each row of a growing table to the index of its key, which is a word.
+// Words that occurred in no pair get zeros.
 absl::StatusOr<std::vector<float>> Spread(const std::vector<float>& rows,
                                           const std::vector<int64_t>& keys,
                                           int64_t width, int64_t words) {
@@ -68,7 +68,7 @@ absl::StatusOr<NearestWords> Load(const std::string& checkpoints,
   return NearestWords(std::move(vocabulary), std::move(vectors));
 }
 
-// How many pairs have the second word among the nearest of the first.
+// Counts the pairs whose second word is among the nearest of the first.
 absl::Status CountPairs(const NearestWords& words, const std::string& path,
                         int64_t count, Terminal& terminal) {
   std::ifstream file(path);

@@ -19,8 +19,8 @@ class NearestCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns 0, 1 when there is no checkpoint, no such word or no such file, 2
-  // when it is not said what to look for.
+  // Returns 0; 1 if there is no checkpoint, no such word or no such file; 2 if
+  // the flags name neither a word nor a file of pairs.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:

@@ -20,25 +20,26 @@ class NearestWords {
   // `vectors` has a row for each word of the vocabulary, all of one width.
   NearestWords(Vocabulary vocabulary, std::vector<float> vectors);
 
-  // The `count` words nearest to `word`, the nearest one first, with their
-  // cosines; it is not among them.
+  // Returns the `count` words nearest to `word`, the nearest first, with their
+  // cosines. `word` itself is not among them.
   //
   //   kNotFound  a word that is not in the vocabulary
   absl::StatusOr<std::vector<std::pair<std::string, double>>> Find(
       const std::string& word, int64_t count) const;
 
-  // Which place `other` has among the words nearest to `word`, from 1.
+  // Returns the rank of `other` among the words nearest to `word`, from 1.
   // Errors as Find().
   absl::StatusOr<int64_t> Rank(const std::string& word,
                                const std::string& other) const;
 
  private:
-  // Cosines of all words with one, and their numbers, the nearest one first.
+  // Returns the cosines of all words with one, and their numbers, nearest
+  // first.
   absl::StatusOr<std::vector<std::pair<double, int64_t>>> Order(
       const std::string& word) const;
 
   const Vocabulary vocabulary_;
-  std::vector<float> vectors_;  // of length 1, or 0
+  std::vector<float> vectors_;  // rows of length 1, or 0
   size_t width_;
 };
 

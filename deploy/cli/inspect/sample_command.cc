@@ -38,7 +38,7 @@ absl::StatusOr<Values> Load(const CheckpointReader& reader, const Model& model,
   return values;
 }
 
-// What a terminal must not take for a command is a question mark.
+// Replaces characters that could control a terminal by question marks.
 std::string Printable(std::string text) {
   for (char& c : text) {
     if (absl::ascii_iscntrl(static_cast<unsigned char>(c)) && c != '\n' &&

@@ -12,15 +12,15 @@
 
 namespace lockstep {
 
-// SampleCommand is `lockstep sample`: it lets the newest checkpoint of a model
-// of kind transformer write text.
+// SampleCommand is `lockstep sample`: it generates text with the newest
+// checkpoint of a model of kind transformer.
 class SampleCommand {
  public:
   explicit SampleCommand(CLI::App& parent);
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns 0, or 1 when there is no checkpoint or it is of another model.
+  // Returns 0, or 1 if there is no checkpoint or it is of another model.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:

@@ -12,14 +12,14 @@
 
 namespace lockstep {
 
-// TrainedJob is what commands that compute with a checkpoint are told of it:
-// the flags --job, --set and --checkpoints.
+// TrainedJob holds the flags of commands that compute with a checkpoint: --job,
+// --set and --checkpoints.
 class TrainedJob {
  public:
   static constexpr int64_t kNewest = -1;
 
-  // Adds the flags to `command`, which must not be used once this object is
-  // gone.
+  // Adds the flags to `command`, which must not be parsed after this object is
+  // destroyed.
   explicit TrainedJob(CLI::App& command);
   TrainedJob(const TrainedJob&) = delete;
   TrainedJob& operator=(const TrainedJob&) = delete;
@@ -27,9 +27,9 @@ class TrainedJob {
   // Errors: those of ReadTextFile() and DecodeJobFile()
   absl::StatusOr<JobConfig> Read() const;
 
-  // Opens a checkpoint of `job`, which Read() must have returned.
+  // Opens a checkpoint of `job`, which must be a result of Read().
   //
-  //   kInvalidArgument  neither the job nor a flag says where checkpoints are
+  //   kInvalidArgument  neither the job nor a flag names the directory
   //   and the errors of CheckpointStore::Open() and OpenLatest()
   absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobConfig& job,
                                                   int64_t step = kNewest) const;

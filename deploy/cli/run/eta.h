@@ -9,18 +9,18 @@
 
 namespace lockstep {
 
-// Eta estimates how long the steps that are left will take, from the rate of
-// the last kWindow.
+// Eta estimates the time of the remaining steps from the rate of the last
+// kWindow.
 class Eta {
  public:
   static constexpr absl::Duration kWindow = absl::Seconds(30);
 
-  // Notes that `step` steps were done at `now`. A step that goes back (a job
-  // resumed from a checkpoint) or a time that does starts the estimate afresh.
+  // Records that `step` steps were done at `now`. If `step` (a job resumed from
+  // a checkpoint) or `now` goes back, the estimate starts again.
   void Record(absl::Time now, int64_t step);
 
-  // Time from the last record until `train_steps`. Nothing while no step was
-  // made within the window.
+  // Returns the time from the last record until `train_steps`. Nothing if no
+  // step was made within the window.
   std::optional<absl::Duration> Remaining(int64_t train_steps) const;
 
  private:

@@ -24,7 +24,7 @@ constexpr size_t kTailLines = 10;
 constexpr size_t kTailColumns = 400;
 constexpr absl::Duration kLookAtLogs = absl::Seconds(5);
 
-// Never goes back, unlike the wall clock.
+// Steady, unlike the wall clock.
 absl::Time Now() {
   return absl::UnixEpoch() +
          absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
@@ -62,7 +62,7 @@ int Launcher::Run() {
   return End(supervisor_.Outcome());
 }
 
-// The result is there before anybody can see that the run is over.
+// Writes the result before the run is visibly over: readers may look at once.
 int Launcher::End(const RunOutcome& outcome) {
   const std::map<TaskId, LogTail> logs = ReadLogs(outcome);
   const std::optional<JobStatus>& status = view_.status();
@@ -134,7 +134,7 @@ void Launcher::CutLogs(absl::Time now) {
   logs_looked_at_ = now;
   for (const TaskLaunch& launch : options_.launches) {
     if (FileSize(launch.log_path) <= options_.log_limit_bytes) continue;
-    // On a full volume the next attempt may be luckier.
+    // On a full volume a later attempt may succeed.
     if (RotateLog(launch.log_path).ok()) log_starts_[launch.task] = 0;
   }
 }
@@ -144,7 +144,7 @@ void Launcher::WaitForEvents() const {
   poll(fds, std::size(fds), kTickMillis);
 }
 
-// The last word of the chief comes before its end.
+// The chief's last messages are printed before its end.
 void Launcher::TakeNews(absl::Time now) {
   const StatusPoller::News news = poller_->TakeNews();
   if (news.status.has_value()) {
@@ -175,8 +175,8 @@ void Launcher::Reap(absl::Time now) {
   }
 }
 
-// A task whose job was stopped, or that was taken out of it, says so in its
-// reason; whether the job goes on is not known then.
+// Takes the reason from the task's log, because the state of the job may not be
+// known yet when the task ends.
 void Launcher::NoteExit(TaskId task, TaskExit exit) {
   std::string text = absl::StrCat(task.ToString(), " ", exit.ToString());
   const std::string reason = exit.signal == 0 ? ReasonOf(task) : "";
@@ -202,7 +202,8 @@ std::string Launcher::ReasonOf(TaskId task) const {
 
 void Launcher::TakeSignals(absl::Time now) {
   for (const int signal : signals_.TakeAll()) {
-    if (signal == SIGCHLD || signal == SIGWINCH) continue;  // awake is enough
+    // These only wake the loop.
+    if (signal == SIGCHLD || signal == SIGWINCH) continue;
     Apply(supervisor_.OnSignal(signal, now));
   }
 }

@@ -21,8 +21,8 @@
 
 namespace lockstep {
 
-// Launcher runs the processes of one cluster from start to end, and shows how
-// they do. Supervisor decides; this class starts, asks, signals and prints.
+// Launcher runs the processes of one cluster from start to end, and shows their
+// progress. Supervisor decides; this class starts, calls, signals and prints.
 //
 // Threads: use from the main thread: no process outlives the thread that
 //          started it.
@@ -34,17 +34,19 @@ class Launcher {
     TaskId chief{};  // the task that hosts the chief
     std::string chief_address{};
     int needed_workers = 1;
-    int restarts = 0;           // of each task; see Supervisor
-    std::string result_path{};  // takes the result in the end; empty: none
+    int restarts = 0;           // per task; see Supervisor
+    std::string result_path{};  // the result is written here; empty: nowhere
     RunPlace place{};
-    // A log that is larger is cut, and what it had kept as its predecessor.
+    // A log above this size is moved to its ".1" file, replacing the older
+    // part.
     int64_t log_limit_bytes = int64_t{64} << 20;
   };
 
   Launcher(Options options, Terminal& terminal);
 
-  // Returns the exit code for this process, having said why. No process of the
-  // cluster is left then. SIGINT, SIGTERM and SIGHUP stop the run.
+  // Runs the cluster and returns the exit code for this process, after printing
+  // the reason. No process of the cluster is left then. SIGINT, SIGTERM and
+  // SIGHUP stop the run.
   int Run();
 
  private:
@@ -65,13 +67,14 @@ class Launcher {
 
   const Options options_;
   Terminal& terminal_;
-  SignalInbox signals_;  // before any thread
+  SignalInbox signals_;  // must be constructed before any thread
   RunView view_;
   Supervisor supervisor_;
   std::map<TaskId, std::unique_ptr<TaskProcess>> processes_;
-  std::map<TaskId, int64_t> log_starts_;  // bytes before the last start
+  // Log sizes in bytes at the last start.
+  std::map<TaskId, int64_t> log_starts_;
   absl::Time logs_looked_at_ = absl::InfinitePast();
-  std::unique_ptr<StatusPoller> poller_;  // once all processes are started
+  std::unique_ptr<StatusPoller> poller_;  // set when all processes are started
 };
 
 }  // namespace lockstep

@@ -61,7 +61,7 @@ std::optional<std::string> PlainProgress::Next(
 }
 
 bool PlainProgress::IsDue(const JobStatus& status, absl::Time now) const {
-  if (IsFinal(status.state)) return false;  // the last line says it
+  if (IsFinal(status.state)) return false;  // the last line reports it
   if (!training_seen_ && status.state == JobState::kTraining) return true;
   if (status.evaluation.has_value() &&
       status.evaluation->step != last_scored_step_) {

@@ -10,13 +10,13 @@
 
 namespace lockstep {
 
-// PlainProgress decides which lines a run prints where no line can be redrawn:
-// one when training starts, one for each new score, one every `interval`.
+// PlainProgress selects the lines of a run where no line can be redrawn: one
+// when training starts, one for each new score, one every `interval`.
 class PlainProgress {
  public:
   explicit PlainProgress(absl::Duration interval) : interval_(interval) {}
 
-  // The line to print now, without a line feed; nothing when none is due.
+  // Returns the line to print now, without a line feed; nothing if none is due.
   std::optional<std::string> Next(const JobStatus& status,
                                   std::optional<absl::Duration> eta,
                                   absl::Time now);

@@ -33,7 +33,7 @@ int Bind(int family, const sockaddr* address, socklen_t size, int v6_only) {
   return -1;
 }
 
-// Binds a port of all addresses, of IPv6 and of IPv4 where both exist.
+// Binds one port on all addresses, of IPv6 and of IPv4 if both exist.
 int BindAnyPort(int family) {
   sockaddr_storage address = {};
   address.ss_family = static_cast<sa_family_t>(family);
@@ -42,7 +42,7 @@ int BindAnyPort(int family) {
   return Bind(family, reinterpret_cast<const sockaddr*>(&address), size, 0);
 }
 
-// The port that `fd` is bound to, in the same place for both families.
+// Returns the port that `fd` is bound to; both families store it at one offset.
 int BoundPort(int fd) {
   sockaddr_in6 address = {};
   socklen_t size = sizeof(address);
@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<PortReservation>> PortReservation::Take(
   addrinfo* found = nullptr;
   const std::string service = absl::StrCat(port);
   std::vector<PortReservation> taken;
-  // The program itself says what a name that does not resolve means.
+  // A name that does not resolve is left to the program, which reports it.
   if (getaddrinfo(host.c_str(), service.c_str(), &hints, &found) != 0) {
     return taken;
   }

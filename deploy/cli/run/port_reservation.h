@@ -8,22 +8,22 @@
 
 namespace lockstep {
 
-// PortReservation keeps one free TCP port for a server that is yet to start.
+// PortReservation reserves one free TCP port for a server that starts later.
 //
-// It is a bound socket with SO_REUSEADDR that never listens. Nobody who asks
-// the system for any port gets this one, while a server that sets SO_REUSEADDR
-// itself, as gRPC does, can bind it and listen: so the reservation may last as
-// long as the server, and no moment is left in which somebody else could take
-// the port.
+// It is a bound socket with SO_REUSEADDR that never listens. The system gives
+// this port to no process that requests any port, but a server that sets
+// SO_REUSEADDR, as gRPC does, can bind it and listen. So the reservation may
+// last as long as the server, and other processes cannot take the port at any
+// moment.
 class PortReservation {
  public:
   //   kResourceExhausted  no port or no file descriptor is left
   static absl::StatusOr<PortReservation> Create();
 
-  // The same for a port that is given, on each address that `host` has here.
+  // Reserves a given port on each local address of `host`.
   //
-  //   kInvalidArgument  another process listens there, or this one may not use
-  //                     the port; says what to do
+  //   kInvalidArgument  another process listens there, or this process must not
+  //                     use the port; says the fix
   static absl::StatusOr<std::vector<PortReservation>> Take(
       const std::string& host, int port);
 
@@ -36,7 +36,7 @@ class PortReservation {
  private:
   PortReservation(int fd, int port) : fd_(fd), port_(port) {}
 
-  int fd_;  // -1 once moved from
+  int fd_;  // -1 after a move
   int port_;
 };
 

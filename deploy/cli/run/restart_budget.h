@@ -8,11 +8,11 @@
 
 namespace lockstep {
 
-// RestartBudget decides whether and when one task that died may start again:
-// at most `restarts` times within any kWindow, after a pause that doubles from
-// kFirstPause to kLongestPause while the restarts come close together.
+// RestartBudget decides if and when a dead task may restart: at most `restarts`
+// times within any kWindow, after a pause that doubles from kFirstPause to
+// kLongestPause while restarts follow each other closely.
 //
-// Time may come from any clock that never goes back.
+// Times must come from a clock that never goes back.
 class RestartBudget {
  public:
   static constexpr absl::Duration kWindow = absl::Minutes(10);
@@ -21,13 +21,13 @@ class RestartBudget {
 
   explicit RestartBudget(int restarts) : restarts_(restarts) {}
 
-  // Takes one restart from the budget and says when it is due; nothing when
-  // the budget is used up.
+  // Takes one restart from the budget and returns its time; nothing if the
+  // budget is used up.
   std::optional<absl::Time> Take(absl::Time now);
 
  private:
   int restarts_;
-  std::deque<absl::Time> taken_;  // ascending, of the last kWindow
+  std::deque<absl::Time> taken_;  // ascending, within the last kWindow
 };
 
 }  // namespace lockstep

@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-// "2 ps, 1 chief, 3 workers", in the order of their start.
+// Returns "2 ps, 1 chief, 3 workers", in the order of their start.
 std::string CountTasks(const LocalCluster& cluster) {
   std::vector<std::pair<TaskType, int>> counts;
   for (const TaskId& task : cluster.tasks) {
@@ -32,7 +32,8 @@ std::string CountTasks(const LocalCluster& cluster) {
   });
 }
 
-// As it can be pasted into any shell of this machine.
+// Returns the program's name or path for pasting into any shell of this
+// machine.
 std::string OwnCall() {
   const char* path = getenv("PATH");
   return CallOf(OwnProgram(), path == nullptr ? "" : path);

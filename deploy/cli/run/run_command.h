@@ -10,8 +10,7 @@
 
 namespace lockstep {
 
-// RunCommand is `lockstep run`: a whole cluster on this machine, from its start
-// to its end.
+// RunCommand is `lockstep run`: it runs a whole cluster on this machine.
 class RunCommand {
  public:
   // Declares the sub-command and its flags.
@@ -19,8 +18,8 @@ class RunCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns the exit code: that of RunOutcome, or 2 for what cannot be run,
-  // which is explained on `err`.
+  // Returns the exit code: that of RunOutcome, or 2 if the job cannot run, with
+  // the reason on `err`.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:
@@ -32,11 +31,11 @@ class RunCommand {
   std::string state_dir_;
   std::string log_level_ = "info";
   std::string program_dir_;
-  int compute_threads_ = 0;  // 0: share out the cores
+  int compute_threads_ = 0;  // 0: divide the cores among workers
   int gpus_ = 0;
-  int restarts_ = 3;  // of each task
+  int restarts_ = 3;  // per task
   bool fresh_ = false;
-  std::string from_;  // a step
+  std::string from_;  // a step, or empty
 };
 
 }  // namespace lockstep

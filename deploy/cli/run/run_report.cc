@@ -57,7 +57,7 @@ std::string BadEnds(const RunOutcome& outcome, const Logs& logs) {
   return text;
 }
 
-// "started again: ps 0, worker 1 (2 times)".
+// Returns "started again: ps 0, worker 1 (2 times)".
 std::string Restarts(const RunOutcome& outcome) {
   if (outcome.restarts.empty()) return "";
   return absl::StrCat("started again: ",
@@ -78,8 +78,8 @@ std::string Progress(const std::optional<JobStatus>& status) {
                       FormatSeconds(status->training_time));
 }
 
-// "worker 1: the gradient of ...", of a task that ended by itself for good and
-// was the first that ended badly. Empty if there is none.
+// Returns "worker 1: the gradient of ..." for the first bad end, if that task
+// ended by itself for good. Empty otherwise.
 std::string FirstCause(const RunOutcome& outcome, const Logs& logs) {
   if (outcome.bad_ends.empty()) return "";
   const BadEnd& end = outcome.bad_ends.front();
@@ -91,7 +91,7 @@ std::string FirstCause(const RunOutcome& outcome, const Logs& logs) {
   return absl::StrCat(end.task.ToString(), ": ", log->second.reason);
 }
 
-// A chief that we have stopped knows only that.
+// A chief that the launcher has stopped can only report the stop.
 std::string Reason(const RunOutcome& outcome,
                    const std::optional<JobStatus>& status, const Logs& logs) {
   if (outcome.gave_up) return outcome.reason;
@@ -106,7 +106,7 @@ std::string Reason(const RunOutcome& outcome,
   return "the chief ended before the job was done";
 }
 
-// Where the model is, and how to have it or to go on.
+// Returns the location of the model and the commands to export or resume it.
 std::string Model(const RunOutcome& outcome, const JobStatus& status,
                   const RunPlace& place) {
   if (place.checkpoints.empty() || status.last_checkpoint_step < 0) return "";
@@ -120,7 +120,7 @@ std::string Model(const RunOutcome& outcome, const JobStatus& status,
                       "; the same command goes on from it\n");
 }
 
-// Without the folder of checkpoints.
+// Returns the last line without the directory of checkpoints.
 std::string LastLine(const RunOutcome& outcome,
                      const std::optional<JobStatus>& status,
                      const std::map<TaskId, LogTail>& logs) {

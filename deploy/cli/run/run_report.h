@@ -13,30 +13,29 @@
 
 namespace lockstep {
 
-// The end of a task's log, since its last start.
+// The end of a task's log, since the task's last start.
 struct LogTail {
   std::string path{};
   std::vector<std::string> lines{};
-  std::string reason{};  // as ReasonIn() has it, of a task that ended badly
+  std::string reason{};  // as ReasonIn(), for a task that ended badly
 };
 
-// Where a run was.
+// The directories of a run.
 struct RunPlace {
   std::string checkpoints{};         // the directory; empty: none are kept
   std::string program = "lockstep";  // as it can be called from anywhere
 };
 
-// How it went, in one line without a line feed, with the folder of the model of
-// a job that is done. `status` is the chief's last answer, if there was any;
-// `logs` has each task's.
+// Returns the result in one line without a line feed, with the folder of the
+// model if the job is done. `status` is the chief's last answer, if there was
+// one; `logs` has each task's.
 std::string FormatLastLine(const RunOutcome& outcome,
                            const std::optional<JobStatus>& status,
                            const std::map<TaskId, LogTail>& logs);
 
-// What a run says at its end: tasks that ended badly, the first with the end
-// of its log; tasks that were started again; how the workers did; where its
-// last checkpoint is; and FormatLastLine(), without the folder, which stands
-// above.
+// Returns the report at the end of a run: tasks that ended badly, the first
+// with the end of its log; tasks that were restarted; the workers' counts; the
+// place of the last checkpoint; and FormatLastLine() without that place.
 //
 // Units: the table is at most `width` columns wide.
 std::string FormatRunReport(const RunOutcome& outcome,

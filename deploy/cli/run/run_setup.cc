@@ -52,7 +52,7 @@ absl::StatusOr<LocalCluster> ReadCluster(const std::string& path,
   return MakeLocalCluster(json, path, LocalHosts::OfThisMachine(), choose_port);
 }
 
-// Ports that the cluster file gives must be free, and stay so until the run is
+// The cluster file's ports must be free, and stay reserved until the run is
 // over.
 absl::Status TakePorts(const RunRequest& request, RunSetup& setup) {
   std::set<int> chosen;
@@ -126,7 +126,7 @@ int ComputeThreads(const RunRequest& request, int num_workers) {
   return std::max(1, cores / std::max(1, num_workers));
 }
 
-// The cluster as it runs, without a task.
+// Returns the cluster with its final ports, without a task.
 std::string ClusterJson(const LocalCluster& cluster) {
   const nlohmann::json document = nlohmann::json::parse(
       ToJson(cluster.spec, cluster.chief), nullptr, false);
@@ -141,7 +141,7 @@ absl::StatusOr<std::vector<std::string>> Gpus(const RunRequest& request) {
   return ChooseGpus(request.gpus, visible == nullptr ? "" : visible);
 }
 
-// The result of an earlier run does not count any more.
+// Removes the result of an earlier run, which is no longer valid.
 absl::Status MakeDirectories(const RunRequest& request, RunSetup& setup) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       setup.logs, LogDirectory::Open(request.log_dir, TemporaryDirectory(),

@@ -14,22 +14,22 @@
 
 namespace lockstep {
 
-// What `lockstep run` was asked to do.
+// The arguments of `lockstep run`.
 struct RunRequest {
   std::string cluster_file{};
   std::string job_file{};
   std::vector<std::string> settings{};  // "key=value" each
   std::string log_dir{};                // empty: a new one
-  std::string state_dir{};  // empty: a private one, removed at the end
+  std::string state_dir{};              // empty: private, removed at the end
   std::string log_level = "info";
   std::string program_dir{};
-  int compute_threads = 0;  // 0: share out the cores
-  int gpus = 0;             // to share out; 0: whatever workers find
-  std::vector<std::string> beginning{};  // as LaunchOptions
+  int compute_threads = 0;  // 0: divide the cores among workers
+  int gpus = 0;             // to divide among workers; 0: all that they find
+  std::vector<std::string> beginning{};  // as in LaunchOptions
 };
 
-// RunSetup is all that a run needs before its first process starts. It holds
-// ports and directories until the run is over.
+// RunSetup holds everything that a run needs before its first process starts.
+// It keeps ports and directories until the run is over.
 struct RunSetup {
   LocalCluster cluster;
   std::string job_name;
@@ -42,14 +42,14 @@ struct RunSetup {
   std::unique_ptr<StateDirectory> state;
 };
 
-// Reads and checks the files, and all that the job needs of this machine, as
-// far as that can be told in milliseconds; then makes the directories: the log
-// directory gets chief.address and cluster.json.
+// Reads and checks the files, and the job's needs on this machine, as far as
+// that takes milliseconds; then creates the directories: the log directory gets
+// chief.address and cluster.json.
 //
-//   kInvalidArgument     a file cannot be read or says nonsense; the job does
-//                        not fit the cluster or this machine; an address is
-//                        not on this machine, or its port is taken; a program
-//                        is missing; a directory cannot be made
+//   kInvalidArgument     a file cannot be read or is invalid; the job does not
+//                        fit the cluster or this machine; an address is not on
+//                        this machine, or its port is taken; a program is
+//                        missing; a directory cannot be made
 //   and others           checkpoint.directory cannot be written to
 //   kFailedPrecondition  another run uses the directory of logs, of state, or
 //                        of checkpoints

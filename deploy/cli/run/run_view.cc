@@ -19,7 +19,7 @@ void RunView::OnStatus(const JobStatus& status, absl::Time now) {
   }
   if (status.state == JobState::kTraining) {
     if (status.settings.paused) {
-      eta_ = Eta();  // a pause says nothing of how fast steps are
+      eta_ = Eta();  // a rate that includes a pause is meaningless
     } else {
       eta_.Record(now, status.step);
     }
@@ -47,7 +47,7 @@ void RunView::Note(absl::string_view text) {
   terminal_.Print(absl::StrCat(text, "\n"));
 }
 
-// The last column stays free: some terminals start a new line after it.
+// Leaves the last column free: some terminals start a new line after it.
 std::string RunView::LiveLine(absl::Time now) const {
   const size_t columns = terminal_.Columns() - 1;
   const std::string silence = SilenceText(now);
@@ -56,7 +56,7 @@ std::string RunView::LiveLine(absl::Time now) const {
   return line_.Format(*status_, Remaining(), restarts_, columns);
 }
 
-// Empty while the chief answers, and once it has no more to say.
+// Empty while the chief answers, and when the job has ended.
 std::string RunView::SilenceText(absl::Time now) const {
   if (now - answered_ < kSilence) return "";
   if (!status_.has_value()) {

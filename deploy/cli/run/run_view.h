@@ -15,8 +15,8 @@
 
 namespace lockstep {
 
-// RunView shows how a run goes: in one live line on a terminal, else in a line
-// now and then. A chief that does not answer shows, too.
+// RunView shows the progress of a run: one live line on a terminal, else a line
+// now and then. It also shows that the chief does not answer.
 //
 // Borrows: the terminal.
 class RunView {
@@ -26,16 +26,16 @@ class RunView {
 
   RunView(Terminal& terminal, absl::Time start);
 
-  // The chief has answered. Prints the notices that are new.
+  // Takes an answer of the chief. Prints the notices that are new.
   void OnStatus(const JobStatus& status, absl::Time now);
 
-  // A task that died runs again.
+  // Records that a dead task runs again.
   void OnRestart(TaskId task);
 
-  // Draws the live line afresh, or prints a line that is due.
+  // Redraws the live line, or prints a line that is due.
   void Refresh(absl::Time now);
 
-  // Prints a line of its own.
+  // Prints a line of text.
   void Note(absl::string_view text);
 
   // The chief's last answer.
@@ -52,10 +52,10 @@ class RunView {
   PlainProgress plain_{kPlainInterval};
   Eta eta_;
   std::optional<JobStatus> status_;
-  int64_t last_notice_ = 0;  // its number
+  int64_t last_notice_ = 0;  // number of the last one printed
   bool legend_shown_ = false;
   int restarts_ = 0;
-  absl::Time answered_;  // last, or the start
+  absl::Time answered_;  // time of the last answer, or of the start
   absl::Time complained_;
 };
 

@@ -8,14 +8,14 @@
 
 namespace lockstep {
 
-// SignalInbox turns signals into something to be read, for as long as it
-// lives. Make it before any other thread, so that all inherit the blocked
+// SignalInbox turns signals into readable events during its life. Must be
+// constructed before any other thread, so that all threads inherit the blocked
 // signals.
 class SignalInbox {
  public:
   explicit SignalInbox(std::initializer_list<int> signals);
 
-  // Signals that were not taken are dropped.
+  // Drops the signals that were not taken.
   ~SignalInbox();
   SignalInbox(const SignalInbox&) = delete;
   SignalInbox& operator=(const SignalInbox&) = delete;
@@ -23,8 +23,7 @@ class SignalInbox {
   // Readable while there are signals.
   int fd() const { return fd_; }
 
-  // The signals that came since the last call. Several of one kind may have
-  // become one.
+  // Returns the signals since the last call. Several of one kind may be merged.
   std::vector<int> TakeAll();
 
  private:

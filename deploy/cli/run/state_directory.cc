@@ -39,11 +39,11 @@ void RemoveAll(const std::string& path) {
   std::filesystem::remove_all(path, ignored);
 }
 
-// A directory gets its final name only once its lock is held; so one of that
-// name whose lock is free, or gone, belongs to nobody.
+// A directory gets its final name only when its lock is held; so if a directory
+// of that name has a free lock, or none, its owner has ended.
 void RemoveIfStale(const std::string& path) {
   const auto directory = PrivateDirectory::Open(path);
-  if (!directory.ok()) return;  // not of a launcher of this user
+  if (!directory.ok()) return;  // not from a launcher of this user
   const int fd = OpenLock(*directory, 0);
   if (fd < 0 && errno != ENOENT) return;
   if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) RemoveAll(path);
@@ -61,7 +61,7 @@ void Sweep(const std::string& parent) {
   }
 }
 
-// Returns the lock's file descriptor.
+// Locks the file and returns its descriptor.
 absl::StatusOr<int> Lock(const std::string& path) {
   const auto directory = PrivateDirectory::Open(path);
   if (!directory.ok()) {

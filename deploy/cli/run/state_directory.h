@@ -10,20 +10,20 @@
 
 namespace lockstep {
 
-// StateDirectory is where the servers of one run keep their state. A lock on a
-// file in it lasts as long as this process, however it ends: whoever can take
-// the lock knows that the run is over.
+// StateDirectory holds the state of the servers of one run. A lock on a file in
+// it lasts as long as this process, however it ends; if another process can
+// take the lock, the run is over.
 class StateDirectory {
  public:
-  // Makes a private directory in `parent` and removes those that dead
-  // launchers of this user left there. The destructor removes it again.
+  // Creates a private directory in `parent` and removes those of dead launchers
+  // of this user. The destructor removes it.
   //
   //   kInvalidArgument  no directory can be made in `parent`
   static absl::StatusOr<std::unique_ptr<StateDirectory>> CreateIn(
       const std::string& parent);
 
-  // Takes `path` as it is, made private if it is new. The destructor leaves it
-  // there, with what the servers left in it.
+  // Uses `path` itself, which it creates as a private directory if necessary.
+  // The destructor keeps it, with the state that the servers left.
   //
   //   kInvalidArgument     it is no PrivateDirectory, or cannot be made or
   //                        written
@@ -31,7 +31,7 @@ class StateDirectory {
   static absl::StatusOr<std::unique_ptr<StateDirectory>> Adopt(
       const std::string& path);
 
-  // /dev/shm where there is one, else $TMPDIR or /tmp.
+  // Returns /dev/shm if it exists, else $TMPDIR or /tmp.
   static std::string DefaultParent();
 
   ~StateDirectory();
@@ -40,7 +40,7 @@ class StateDirectory {
 
   const std::string& path() const { return path_; }
 
-  // Makes a private directory in this one; one that is there is fine.
+  // Creates a private directory in this one, or accepts an existing one.
   //
   //   kInvalidArgument  it cannot be made
   absl::Status MakeChild(const std::string& child_path) const;

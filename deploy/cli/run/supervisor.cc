@@ -14,7 +14,7 @@ constexpr int kSignalBase = 128;
 constexpr int kWindowMinutes = 10;
 static_assert(RestartBudget::kWindow == absl::Minutes(kWindowMinutes));
 
-// In good order, before the job was done.
+// True for an orderly end before the job was done.
 bool IsStopped(TaskExit exit) {
   return exit.signal == 0 &&
          (exit.code == kExitStopped || exit.code == kExitHeld);
@@ -57,7 +57,8 @@ Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
       now);
 }
 
-// A chief that stops in good order has been asked to, and so have all others.
+// A chief that ends in order after a stop request has asked all others to end,
+// too.
 bool Supervisor::MayRestart(TaskId task, TaskExit exit) const {
   if (restarts_ <= 0 || phase_ != Phase::kRunning) return false;
   if (exit.signal == 0 && exit.code < kSignalBase) return false;
@@ -79,7 +80,7 @@ void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
   }
 }
 
-// The chief saves what it can, if there is one; the others are told by it.
+// The chief, if there is one, saves its state and tells the others to end.
 Supervisor::Actions Supervisor::GiveUp(absl::string_view reason,
                                        absl::Time now) {
   gave_up_ = true;
@@ -124,9 +125,9 @@ std::optional<absl::Time> Supervisor::RestartTime(TaskId task) const {
   return found->second;
 }
 
-// Without the chief the others end by themselves. When we stop the run they
-// may not even have heard of a chief yet, and are given less time; and those
-// that cannot have heard of one wait in vain.
+// Without the chief the other tasks end by themselves. If the launcher stops
+// the run, tasks that may not have reached a chief yet get less time, because
+// they would wait in vain.
 void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   held_ = exit.signal == 0 && exit.code == kExitHeld;
   if (fate_ == Fate::kNone) {
@@ -142,8 +143,9 @@ void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   }
 }
 
-// The chief may have told the workers to leave before it told us; so even when
-// too few are left, there is a moment to hear from it.
+// The chief may have told the workers to leave before the launcher knows it; so
+// even if too few workers are left, the launcher waits a moment for the chief's
+// state.
 void Supervisor::OnWorkerDeath(absl::Time now) {
   --able_workers_;
   if (able_workers_ >= needed_workers_ || phase_ != Phase::kRunning ||
@@ -160,7 +162,8 @@ void Supervisor::OnWorkerDeath(absl::Time now) {
 Supervisor::Actions Supervisor::OnJobState(JobState state, absl::Time now) {
   job_state_ = state;
   if (!IsFinal(state) || fate_ != Fate::kNone) return {};
-  // Without a task that it needs, a job that was stopped was stopped by us.
+  // With broken_ the launcher stopped the job, because a needed task had ended:
+  // the job has failed.
   fate_ = state == JobState::kDone                  ? Fate::kDone
           : state == JobState::kStopped && !broken_ ? Fate::kStopped
                                                     : Fate::kFailed;
@@ -205,7 +208,7 @@ RunOutcome Supervisor::Outcome() const {
   RunOutcome outcome;
   outcome.verdict = Verdict();
   outcome.restarts = restarted_;
-  bool lost_part = false;  // more than a worker that others made up for
+  bool lost_part = false;  // more than a worker that others replaced
   for (const End& end : ends_) {
     if (!IsBad(end, outcome.verdict)) continue;
     outcome.bad_ends.push_back({end.task, end.exit, end.sent_signal != 0});
@@ -231,7 +234,7 @@ RunOutcome Supervisor::Outcome() const {
   return outcome;
 }
 
-// As the task that is the likely cause.
+// The code of the task that is the likely cause.
 int Supervisor::FailureCode(const RunOutcome& outcome) const {
   const bool refused =
       !gave_up_ && !outcome.bad_ends.empty() &&
@@ -239,7 +242,7 @@ int Supervisor::FailureCode(const RunOutcome& outcome) const {
   return refused ? kExitUsage : kExitFailed;
 }
 
-// A signal that came too late to change anything does not count.
+// A signal that came too late to have an effect does not count.
 RunOutcome::Verdict Supervisor::Verdict() const {
   if (held_ && !hard_stop_ && fate_ == Fate::kStopped) {
     return RunOutcome::Verdict::kStopped;
@@ -251,7 +254,7 @@ RunOutcome::Verdict Supervisor::Verdict() const {
   return RunOutcome::Verdict::kFailed;
 }
 
-// A task that did as it was told did not end badly.
+// A task that ended as requested did not end badly.
 bool Supervisor::IsBad(const End& end, RunOutcome::Verdict verdict) const {
   if (end.restarted) return false;
   if (verdict == RunOutcome::Verdict::kDone) {

@@ -15,70 +15,70 @@
 
 namespace lockstep {
 
-// What a Supervisor wants done.
+// An action that a Supervisor requests.
 struct SupervisorAction {
   enum class Kind {
-    kAskToStop,  // ask the chief to stop the job; then OnStopRefused() if it
-                 // does not answer
+    kAskToStop,  // ask the chief to stop the job; if it
+                 // does not answer, call OnStopRefused()
     kSignal,     // send `signal` to the process of `task`
-    kStart,      // start `task` again; then OnStartFailed() if that fails
+    kStart,      // restart `task`; on failure call OnStartFailed()
   };
   Kind kind = Kind::kSignal;
-  TaskId task{};         // of kSignal and kStart
-  int signal = 0;        // of kSignal
-  std::string reason{};  // of kAskToStop, for the logs
+  TaskId task{};         // for kSignal and kStart
+  int signal = 0;        // for kSignal
+  std::string reason{};  // for kAskToStop; logged
 
   bool operator==(const SupervisorAction&) const = default;
 };
 
-// The end of a task that was not meant to be.
+// An unintended end of a task.
 struct BadEnd {
   TaskId task{};
   TaskExit exit{};
-  bool forced = false;  // it overstayed until we sent a signal
+  bool forced = false;  // it ended only after a signal from the launcher
 
   bool operator==(const BadEnd&) const = default;
 };
 
-// How a run went.
+// The result of a run.
 struct RunOutcome {
   enum class Verdict { kDone, kFailed, kStopped, kInterrupted };
   Verdict verdict = Verdict::kFailed;
-  // For the launcher to leave with: 0 done, 1 failed, 2 failed since a task
-  // refused its flags, files or environment, 3 an operator has stopped the job
-  // for good, 143 its tasks were stopped by somebody else, 128 + n this process
-  // got signal n.
+  // Exit code of the launcher: 0 done, 1 failed, 2 failed since a task refused
+  // its flags, files or environment, 3 an operator has stopped the job for
+  // good, 143 another process stopped its tasks, 128 + n this process got
+  // signal n.
   int exit_code = 1;
-  std::string reason{};  // of kFailed, beyond `bad_ends`; may be empty
-  bool gave_up = false;  // `reason` says on which task
-  std::vector<BadEnd> bad_ends{};    // by time: the first is the likely cause
-  std::map<TaskId, int> restarts{};  // of tasks that were started again
+  std::string reason{};  // for kFailed, beyond `bad_ends`; may be empty
+  bool gave_up = false;  // `reason` names the task
+  std::vector<BadEnd> bad_ends{};    // by time; the first is the likely cause
+  std::map<TaskId, int> restarts{};  // restart counts, by task
 
-  // Of the job, in one word: kDone, kFailed or kStopped.
+  // The state of the job: kDone, kFailed or kStopped.
   JobState state() const {
     if (verdict == Verdict::kDone) return JobState::kDone;
     return verdict == Verdict::kFailed ? JobState::kFailed : JobState::kStopped;
   }
 };
 
-// Supervisor decides how long the processes of a run live. It is told what
-// happens and answers what to do; it starts, signals and asks nobody itself.
+// Supervisor decides how long the processes of a run live. Each event returns
+// the resulting actions; Supervisor itself starts, signals and calls nothing.
 //
 //   running -> leaving -> terminating -> killing -> finished
 //
-// While it runs, a task that dies of a signal or with an exit code of 128 or
-// above is started again after a short pause, as often as its RestartBudget
-// allows; the run ends when that is used up. Not started again are a chief that
-// has stopped its job in good order, and workers once the last step is made.
+// While the run is in `running`, a task that dies of a signal or with an exit
+// code of 128 or above is restarted after a short pause, as often as its
+// RestartBudget allows; then the run ends. A chief that has stopped its job in
+// order is not restarted, nor are workers after the last step.
 //
-// In `leaving` tasks are given time to end by themselves: kLeaveGrace when the
-// job has ended or a task has died that it cannot do without, kStopGrace when
-// we were asked to stop or gave up. It is kOrphanGrace after a task has ended
-// for good that the job needs, of which the chief may not know, and
-// kUnheardGrace after a chief that has ended for good before anybody heard of
-// it. Then comes SIGTERM, and kKillGrace later SIGKILL.
+// In `leaving`, tasks have time to end by themselves: kLeaveGrace if the job
+// has ended or a task has died that it needs, kStopGrace after a stop request
+// or when the launcher gives up. It is kOrphanGrace if a needed task has ended
+// for good and the chief may not know it, and kUnheardGrace if the chief has
+// ended for good before any task could register. Then the launcher sends
+// SIGTERM, and after kKillGrace SIGKILL.
 //
-// Time may come from any clock that never goes back.
+// Times must come from a clock that never goes back.
 class Supervisor {
  public:
   static constexpr absl::Duration kLeaveGrace = absl::Seconds(30);
@@ -86,8 +86,8 @@ class Supervisor {
   static constexpr absl::Duration kOrphanGrace = absl::Seconds(5);
   static constexpr absl::Duration kUnheardGrace = absl::Seconds(1);
   static constexpr absl::Duration kKillGrace = absl::Seconds(10);
-  // Programs such as timeout(1) may send the same signal twice at once; that is
-  // one wish.
+  // Programs such as timeout(1) may send the same signal twice at once; that
+  // counts as one.
   static constexpr absl::Duration kSecondSignal = absl::Milliseconds(500);
 
   using Actions = std::vector<SupervisorAction>;
@@ -95,42 +95,41 @@ class Supervisor {
   struct Options {
     std::vector<TaskId> tasks{};  // all of them run
     TaskId chief{};               // the task that hosts the chief
-    int needed_workers = 1;       // with fewer the job cannot make a step
-    int restarts = 0;  // of each task within RestartBudget::kWindow; >= 0
+    int needed_workers = 1;       // the job cannot step with fewer
+    int restarts = 0;  // per task within RestartBudget::kWindow; >= 0
   };
 
   explicit Supervisor(const Options& options);
 
-  // A process has ended. A task that is unknown or gone is ignored.
+  // Handles the end of a process. Ignores unknown or ended tasks.
   Actions OnTaskExit(TaskId task, TaskExit exit, absl::Time now);
 
-  // A task cannot be started again, for the reason given.
+  // Handles the failure to restart a task, with the reason.
   Actions OnStartFailed(TaskId task, absl::string_view reason, absl::Time now);
 
-  // The chief has said how the job stands.
+  // Handles a state of the job from the chief.
   Actions OnJobState(JobState state, absl::Time now);
 
-  // The launcher got SIGINT, SIGTERM or SIGHUP: the first one stops the job in
-  // good order, one that comes kSecondSignal or more later ends everything at
-  // once.
+  // Handles SIGINT, SIGTERM or SIGHUP of the launcher: the first one stops the
+  // job in order; one that comes kSecondSignal or more later ends all at once.
   Actions OnSignal(int signal, absl::Time now);
 
-  // The chief did not answer when asked to stop.
+  // Handles that the chief did not answer a stop request.
   Actions OnStopRefused();
 
-  // Time has passed; call a few times a second.
+  // Handles the passing of time; must be called a few times a second.
   Actions OnTime(absl::Time now);
 
-  // True when no process is left, nor will be started.
+  // True if no process is left and none is about to start.
   bool finished() const { return running_.empty() && due_.empty(); }
 
-  // When a task that has died starts again; nothing if it does not.
+  // Returns the time of a dead task's restart; nothing if it does not restart.
   std::optional<absl::Time> RestartTime(TaskId task) const;
 
-  // True until something has begun to end the run.
+  // True until an event has begun to end the run.
   bool healthy() const { return phase_ == Phase::kRunning; }
 
-  // Meaningful once finished.
+  // Valid only when finished().
   RunOutcome Outcome() const;
 
  private:
@@ -139,8 +138,8 @@ class Supervisor {
   struct End {
     TaskId task;
     TaskExit exit;
-    int sent_signal = 0;     // the last one from us, 0 if none
-    bool restarted = false;  // and so made up for
+    int sent_signal = 0;     // the launcher's last signal, 0 if none
+    bool restarted = false;  // it was restarted, so its end did no harm
   };
 
   bool MayRestart(TaskId task, TaskExit exit) const;
@@ -162,22 +161,22 @@ class Supervisor {
   const int needed_workers_;
   const int restarts_;
 
-  std::map<TaskId, int> running_;     // the last signal that we sent
+  std::map<TaskId, int> running_;     // last signal sent
   std::map<TaskId, absl::Time> due_;  // restarts, only while running
   std::map<TaskId, RestartBudget> budgets_;
-  std::map<TaskId, int> restarted_;  // how often
+  std::map<TaskId, int> restarted_;  // counts
   std::vector<End> ends_;            // by time
-  int able_workers_ = 0;             // that have not died
+  int able_workers_ = 0;             // workers that have not died
   Phase phase_ = Phase::kRunning;
-  absl::Time deadline_ = absl::InfiniteFuture();  // of `phase_`
+  absl::Time deadline_ = absl::InfiniteFuture();  // end of `phase_`
   JobState job_state_ = JobState::kUnknown;
   Fate fate_ = Fate::kNone;
-  int stop_signal_ = 0;     // the first that we got
-  absl::Time stop_time_;    // when it came
+  int stop_signal_ = 0;     // first signal received
+  absl::Time stop_time_;    // time of that signal
   bool held_ = false;       // an operator has stopped the job for good
-  bool hard_stop_ = false;  // a second one came
-  bool broken_ = false;     // without a task that the job needs
-  bool gave_up_ = false;    // a task was not to be started once more
+  bool hard_stop_ = false;  // a second signal came
+  bool broken_ = false;     // a task that the job needs has ended
+  bool gave_up_ = false;    // a task had no restarts left
   std::string reason_;
 };
 

@@ -23,7 +23,7 @@ std::string OwnHostName() {
   return gethostname(name, HOST_NAME_MAX) == 0 ? name : "";
 }
 
-// Returns only when that fails.
+// Replaces this process by the program; returns only if that fails.
 absl::Status Become(const TaskPlan& plan) {
   std::vector<char*> args = {const_cast<char*>(plan.program.c_str())};
   for (const std::string& arg : plan.args) {

@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-// TaskCommand is `lockstep task`: becomes the program of one task of a job
+// TaskCommand is `lockstep task`: it becomes the program of one task of a job
 // whose configuration is in a directory, for service managers and containers.
 class TaskCommand {
  public:
@@ -20,9 +20,9 @@ class TaskCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Does not return when the program can be run: its exit code is then this
-  // process's. Returns 2 otherwise, having said why on `err`. With --show it
-  // prints what it would run and returns 0.
+  // Does not return if the program can run: its exit code is then that of this
+  // process. Otherwise returns 2, with the reason on `err`. With --show it
+  // prints the program's call and returns 0.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:

@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-// CoordinatorClient talks to one chief, which need not be up yet.
+// CoordinatorClient calls one chief, which need not be up yet.
 //
 // Threads: safe to share.
 // Errors:  messages start with the chief's address.
@@ -22,37 +22,37 @@ class CoordinatorClient {
   explicit CoordinatorClient(const std::string& address);
   ~CoordinatorClient();
 
-  // All calls wait while nobody listens at the address. Without a call that
-  // waits no thread of this process would carry on the making of a connection.
+  // All calls wait while no process listens at the address; the connection is
+  // only established during such a call.
   //
   //   kDeadlineExceeded  no answer within `timeout`
   //   kUnavailable       the connection broke
-  //   and what the chief answers
+  //   and the errors of the chief
   absl::StatusOr<JobStatus> GetStatus(absl::Duration timeout);
 
-  // Asks the job to stop after the current step; with `hold` its processes ask
-  // not to be started again. Fails as GetStatus does.
+  // Requests a stop after the current step; with `hold` the exit codes of the
+  // job's processes ask for no restart. Errors as GetStatus().
   absl::Status Stop(const std::string& reason, absl::Duration timeout,
                     bool hold = false);
 
-  // Asks for a checkpoint. Returns a step: it will be of that or a later one.
-  // Fails as GetStatus does.
+  // Requests a checkpoint. Returns a step: the checkpoint will hold that step
+  // or a later one. Errors as GetStatus().
   absl::StatusOr<int64_t> Checkpoint(absl::Duration timeout);
 
-  // What to change; absent fields stay.
+  // A change of settings; absent fields stay.
   struct Change {
     std::optional<int> replicas_to_aggregate{};
     std::optional<double> learning_rate{};
     std::optional<bool> paused{};
     std::optional<int> remove_worker{};
   };
-  // Asks for a change. Returns the revision of the settings that will have it.
-  // Fails as GetStatus does.
+  // Requests a change. Returns the revision of the settings that will contain
+  // it. Errors as GetStatus().
   absl::StatusOr<int64_t> ChangeSettings(const Change& change,
                                          absl::Duration timeout);
 
  private:
-  struct Stub;  // keeps gRPC out of this header, and so out of its users
+  struct Stub;  // keeps gRPC out of this header and of its users
 
   const std::string address_;
   const std::unique_ptr<Stub> stub_;

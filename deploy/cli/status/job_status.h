@@ -11,30 +11,30 @@
 
 namespace lockstep {
 
-// How the job stands, as the chief says.
+// The state of the job, from the chief.
 enum class JobState : int {
-  kUnknown = 0,    // a newer chief's state that we have no name for
+  kUnknown = 0,    // a newer chief's state without a name here
   kStarting = 1,   // waiting for members, variables, values
   kTraining = 2,   // steps are made
   kFinishing = 3,  // the last checkpoint is written and scored
   kDone = 4,
   kFailed = 5,
-  kStopped = 6,  // early, with a checkpoint
+  kStopped = 6,  // stopped early, with a checkpoint
 };
 
 // "starting", "training", ...
 absl::string_view JobStateName(JobState state);
 
-// True once every process is asked to leave.
+// True for the states in which every process must leave.
 bool IsFinal(JobState state);
 
-// What a worker has reported; passes and counts are of gradients.
+// The report of a worker; passes and counts concern gradients.
 struct WorkerCounts {
   int64_t local_step = 0;
   int64_t passes = 0;
   int64_t accepted = 0;
   int64_t stale = 0;
-  absl::Duration waiting{};  // in all, for others
+  absl::Duration waiting{};  // total, for other processes
   std::string activity{};    // e.g. "waits for a token"
   absl::Duration activity_age{};
 };
@@ -44,7 +44,7 @@ struct MemberStatus {
   std::string task{};   // e.g. "worker 1"
   std::string state{};  // "missing", "alive", "dead" or "left"
   std::optional<absl::Duration> since_heartbeat{};
-  std::optional<WorkerCounts> counts{};  // of workers
+  std::optional<WorkerCounts> counts{};  // workers only
 };
 
 // The newest score of a checkpoint.
@@ -52,55 +52,55 @@ struct Evaluation {
   int64_t step = 0;
   double loss = 0;
   double accuracy = 0;             // in [0, 1]
-  std::optional<double> auc = {};  // of two classes; in [0, 1]
+  std::optional<double> auc = {};  // only for two classes; in [0, 1]
 };
 
-// Who waits for what.
+// One wait of a process.
 struct WaitStatus {
   std::string owner{};      // e.g. "step 12 on ps 0"
   std::string waits_for{};  // e.g. "1 more gradient; worker 2"
   absl::Duration since{};   // age of the wait
 };
 
-// What can be changed while the job runs, as it is.
+// The settings that can change while the job runs, as they are now.
 struct Settings {
   int64_t revision = 0;  // counts changes
   int64_t replicas_to_aggregate = 0;
   double learning_rate = 0;  // base of the schedule
-  // Of the next step; 0: of a chief that does not tell.
+  // Rate of the next step; 0 if the chief does not report it.
   double learning_rate_now = 0;
   bool paused = false;
-  std::vector<int> workers{};  // of an elastic job
+  std::vector<int> workers{};  // only in elastic jobs
 };
 
-// What deaths have cost so far.
+// The cost of deaths so far.
 struct LossStatus {
-  int64_t recoveries = 0;      // times that a server was away
-  int64_t steps_redone = 0;    // steps that began anew before their commit
+  int64_t recoveries = 0;      // absences of a server
+  int64_t steps_redone = 0;    // steps that were redone before their commit
   int64_t steps_repeated = 0;  // committed steps that were lost
   absl::Duration stood_still{};
 
   bool any() const { return recoveries > 0 || steps_redone > 0; }
 };
 
-// One process that died.
+// The death of one process.
 struct DeathStatus {
   std::string task{};      // e.g. "worker 1"
-  std::string reason{};    // how the chief knows
+  std::string reason{};    // the chief's evidence
   std::string held{};      // e.g. "an announcement"
   std::string redone{};    // e.g. "step 13"; empty: nothing
   absl::Duration since{};  // age
-  std::optional<absl::Duration> stood_still{};  // once the job goes on
+  std::optional<absl::Duration> stood_still{};  // set when the job goes on
 };
 
-// What an operator should hear once.
+// A message for operators, shown once.
 struct Notice {
-  int64_t number = 0;  // ascends, also from one chief to the next
+  int64_t number = 0;  // ascending, also across restarts of the chief
   std::string text{};
 };
 
-// JobStatus is the chief's answer to "how does it go?". Texts come from the
-// wire: what prints them makes them printable first.
+// JobStatus is the chief's answer to GetStatus. Its texts come from the wire:
+// printing code must make them printable first.
 struct JobStatus {
   std::string job_name{};
   std::string job_id{};
@@ -116,28 +116,29 @@ struct JobStatus {
   std::vector<MemberStatus> members{};
   std::vector<WaitStatus> waits{};
   LossStatus losses{};
-  std::vector<DeathStatus> deaths{};   // the last ones, oldest first
-  std::vector<Notice> notices{};       // the last ones, oldest first
+  std::vector<DeathStatus> deaths{};   // the newest ones, oldest first
+  std::vector<Notice> notices{};       // the newest ones, oldest first
   int64_t last_checkpoint_step = -1;   // -1: none yet
   std::string checkpoint_directory{};  // empty: no checkpoints
   uint64_t epoch = 0;                  // of the chief
-  std::string checkpoint_trouble{};    // empty: the newest attempt went well
+  std::string checkpoint_trouble{};    // empty: the newest attempt succeeded
   Settings settings{};                 // in effect
 };
 
-// "starting", "training", ...; "paused" while an operator holds up training.
+// Returns "starting", "training", ...; "paused" while an operator pauses
+// training.
 absl::string_view ShownState(const JobStatus& status);
 
-// "52000 words/s".
+// Returns "52000 words/s".
 std::string SpeedText(const JobStatus& status);
 
-// "test accuracy 0.8912", with ", AUC 0.9810" where there are two classes.
+// Returns "test accuracy 0.8912", with ", AUC 0.9810" if there are two classes.
 std::string ScoreText(const Evaluation& evaluation);
 
-// The members that are workers, in the chief's order.
+// Returns the members that are workers, in the chief's order.
 std::vector<MemberStatus> WorkersOf(const JobStatus& status);
 
-// The wait that has lasted longest; nothing when nobody waits.
+// Returns the longest wait; nothing if there is none.
 std::optional<WaitStatus> LongestWait(const JobStatus& status);
 
 }  // namespace lockstep

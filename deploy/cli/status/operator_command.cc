@@ -22,7 +22,7 @@ namespace lockstep {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(5);
-// So that a gap shows while it lasts.
+// Short, so that a gap is visible while it lasts.
 constexpr absl::Duration kWatchTimeout = absl::Seconds(1);
 
 absl::StatusOr<std::string> CheckAddress(absl::string_view flag,
@@ -135,7 +135,7 @@ void StatusCommand::Show(const JobStatus& status, Terminal& terminal) const {
   terminal.Print(FormatStatusReport(status, terminal.Columns()));
 }
 
-// On a terminal it stands below what the chief said last.
+// On a terminal, shown below the chief's last answer.
 void StatusCommand::ShowGap(const std::optional<JobStatus>& last,
                             absl::Duration silence, Terminal& terminal,
                             std::ostream& err) const {
@@ -185,8 +185,8 @@ int StatusCommand::Run(Terminal& terminal, std::ostream& err) const {
   return Watch(client, terminal, err);
 }
 
-// Where there is a log directory, its result tells of the end that a chief has
-// no time to tell to all who ask.
+// If there is a log directory, its result shows the end of the job: a chief may
+// end before it has answered all callers.
 int StatusCommand::Watch(CoordinatorClient& chief, Terminal& terminal,
                          std::ostream& err) const {
   std::optional<JobStatus> last;

@@ -16,26 +16,25 @@
 
 namespace lockstep {
 
-// ChiefFlags say which chief a command is for: its address, or a file that
-// names it.
+// ChiefFlags select the chief of a command: by its address, or by a file with
+// the address.
 class ChiefFlags {
  public:
   ChiefFlags() = default;
   explicit ChiefFlags(CLI::App& app) { AddTo(app); }
-  // This must stay where it is until the flags have been parsed.
+  // This object must not move until the flags have been parsed.
   void AddTo(CLI::App& app);
 
-  //   kInvalidArgument     none or more than one flag; an address or a file
-  //   that
-  //                        makes no sense
+  //   kInvalidArgument     none or more than one flag; an invalid address or
+  //                        file
   //   kFailedPrecondition  the run of --log_dir is over; says how it ended
   absl::StatusOr<std::string> Address() const;
 
-  // The result of the run of --log_dir, as it was written, once it is over.
-  // Nothing without that flag, or as long as it goes on.
+  // Returns the result of the run of --log_dir, as it was written, when the run
+  // is over. Nothing without that flag, or while the run goes on.
   //
-  //   kFailedPrecondition  it was ended by force, and left none
-  //   kInvalidArgument     it makes no sense
+  //   kFailedPrecondition  the run was killed and left no result
+  //   kInvalidArgument     the result is invalid
   struct Ended {
     RunResult result{};
     std::string json{};
@@ -55,13 +54,12 @@ class StatusCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns what ExitCodeOf() says, 1 when no chief answers within five
-  // seconds, 2 for bad flags. With --watch it shows the status again and again,
-  // until the job has ended; a chief that has answered may be silent for
-  // --patience.
+  // Returns ExitCodeOf() of the status, 1 if no chief answers within five
+  // seconds, 2 for bad flags. With --watch it repeats the status until the job
+  // has ended; a chief that has answered once may be silent for --patience.
   int Run(Terminal& terminal, std::ostream& err) const;
 
-  // 0 for a job that runs or is done, 4 for one that is paused, 5 for a failed
+  // Returns 0 for a job that runs or is done, 4 for a paused, 5 for a failed
   // and 6 for a stopped one.
   static int ExitCodeOf(const JobStatus& status);
 
@@ -81,13 +79,13 @@ class StatusCommand {
   double patience_ = 60;  // seconds
 };
 
-// What an operator's command returns when no chief answers, or it refuses.
+// Exit code of an operator's command if no chief answers, or it refuses.
 inline constexpr int kNoAnswer = 1;
 
-// For an error of ChiefFlags.
+// Returns the exit code for an error of ChiefFlags.
 int FlagsExitCode(const absl::Status& status);
 
-// Says why a command fails, and returns `code`.
+// Prints why a command fails, and returns `code`.
 int RefuseCommand(const CLI::App& app, const absl::Status& status, int code,
                   std::ostream& err);
 
@@ -98,7 +96,7 @@ class StopCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns 0 as soon as the chief has agreed, 1 when it refuses or does not
+  // Returns 0 as soon as the chief has agreed, 1 if it refuses or does not
   // answer within five seconds, 2 for bad flags.
   int Run(Terminal& terminal, std::ostream& err) const;
 

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Six digits are all that a figure from training means.
+// Six digits hold all the information of a training figure.
 Json Figure(double value) {
   double rounded = value;
   if (!std::isfinite(value) ||
@@ -23,7 +23,7 @@ Json Figure(double value) {
   return rounded;
 }
 
-// To the microsecond.
+// Rounded to microseconds.
 Json Seconds(absl::Duration duration) {
   return std::round(absl::ToDoubleSeconds(duration) * 1e6) / 1e6;
 }

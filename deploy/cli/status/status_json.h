@@ -11,27 +11,28 @@
 
 namespace lockstep {
 
-// How a `lockstep run` ended.
+// The result of `lockstep run`.
 struct RunResult {
   JobState state = JobState::kUnknown;  // kDone, kFailed or kStopped
-  int exit_code = 0;                    // that `lockstep run` left with
+  int exit_code = 0;                    // the exit code of `lockstep run`
   std::string summary{};                // its last line
   absl::Time ended_at{};
 
   bool operator==(const RunResult&) const = default;
 };
 
-// A status as one JSON object; deploy/README.md describes each field. All
-// fields are always there: what is not known, or is no number, is null. Bytes
-// that are no UTF-8 are replaced. `result` is of a run that has ended.
+// Formats a status as one JSON object; deploy/README.md describes each field.
+// All fields are always present: unknown values, and values that are no number,
+// are null. Bytes that are no UTF-8 are replaced. `result` is that of a
+// finished run.
 //
-// Units: names end in _seconds where a number is one of seconds.
-// `indent`: columns; -1: all on one line.
+// Units: names of seconds end in _seconds. `indent`: columns; -1: all on one
+//        line.
 std::string FormatStatusJson(const JobStatus& status, int indent = 2,
                              const std::optional<RunResult>& result = {});
 
-// What FormatStatusJson() has written with a result. `source` names the text in
-// messages.
+// Parses the output of FormatStatusJson() with a result. `source` names the
+// text in messages.
 //
 //   kInvalidArgument  not such a text
 absl::StatusOr<RunResult> ParseResultJson(absl::string_view text,

@@ -19,7 +19,7 @@ struct Segment {
   const char* colour = nullptr;
 };
 
-// How much room the parts of a line take.
+// The detail of each part of a line.
 struct Layout {
   enum class Workers { kNamed, kFull, kShort, kTotal, kNone };
   bool labels = false;
@@ -66,7 +66,7 @@ WorkerCounts Total(const std::vector<MemberStatus>& workers) {
   return total;
 }
 
-// "worker 12" as "w12".
+// Returns "w12" for "worker 12".
 std::string ShortName(const MemberStatus& worker) {
   const size_t space = worker.task.rfind(' ');
   if (space == std::string::npos) return "w";
@@ -134,7 +134,7 @@ Segment Restarts(int restarts) {
           kYellow};
 }
 
-// A run that does not step, in words.
+// Describes, in words, a run that makes no steps.
 std::vector<Segment> StateSegments(const JobStatus& status,
                                    const std::optional<WaitStatus>& wait) {
   std::vector<Segment> segments = {
@@ -171,7 +171,7 @@ std::vector<Segment> TrainingSegments(const JobStatus& status,
   return segments;
 }
 
-// Cuts what does not fit, and only then adds colours.
+// Cuts the text to the width first, then adds colours.
 std::string Join(const std::vector<Segment>& segments, size_t gap,
                  size_t columns, bool colour) {
   std::string out;

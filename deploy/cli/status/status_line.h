@@ -10,25 +10,25 @@
 
 namespace lockstep {
 
-// StatusLine puts a job's status into one line that fits the terminal. What
-// matters least goes first: labels, then each worker's waiting time, then the
-// workers one by one, then speed, scores and loss. A pause, and a wait of
-// kLongWait, take the place of the workers and stay longest, since they are
-// what a person must see.
+// StatusLine formats a job's status as one line that fits the terminal. If
+// space is short, it drops the least important parts first: labels, then each
+// worker's waiting time, then the single workers, then speed, scores and loss.
+// A pause, and a wait of kLongWait, replace the workers and are kept longest,
+// because people must see them.
 //
 // Units: widths count columns, which colours do not take.
 class StatusLine {
  public:
   static constexpr absl::Duration kLongWait = absl::Seconds(3);
 
-  // What "w 412/3/2s" in a line means, for people.
+  // Explains "w 412/3/2s" in a line.
   static constexpr char kLegend[] =
       "w: gradients accepted/stale/seconds waited, worker by worker";
 
   explicit StatusLine(bool colour) : colour_(colour) {}
 
-  // At most `columns` columns, without a line feed. `restarts` counts the tasks
-  // that were started again; 0 does not show.
+  // Returns at most `columns` columns, without a line feed. `restarts` counts
+  // restarted tasks; 0 is not shown.
   std::string Format(const JobStatus& status, std::optional<absl::Duration> eta,
                      int restarts, size_t columns) const;
 

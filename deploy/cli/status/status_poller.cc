@@ -55,7 +55,7 @@ void StatusPoller::Run() {
 
 void StatusPoller::Poll() {
   absl::StatusOr<JobStatus> status = client_.GetStatus(options_.timeout);
-  if (!status.ok()) return;  // not up yet, or gone: the last answer stands
+  if (!status.ok()) return;  // not up yet, or gone: keep the last answer
   {
     MutexLock lock(mutex_);
     news_.status = *std::move(status);

@@ -13,8 +13,8 @@
 
 namespace lockstep {
 
-// StatusPoller asks the chief for its status again and again, in a thread of
-// its own, so that a slow chief holds up nobody.
+// StatusPoller calls GetStatus periodically in its own thread, so that a slow
+// chief delays no other thread.
 //
 // Threads: safe to share.
 class StatusPoller {
@@ -24,7 +24,7 @@ class StatusPoller {
     absl::Duration timeout = absl::Seconds(1);          // of each call
   };
 
-  // What has happened since it was last asked.
+  // The events since the last TakeNews().
   struct News {
     std::optional<JobStatus> status;  // the newest answer
     bool stop_refused = false;        // the chief did not answer AskToStop()
@@ -32,7 +32,7 @@ class StatusPoller {
 
   StatusPoller(const std::string& address, const Options& options);
 
-  // Takes at most as long as one call.
+  // Blocks for at most one call.
   ~StatusPoller();
   StatusPoller(const StatusPoller&) = delete;
   StatusPoller& operator=(const StatusPoller&) = delete;
@@ -42,7 +42,7 @@ class StatusPoller {
 
   News TakeNews() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Asks the chief to stop the job, at the next turn.
+  // Sends a stop request to the chief before the next GetStatus.
   void AskToStop(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

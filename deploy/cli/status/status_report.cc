@@ -50,7 +50,7 @@ std::string Checkpoint(const JobStatus& status) {
   return line;
 }
 
-// What an operator or a schedule has changed.
+// Lists the changes by an operator or a schedule.
 std::string Changes(const JobStatus& status) {
   const Settings& settings = status.settings;
   const std::string now =
@@ -164,7 +164,7 @@ std::string FormatDoneLine(const JobStatus& status) {
     absl::StrAppend(&line, " of ", status.train_steps,
                     ", since the input has ended");
   }
-  // Without steps of this run there is none.
+  // A chief without steps of its own has no loss.
   if (status.training_time > absl::ZeroDuration() && status.loss != 0) {
     absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4));
   }

@@ -8,29 +8,29 @@
 
 namespace lockstep {
 
-// One line per worker: what became of its gradients and how long it waited.
-// Empty without workers. Lines of at most `width` columns.
+// Returns one line per worker: the counts of its gradients and its waiting
+// time. Empty without workers. Lines have at most `width` columns.
 std::string FormatWorkerSummary(const JobStatus& status, size_t width);
 
-// What deaths, and workers that changed their shards, have cost:
+// Returns the cost of deaths, and of workers that changed their shards:
 // "interruptions cost: 2 steps redone, 0 committed steps repeated, 1.3 s
-// without a server (1 time)". Empty where there were none.
+// without a server (1 time)". Empty if there were none.
 std::string FormatLosses(const JobStatus& status);
 
-// Who died or changed its shard when, what it held, what was redone and how
-// long the job stood still: a line for each of the last ones. Empty where there
-// were none.
+// Returns a line for each of the newest deaths and changes of shards: the task
+// and the time, the token or announcement that it held, the redone step, and
+// how long the job stood still. Empty if there were none.
 std::string FormatDeaths(const JobStatus& status, size_t width);
 
-// "done: step 1500, loss 0.2084, test accuracy 0.8912, 61.3 s", without a line
-// feed, from the last answer of the chief; says so if that was not its final
-// one, or if the input ended before the last step. The loss is there if this
-// chief has made steps, the AUC where there are two classes, and the speed of
-// jobs that count words.
+// Returns "done: step 1500, loss 0.2084, test accuracy 0.8912, 61.3 s", without
+// a line feed, from the last answer of the chief; says so if that was not its
+// final one, or if the input ended before the last step. Contains the loss if
+// this chief has made steps, the AUC for two classes, and the speed of jobs
+// that count words.
 std::string FormatDoneLine(const JobStatus& status);
 
-// All that the chief says, as `lockstep status` shows it. Lines of at most
-// `width` columns, texts of the chief longer than that are wrapped.
+// Returns the output of `lockstep status`, the whole status. Lines have at most
+// `width` columns; longer texts of the chief are wrapped.
 std::string FormatStatusReport(const JobStatus& status, size_t width);
 
 }  // namespace lockstep

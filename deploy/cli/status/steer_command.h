@@ -16,30 +16,32 @@
 
 namespace lockstep {
 
-// "replicas_to_aggregate=3", "learning_rate=0.05": what `lockstep set` takes.
+// Parses the arguments of `lockstep set`: "replicas_to_aggregate=3",
+// "learning_rate=0.05".
 //
-//   kInvalidArgument  another key, a key twice, or no number; says what is
-//                     possible
+//   kInvalidArgument  another key, a key twice, or no number; lists the valid
+//                     ones
 absl::StatusOr<CoordinatorClient::Change> ParseSettings(
     const std::vector<std::string>& assignments);
 
 // SteerCommands are `lockstep checkpoint`, `pause`, `resume`, `set` and
-// `remove`: each asks the chief, and waits until what it asked for is so.
+// `remove`: each sends a request to the chief and waits until it is in effect.
 class SteerCommands {
  public:
   explicit SteerCommands(CLI::App& parent);
 
   bool chosen() const;
 
-  // Returns 0 when it is so; 1 when no chief answers within five seconds, it
-  // refuses, or it is not so within --timeout; 2 for bad flags.
+  // Returns 0 when the request is in effect; 1 if no chief answers within five
+  // seconds, it refuses, or --timeout passes; 2 for bad flags.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:
   struct Command {
     CLI::App* app;
     ChiefFlags chief;
-    // Asks, and says what is true of the status once it is so.
+    // Sends the request; returns a predicate that is true of a status in which
+    // the request is in effect.
     std::function<absl::StatusOr<std::function<bool(const JobStatus&)>>(
         CoordinatorClient&)>
         ask;

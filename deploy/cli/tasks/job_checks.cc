@@ -86,14 +86,14 @@ absl::Status CheckFile(const NamedFile& file) {
                    Remedy(file.path, error)));
 }
 
-// A job that is done writes nothing, and its chief says so.
+// A finished job writes nothing; its chief reports that.
 bool IsDone(const JobConfig& job, const CheckpointStore& store) {
   const absl::StatusOr<LatestCheckpoint> latest = store.Latest();
   return latest.ok() && latest->manifest.has_value() &&
          latest->manifest->global_step >= job.train_steps;
 }
 
-// "nvidia0", not "nvidiactl".
+// True for "nvidia0", not for "nvidiactl".
 bool IsGpu(const std::string& name) {
   absl::string_view rest = name;
   return absl::ConsumePrefix(&rest, "nvidia") && !rest.empty() &&
@@ -119,7 +119,7 @@ absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator) {
 absl::Status CheckBatch(const JobConfig& job, int num_workers) {
   if (IsTableModel(job.model.kind)) return absl::OkStatus();
   const std::optional<int64_t> examples = CountTrainingExamples(job.data);
-  // A set without examples is for the worker to explain.
+  // The worker explains an empty data set.
   if (examples.value_or(0) < 1) return absl::OkStatus();
   return BatchSchedule::Create(
              {.num_examples = *examples,

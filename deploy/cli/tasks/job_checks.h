@@ -8,31 +8,32 @@
 
 namespace lockstep {
 
-// What a job needs of this machine, before any process of it is started. These
-// change nothing, but that checkpoint.directory is made.
+// Checks of a job's needs on this machine, before any of its processes starts.
+// They change nothing, except that checkpoint.directory is created.
 //
 // Errors: kInvalidArgument; messages name the field as the job file spells it,
 //         the value and the fix.
 
-// The model's kind is one, and the files of data can be read: those of the
-// training set, and of the test set if there is an evaluator.
+// Checks that the model's kind exists, and that the data files can be read:
+// those of the training set, and of the test set if there is an evaluator.
 absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator);
 
-// Each of `num_workers` workers has a batch of examples, by BatchSchedule's own
-// rule. Not tried where CountTrainingExamples() cannot tell: of a gzipped text,
-// and of a model with tables, whose files must be read for it. The workers of
-// an elastic job may be fewer than now.
+// Checks that each of `num_workers` workers has a batch of examples, by the
+// rule of BatchSchedule. Skipped if CountTrainingExamples() cannot count: for a
+// gzipped text, and for a model with tables, whose files would have to be read.
+// The workers of an elastic job may be fewer than now.
 absl::Status CheckBatch(const JobConfig& job, int num_workers);
 
-// Checkpoints can be written, as CheckpointStore::CheckWritable() tries; not
-// tried for a job whose last step has its checkpoint, unless it `begins_anew`.
+// Checks that checkpoints can be written, by CheckpointStore::CheckWritable();
+// skipped for a job whose last step has its checkpoint, unless it
+// `begins_anew`.
 //
-//   kFailedPrecondition  another job that runs has the directory
+//   kFailedPrecondition  another running job holds the directory
 absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew);
 
-// There are `gpus` devices: files nvidia0, nvidia1 ... in `devices`, which is
-// /dev but for tests. Where a driver is reached in another way, there is no
-// telling, and nothing is refused.
+// Checks that there are `gpus` devices: files nvidia0, nvidia1 ... in
+// `devices`, which is /dev except in tests. If a driver uses other files, the
+// number is unknown, and nothing is refused.
 absl::Status CheckGpus(int gpus, const std::string& devices = "/dev");
 
 }  // namespace lockstep

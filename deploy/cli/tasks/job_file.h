@@ -10,11 +10,10 @@
 
 namespace lockstep {
 
-// Reads a job file as the chief will: `settings` are "key=value" each, applied
+// Parses a job file as the chief will: `settings` are "key=value" each, applied
 // in order. `source` names the file in messages.
 //
-//   kInvalidArgument  the text or a setting makes no sense, or what comes of
-//                     them is no valid job
+//   kInvalidArgument  the text or a setting is invalid, or the resulting job is
 absl::StatusOr<JobConfig> DecodeJobFile(absl::string_view text,
                                         absl::string_view source,
                                         absl::Span<const std::string> settings);

@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-// In strict mode each worker gives one gradient to a step, or, when there are
-// fewer replicas than gradients, its share of them.
+// In strict mode each worker contributes one gradient to a step, or, if there
+// are fewer replicas than gradients, its share of them.
 int NeededWorkers(const JobConfig& job, int num_workers) {
   if (job.mode == SyncMode::kCompatible) return 1;
   const int gradients =

@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-// How many of `num_workers` workers must be alive for the job to make a step.
-// At least 1. In compatible mode 1, since one worker may give several gradients
+// Returns how many of `num_workers` workers must be alive for a step. At least
+// 1. In compatible mode 1, because one worker may contribute several gradients
 // to a step.
 int NeededWorkers(const JobConfig& job, int num_workers);
 

@@ -10,7 +10,7 @@ namespace {
 
 using Args = std::vector<std::string>;
 
-// "worker-0": for file names.
+// Returns "worker-0", for file names.
 std::string FileName(TaskId task) {
   return absl::StrCat(TaskTypeName(task.type), "-", task.index);
 }
@@ -38,7 +38,7 @@ Args ArgsOf(TaskId task, bool hosts_chief, const std::string& state_dir,
   return args;
 }
 
-// Which GPU the task computes on: nothing where it does not, or may choose.
+// Returns the GPU of the task; nothing if it uses none, or may choose.
 std::string GpuOf(TaskId task, const LocalCluster& cluster,
                   const LaunchOptions& options) {
   if (options.gpus.empty()) return "";

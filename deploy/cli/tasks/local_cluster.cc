@@ -13,7 +13,8 @@
 namespace lockstep {
 namespace {
 
-// A view from the task that hosts the chief, which sees all that trains.
+// Parses the view of the task that hosts the chief, which sees all training
+// tasks.
 absl::StatusOr<Cluster> ParseCluster(absl::string_view json,
                                      absl::string_view source) {
   LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ReadTfConfig(json, source));

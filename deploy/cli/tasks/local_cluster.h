@@ -16,30 +16,30 @@ namespace lockstep {
 // LocalCluster is a cluster whose tasks all run on this machine.
 struct LocalCluster {
   ClusterSpec spec;           // no port is 0
-  std::vector<TaskId> tasks;  // ps, chief, worker, evaluator: order of start
+  std::vector<TaskId> tasks;  // in order of start: ps, chief, worker, evaluator
   TaskId chief;               // the task that hosts the chief
   std::string chief_address;
   int num_workers = 0;
-  std::vector<std::string> warnings;  // a sentence each
+  std::vector<std::string> warnings;  // one sentence each
 };
 
-// Gives a free port, another one each time.
+// Returns a free port, another one each time.
 using PortChooser = std::function<absl::StatusOr<int>()>;
 
-// Reads `json`, a document {"cluster": {...}} as in TF_CONFIG, whose task does
-// not matter. Ports given as 0 come from `choose_port`. `source` names the
+// Parses `json`, a document {"cluster": {...}} as in TF_CONFIG; its task is
+// ignored. A port 0 is replaced by one from `choose_port`. `source` names the
 // document in messages.
 //
 //   kInvalidArgument  not such a document; no ps or no worker; a job that lacks
 //                     an index; an address that is not in `hosts` (names its
 //                     path)
-//   and what `choose_port` returns
+//   and the errors of `choose_port`
 absl::StatusOr<LocalCluster> MakeLocalCluster(absl::string_view json,
                                               absl::string_view source,
                                               const LocalHosts& hosts,
                                               const PortChooser& choose_port);
 
-// Where the chief of a cluster serves, wherever that is.
+// Returns the address of a cluster's chief, on any host.
 //
 //   kInvalidArgument  not such a document, or the chief's port is 0
 absl::StatusOr<std::string> ChiefAddressOf(absl::string_view json,

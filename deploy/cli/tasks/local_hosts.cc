@@ -30,7 +30,7 @@ std::string AddressText(const sockaddr* address) {
   return text;
 }
 
-// The one spelling of a literal address; empty for a name.
+// Returns the canonical spelling of a literal address; empty for a name.
 std::string Literal(const std::string& host) {
   in6_addr bytes;
   char text[INET6_ADDRSTRLEN] = {};

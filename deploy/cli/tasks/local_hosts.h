@@ -11,24 +11,26 @@ namespace lockstep {
 // LocalHosts knows the names and addresses of one machine.
 class LocalHosts {
  public:
-  // All addresses that a name resolves to, as text; empty when it does not.
+  // Returns all addresses that a name resolves to, as text; empty if there are
+  // none.
   using Resolver = std::function<std::vector<std::string>(const std::string&)>;
 
   struct Machine {
     std::string host_name;
-    std::set<std::string> addresses;  // of its interfaces, as inet_ntop writes
+    // Addresses of its interfaces, in the form of inet_ntop.
+    std::set<std::string> addresses;
     Resolver resolve;
   };
 
-  // Of the machine that this process runs on. Names are resolved by the system,
-  // which may take as long as its name servers do.
+  // Returns the hosts of this machine. The system resolves names, which may
+  // take as long as its name servers do.
   static LocalHosts OfThisMachine();
 
   explicit LocalHosts(Machine machine);
 
   // True for loopback and interface addresses, for localhost and the machine's
-  // own name, and for names that resolve to nothing but such addresses. False
-  // for 0.0.0.0 and ::, to which nobody can connect.
+  // own name, and for names that resolve only to such addresses. False for
+  // 0.0.0.0 and ::, because no process can connect to them.
   bool Contains(const std::string& host) const;
 
  private:

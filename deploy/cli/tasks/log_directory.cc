@@ -41,7 +41,7 @@ bool IsOwnDirectory(const std::string& path) {
          info.st_uid == geteuid();
 }
 
-// Those of the job in `parent`, by number.
+// Returns the log directories of the job in `parent`, by number.
 std::map<int, std::string> Numbered(const std::string& parent,
                                     const std::string& prefix) {
   std::map<int, std::string> found;
@@ -59,8 +59,8 @@ std::map<int, std::string> Numbered(const std::string& parent,
   return found;
 }
 
-// Directories without a lock are not of a run, or of one that is about to lock
-// its own.
+// A directory without a lock is not one of a run, or belongs to a run that is
+// about to lock it.
 void RemoveOldest(std::map<int, std::string> directories) {
   while (static_cast<int>(directories.size()) > LogDirectory::kKept) {
     const std::string path = directories.begin()->second;
@@ -112,7 +112,7 @@ absl::StatusOr<std::unique_ptr<LogDirectory>> LogDirectory::Lock(
         path, "no file can be made in the directory for logs",
         absl::StrCat(strerror(errno), "; name another one with --log_dir"));
   }
-  // A file system without locks leaves it to the user.
+  // On a file system without locks the user must keep runs apart.
   if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
     return std::unique_ptr<LogDirectory>(new LogDirectory(path, fd));
   }

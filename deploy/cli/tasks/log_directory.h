@@ -9,24 +9,25 @@
 
 namespace lockstep {
 
-// LogDirectory is where one run keeps its logs. A lock on a file in it lasts as
-// long as this process, however it ends, so that no other run takes it.
+// LogDirectory holds the logs of one run. A lock on a file in it lasts as long
+// as this process, however it ends, so that no other run can use it.
 class LogDirectory {
  public:
-  // Of directories that were made, so many stay for each job.
+  // Number of created directories that are kept for each job.
   static constexpr int kKept = 10;
 
-  // Takes `log_dir`, made if it is missing. For an empty one makes
-  // lockstep-<job>-<n> in `parent`, with an n above all that are there, and
-  // removes the oldest of this user's whose runs are over, beyond kKept.
+  // Uses `log_dir`, which it creates if it is missing. If `log_dir` is empty,
+  // creates lockstep-<job>-<n> in `parent`, with an n above all existing ones,
+  // and removes the oldest directories of this user's finished runs, beyond
+  // kKept.
   //
-  //   kInvalidArgument     it cannot be made
-  //   kFailedPrecondition  a run that goes on has it
+  //   kInvalidArgument     it cannot be created
+  //   kFailedPrecondition  another live run uses it
   static absl::StatusOr<std::unique_ptr<LogDirectory>> Open(
       const std::string& log_dir, const std::string& parent,
       const std::string& job);
 
-  // Whether a run was here, and has ended, however it did.
+  // True if a run used this directory and has ended in any way.
   static bool IsLeft(const std::string& path);
 
   ~LogDirectory();

@@ -39,7 +39,7 @@ int64_t FileSize(const std::string& path) {
   return error ? 0 : static_cast<int64_t>(size);
 }
 
-// The process has the file open, so that it cannot just be renamed.
+// Copies instead of renaming, because the process has the file open.
 absl::Status RotateLog(const std::string& path) {
   const std::string hidden = absl::StrCat(path, ".", getpid());
   std::error_code error;

@@ -11,23 +11,23 @@
 
 namespace lockstep {
 
-// Files of a run's log directory, for `lockstep status --log_dir`.
+// Files in a run's log directory, for `lockstep status --log_dir`.
 inline constexpr char kChiefAddressFile[] = "chief.address";
 inline constexpr char kClusterFile[] = "cluster.json";
 inline constexpr char kResultFile[] = "result.json";  // once it is over
 
-// Bytes of a file; 0 when it is not there.
+// Returns the size of a file in bytes; 0 if it does not exist.
 int64_t FileSize(const std::string& path);
 
-// Moves what a log has so far to `path`.1, in place of what is there, and
-// empties the log, which a process may go on to append to. A line that it
-// writes at that very moment may be lost.
+// Moves the contents of a log to `path`.1, which is replaced, and empties the
+// log; a process may continue to append to it. A line that it writes at that
+// very moment may be lost.
 //
-//   kInvalidArgument  it cannot be copied; the log is as it was
+//   kInvalidArgument  it cannot be copied; the log is unchanged
 absl::Status RotateLog(const std::string& path);
 
-// The last `lines` lines that were written from byte `start` on, printable and
-// at most `columns` long. Empty if there are none.
+// Returns the last `lines` lines of those written from byte `start` on,
+// printable and at most `columns` long. Empty if there are none.
 std::vector<std::string> ReadLastLines(const std::string& path, int64_t start,
                                        size_t lines, size_t columns);
 

@@ -7,10 +7,10 @@
 namespace lockstep {
 namespace {
 
-// Where the level begins in "2026-11-23T11:37:20.123 error   worker 1: ...".
+// Column of the level in "2026-11-23T11:37:20.123 error   worker 1: ...".
 constexpr size_t kLevelColumn = 24;
 constexpr char kErrorLevel[] = "error ";
-// The last line of a program that refuses its flags.
+// Start of the last line of a program that refuses its flags.
 constexpr char kHint[] = "Try '";
 
 bool IsLogLine(absl::string_view line) {

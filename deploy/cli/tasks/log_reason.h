@@ -6,9 +6,9 @@
 
 namespace lockstep {
 
-// Why a process ended, from the last lines of its log: its last line of level
-// error, or what it printed before it had a log, or its last line; without the
-// time, the level and the task. Empty if there are no lines.
+// Returns why a process ended, from the last lines of its log: its last line of
+// level error, or its output from before it had a log, or its last line;
+// without the time, the level and the task. Empty if there are no lines.
 std::string ReasonIn(const std::vector<std::string>& lines);
 
 }  // namespace lockstep

@@ -7,13 +7,13 @@
 
 namespace lockstep {
 
-// The program that runs, links resolved.
+// Returns the path of the running program, with links resolved.
 inline std::string OwnProgram() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error).string();
 }
 
-// Where it is: the other programs are beside it.
+// Returns its directory: the other programs are in it, too.
 inline std::string OwnDirectory() {
   return std::filesystem::path(OwnProgram()).parent_path().string();
 }

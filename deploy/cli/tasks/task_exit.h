@@ -6,20 +6,21 @@
 
 namespace lockstep {
 
-// How a process ended: by itself with `code`, or by `signal`.
+// The end of a process: by itself with `code`, or by `signal`.
 struct TaskExit {
   int code = 0;    // 0 when a signal ended it
   int signal = 0;  // 0 when it ended by itself
 
-  // Of a status that waitpid() gave for an ended process.
+  // Converts a status of waitpid() for an ended process.
   static TaskExit FromWaitStatus(int status);
 
   bool ok() const { return code == 0 && signal == 0; }
 
-  // It ended by itself, with a code that asks not to be started again.
+  // True if the process ended by itself, with a code that asks for no restart.
   bool permanent() const { return signal == 0 && code > 0 && code < 128; }
 
-  // "ended with exit code 1", "was ended by signal 11 (Segmentation fault)".
+  // Returns "ended with exit code 1", "was ended by signal 11 (Segmentation
+  // fault)".
   std::string ToString() const;
 
   bool operator==(const TaskExit&) const = default;

@@ -22,7 +22,7 @@ bool IsIndex(absl::string_view text) {
          std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 
-// Safe as a directory's name.
+// True if `text` is safe as a directory's name.
 bool IsJobName(absl::string_view name) {
   return !name.empty() && name.front() != '.' && name.front() != '-' &&
          std::all_of(name.begin(), name.end(), [](char c) {

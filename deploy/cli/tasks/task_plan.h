@@ -25,13 +25,12 @@ struct TaskInstance {
 absl::StatusOr<TaskInstance> ParseTaskInstance(absl::string_view role,
                                                absl::string_view instance);
 
-// "fashion" and 1 of a pod's name, "fashion-1": what stands behind the last
-// '-' is the index.
+// Returns 1 for the pod "fashion-1": the number after the last '-'.
 //
 //   kInvalidArgument  no number stands there
 absl::StatusOr<int> IndexOfPodName(absl::string_view name);
 
-// How to become the program of one task.
+// The program of one task, with its arguments.
 struct TaskPlan {
   std::string program;            // a path
   std::vector<std::string> args;  // without the program's own name

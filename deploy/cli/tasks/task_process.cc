@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kCannotRun = 127;
 
-// What execve() wants, made before fork(): a child may not allocate.
+// Arguments of execve(), made before fork(), because a child must not allocate.
 class ExecVector {
  public:
   explicit ExecVector(std::vector<std::string> strings)
@@ -54,7 +54,7 @@ std::vector<std::string> Environment(
   return all;
 }
 
-// Plain values, for the reason above.
+// Plain values, because the child of fork() must not allocate.
 struct Launch {
   const char* program;
   char* const* arguments;
@@ -64,11 +64,13 @@ struct Launch {
   int error_fd;  // takes the errno of a program that cannot be run
 };
 
-// The child's side: only calls that are safe after fork(). Signals that the
-// parent blocks or ignores would stay so in the program.
+// Code of the child: may use only calls that are safe after fork(). It resets
+// signals that the parent blocks or ignores, because the program would inherit
+// that.
 [[noreturn]] void RunChild(const Launch& launch) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != launch.parent) _exit(kCannotRun);  // it died just before
+  // The parent has just died.
+  if (getppid() != launch.parent) _exit(kCannotRun);
   setpgid(0, 0);
   sigset_t none;
   sigemptyset(&none);
@@ -84,7 +86,7 @@ struct Launch {
   _exit(kCannotRun);
 }
 
-// The errno that the child sent; 0 once the program runs.
+// Returns the errno that the child sent; 0 when the program runs.
 int ReadStartError(int fd) {
   int error = 0;
   ssize_t got = 0;
@@ -151,7 +153,7 @@ void TaskProcess::Signal(int signal) {
   if (signal == SIGKILL) kill(-pid_, SIGKILL);
 }
 
-// What a program leaves behind of its group goes with it.
+// Processes that the program left in its group are killed, too.
 std::optional<TaskExit> TaskProcess::Poll() {
   if (exit_.has_value()) return exit_;
   exit_ = Reap(WNOHANG);

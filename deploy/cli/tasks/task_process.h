@@ -14,8 +14,8 @@
 
 namespace lockstep {
 
-// TaskProcess is one running program of the cluster. It leads a process group
-// of its own, so that a terminal's Ctrl-C does not reach it, reads nothing, and
+// TaskProcess is one running program of the cluster. It leads its own process
+// group, so that a terminal's Ctrl-C does not reach it, has no input, and
 // writes to a log file. It cannot outlive this object, nor this process, even
 // if that is killed.
 //
@@ -26,8 +26,9 @@ class TaskProcess {
   struct Options {
     std::string program{};            // a path; PATH is not searched
     std::vector<std::string> args{};  // without the program's own name
-    std::map<std::string, std::string> environment{};  // added to our own
-    std::string log_path{};                            // appended to
+    // Added to this process's.
+    std::map<std::string, std::string> environment{};
+    std::string log_path{};  // appended to
   };
 
   //   kInvalidArgument    the log cannot be written, or the program not run
@@ -42,11 +43,11 @@ class TaskProcess {
 
   pid_t pid() const { return pid_; }
 
-  // Sends `signal` to the program; to all of its group if it is SIGKILL. Does
-  // nothing once the program has ended.
+  // Sends `signal` to the program; to its whole group if it is SIGKILL. Does
+  // nothing after the program has ended.
   void Signal(int signal);
 
-  // How it ended, or nothing while it runs. Never waits.
+  // Returns how it ended, or nothing while it runs. Never waits.
   std::optional<TaskExit> Poll();
 
  private:

@@ -38,7 +38,7 @@ std::string CallOf(const std::string& path, absl::string_view search_path) {
     if (access(found.c_str(), X_OK) != 0) continue;
     std::error_code error;
     if (fs::equivalent(found, path, error)) return ShellWord(name);
-    break;  // the shell would call another program
+    break;  // the shell would find another program first
   }
   return ShellWord(path);
 }

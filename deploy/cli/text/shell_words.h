@@ -7,12 +7,12 @@
 
 namespace lockstep {
 
-// `text` as one word of a shell's command line.
+// Returns `text` as one word of a shell's command line.
 std::string ShellWord(absl::string_view text);
 
-// How a user calls the program at `path`, in any folder: by its name where the
-// directories of `search_path`, a value of PATH, find it first; else by `path`.
-// As one word of a command line.
+// Returns the command for the program at `path` that works in any folder: its
+// name if it is the first of that name in the directories of `search_path`, a
+// value of PATH; else `path`. It is one word of a command line.
 std::string CallOf(const std::string& path, absl::string_view search_path);
 
 }  // namespace lockstep

@@ -8,9 +8,9 @@
 
 namespace lockstep {
 
-// Terminal is where a command prints: text, and below it, if it really is a
-// terminal, one live line that is drawn over and over. Output that nobody
-// reads any more is dropped.
+// Terminal is the output of a command: text, and below it, on a real terminal,
+// one live line that is redrawn. If the reader of the output is gone, output is
+// dropped.
 //
 // Borrows: the file descriptor.
 class Terminal {
@@ -18,12 +18,12 @@ class Terminal {
   // `no_color` and `term` are the variables NO_COLOR and TERM, null if unset.
   Terminal(int fd, const char* no_color, const char* term);
 
-  // True where a line can be drawn over.
+  // True if a line can be redrawn.
   bool live() const { return live_; }
   bool colour() const { return colour_; }
 
-  // Of the window as it is now; 80 where it has no size. A file or a pipe takes
-  // lines of any length: kUnlimited.
+  // Returns the width of the window now; 80 if it has none. A file or a pipe
+  // takes lines of any length: kUnlimited.
   static constexpr size_t kUnlimited = size_t{1} << 30;
   size_t Columns() const;
 
@@ -37,7 +37,7 @@ class Terminal {
   // Empties the window, if live().
   void Clear();
 
-  // Takes the live line away.
+  // Removes the live line.
   void ClearLive();
 
  private:

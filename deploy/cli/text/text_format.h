@@ -9,27 +9,28 @@
 
 namespace lockstep {
 
-// Replaces all that is not printable ASCII by '?', so that one byte is one
-// column and no text from outside reaches the terminal as a command.
+// Replaces all bytes that are not printable ASCII by '?', so that one byte is
+// one column and outside text cannot control the terminal.
 std::string Printable(absl::string_view text);
 
-// The first `columns` bytes, the last of them "~" when anything is cut off.
+// Returns the first `columns` bytes; the last of them is "~" if anything was
+// cut off.
 std::string Clip(absl::string_view text, size_t columns);
 
-// "61.3 s": for figures that are compared.
+// Returns "61.3 s": for figures that are compared.
 std::string FormatSeconds(absl::Duration duration);
 
-// "0.2 s", "95 s", "12 min", "3.4 h": for ages.
+// Returns "0.2 s", "95 s", "12 min", "3.4 h": for ages.
 std::string FormatAge(absl::Duration age);
 
-// "0:12", "1:02:03"; "--:--" beyond 99 hours.
+// Returns "0:12", "1:02:03"; "--:--" beyond 99 hours.
 std::string FormatClock(absl::Duration duration);
 
-// "950", "12.3k", "1.2M", "3.4G".
+// Returns "950", "12.3k", "1.2M", "3.4G".
 std::string FormatCompact(double value);
 
-// `digits` after the point; "nan" and "inf" as they are; with an exponent from
-// a million on.
+// Returns `value` with `digits` after the point; "nan" and "inf" as they are;
+// with an exponent from a million on.
 std::string FormatFigure(double value, int digits);
 
 }  // namespace lockstep

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// TextTable is a table for people: columns as wide as their widest cell, two
-// spaces apart, under a line of titles.
+// TextTable formats a table for people: columns as wide as their widest cell,
+// two spaces apart, under a line of titles.
 //
 // Units: widths count columns of the terminal, one for each byte; cells are
 //        made printable.
@@ -18,16 +18,17 @@ class TextTable {
   struct Column {
     std::string title{};
     Align align = Align::kLeft;
-    bool shrinks = false;  // gives way when the table is too wide
+    bool shrinks = false;  // gets narrower if the table is too wide
   };
 
   explicit TextTable(std::vector<Column> columns);
 
-  // Cells that are missing are empty, cells beyond the last column dropped.
+  // Missing cells are empty; cells beyond the last column are dropped.
   void AddRow(std::vector<std::string> cells);
 
-  // Lines of at most `width` columns, each ended by a line feed. Columns that
-  // shrink do so first, to the width of their title; then lines are cut.
+  // Returns lines of at most `width` columns, each ended by a line feed.
+  // Columns that shrink do so first, down to the width of their title; then
+  // lines are cut.
   std::string Format(size_t width) const;
 
  private:
