@@ -15,7 +15,7 @@ void AddConvolution(int64_t kernel, int64_t from, int64_t to,
                     std::vector<int64_t>& sizes) {
   sizes.push_back(kernel * kernel * from * to);
   sizes.push_back(to);  // scale of the batch norm
-  sizes.push_back(to);  // its offset
+  sizes.push_back(to);  // offset of the batch norm
 }
 
 // Elements of the 161 trainable tensors of ResNet-50.
@@ -40,7 +40,8 @@ std::vector<int64_t> ResNet50Sizes() {
   return sizes;
 }
 
-// Keeps proportions, the total and at least one element each.
+// Scales the sizes in proportion, to the total `to`, with at least one element
+// each.
 absl::StatusOr<std::vector<int64_t>> Scale(std::vector<int64_t> sizes,
                                            int64_t elements) {
   double before = 0;

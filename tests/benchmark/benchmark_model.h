@@ -11,33 +11,34 @@
 
 namespace lockstep::benchmark {
 
-// The variables of a model that nobody computes, all float32 and zero at first:
+// The variables of a model without computation, all float32 and zero at first:
 //
 //   dense     one tensor of `bytes`
-//   resnet50  161 tensors whose sizes relate as those of ResNet-50 do, `bytes`
+//   resnet50  161 tensors with sizes in the proportions of ResNet-50, `bytes`
 //             together
-//   scalar    one element, whatever `bytes` is
+//   scalar    one element, for any `bytes`
 //
 //   kInvalidArgument  no such model; `bytes` is no multiple of 4, below 4, or
 //                     too few for one element per tensor
 absl::StatusOr<std::vector<VariableSpec>> MakeBenchmarkVariables(
     const std::string& model, int64_t bytes);
 
-// Of all variables together.
+// Bytes of all variables together.
 int64_t TotalBytes(const std::vector<VariableSpec>& variables);
 
-// Every gradient element of worker `worker` in every step. `equal`: as worker 0
-// has it.
+// Every gradient element of worker `worker` in every step; with `equal`, that
+// of worker 0.
 float GradientOf(int worker, bool equal = false);
 
-// MomentumOracle follows one element of such a model through its steps.
+// MomentumOracle computes the value of one element of such a model step by
+// step.
 class MomentumOracle {
  public:
-  // Whose gradients are averaged.
+  // `workers` is the number of averaged gradients.
   explicit MomentumOracle(int workers, bool equal_gradients = false);
 
   void AdvanceTo(int64_t step);
-  //   kInternal  `element` is not what `step_` steps make of zero
+  //   kInternal  `element` is not the result of `step_` steps from zero
   absl::Status Check(float element) const;
 
  private:

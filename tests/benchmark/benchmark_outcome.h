@@ -17,7 +17,7 @@
 
 namespace lockstep::benchmark {
 
-// What a benchmark program said, and how it ended.
+// The output and the end of a benchmark program.
 struct Outcome {
   TaskExit exit;
   std::string text;  // standard output and error

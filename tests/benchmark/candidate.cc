@@ -26,7 +26,7 @@ using ::lockstep::testing::ProgramPath;
 
 constexpr absl::Duration kLongestRun = absl::Minutes(10);
 
-// ScratchDirectory is a fresh private directory that goes with the object.
+// ScratchDirectory is a new private directory; the destructor removes it.
 class ScratchDirectory {
  public:
   explicit ScratchDirectory(const std::string& parent)
@@ -40,7 +40,7 @@ class ScratchDirectory {
   ScratchDirectory(const ScratchDirectory&) = delete;
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;
 
-  // Empty if none could be made.
+  // Empty if the directory could not be created.
   const std::string& path() const { return path_; }
 
  private:
@@ -94,7 +94,7 @@ ProcessCluster::Program OwnProgram(const std::string& role,
            absl::StrCat(candidate.steps), "--record", record}};
 }
 
-// Where a candidate's processes keep their files.
+// Directories for the files of a candidate's processes.
 struct Places {
   std::string record;
   std::string job_file;
@@ -162,8 +162,8 @@ absl::Status StartTasks(const Candidate& candidate, ProcessCluster& cluster) {
   return absl::OkStatus();
 }
 
-// That of the worker that was there for the most steps: one that is not needed
-// may come when all is over.
+// The record of the worker that took part in the most steps: one that is not
+// needed may connect only at the end.
 absl::StatusOr<RunRecord> LongestRecord(const Candidate& candidate,
                                         const Places& places) {
   absl::StatusOr<RunRecord> longest =

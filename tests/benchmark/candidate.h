@@ -9,47 +9,47 @@
 
 namespace lockstep::benchmark {
 
-// What is measured: a kind of cluster with a model.
+// A measured system: a kind of cluster with a model.
 struct Candidate {
-  // "lockstep"; "tcp", whose both directions are busy at once, or
-  // "tcp_two_phase"; "naive", which is gRPC as one writes it first, or
-  // "naive_tuned" with the allocator set as Lockstep's programs set it;
-  // "stream", one message of gRPC each way; "chunk", a bare gRPC call for each
-  // MiB. Only lockstep has more than one server.
+  // "lockstep"; "tcp", which sends and receives at the same time, or
+  // "tcp_two_phase"; "naive", a first gRPC implementation, or "naive_tuned"
+  // with the allocator settings of Lockstep's programs; "stream", one gRPC
+  // message each way; "chunk", a bare gRPC call for each MiB. Only lockstep has
+  // more than one server.
   std::string system = "lockstep";
   std::string model = "dense";  // as MakeBenchmarkVariables() has it
-  int64_t bytes = 0;            // of a model that has a size
+  int64_t bytes = 0;            // for models of variable size
   int workers = 2;              // 1 to 64; N
   int servers = 1;
   int64_t warmup = 0;  // steps before the measured ones
   int64_t steps = 0;   // measured steps of a round
 
-  // Of lockstep.
+  // Only for lockstep.
   int aggregate = 0;        // A; 0: all workers. Fewer compute equal gradients
   bool compatible = false;  // mode
   int initial_tokens = -1;  // compatible mode; -1: the default
   std::string job_text;     // further lines of the job file
   bool shared_memory = false;  // between workers and servers
-  bool own_memory = false;     // state goes with the server's process
-  // A loaded machine is no dead process.
+  bool own_memory = false;     // state ends with the server's process
+  // A loaded machine must not lose a process to its lease.
   int64_t heartbeat_ms = 1000;
   int64_t lease_ms = 60000;
-  int pollers = 0;           // of servers, as PollerLimit has it
-  int64_t compute_ms = 0;    // what a gradient takes to compute
-  double slow_factor = 1;    // by how much longer for the last worker
+  int pollers = 0;           // of servers, as in PollerLimit
+  int64_t compute_ms = 0;    // time to compute a gradient
+  double slow_factor = 1;    // the last worker takes longer by this factor
   bool last_absent = false;  // the last worker is never started
 
   bool operator==(const Candidate&) const = default;
 };
 
-// A few words that tell it from others: "lockstep dense 100 MiB, 2 workers".
+// Names it in a few words: "lockstep dense 100 MiB, 2 workers".
 std::string Describe(const Candidate& candidate);
 
 // Starts the candidate's processes, runs them to their end and returns the
-// record of worker 0, or of another one if worker 0 missed more steps. Nothing
-// of them is left behind.
+// record of worker 0, or of another worker if worker 0 missed more steps.
+// Removes all files.
 //
-//   kAborted, kDeadlineExceeded  a process failed or hangs; has its last words
+//   kAborted, kDeadlineExceeded  a process failed or hangs; quotes its log
 //   others                       as ProcessCluster
 absl::StatusOr<RunRecord> RunOnce(const Candidate& candidate);
 

@@ -14,15 +14,15 @@ namespace lockstep::benchmark {
 
 inline constexpr int64_t kChunkBytes = int64_t{1} << 20;
 
-// ChunkMessage is all that a worker says with a chunk: no protobuf, so that
-// nothing is cheaper.
+// ChunkMessage is a worker's complete message with a chunk: without protobuf,
+// to have the lowest cost.
 struct ChunkMessage {
   struct Header {
     int64_t worker = 0;
     int64_t chunk = 0;
   };
   Header header;
-  std::vector<grpc::Slice> payload;  // where gRPC received it
+  std::vector<grpc::Slice> payload;  // slices of gRPC's receive buffers
 };
 
 inline grpc::ByteBuffer EncodeChunk(ChunkMessage::Header header,

@@ -72,7 +72,7 @@ class ChunkParameterService final
   struct Chunk {
     std::vector<Call> calls;  // by worker
     size_t arrived = 0;
-    int64_t step = 0;  // of the last one alone
+    int64_t step = 0;  // step of the newest chunk
   };
 
   bool Known(const ChunkMessage::Header& header) const {
@@ -81,7 +81,7 @@ class ChunkParameterService final
            header.chunk >= 0 && header.chunk < num_chunks_;
   }
 
-  // Whether it was the last one of its chunk.
+  // True if it was the last call of its chunk.
   bool Arrived(Call call, const ChunkMessage::Header& header)
       ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
@@ -90,7 +90,7 @@ class ChunkParameterService final
     return ++chunk.arrived == workers_;
   }
 
-  // No other thread has the chunk before its calls are answered.
+  // No other thread accesses the chunk before its calls are answered.
   void Update(size_t index) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     Chunk& chunk = chunks_[index];
     const int64_t offset = static_cast<int64_t>(index) * kChunkBytes;
@@ -145,7 +145,7 @@ class ChunkParameterService final
   Mutex mutex_;
   CondVar changed_;
   std::vector<Chunk> chunks_ ABSL_GUARDED_BY(mutex_);
-  int64_t left_ ABSL_GUARDED_BY(mutex_);  // answers that are still to be sent
+  int64_t left_ ABSL_GUARDED_BY(mutex_);  // answers not sent yet
 };
 
 }  // namespace

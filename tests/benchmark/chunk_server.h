@@ -7,10 +7,10 @@
 
 namespace lockstep::benchmark {
 
-// Serves the workers of the cluster until each has all steps: chunks are held
-// as gRPC received them until those of all workers are there, updated by
-// Lockstep's own kernel, from one buffer to the other, and answered with a
-// reference to the new values. Checks and survives nothing.
+// Serves the workers of the cluster until each has made all steps. Chunks stay
+// in gRPC's receive buffers until those of all workers are there; Lockstep's
+// own kernel updates them, from one buffer to the other, and the answer
+// references the new values. Checks nothing and tolerates no failure.
 absl::Status RunChunkServer(const Cluster& cluster, const RoleOptions& options);
 
 }  // namespace lockstep::benchmark

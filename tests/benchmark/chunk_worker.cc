@@ -42,7 +42,7 @@ class ChunkClient {
                 bytes / sizeof(float), GradientOf(worker));
   }
 
-  // Returns when all values of the step are here, or with the first failure.
+  // Returns when all values of the step have arrived, or with the first error.
   absl::Status Step(const MomentumOracle& oracle) {
     int64_t started = 0;
     int64_t done = 0;
@@ -86,7 +86,7 @@ class ChunkClient {
     tag->reader->Finish(&tag->response, &tag->status, tag);
   }
 
-  // Serves gRPC until a call has ended.
+  // Processes gRPC events until a call has ended.
   absl::Status TakeNext(const MomentumOracle& oracle) {
     void* tag = nullptr;
     bool ok = false;

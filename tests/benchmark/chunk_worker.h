@@ -7,8 +7,8 @@
 
 namespace lockstep::benchmark {
 
-// Worker of the chunk server: four calls under way over two connections, new
-// values copied out of gRPC's memory into one buffer.
+// A worker of the chunk server: four calls in flight over two connections; new
+// values are copied from gRPC's memory into one buffer.
 absl::Status RunChunkWorker(const Cluster& cluster, const RoleOptions& options);
 
 }  // namespace lockstep::benchmark

@@ -43,8 +43,8 @@ std::string Workers(int workers) {
   return absl::StrCat(workers, workers == 1 ? " worker" : " workers");
 }
 
-// As large a model as `bytes`, for about as long in all. Its steps relate to
-// the base's as its size does, within reason.
+// The candidate with a model of `bytes`, for about the same total time: the
+// number of steps follows from the ratio of sizes, within bounds.
 Candidate WithBytes(Candidate candidate, int64_t bytes) {
   bytes = std::max<int64_t>(4, bytes / 4 * 4);
   const int64_t most = 10 * candidate.steps;
@@ -101,8 +101,8 @@ Row NaiveRow(const std::string& system, const std::string& what,
           goal};
 }
 
-// Most of what the first costs is the allocator's, which gives back the memory
-// of every message; the second says how much.
+// Most of the first one's cost comes from the allocator, which releases the
+// memory of every message; the second row shows how much.
 Rows Naive(const ComparisonOptions& options) {
   return {NaiveRow("naive", "gRPC as one writes it first", options.base,
                    AtLeast(5)),
@@ -163,7 +163,7 @@ Rows Memory(const ComparisonOptions& options) {
               std::nullopt)};
 }
 
-// The base, changed, against itself.
+// Compares the base with a change against the base itself.
 Rows ChangedRows(const std::string& name, const std::string& what,
                  const Candidate& changed, double goal,
                  const ComparisonOptions& options) {
@@ -184,8 +184,9 @@ Rows SharedMemory(const ComparisonOptions& options) {
                      options);
 }
 
-// A state file that outlives its process, with the default leases, and neither.
-// Records of steps are written all the same: into a file's memory or into own.
+// Compares a state file that survives its process, with the default leases,
+// against neither. Step records are written in both cases: to file-backed or to
+// private memory.
 Row DurableRow(const std::string& what, Metric metric, const Candidate& base,
                std::optional<Goal> goal) {
   Candidate durable = base;
@@ -208,7 +209,7 @@ Rows Durable(const ComparisonOptions& options) {
                      std::nullopt)};
 }
 
-// What a step becomes without one thing that makes it fast.
+// Adds a step without one of the optimizations.
 void AddTechnique(const std::string& what, const Candidate& without,
                   const Candidate& with, Rows& rows) {
   rows.push_back({"techniques", what + ": step", Metric::kStepMs, without, with,
@@ -250,7 +251,7 @@ void AddGrowthRow(const std::string& name, const Candidate& candidate,
        Metric::kStepMs, candidate, Plain("tcp", candidate), std::nullopt});
 }
 
-// As many bytes go through the server in every step.
+// The server processes the same number of bytes in every step.
 Rows GrowthWorkers(const ComparisonOptions& options) {
   Rows rows;
   for (const int workers : {1, 2, 4, 8}) {

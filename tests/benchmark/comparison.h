@@ -12,14 +12,14 @@
 
 namespace lockstep::benchmark {
 
-// What a figure should be.
+// The target of a figure.
 struct Goal {
   double limit = 0;
   bool at_least = false;  // else at most
 };
 
 // One row of the final table: a figure of one candidate, or its ratio to that
-// of another one.
+// of another candidate.
 struct Row {
   std::string comparison;
   std::string what;
@@ -29,7 +29,7 @@ struct Row {
   std::optional<Goal> goal;              // nothing: for information
 };
 
-// What the candidates of all comparisons have in common.
+// The options common to the candidates of all comparisons.
 struct ComparisonOptions {
   Candidate base;            // lockstep, dense
   int64_t scalar_steps = 0;  // of the model scalar
@@ -43,8 +43,8 @@ struct Comparison {
 };
 const std::vector<Comparison>& AllComparisons();
 
-// The rows of a comparison. Empty for one that needs a job field which this
-// build does not have.
+// The rows of a comparison. Empty if it needs a job field that this build does
+// not have.
 //
 //   kInvalidArgument  no such comparison
 absl::StatusOr<std::vector<Row>> MakeRows(const std::string& name,

@@ -17,7 +17,7 @@ std::vector<double> Values(const Row& row, const std::vector<Measured>& all) {
   return RoundRatios(*numerator, *denominator, row.metric);
 }
 
-// "171.5 / 100.4", the medians that a ratio is made of.
+// Returns "171.5 / 100.4", the medians of a ratio.
 std::string Parts(const Row& row, const std::vector<Measured>& all) {
   const Measured* numerator = Find(all, row.numerator);
   if (numerator == nullptr || !row.denominator.has_value()) return "";

@@ -24,7 +24,8 @@ RowResult Evaluate(const Row& row, const std::vector<Measured>& all);
 
 bool Met(const Goal& goal, double value);
 
-// Lines of text: comparison, figure, its range, goal, whether that is met.
+// Returns lines of text: comparison, figure, range, goal, and whether it is
+// met.
 std::string ComparisonTable(const std::vector<Row>& rows,
                             const std::vector<Measured>& all);
 

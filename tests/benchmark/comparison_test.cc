@@ -21,7 +21,7 @@ ComparisonOptions Options() {
   return options;
 }
 
-// A candidate whose rounds took so many milliseconds a step.
+// A candidate whose rounds took these milliseconds per step.
 Measured Rounds(const Candidate& candidate, const std::vector<int64_t>& ms) {
   Measured measured{candidate, candidate.bytes, 1, {}};
   for (const int64_t step : ms) {

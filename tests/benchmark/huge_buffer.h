@@ -11,8 +11,8 @@
 
 namespace lockstep::benchmark {
 
-// HugeBuffer is zeroed memory that has been touched, in huge pages where the
-// system gives them. Empty if there is no memory.
+// HugeBuffer is zeroed memory whose pages exist, in huge pages if the system
+// provides them. Empty if there is not enough memory.
 class HugeBuffer {
  public:
   explicit HugeBuffer(size_t size) : size_(RoundUp(size)) {

@@ -22,15 +22,15 @@ namespace {
 
 constexpr size_t kPart = size_t{1}
                          << 20;  // bytes that a server updates at once
-// Of copy-add's bytes per second, on as many processors.
+// Target, as a fraction of copy-add's bytes per second on as many processors.
 constexpr double kGoal = 0.9;
 constexpr double kDecayGoal = 0.8;
 constexpr char kCopyAdd[] = "copy_add";
 constexpr char kParallelCopyAdd[] = "copy_add_parallel";
 constexpr char kAdamDecay[] = "sparse_adam_decay";
 
-// Units: bytes between memory and processor for each byte of the model. What is
-// written without having been read is fetched all the same, so it counts twice.
+// Units: bytes between memory and processor for each byte of the model. Bytes
+// that are written without a read are fetched first, so they count twice.
 constexpr int64_t kCopyAddTraffic = 3;  // g and acc, then acc
 constexpr int64_t kDecayTraffic = 4;    // m and v, each read and written
 int64_t UpdateTraffic(size_t gradients, size_t slots) {
@@ -48,7 +48,7 @@ std::vector<HugeBuffer> MakeTensors(size_t count, size_t bytes) {
   return tensors;
 }
 
-// acc += g over memory that no cache holds: what the machine can do.
+// acc += g over memory that is in no cache: the limit of the machine.
 void CopyAdd(::benchmark::State& state, size_t bytes) {
   const std::vector<HugeBuffer> tensors = MakeTensors(2, bytes);
   auto* sum = reinterpret_cast<float*>(tensors[0].bytes().data());
@@ -61,7 +61,7 @@ void CopyAdd(::benchmark::State& state, size_t bytes) {
                           static_cast<int64_t>(bytes));
 }
 
-// The same on all processors, as sparse Adam's decay.
+// The same on all processors, the reference for sparse Adam's decay.
 void ParallelCopyAdd(::benchmark::State& state, size_t bytes) {
   const std::vector<HugeBuffer> tensors = MakeTensors(2, bytes);
   auto* sum = reinterpret_cast<float*>(tensors[0].bytes().data());
@@ -76,7 +76,7 @@ void ParallelCopyAdd(::benchmark::State& state, size_t bytes) {
                           static_cast<int64_t>(bytes));
 }
 
-// A model with all that a server keeps of it, and the gradients of a step.
+// A model with all its state on a server, and the gradients of a step.
 class UpdatedModel {
  public:
   UpdatedModel(const OptimizerConfig& config, size_t gradients, size_t bytes)
@@ -141,8 +141,8 @@ void Update(::benchmark::State& state, const OptimizerConfig& config,
                           UpdateTraffic(gradients, NumSlots(config)));
 }
 
-// Sparse Adam's decay of m and v, which touches every row of a table however
-// few have a gradient.
+// Sparse Adam's decay of m and v, which touches every row of a table for any
+// number of gradients.
 void AdamDecay(::benchmark::State& state, const OptimizerConfig& config,
                size_t bytes) {
   const std::vector<HugeBuffer> slots = MakeTensors(2, bytes);
@@ -186,7 +186,7 @@ void RegisterAll(size_t bytes) {
   }
 }
 
-// Keeps the bytes per second and prints the medians.
+// Records bytes per second and prints the medians.
 class SpeedReporter final : public ::benchmark::ConsoleReporter {
  public:
   SpeedReporter() : ConsoleReporter(OO_None) {}
@@ -230,7 +230,7 @@ class SpeedReporter final : public ::benchmark::ConsoleReporter {
 };
 
 int Main(int argc, char** argv) {
-  // Ours first, so that the command line overrules them.
+  // The defaults come first, so that the command line overrides them.
   std::array<std::string, 3> defaults = {
       "--benchmark_repetitions=7", "--benchmark_enable_random_interleaving",
       "--benchmark_min_time=0.3"};

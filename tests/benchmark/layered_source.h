@@ -13,13 +13,13 @@
 
 namespace lockstep::benchmark {
 
-// LayeredSource takes its time, layer by layer, and computes nothing: each
-// gradient is in memory from the start. Its variables are the layers. It looks
-// at both ends of a layer's value as long as a real layer might read it.
+// LayeredSource takes time layer by layer and computes nothing: each gradient
+// is in memory from the start. Its variables are the layers. It reads the first
+// and last element of a layer's value while a real layer might read it.
 //
-// The time is that of a device which works through the layers that it is given:
-// a layer begins when the one before has ended and its value is there. The
-// thread waits for a layer's end when its gradient is to be sent.
+// It models a device that processes its queue of layers: a layer begins when
+// the one before has ended and its value has arrived. The thread waits for the
+// end of a layer before it sends its gradient.
 //
 // Borrows: the memory.
 class LayeredSource final : public GradientSource {
@@ -33,13 +33,13 @@ class LayeredSource final : public GradientSource {
   absl::Status Begin(int64_t index, GradientPass& pass) override;
   absl::StatusOr<GradientResult> Finish(GradientPass& pass) override;
 
-  // One for each step that has ended.
+  // One sample for each step that has ended.
   const std::vector<OverlapSample>& samples() const { return samples_; }
 
  private:
-  // Ends the step before.
+  // Ends the previous step.
   void BeginStep(int64_t now);
-  // What the round's steps without compute took.
+  // Median time of the round's steps without compute.
   double TransferMs(int round) const;
   // Gives the device a layer.
   void Queue(absl::Duration time);

@@ -20,13 +20,12 @@
 namespace lockstep::benchmark {
 namespace {
 
-// How long a computation that only takes its time goes on before it looks
-// whether it is still wanted.
+// Interval at which a simulated computation checks if its pass is still needed.
 constexpr absl::Duration kLayer = absl::Milliseconds(1);
 
-// IdleGradientSource computes nothing, though it can take its time: the
-// gradients are in memory from the start. In strict mode it looks at both ends
-// of every variable.
+// IdleGradientSource computes nothing, but can take time: the gradients are in
+// memory from the start. In strict mode it checks the first and last element of
+// every variable.
 class IdleGradientSource final : public GradientSource {
  public:
   IdleGradientSource(const Plan& plan,
@@ -61,7 +60,7 @@ class IdleGradientSource final : public GradientSource {
   }
 
  private:
-  // `step` steps have been made.
+  // Checks the values after `step` steps.
   absl::Status CheckAll(int64_t step) {
     oracle_.AdvanceTo(step);
     for (size_t i = 0; i < num_variables_; ++i) {
@@ -116,7 +115,7 @@ absl::Status WriteOwnRecord(const RoleOptions& options, int worker,
   return WriteRecord(options.record, recorder.Finish());
 }
 
-// The loop of one worker between registration and the end of training.
+// Runs the loop of one worker between registration and the end of training.
 absl::Status Train(const Cluster& cluster, const RoleOptions& options,
                    const ChiefClient::Registration& membership,
                    ChiefClient& chief, ProgressMeter& meter) {
@@ -147,7 +146,7 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
                                      timed, source, meter)
                             .Run();
   chief.set_on_end(nullptr);
-  // The job may end before the last token is there.
+  // The job may end before the last token arrives.
   if (absl::IsCancelled(status)) status = absl::OkStatus();
   if (!status.ok()) return status;
   return WriteOwnRecord(options, worker, recorder);

@@ -7,11 +7,11 @@
 
 namespace lockstep::benchmark {
 
-// Is a worker of a real job, with everything of Lockstep's own worker but the
-// computing: its gradients never change. Writes its record, if it has
-// one to write. Returns when the job is done.
+// Runs a worker of a real job with all of Lockstep's own worker except the
+// computation: its gradients never change. Writes its record, if it has one.
+// Returns when the job is done.
 //
-//   kInternal  the variables are not what the gradients make of them
+//   kInternal  the variables are not the result of the gradients
 //   others     as ChiefClient and TrainingLoop
 absl::Status RunLockstepWorker(const Cluster& cluster,
                                const RoleOptions& options);

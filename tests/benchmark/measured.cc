@@ -12,8 +12,8 @@ double MiB(int64_t bytes) {
   return static_cast<double>(bytes) / (int64_t{1} << 20);
 }
 
-// The value and the one slot that momentum has, of the step before and of the
-// one after: what a server cannot do without.
+// The value and momentum's slot, of the previous and of the next step: the
+// minimum state of a server.
 int64_t StateBytes(const Measured& measured) {
   if (measured.candidate.system != "lockstep") return 2 * measured.bytes;
   return 4 * measured.bytes / measured.candidate.servers;

@@ -10,7 +10,7 @@
 
 namespace lockstep::benchmark {
 
-// What was measured of one candidate: a record of each round.
+// The measurements of one candidate: one record per round.
 struct Measured {
   Candidate candidate;
   int64_t bytes = 0;  // of its model
@@ -18,26 +18,26 @@ struct Measured {
   std::vector<RunRecord> rounds;
 };
 
-//   kInvalidArgument  a model that does not exist in this size
+//   kInvalidArgument  the model does not exist in this size
 absl::StatusOr<Measured> NothingMeasured(const Candidate& candidate);
 
-// What can be told of a round.
+// The figures of a round.
 enum class Metric {
   kStepMs,      // the median global step
   kMeanStepMs,  // the mean
   kCpuMs,       // CPU time of all processes for a global step
   kServerMiB,   // resident memory of a server but for shared memory
-  kSharedMiB,   // shared memory beyond variables and slots, held twice
-  kPeakMiB,     // the most memory there ever was, but for what is held twice
+  kSharedMiB,   // shared memory beyond variables and slots, double
+  kPeakMiB,     // peak memory, without the double buffers
 };
 
-// By round.
+// One value per round.
 std::vector<double> RoundValues(const Measured& measured, Metric metric);
 
 // The median round; 0 without rounds.
 double MedianRound(const Measured& measured, Metric metric);
 
-// By round: one over the other. Only rounds that both have.
+// The ratios per round, of rounds that both candidates have.
 std::vector<double> RoundRatios(const Measured& numerator,
                                 const Measured& denominator, Metric metric);
 

@@ -17,8 +17,8 @@
 #include "worker/memory/parameter_memory.h"
 #include "worker/models/zoo/registry.h"
 
-// model_benchmark.py starts this program and says when to compute. With
-// --replay_rounds it compares passes that are replayed with launched ones.
+// model_benchmark.py starts this program and sends the start of each
+// computation. With --replay_rounds it compares replayed with launched passes.
 
 namespace lockstep::benchmark {
 namespace {
@@ -131,8 +131,8 @@ Passes PassesOf(ModelGradientSource& source, int64_t& index) {
   };
 }
 
-// For each number that is read computes so many passes, after one to warm up,
-// and prints how many milliseconds one took.
+// For each number read, computes that many passes, after one warm-up pass, and
+// prints the milliseconds of one pass.
 absl::Status Serve(const Flags& flags) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Bench bench, MakeBench(flags));
   ModelGradientSource source(*bench.model, flags.input, *bench.backend,
@@ -154,7 +154,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Both in turn, so that whatever else goes on disturbs both alike.
+// Alternates, so that other load affects both equally.
 absl::Status CompareInTurn(const char* what, int rounds, const Passes& replayed,
                            const Passes& launched) {
   constexpr int kPasses = 200;
@@ -162,7 +162,7 @@ absl::Status CompareInTurn(const char* what, int rounds, const Passes& replayed,
   for (int round = -2; round < rounds; ++round) {
     LOCKSTEP_ASSIGN_OR_RETURN(const double one, Time(kPasses, replayed));
     LOCKSTEP_ASSIGN_OR_RETURN(const double other, Time(kPasses, launched));
-    if (round < 0) continue;  // warms up, and records
+    if (round < 0) continue;  // warm-up and recording
     ours.push_back(one);
     theirs.push_back(other);
     ratios.push_back(other / one);
@@ -174,8 +174,8 @@ absl::Status CompareInTurn(const char* what, int rounds, const Passes& replayed,
   return absl::OkStatus();
 }
 
-// The operations of passes alone, one after the other on the device: what they
-// take without the copies that every pass of a worker makes.
+// Only the operations of passes, back to back on the device: their time without
+// the copies of a worker's pass.
 absl::Status CompareOperations(const Flags& flags, const Bench& bench) {
   ComputeBackend& backend = *bench.backend;
   DeviceVariables device(bench.model->variables(), *bench.memory, backend);

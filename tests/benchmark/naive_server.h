@@ -12,8 +12,8 @@
 
 namespace lockstep::benchmark {
 
-// NaiveParameterService is the service as the synchronous API suggests it:
-// each push waits in its own thread until the last one has applied the step.
+// NaiveParameterService uses the synchronous API in the obvious way: each push
+// waits in its own thread until the last one has applied the step.
 //
 // Threads: safe to share; one push of each worker at a time.
 class NaiveParameterService final : public v1::NaiveParameterService::Service {
@@ -30,20 +30,20 @@ class NaiveParameterService final : public v1::NaiveParameterService::Service {
                     v1::NaivePullResponse* response) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Waits until so many steps are made and every worker has pulled the last.
+  // Waits until `steps` steps are made and every worker has pulled the last.
   void WaitUntilDone(int64_t steps) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void Apply() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t workers_;
-  // Written while all workers wait in Push(), so that pulls need no lock.
+  // Written only while all workers wait in Push(), so pulls need no lock.
   std::vector<float> values_;
   std::vector<float> velocity_;
 
   Mutex mutex_;
   CondVar changed_;
-  // By worker, in the requests that wait; null: not there yet.
+  // By worker, pointers into the waiting requests; null: not arrived.
   std::vector<const float*> gradients_ ABSL_GUARDED_BY(mutex_);
   size_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;

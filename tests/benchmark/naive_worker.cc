@@ -18,7 +18,7 @@ namespace {
 class PlainClient {
  public:
   virtual ~PlainClient() = default;
-  // Makes a step, and notes how long its push took where there is one.
+  // Makes a step, and records the duration of its push if it has one.
   //
   //   kInternal  values of another size
   virtual absl::Status Step(const std::vector<float>& gradient,
@@ -42,7 +42,7 @@ v1::NaivePushRequest PushOf(const std::vector<float>& gradient, int worker) {
   return request;
 }
 
-// NaiveClient makes the two calls of a step.
+// NaiveClient makes a step with two calls.
 class NaiveClient final : public PlainClient {
  public:
   NaiveClient(const std::string& server, int worker)
@@ -74,8 +74,8 @@ class NaiveClient final : public PlainClient {
   const int worker_;
 };
 
-// StreamClient exchanges a message each way; its thread serves gRPC's events
-// itself, so that no other has to wake it.
+// StreamClient exchanges one message each way; its thread processes gRPC's
+// events itself, so no other thread has to wake it.
 class StreamClient final : public PlainClient {
  public:
   StreamClient(const std::string& server, int worker)

@@ -7,12 +7,12 @@
 
 namespace lockstep::benchmark {
 
-// Makes the wanted steps with a naive server (one call that pushes, one that
-// pulls) or, as role "stream_worker", with one of RunStreamServer(). Worker 0
+// Makes the requested steps with a naive server (one call that pushes, one that
+// pulls) or, in the role "stream_worker", with RunStreamServer(). Worker 0
 // writes the record.
 //
 //   kUnavailable  no server came up, or it ended
-//   kInternal     the values are not what the gradients make of them
+//   kInternal     the values are not the result of the gradients
 absl::Status RunNaiveWorker(const Cluster& cluster, const RoleOptions& options);
 
 }  // namespace lockstep::benchmark

@@ -32,7 +32,7 @@ struct Flags {
   int servers = 1;
   int64_t megabytes = 100;
   std::string shared_memory = "off";
-  std::string report;  // of the process that is a worker
+  std::string report;  // output file of a worker process
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -69,7 +69,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_flag("--spin", flags.run.spin,
                "Compute keeps a core busy instead of sleeping.");
-  // What the workers are told; --help does not show it.
+  // Arguments for the workers; --help does not show them.
   app.add_option("--report", flags.report)->group("");
 }
 
@@ -91,7 +91,7 @@ std::vector<std::string> WorkerArgs(const Flags& flags,
 std::string JobText(const OverlapOptions& run) {
   return absl::StrCat(
       "name: \"overlap_benchmark\"\nmode: STRICT\n",
-      // The last step is not measured: nothing begins after it.
+      // The last step is not measured, because its end has no time stamp.
       "train_steps: ", TotalSteps(run) + 1, "\nbatch_size: 1\n",
       "data { train_images: \"none\" train_labels: \"none\" }\n",
       "optimizer { kind: MOMENTUM momentum: ", kMomentum, " }\n",
@@ -128,7 +128,7 @@ absl::Status RunCluster(const Flags& flags, const std::string& directory) {
   return absl::OkStatus();
 }
 
-// In a fresh directory in memory, which goes with the run.
+// Uses a new directory in memory, which is removed after the run.
 absl::Status Measure(const Flags& flags) {
   std::string directory = "/dev/shm/lockstep-benchmark-XXXXXX";
   if (mkdtemp(directory.data()) == nullptr) {

@@ -11,10 +11,10 @@
 namespace lockstep::benchmark {
 namespace {
 
-// A pass that begins early still waits for what the pass before has sent.
+// Steps to skip: an early pass still waits for transfers of the previous pass.
 constexpr int64_t kSettling = 2;
 
-// Where both take as long, a step should not take much longer than one.
+// Where both take equally long, a step should not take much longer than one.
 constexpr double kGoalBalance = 1;
 constexpr double kGoal = 1.15;
 
@@ -26,7 +26,7 @@ double Fastest(std::vector<double> values) {
   return values.empty() ? 0 : *std::min_element(values.begin(), values.end());
 }
 
-// What stands for one field of all steps of a block.
+// A statistic of one field over all steps of a block.
 using Statistic = double (*)(std::vector<double>);
 double Of(const OverlapOptions& options,
           const std::vector<OverlapSample>& samples, const OverlapStep& which,

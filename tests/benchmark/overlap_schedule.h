@@ -7,17 +7,18 @@
 
 namespace lockstep::benchmark {
 
-// How compute and transfer are laid out in one job. A round is a block of steps
-// that only transfer, then for each balance a block that sends when all is
-// computed and a block that sends meanwhile, so that what is compared was
+// The arrangement of compute and transfer in one job. A round is a block of
+// transfer-only steps, then for each balance a block that sends after all
+// compute and a block that sends during it, so that compared figures are
 // measured within seconds of each other.
 struct OverlapOptions {
   int64_t bytes = 0;  // of the model
   int layers = 25;    // of equal size, > 0
-  // What the forward pass takes of the compute time.
+  // Fraction of the compute time in the forward pass.
   double forward_share = 1.0 / 3;
   std::vector<double> balances = {0.5, 1, 2};  // compute / transfer, > 0
-  // Steps of a block, more than two: the first two show what was before.
+  // Steps of a block, more than two: the first two still show the previous
+  // block.
   int block = 30;
   int rounds = 3;
   bool spin = false;  // compute keeps a core busy
@@ -25,7 +26,7 @@ struct OverlapOptions {
 
 enum class OverlapPhase { kTransfer, kSerial, kOverlapped };
 
-// What happens in a step.
+// The contents of a step.
 struct OverlapStep {
   OverlapPhase phase = OverlapPhase::kTransfer;
   size_t balance = 0;  // index; of all phases but kTransfer
@@ -35,25 +36,26 @@ struct OverlapStep {
 int64_t TotalSteps(const OverlapOptions& options);
 OverlapStep StepAt(const OverlapOptions& options, int64_t index);
 
-// One step as a worker saw it. Units: milliseconds.
+// One step as measured by a worker. Units: milliseconds.
 struct OverlapSample {
-  double step = 0;     // from its begin to the next one's
-  double compute = 0;  // what of it was spent on computing
+  double step = 0;     // from its start to that of the next step
+  double compute = 0;  // part of it spent on computing
 };
 
-// What no step can be shorter than: beside all compute the transfer of the
-// first layer, whose gradient is computed last and whose value is needed first;
-// beside all transfer the compute between the last value and the first
-// gradient. Units: those of the arguments.
+// Lower bound of a step: all compute plus the transfer of the first layer,
+// whose gradient is computed last and whose value is needed first; or all
+// transfer plus the compute between the last value and the first gradient.
+// Units: those of the arguments.
 double ShortestStep(const OverlapOptions& options, double compute,
                     double transfer);
 
-// One line of JSON for each balance, each with its line's end. `samples` has
-// one for each step, from the first.
+// Returns one line of JSON for each balance, including line ends. `samples` has
+// one element per step, from the first.
 std::string OverlapReport(const OverlapOptions& options,
                           const std::vector<OverlapSample>& samples);
 
-// The lines of OverlapReport() for people, with the goal where there is one.
+// Formats the lines of OverlapReport() for people, with the goal if there is
+// one.
 std::string OverlapTable(const std::string& report);
 
 }  // namespace lockstep::benchmark

@@ -67,7 +67,7 @@ absl::Status Train(const Cluster& cluster, const OverlapOptions& options,
                                      client, source, meter)
                             .Run();
   chief.set_on_end(nullptr);
-  // The job may end before the last token is there.
+  // The job may end before the last token arrives.
   if (absl::IsCancelled(status)) status = absl::OkStatus();
   if (!status.ok() || worker != 0) return status;
   return WriteReport(report, OverlapReport(options, source.samples()));

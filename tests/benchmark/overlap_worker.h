@@ -9,7 +9,7 @@
 
 namespace lockstep::benchmark {
 
-// Is a worker of a real job with Lockstep's own training loop and parameter
+// Runs a worker of a real job with Lockstep's own training loop and parameter
 // client, whose model is a LayeredSource. Worker 0 writes the report to
 // `report`. Returns when the job is done.
 //

@@ -29,16 +29,16 @@ using ::lockstep::testing::ProgramPath;
 constexpr absl::Duration kPatience = absl::Minutes(3);
 constexpr absl::Duration kPoll = absl::Milliseconds(2);
 constexpr absl::Duration kCallTimeout = absl::Seconds(2);
-// Nothing is committed any more once nothing has been for so long.
+// If no step is committed for this long, the job has come to rest.
 constexpr absl::Duration kRest = absl::Seconds(1);
 constexpr int kServers = 2;
 constexpr int kWorkers = 2;
-// Of a model with two hidden layers over 8 x 8 pixels and ten classes: what a
-// unit of the first one adds. The rest is small.
+// In a model with two hidden layers over 8 x 8 pixels and ten classes: floats
+// per unit of the first hidden layer. The rest is small.
 constexpr int64_t kFloatsOfAUnit = 64 + 1 + 512;
 constexpr int64_t kBlock = int64_t{4} << 20;
 
-// Small steps: nobody looks at what the model learns.
+// Small steps; the results of training do not matter.
 constexpr char kJob[] = R"(
 name: "recovery_benchmark"
 train_steps: 100000000
@@ -56,7 +56,7 @@ std::pair<std::string, int> TaskOf(Victim victim) {
   return {"ps", 1};
 }
 
-// Calls `done` until it says so, or has an error.
+// Calls `done` until it returns true or an error.
 template <typename Done>
 absl::Status Await(const std::string& what, Done done) {
   const absl::Time deadline = absl::Now() + kPatience;
@@ -235,7 +235,7 @@ absl::Status RecoveryRun::AwaitGoingOn(Victim victim, int64_t rest) {
   if (victim == Victim::kWorker || victim == Victim::kServer) {
     return AwaitStepAfter(rest).status();
   }
-  // The first step that the job is at from now on, once it is known.
+  // The first step from now on, when it is known.
   int64_t first = -1;
   return Await("the job to go on", [&]() -> absl::StatusOr<bool> {
     LOCKSTEP_ASSIGN_OR_RETURN(JobStatus status,

@@ -13,37 +13,38 @@
 
 namespace lockstep::benchmark {
 
-// Who is killed.
+// The killed process.
 enum class Victim {
   kWorker,
   kServer,
   kChief,
-  kServerWithoutState,  // and its state file is gone, as with its machine
+  kServerWithoutState,  // its state file is removed, as with its machine
 };
 
-// "worker", "ps", "chief", "ps without state".
+// Returns "worker", "ps", "chief", "ps without state".
 std::string VictimName(Victim victim);
 
-// How long a death held up a job, from the start of the successor's process on.
+// The interruption by a death, measured from the start of the successor's
+// process.
 struct Recovery {
-  absl::Duration up;        // until the successor's port takes connections
+  absl::Duration up;        // until the successor's port accepts connections
   absl::Duration going_on;  // until a step is committed that needed it
-  // kServerWithoutState: what one thread takes to read the checkpoint from its
+  // kServerWithoutState: time in which one thread reads the checkpoint from
   // disk; else zero.
   absl::Duration read_checkpoint;
 };
 
 // RecoveryRun is a job of the real programs: 1 chief, 2 ps, 2 workers, both
 // needed in each step, an MLP with Momentum, the default heartbeat and lease.
-// Somebody is killed, the others come to rest, and he is started again.
+// One process is killed, the others come to rest, and it is started again.
 //
 // Threads: not safe to share.
-// Owns:    its processes, which are killed when it goes.
+// Owns:    its processes, which the destructor kills.
 // Errors:  kDeadlineExceeded or kFailedPrecondition; others as
 //          ProcessCluster and CoordinatorClient.
 class RecoveryRun {
  public:
-  // Starts a job whose variables are of about `bytes`, without slots, in
+  // Starts a job with about `bytes` of variables, without slots, in
   // `directory`, and waits for its first steps. State files are in
   // `state_directory`.
   static absl::StatusOr<std::unique_ptr<RecoveryRun>> Start(
@@ -62,14 +63,14 @@ class RecoveryRun {
   absl::Status WriteFiles(int64_t bytes) const;
   absl::Status StartCluster();
   absl::Status RemoveStateFile() const;
-  // A checkpoint, then some steps that will be lost. Returns what it takes to
-  // read it.
+  // Makes a checkpoint, then some steps that will be lost. Returns the time to
+  // read the checkpoint.
   absl::StatusOr<absl::Duration> PrepareGoingBack();
   absl::StatusOr<absl::Duration> ReadCheckpoint(int64_t step) const;
-  // Reads of it have to go to the disk from now on.
+  // Drops it from the page cache, so that reads go to the disk.
   void ForgetCheckpoint(int64_t step) const;
-  // The step at which the job stands still, or where it was when the chief
-  // that could tell was killed.
+  // Returns the step at which the job stands still, or the last known step if
+  // the chief was killed.
   absl::StatusOr<int64_t> AwaitRest(Victim victim);
   absl::StatusOr<int64_t> AwaitStepAfter(int64_t step);
   absl::Status AwaitPort(const std::string& job, int index);
@@ -80,10 +81,10 @@ class RecoveryRun {
   const std::string directory_;
   const std::string state_directory_;
   std::unique_ptr<lockstep::testing::ProcessCluster> cluster_;
-  // A new one after each death of the chief: what waits for the old one to
-  // come back looks for it only once a second.
+  // Replaced after each death of the chief: a waiting client looks for the
+  // restarted chief only once a second.
   std::unique_ptr<CoordinatorClient> chief_;
-  int64_t recoveries_ = 0;  // of servers, as the chief counted them
+  int64_t recoveries_ = 0;  // of servers, as counted by the chief
 };
 
 }  // namespace lockstep::benchmark

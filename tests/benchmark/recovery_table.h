@@ -16,12 +16,12 @@ struct RecoveryRow {
   std::vector<Recovery> rounds;
 };
 
-// What the median of the time from being up to going on should not exceed, in
-// milliseconds: two seconds; for a server without state, three times what it
-// takes to read the checkpoint, where that is more.
+// Target of the median time from being up to going on, in milliseconds: two
+// seconds; for a server without state, three times the time to read the
+// checkpoint, if that is more.
 double RecoveryGoalMs(const RecoveryRow& row);
 
-// The median of the same.
+// The measured median.
 double RecoveryMs(const RecoveryRow& row);
 
 // Lines of text.

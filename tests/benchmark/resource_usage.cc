@@ -14,21 +14,23 @@
 namespace lockstep::benchmark {
 namespace {
 
-// Empty if it cannot be read, as when its process ends meanwhile.
+// Empty if it cannot be read, e.g. because its process has ended.
 std::string ReadFile(const std::filesystem::path& path) {
   std::ostringstream text;
-  text << std::ifstream(path).rdbuf();  // unlike an iterator, throws nothing
+  // Unlike an iterator, throws no exceptions.
+  text << std::ifstream(path).rdbuf();
   return text.str();
 }
 
-// What we want of /proc/PID/stat.
+// The needed fields of /proc/PID/stat.
 struct ProcessStat {
   int parent = 0;
   double cpu_seconds = 0;
 };
 
 ProcessStat ParseStat(const std::string& text) {
-  const size_t name_end = text.rfind(')');  // the name may hold anything
+  // The name may contain any character.
+  const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return {};
   std::istringstream rest(text.substr(name_end + 1));
   ProcessStat stat;
@@ -43,7 +45,7 @@ ProcessStat ParseStat(const std::string& text) {
   return stat;
 }
 
-// By its program's name or by its role.
+// Recognises a server by its program's name or by its role.
 bool IsServer(const std::string& command_line) {
   const std::vector<std::string> words = absl::StrSplit(command_line, '\0');
   if (std::filesystem::path(words[0]).filename() == "ps_server") return true;

@@ -13,23 +13,23 @@ struct ProcessMemory {
   int64_t anonymous = 0;  // heap and stacks
   int64_t file = 0;       // programs, libraries and mapped files
   int64_t shared = 0;     // shared memory and files on a memory file system
-  int64_t peak = 0;       // the most that the three ever were together
+  int64_t peak = 0;       // the maximum of the three together
 
   int64_t resident() const { return anonymous + file + shared; }
 };
 
-// What a candidate's processes have used up to a moment. All of them have one
-// parent.
+// The resources that a candidate's processes have used so far. All of them have
+// one parent.
 struct ResourceUsage {
   double cpu_seconds = 0;  // user and system, of all processes
   ProcessMemory server;    // of the largest server; zeros if there is none
 };
 
-// The children of this process's parent, this process included. What has ended
-// and been waited for is not counted.
+// Sums over the children of this process's parent, including this process.
+// Ended processes that were waited for are not counted.
 ResourceUsage UsageOfSiblings();
 
-// What `status`, the text of /proc/PID/status, says; zeros where it is silent.
+// Parses the text of /proc/PID/status; missing fields are zero.
 ProcessMemory ParseMemory(const std::string& status);
 
 }  // namespace lockstep::benchmark

@@ -6,33 +6,32 @@
 
 namespace lockstep::benchmark {
 
-// What one process of a candidate is told on its command line. Where its peers
-// are it reads in TF_CONFIG.
+// The command line of one process of a candidate. It reads the addresses of its
+// peers from TF_CONFIG.
 struct RoleOptions {
   std::string role;    // "worker", or "tcp_", "naive_", "stream_" or "chunk_"
                        // with "server" or "worker"
-  std::string model;   // as MakeBenchmarkVariables() has it
+  std::string model;   // as in MakeBenchmarkVariables()
   int64_t bytes = 0;   // of the model
   int64_t warmup = 0;  // steps that are not recorded
-  int64_t steps = 0;   // steps that are
-  std::string record;  // worker 0's file, written at the end; where there
-                       // are backups, worker i's has ".i" behind it
-  bool two_phase = false;  // tcp_server: sends nothing while it receives
+  int64_t steps = 0;   // recorded steps
+  std::string record;  // worker 0's file, written at the end; with
+                       // backups, worker i's is this name plus ".i"
+  bool two_phase = false;          // tcp_server: no sending while receiving
   bool default_allocator = false;  // without Lockstep's settings
 
-  // Of role worker.
-  // Not all workers are needed in a step: all compute the same gradients, and
-  // each writes a record, for any one may miss steps.
+  // Only for role worker. Steps do not need all workers: all compute the same
+  // gradients, and each writes a record, because each may miss steps.
   bool backups = false;
-  int64_t compute_ms = 0;  // what a gradient takes to compute
-  int slow_worker = -1;    // index of one that takes longer; -1: none
-  double slow_factor = 1;  // by how much
+  int64_t compute_ms = 0;  // time to compute a gradient
+  int slow_worker = -1;    // index of a slower worker; -1: none
+  double slow_factor = 1;  // its factor of time
 };
 
-// Every program makes some steps more than are recorded, so that all of its
-// processes still run when worker 0 looks at what they used. And the first step
-// of Lockstep has no measured beginning, and its worker 0, where it is not
-// needed, may miss the last ones.
+// Every program makes some more steps than it records, so that all its
+// processes still run when worker 0 reads their resource usage. Also,
+// Lockstep's first step has no measured start, and its worker 0, in a job with
+// backups, may miss the last steps.
 inline constexpr int64_t kMoreSteps = 3;
 
 inline int64_t AllSteps(const RoleOptions& options) {

@@ -87,7 +87,7 @@ void AddRunFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
 }
 
-// What the processes of a candidate are told; --help does not show it.
+// Arguments for the processes of a candidate; --help does not show them.
 void AddRoleFlags(CLI::App& app, RoleOptions& role) {
   app.add_option("--role", role.role)->group("");
   app.add_option("--model", role.model)->group("");
@@ -121,7 +121,7 @@ absl::Status RunRole(const RoleOptions& options) {
                    "server or worker"));
 }
 
-// The rows of all comparisons that are wanted, in the order of --help.
+// Returns the rows of all selected comparisons, in the order of --help.
 absl::StatusOr<std::vector<Row>> WantedRows(const Flags& flags) {
   std::vector<Row> rows;
   std::vector<std::string> names;

@@ -209,8 +209,8 @@ TEST(ResourceUsageTest, MemoryIsReadByKind) {
   EXPECT_EQ(memory.peak, 70 << 10);
 }
 
-// A process that uses a fifth of a second, and whose parent has no other child;
-// returns what it sees of all siblings.
+// Runs a process that uses a fifth of a second, and whose parent has no other
+// child; returns the CPU time that it measures for all siblings.
 double SecondsOfAnOnlyChild() {
   const std::clock_t until = CLOCKS_PER_SEC / 5;
   while (std::clock() < until) {

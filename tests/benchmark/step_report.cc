@@ -9,14 +9,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Microseconds are what the clock is good for.
+// Rounds to microseconds, the precision of the clock.
 double Rounded(double ms) { return std::round(ms * 1000) / 1000; }
 
 double RoundedMedian(const Measured& measured, Metric metric) {
   return Rounded(MedianRound(measured, metric));
 }
 
-// The median over all rounds of what one call takes.
+// Returns the median over all rounds of the time of one call.
 double CallMs(const Measured& measured, int64_t StepSample::*call) {
   std::vector<double> rounds;
   for (const RunRecord& round : measured.rounds) {

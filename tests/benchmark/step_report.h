@@ -8,14 +8,14 @@
 
 namespace lockstep::benchmark {
 
-// What holds for all candidates of a run.
+// The conditions that hold for all candidates of a run.
 struct Circumstances {
   std::string congestion_control;         // of the loopback route
   std::string system_congestion_control;  // the system's default
 };
 
-// One line of JSON without the line's end. `tcp` is the TCP program of as many
-// bytes and workers, or null where it was not measured.
+// Returns one line of JSON without the line's end. `tcp` is the TCP program
+// with the same bytes and workers, or null if it was not measured.
 std::string ReportLine(const Measured& measured, const Measured* tcp,
                        const std::vector<std::string>& comparisons,
                        const Circumstances& circumstances);

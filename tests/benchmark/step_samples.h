@@ -16,23 +16,23 @@ namespace lockstep::benchmark {
 // Units: nanoseconds.
 struct StepSample {
   int64_t total = 0;  // from one token to the next
-  // What of it passed in each call; 0 where there is no such call.
+  // Parts of `total` spent in each call; 0 if there is no such call.
   int64_t pull = 0;
   int64_t announce = 0;
   int64_t push = 0;
   int64_t token = 0;
-  int64_t steps = 1;  // global steps that were made meanwhile; > 0
+  int64_t steps = 1;  // global steps made in this pass; > 0
 };
 
-// RunRecord is what worker 0 knows of a candidate's run.
+// RunRecord holds worker 0's measurements of a candidate's run.
 struct RunRecord {
   std::vector<StepSample> samples;
   double cpu_seconds = 0;  // of all processes, over all samples
   ProcessMemory server;    // at the end
 };
 
-// RunRecorder makes the record of a run: it leaves the first steps out and
-// stops after those that are wanted.
+// RunRecorder records a run: it skips the warm-up steps and stops after the
+// requested steps.
 class RunRecorder {
  public:
   // Units: global steps.
@@ -40,7 +40,7 @@ class RunRecorder {
 
   void Add(const StepSample& sample);
 
-  // If too few steps came, what the processes used counts up to now.
+  // If there were too few steps, resource usage counts up to now.
   RunRecord Finish();
 
  private:
@@ -51,17 +51,17 @@ class RunRecorder {
   RunRecord record_;
 };
 
-// Time since some moment, of a clock that never jumps.
+// Returns the time since a fixed moment, of a clock that never jumps.
 int64_t NowNanoseconds();
 
-//   kUnavailable  `path` cannot be written or read, or is none of ours
+//   kUnavailable  `path` cannot be written or read, or is no record
 absl::Status WriteRecord(const std::string& path, const RunRecord& record);
 absl::StatusOr<RunRecord> ReadRecord(const std::string& path);
 
-// Global steps of all samples together.
+// Returns the number of global steps of all samples.
 int64_t CountSteps(const std::vector<StepSample>& samples);
 
-// The mean of the middle two if the count is even; 0 of nothing.
+// Returns the mean of the middle two if the count is even; 0 if there are none.
 double Median(std::vector<double> values);
 
 // Milliseconds for a global step: median and mean of one field.

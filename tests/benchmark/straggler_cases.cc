@@ -39,7 +39,7 @@ double Goal(const StragglerOptions& options, double goal) {
   return options.compatible || options.compute_ms != 50 ? 0 : goal;
 }
 
-// To the first case, round by round.
+// The ratio to the first case, round by round.
 double Ratio(const std::vector<Measured>& measured, size_t i) {
   return Median(RoundRatios(measured[i], measured[0], Metric::kMeanStepMs));
 }

@@ -10,20 +10,21 @@
 
 namespace lockstep::benchmark {
 
-// One case of workers that are slow or missing, and what TensorFlow's
-// SyncReplicasOptimizer made of it.
+// One case of slow or missing workers, and the result of TensorFlow's
+// SyncReplicasOptimizer.
 struct StragglerCase {
   std::string what;
   Candidate candidate;
-  // Without initial tokens, and with as many as it takes by default. Empty:
-  // not measured.
+  // Without initial tokens, and with TensorFlow's default number. Empty: not
+  // measured.
   std::string tensorflow;
-  // At most: milliseconds for the first case, else the ratio to it; 0: none.
+  // Upper bound: milliseconds for the first case, else the ratio to it; 0:
+  // none.
   double goal = 0;
 };
 
 struct StragglerOptions {
-  int64_t compute_ms = 50;  // what a gradient takes to compute
+  int64_t compute_ms = 50;  // time to compute a gradient
   int64_t steps = 150;
   int64_t warmup = 10;
   int64_t bytes = 400 << 10;
@@ -31,7 +32,7 @@ struct StragglerOptions {
   int initial_tokens = -1;  // -1: the default
 };
 
-// Four workers at first, then five of which four are needed.
+// Cases with four workers, then with five of which four are needed.
 std::vector<StragglerCase> StragglerCases(const StragglerOptions& options);
 
 // Lines of text. `measured` has one element for each case.

@@ -27,7 +27,7 @@ class ExchangeStream final
   }
 
   const v1::NaivePushRequest& request() const { return request_; }
-  // The step is made: the request has been used, and these are the values.
+  // Sends the values of a step, after its request has been used.
   void Answer(const std::vector<float>& values) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void OnReadDone(bool ok) override;
@@ -42,7 +42,7 @@ class ExchangeStream final
   v1::NaivePullResponse response_;
 
   Mutex mutex_;
-  // The peer may have the answer, and send again, before we hear of it.
+  // The peer may receive the answer and send again before this callback runs.
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   std::string next_ ABSL_GUARDED_BY(mutex_);
   std::optional<grpc::Status> end_ ABSL_GUARDED_BY(mutex_);
@@ -62,7 +62,7 @@ class StreamParameterService final
     return new ExchangeStream(*this);
   }
 
-  // False if its request is none that a worker of this cluster sends.
+  // False if its request is not one of a worker of this cluster.
   bool Arrived(ExchangeStream& stream) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
     const auto worker = static_cast<size_t>(stream.request().worker());
@@ -100,7 +100,7 @@ class StreamParameterService final
 
   const size_t workers_;
 
-  Mutex mutex_;  // before those of the streams
+  Mutex mutex_;  // locked before those of the streams
   CondVar changed_;
   std::vector<float> values_ ABSL_GUARDED_BY(mutex_);
   std::vector<float> velocity_ ABSL_GUARDED_BY(mutex_);

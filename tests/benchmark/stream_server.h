@@ -7,8 +7,9 @@
 
 namespace lockstep::benchmark {
 
-// Serves the workers of the cluster until each has closed its stream: what the
-// naive server computes, by the callback API, where no thread waits.
+// Serves the workers of the cluster until each has closed its stream: the same
+// computation as the naive server, with the callback API, in which no thread
+// waits.
 absl::Status RunStreamServer(const Cluster& cluster,
                              const RoleOptions& options);
 

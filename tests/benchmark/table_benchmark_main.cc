@@ -1,4 +1,4 @@
-// What tables cost. Two figures, each of one run:
+// The cost of tables. Two figures, each of one run:
 //
 //   * a step of a batch that touches 32 rows per worker, with a table of 1 GiB
 //     and with one of 64 MiB in turn, on a server without a network: the mean
@@ -144,7 +144,7 @@ void CompareSizes() {
       Met(ratio, kSizeGoal));
 }
 
-// As drawn by Zipf's law, by rejection-free inversion over 2^20 ranks.
+// Draws ids by Zipf's law, by rejection-free inversion over 2^20 ranks.
 std::vector<int64_t> DrawZipf(int64_t count, int64_t rows) {
   std::vector<double> cumulative;
   double sum = 0;
@@ -163,7 +163,7 @@ std::vector<int64_t> DrawZipf(int64_t count, int64_t rows) {
   return ids;
 }
 
-// Bytes of the request and of the values in its answer.
+// Returns the bytes of the request and of the values in its answer.
 double PullBytes(const RoutedRows& routed) {
   v1::PullRequest request;
   AddRows(routed, *request.mutable_rows());

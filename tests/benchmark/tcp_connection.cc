@@ -26,7 +26,7 @@ absl::Status SystemError(const std::string& what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", strerror(errno)));
 }
 
-// "127.0.0.1:port".
+// Parses "127.0.0.1:port".
 absl::StatusOr<sockaddr_in> Parse(const std::string& address) {
   const std::vector<std::string> parts = absl::StrSplit(address, ':');
   sockaddr_in out = {};

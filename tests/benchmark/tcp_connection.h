@@ -11,14 +11,14 @@
 
 namespace lockstep::benchmark {
 
-// TcpConnection is a connected stream socket on 127.0.0.1 whose calls wait.
+// TcpConnection is a connected stream socket on 127.0.0.1 with blocking calls.
 //
 // Threads: one thread may send while another receives.
 // Owns:    the socket.
-// Errors:  kUnavailable, what the system said.
+// Errors:  kUnavailable, with the system's text.
 class TcpConnection {
  public:
-  // Tries again until somebody listens, for half a minute.
+  // Retries until a process listens, for half a minute.
   static absl::StatusOr<TcpConnection> Connect(const std::string& address);
 
   explicit TcpConnection(int fd);
@@ -34,8 +34,8 @@ class TcpConnection {
   // Fills `bytes`.
   absl::Status Receive(absl::Span<std::byte> bytes);
 
-  // What the kernel really uses here, e.g. "cubic"; "unknown" if it will not
-  // say.
+  // Returns the algorithm in use, e.g. "cubic"; "unknown" if the kernel does
+  // not provide it.
   std::string CongestionControl() const;
 
  private:
@@ -60,7 +60,7 @@ class TcpListener {
   int fd_;
 };
 
-// The congestion control that a connection on the loopback device gets, from
+// Returns the congestion control of connections on the loopback device, from
 // the system's setting or from the route's.
 std::string LoopbackCongestionControl();
 

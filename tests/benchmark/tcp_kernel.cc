@@ -4,7 +4,7 @@
 
 #include "tests/benchmark/benchmark_model.h"
 
-// Wide vectors pay where the gradients are in the cache.
+// Wide vectors are faster if the gradients are in the cache.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && \
     defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) &&            \
     !defined(__SANITIZE_THREAD__)

@@ -12,7 +12,7 @@ namespace lockstep::benchmark {
 void MeanMomentum(absl::Span<const float* const> gradients, size_t count,
                   float* velocity, float* value);
 
-// sum[i] += from[i]. The two do not overlap.
+// sum[i] += from[i]. The ranges must not overlap.
 void AddTo(const float* from, size_t count, float* sum);
 
 }  // namespace lockstep::benchmark

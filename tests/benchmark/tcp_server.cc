@@ -13,8 +13,8 @@ namespace lockstep::benchmark {
 namespace {
 
 constexpr int64_t kPiece = int64_t{512} << 10;  // bytes
-constexpr int64_t kWindow = 8;                  // pieces held of each worker
-constexpr int64_t kSent = 2;                    // pieces that go out together
+constexpr int64_t kWindow = 8;                  // pieces held per worker
+constexpr int64_t kSent = 2;                    // pieces per send
 
 std::vector<HugeBuffer> MakeRings(size_t workers) {
   std::vector<HugeBuffer> rings;
@@ -106,7 +106,7 @@ absl::Status TcpServer::SendToAll(int64_t index) {
 
 absl::Status TcpServer::Receive(int worker) {
   for (int64_t index = 0; index < end_; ++index) {
-    // A place in the ring is free once its last piece is updated.
+    // A place in the ring is free when its previous piece is updated.
     if (!WaitUntilUpdated(index - kWindow)) break;
     LOCKSTEP_RETURN_IF_ERROR(
         connections_[worker].Receive(Received(worker, index)));
@@ -156,7 +156,7 @@ absl::Status RunTcpServer(const Cluster& cluster, const RoleOptions& options) {
   std::vector<std::pair<std::byte, TcpConnection>> unsorted;
   for (int i = 0; i < workers; ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(TcpConnection connection, listener.Accept());
-    std::byte worker;  // says hello with its index
+    std::byte worker;  // the hello message is the worker's index
     LOCKSTEP_RETURN_IF_ERROR(connection.Receive({&worker, 1}));
     unsorted.emplace_back(worker, std::move(connection));
   }

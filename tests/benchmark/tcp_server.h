@@ -15,21 +15,21 @@
 
 namespace lockstep::benchmark {
 
-// TcpServer is the least that a parameter server can be: for a fixed number of
-// steps it takes a gradient from every worker, sums in worker order, averages,
+// TcpServer is a minimal parameter server: for a fixed number of steps it
+// receives a gradient from every worker, sums in worker order, averages,
 // applies momentum and sends the new values to all. It checks nothing and
-// survives nothing. In its two phases, if it has any, it sends nothing before
-// all of a step has come; else both directions are busy at once.
+// tolerates no failure. With two phases it sends nothing before it has received
+// all of a step; without, it sends and receives at the same time.
 //
-// A piece is small enough that what the last worker sent is still in the cache
-// when it is summed; the others' pieces are held until then.
+// A piece is so small that the last worker's data is still in the cache when it
+// is summed; the other workers' pieces are held until then.
 //
 // Threads: one per worker that receives and one that sends; the one that
 //          receives the last gradient of a piece updates it. The only piece of
 //          a small model is sent by that thread too, which saves a wake-up.
 class TcpServer {
  public:
-  // 0 in `connections` is worker 0, and so on.
+  // `connections` is indexed by worker.
   TcpServer(std::vector<TcpConnection> connections, int64_t bytes,
             int64_t steps, bool two_phase);
 
@@ -46,9 +46,9 @@ class TcpServer {
   bool WaitUntilUpdated(int64_t index) ABSL_LOCKS_EXCLUDED(mutex_);
   void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Pieces are counted through all steps: `index` % num_pieces_ of the model.
+  // `index` counts pieces over all steps: `index` % num_pieces_ is the piece.
   absl::Span<std::byte> Values(int64_t index) const;
-  // Those from `first` on that go out together, as many as `count`.
+  // Returns the pieces from `first` on for one send; sets `count`.
   absl::Span<std::byte> ValuesToSend(int64_t first, int64_t& count) const;
   absl::Span<std::byte> Received(int worker, int64_t index) const;
 
@@ -56,7 +56,7 @@ class TcpServer {
   const int64_t bytes_;
   const int64_t num_pieces_;
   const bool two_phase_;
-  const int64_t end_;  // of all pieces of all steps
+  const int64_t end_;  // number of pieces in all steps
   const HugeBuffer values_;
   const HugeBuffer velocities_;
   const std::vector<HugeBuffer> received_;  // by worker; a ring of pieces
@@ -65,7 +65,7 @@ class TcpServer {
   CondVar changed_;
   std::vector<size_t> arrived_ ABSL_GUARDED_BY(mutex_);  // by place in the ring
   std::vector<bool> done_ ABSL_GUARDED_BY(mutex_);       // likewise
-  int64_t updated_ ABSL_GUARDED_BY(mutex_) = 0;  // all pieces below it are
+  int64_t updated_ ABSL_GUARDED_BY(mutex_) = 0;  // all lower pieces are updated
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 

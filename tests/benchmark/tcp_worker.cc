@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kChunk = size_t{1} << 20;  // bytes
 
-// Sender sends the gradient, once for each Begin(), from a thread of its own.
-// A gradient of one chunk is sent by the caller, which saves a wake-up.
+// Sender sends the gradient, once for each Begin(), from its own thread. The
+// caller itself sends a gradient of one chunk, which saves a wake-up.
 class Sender {
  public:
   Sender(TcpConnection& connection, absl::Span<const std::byte> gradient)
@@ -79,7 +79,7 @@ class Sender {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Receives the values of one step and looks at both ends of every chunk.
+// Receives the values of one step and checks both ends of every chunk.
 absl::Status ReceiveValues(TcpConnection& connection,
                            absl::Span<std::byte> values,
                            const MomentumOracle& oracle) {

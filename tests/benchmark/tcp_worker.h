@@ -7,10 +7,10 @@
 
 namespace lockstep::benchmark {
 
-// Is a worker of TcpServer: in each step it sends its gradient and receives the
-// new values at the same time. Writes the step times of worker 0.
+// Runs a worker of TcpServer: in each step it sends its gradient and receives
+// the new values at the same time. Writes the step times of worker 0.
 //
-//   kInternal     the values are not what the gradients make of them
+//   kInternal     the values are not the result of the gradients
 //   kUnavailable  a connection failed
 absl::Status RunTcpWorker(const Cluster& cluster, const RoleOptions& options);
 

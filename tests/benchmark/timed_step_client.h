@@ -8,8 +8,8 @@
 
 namespace lockstep::benchmark {
 
-// TimedStepClient passes every call on and notes how long it took. A sample
-// ends with a token of a later step; tokens of the same step belong to it.
+// TimedStepClient forwards every call and records its duration. A sample ends
+// with a token of a later step; tokens of the same step belong to it.
 //
 // Borrows: the client that does the work, and the recorder.
 class TimedStepClient final : public StepClient {
@@ -86,7 +86,7 @@ class TimedStepClient final : public StepClient {
   StepClient& client_;
   RunRecorder& recorder_;
   int64_t step_ = -1;  // of the latest token; -1 before the first
-  int64_t began_ = 0;  // when that came
+  int64_t began_ = 0;  // time of that token
   StepSample now_;
 };
 

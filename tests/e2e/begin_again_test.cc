@@ -1,4 +1,4 @@
-// `lockstep run` on checkpoints that are there: what the terminal says.
+// `lockstep run` with existing checkpoints: its terminal output.
 
 #include <filesystem>
 #include <fstream>
@@ -26,7 +26,7 @@ class BeginAgainTest : public ::testing::Test {
                "worker": ["127.0.0.1:0"]}})";
   }
 
-  // Runs the job to this step and returns what the terminal has shown.
+  // Runs the job to this step and returns the terminal output.
   std::string Run(int64_t steps, std::vector<std::string> more_args,
                   TaskExit expected = {}) {
     std::vector<std::string> args = {
@@ -54,7 +54,7 @@ class BeginAgainTest : public ::testing::Test {
 
   TempDir directory_;
   int runs_ = 0;
-  // Whose own tasks are never started.
+  // A TrainingJob whose own tasks are never started.
   std::unique_ptr<TrainingJob> job_ = TrainingJob::Make({.set = {}});
 };
 

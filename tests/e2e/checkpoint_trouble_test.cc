@@ -1,4 +1,4 @@
-// A checkpoint volume that is gone for a while.
+// A checkpoint volume that is temporarily unavailable.
 
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,7 @@
 namespace lockstep::testing {
 namespace {
 
-// What stands in the directory's place lets nobody, not even root, write there.
+// A file in place of the directory prevents writing there, even for root.
 TEST(CheckpointTroubleTest, TrainingGoesOnAndTheNextOneIsTried) {
   constexpr int64_t kSteps = 600;
   auto job = TrainingJob::Make({.set = {absl::StrCat("train_steps=", kSteps),

@@ -1,4 +1,4 @@
-// A chief that is killed and started again, and processes that hang.
+// A killed and restarted chief, and processes that hang.
 
 #include <signal.h>
 
@@ -32,7 +32,7 @@ TEST_F(ChiefDeathTest, SuccessorGoesOnWithTheServersStep) {
   }
 
   ExpectSameEnd(*job);
-  // Nobody had to join again.
+  // No worker had to join again.
   for (int worker : {0, 1}) {
     EXPECT_THAT(job->cluster().ReadLog("worker", worker),
                 IsOkAndHolds(Not(HasSubstr("joining again"))));

@@ -1,6 +1,6 @@
-// Clocks of hosts need not agree, and may be set while a job runs: nothing but
-// texts depends on them. libfaketime gives single processes a clock of their
-// own; the steady clock stays the machine's.
+// Clocks of hosts may differ, and may be set while a job runs: only texts
+// depend on them. libfaketime gives single processes their own clock; the
+// steady clock stays that of the machine.
 
 #include <filesystem>
 #include <fstream>
@@ -35,14 +35,13 @@ class ClocksTest : public ::testing::TestWithParam<std::string> {
     }
   }
 
-  // The task of the role that these tests are about: not the one that its role
-  // cannot do without.
+  // The task of the tested role, if possible not the one that the role needs.
   std::pair<std::string, int> Task() const {
     return {GetParam(), GetParam() == "worker" ? 1 : 0};
   }
 
-  // Gives a task a clock that goes wrong by what stands in a file, from its
-  // next start on.
+  // Gives a task, from its next start on, a clock with an offset read from a
+  // file.
   void GiveClock(TrainingJob& job, const std::pair<std::string, int>& task) {
     Set("+0");
     const auto set = [&](const char* name, const std::string& value) {
@@ -55,9 +54,9 @@ class ClocksTest : public ::testing::TestWithParam<std::string> {
     set("FAKETIME_TIMESTAMP_FILE", directory_.Join("clock"));
   }
 
-  // Starts all tasks, the one with the clock last: gRPC's timers wait for times
-  // of the kernel's clock, which libfaketime leaves alone, so that such a
-  // process would retry a connection an hour late.
+  // Starts all tasks, the one with the changed clock last: gRPC's timers wait
+  // for times of the kernel's clock, which libfaketime does not change, so that
+  // such a process would retry a connection an hour late.
   static absl::Status StartAll(TrainingJob& job,
                                const std::pair<std::string, int>& last) {
     for (const auto& [name, index] : job.Tasks()) {
@@ -70,7 +69,7 @@ class ClocksTest : public ::testing::TestWithParam<std::string> {
     return job.cluster().Start(last.first, last.second);
   }
 
-  // As "+3600", in seconds.
+  // `offset` is in seconds, e.g. "+3600".
   void Set(const std::string& offset) {
     const std::string fresh = directory_.Join("fresh");
     std::ofstream(fresh) << offset << "\n";
@@ -118,8 +117,8 @@ INSTANTIATE_TEST_SUITE_P(Roles, ClocksTest,
                          ::testing::Values("worker", "chief", "ps"),
                          [](const auto& info) { return info.param; });
 
-// Two processes of one task: the one that runs keeps its place, whatever the
-// clock of the other says.
+// Two processes of one task: the running one keeps its place, for any clock of
+// the other.
 TEST_F(ClocksTest, SecondProcessWithAClockBehindLeavesTheFirstAlone) {
   auto job = TrainingJob::Make({.set = {"train_steps=1000000"}});
   ASSERT_THAT(job->StartAll(), IsOk());

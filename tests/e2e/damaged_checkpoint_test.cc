@@ -1,5 +1,4 @@
-// Checkpoints whose bytes have changed: a job goes on from one that is whole,
-// or says what to do.
+// Damaged checkpoints: a job goes on from a whole one, or names the fix.
 
 #include <filesystem>
 #include <fstream>
@@ -26,7 +25,7 @@ using ::testing::Not;
 
 class DamagedCheckpointTest : public UndisturbedFixture {
  protected:
-  // Ends at `steps` with a checkpoint of each 50.
+  // Settings of a job that ends at `steps`, with a checkpoint every 50 steps.
   static std::vector<std::string> Until(int64_t steps) {
     return {absl::StrCat("train_steps=", steps), "checkpoint.every_steps=50",
             "checkpoint.keep=100"};
@@ -38,7 +37,7 @@ class DamagedCheckpointTest : public UndisturbedFixture {
                         name);
   }
 
-  // The last one is of values, the first of the header's length.
+  // The last bit belongs to the values, the first to the header's length.
   static void FlipBit(const std::string& path, bool last = true) {
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
     const auto position = last ? std::streamoff(fs::file_size(path)) - 1 : 0;

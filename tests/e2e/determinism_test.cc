@@ -1,5 +1,5 @@
-// Strict mode, every worker in every set: the same bits, run after run, however
-// often the job was stopped and whatever it was spread over.
+// Strict mode with every worker in every set: repeated runs give the same bits,
+// for any number of stops and servers.
 
 #include <filesystem>
 
@@ -54,7 +54,7 @@ TEST_P(DeterminismTest, TwoRunsGiveTheSameBits) {
   ExpectSameBits(one->checkpoints(), other->checkpoints(), kWhole);
 }
 
-// One job is stopped half-way, and goes on with 1, 2 and 3 servers.
+// One job is stopped half-way, and continues with 1, 2 and 3 servers.
 TEST_P(DeterminismTest, ResumingOnAnyNumberOfServersGivesTheSameBits) {
   auto whole = TrainingJob::Make({.set = UpTo(kWhole, GetParam().set)});
   auto half = TrainingJob::Make({.set = UpTo(kHalf, GetParam().set)});

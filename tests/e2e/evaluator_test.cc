@@ -1,5 +1,5 @@
-// An evaluator whose test set is not made as the training set is, or is not
-// there at all, and one that is asked whether it lives.
+// An evaluator whose test set differs in shape from the training set, or is
+// missing, and the evaluator's health service.
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -19,8 +19,8 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// How a job ends whose test set is `count` pictures of `height` x 8 pixels, all
-// of one class.
+// Runs a job whose test set has `count` pictures of `height` x 8 pixels, all of
+// one class.
 class EvaluatorTest : public ::testing::Test {
  protected:
   std::unique_ptr<TrainingJob> Make(uint32_t height, uint8_t label,
@@ -48,7 +48,8 @@ TEST_F(EvaluatorTest, TestSetWithoutTheHighestClassIsScored) {
                                  Not(HasSubstr("no score")))));
 }
 
-// The job is over without it, and it has said why before the last step.
+// The job ends without a score, and the evaluator reported the reason before
+// the last step.
 TEST_F(EvaluatorTest, TestSetOfAnotherShapeIsToldAndTheJobEnds) {
   auto job = Make(7, 3);
   ASSERT_THAT(job->StartAll(), IsOk());
@@ -86,7 +87,7 @@ TEST_F(EvaluatorTest, MissingTestSetIsToldToTheChief) {
               IsOkAndHolds(Field(&TaskExit::code, 0)));
 }
 
-// It may be the first to come, and go.
+// The evaluator may be the first process to start, and to end.
 TEST_F(EvaluatorTest, EvaluatorThatFailsBeforeServersAreThereFailsNothing) {
   auto job = TrainingJob::Make(
       {.evaluator = true,

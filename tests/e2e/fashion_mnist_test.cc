@@ -1,4 +1,4 @@
-// The data set that everyone starts with, where it is installed.
+// The standard data set, if it is installed.
 
 #include <filesystem>
 #include <string>
@@ -18,7 +18,7 @@ std::string Setting(const std::string& field, const std::string& file) {
   return absl::StrCat("data.", field, "=", kDirectory, "/", file);
 }
 
-// The names that the job file has for what gradients are sent as.
+// The parameter is gradient_wire_type as in the job file.
 class FashionMnistTest : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, FashionMnistTest,
                          ::testing::Values("VARIABLE", "BFLOAT16"),

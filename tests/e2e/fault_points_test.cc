@@ -1,6 +1,6 @@
-// Each point of the protocol. Of a step: a worker that is killed there is
-// started again, a server or chief is seen to get there. Of recovery,
-// membership, checkpoints and the end: one after the other, in the same job.
+// Every fault point of the protocol. Points of a step: a killed worker is
+// restarted; a server or chief is shown to reach the point. Points of recovery,
+// membership, checkpoints and the end: one after the other, in one job.
 
 #include "common/base/fault_points.h"
 
@@ -26,36 +26,36 @@ namespace {
 using ::testing::IsEmpty;
 
 constexpr int64_t kSteps = 40;
-// Enough for a successor to come back to a job that does not wait for it.
+// Enough steps for a successor to join a job that does not wait for it.
 constexpr int64_t kStepsWithBackup = 400;
 
-// What passes the point, and how often a job passes it at least.
+// The task that passes the point, and the least number of passes in a job.
 struct Walk {
   std::string point;
   bool with_backup = false;
   int nth = 1;
 };
 
-// Backups alone ask before they push, and watch whether the step goes on.
+// Only jobs with backups announce before a push, and watch the step.
 bool NeedsABackup(absl::string_view point) {
   return absl::StrContains(point, ".announce.") ||
          absl::StrContains(point, ".watch.");
 }
 
-// Memory is shared once, before the first step.
-// What one task is killed at, start after start, until the job is done.
+// The points at which one task is killed, start after start, until the job is
+// done. Memory is shared once, before the first step.
 struct Chain {
   std::string process;
   int index = 0;
   std::vector<std::string> points;
-  // The state of ps 1 is lost before each start.
+  // The state of ps 1 is removed before each start.
   bool without_state = false;
-  // A successor would find nobody: the others end without it.
+  // No successor starts, because the other tasks end without it.
   bool without_successor = false;
 };
 
-// In the order in which a task passes them: as it starts, then at the next
-// checkpoint, then at the end.
+// In the order in which a task passes the points: at its start, then at the
+// next checkpoint, then at the end.
 std::vector<Chain> Chains() {
   return {
       {"ps", 1, {"member.register.send",  "member.register.answered",
@@ -122,7 +122,7 @@ std::vector<Walk> Walks() {
   return walks;
 }
 
-// A successor replaces its predecessor at once: no lease has to end.
+// A successor replaces its predecessor at once, before the lease ends.
 TrainingJob::Options OptionsFor(bool with_backup) {
   TrainingJob::Options options;
   options.workers = with_backup ? 3 : 2;
@@ -135,7 +135,7 @@ TrainingJob::Options OptionsFor(bool with_backup) {
 
 class FaultPointsTest : public ::testing::TestWithParam<Walk> {
  protected:
-  // The checkpoints of a job in which nothing happened.
+  // The checkpoints of an undisturbed job.
   static const std::string& Undisturbed() {
     static const auto& job = *[] {
       auto made = TrainingJob::Make(OptionsFor(/*with_backup=*/false));
@@ -146,7 +146,7 @@ class FaultPointsTest : public ::testing::TestWithParam<Walk> {
   }
 };
 
-// Where there is a backup the job may be done before the successor is there.
+// With a backup the job may be done before the successor starts.
 void ExpectOthersSucceed(TrainingJob& job) {
   for (const auto& [name, index] : job.Tasks()) {
     if (name == "worker" && index == 1) continue;
@@ -201,7 +201,7 @@ class PeerFaultPointsTest : public ::testing::TestWithParam<std::string> {};
 TEST_P(PeerFaultPointsTest, ProcessGetsThereAndEndsThere) {
   const std::string& point = GetParam();
   const bool expires = absl::StrContains(point, ".expire.");
-  // Without a backup no step is made before the worker that dies has joined.
+  // Without a backup no step is made before the killed worker has joined.
   TrainingJob::Options options = OptionsFor(/*with_backup=*/!expires);
   options.set.insert(options.set.end(),
                      {"stall_timeout=500ms", "train_steps=1000000"});
@@ -250,7 +250,7 @@ class FaultChainTest : public ::testing::TestWithParam<Chain> {
     }();
     return job.checkpoints();
   }
-  // Kills ps 1, whose state is lost, and whoever is to be in the chain.
+  // Kills ps 1, which loses its state, and the victim of the chain.
   static void LoseState(TrainingJob& job, const Chain& chain) {
     job.cluster().Kill("ps", 1).IgnoreError();  // it may have ended
     job.cluster().Kill(chain.process, chain.index).IgnoreError();
@@ -259,7 +259,7 @@ class FaultChainTest : public ::testing::TestWithParam<Chain> {
       std::filesystem::remove(absl::StrCat(job.state_directory(), "/", file));
     }
   }
-  // All of them at first, then those that have been killed.
+  // Starts all tasks at first, then those that were killed.
   static void StartNext(TrainingJob& job, const Chain& chain) {
     if (job.cluster().Process(chain.process, chain.index).ok()) {
       ASSERT_THAT(job.cluster().Start(chain.process, chain.index), IsOk());

@@ -1,4 +1,4 @@
-// One peer that sends or holds without end costs a process no more than its
+// A peer that sends or holds without limit costs a process no more than its
 // share: the job goes on, and memory and descriptors are bounded.
 
 #include <sys/resource.h>
@@ -30,7 +30,7 @@ int PortOf(const std::string& address) {
   return port;
 }
 
-// Of a process that is in memory and no file's.
+// Returns the resident memory of a process without its files.
 size_t ResidentBytes(pid_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
   std::string word;
@@ -78,7 +78,7 @@ TEST(FloodTest, ServerServesAgainWhenConnectionsAreGone) {
     for (int i = 0; i < 600; ++i) idle.emplace_back(port);
     absl::SleepFor(absl::Seconds(1));
   }
-  // Its workers come anew.
+  // Its workers register again.
   ASSERT_OK(job->cluster().Kill("worker", 1));
   ASSERT_OK(job->cluster().Start("worker", 1));
   const auto status = job->GetStatus();

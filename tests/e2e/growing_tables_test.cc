@@ -1,4 +1,4 @@
-// Tables that grow: servers are killed, jobs go on from checkpoints, and the
+// Growing tables: servers are killed, jobs resume from checkpoints, and the
 // limit is reached.
 
 #include <sys/wait.h>
@@ -28,12 +28,12 @@ using ::testing::SizeIs;
 
 constexpr int64_t kSteps = 400;
 constexpr int64_t kBatch = 10;
-// Two workers' batches of all steps: one epoch.
+// The batches of two workers in all steps: one epoch.
 constexpr int64_t kExamples = 2 * kSteps * kBatch;
 
-// Each example has a feature that others have too, whose sign is the label, and
-// one of its own, so that the table grows until the end. Their numbers are
-// those of nothing that could be counted.
+// Each example has one common feature, whose sign is the label, and one feature
+// of its own, so that the table grows until the end. The feature numbers are
+// large and have gaps.
 std::string WriteExamples(const TempDir& directory) {
   std::ofstream file(directory.Join("train.libsvm"));
   uint64_t state = 1;
@@ -47,8 +47,8 @@ std::string WriteExamples(const TempDir& directory) {
   return directory.Join("train.libsvm");
 }
 
-// Examples of features that no other example has, near the largest number that
-// a file may name.
+// Examples whose features occur in no other example, near the largest number
+// that a file may contain.
 constexpr int64_t kWideBatch = 500;
 constexpr int64_t kWideFeatures = 300;
 
@@ -98,7 +98,7 @@ TEST_F(GrowingTablesTest, BitsAreTheSameForAnyServersAndAfterARestore) {
   auto half = TrainingJob::Make({.set = Regression(60)});
   ASSERT_THAT(whole->Run(), IsOk());
   ASSERT_THAT(half->Run(), IsOk());
-  // Rows of every example so far, and none that was only read.
+  // Rows of every example so far, and no rows that were only read.
   EXPECT_THAT(Keys(half->checkpoints(), 60),
               IsOkAndHolds(SizeIs(2 * 60 * kBatch + 100)));
   EXPECT_THAT(Keys(whole->checkpoints(), 120),
@@ -115,7 +115,7 @@ TEST_F(GrowingTablesTest, BitsAreTheSameForAnyServersAndAfterARestore) {
   }
 }
 
-// A batch of one worker has 150,000 rows, and the one server 300,000 after the
+// A batch of one worker has 150,000 rows; the only server has 300,000 after the
 // first step.
 TEST_F(GrowingTablesTest, ManyRowsOfLargeKeysComeBackFromACheckpoint) {
   const std::string wide = WriteWideExamples(data_, 4 * kWideBatch);
@@ -240,7 +240,7 @@ TEST_F(GrowingTablesTest, RowsAreScoredByTheirKeysAndExportedWithThem) {
             file->Find("weights")->shape[0]);
 }
 
-// Words have the numbers that the vocabulary gives them.
+// The vocabulary numbers the words.
 TEST_F(GrowingTablesTest, WordsOfTablesThatGrowHaveNeighbours) {
   std::ofstream text(data_.Join("text"));
   for (int line = 0; line < 300; ++line) {

@@ -1,4 +1,4 @@
-// What servers keep of a job that fails, and how it goes on from there.
+// The state that servers keep of a failed job, and the continuation from it.
 
 #include <filesystem>
 #include <fstream>
@@ -39,7 +39,7 @@ class KeptStateTest : public UndisturbedFixture {
     }
   }
 
-  // What stands in the directory's place lets nobody, not even root, write.
+  // A file in place of the directory prevents writing, even for root.
   static void PutInTheWay(const std::string& directory) {
     fs::rename(directory, absl::StrCat(directory, ".aside"));
     std::ofstream(directory) << "in the way";

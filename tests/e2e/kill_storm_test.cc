@@ -1,6 +1,6 @@
-// Anything may be killed, or hang for a while, at any instant: the job ends by
-// itself, with the bits of one that nobody disturbed. LOCKSTEP_STORM_KILLS and
-// LOCKSTEP_STORM_SEED set how many kills there are and which.
+// Processes are killed, or hang for a while, at random instants: the job ends
+// by itself, with the bits of an undisturbed one. LOCKSTEP_STORM_KILLS and
+// LOCKSTEP_STORM_SEED set the number of kills and their random seed.
 
 #include <signal.h>
 
@@ -20,12 +20,13 @@ namespace lockstep::testing {
 namespace {
 
 constexpr int64_t kStepsPerKill = 40;
-// A backup makes steps while others are down.
+// A backup makes steps while other tasks are down.
 constexpr int64_t kStepsPerKillWithBackup = 2000;
-// After the last kill: who is killed when the chief has ended waits for it.
+// After the last kill: a task that was killed after the chief's end would wait
+// for the chief.
 constexpr int64_t kCalm = 1500;
 constexpr absl::Duration kPoll = absl::Milliseconds(20);
-constexpr int kRestartMe = 128;  // and above
+constexpr int kRestartMe = 128;  // codes from here on ask for a restart
 
 int FromEnvironment(const char* name, int otherwise) {
   int value = 0;
@@ -37,7 +38,7 @@ class Storm {
  public:
   Storm(TrainingJob& job, uint32_t seed) : job_(job), random_(seed) {}
 
-  // Kills somebody; one time in three somebody else very soon after.
+  // Kills a task; one time in three a second one very soon after.
   void Strike() {
     Pause(300);
     KillOne();
@@ -48,7 +49,7 @@ class Storm {
 
   int kills() const { return kills_; }
 
-  // Starts again whoever has ended and wants to be. True when all are done.
+  // Restarts tasks whose end asks for it. True if all are done.
   bool Supervise() {
     bool all_done = true;
     for (const auto& [name, index] : job_.Tasks()) {
@@ -67,8 +68,7 @@ class Storm {
     return all_done;
   }
 
-  // Waits, as a supervisor does, until `step` is committed: true, or all are
-  // done before.
+  // Supervises until `step` is committed (true), or all tasks are done (false).
   absl::StatusOr<bool> SuperviseUntil(int64_t step) {
     absl::Time deadline = absl::Now() + kPatience;
     int64_t newest = -1;
@@ -98,7 +98,7 @@ class Storm {
   void Pause(int milliseconds) {
     absl::SleepFor(absl::Milliseconds(Random(milliseconds)));
   }
-  // For longer than a lease, perhaps.
+  // Stops the task with SIGSTOP, possibly for longer than a lease.
   void Hang(const std::string& name, int index) {
     if (!job_.cluster().Signal(name, index, SIGSTOP).ok()) return;
     Pause(3000);
@@ -119,7 +119,7 @@ class Storm {
   int kills_ = 0;
 };
 
-// How many kills, and how many steps there are for them.
+// The number of kills, and of steps for them.
 struct Weather {
   int kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 30);
   int seed = FromEnvironment("LOCKSTEP_STORM_SEED", 1);
@@ -132,7 +132,7 @@ struct Weather {
   }
 };
 
-// A job through its storm, until all of its tasks have ended in good order.
+// Runs a job through its storm, until all of its tasks have ended in order.
 void Weathers(TrainingJob& job, const Weather& weather) {
   std::cout << weather.kills << " kills, seed " << weather.seed << std::endl;
   Storm storm(job, static_cast<uint32_t>(weather.seed));
@@ -143,7 +143,7 @@ void Weathers(TrainingJob& job, const Weather& weather) {
     if (!*goes_on) break;
     storm.Strike();
   }
-  // On a fast machine a job with a backup may outrun its storm.
+  // On a fast machine a job with a backup may end before its storm.
   EXPECT_GE(2 * storm.kills(), weather.kills);
   ASSERT_THAT(storm.SuperviseUntil(weather.steps()), IsOk());
   const absl::Time deadline = absl::Now() + kPatience;
@@ -170,7 +170,7 @@ TEST(KillStormTest, EndsByItselfWithTheSameBits) {
                  weather.steps());
 }
 
-// Who makes a step is a matter of time here, and so are the bits.
+// The members of a step depend on timing here, and so do the bits.
 TEST(KillStormTest, EndsByItselfWithABackup) {
   Weather weather;
   weather.kills = FromEnvironment("LOCKSTEP_STORM_KILLS", 5);

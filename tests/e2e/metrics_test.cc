@@ -1,5 +1,5 @@
-// What Prometheus collects from all processes of a job: a sum over a name
-// counts each thing once, and every line says of which job and task it is.
+// The metrics of all processes of a job: a sum over a name counts each thing
+// once, and every line has the labels of its job and task.
 
 #include <map>
 #include <set>
@@ -22,7 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// What one task serves.
+// Returns the metrics of one task.
 std::string Scrape(TrainingJob& job, const std::string& task, int index) {
   constexpr char kAnnounced[] = "metrics on port ";
   EXPECT_OK(job.cluster().WaitForLog(task, index, kAnnounced, kPatience));
@@ -41,7 +41,7 @@ std::string Scrape(TrainingJob& job, const std::string& task, int index) {
   return answer.substr(answer.find("\r\n\r\n") + 4);
 }
 
-// The name of a line of a scrape.
+// Returns the name in a line of metrics.
 std::string NameOf(absl::string_view line) {
   return std::string(line.substr(0, line.find_first_of("{ ")));
 }
@@ -70,7 +70,7 @@ TEST_P(MetricsTest, EachFigureHasOneSourceAndSaysOfWhom) {
       EXPECT_THAT(std::string(line), HasSubstr("{job=\"")) << task;
       EXPECT_THAT(std::string(line),
                   AllOf(HasSubstr(",task=\""), HasSubstr(",index=\"")));
-      // The chief alone speaks of others.
+      // Only the chief reports on other tasks.
       if (!absl::StartsWith(name, "lockstep_member_")) {
         EXPECT_THAT(std::string(line), HasSubstr(labels));
       }

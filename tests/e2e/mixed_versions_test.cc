@@ -1,6 +1,7 @@
-// Programs of another version are told what to install, and asked not to come
-// again; a job that runs takes no notice of them. `newer_worker` and
-// `newer_chief` are the real programs, built with the next protocol version.
+// Programs of another version are refused with a message that names the version
+// to install, and ask for no restart; a running job is not affected.
+// `newer_worker` and `newer_chief` are the real programs, built with the next
+// protocol version.
 
 #include <memory>
 #include <string>
@@ -46,8 +47,8 @@ class MixedVersionsTest : public ::testing::Test {
     return child.ok() ? *std::move(child) : nullptr;
   }
 
-  // Expects a newer worker 2 to be refused by the chief of `job`, which then
-  // makes more steps without having lost anybody.
+  // Expects the chief of `job` to refuse a newer worker 2, and to make more
+  // steps without losing a member.
   void ExpectNewerWorkerRefused(TrainingJob& job,
                                 const std::string& tf_config) {
     auto newer = Start("newer_worker", {}, tf_config);
@@ -80,7 +81,7 @@ TEST_F(MixedVersionsTest, NewerWorkerIsRefusedAndTheJobGoesOn) {
   ExpectNewerWorkerRefused(*job, job->cluster().TfConfig("worker", 2).value());
 }
 
-// From another host, where the port of that worker is free.
+// As from another host, where the port of that worker is free.
 TEST_F(MixedVersionsTest, NewerProcessDoesNotReplaceTheWorkerThatRuns) {
   auto job = TrainingJob::Make(kForever);
   ASSERT_THAT(job->StartAll(), IsOk());

@@ -1,4 +1,4 @@
-// Deep models, in small: what they are made of, through all processes.
+// Small jobs with deep models, through all processes.
 
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What a command prints; a failure fails the test.
+// Returns the output of a command; a failure fails the test.
 std::string OutputOf(const std::string& command) {
   FILE* pipe = popen(command.c_str(), "r");
   std::string output;

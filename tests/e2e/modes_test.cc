@@ -1,4 +1,4 @@
-// The ways in which a job may be set up, each from start to end.
+// The modes and settings of a job, each from start to end.
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// The evaluator's words for a model that has learned.
+// The evaluator's log line for a trained model.
 constexpr char kLearned[] = "step 200: accuracy (0\\.9[0-9]|1)";
 
 void ExpectTrains(TrainingJob::Options options) {
@@ -63,8 +63,8 @@ TEST(ModesTest, BFloat16GradientsOfSharesTrain) {
        .set = {"gradient_wire_type=BFLOAT16", "replicas_to_aggregate=3"}});
 }
 
-// One optimizer for the hidden layer and another for the rest, averages that
-// the evaluator scores, and a constraint.
+// One optimizer for the hidden layer and another for the rest, moving averages
+// that the evaluator scores, and a constraint.
 constexpr char kSettingsOfVariables[] = R"(
 variable_optimizers {
   variables: "hidden1/*"
@@ -75,7 +75,7 @@ moving_average { decay: 0.9 count_steps: true }
 constraints { variables: "logits/bias" kind: NON_NEGATIVE }
 )";
 
-// What `lockstep export --averaged` writes is the checkpoint's averages.
+// Expects `lockstep export --averaged` to write the checkpoint's averages.
 void ExpectExportsAverages(const TrainingJob& job) {
   const TempDir scratch;
   const std::string out = scratch.Join("out.safetensors");

@@ -1,5 +1,5 @@
-// A server or the chief that is killed and does not come back within max_wait:
-// everyone else ends, in time, and says why.
+// A killed server or chief that does not come back within max_wait: all other
+// tasks end in time, and say why.
 
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -15,7 +15,7 @@ using ::testing::Field;
 using ::testing::Gt;
 using ::testing::HasSubstr;
 
-// Both tests kill something long before this.
+// Both tests kill a task long before this step.
 constexpr char kForever[] = "train_steps=1000000";
 constexpr char kMaxWait[] = "max_wait=8s";
 

@@ -7,15 +7,15 @@
 
 namespace lockstep::testing {
 
-// Where a pair of IDX files is.
+// The paths of a pair of IDX files.
 struct PictureFiles {
   std::string images;
   std::string labels;
 };
 
-// Writes `count` pictures of 8 x 8 pixels in ten classes, the same ones each
-// time: noise with a bright bar whose place is the class, so that any model
-// learns them within some hundred steps.
+// Writes `count` pictures of 8 x 8 pixels in ten classes, always the same:
+// noise with a bright bar whose position is the class, so that any model learns
+// them within some hundred steps.
 //
 //   kInternal  the files cannot be written
 absl::Status WritePictures(const PictureFiles& files, int count);

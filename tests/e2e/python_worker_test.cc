@@ -1,5 +1,5 @@
-// A worker that was written in Python from proto/README.md alone takes part in
-// jobs of the real programs.
+// A worker written in Python from proto/README.md alone takes part in jobs of
+// the real programs.
 
 #include <csignal>
 #include <memory>
@@ -40,7 +40,7 @@ std::string LogOf(TrainingJob& job, int worker) {
   return log.value_or("");
 }
 
-// The same job that nothing happened to.
+// The same job, undisturbed.
 std::unique_ptr<TrainingJob> Undisturbed() {
   std::unique_ptr<TrainingJob> job = TrainingJob::Make(PythonJob(2));
   EXPECT_OK(job->Run());
@@ -65,8 +65,8 @@ TEST(PythonWorkerTest, AKilledOneComesBackAndTheBitsAreTheSame) {
   ExpectSameBits(job->checkpoints(), Undisturbed()->checkpoints(), kSteps);
 }
 
-// With a lease that ends while the process stands still, its next heartbeat is
-// answered ABORTED.
+// The lease ends while the process is stopped, so that its next heartbeat is
+// answered with ABORTED.
 TEST(PythonWorkerTest, OneThatWasTakenForDeadJoinsAgainAndTheBitsAreTheSame) {
   TrainingJob::Options options = PythonJob(2);
   options.set.push_back("lease=2s");
@@ -103,7 +103,7 @@ TEST(PythonWorkerTest, PushesTheSameGradientAgainWhenAMemberDies) {
   EXPECT_THAT(LogOf(*job, 1) + LogOf(*job, 2), HasSubstr("again, attempt 2"));
 }
 
-// Only the workers still know the model.
+// After the chief's restart only the workers know the model.
 TEST(PythonWorkerTest, DescribesTheModelToAChiefThatWasStarted) {
   const std::unique_ptr<TrainingJob> job = TrainingJob::Make(PythonJob(2));
   ASSERT_OK(job->StartAll());

@@ -1,4 +1,4 @@
-// The job that everyone runs first, from start to end.
+// The quickstart's job, from start to end.
 
 #include <string>
 #include <utility>

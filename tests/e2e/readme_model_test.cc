@@ -1,4 +1,4 @@
-// The model of README's "Adding a model", built as it stands there.
+// The model of README's "Adding a model", built from its text.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,7 +16,7 @@ TEST(ReadmeModelTest, ExampleTrainsToWhatItsPicturesAllow) {
                          .compute_program = LOCKSTEP_README_WORKER});
   ASSERT_THAT(job->Run(), IsOk());
 
-  // 0.1 is chance.
+  // Chance is 0.1.
   EXPECT_THAT(job->cluster().ReadLog("evaluator", 0),
               IsOkAndHolds(::testing::ContainsRegex(
                   "step 300: accuracy (0\\.[89]|1\\.0)")));

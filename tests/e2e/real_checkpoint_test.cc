@@ -1,4 +1,4 @@
-// The checkpoints of a real run, in the eyes of the safetensors library.
+// The checkpoints of a real run, read with the safetensors library.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

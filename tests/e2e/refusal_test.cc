@@ -1,5 +1,5 @@
-// What cannot work is refused at once, with an exit code that asks nobody to
-// try again, and a message that says what to change.
+// Impossible set-ups are refused at once, with an exit code that asks for no
+// restart, and a message with the fix.
 
 #include <netinet/in.h>
 #include <signal.h>
@@ -29,10 +29,10 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Le;
 
-// By itself, with a code that asks for no restart.
+// Ends by itself, with a code that asks for no restart.
 const auto kRefused = AllOf(Field(&TaskExit::signal, 0),
                             Field(&TaskExit::code, AllOf(Ge(1), Le(127))));
-// With one that asks for it.
+// Ends by itself, with a code that asks for a restart.
 const auto kLater =
     AllOf(Field(&TaskExit::signal, 0), Field(&TaskExit::code, kExitLost));
 
@@ -59,7 +59,8 @@ class RefusalTest : public ::testing::Test {
     }
   }
 
-  // Expects tasks of a job to end by themselves, refusing, all saying `word`.
+  // Expects tasks of a job to end by themselves with a refusal that contains
+  // `word`.
   void ExpectRefused(TrainingJob& job,
                      const std::vector<std::pair<std::string, int>>& tasks,
                      const std::string& word) {
@@ -72,8 +73,8 @@ class RefusalTest : public ::testing::Test {
     }
   }
 
-  // A task's TF_CONFIG, as if it was started on another machine: on this one
-  // its own address is taken.
+  // Returns a task's TF_CONFIG with an address as on another machine, because
+  // on this one its own address is taken.
   static std::string Elsewhere(TrainingJob& job, const std::string& task,
                                int index) {
     const std::string address = job.cluster().Address(task, index).value();
@@ -82,8 +83,8 @@ class RefusalTest : public ::testing::Test {
         {{address, absl::StrReplaceAll(address, {{"0.0.1", "0.0.2"}})}});
   }
 
-  // As on another machine, with flags after those of the job. Null if it cannot
-  // be started.
+  // Starts it as on another machine, with flags after those of the job. Null if
+  // it cannot be started.
   std::unique_ptr<ChildProcess> StartSecondChief(
       TrainingJob& job, std::vector<std::string> more_args) {
     ChildProcess::Options options;
@@ -97,7 +98,7 @@ class RefusalTest : public ::testing::Test {
     return chief.ok() ? *std::move(chief) : nullptr;
   }
 
-  // Gives worker 1 a TF_CONFIG that is not the others'.
+  // Gives worker 1 a TF_CONFIG that differs from the others'.
   void Misinform(
       TrainingJob& job,
       const std::vector<std::pair<std::string, std::string>>& changes) {
@@ -159,7 +160,7 @@ TEST_F(RefusalTest, FlagThatIsNone) {
                 {"tpu", "cpu"});
 }
 
-// Its predecessor may be about to end.
+// The previous process of the port may still be ending.
 TEST_F(RefusalTest, PortThatStaysTakenAsksToBeStartedAgain) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
@@ -180,7 +181,7 @@ TEST_F(RefusalTest, PortThatStaysTakenAsksToBeStartedAgain) {
   close(fd);
 }
 
-// As if somebody had started a task by hand where it runs already.
+// As if an operator had started a task by hand while it runs already.
 TEST_F(RefusalTest, SecondProcessOfATaskOnItsHostIsRefusedAndTheJobGoesOn) {
   auto job = TrainingJob::Make({.set = {"train_steps=1000000"}});
   ASSERT_THAT(job->StartAll(), IsOk());
@@ -200,7 +201,7 @@ TEST_F(RefusalTest, SecondProcessOfATaskOnItsHostIsRefusedAndTheJobGoesOn) {
   EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 5), IsOk());
 }
 
-// Nobody has its address, so nobody comes to it; what it holds are no members.
+// No task has its address, so none registers with it, and it has no members.
 TEST_F(RefusalTest, SecondChiefSaysWhomItMissesAndTheJobGoesOn) {
   auto job = TrainingJob::Make(
       {.set = {"train_steps=1000000", "checkpoint.every_steps=5"}});
@@ -218,7 +219,7 @@ TEST_F(RefusalTest, SecondChiefSaysWhomItMissesAndTheJobGoesOn) {
   EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
 }
 
-// It would be refused each time until somebody does something about it.
+// It would be refused again until an operator acts.
 TEST_F(RefusalTest, ChiefOfAnotherJobOnTheSameCheckpointsIsNotTriedAgain) {
   auto job = TrainingJob::Make(
       {.set = {"train_steps=1000000", "checkpoint.every_steps=5"}});
@@ -235,7 +236,7 @@ TEST_F(RefusalTest, ChiefOfAnotherJobOnTheSameCheckpointsIsNotTriedAgain) {
   EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
 }
 
-// Nothing but a server itself knows which one it is.
+// Only a server itself knows its index.
 TEST_F(RefusalTest, WorkerWithServersInAnotherOrderEndsAndTheJobGoesOn) {
   auto job = TrainingJob::Make(
       {.servers = 3,

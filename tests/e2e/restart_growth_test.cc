@@ -1,6 +1,6 @@
-// Who restarts, and how often, leaves nothing behind in those that live on: no
-// memory, files, sockets, mappings or threads. LOCKSTEP_RESTARTS sets how many
-// restarts of a worker there are; servers and chiefs have a fifth as many.
+// Restarts of a process leave nothing behind in the processes that live on: no
+// memory, files, sockets, mappings or threads. LOCKSTEP_RESTARTS sets the
+// number of restarts of a worker; servers and chiefs have a fifth as many.
 
 #include <algorithm>
 #include <cstdlib>
@@ -29,7 +29,7 @@ int Restarts() {
   return text != nullptr && absl::SimpleAtoi(text, &restarts) ? restarts : 30;
 }
 
-// What a process has of the system.
+// The system resources of a process.
 struct Holdings {
   int64_t files = 0;  // descriptors, sockets among them
   int64_t mappings = 0;
@@ -61,7 +61,7 @@ Holdings HoldingsOf(pid_t pid) {
 class RestartGrowthTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // A backup, so that the job needs nobody to be there in time.
+    // Has a backup, so that no step waits for a restarted worker.
     job_ = TrainingJob::Make({.servers = 1,
                               .workers = 2,
                               .set = {"train_steps=1000000000",
@@ -70,13 +70,13 @@ class RestartGrowthTest : public ::testing::Test {
     ASSERT_THAT(job_->WaitForStep(10), IsOk());
   }
 
-  // Until the successor is at work.
+  // Restarts the task and waits until the successor works.
   void Restart(const std::string& name, int index, const std::string& says) {
     ASSERT_THAT(job_->cluster().Kill(name, index), IsOk());
     ASSERT_THAT(job_->cluster().Start(name, index), IsOk());
     ASSERT_THAT(job_->cluster().WaitForLog(name, index, says, kPatience),
                 IsOk());
-    ASSERT_THAT(job_->WaitForStep(0), IsOk());  // so the chief answers
+    ASSERT_THAT(job_->WaitForStep(0), IsOk());  // the chief answers
     const absl::StatusOr<JobStatus> now = job_->GetStatus();
     ASSERT_THAT(now, IsOk());
     ASSERT_THAT(job_->WaitForStep(now->step + 3), IsOk());
@@ -110,7 +110,7 @@ class RestartGrowthTest : public ::testing::Test {
                 << then.threads << " -> " << now.threads << " threads, "
                 << then.private_kib << " -> " << now.private_kib << " KiB"
                 << std::endl;
-      // gRPC has a few more or less of these from time to time.
+      // gRPC's use of these varies a little.
       EXPECT_LE(now.files, then.files + kSlack) << task.first;
       EXPECT_LE(now.threads, then.threads + kSlack) << task.first;
       EXPECT_LE(now.mappings, then.mappings + 4 * kSlack) << task.first;

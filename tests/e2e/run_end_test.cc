@@ -1,5 +1,5 @@
-// How `lockstep run` ends with the real programs, and what is left to tell of
-// it afterwards.
+// The end of `lockstep run` with the real programs, and the result that it
+// leaves.
 
 #include <signal.h>
 
@@ -50,7 +50,7 @@ class RunEndTest : public ::testing::Test {
     return run.ok() ? *std::move(run) : nullptr;
   }
 
-  // One of the programs' other commands, to its end.
+  // Runs another sub-command to its end.
   int Command(const std::string& name, const std::string& out) {
     const auto exit = RunProgram({.program = ProgramPath("lockstep"),
                                   .args = {name, "--log_dir", logs()},

@@ -29,8 +29,8 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// The child of `parent` whose TF_CONFIG says that it is `type` 0; -1 if there
-// is none.
+// Returns the child of `parent` whose TF_CONFIG names task `type` 0; -1 if
+// there is none.
 pid_t FindTask(pid_t parent, const std::string& type) {
   const std::string children =
       ReadFile(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));

@@ -1,4 +1,4 @@
-// A server that is killed and started again, with its state and without.
+// A server that is killed and restarted, with its state and without.
 
 #include <filesystem>
 
@@ -33,9 +33,9 @@ TEST_F(ServerDeathTest, KilledServersGoOnFromTheStepTheyWereAt) {
   ASSERT_THAT(job->WaitForStep(20), IsOk());
   for (int kill = 0; kill < 6; ++kill) {
     ASSERT_NO_FATAL_FAILURE(Restart(*job, "ps", kill % 2));
-    // Of what began before the kill at most one step is still to come, so 20
-    // more show that the job goes on: two deaths never fall into one recovery,
-    // which the count below takes for granted.
+    // At most one step that began before the kill may still be committed, so 20
+    // more show that the job goes on. Two deaths thus never fall into one
+    // recovery, which the count below requires.
     auto status = job->GetStatus();
     ASSERT_THAT(status, IsOk());
     ASSERT_THAT(job->WaitForStep(status->step + 20), IsOk());

@@ -1,5 +1,4 @@
-// Jobs whose workers and servers share memory, as all on one host do unless
-// told otherwise.
+// Jobs whose workers and servers share memory, the default on one host.
 
 #include <stdlib.h>
 
@@ -25,7 +24,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Enough to kill somebody meanwhile.
+// Enough steps to kill a task meanwhile.
 constexpr int64_t kSteps = 250;
 constexpr int64_t kFewSteps = 50;
 
@@ -33,8 +32,7 @@ std::vector<std::string> ToTheEnd() {
   return {"lease=1h", absl::StrCat("train_steps=", kSteps)};
 }
 
-// Where servers keep their state: a directory in /dev/shm that goes with the
-// object.
+// The servers' state directory in /dev/shm; the destructor removes it.
 class MemoryDirectory {
  public:
   MemoryDirectory() { EXPECT_NE(mkdtemp(path_.data()), nullptr); }
@@ -51,7 +49,7 @@ class MemoryDirectory {
   std::string path_ = "/dev/shm/lockstep-e2e-XXXXXX";
 };
 
-// What shared memory is called, if anything in /dev/shm were.
+// Names that shared memory would have, if any were in /dev/shm.
 std::vector<std::string> SharedMemoryFiles() {
   std::vector<std::string> names;
   std::error_code vanished;
@@ -87,7 +85,7 @@ TEST(SharedMemoryE2eTest, SameBitsAsOverTheWire) {
   ExpectSameBits(shared->checkpoints(), sent->checkpoints(), kSteps);
 }
 
-// Workers cut and order their chunks differently then.
+// Workers with shared memory cut and order their chunks differently.
 TEST(SharedMemoryE2eTest, SomeWorkersShareAndOthersSendWithTheSameBits) {
   for (const char* type : {"VARIABLE", "BFLOAT16"}) {
     const std::vector<std::string> set = {
@@ -150,8 +148,8 @@ TEST(SharedMemoryE2eTest, SharesOfAWorkerAreAllCountedWithItAndWithout) {
   ExpectSameBits(with->checkpoints(), without->checkpoints(), kSteps);
 }
 
-// The state of all servers stays for the next start of the job; nothing else is
-// left.
+// The state of all servers stays for the next start of the job; nothing else
+// remains.
 TEST(SharedMemoryE2eTest, JobThatFailsLeavesNothingButItsServersState) {
   const MemoryDirectory state;
   auto job = TrainingJob::Make(

@@ -1,4 +1,4 @@
-// A worker that is in the set of a step and stands still, though it lives.
+// A live worker in the set of a step that stands still.
 
 #include <signal.h>
 
@@ -19,7 +19,7 @@ using ::testing::Not;
 
 constexpr int64_t kSteps = 150;
 
-// Nobody is taken for dead here.
+// A long lease, so that no task is taken for dead.
 std::vector<std::string> Stalling(const std::string& timeout) {
   return {"replicas_to_aggregate=2", "lease=1h",
           absl::StrCat("stall_timeout=", timeout),
@@ -38,17 +38,18 @@ void ExpectOthersSucceed(TrainingJob& job, int stalled_worker) {
 
 struct Point {
   const char* name;
-  int64_t steps;  // before it
+  int64_t steps;  // steps before the stall
 };
 
-// Its heartbeats go on while its push does not get to the servers.
+// Its heartbeats continue while its push does not reach the servers.
 class StallTest : public ::testing::TestWithParam<Point> {};
 
 TEST_P(StallTest, BackupTakesThePlaceOfAMemberWhoseDataPathIsBlocked) {
   auto job = TrainingJob::Make({.workers = 3, .set = Stalling("1s")});
   job->cluster().SetEnvironment("worker", 1, "LOCKSTEP_FAULT", GetParam().name);
 
-  // The backup comes when the others can not go on, lest worker 1 is one.
+  // The backup starts when the others wait for it, so that worker 1 is a
+  // member.
   for (const auto& [name, index] : job->Tasks()) {
     if (name == "worker" && index == 2) continue;
     ASSERT_THAT(job->cluster().Start(name, index), IsOk());
@@ -64,7 +65,7 @@ TEST_P(StallTest, BackupTakesThePlaceOfAMemberWhoseDataPathIsBlocked) {
   EXPECT_THAT(job->cluster().Kill("worker", 1), IsOk());
 }
 
-// With some of its twelve parts in, and with none.
+// With some of its twelve parts pushed, and with none.
 INSTANTIATE_TEST_SUITE_P(
     Points, StallTest,
     ::testing::Values(Point{"worker.push.send:40:stall", 3},

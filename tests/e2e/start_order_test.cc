@@ -1,4 +1,5 @@
-// Nothing depends on who starts first, nor on who else is on the machine.
+// Jobs do not depend on the order of starts, nor on other programs of the
+// machine.
 
 #include <algorithm>
 #include <vector>
@@ -16,8 +17,8 @@ using ::testing::IsEmpty;
 
 enum class Order { kChiefLast, kServersLast };
 
-// Starts the tasks of a job, the last ones after a pause, and lets it run to
-// its end.
+// Starts the tasks of a job, the last ones after a pause, and runs it to its
+// end.
 void RunInOrder(Order order, absl::Duration pause) {
   auto job = TrainingJob::Make({.evaluator = true});
   std::vector<std::pair<std::string, int>> tasks = job->Tasks();

@@ -1,5 +1,4 @@
-// Operators change a job while it runs, and workers of an elastic one come and
-// go.
+// Operators change a running job, and workers of an elastic job join and leave.
 
 #include <signal.h>
 
@@ -22,7 +21,7 @@ using ::testing::HasSubstr;
 constexpr TaskExit kHeld = {.code = kExitHeld};
 constexpr TaskExit kStopped = {.code = kExitStopped};
 constexpr absl::Duration kTimeout = absl::Seconds(20);
-// Far beyond what any test waits for.
+// More steps than any test waits for.
 constexpr char kForever[] = "train_steps=1000000";
 
 class SteeringTest : public ::testing::Test {
@@ -35,7 +34,7 @@ class SteeringTest : public ::testing::Test {
         job_->cluster().Address("chief", 0).value());
   }
 
-  // Waits until the chief's status is as `so` wants it.
+  // Waits until `so` is true of the chief's status.
   JobStatus WaitUntil(const std::function<bool(const JobStatus&)>& so) {
     const absl::Time deadline = absl::Now() + kPatience;
     while (absl::Now() < deadline) {
@@ -56,7 +55,7 @@ class SteeringTest : public ::testing::Test {
     });
   }
 
-  // More steps are made than there are.
+  // Expects further steps.
   void ExpectMoreSteps() {
     EXPECT_THAT(job_->WaitForStep(chief_->GetStatus(kTimeout)->step + 5),
                 IsOk());
@@ -93,7 +92,7 @@ TEST_F(SteeringTest, ChangesHoldOnAllServersAndOutliveTheChief) {
   for (const auto& [task, index] : job_->Tasks()) ExpectEnd(task, index, kHeld);
 }
 
-// So that nobody starts again what has ended in good order.
+// For supervisors: a task that ended in order must not be restarted.
 TEST_F(SteeringTest, AStoppedJobIsDoneForTasksThatAreToldSo) {
   Begin({.workers = 3,
          .set = {"elastic_workers=true", "replicas_to_aggregate=2", kForever},
@@ -175,7 +174,8 @@ TEST_F(SteeringTest, WorkersOfAnElasticJobComeAndGo) {
   Begin({.workers = 3,
          .set = {"elastic_workers=true", "replicas_to_aggregate=2", kForever}});
 
-  // Two others are enough for a step: this one may not have begun its pass.
+  // Two other workers are enough for a step, so this one may not have begun its
+  // pass.
   ASSERT_THAT(job_->cluster().WaitForLog("worker", 1, "shares memory with ps 1",
                                          kPatience),
               IsOk());

@@ -1,4 +1,4 @@
-// SIGTERM: everyone leaves in good order, and what was stopped can go on.
+// SIGTERM: all tasks leave in order, and the stopped job can go on.
 
 #include <signal.h>
 
@@ -18,13 +18,13 @@ using ::testing::IsEmpty;
 
 constexpr TaskExit kStopped = {.code = kExitStopped};
 
-// Far beyond what any test waits for.
+// More steps than any test waits for.
 constexpr char kForever[] = "train_steps=1000000";
 
 std::string Until(int64_t step) { return absl::StrCat("train_steps=", step); }
 
-// Expects all tasks to leave in good order, and returns the step of the
-// checkpoint that they left.
+// Expects all tasks to leave in order, and returns the step of their
+// checkpoint.
 int64_t ExpectGoodOrder(TrainingJob& job) {
   for (const auto& [name, index] : job.Tasks()) {
     EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
@@ -40,7 +40,7 @@ int64_t ExpectGoodOrder(TrainingJob& job) {
 
 class StopTest : public ::testing::Test {
  protected:
-  // Starts a job of `options` and brings it well on its way.
+  // Starts a job of `options` and waits for some steps.
   void Begin(const TrainingJob::Options& options) {
     job_ = TrainingJob::Make(options);
     ASSERT_THAT(job_->StartAll(), IsOk());

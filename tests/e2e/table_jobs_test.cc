@@ -1,4 +1,4 @@
-// Models with tables: rows of them travel, servers have them in parts.
+// Models with tables: single rows travel, and servers hold the rows in parts.
 
 #include <sys/wait.h>
 
@@ -24,8 +24,8 @@ using ::testing::HasSubstr;
 constexpr int64_t kHalf = 60;
 constexpr int64_t kWhole = 120;
 
-// Two hundred features, of which each of a thousand examples has a few; the
-// sign of the smallest one is the label.
+// Two hundred features, some of them in each of a thousand examples; the sign
+// of the smallest feature is the label.
 std::string WriteExamples(const TempDir& directory) {
   std::ofstream file(directory.Join("train.libsvm"));
   uint64_t state = 1;
@@ -192,7 +192,7 @@ TEST_F(BibleJobsTest, WordsHaveNeighbours) {
             0);
 }
 
-// The number after the last occurrence of `words`.
+// Returns the number after the last occurrence of `words`.
 double NumberAfter(const std::string& text, const std::string& words) {
   const size_t at = text.rfind(words);
   if (at == std::string::npos) {

@@ -21,7 +21,7 @@ constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
 constexpr absl::Duration kCallTimeout = absl::Seconds(1);
 
 // Small parts, so that every server has many. Steps of some milliseconds, so
-// that there is time to do something to the job.
+// that there is time to disturb the job.
 constexpr char kJob[] = R"(
 name: "e2e"
 train_steps: 150

@@ -15,14 +15,14 @@
 
 namespace lockstep::testing {
 
-// How long a test waits for what will happen, on a machine that is busy with
-// other things too.
+// Time limit of a test's waits, long enough for a busy machine.
 inline constexpr absl::Duration kPatience = absl::Seconds(100);
 
 // TrainingJob is a job on a cluster of the real programs: job file, pictures,
-// logs, checkpoints and state files lie in a directory of its own, which goes
-// with it. A Momentum MLP in strict mode, unless `set` says otherwise, with a
-// lease and a stall_timeout so long that no busy machine ends them.
+// logs, checkpoints and state files lie in its own directory, which the
+// destructor removes. A Momentum MLP in strict mode, unless `set` changes it,
+// with a lease and a stall_timeout so long that they do not end on a busy
+// machine.
 //
 // Threads: not safe to share.
 class TrainingJob {
@@ -33,21 +33,21 @@ class TrainingJob {
     bool chief = true;  // false: worker 0 hosts it
     bool evaluator = false;
     int pictures = 2000;
-    std::vector<std::string> set = {};        // "key=value", for --set
+    std::vector<std::string> set = {};        // "key=value" each, for --set
     std::string more_job = {};                // at the end of the job file
-    std::string checkpoints = {};             // directory; empty: of its own
-    std::string state_directory = {};         // of ps; empty: of its own
+    std::string checkpoints = {};             // directory; empty: in its own
+    std::string state_directory = {};         // of ps; empty: in its own
     std::vector<std::string> more_args = {};  // of every task but the chief
     // The program of worker tasks; empty: `worker`. Needs `chief`.
     ProcessCluster::Program worker_program = {};
     std::string compute_program = {};  // of workers, evaluator; empty: `worker`
   };
 
-  // Writes files and chooses ports; starts nothing. A test that cannot have
-  // them fails, and ends.
+  // Writes files and chooses ports; starts no task. If that fails, the test
+  // fails and ends.
   static std::unique_ptr<TrainingJob> Make(const Options& options);
 
-  // Where a test has failed, says what the tasks said last.
+  // If the test has failed, prints the last log lines of all tasks.
   ~TrainingJob();
   TrainingJob(const TrainingJob&) = delete;
   TrainingJob& operator=(const TrainingJob&) = delete;
@@ -59,7 +59,7 @@ class TrainingJob {
   const std::string& checkpoints() const { return options_.checkpoints; }
   const std::string& job_file() const { return job_file_; }
 
-  // The tasks that there are, ps first.
+  // Returns all tasks, ps first.
   std::vector<std::pair<std::string, int>> Tasks() const;
 
   absl::Status StartAll() { return cluster_->StartAll(); }
@@ -69,11 +69,11 @@ class TrainingJob {
 
   absl::StatusOr<JobStatus> GetStatus() const;
 
-  // Waits until the chief says that `step` is committed. It fails where the
-  // job ends before.
+  // Waits until the chief reports that `step` is committed. Fails if the job
+  // ends before.
   absl::Status WaitForStep(int64_t step) const;
 
-  // Names of the state files that servers have left.
+  // Returns the names of the state files that servers have left.
   std::vector<std::string> StateFiles() const;
 
  private:
@@ -90,12 +90,12 @@ class TrainingJob {
   std::unique_ptr<CoordinatorClient> chief_;
 };
 
-// The bytes of a file of a checkpoint, as "model.safetensors"; the test fails
-// if it has none.
+// Returns the bytes of a file of a checkpoint, such as "model.safetensors";
+// without such a file the test fails.
 std::string ReadCheckpoint(const std::string& checkpoints, int64_t step,
                            const std::string& file);
 
-// Both files of the checkpoints of `step` have the same bytes.
+// Expects equal bytes in both files of the checkpoints of `step`.
 void ExpectSameBits(const std::string& checkpoints, const std::string& others,
                     int64_t step);
 

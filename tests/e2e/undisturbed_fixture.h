@@ -14,11 +14,11 @@
 
 namespace lockstep::testing {
 
-// Holds what a run that nobody disturbed has learnt, made once for all tests of
-// a program, and compares with it runs in which processes died.
+// Holds the values of an undisturbed run, made once for all tests of a program,
+// and compares them with runs in which processes died.
 class UndisturbedFixture : public ::testing::Test {
  protected:
-  // Enough to kill somebody meanwhile, more than once.
+  // Enough steps to kill a task meanwhile, more than once.
   static constexpr int64_t kSteps = 400;
 
   static std::vector<std::string> Steps() {
@@ -31,7 +31,7 @@ class UndisturbedFixture : public ::testing::Test {
   }
   static void TearDownTestSuite() { undisturbed_.reset(); }
 
-  // Expects the job to end in good order, with the same bits.
+  // Expects the job to end in order, with the same bits.
   static void ExpectSameEnd(TrainingJob& job) {
     ASSERT_THAT(job.cluster().WaitAllSucceed(kPatience), IsOk());
     ExpectSameBits(undisturbed_->checkpoints(), job.checkpoints(), kSteps);

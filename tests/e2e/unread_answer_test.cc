@@ -1,4 +1,5 @@
-// A client of a server that asks for values, answers pings, and does not read.
+// A client that requests values from a server, answers pings, and does not
+// read.
 
 #include <cstdlib>
 #include <string>
@@ -29,7 +30,8 @@ v1::PullRequest FirstPart(const std::string& job_id) {
 TEST(UnreadAnswerTest, TheJobGoesOnAfterALease) {
   auto job = TrainingJob::Make(
       {.set = {"lease=2s", "max_wait=1h", "train_steps=1000000",
-               // The answers lend memory; small ones would be copies.
+               // Large answers reference the server's memory; small ones would
+               // be copies.
                "model.hidden_units=512", "max_part_bytes=1048576"}});
   ASSERT_THAT(job->StartAll(), IsOk());
   ASSERT_THAT(job->WaitForStep(5), IsOk());

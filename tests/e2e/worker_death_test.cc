@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Enough to kill somebody meanwhile.
+// Enough steps to kill a task meanwhile.
 constexpr int64_t kSteps = 250;
 // Long enough for a busy machine, short enough for a test.
 constexpr char kLease[] = "lease=4s";

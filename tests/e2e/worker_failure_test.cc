@@ -1,5 +1,5 @@
-// A worker that fails in a way that another start would not cure leaves for
-// good. When too few are left for a step, nobody waits for a successor.
+// A worker with an error that a restart would not cure leaves for good. If too
+// few are left for a step, the job does not wait for a successor.
 
 #include <utility>
 #include <vector>

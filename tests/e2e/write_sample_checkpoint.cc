@@ -1,6 +1,6 @@
-// Writes a checkpoint with known numbers below the directory that is given,
-// for safetensors_reads_checkpoint.py, which knows the same numbers: element i
-// of a tensor is start + i / 4.
+// Writes a checkpoint with known numbers below the given directory, for
+// safetensors_reads_checkpoint.py, which expects the same numbers: element i of
+// a tensor is start + i / 4.
 
 #include <cstdint>
 #include <cstring>
@@ -17,7 +17,8 @@ namespace lockstep {
 namespace {
 
 constexpr int64_t kStep = 1500;
-constexpr uint64_t kPartBytes = 20;  // so that tensors come in several parts
+// Small, so that tensors have several pieces.
+constexpr uint64_t kPartBytes = 20;
 
 CheckpointTensors Tensors() {
   CheckpointTensors tensors;
@@ -32,7 +33,7 @@ CheckpointTensors Tensors() {
   return tensors;
 }
 
-// Last part first: parts need not come in order.
+// Writes the last piece first: pieces need no order.
 absl::Status WriteParts(SafetensorsWriter& file, const std::string& name,
                         absl::Span<const char> bytes) {
   for (uint64_t end = bytes.size(); end > 0;) {

@@ -1,4 +1,5 @@
-// Writes what a worker of a softmax job starts from and sees, for twin_run.py:
+// Writes the initial values and batches of a softmax job's workers, for
+// twin_run.py:
 //
 //   write_twin_inputs SEED EXAMPLES PIXELS CLASSES BATCH_SIZE WORKERS STEPS
 //

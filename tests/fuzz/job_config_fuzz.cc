@@ -14,7 +14,7 @@ void Require(bool promise) {
   if (!promise) std::abort();
 }
 
-// A valid job survives the wire bit by bit.
+// A valid job must survive the wire bit by bit.
 void CheckRoundTrip(const JobConfig& job) {
   const v1::JobConfig proto = ToProto(job);
   v1::JobConfig received;
@@ -25,7 +25,7 @@ void CheckRoundTrip(const JobConfig& job) {
   Require(ToProto(*again).SerializeAsString() == proto.SerializeAsString());
 }
 
-// The same bytes as the argument of --set.
+// Uses the same bytes as the argument of --set.
 void CheckOverride(absl::string_view text) {
   JobConfig job;
   const std::string before = ToProto(job).SerializeAsString();

@@ -1,5 +1,5 @@
-// The plan that a worker gets from its chief. The first byte says how many
-// servers the worker knows, the second how large its chunks may be.
+// A worker's plan from its chief. The first byte is the number of servers that
+// the worker knows, the second the largest size of its chunks.
 
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
 namespace lockstep {
 namespace {
 
-// What a test allocates: larger memory is for tests of ParameterMemory.
+// Limit of a test's allocation: tests of ParameterMemory cover larger memory.
 constexpr int64_t kMaxBytes = 1 << 20;
 
 void Require(bool promise) {
@@ -38,7 +38,7 @@ bool IsSmall(const std::vector<VariableSpec>& variables) {
   return true;
 }
 
-// Every chunk lies within the memory, which is written to.
+// Every chunk must lie within the memory; writes to it.
 void CheckChunks(const Plan& plan,
                  const std::vector<std::vector<Chunk>>& chunks,
                  const ParameterMemory& memory) {
@@ -60,7 +60,8 @@ void CheckChunks(const Plan& plan,
   }
 }
 
-// Rows of a table are asked of parts that have them, and marked where they lie.
+// Rows of a table must be requested from the parts that hold them, and be
+// marked at their places.
 void CheckRows(const Plan& plan, ParameterMemory& memory) {
   for (const PlannedPart& part : plan.parts) {
     const auto variable = static_cast<size_t>(part.variable);
@@ -98,7 +99,7 @@ void Check(const v1::GetPlanResponse& response, int num_servers,
 }  // namespace
 }  // namespace lockstep
 
-// Protobuf has a line to say about every string that is no UTF-8.
+// Silences Protobuf, which logs every string that is no UTF-8.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   google::protobuf::SetLogHandler(nullptr);
   return 0;

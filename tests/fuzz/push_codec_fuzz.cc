@@ -1,6 +1,6 @@
-// What servers and workers read as raw bytes: pushes, pulls and their answers.
-// The first byte says how the others are cut into slices, the second which
-// message they are taken for.
+// The raw bytes that servers and workers parse: pushes, pulls and their
+// answers. The first byte selects the slices of the others, the second the
+// message type.
 
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ void Require(bool promise) {
   if (!promise) abort();
 }
 
-// Three parts of 16 bytes. Nothing of it stays on the disk.
+// Three parts of 16 bytes. Leaves nothing on the disk.
 std::unique_ptr<Shard> MakeShard() {
   std::error_code error;
   std::string directory =
@@ -50,8 +50,8 @@ std::unique_ptr<Shard> MakeShard() {
   return *std::move(shard);
 }
 
-// Slices of 1 to 17 bytes that follow from `how`, at times with an empty one
-// between them; 0: one slice.
+// Cuts bytes into slices of 1 to 17 bytes chosen by `how`, some with an empty
+// one between them; 0: one slice.
 grpc::ByteBuffer Cut(absl::string_view bytes, uint8_t how) {
   std::vector<grpc::Slice> slices;
   uint32_t state = how;
@@ -72,8 +72,8 @@ std::string Flat(const TensorPayload& payload) {
   return bytes;
 }
 
-// However the bytes are cut, they say the same. Where generated code reads
-// them too, it reads the same, and what is written again is read again.
+// The result must not depend on the slices. It must equal that of generated
+// code, and survive being written and read again.
 template <typename Message, typename Header>
 bool CheckTensorMessage(absl::string_view bytes, uint8_t how, Header& header,
                         TensorPayload& payload) {
@@ -102,7 +102,7 @@ bool CheckTensorMessage(absl::string_view bytes, uint8_t how, Header& header,
   return true;
 }
 
-// Gradients that are cut out are the payload, part after part.
+// The gradients must be the payload, part after part.
 void CheckPush(absl::string_view bytes, uint8_t how) {
   static const Shard& shard = *MakeShard().release();
   v1::PushHeader header;
@@ -130,7 +130,7 @@ void CheckTensors(absl::string_view bytes, uint8_t how) {
   CheckTensorMessage<Message>(bytes, how, header, payload);
 }
 
-// A message without tensors is read as generated code reads it.
+// A message without tensors must be read as generated code reads it.
 template <typename Message>
 void CheckMessage(absl::string_view bytes, uint8_t how) {
   Message message;
@@ -166,7 +166,7 @@ void Check(absl::string_view bytes, uint8_t how, uint8_t kind) {
 }  // namespace
 }  // namespace lockstep
 
-// Protobuf has a line to say about every string that is no UTF-8.
+// Silences Protobuf, which logs every string that is no UTF-8.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   google::protobuf::SetLogHandler(nullptr);
   return 0;

@@ -1,5 +1,5 @@
-// A header that is accepted must describe the file exactly, and say the same
-// after it was written and read again.
+// An accepted header must describe the file exactly, and survive being written
+// and read again.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What is read of a state file: the header and the step record in 4096 bytes,
-// and a growing table's directory. An earlier process may have left anything.
+// The contents of a state file: the header and the step record in 4096 bytes,
+// and a growing table's directory. An earlier process may have left any bytes.
 
 #include <algorithm>
 #include <array>
@@ -26,7 +26,7 @@ void CheckHeader(absl::Span<const std::byte> bytes) {
   if (!decoded.ok() || *decoded != *header) abort();
 }
 
-// Whatever was there, a record that is written can be read.
+// After any contents, a written record must be readable.
 void CheckRecord(absl::Span<const std::byte> bytes) {
   alignas(8) std::array<std::byte, StepRecordSlots::kSize> memory = {};
   std::copy_n(bytes.begin(), std::min(bytes.size(), memory.size()),
@@ -42,7 +42,7 @@ void CheckRecord(absl::Span<const std::byte> bytes) {
   if (!read.ok() || !(*read == next)) abort();
 }
 
-// A directory that is taken has each of its keys in one row, and goes on.
+// An accepted directory must have each of its keys in one row, and accept more.
 void CheckDirectory(absl::Span<const std::byte> bytes) {
   std::array<int64_t, 9> memory = {};
   std::copy_n(bytes.begin(), std::min(bytes.size(), sizeof(memory)),

@@ -13,7 +13,7 @@ void Require(bool promise) {
   if (!promise) std::abort();
 }
 
-// What is written for a task is read back as the same cluster.
+// The TF_CONFIG written for a task must be read as the same cluster.
 void CheckRoundTrip(const ClusterSpec& spec, TaskId task) {
   const absl::StatusOr<TfConfig> again =
       ParseTfConfig(ToJson(spec, task), "again");

@@ -1,5 +1,5 @@
 // Feeds arbitrary bytes to the readers of TFRecord files, of examples and of
-// their columns: as a file, and as a record whose checks are good.
+// their columns: as a file, and as a record with correct checks.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-// Of the examples that tests/fuzz/corpus has.
+// Columns of the examples in tests/fuzz/corpus.
 void CheckColumns(absl::string_view file) {
   const ColumnLayout layout = {.categorical = {"user", "ad"},
                                .crosses = {{0, 1}},

@@ -1,5 +1,5 @@
-// Any text as a file of recorded traces: it is refused, or replayed with
-// whatever differences there are.
+// Arbitrary text as a file of recorded traces: it must be refused, or replayed
+// with any differences.
 
 #include <cstddef>
 #include <cstdint>

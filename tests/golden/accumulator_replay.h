@@ -10,10 +10,10 @@
 
 namespace lockstep::golden {
 
-// AccumulatorReplay does a scenario's operations on one accumulator, dense or
-// sparse. `Format` says how its gradients are written:
+// AccumulatorReplay executes a scenario's operations on one accumulator, dense
+// or sparse. `Format` defines the encoding of its gradients:
 //
-//   Gradient                                 owns what the view shows
+//   Gradient                                 owns the data of the view
 //   Gradient Read(DType, const Json&)
 //   View Show(const Gradient&)
 //   void Compare(DType, const Json& recorded, const Value& actual, Report&)
@@ -48,8 +48,8 @@ class AccumulatorReplay {
     throw BadTrace(absl::StrCat("unknown operation \"", kind, "\""));
   }
 
-  // A gradient that TensorFlow dropped in silence leaves the count as it was,
-  // unless a take has come between; the next count shows it in any case.
+  // A gradient that TensorFlow dropped silently leaves the count unchanged,
+  // unless a take came between; the next count always shows it.
   void Apply(const Json& op) {
     const auto gradient = Format::Read(dtype_, op.at("gradient"));
     auto applied = accumulator_.Apply(ReadInt(op.at("local_step")),

@@ -11,7 +11,7 @@ const Json& ValuesOf(const Json& entry) {
   return entry.contains("dense") ? entry.at("dense") : entry.at("values");
 }
 
-// The gradients that there are, with their places in the list.
+// The gradients that are not None, with their indices in the list.
 struct Entries {
   std::vector<size_t> places;
   std::vector<std::vector<std::byte>> values;
@@ -33,8 +33,8 @@ double Norm(DType dtype, const Entries& entries) {
   return GlobalNorm(dtype, spans);
 }
 
-// Gradients of many elements are added in another order in TensorFlow, which
-// was measured to make 2 units in the last place; twice that may differ.
+// TensorFlow adds gradients of many elements in another order, a measured
+// difference of 2 units in the last place; twice that is allowed.
 constexpr double kUlpsOfNorm = 4;
 
 void ExpectNorm(absl::string_view what, DType dtype, double expected,
@@ -50,7 +50,7 @@ void ReplayClip(const Json& scenario, Report& report) {
   Entries entries = ReadEntries(dtype, scenario.at("entries"));
   const double own_norm = Norm(dtype, entries);
   const Json& use_norm = scenario.at("use_norm");
-  // As close as it is, a norm that differs would make every result differ.
+  // Within this tolerance, a different norm would make every result differ.
   const double norm = ReadNumber(scenario.at("norm"));
   std::vector<absl::Span<std::byte>> spans;
   for (auto& values : entries.values) spans.push_back(absl::MakeSpan(values));

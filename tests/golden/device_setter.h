@@ -7,7 +7,7 @@
 
 namespace lockstep::golden {
 
-// A device as TensorFlow names it: "/job:ps/task:1/device:CPU:0", each of the
+// A device in TensorFlow's syntax: "/job:ps/task:1/device:CPU:0", each of the
 // three optional.
 struct Device {
   std::string job;
@@ -18,12 +18,12 @@ struct Device {
 Device ParseDevice(const std::string& text);
 std::string DeviceName(const Device& device);
 
-// What `inner` says, and `outer` where it says nothing.
+// Returns `inner`, completed by the fields of `outer`.
 Device Merge(const Device& outer, const Device& inner);
 
 // DeviceSetter is TensorFlow's placement function around a strategy: variables
-// go to servers, everything else stays on the worker. What is pinned to another
-// job keeps it and is not asked about.
+// go to servers, everything else stays on the worker. An operation that is
+// pinned to another job keeps it without a call of the strategy.
 class DeviceSetter {
  public:
   DeviceSetter(Device ps, Device worker, std::function<int()> next_server);

@@ -10,7 +10,7 @@
 
 namespace lockstep::golden {
 
-// A sparse gradient as traces write it.
+// A sparse gradient in the form of traces.
 struct SparseRecord {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> indices;

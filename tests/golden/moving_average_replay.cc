@@ -37,8 +37,8 @@ class MovingAverageReplay {
   }
 
  private:
-  // The class debiases the averages of tensors alone, which start at 0; the
-  // function whatever it is given.
+  // The class debiases only averages of tensors, which start at 0; the function
+  // debiases all averages.
   bool IsDebiased(const Json& entry) const {
     return zero_debias_ && (!via_class_ || entry.at("kind") == "tensor");
   }

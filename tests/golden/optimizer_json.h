@@ -8,8 +8,8 @@
 
 namespace lockstep::golden {
 
-// An optimizer by TensorFlow's class name, without "Optimizer", and the names
-// of the arguments of its constructor.
+// An optimizer by TensorFlow's class name, without "Optimizer", and its
+// constructor's arguments by name.
 struct OptimizerRecord {
   OptimizerConfig config;
   double learning_rate = 0;

@@ -17,10 +17,10 @@
 namespace lockstep::golden {
 namespace {
 
-// Twice what was measured is what may differ.
+// Allowed multiple of the measured difference.
 constexpr double kMargin = 2;
 
-// The whole of a scenario between two steps.
+// The complete state of a scenario between two steps.
 struct State {
   std::vector<VariableState> variables;
   std::vector<bool> has_slots;  // a variable without gradients has none
@@ -74,7 +74,7 @@ class OptimizerReplay {
     }
   }
 
-  // The state that the first step starts from, which is also compared.
+  // Compares and returns the state before the first step.
   State CompareStart() {
     const Json& variables = scenario_.at("variables");
     const Json& slots = scenario_.at("initial_slots");
@@ -92,7 +92,7 @@ class OptimizerReplay {
     return state;
   }
 
-  // Does the step, compares what it gives and returns what was recorded.
+  // Makes the step, compares the results and returns the recorded ones.
   State RunStep(State before, const Json& step) {
     const Json& gradients = step.at("gradients");
     if (gradients.size() != before.variables.size()) {
@@ -181,9 +181,9 @@ class OptimizerReplay {
     }
   }
 
-  // What RMSProp adds to its momentum, where the reciprocal square root comes
-  // in: of a large term that the momentum cancels, what is left and what the
-  // variable moves by are small.
+  // Returns the terms that RMSProp adds to its momentum, which use the
+  // reciprocal square root: if the momentum cancels a large term, the remainder
+  // and the variable's change are small.
   std::vector<double> NewTerms(const VariableState& before,
                                const VariableState& after) const {
     if (settings_.config.kind != OptimizerConfig::Kind::kRmsProp) return {};
@@ -197,7 +197,8 @@ class OptimizerReplay {
     return terms;
   }
 
-  // The larger of (P(n)/rate) w and (P(n')/rate) w of Ftrl's linear slot.
+  // Returns the larger of (P(n)/rate) w and (P(n')/rate) w in Ftrl's linear
+  // slot.
   std::vector<double> CancellingTerms(const VariableState& before,
                                       const VariableState& after) const {
     const DType dtype = settings_.dtype;
@@ -214,7 +215,8 @@ class OptimizerReplay {
     return terms;
   }
 
-  // `larger` is what else the unit of the distance may be taken of.
+  // `larger` holds other numbers from which the unit of the distance may be
+  // taken.
   void CompareTensor(absl::string_view what, const Json& recorded,
                      const std::vector<std::byte>& before,
                      const std::vector<std::byte>& after, double distance,
@@ -250,7 +252,7 @@ class OptimizerReplay {
             static_cast<float>(ReadNumber(scalars.at("beta2_power")))};
   }
 
-  // `state` with everything that was recorded in its place.
+  // Returns `state` with the recorded values in its place.
   State Recorded(const Json& after, State state) const {
     for (size_t v = 0; v < state.variables.size(); ++v) {
       VariableState& variable = state.variables[v];

@@ -6,16 +6,16 @@
 
 namespace lockstep::golden {
 
-// The kinds of gradient that TensorFlow's kernels treat in ways of their own.
+// The kinds of gradient that TensorFlow's kernels treat differently.
 enum class GradientForm {
   kDense,
   kRows,    // sparse, rows of two values or more
   kColumn,  // sparse, rows of one value
 };
 
-// How far TensorFlow's kernels are from single operations that round once, in
-// units in the last place. All of it comes from their vectorised reciprocal
-// square roots and powers; 0 is to be compared exactly.
+// The difference of TensorFlow's kernels from single operations that round
+// once, in units in the last place. It comes from their vectorised reciprocal
+// square roots and powers; 0 requires equal bits.
 struct Distance {
   double variable = 0;
   double slot = 0;  // of momentum (RMSProp), accum_update, linear; others 0

@@ -8,7 +8,7 @@
 namespace lockstep::golden {
 namespace {
 
-// The sizes that TensorFlow gives its types, in bytes; 0 for "string".
+// Returns the size that TensorFlow gives its types, in bytes; 0 for "string".
 int64_t TypeSize(const std::string& dtype) {
   static const auto& sizes = *new std::map<std::string, int64_t>{
       {"bool", 1},    {"int8", 1},      {"uint8", 1},       {"int16", 2},
@@ -36,7 +36,7 @@ PartitionInput ReadInput(const Json& scenario) {
   input.shape = ReadInts(scenario.at("shape"));
   input.axis = IntOr(arguments, "axis", 0);
   input.element_size = size > 0 ? size : of_string;
-  // TensorFlow refuses that size for other types too.
+  // TensorFlow refuses that size for other types, too.
   if (scenario.at("partitioner") == "variable_axis_size" && of_string < 1) {
     input.element_size = of_string;
   }

@@ -15,8 +15,8 @@
 namespace lockstep::golden {
 namespace {
 
-// Which slots an optimizer makes does not hang on its hyper-parameters, but
-// for RMSProp's, which is not centered unless told so.
+// An optimizer's slots do not depend on its hyper-parameters, except RMSProp's
+// `centered`, which is off by default.
 OptimizerConfig WithName(const std::string& name) {
   using Kind = OptimizerConfig::Kind;
   static const auto& kinds = *new std::map<std::string, Kind>{
@@ -100,7 +100,7 @@ class PlacementReplay {
     }
   }
 
-  // Adam's powers belong to the variable whose name sorts first.
+  // Adam's powers are placed with the variable whose name sorts first.
   void PlaceSlots(const Json& item) {
     const OptimizerConfig config = WithName(item.at("optimizer"));
     std::vector<std::string> variables = item.at("variables");
@@ -117,7 +117,7 @@ class PlacementReplay {
     }
   }
 
-  // The strategy is asked all the same.
+  // The strategy is called nevertheless.
   void PlaceBeside(const std::string& variable, const std::string& name) {
     const auto device = devices_.find(variable);
     if (device == devices_.end()) {

@@ -9,20 +9,20 @@
 #include "tests/golden/report.h"
 #include "tests/golden/trace.h"
 
-// Replays scenarios through the classes of the product. Each function does the
-// operations of one kind of scenario and reports every answer that differs
-// from TensorFlow's; none knows a scenario by its name.
+// Replays scenarios through the classes of the product. Each function executes
+// the operations of one kind of scenario and reports every answer that differs
+// from TensorFlow's; no function knows single scenarios.
 namespace lockstep::golden {
 
 struct Outcome {
   std::vector<Difference> differences;
 };
 
-//   kInvalidArgument  the scenario is of no kind that there is, lacks a field,
-//                     or has one of a wrong type
+//   kInvalidArgument  the scenario is of an unknown kind, lacks a field, or has
+//                     one of a wrong type
 absl::StatusOr<Outcome> ReplayScenario(const Json& scenario);
 
-// These throw where a scenario is malformed; see trace.h.
+// These throw if a scenario is malformed; see trace.h.
 void ReplayDenseAccumulator(const Json& scenario, Report& report);
 // `input` may be kCanonical for scenarios whose "canonical_input" is true.
 void ReplaySparseAccumulator(const Json& scenario, SparseInput input,

@@ -11,9 +11,9 @@
 
 namespace lockstep::golden {
 
-// One answer that is not what TensorFlow gave.
+// One answer that differs from TensorFlow's.
 struct Difference {
-  std::string operation;  // where in the scenario, and what: "3 take: count"
+  std::string operation;  // position in the scenario: "3 take: count"
   std::string expected;
   std::string got;
 };
@@ -21,12 +21,12 @@ struct Difference {
 // Report collects the differences of one scenario.
 class Report {
  public:
-  // What the answers that follow belong to.
+  // Sets the operation to which the following answers belong.
   void Begin(size_t index, absl::string_view operation) {
     operation_ = absl::StrCat(index, " ", operation, ": ");
   }
 
-  // True if there is none.
+  // Compares and returns true if they are equal.
   bool Expect(absl::string_view what, const std::string& expected,
               const std::string& got) {
     if (expected == got) return true;
@@ -39,7 +39,7 @@ class Report {
   bool Expect(absl::string_view what, const std::vector<int64_t>& expected,
               const std::vector<int64_t>& got);
 
-  // Of tensors of which every element has to be the same.
+  // Compares tensors whose elements must all be equal.
   bool ExpectSame(absl::string_view what, DType dtype,
                   const std::vector<std::byte>& expected,
                   const std::vector<std::byte>& got, Zeros zeros);

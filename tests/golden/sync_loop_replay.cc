@@ -23,7 +23,7 @@ struct Worker {
   bool waits = false;
 };
 
-// What the scenario says of the job, with the product's checks of it.
+// Reads the scenario's job, with the product's checks.
 JobConfig ReadJob(const Json& scenario) {
   JobConfig job;
   job.mode = SyncMode::kCompatible;
@@ -37,15 +37,15 @@ JobConfig ReadJob(const Json& scenario) {
   job.replicas_to_aggregate = narrow("replicas_to_aggregate");
   job.total_num_replicas = narrow("total_num_replicas");
   job.initial_tokens = narrow("num_tokens");
-  // Of no meaning here, but nobody may start a job without them.
+  // Not used here, but required in a valid job.
   job.train_steps = 1;
   job.batch_size = 1;
   job.data.train_images = job.data.train_labels = "none";
   return job;
 }
 
-// A job of one server in one place: the chief's loop, the parts, the token
-// queue and the workers, each of which does what it is told at once.
+// A job with one server in one thread: the chief's loop, the parts, the token
+// queue and the workers, each of which executes its operations at once.
 class SyncLoopReplay {
  public:
   SyncLoopReplay(const Json& scenario, const JobConfig& job, Report& report)
@@ -177,7 +177,7 @@ class SyncLoopReplay {
     return {dtype, {}, 1, ReadTensor(dtype, gradient), {}};
   }
 
-  // Ends its wait for a token, if it is in one, which loses no token.
+  // Cancels its wait for a token, if there is one; no token is lost.
   void Withdraw(int index, const Json& op) {
     Worker& worker = workers_[index];
     report_.Expect("cancelled", op.at("cancelled").dump(),
@@ -186,7 +186,7 @@ class SyncLoopReplay {
     worker.waits = false;
   }
 
-  // Its first pass is free.
+  // The first pass after a restart needs no token.
   void RestartWorker(const Json& op) {
     const int index = ReadWorker(op);
     Withdraw(index, op);
@@ -200,7 +200,7 @@ class SyncLoopReplay {
     loop_.reset();
   }
 
-  // Worker 0 is the chief's and starts again with it.
+  // Worker 0 hosts the chief and restarts with it.
   void ReinitChief(const Json& op) {
     Withdraw(0, op);
     const int64_t step = gate_->global_step();
@@ -233,7 +233,7 @@ class SyncLoopReplay {
     }
   }
 
-  // The step, the tokens, the moving averages, the next step.
+  // Order: the step, the tokens, the moving averages, the next step.
   void Commit(int64_t step) {
     const auto tokens = gate_->Commit(step, 0);
     report_.Expect("status of the commit", "OK", StatusName(tokens.status()));

@@ -11,7 +11,7 @@ namespace {
 
 using Completions = TokenQueue::Completions;
 
-// Sorted by id; what a cancel has ended itself comes first.
+// Sorts by id; the operations that a cancel ended come first.
 void CompareCompleted(const Json& op, Completions actual, Report& report) {
   const Json& recorded = op.at("completed");
   const int64_t first = op.at("op") == "cancel" ? ReadInt(op.at("id")) : -1;
@@ -35,7 +35,7 @@ void CompareCompleted(const Json& op, Completions actual, Report& report) {
   }
 }
 
-// Adding and closing: they wait where there is a capacity.
+// Adding and closing may wait if the queue has a capacity.
 void CompareAdding(const TokenQueue& queue, const Json& op, uint64_t id,
                    const absl::StatusOr<Completions>& actual, Report& report) {
   const std::vector<uint64_t> adding = queue.GetState().adding;

@@ -67,7 +67,7 @@ Format FormatOf(DType dtype) {
     case DType::kFloat32:
       return {24, -126};
     case DType::kFloat64:
-    case DType::kBFloat16:  // of which there are no traces
+    case DType::kBFloat16:  // no traces of this type
       break;
   }
   return {53, -1022};
@@ -187,7 +187,7 @@ double RoundTo(DType dtype, double number) {
     case DType::kFloat32:
       return static_cast<float>(number);
     case DType::kFloat64:
-    case DType::kBFloat16:  // of which there are no traces
+    case DType::kBFloat16:  // no traces of this type
       break;
   }
   return number;
@@ -249,7 +249,7 @@ std::vector<double> ToDoubles(DType dtype,
     case DType::kFloat32:
       return Expand<float>(bytes);
     case DType::kFloat64:
-    case DType::kBFloat16:  // of which there are no traces
+    case DType::kBFloat16:  // no traces of this type
       break;
   }
   return Expand<double>(bytes);

@@ -15,9 +15,8 @@
 #include "server/step/gradient.h"
 
 // Reads traces that were recorded from TensorFlow: JSON lines, one scenario
-// each. What a scenario lacks, or what is of a wrong type, is thrown: as
-// BadTrace here, as one of its own exceptions by the JSON library. Who replays
-// a scenario catches both.
+// each. Missing fields and wrong types throw: BadTrace here, or exceptions of
+// the JSON library. Callers that replay a scenario must catch both.
 namespace lockstep::golden {
 
 using Json = nlohmann::json;
@@ -28,62 +27,62 @@ class BadTrace : public std::runtime_error {
 };
 
 struct Scenario {
-  int line = 0;  // in its file, from 1
+  int line = 0;  // line number in its file, from 1
   Json json;
 };
 
 //   kNotFound         no such file
 //   kInvalidArgument  "file:line: ..." for a line that is no scenario of
-//                     format 1; a file without any
+//                     format 1; a file without scenarios
 absl::StatusOr<std::vector<Scenario>> ReadScenarios(const std::string& path);
 
-// Of the text of a file; `source` names it in messages. Errors as
-// ReadScenarios(), but kNotFound.
+// Parses the text of a file; `source` names it in messages. Errors as
+// ReadScenarios(), except kNotFound.
 absl::StatusOr<std::vector<Scenario>> ParseScenarios(absl::string_view text,
                                                      absl::string_view source);
 
-// "OK", "CANCELLED", ...
+// Returns "OK", "CANCELLED", ...
 std::string StatusName(const absl::Status& status);
 
-// A whole number, which JSON has no type for.
+// Returns a whole number, which JSON has no type for.
 int64_t ReadInt(const Json& number);
 std::vector<int64_t> ReadInts(const Json& numbers);
-// A number, or one of "nan", "inf" and "-inf".
+// Returns a number, also of "nan", "inf" and "-inf".
 double ReadNumber(const Json& number);
 
-// What of a number an element can hold.
+// Rounds a number to the element type.
 double RoundTo(DType dtype, double number);
 
 DType ReadDType(const Json& scenario);
 
-// "shape" of a scenario: null and unknown dimensions as PartialShape has them.
+// Reads "shape" of a scenario: null and unknown dimensions as in PartialShape.
 PartialShape ReadShape(const Json& scenario);
 Reduction ReadReduction(const Json& scenario);
 
-// A tensor's elements as bytes of `dtype`, as many as its shape says.
+// A tensor's elements as bytes of `dtype`; the shape gives their number.
 struct Tensor {
   std::vector<int64_t> shape;
   std::vector<std::byte> values;
 };
 Tensor ReadTensor(DType dtype, const Json& tensor);
 
-// Elements as doubles, which hold every element exactly.
+// Converts elements to doubles, which hold every element exactly.
 std::vector<double> ToDoubles(DType dtype, const std::vector<std::byte>& bytes);
 
-// "[1,2]", for messages.
+// Returns "[1,2]", for messages.
 std::string Text(const std::vector<double>& elements);
 
-// Any not-a-number equals any other.
+// The comparison of zeros; all NaNs are equal.
 enum class Zeros {
-  kDiffer,  // 0 and -0 differ, as every other bit
+  kDiffer,  // 0 and -0 differ, as all other bits
   kEqual,
 };
 bool Same(DType dtype, const std::vector<std::byte>& a,
           const std::vector<std::byte>& b, Zeros zeros);
 
-// Whether each |a[i] - b[i]| is at most `ulps` times the unit in the last
-// place of `scale[i]`, of numbers of `dtype` that are not subnormal. With 0
-// they are to be equal, as is what is not finite in any case.
+// True if each |a[i] - b[i]| is at most `ulps` units in the last place of
+// `scale[i]`, for normal numbers of `dtype`. With `ulps` 0, and for elements
+// that are not finite, they must be equal.
 bool Near(DType dtype, const std::vector<double>& a,
           const std::vector<double>& b, const std::vector<double>& scale,
           double ulps);

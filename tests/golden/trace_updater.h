@@ -11,10 +11,10 @@
 namespace lockstep::golden {
 
 // TraceUpdater holds the variables of a small job in plain memory and updates
-// them by the product's optimizers and moving averages. Each variable that
-// ever gets a gradient is one part.
+// them with the product's optimizers and moving averages. Each variable with a
+// gradient is one part.
 //
-// Threads: none; a replay does one thing at a time.
+// Threads: not thread-safe; a replay executes one operation at a time.
 class TraceUpdater final : public PartUpdater {
  public:
   struct Variable {
@@ -23,7 +23,7 @@ class TraceUpdater final : public PartUpdater {
     std::vector<std::byte> average;  // empty without moving averages
   };
 
-  // `part_variables`: by part, the index of its variable.
+  // `part_variables`: the index of the variable, by part.
   TraceUpdater(StepSettings settings, std::optional<double> average_decay,
                std::vector<Variable> variables,
                std::vector<int> part_variables);
@@ -52,7 +52,7 @@ class TraceUpdater final : public PartUpdater {
     return absl::OkStatus();
   }
   void DropPrepared() override {}
-  // Adam's powers move, and then the moving averages.
+  // Adam's powers advance first, then the moving averages.
   absl::Status Commit(int64_t step) override;
 
  private:

@@ -12,13 +12,13 @@
 
 namespace lockstep::golden {
 
-// A variable with the slots that an optimizer keeps for it.
+// A variable with the slots of its optimizer.
 struct VariableState {
   Tensor value;
   std::vector<std::vector<std::byte>> slots;  // in order of Slots()
 };
 
-// What updates of one step have in common.
+// The common settings of the updates of one step.
 struct StepSettings {
   OptimizerConfig config;
   DType dtype = DType::kFloat32;
@@ -26,10 +26,10 @@ struct StepSettings {
   AdamPowers powers;
 };
 
-// Slots as they start.
+// Returns the variable with its initial slots.
 VariableState MakeState(const StepSettings& settings, Tensor value);
 
-// The product's update of one variable, in place.
+// Applies the product's update to one variable, in place.
 //
 //   kInvalidArgument  a gradient that is not one of this variable
 absl::Status ApplyDense(const StepSettings& settings, const Tensor& gradient,

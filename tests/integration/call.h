@@ -13,7 +13,7 @@
 
 namespace lockstep::testing {
 
-// Longer than any call takes, so that a hang is a failure.
+// Longer than any call takes, so that a hang fails the test.
 inline constexpr absl::Duration kCallTimeout = absl::Seconds(30);
 
 // Calls an RPC of an ordinary generated stub:
@@ -33,8 +33,8 @@ absl::StatusOr<Response> Call(Stub& stub,
   return response;
 }
 
-// Sends bytes as they are to "/package.Service/Method" and returns what the
-// answer's status says.
+// Sends raw bytes to "/package.Service/Method" and returns the status of the
+// answer.
 absl::Status CallWithBytes(const std::shared_ptr<grpc::Channel>& channel,
                            const std::string& method, const std::string& bytes);
 

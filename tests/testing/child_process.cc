@@ -61,7 +61,7 @@ absl::Status ChildProcess::WaitForLog(absl::string_view text,
                                       absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   while (true) {
-    // The order matters: what it says just before its end must be seen.
+    // Checks the end first, so that the log then read includes the last lines.
     const bool ended = Poll().has_value();
     if (absl::StrContains(ReadLog(), text)) return absl::OkStatus();
     if (ended) {

@@ -18,24 +18,25 @@
 
 namespace lockstep::testing {
 
-// ChildProcess is a TaskProcess that a test waits for, in time, and whose log
-// it reads. Nothing of it outlives this object, nor the test, even one that is
-// killed. (Processes that the program starts need the same care from it.)
+// ChildProcess is a TaskProcess for tests, with waits that have a time limit,
+// and access to its log. The process does not outlive this object, nor the
+// test, even if the test is killed. (Programs must do the same for processes
+// that they start.)
 //
-// Threads: not safe to share; start programs from a thread that lasts, since
-//          they end with it.
+// Threads: not safe to share; must be started from a thread that lasts, since
+//          the process ends with that thread.
 class ChildProcess {
  public:
   using Options = TaskProcess::Options;
 
-  // Returns when the program runs, not when it is ready. Errors are
-  // TaskProcess::Start's.
+  // Returns when the program runs; it need not be ready. Errors are those of
+  // TaskProcess::Start().
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(
       const Options& options);
 
   pid_t pid() const { return process_->pid(); }
 
-  // Sends `signal` to the program alone.
+  // Sends `signal` to the program only, not to its group.
   //
   //   kFailedPrecondition  it has ended
   absl::Status Signal(int signal);
@@ -43,24 +44,24 @@ class ChildProcess {
   // Kills the program's whole group and waits for the program's end.
   TaskExit Kill();
 
-  // How it ended, or nothing while it runs. Never waits.
+  // Returns how it ended, or nothing while it runs. Never waits.
   std::optional<TaskExit> Poll() { return process_->Poll(); }
 
-  // Waits for its end.
+  // Waits for the end of the program.
   //
   //   kDeadlineExceeded  it still runs after `timeout`; quotes its last words
   absl::StatusOr<TaskExit> Wait(absl::Duration timeout);
 
   // Waits until its log, from its own start on, contains `text`.
   //
-  //   kDeadlineExceeded    it runs but has not said so within `timeout`
-  //   kFailedPrecondition  it ended without having said so
+  //   kDeadlineExceeded    it runs, but the text did not appear in `timeout`
+  //   kFailedPrecondition  it ended without the text
   absl::Status WaitForLog(absl::string_view text, absl::Duration timeout);
 
-  // All that it has written since it started; empty if nothing can be read.
+  // Returns its log since its start; empty if nothing can be read.
   std::string ReadLog() const;
 
-  // The end of that, short enough for a message.
+  // Returns the end of the log, short enough for a message.
   std::string LastWords() const;
 
  private:
@@ -72,11 +73,11 @@ class ChildProcess {
 
   const std::unique_ptr<TaskProcess> process_;
   const std::string log_path_;
-  const uintmax_t log_start_;  // bytes that were in the log before us
+  const uintmax_t log_start_;  // bytes in the log before its start
 };
 
-// Runs a program to its end, as Start() and Wait() do; what it said is in
-// `options.log_path`. A program that overstays `timeout` is killed.
+// Runs a program to its end, as Start() and Wait(); its output is in
+// `options.log_path`. Kills a program that exceeds `timeout`.
 absl::StatusOr<TaskExit> RunProgram(const ChildProcess::Options& options,
                                     absl::Duration timeout);
 

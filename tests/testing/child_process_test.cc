@@ -37,7 +37,7 @@ class ChildProcessTest : public ::testing::Test {
     return options;
   }
 
-  // The number in `name`, which a script wrote; waits for a whole line.
+  // Returns the number that a script wrote to `name`; waits for a whole line.
   pid_t ReadPid(const std::string& name) const {
     for (const absl::Time end = absl::Now() + kLong; absl::Now() < end;) {
       std::ifstream file(dir_.Join(name));
@@ -53,7 +53,7 @@ class ChildProcessTest : public ::testing::Test {
     return 0;
   }
 
-  // True once `pid` is gone; an orphan takes a moment to be reaped.
+  // True when `pid` is gone; reaping an orphan takes a moment.
   static bool IsGone(pid_t pid) {
     for (const absl::Time end = absl::Now() + kLong; absl::Now() < end;) {
       if (kill(pid, 0) < 0 && errno == ESRCH) return true;
@@ -205,7 +205,7 @@ TEST_F(ChildProcessTest, StoppedProcessIsKilledToo) {
   EXPECT_EQ((*child)->Kill(), (TaskExit{.signal = SIGKILL}));
 }
 
-// A process of the test's own stands for a test that is killed in mid-flight.
+// A process of the test stands for a killed test.
 TEST_F(ChildProcessTest, ChildDiesWithAParentThatWasKilled) {
   const std::string path = dir_.Join("pid");
   const pid_t parent = fork();

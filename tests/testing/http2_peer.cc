@@ -40,7 +40,7 @@ uint32_t Number(const std::string& bytes, size_t at, int count) {
   return value;
 }
 
-// HPACK: a literal that is not indexed, with a name of its own.
+// HPACK: a literal that is not indexed, with its own name.
 std::string Literal(const std::string& name, const std::string& value) {
   std::string out(1, 0);
   out.push_back(static_cast<char>(name.size()));
@@ -142,7 +142,8 @@ bool Http2Peer::EndsWithin(uint32_t stream, int millis) {
 bool Http2Peer::SendLongHeader(size_t bytes) {
   const uint32_t stream = next_stream_;
   next_stream_ += 2;
-  // The name's length, and then the value's as HPACK writes large numbers.
+  // The length of the name, then that of the value in HPACK's encoding of large
+  // numbers.
   std::string start = CallHeaders("/x/y") + std::string(1, 0) + "\x04long\x7f";
   for (size_t rest = bytes - 127;; rest >>= 7) {
     start.push_back(static_cast<char>(rest < 128 ? rest : (rest & 127) | 128));

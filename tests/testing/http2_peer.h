@@ -12,49 +12,48 @@
 
 namespace lockstep::testing {
 
-// Http2Peer speaks as much HTTP/2 as a gRPC client must, by hand, so that it
-// can do what gRPC's own client would not: leave a message unfinished, or not
-// read. Calls go by one connection. It reads only in its methods, and so
-// answers pings only there, until AnswerInBackground().
+// Http2Peer implements as much HTTP/2 as a gRPC client needs, so that it can do
+// things that gRPC's own client cannot: leave a message unfinished, or unread.
+// All calls use one connection. It reads, and answers pings, only within its
+// methods, until AnswerInBackground().
 //
 // Threads: not safe to share.
 class Http2Peer {
  public:
   static constexpr uint32_t kLargestWindow = 0x7fffffff;
 
-  // Connects to 127.0.0.1 and greets. `window` is how many bytes of each answer
-  // it lets the server send; of all answers together it lets it send as many as
-  // HTTP/2 allows.
+  // Connects to 127.0.0.1 and sends the preface. `window` is the number of
+  // bytes of each answer that the server may send; for all answers together it
+  // is the largest number of HTTP/2.
   explicit Http2Peer(int port, uint32_t window = 65535);
   ~Http2Peer();
   Http2Peer(const Http2Peer&) = delete;
   Http2Peer& operator=(const Http2Peer&) = delete;
 
-  // Opens a call, e.g. of "/lockstep.v1.CoordinatorService/Leave"; returns its
-  // stream.
+  // Opens a call, e.g. of "/lockstep.v1.CoordinatorService/Leave", and returns
+  // its stream.
   uint32_t Open(const std::string& method);
 
-  // Begins a message that says it has `size` bytes.
+  // Sends the start of a message whose length field is `size` bytes.
   bool BeginMessage(uint32_t stream, uint32_t size);
 
-  // Sends `bytes` of a message, as the server's windows allow. False if the
-  // server ends the call or the connection, or takes nothing for `millis`.
+  // Sends `bytes` of a message, within the server's windows. False if the
+  // server ends the call or the connection, or accepts nothing for `millis`.
   bool SendBytes(uint32_t stream, size_t bytes, int millis = 5'000);
 
-  // A whole message, the only one of its call.
+  // Sends a whole message, the only one of its call.
   bool SendMessage(uint32_t stream, const std::string& message);
 
-  // Whether the server ends the call within `millis`.
+  // True if the server ends the call within `millis`.
   bool EndsWithin(uint32_t stream, int millis);
 
-  // Sends headers that are `bytes` long, in CONTINUATION frames; false as
-  // above.
+  // Sends headers of `bytes` length, in CONTINUATION frames; false as above.
   bool SendLongHeader(size_t bytes);
 
-  // From now on a thread reads, and answers pings and settings. Only the next
-  // three may be called after this.
+  // From now on a thread reads, and answers pings and settings. Afterwards only
+  // the next three methods may be called.
   void AnswerInBackground();
-  // What the server has sent so far; `closed` once the connection has ended.
+  // Frames that the server has sent; `closed` when the connection has ended.
   int pings() const { return pings_; }
   int ended_calls() const { return ended_calls_; }
   bool closed() const { return closed_; }
@@ -62,8 +61,8 @@ class Http2Peer {
  private:
   bool SendFrame(uint8_t type, uint8_t flags, uint32_t stream,
                  const std::string& payload, int millis = 5'000);
-  // Reads what has come: windows, settings, pings, ends. Waits for something
-  // as long as `millis`. False once the connection or `stream` has ended.
+  // Processes the received frames: windows, settings, pings, ends. Waits at
+  // most `millis` for one. False if the connection or `stream` has ended.
   bool ReadFrames(uint32_t stream, int millis);
   bool Understand(uint8_t type, uint8_t flags, uint32_t of,
                   const std::string& payload, uint32_t stream);
@@ -72,7 +71,7 @@ class Http2Peer {
   std::string incoming_;
   uint32_t next_stream_ = 1;
   int64_t connection_window_ = 65535;
-  int64_t stream_window_ = 65535;  // of the newest call
+  int64_t stream_window_ = 65535;  // window of the newest call
   int64_t initial_window_ = 65535;
   std::set<uint32_t> ended_streams_;
 
@@ -80,7 +79,7 @@ class Http2Peer {
   std::atomic<int> ended_calls_ = 0;
   std::atomic<bool> closed_ = false;
   std::atomic<bool> quit_ = false;
-  std::thread reader_;  // last: it uses all of the above
+  std::thread reader_;  // last: it uses the members above
 };
 
 }  // namespace lockstep::testing

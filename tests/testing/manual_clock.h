@@ -9,7 +9,7 @@
 
 namespace lockstep::testing {
 
-// ManualClock stands still until a test has it go on.
+// ManualClock advances only when a test advances it.
 //
 // Threads: safe to share.
 class ManualClock final : public Clock {

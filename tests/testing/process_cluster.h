@@ -17,12 +17,12 @@
 
 namespace lockstep::testing {
 
-// The path of one of this build's programs, as "ps_server".
+// Returns the path of one of this build's programs, such as "ps_server".
 std::string ProgramPath(absl::string_view name);
 
 // ProcessCluster is a training cluster of real programs on 127.0.0.1, each with
-// a TF_CONFIG, a port and a log file of its own. Addresses are fixed at
-// Create() and stay reserved, so that a task can be killed and started again.
+// its own TF_CONFIG, port and log file. Addresses are fixed at Create() and
+// stay reserved, so that a task can be killed and restarted.
 //
 //   Task:  not started -> running -> ended -> running -> ...
 //
@@ -31,7 +31,7 @@ std::string ProgramPath(absl::string_view name);
 // Errors:  every method that names a task: kNotFound, no such task.
 class ProcessCluster {
  public:
-  // What the tasks of one job run: the program's path and its arguments.
+  // The program of the tasks of one job: path and arguments.
   struct Program {
     std::string path;
     std::vector<std::string> args;
@@ -43,18 +43,18 @@ class ProcessCluster {
   struct Options {
     std::map<std::string, Job> jobs;  // by name, as in TF_CONFIG's cluster
     std::map<std::string, std::string> environment;  // for every task
-    std::string log_directory;  // exists; takes JOB-INDEX.log of each task
+    std::string log_directory;  // must exist; gets JOB-INDEX.log of each task
   };
 
-  // Chooses addresses; starts nothing.
+  // Chooses addresses; starts no task.
   //
   //   kInvalidArgument    no job, or a job without tasks
   //   kResourceExhausted  no free ports
   static absl::StatusOr<std::unique_ptr<ProcessCluster>> Create(
       Options options);
 
-  // Changes what a task is given when it starts the next time: an environment
-  // variable of its own, or one more argument.
+  // Changes the next starts of a task: an environment variable of its own, or
+  // an additional argument.
   void SetEnvironment(const std::string& job, int index,
                       const std::string& name, const std::string& value);
   void UnsetEnvironment(const std::string& job, int index,
@@ -62,13 +62,13 @@ class ProcessCluster {
   void AddArgument(const std::string& job, int index,
                    const std::string& argument);
 
-  // Starts a task that is not running; errors are ChildProcess::Start's.
+  // Starts a task that is not running; errors as ChildProcess::Start().
   //
   //   kFailedPrecondition  it runs
   absl::Status Start(const std::string& job, int index);
 
-  // Starts every task that is not running, `ps` first. Tasks must cope with
-  // peers that are not there yet, so nothing is waited for.
+  // Starts every task that is not running, `ps` first. Does not wait, because
+  // tasks must cope with missing peers.
   absl::Status StartAll();
 
   // Sends `signal` to a running task.
@@ -81,7 +81,7 @@ class ProcessCluster {
   //   kFailedPrecondition  it does not run
   absl::Status Kill(const std::string& job, int index);
 
-  // Waits for a task's end.
+  // Waits for the end of a task.
   //
   //   kFailedPrecondition  it was never started
   //   kDeadlineExceeded    it still runs after `timeout`; quotes its last words
@@ -90,25 +90,25 @@ class ProcessCluster {
 
   // Waits until every started task has ended with code 0.
   //
-  //   kDeadlineExceeded  one still runs after `timeout`, which is for all
+  //   kDeadlineExceeded  one still runs after `timeout`, the limit for all
   //   kAborted           one ended otherwise, though others may still run;
   //                      quotes its last words
   absl::Status WaitAllSucceed(absl::Duration timeout);
 
-  // Waits until a task's log has `text`; errors are ChildProcess::WaitForLog's.
+  // Waits until a task's log has `text`; errors as ChildProcess::WaitForLog().
   absl::Status WaitForLog(const std::string& job, int index,
                           absl::string_view text, absl::Duration timeout);
 
-  // What a task has written since its latest start; empty before the first.
+  // Returns a task's log since its latest start; empty before the first.
   absl::StatusOr<std::string> ReadLog(const std::string& job, int index) const;
 
-  // "127.0.0.1:port" of a task.
+  // Returns the address of a task, "127.0.0.1:port".
   absl::StatusOr<std::string> Address(const std::string& job, int index) const;
 
-  // The value of a task's TF_CONFIG.
+  // Returns the value of a task's TF_CONFIG.
   absl::StatusOr<std::string> TfConfig(const std::string& job, int index) const;
 
-  // A task's process, as long as the task is not started again.
+  // Returns a task's process; valid until the task is started again.
   //
   //   kFailedPrecondition  it was never started
   absl::StatusOr<ChildProcess*> Process(const std::string& job, int index);

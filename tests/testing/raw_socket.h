@@ -14,11 +14,10 @@
 
 namespace lockstep::testing {
 
-// RawSocket is a TCP connection to 127.0.0.1 that speaks no protocol of its
-// own.
+// RawSocket is a TCP connection to 127.0.0.1 without a protocol of its own.
 class RawSocket {
  public:
-  // Comes from `own`, a loopback address.
+  // `own` is the local address, a loopback address.
   explicit RawSocket(int port, const char* own = "127.0.0.1",
                      bool connect_now = true)
       : port_(port), socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -44,8 +43,8 @@ class RawSocket {
                    sizeof(to)) == 0;
   }
 
-  // True if all was sent, which may wait for the peer to read as long as it
-  // reads something within `millis`.
+  // True if everything was sent. Waits as long as the peer reads something
+  // within `millis`.
   bool Send(const std::string& bytes, int millis = 10'000) const {
     size_t sent = 0;
     while (sent < bytes.size()) {
@@ -60,8 +59,8 @@ class RawSocket {
     return true;
   }
 
-  // What there is to read, waiting for it; empty once the peer has closed, or
-  // after `millis` without a byte.
+  // Returns the next received bytes; empty if the peer has closed, or after
+  // `millis` without a byte.
   std::string Receive(int millis = 10'000) const {
     pollfd readable = {socket_, POLLIN, 0};
     if (poll(&readable, 1, millis) != 1) return "";
@@ -70,16 +69,16 @@ class RawSocket {
     return {buffer, count > 0 ? static_cast<size_t>(count) : 0};
   }
 
-  // Whether the peer has closed the connection, and all that it has sent before
-  // has been received.
+  // True if the peer has closed the connection and everything that it sent has
+  // been received.
   bool HasEnded() const {
     char byte = 0;
     const ssize_t count = recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return count == 0 || (count < 0 && errno != EAGAIN);
   }
 
-  // Whether the peer closes the connection within `millis`; what it sends
-  // before is dropped.
+  // True if the peer closes the connection within `millis`; received bytes are
+  // dropped.
   bool IsClosedWithin(int millis) const {
     while (true) {
       pollfd readable = {socket_, POLLIN, 0};

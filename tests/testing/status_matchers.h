@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 
-// Matchers for absl::Status and absl::StatusOr, with the names and the shape
-// of those that newer Abseil releases carry.
+// Matchers for absl::Status and absl::StatusOr, with the names and parameters
+// of those in newer Abseil releases.
 namespace lockstep::testing {
 
 inline const absl::Status& GetStatus(const absl::Status& status) {

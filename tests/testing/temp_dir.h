@@ -12,10 +12,10 @@
 
 namespace lockstep::testing {
 
-// TempDir is a fresh private directory that vanishes, with all that is in it,
-// when the object does.
+// TempDir is a new private directory; the destructor removes it with its
+// contents.
 //
-// Errors: where no directory can be made the test fails, and path() names a
+// Errors: if no directory can be created the test fails, and path() names a
 //         place where nothing can be written.
 class TempDir {
  public:
@@ -35,7 +35,7 @@ class TempDir {
 
   const std::string& path() const { return path_; }
 
-  // The path of `name` in this directory; nothing is created.
+  // Returns the path of `name` in this directory; creates nothing.
   std::string Join(std::string_view name) const {
     return path_ + "/" + std::string(name);
   }

@@ -19,16 +19,16 @@
 #include "worker/compute/cuda/cuda_status.h"
 #include "worker/compute/tensor/tensor.h"
 
-// What the CUDA backend makes of a GPU, in proportion to what the GPU does
-// bare. Both sides of a ratio are timed in turn; figures are medians.
+// The speed of the CUDA backend on a GPU, relative to the GPU's own libraries.
+// Both sides of a ratio are timed in turn; figures are medians.
 
 namespace lockstep::benchmark {
 namespace {
 
 constexpr int kRounds = 7;
 constexpr ElementType kFloat = ElementType::kFloat32;
-constexpr int64_t kSide = 8192;     // of matrices
-constexpr int64_t kRows = 1 << 18;  // of a tensor of 1 GiB
+constexpr int64_t kSide = 8192;     // rows and columns of matrices
+constexpr int64_t kRows = 1 << 18;  // rows of a tensor of 1 GiB
 constexpr int64_t kColumns = 1 << 10;
 constexpr int64_t kCopied = int64_t{1} << 26;  // floats: 256 MiB
 const std::string kDevice = "device 0";
@@ -41,7 +41,7 @@ absl::Status Cuda(cudaError_t error, const char* call) {
 
 absl::Status Wait() { return Cuda(cudaDeviceSynchronize(), "synchronize"); }
 
-// Seconds until the device has done `work` so many times.
+// Returns the seconds until the device has done `work` `count` times.
 absl::StatusOr<double> Time(int count, const Work& work) {
   LOCKSTEP_RETURN_IF_ERROR(Wait());
   const auto began = std::chrono::steady_clock::now();
@@ -57,7 +57,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Median seconds of each, done in turn after one round to warm up.
+// Returns median seconds of each, run in turn after one warm-up round.
 absl::StatusOr<std::vector<double>> InTurn(int count,
                                            const std::vector<Work>& works) {
   std::vector<std::vector<double>> times(works.size());
@@ -78,8 +78,8 @@ void Print(const std::string& what, double ratio, const std::string& of) {
   std::cout << what << ": " << ratio << " of " << of << std::endl;
 }
 
-// Tensors of the device. Zeros would take less power than what a network
-// multiplies, and flatter the clock.
+// Tensors on the device. They are not zero, because zeros take less power than
+// real data and allow a higher clock.
 class Bench {
  public:
   explicit Bench(std::unique_ptr<ComputeBackend> backend)
@@ -87,7 +87,7 @@ class Bench {
 
   ComputeBackend& backend() { return *backend_; }
 
-  // Of numbers in [-1, 1).
+  // Returns a tensor of numbers in [-1, 1).
   absl::StatusOr<Tensor> Random(const Shape& shape) {
     LOCKSTEP_ASSIGN_OR_RETURN(const int64_t count, CountElements(shape));
     std::vector<float> values(static_cast<size_t>(count));
@@ -116,8 +116,8 @@ absl::StatusOr<Bench> MakeBench() {
   return Bench(std::move(backend));
 }
 
-// MatMul() with operands rounded to bfloat16, next to the call of cuBLAS that
-// it comes to.
+// Compares MatMul() with operands rounded to bfloat16 with the equivalent call
+// of cuBLAS.
 absl::Status Gemm() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
   bench.backend().set_precision(Precision::kBfloat16);
@@ -148,8 +148,8 @@ absl::Status Gemm() {
   return absl::OkStatus();
 }
 
-// Operations that do little with what they read, by the bytes per second that
-// they have to move.
+// Memory-bound operations, measured by the bytes per second that they must
+// move.
 absl::Status Kernels() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
   ComputeBackend& backend = bench.backend();
@@ -159,7 +159,7 @@ absl::Status Kernels() {
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor kept, bench.Random({kRows, 2}));
   struct Kernel {
     const char* name;
-    int moves;  // of the bytes of `in`
+    int moves;  // bytes moved, as a multiple of those of `in`
     Work work;
   };
   const std::vector<Kernel> kernels = {
@@ -199,7 +199,7 @@ Work Uploading(ComputeBackend& backend, const ConstTensor& host,
   };
 }
 
-// Copies from pinned memory next to copies from ordinary memory.
+// Compares copies from pinned memory with copies from ordinary memory.
 absl::Status Pinned() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
   std::vector<float> ordinary(kCopied), pinned(kCopied);
@@ -220,7 +220,7 @@ absl::Status Pinned() {
   return absl::OkStatus();
 }
 
-// A step that computes while it copies, next to the longer of both alone.
+// Compares a step that computes while it copies with the longer of both alone.
 absl::Status Overlap() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
   ComputeBackend& backend = bench.backend();

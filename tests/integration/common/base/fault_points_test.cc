@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
-// How a process ends that runs `run` and would then end with code 0.
+// Returns how a process ends that runs `run` and then exits with code 0.
 template <typename Run>
 int EndOf(Run run) {
   const pid_t child = fork();

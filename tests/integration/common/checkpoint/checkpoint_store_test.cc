@@ -58,7 +58,7 @@ class CheckpointStoreTest : public ::testing::Test {
     }
     return asides;
   }
-  // Lets a child process start a checkpoint and die in the middle of it.
+  // Starts a child process that dies in the middle of writing a checkpoint.
   void DieWhileWriting(int64_t step) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);

@@ -76,7 +76,7 @@ TEST_F(SharedMemoryTest, StaysReadableWhenItsOwnerIsGone) {
   EXPECT_THAT(Open(file_), StatusIs(kNotFound));
 }
 
-// A child process makes memory and is killed; this one has it open.
+// A child process creates memory and is killed; this process has it open.
 TEST(SharedMemoryOfAProcessTest, StaysReadableWhenThatIsKilled) {
   int to_parent[2];
   ASSERT_EQ(pipe(to_parent), 0);
@@ -161,7 +161,7 @@ TEST_F(SharedMemoryTest, WhatIsNotThereIsNotFound) {
   EXPECT_THAT(Open(file), StatusIs(kNotFound));
 }
 
-// Everything else would fit, so that only the space can tell.
+// All other fields would fit, so only the pid space can differ.
 TEST_F(SharedMemoryTest, PidOfAnotherSpaceIsNotLookedFor) {
   for (const std::string& space :
        {std::string(), OwnPidSpace() + "1", std::string("another host")}) {
@@ -171,7 +171,7 @@ TEST_F(SharedMemoryTest, PidOfAnotherSpaceIsNotLookedFor) {
   }
 }
 
-// Its first process has pid 1, as the first one of any container has.
+// Its first process has pid 1, like the first one of any container.
 TEST_F(SharedMemoryTest, NamespaceOfProcessesIsASpaceOfItsOwn) {
   const pid_t child = fork();
   if (child == 0) {
@@ -221,7 +221,7 @@ TEST_F(SharedMemoryTest, WhatIsNoFileIsRefusedWithoutWaiting) {
   close(ends[1]);
 }
 
-// What is on a disk, or may shrink, is good enough for who trusts its holder.
+// Files on disk, and files that may shrink, are accepted from a trusted holder.
 TEST(PeerMemoryTest, OnlyWhatIsSealedCanBeRequired) {
   const testing::TempDir directory;
   const std::string text(kSize, 'x');
@@ -237,7 +237,7 @@ TEST(PeerMemoryTest, OnlyWhatIsSealedCanBeRequired) {
   close(fd);
 }
 
-// Memory as a peer may offer it, of three pages.
+// Memory of three pages, as a peer may offer it.
 class OfferedMemory {
  public:
   OfferedMemory(int seals, bool whole)
@@ -271,7 +271,7 @@ TEST(PeerMemoryTest, SealsMustHoldTheLength) {
   }
 }
 
-// A server that reads it would have to find the memory.
+// A server that reads it would have to allocate the memory.
 TEST(PeerMemoryTest, MemoryWithHolesIsRefused) {
   EXPECT_THAT(
       Open(OfferedMemory(F_SEAL_SHRINK | F_SEAL_GROW, /*whole=*/false).file()),

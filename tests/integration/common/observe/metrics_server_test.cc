@@ -25,7 +25,7 @@ std::vector<Metric> OneMetric() {
   return {{"m", "M.", Metric::Kind::kGauge, 1}};
 }
 
-// All that the server answers until it closes the connection.
+// Returns everything that the server answers until it closes the connection.
 std::string Ask(int port, const std::string& request) {
   const RawSocket socket(port);
   socket.Send(request);

@@ -29,7 +29,7 @@ cpu_set_t ProcessorsOf(pthread_t thread) {
   return set;
 }
 
-// As the kernel lists them: "0-3,8".
+// Parses the kernel's list: "0-3,8".
 cpu_set_t ProcessorsOfNode0() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -50,7 +50,7 @@ cpu_set_t ProcessorsOfNode0() {
   return set;
 }
 
-// Elsewhere than where it may be afterwards, if the node has two processors.
+// Another place than the later one, if the node has two processors.
 void StayOnProcessor0() {
   cpu_set_t first;
   CPU_ZERO(&first);
@@ -92,7 +92,7 @@ TEST_F(NumaNodeTest, AllThreadsStayOnTheNodesProcessors) {
   if (absl::IsFailedPrecondition(placed)) GTEST_SKIP() << placed;
   ASSERT_THAT(placed, IsOk());
   const cpu_set_t node = ProcessorsOfNode0();
-  cpu_set_t of_node = before_;  // or more of them
+  cpu_set_t of_node = before_;  // the node's processors, or more
   CPU_AND(&of_node, &of_node, &node);
   EXPECT_GE(CPU_COUNT(&own), CPU_COUNT(&of_node));
   CPU_AND(&of_node, &own, &node);

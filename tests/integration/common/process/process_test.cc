@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// The signals that a watcher has reported.
+// Records the signals that a watcher reports.
 class SignalLog {
  public:
   void Add(int signal) {
@@ -54,7 +54,8 @@ TEST(ProcessTest, IncarnationIsAboveWhatIsKnownAndNeverFallsBack) {
 
   EXPECT_GT(drawn, ahead);
   EXPECT_LE(drawn, ahead + (1 << 20));
-  EXPECT_NE(drawn, ahead + 1);  // as another process might; one in a million
+  // Another process draws the same one in a million times.
+  EXPECT_NE(drawn, ahead + 1);
   EXPECT_EQ(DrawIncarnation(), drawn + 1);
 }
 
@@ -71,7 +72,7 @@ TEST(ProcessTest, PreferredThreadIsNoOther) {
   }).join();
 
   EXPECT_EQ(nice(), before);
-  EXPECT_LE(preferred, before);  // lower where the system allows it
+  EXPECT_LE(preferred, before);  // lower if the system allows it
 }
 
 TEST(ProcessTest, TunedProcessStillAllocates) {
@@ -114,7 +115,7 @@ TEST(SignalWatcherTest, EverySignalIsReportedInTurn) {
   EXPECT_THAT(log.WaitFor(2), ElementsAre(SIGTERM, SIGINT));
 }
 
-// As the threads that OpenBLAS starts before main.
+// Like the threads that OpenBLAS starts before main.
 TEST(SignalWatcherTest, SignalsOfThreadsThatWereThereBeforeAreReported) {
   SignalLog log;
   std::atomic<bool> done = false;
@@ -139,7 +140,7 @@ TEST(SignalWatcherTest, EndsWithoutASignal) {
   EXPECT_THAT(log.WaitFor(0), ElementsAre());
 }
 
-// A process whose parent ends: it must end too, or say that it is too late.
+// A process whose parent ends must end, too, or report that it is too late.
 TEST(ExitWithParentTest, ChildEndsWithItsParent) {
   int pipe_fds[2];
   ASSERT_EQ(pipe(pipe_fds), 0);
@@ -159,7 +160,7 @@ TEST(ExitWithParentTest, ChildEndsWithItsParent) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
   close(pipe_fds[1]);
 
-  // The grandchild held the other end: this returns once it is gone.
+  // The grandchild held the other end: read() returns when it is gone.
   char text = 0;
   EXPECT_EQ(read(pipe_fds[0], &text, 1), 0);
   close(pipe_fds[0]);

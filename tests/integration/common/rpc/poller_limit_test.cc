@@ -21,8 +21,8 @@ namespace {
 using ::lockstep::testing::ManualClock;
 using ::testing::SizeIs;
 
-// Runs `body` at the ends of `count` calls, all under way at once, and waits
-// for all of them.
+// Runs `body` at the ends of `count` simultaneous calls, and waits for all of
+// them.
 void AtEnds(int count, const std::function<void()>& body) {
   struct Call {
     grpc::Slice slice{"x"};
@@ -55,7 +55,7 @@ std::set<std::thread::id> ServingThreads(int calls) {
   return threads;
 }
 
-// Each call's end waits for the other's, which takes two threads.
+// The end of each call waits for the other's, which requires two threads.
 void ExpectTwoServe() {
   absl::Barrier* const both = new absl::Barrier(2);
   AtEnds(2, [&] {

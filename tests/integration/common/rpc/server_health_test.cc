@@ -1,4 +1,4 @@
-// What the health service says, and reflection.
+// The health service and reflection of a server.
 
 #include <string>
 
@@ -19,14 +19,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// HealthCheckResponse with its only field, `status`, as it is on the wire.
+// HealthCheckResponse with its only field, `status`, in wire format.
 constexpr char kServing[] = "\x08\x01";
 constexpr char kNotServing[] = "\x08\x02";
 
 // ServerReflectionRequest with an empty `list_services`.
 constexpr absl::string_view kListServices("\x3a\x00", 2);
 
-// The answer to `message`, of whose protocol the test has no generated code.
+// Returns the answer to `message`; the test has no generated code of its
+// protocol.
 std::string Ask(const GrpcServer& server, const char* name,
                 absl::string_view message) {
   const auto channel = MakeChannel(absl::StrCat("127.0.0.1:", server.port()));
@@ -62,7 +63,8 @@ TEST(GrpcServerHealthTest, SaysWhetherTheProcessServes) {
   EXPECT_EQ(Health(**server), kServing);
 }
 
-// A worker's and an evaluator's server, which have no services of their own.
+// Like a worker's and an evaluator's server, which have no services of their
+// own.
 TEST(GrpcServerHealthTest, ServerWithoutServicesHasReflectionToo) {
   const auto server = GrpcServer::Start("127.0.0.1:0", {});
   ASSERT_OK(server);

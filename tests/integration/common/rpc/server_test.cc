@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 constexpr size_t kMebibyte = 1 << 20;
 constexpr char kCalls[] = "/lockstep.v1.CallStreamService/Calls";
 
-// Of this process that is in memory now.
+// Returns the resident memory of this process.
 size_t ResidentBytes() {
   std::ifstream file("/proc/self/statm");
   size_t all = 0;
@@ -66,8 +66,7 @@ class GrpcServerTest : public ::testing::Test {
     ASSERT_OK(server);
     server_ = *std::move(server);
   }
-  // On a connection of its own; more than once where others have yet to be
-  // forgotten.
+  // Uses its own connection; repeats while earlier connections still count.
   absl::Status AskHealth() const {
     absl::Status answer;
     for (int i = 0; i < 100; ++i) {
@@ -124,7 +123,7 @@ TEST_F(GrpcServerTest, MessagesThatNeverEndAreNotHeldWithoutLimit) {
   }
 
   EXPECT_FALSE(all_taken);
-  // With the 256 MiB that an address sanitizer keeps of what was freed.
+  // Plus the 256 MiB of freed memory that an address sanitizer keeps.
   EXPECT_LT(ResidentBytes(), before + (160 + 256) * kMebibyte);
   EXPECT_OK(AskHealth());
 }

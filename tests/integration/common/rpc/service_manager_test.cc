@@ -28,7 +28,7 @@ using ::testing::Optional;
 
 constexpr int kPatienceMillis = 20'000;
 
-// What systemd is to a service: a socket that it sends to.
+// A stand-in for systemd: the socket that services send to.
 class ServiceManagerClientTest : public ::testing::Test {
  protected:
   ServiceManagerClientTest()
@@ -57,7 +57,7 @@ class ServiceManagerClientTest : public ::testing::Test {
     return absl::StrCat("127.0.0.1:", server_->port());
   }
 
-  // Nothing if none comes.
+  // Nothing if no message arrives.
   std::optional<std::string> NextMessage(int patience_millis) const {
     pollfd readable = {socket_, POLLIN, 0};
     if (poll(&readable, 1, patience_millis) != 1) return std::nullopt;
@@ -128,7 +128,7 @@ TEST_F(ServiceManagerClientTest, IsSilentWhileItsServerTakesNoConnections) {
   EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("READY=1")));
   EXPECT_THAT(NextMessage(kPatienceMillis), Optional(HasSubstr("WATCHDOG=1")));
   {
-    // A question's connection may have one of the four places, and leave it.
+    // Another connection may take one of the four places for a moment.
     std::vector<testing::RawSocket> idle;
     do {
       for (int i = 0; i < 8; ++i) idle.emplace_back(port);

@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 constexpr int kPatienceMillis = 20'000;
 
-// Keeps the sockets that it is given.
+// Keeps the sockets that it receives.
 class Keeper {
  public:
   ~Keeper() { CloseAll(); }
@@ -37,7 +37,7 @@ class Keeper {
       changed_.SignalAll();
     };
   }
-  // Waits until it has `count`.
+  // Waits until it has `count` sockets.
   bool Has(size_t count) {
     MutexLock lock(mutex_);
     const auto deadline = std::chrono::steady_clock::now() +
@@ -49,7 +49,7 @@ class Keeper {
     }
     return true;
   }
-  // As gRPC does it.
+  // Closes sockets as gRPC does.
   void CloseAll() {
     MutexLock lock(mutex_);
     for (const int socket : sockets_) {
@@ -73,7 +73,7 @@ bool Becomes(const TcpListener& listener, size_t connections) {
   return false;
 }
 
-// Lowers this process's limit of open files for as long as it lives.
+// Lowers this process's limit of open files during its life.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t most) {
@@ -165,7 +165,7 @@ TEST(TcpListenerTest, GoesOnWhenDescriptorsAreBack) {
     const int next = dup(0);
     close(next);
     const FewDescriptors none(next);
-    ASSERT_TRUE(late.Connect());  // the system takes it, this process cannot
+    ASSERT_TRUE(late.Connect());  // the system accepts it, this process cannot
     absl::SleepFor(absl::Milliseconds(200));
     EXPECT_EQ((*listener)->connections(), 1u);
   }

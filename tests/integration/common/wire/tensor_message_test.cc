@@ -24,7 +24,7 @@ v1::PushRequest Request() {
   return request;
 }
 
-// `bytes` in slices of `size`, the last one perhaps smaller.
+// Cuts `bytes` into slices of `size`; the last one may be smaller.
 grpc::ByteBuffer Cut(const std::string& bytes, size_t size) {
   std::vector<grpc::Slice> slices;
   for (size_t i = 0; i < bytes.size(); i += size) {
@@ -95,7 +95,7 @@ TEST(GrpcTensorCodecTest, PayloadThatSharesASliceOutlivesTheBuffer) {
   v1::PushHeader header;
   TensorPayload payload;
   {
-    // The first slice holds the header and where the payload begins.
+    // The first slice holds the header and the start of the payload.
     const grpc::ByteBuffer buffer = Cut(request.SerializeAsString(), 700);
     ASSERT_OK(DecodeTensorMessage(buffer, header, payload));
   }
@@ -224,7 +224,7 @@ TEST(GrpcTensorCodecTest, HeaderThatPromisesMoreThanHasComeIsRefused) {
               StatusIs(kInvalid, HasSubstr("header of 2147483647 bytes")));
 }
 
-// A parser that reads on into the next slice must come back from there.
+// A parser that continues in the next slice must be able to go back.
 TEST(GrpcTensorCodecTest, BrokenHeaderIsRefusedWhereverSlicesEnd) {
   std::mt19937 random(1);
   for (int i = 0; i < 1000; ++i) {
@@ -233,7 +233,8 @@ TEST(GrpcTensorCodecTest, BrokenHeaderIsRefusedWhereverSlicesEnd) {
     for (int change = 0; change < 3; ++change) {
       bytes[2 + random() % (bytes.size() - 2)] = static_cast<char>(random());
     }
-    bytes[1] = static_cast<char>(bytes.size() - 2);  // all of it is header
+    // All bytes belong to the header.
+    bytes[1] = static_cast<char>(bytes.size() - 2);
     const absl::StatusCode whole = Decode(Whole(bytes)).code();
     for (size_t size = 1; size < bytes.size(); ++size) {
       EXPECT_EQ(Decode(Cut(bytes, size)).code(), whole) << i << " " << size;

@@ -18,7 +18,7 @@ using ::testing::internal::GetCapturedStderr;
 
 using Fields = std::vector<std::string>;
 
-// A logger of which each entry comes to `entries`, or which cannot send.
+// A logger whose entries go to `entries`, or which cannot send.
 std::shared_ptr<spdlog::logger> MakeLogger(std::vector<Fields>& entries,
                                            LogSubject& subject,
                                            bool works = true) {
@@ -87,7 +87,7 @@ TEST(JournalSinkTest, PrioritiesAreThoseOfSyslog) {
                           Contains("PRIORITY=2")));
 }
 
-// An entry's fields have no end but their length: nothing has to be escaped.
+// An entry's fields end by their length, so nothing has to be escaped.
 TEST(JournalSinkTest, LineOfSeveralLinesStaysOneEntry) {
   std::vector<Fields> entries;
   LogSubject subject;

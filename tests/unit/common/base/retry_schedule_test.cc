@@ -12,7 +12,7 @@ using ::testing::IsEmpty;
 constexpr absl::Time kNow = absl::UnixEpoch();
 constexpr absl::Duration kInstant = absl::Nanoseconds(1);
 
-// How long `server` is left alone after a failure.
+// Returns how long the schedule pauses `server` after a failure.
 absl::Duration PauseAfterFailure(RetrySchedule& schedule, int server) {
   schedule.Failed(server, kNow);
   const absl::Duration pause = schedule.next() - kNow;

@@ -51,7 +51,7 @@ inline void FillSample(CheckpointWriter& writer, int64_t step) {
   ASSERT_OK(writer.optimizer().WriteInt64("global_step", step));
 }
 
-// `directory` exists; the checkpoint of `step` does not.
+// `directory` must exist; the checkpoint of `step` must not.
 inline void WriteSample(const std::string& directory, int64_t step) {
   auto writer = CheckpointWriter::Create(directory, step, SampleTensors());
   ASSERT_OK(writer);

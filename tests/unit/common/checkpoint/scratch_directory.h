@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-// ScratchDirectory is an empty directory that goes with the test.
+// ScratchDirectory is an empty directory; the destructor removes it.
 class ScratchDirectory {
  public:
   ScratchDirectory() : path_(::testing::TempDir() + "/checkpoint-XXXXXX") {
@@ -32,7 +32,7 @@ class ScratchDirectory {
     return path_ + "/" + name;
   }
 
-  // Names of everything in it, hidden ones too.
+  // Returns the names of all its entries, hidden ones too.
   std::set<std::string> Names() const {
     std::set<std::string> names;
     std::error_code error;
@@ -58,7 +58,7 @@ inline void WriteText(const std::string& path, const std::string& text) {
   EXPECT_TRUE(file.flush().good()) << path;
 }
 
-// Changes one bit of one byte of a file.
+// Flips one bit of one byte of a file.
 inline void FlipBit(const std::string& path, size_t position) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   file.seekg(static_cast<std::streamoff>(position));

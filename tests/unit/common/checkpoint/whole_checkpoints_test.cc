@@ -35,7 +35,7 @@ class WholeCheckpointsTest : public ::testing::Test {
     return absl::StrCat(store_.directory(), "/", StepDirectoryName(step), "/",
                         file);
   }
-  // In the values, which only the hash shows.
+  // Flips a bit of the values, which only the hash detects.
   void FlipLastBit(int64_t step) {
     const std::string path = FileOf(step, kModelFile);
     FlipBit(path, fs::file_size(path) - 1);
@@ -44,7 +44,7 @@ class WholeCheckpointsTest : public ::testing::Test {
     return ListStepDirectories(store_.directory())
         .value_or(std::vector<int64_t>{});
   }
-  // Expects the checkpoint of this step to be found, past so many.
+  // Expects FindNewest() to return this step and this number of damaged ones.
   void ExpectFound(int64_t step, size_t damaged) {
     const auto newest = whole_.FindNewest();
     ASSERT_OK(newest);

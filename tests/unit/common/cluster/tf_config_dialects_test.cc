@@ -1,5 +1,5 @@
-// TF_CONFIG as the tools that launch such jobs write it, and the edge cases
-// that each of them has brought up: the view that a task gets, or the message.
+// TF_CONFIG as job-launching tools write it, and the edge cases of each: the
+// resulting view of a task, or the message.
 
 #include <ostream>
 #include <string>
@@ -20,7 +20,7 @@ using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-// The cluster as a task sees it, in one line.
+// Returns the cluster as a task sees it, in one line.
 std::string View(const Cluster& cluster) {
   std::vector<std::string> jobs;
   for (const TaskType type : {TaskType::kChief, TaskType::kWorker,
@@ -49,7 +49,7 @@ absl::StatusOr<Cluster> Read(const Environment& variables) {
 struct Dialect {
   std::string name;
   Environment variables;
-  std::string view;                        // as View() says it
+  std::string view;                        // in the form of View()
   std::vector<std::string> warnings = {};  // all of them
 };
 

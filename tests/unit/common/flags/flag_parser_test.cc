@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// A program with flags of its own and two sub-commands.
+// A program with its own flags and two sub-commands.
 class FlagParserTest : public ::testing::Test {
  protected:
   FlagParserTest() {

@@ -37,7 +37,8 @@ TEST(SpareMemoryTest, WhatASpikeLeavesGoesBack) {
     spike.push_back(std::make_unique<char[]>(kMebibyte));
     std::memset(spike.back().get(), 1, kMebibyte);
   }
-  const auto last = std::make_unique<char[]>(kMebibyte);  // above all of it
+  // Above all the others.
+  const auto last = std::make_unique<char[]>(kMebibyte);
   spike.clear();
   ASSERT_GT(CurrentHeapUse().resident, before + 800 * kMebibyte);
 

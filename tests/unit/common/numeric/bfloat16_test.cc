@@ -14,9 +14,9 @@
 namespace lockstep {
 namespace {
 
-constexpr uint32_t kAll = 0x10000;  // how many bfloat16 there are
+constexpr uint32_t kAll = 0x10000;  // number of bfloat16 values
 
-// Both ends at odd addresses.
+// Input and output are at odd addresses.
 std::vector<uint16_t> Round(const std::vector<uint32_t>& floats) {
   const size_t count = floats.size();
   std::vector<std::byte> from(4 * count + 1);
@@ -79,7 +79,7 @@ TEST(BFloat16Test, EveryOneComesBackFromItsFloat) {
 }
 
 // Between each bfloat16 and the one of the next larger magnitude: the nearer
-// one is taken, the even one in the middle, infinity after the largest.
+// one is expected, in the middle the even one, after the largest infinity.
 TEST(BFloat16Test, RoundsToNearestAndTiesToEven) {
   for (const uint32_t low : {0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
     std::vector<uint32_t> floats;

@@ -12,7 +12,7 @@ namespace {
 constexpr uint16_t kInfinity = 0x7c00;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// What the bits of a finite half say, by the definition of the format.
+// Returns the value of a finite half, by the definition of the format.
 double Meaning(uint16_t bits) {
   const int exponent = (bits >> 10) & 0x1f;
   const int fraction = bits & 0x3ff;
@@ -57,7 +57,7 @@ TEST(Float16Test, HalfWayBetweenTwoHalvesGoesToTheEvenOne) {
   }
 }
 
-// A double just beside the middle of two halves is a float in the middle.
+// A double close to the middle of two halves becomes a float in the middle.
 TEST(Float16Test, DoubleIsRoundedOnce) {
   for (uint16_t bits = 1; bits < kInfinity - 1; ++bits) {
     const double middle = (Meaning(bits) + Meaning(bits + 1)) / 2;

@@ -78,7 +78,7 @@ TEST(VariableSpecTest, KeysAreSpreadEvenlyWhateverTheyHaveInCommon) {
   }
 }
 
-// State files and checkpoints outlive a build.
+// State files and checkpoints survive a build.
 TEST(VariableSpecTest, PartsOfKeysNeverChange) {
   EXPECT_EQ(PartOfKey(0, 1000), 0);
   EXPECT_EQ(PartOfKey(1, 1000), 6238072747940578789u % 1000);

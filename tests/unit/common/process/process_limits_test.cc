@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 
 constexpr int kCode = 77;
 
-// For a process of its own: no further thread can be made. A user without
-// rights is needed, for whom the limit holds.
+// For a separate process: makes further threads impossible. Needs a user
+// without rights, because the limit does not hold for root.
 void ForbidThreads() {
   const rlimit one = {1, 1};
   if (setrlimit(RLIMIT_NPROC, &one) != 0) _exit(1);

@@ -13,7 +13,7 @@ namespace {
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 
-// Fails with `error` so often, and then gives 7.
+// Fails with `error` this number of times, then returns 7.
 struct Starter {
   absl::Status error;
   int failures = 0;

@@ -10,7 +10,7 @@ constexpr size_t kLittle = PollerDemand::kMuch - 1;
 
 class PollerDemandTest : public ::testing::Test {
  protected:
-  // `count` calls that move little, `apart` from one another.
+  // Counts `count` small calls, `apart` from each other.
   void CountShort(int count, absl::Duration apart = absl::Microseconds(100)) {
     for (int i = 0; i < count; ++i) {
       now_ += apart;

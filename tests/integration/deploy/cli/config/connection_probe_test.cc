@@ -13,7 +13,7 @@ namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(20);
 
-// A socket that listens on a port of its own.
+// A listening socket with a free port.
 class Listener {
  public:
   Listener() : fd_(socket(AF_INET, SOCK_STREAM, 0)) {

@@ -32,7 +32,7 @@ constexpr TaskId kPs = {TaskType::kPs, 0};
 constexpr TaskId kWorker0 = {TaskType::kWorker, 0};
 constexpr TaskId kWorker1 = {TaskType::kWorker, 1};
 
-// The programs are shell scripts, the chief's answers are a test's own.
+// Shell scripts replace the programs, and the test gives the chief's answers.
 class LauncherTest : public ::testing::Test {
  protected:
   LauncherTest() {
@@ -48,7 +48,7 @@ class LauncherTest : public ::testing::Test {
                                  .log_path = directory_.Join(task.ToKey())});
   }
 
-  // Runs until `path` exists.
+  // Returns a script that waits until `path` exists.
   static std::string Until(const std::string& path) {
     return "while [ ! -e " + path + " ]; do sleep 0.02; done";
   }

@@ -23,7 +23,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-// The program itself, with shell scripts in place of the cluster's programs.
+// The real `lockstep`, with shell scripts as the cluster's programs.
 
 namespace lockstep {
 namespace {
@@ -62,14 +62,14 @@ class RunCommandTest : public ::testing::Test {
     std::ofstream(directory_.Join(name)) << text;
   }
 
-  // Every program tells its process id first.
+  // Every script writes its process id first.
   void SetProgram(const std::string& name, const std::string& script) {
     const std::string path = directory_.Join(name);
     Write(name, "#!/bin/sh\necho $$ > " + pids_.path() + "\n" + script + "\n");
     chmod(path.c_str(), 0755);
   }
 
-  // Ends with code 143 once the file "stop" is there.
+  // Scripts that end with code 143 when the file "stop" exists.
   void SetObedientPrograms() {
     for (const char* program : {"chief", "ps_server", "worker"}) {
       SetProgram(program, "while [ ! -e " + directory_.Join("stop") +
@@ -106,7 +106,7 @@ class RunCommandTest : public ::testing::Test {
     chief_->Say(TrainingResponse());
   }
 
-  // The ids of all three programs, once they run.
+  // Returns the ids of all three programs when they run.
   std::vector<pid_t> Pids() const {
     return {pids_.Read(), pids_.Read(), pids_.Read()};
   }
@@ -120,7 +120,7 @@ class RunCommandTest : public ::testing::Test {
 
   TempDir directory_;
   const PidPipe pids_{directory_.Join("pids")};
-  // No other process is given this port.
+  // Keeps other processes from using this port.
   const absl::StatusOr<PortReservation> port_ = PortReservation::Create();
   const std::string chief_address_ =
       "127.0.0.1:" + std::to_string(port_->port());
@@ -166,7 +166,7 @@ TEST_F(RunCommandTest, ASecondCtrlCEndsAllAtOnce) {
   ASSERT_THAT(run->Signal(SIGINT), IsOk());
   ASSERT_THAT(run->WaitForLog("Ctrl-C ends it at once", kPatience), IsOk());
   while (!run->Wait(absl::Milliseconds(200)).ok()) {
-    run->Signal(SIGINT).IgnoreError();  // it may have ended just now
+    run->Signal(SIGINT).IgnoreError();  // it may have just ended
   }
 
   EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(TaskExit{.code = 130}));

@@ -14,7 +14,7 @@
 
 namespace lockstep::testing {
 
-// FakeCoordinator is a chief that only says what a test told it to say.
+// FakeCoordinator is a chief whose answers a test sets.
 //
 // Threads: safe to share.
 class FakeCoordinator final : public v1::CoordinatorService::Service {
@@ -40,14 +40,14 @@ class FakeCoordinator final : public v1::CoordinatorService::Service {
     refuses_ = true;
   }
 
-  // The reason of the last Stop; empty before.
+  // The reason of the last Stop; empty if there was none.
   std::string stop_reason() const {
     MutexLock lock(mutex_);
     return stop_reason_;
   }
 
-  // The newest ChangeSettings. Its revision is the next one, and in effect at
-  // once, unless `effective` is false.
+  // The newest ChangeSettings. It increases the revision by one and takes
+  // effect at once, unless `effective` is false.
   v1::ChangeSettingsRequest change() const {
     MutexLock lock(mutex_);
     return change_;
@@ -57,7 +57,7 @@ class FakeCoordinator final : public v1::CoordinatorService::Service {
     effective_ = effective;
   }
 
-  // Returns once a Stop has come.
+  // Returns when a Stop has arrived.
   void WaitForStop() {
     MutexLock lock(mutex_);
     while (stop_reason_.empty()) stopped_.Wait(mutex_);

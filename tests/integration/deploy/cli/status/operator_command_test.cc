@@ -50,7 +50,7 @@ class OperatorCommandTest : public ::testing::Test {
     text.resize(got > 0 ? static_cast<size_t>(got) : 0);
     return text;
   }
-  // Waits for `text`, while the command runs in another thread.
+  // Waits for `text` while the command runs in another thread.
   void ReadUntil(const std::string& text) const {
     std::string read;
     pollfd readable = {pipe_[0], POLLIN, 0};
@@ -70,7 +70,7 @@ class OperatorCommandTest : public ::testing::Test {
     CLI::App app;
     const Command command(app);
     args.insert(args.begin(), name);
-    std::reverse(args.begin(), args.end());  // as CLI11 wants them
+    std::reverse(args.begin(), args.end());  // CLI11's order
     app.parse(args);
     Terminal terminal(pipe_[1], nullptr, nullptr);
     err_.str("");

@@ -15,7 +15,7 @@ constexpr StatusPoller::Options kOptions = {.interval = absl::Milliseconds(10),
                                             .timeout = absl::Seconds(5)};
 constexpr int kPatienceMillis = 20'000;
 
-// False when nothing came for long.
+// False if there is no news for a long time.
 bool HasNews(const StatusPoller& poller) {
   pollfd readable = {poller.event_fd(), POLLIN, 0};
   return poll(&readable, 1, kPatienceMillis) == 1;
@@ -56,7 +56,7 @@ TEST(StatusPollerTest, AStopReachesTheChiefAtOnce) {
 
   poller.AskToStop("enough");
 
-  ASSERT_TRUE(HasNews(poller));  // the next answer comes after the stop
+  ASSERT_TRUE(HasNews(poller));  // the next answer follows the stop
   EXPECT_EQ(chief.stop_reason(), "enough");
   EXPECT_FALSE(poller.TakeNews().stop_refused);
 }

@@ -56,7 +56,7 @@ class SteerCommandsTest : public ::testing::Test {
     CLI::App app;
     const SteerCommands commands(app);
     args.insert(args.begin() + 1, {"--chief", chief_.address()});
-    std::reverse(args.begin(), args.end());  // as CLI11 wants them
+    std::reverse(args.begin(), args.end());  // CLI11's order
     app.parse(args);
     EXPECT_TRUE(commands.chosen());
     Terminal terminal(pipe_[1], nullptr, nullptr);

@@ -12,8 +12,8 @@
 
 namespace lockstep::testing {
 
-// Waits until a process has ended, whosever child it is. False if it still runs
-// after twenty seconds.
+// Waits until a process, of any parent, has ended. False if it still runs after
+// twenty seconds.
 inline bool WaitUntilGone(pid_t pid) {
   const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   if (fd < 0) return true;
@@ -23,8 +23,8 @@ inline bool WaitUntilGone(pid_t pid) {
   return gone;
 }
 
-// PidPipe is a file that a program writes its process id into, and a test
-// reads it from, waiting for it.
+// PidPipe is a file to which a program writes its process id; the test waits
+// and reads it.
 class PidPipe {
  public:
   explicit PidPipe(const std::string& path)
@@ -37,7 +37,7 @@ class PidPipe {
 
   const std::string& path() const { return path_; }
 
-  // -1 if none came within twenty seconds.
+  // Returns -1 if there is none within twenty seconds.
   pid_t Read() const {
     std::string line;
     char c = 0;

@@ -93,7 +93,7 @@ TEST_F(TaskProcessTest, SignalsThatWeBlockReachTheProgram) {
   (*process)->Signal(SIGTERM);
 
   EXPECT_THAT(WaitFor(**process), Optional(TaskExit{.signal = SIGTERM}));
-  (*process)->Signal(SIGTERM);  // nobody is there: nothing happens
+  (*process)->Signal(SIGTERM);  // the process is gone: no effect
 }
 
 TEST_F(TaskProcessTest, WhatAProgramLeavesBehindGoesWithIt) {

@@ -21,7 +21,7 @@ using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Lets no file of this process grow beyond `bytes`: a disk that is full.
+// Limits the files of this process to `bytes`, like a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {

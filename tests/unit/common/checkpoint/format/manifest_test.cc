@@ -93,7 +93,7 @@ TEST(ManifestTest, OtherJsonIsRefused) {
   }
 }
 
-// One replacement in a sound text, and what the message must say.
+// One replacement in a valid text, and a part of the expected message.
 struct BadText {
   const char* from;
   const char* to;
@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"0.9375", "\"high\"", "metrics.accuracy is \"high\""},
         BadText{"\"accuracy\"", "\"loss\"", "the key \"loss\" twice"}));
 
-// One change to a sound manifest that must not reach a file.
+// One change to a valid manifest that must not reach a file.
 class BadManifestTest
     : public ::testing::TestWithParam<std::function<void(Manifest&)>> {};
 

@@ -18,7 +18,7 @@
 
 namespace lockstep::testing {
 
-// CommandTest runs one sub-command and reads what it prints.
+// CommandTest runs one sub-command and captures its output.
 class CommandTest : public ::testing::Test {
  protected:
   CommandTest() { EXPECT_EQ(pipe2(pipe_, O_NONBLOCK), 0); }
@@ -32,14 +32,14 @@ class CommandTest : public ::testing::Test {
     CLI::App app;
     const Command command(app);
     args.insert(args.begin(), name);
-    std::reverse(args.begin(), args.end());  // as CLI11 wants them
+    std::reverse(args.begin(), args.end());  // CLI11's order
     app.parse(args);
     EXPECT_TRUE(command.chosen());
     Terminal terminal(pipe_[1], nullptr, nullptr);
     return command.Run(terminal, err_);
   }
 
-  // What came since the last call.
+  // Returns the output since the last call.
   std::string Out() const {
     char buffer[8192];
     const ssize_t got = read(pipe_[0], buffer, sizeof(buffer));
@@ -47,7 +47,7 @@ class CommandTest : public ::testing::Test {
   }
   std::string Err() const { return err_.str(); }
 
-  // The path of a new file.
+  // Writes a new file and returns its path.
   std::string Write(const std::string& name, const std::string& text) const {
     std::ofstream(Path(name)) << text;
     return Path(name);

@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A job of pictures of 1 x 2 in three classes, and its checkpoints.
+// A job with pictures of 1 x 2 in three classes, and its checkpoints.
 class EvaluateCommandTest : public CommandTest {
  protected:
   EvaluateCommandTest() {

@@ -21,7 +21,7 @@ absl::Span<const char> Bytes(const std::vector<float>& values) {
           values.size() * sizeof(float)};
 }
 
-// Checkpoints of "deep/w", of which an average is kept, and of "wide/w".
+// Checkpoints of "deep/w", with a moving average, and of "wide/w".
 class ExportCommandTest : public ::testing::Test {
  protected:
   void Save(int64_t step, bool averages = true) {

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A checkpoint of the vectors of the words a, b, c.
+// A checkpoint with the vectors of the words a, b, c.
 class NearestCommandTest : public ::testing::Test {
  protected:
   NearestCommandTest() {
@@ -22,7 +22,7 @@ class NearestCommandTest : public ::testing::Test {
     std::ofstream(dir_.Join("pairs")) << "a b\na c\n";
   }
 
-  // With keys, of a growing table.
+  // Saves a growing table if there are keys.
   void Save(const std::vector<float>& vectors,
             const std::vector<int64_t>& keys = {}) {
     const auto rows = static_cast<int64_t>(vectors.size() / 2);
@@ -106,7 +106,7 @@ TEST_F(NearestCommandTest, AnotherTextIsNoticed) {
 }
 
 TEST_F(NearestCommandTest, RowsOfAGrowingTableAreThoseOfTheirKeys) {
-  Save({2, 0.1f, 1, 0}, {0, 2});  // nothing of b
+  Save({2, 0.1f, 1, 0}, {0, 2});  // no row of b
   EXPECT_EQ(Run({"--pairs=" + dir_.Join("pairs"), "--count=1"}), 0) << err_;
   EXPECT_EQ(Run({"--word=c"}), 0) << err_;
 }

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A job with a language model, and what `lockstep sample` says of it.
+// A job with a language model, and the output of `lockstep sample`.
 class SampleCommandTest : public testing::CommandTest {
  protected:
   SampleCommandTest() {
@@ -26,7 +26,7 @@ class SampleCommandTest : public testing::CommandTest {
       learning_rate: 0.1)");
   }
 
-  // A checkpoint of a model of which nothing is known but that it writes 'x'.
+  // Saves a checkpoint of a model that always writes 'x'.
   void Save() {
     ModelConfig config;
     config.kind = "transformer";

@@ -26,13 +26,13 @@ class TrainedJobTest : public ::testing::Test {
         << " data { train_images: 'elsewhere' train_labels: 'elsewhere' }";
   }
 
-  // Opens what the flags say, and returns its step.
+  // Opens the checkpoint that the flags select, and returns its step.
   absl::StatusOr<int64_t> Open(std::vector<std::string> flags,
                                int64_t step = TrainedJob::kNewest) {
     CLI::App app;
     const TrainedJob trained(app);
     flags.push_back("--job=" + dir_.Join("job"));
-    std::reverse(flags.begin(), flags.end());  // as CLI11 wants them
+    std::reverse(flags.begin(), flags.end());  // CLI11's order
     app.parse(flags);
     const absl::StatusOr<JobConfig> job = trained.Read();
     if (!job.ok()) return job.status();

@@ -134,7 +134,7 @@ TEST(RunReportTest, SaysWhereTheModelIsAndHowToGoOn) {
       "failed: step 1500 of 1500, 30.1 s; why\n");
 }
 
-// By which `lockstep status` tells later how the run went.
+// `lockstep status` later shows this line as the result of the run.
 TEST(RunReportTest, TheLastLineByItselfSaysWhereTheModelIs) {
   JobStatus status = Last(JobState::kDone);
   status.step = status.train_steps = status.last_checkpoint_step = 1500;

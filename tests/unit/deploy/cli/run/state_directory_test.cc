@@ -35,7 +35,7 @@ mode_t ModeOf(const std::string& path) {
   return info.st_mode & 0777;
 }
 
-// Has a process make a directory and end without cleaning up.
+// Lets a process create a directory and end without removing it.
 void LeaveOneBehind(const std::string& parent) {
   const pid_t pid = fork();
   if (pid == 0) {

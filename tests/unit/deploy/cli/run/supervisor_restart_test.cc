@@ -15,7 +15,7 @@ using ::testing::UnorderedElementsAre;
 
 class SupervisorRestartTest : public ::testing::Test {
  protected:
-  // Ends all that runs, as a job that is done does.
+  // Ends all running tasks, like a job that is done.
   RunOutcome Finish(absl::Time now) {
     supervisor_.OnJobState(JobState::kDone, now);
     EndAll(kOk, now);

@@ -196,8 +196,8 @@ TEST_F(SupervisorTest, AJobThatAnOperatorStoppedForGoodExitsWithThree) {
   EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
 }
 
-// The chief was told to stop by us, since it did not know that it never would
-// have its workers again.
+// The launcher stopped the chief, which could not know that its workers would
+// never come back.
 TEST_F(SupervisorTest, AStopForWantOfWorkersIsAFailure) {
   supervisor_.OnJobState(JobState::kTraining, At(0));
   supervisor_.OnTaskExit(kWorker0, kFailedCode, At(0));

@@ -62,7 +62,7 @@ TEST(StatusJsonTest, UnitsAreInTheNames) {
   EXPECT_EQ(json["deaths"][0]["since_seconds"], 4);
 }
 
-// Whoever reads them need not look whether a field is there.
+// Readers need not check if a field exists.
 TEST(StatusJsonTest, AllFieldsAreAlwaysThere) {
   const nlohmann::json json =
       Parse({.members = {{.task = "ps 0", .state = "missing"}},

@@ -87,7 +87,7 @@ TEST_F(JobChecksTest, ABatchOfMorePicturesThanAWorkerHasIsRefused) {
         StatusIs(kInvalid, HasSubstr("batch_size is 4, but 11 examples over 3 "
                                      "workers are 3 each")));
   }
-  // Some may have been removed.
+  // Elastic: workers may have been removed.
   job_.elastic_workers = true;
   EXPECT_THAT(CheckBatch(job_, 3), IsOk());
   job_.batch_size = 12;
@@ -132,7 +132,7 @@ TEST_F(JobChecksTest, ADirectoryOfCheckpointsNeedNotBeThereYet) {
   EXPECT_THAT(CheckCheckpoints(job_, false), IsOk());
 }
 
-// One trial, the same as the chief's.
+// The chief makes the same trial.
 TEST_F(JobChecksTest, ADirectoryOfCheckpointsThatCannotBeIsRefused) {
   job_.checkpoint.directory = directory_.Join("a/b");
   EXPECT_EQ(

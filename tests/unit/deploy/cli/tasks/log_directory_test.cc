@@ -76,7 +76,7 @@ TEST(LogDirectoryTest, ADirectoryWithoutALockWasNeverARuns) {
 TEST(LogDirectoryTest, TheLastTenStayAndThoseThatAreNoRuns) {
   TempDir parent;
   const auto running = LogDirectory::Open("", parent.path(), "job");
-  fs::create_directory(parent.Join("lockstep-job-2"));  // of nobody
+  fs::create_directory(parent.Join("lockstep-job-2"));  // no run has it
   for (int run = 0; run < 12; ++run) {
     ASSERT_THAT(LogDirectory::Open("", parent.path(), "job"), IsOk());
   }

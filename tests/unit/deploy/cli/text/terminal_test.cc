@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-// What was written into the other end so far.
+// Returns everything written to the other end so far.
 std::string ReadAll(int fd) {
   fcntl(fd, F_SETFL, O_NONBLOCK);
   char buffer[4096];
@@ -22,7 +22,7 @@ std::string ReadAll(int fd) {
   return text;
 }
 
-// A pseudo terminal that is 100 columns wide.
+// A pseudo terminal with 100 columns.
 class PtyTest : public ::testing::Test {
  protected:
   PtyTest() {
