@@ -31,10 +31,10 @@ struct Pass {
   int slot = 0;      // 0 unless strict mode and N < A
 };
 
-// What ps task 0 says to a pass that a worker has announced.
+// The answer of ps task 0 to a worker's announcement of a pass.
 enum class Decision { kSelected, kNotNeeded, kTooLate };
 
-// What a chief tells a server that opens its shard.
+// The orders of a chief to a server that opens its shard.
 struct Opening {
   int64_t global_step = 0;
   std::vector<float> scalars{};  // the optimizers'; empty: those of step 0
@@ -46,7 +46,7 @@ struct Opening {
   RunSettings settings{};
 };
 
-// What a dead worker held.
+// The step of a worker that has died, and which of its calls waited.
 struct ExpiredWorker {
   bool held_announcement = false;
   bool held_token = false;
@@ -55,7 +55,7 @@ struct ExpiredWorker {
   uint64_t incarnation = 0;  // that is not admitted any more
 };
 
-// What became of a member that holds up its step.
+// The result of replacing a member that holds up its step.
 struct ReplacedMember {
   std::optional<int> by{};  // the worker that has its place; else no change
   int64_t step = 0;         // the step at hand

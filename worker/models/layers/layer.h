@@ -49,8 +49,8 @@ class Layer {
       absl::Span<const ConstTensor> variables) = 0;
 
   // After Forward(): writes the gradients, and `in_gradient`, shaped as `in`
-  // was, unless it is null. Calls `on_gradient` once for each variable, when its
-  // gradient is final and its value is not read any more. Uses up
+  // was, unless it is null. Calls `on_gradient` once for each variable, when
+  // its gradient is final and its value is not read any more. Uses up
   // `out_gradient`: its contents are lost.
   virtual absl::Status Backward(const BackwardPass& pass,
                                 const Tensor& out_gradient,

@@ -192,10 +192,11 @@ TEST(SafetensorsHeaderTest, HeaderThatIsNoObjectIsRefused) {
 }
 
 TEST(SafetensorsHeaderTest, RepeatedTensorIsRefused) {
-  EXPECT_THAT(Parse(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
-                    R"("w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
-                    8),
-              StatusIs(kInvalid, HasSubstr("the header has the key \"w\" twice")));
+  EXPECT_THAT(
+      Parse(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+            R"("w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+            8),
+      StatusIs(kInvalid, HasSubstr("the header has the key \"w\" twice")));
 }
 
 struct BadTensor {
