@@ -1,26 +1,25 @@
 #include "chief/chief.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "chief/plan/placement.h"
 #include "common/base/fingerprint.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 #include "common/job/cluster_fit.h"
+#include "common/job/variable_settings.h"
+#include "common/text/count_text.h"
 
 namespace lockstep {
 namespace {
 
-// Enough for a server to go on while the chief's next word is on its way.
-constexpr absl::Duration kTick = absl::Milliseconds(100);
-// How long processes of a run that was killed may need to be gone.
-constexpr absl::Duration kOwnerPatience = absl::Seconds(3);
 // A member that has missed so many heartbeats need not live.
 constexpr int kMissedHeartbeats = 4;
-// Of an elastic job: so that none can be added that cannot be buried.
-constexpr int kMaxWorkers = RunSettings::kMaxWorkers;
 
 std::vector<TaskId> MembersOf(const Cluster& cluster) {
   std::vector<TaskId> tasks = cluster.Tasks(TaskType::kPs);
@@ -63,16 +62,11 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Make(const Cluster& cluster,
   const Sender self{MakeJobId(job, cluster), cluster.chief(), incarnation};
   std::unique_ptr<Chief> chief(new Chief(cluster, std::move(job), self,
                                          std::move(servers), clock, beginning));
-  const std::string& checkpoints = chief->job_.checkpoint.directory;
-  if (checkpoints.empty() && beginning.step >= 0) {
+  if (chief->checkpoints_.none() && beginning.step >= 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--from ", beginning.step, ": the job has no checkpoint.directory"));
   }
-  if (checkpoints.empty()) return chief;
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      DirectoryOwner owner,
-      DirectoryOwner::Take(checkpoints, self.job_id, kOwnerPatience));
-  chief->owner_.emplace(std::move(owner));
+  LOCKSTEP_RETURN_IF_ERROR(chief->checkpoints_.Own(self.job_id));
   return chief;
 }
 
@@ -90,11 +84,13 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
                kMissedHeartbeats * job_.heartbeat_interval),
       desk_(job_),
       servers_(servers, self),
-      store_(job_.checkpoint.directory),
-      settings_(InitialSettings(job_)),
-      retries_(servers_.size()),
-      burials_(job_.elastic_workers ? kMaxWorkers : cluster.num_workers()),
-      stalls_(servers_.size(), job_.replicas_to_aggregate) {
+      checkpoints_(job_.checkpoint,
+                   [this](const std::string& text) { Notify(text); }),
+      driver_(job_,
+              {.num_servers = servers_.size(),
+               .beginning = beginning,
+               .has_evaluator = has_evaluator_},
+              members_, clock.Now()) {
   service_ = std::make_unique<CoordinatorService>(
       CoordinatorService::Options{self_.job_id, job_, cluster.num_workers(),
                                   cluster.has_evaluator(),
@@ -102,22 +98,16 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
                                     RequestStop(reason, hold);
                                   }},
       members_, board_, desk_, clock_);
-  board_.SetSettings(settings_);
+  board_.SetSettings(driver_.settings());
 }
 
 Chief::~Chief() { JoinCheckpoint(); }
 
 void Chief::RequestStop(const std::string& reason, bool hold) {
+  const absl::Status stop = StoppedStatus(reason, hold);
+  events_.Push(StopWanted{stop});
   MutexLock lock(stop_mutex_);
-  // A job that is to stay stopped was perhaps only to be moved before.
-  if (!stop_.has_value() || (hold && !IsHeld(*stop_))) {
-    stop_ = StoppedStatus(reason, hold);
-  }
-}
-
-absl::Status Chief::StopRequested() const {
-  MutexLock lock(stop_mutex_);
-  return stop_.value_or(absl::OkStatus());
+  stop_ = stop;
 }
 
 absl::Status Chief::Run() {
@@ -125,286 +115,270 @@ absl::Status Chief::Run() {
   spdlog::info("job {} ({}), {} of {} gradients a step", job_.name,
                self_.job_id, job_.replicas_to_aggregate,
                job_.total_num_replicas);
-  absl::Status status = RunPhases();
-  desk_.Close("the job is over");
-  JoinCheckpoint();
-  const std::string reason(status.message());
-  if (replaced_) return status;  // the members are another chief's
-  ReportLosses();
-  if (status.ok()) {
-    board_.SetState(JobState::kDone, why_done_, clock_.Now());
-    spdlog::info("done at step {}", board_.Get(clock_.Now()).global_step);
-  } else if (absl::IsCancelled(status)) {
-    board_.SetState(JobState::kStopped, reason, clock_.Now(), IsHeld(status));
-    spdlog::warn("stopped: {}", reason);
-  } else {
-    board_.SetState(JobState::kFailed, reason, clock_.Now());
-    spdlog::error("the job failed: {}", reason);
-  }
-  WaitForLeaves();
-  return status;
-}
-
-void Chief::SayNothingToDo() {
-  why_done_ = "it was done before";
-  const int64_t step = board_.Get(clock_.Now()).global_step;
-  const std::string what =
-      absl::StrCat("nothing to do: ", store_.directory(), " has step ", step);
-  if (step == job_.train_steps) {
-    Notify(absl::StrCat(what, " of ", step));
-  } else {
-    Notify(absl::StrCat(what, ", and train_steps is ", job_.train_steps,
-                        "; raise train_steps to train on, or begin before it "
-                        "with --from STEP or --fresh"));
-  }
-}
-
-absl::Status Chief::RunPhases() {
   if (evaluator_in_cluster_ && !has_evaluator_) {
-    Notify(absl::StrCat("evaluator 0 has nothing to score: the job has no ",
-                        store_.directory().empty() ? "checkpoint.directory"
-                                                   : "test set in data",
-                        "; name one, or leave the evaluator out"));
+    Notify(absl::StrCat(
+        "evaluator 0 has nothing to score: the job has no ",
+        checkpoints_.none() ? "checkpoint.directory" : "test set in data",
+        "; name one, or leave the evaluator out"));
   }
-  LOCKSTEP_RETURN_IF_ERROR(PrepareBeginning());
-  LOCKSTEP_RETURN_IF_ERROR(WaitForMembers());
-  if (!finished_before_) LOCKSTEP_RETURN_IF_ERROR(SetUp());
-  if (finished_before_) {
-    board_.Stepped(LatestStep().value_or(job_.train_steps), clock_.Now());
-    SayNothingToDo();
-    return absl::OkStatus();
+  Deliver(Started{checkpoints_.Prepare(beginning_)});
+  while (!finished_.has_value()) {
+    DeliverWishes();
+    const absl::Duration rest = driver_.next() - clock_.Now();
+    Deliver(
+        events_.PopFor(std::max(rest, absl::ZeroDuration())).value_or(Tick{}));
   }
-  if (loop_->step() >= job_.train_steps && saved_step_ == loop_->step()) {
-    SayNothingToDo();
-  }
-  desk_.Open(settings_);
-  const absl::Status trained = Train();
-  desk_.Close("the job is finishing: its last checkpoint is written");
-  if (!trained.ok() && !absl::IsCancelled(trained)) {
-    SaveBeforeFailing(trained);
-    return trained;
-  }
-  const absl::Status saved = SaveLastCheckpoint();
-  if (replaced_) return saved;
-  if (!saved.ok()) {
-    return absl::Status(
-        saved.code(),
-        absl::StrCat("the last checkpoint could not be written: ",
-                     saved.message(), "; servers keep step ", loop_->step(),
-                     " in --state_dir, from where the job goes on when it is "
-                     "started again"));
-  }
-  board_.SetStateSaved(!store_.directory().empty());
-  LOCKSTEP_RETURN_IF_ERROR(trained);
-  return Finish();
+  JoinCheckpoint();
+  return *finished_;
 }
 
-absl::Status Chief::Train() {
-  LOCKSTEP_RETURN_IF_ERROR(NextStep());
-  while (!(loop_->between_steps() && loop_->step() >= job_.train_steps)) {
-    std::optional<Event> event =
-        events_.PopFor(std::min(kTick, retries_.next() - clock_.Now()));
-    if (event.has_value()) {
-      LOCKSTEP_RETURN_IF_ERROR(Handle(*std::move(event)));
-    }
-    AskAgain();
-    if (clock_.Now() - last_tick_ >= kTick) {
-      LOCKSTEP_RETURN_IF_ERROR(Tick());
-      if (server_away_) {
-        LOCKSTEP_RETURN_IF_ERROR(Recover());
-        LOCKSTEP_RETURN_IF_ERROR(NextStep());
-      }
-      LOCKSTEP_RETURN_IF_ERROR(Steer());
-      if (InputEnded()) {
-        spdlog::info("the input ended at step {}", loop_->step());
-        why_done_ = "the input ended";
-        return absl::OkStatus();
-      }
-    }
-  }
-  return absl::OkStatus();
+void Chief::Deliver(const JobEvent& event) {
+  Carry(driver_.On(event, clock_.Now()));
 }
 
-absl::Status Chief::Handle(Event event) {
-  if (auto* take = std::get_if<TakeDone>(&event)) return OnTake(*take);
-  if (auto* commit = std::get_if<CommitDone>(&event)) return OnCommit(*commit);
-  OnCheckpoint(std::get<CheckpointDone>(event));
-  return absl::OkStatus();
+void Chief::DeliverWishes() {
+  if (!told_model_ && !board_.variables().empty()) {
+    told_model_ = true;
+    Deliver(ModelDescribed{});
+  }
+  if (driver_.TakesSettings()) {
+    const RunSettings wanted = desk_.wanted();
+    if (!(wanted == driver_.wanted_settings())) Deliver(SettingsWanted{wanted});
+  }
+  if (desk_.checkpoint_wanted()) {
+    desk_.CheckpointBegun();
+    Deliver(CheckpointWanted{});
+  }
+  if (const int64_t scored = board_.scored_step(); scored > told_score_) {
+    told_score_ = scored;
+    Deliver(Scored{scored});
+  }
 }
 
-absl::Status Chief::NextStep() {
-  if (SettingsChange() && loop_->step() < job_.train_steps) {
-    LOCKSTEP_RETURN_IF_ERROR(ApplySettings(desk_.wanted()));
-  }
-  const int64_t step = loop_->step();
-  SetLogStep(step);
-  if (step > 0 && step >= granted_until_ && step < job_.train_steps) {
-    MaybeStartCheckpoint();
-  }
-  if (step >= job_.train_steps || settings_.paused) return absl::OkStatus();
-  Grant();
-  step_began_ = clock_.Now();
-  server_waits_.assign(servers_.size(), "its update");
-  contributors_.assign(servers_.size(), {});
-  announced_.clear();
-  stalls_.Begin();
-  const SyncLoop::Actions actions = loop_->Begin();
-  const absl::Duration pause = pace_.Pause(told_until_);
-  // Only a server that is alone goes on by itself meanwhile.
-  if (servers_.size() == 1 && pause > absl::ZeroDuration()) {
-    retries_.Postpone(0, step_began_ + pause);
-  } else {
-    Ask(actions);
-  }
-  return absl::OkStatus();
+void Chief::Notify(const std::string& text) {
+  spdlog::warn("{}", text);
+  board_.Notify(text, clock_.Now());
 }
 
-bool Chief::HasToPause() const {
-  return !StopRequested().ok() || SettingsChange() ||
-         (!checkpoint_running_ && desk_.checkpoint_wanted()) ||
-         (!checkpoint_running_ && policy_->Due(loop_->step(), clock_.Now()));
-}
+// Actions.
 
-void Chief::Grant() {
-  if (job_.mode != SyncMode::kStrict || servers_.size() > 1) return;
-  const int64_t step = loop_->step();
-  if (step < granted_until_ && HasToPause()) return;
-  granted_until_ = std::min(
-      {step + pace_.Ahead(), policy_->NextDueStep(step), job_.train_steps});
-}
-
-void Chief::Ask(const SyncLoop::Actions& actions) {
-  const int64_t step = loop_->step();
-  const uint64_t epoch = servers_.epoch();
-  for (int server : actions.takes) {
-    told_until_ = granted_until_;
-    servers_.server(server).TakeAndApply(
-        step, granted_until_, stalls_.attempt(),
-        [this, epoch, server, step](absl::Status status,
-                                    const v1::TakeAndApplyResponse& response) {
-          events_.Push(
-              TakeDone{epoch, server, step, std::move(status), response});
-        });
+void Chief::Carry(const JobActions& actions) {
+  for (const JobAction& action : actions) {
+    std::visit([this](const auto& one) { Do(one); }, action);
   }
-  if (!actions.commit.has_value()) return;
-  const SyncLoop::CommitAction commit = *actions.commit;
+}
+
+void Chief::Do(const Take& take) {
+  servers_.server(take.server)
+      .TakeAndApply(
+          take.step, take.commit_until, take.attempt,
+          [this, take](absl::Status status, const TakeResult& answer) {
+            events_.Push(TakeAnswered{take.round, take.server, take.step,
+                                      std::move(status), answer});
+          });
+}
+
+void Chief::Do(const Commit& commit) {
   servers_.server(0).Commit(
-      commit.step, commit.attempt, contributors_,
-      [this, epoch, commit](absl::Status status,
-                            const v1::CommitResponse& response) {
-        events_.Push(CommitDone{epoch, commit.step, commit.attempt,
-                                response.redone_attempt(), std::move(status)});
+      commit.step, commit.attempt, commit.contributors,
+      [this, round = commit.round, step = commit.step,
+       attempt = commit.attempt](absl::Status status, int64_t redone_attempt) {
+        events_.Push(CommitAnswered{round, step, attempt, std::move(status),
+                                    redone_attempt});
       });
 }
 
-void Chief::AskAgain() {
-  for (int server : retries_.TakeDue(clock_.Now())) {
-    SyncLoop::Actions actions = loop_->OnTakeAgain(server, loop_->step());
-    if (server == 0) actions.commit = std::exchange(commit_again_, {});
-    Ask(actions);
+void Chief::Do(const Expire& expire) {
+  servers_.server(expire.server)
+      .StartExpireWorker(
+          expire.worker, expire.incarnation, expire.reason, expire.step,
+          expire.attempt,
+          [this, round = expire.round, server = expire.server,
+           worker = expire.worker](absl::StatusOr<ShardCalls::Expired> answer) {
+            events_.Push(
+                ExpireAnswered{round, server, worker, std::move(answer)});
+          });
+}
+
+void Chief::Do(const Replace& replace) {
+  servers_.server(replace.server)
+      .StartReplaceMember(
+          replace.worker, replace.step, replace.attempt, replace.reason,
+          [this, round = replace.round, server = replace.server](
+              absl::StatusOr<ShardCalls::Replaced> answer) {
+            events_.Push(ReplaceAnswered{round, server, std::move(answer)});
+          });
+}
+
+void Chief::Do(const CloseTokens& close) {
+  servers_.server(0).StartCloseTokens(
+      [this, round = close.round](absl::Status status) {
+        events_.Push(TokensClosed{round, std::move(status)});
+      });
+}
+
+void Chief::Do(const BeginSnapshot& begin) {
+  JoinCheckpoint();
+  checkpoint_thread_ =
+      std::thread([this, begin, manifest = MakeManifest(begin.step)] {
+        WriteCheckpoint(begin, manifest);
+      });
+}
+
+void Chief::WriteCheckpoint(const BeginSnapshot& begin, Manifest manifest) {
+  const absl::StatusOr<JobSnapshot> snapshot =
+      servers_.BeginSnapshot(begin.step, begin.attempt);
+  events_.Push(SnapshotBegun{begin.step, snapshot.status()});
+  if (!snapshot.ok()) return;
+  const absl::Status status =
+      checkpoints_.Save(manifest, map_, *snapshot, servers_.Access());
+  servers_.EndSnapshot();
+  if (status.ok()) checkpoints_.Saved(begin.step);
+  events_.Push(SnapshotDone{begin.step, status});
+}
+
+void Chief::JoinCheckpoint() {
+  if (checkpoint_thread_.joinable()) checkpoint_thread_.join();
+}
+
+Manifest Chief::MakeManifest(int64_t step) const {
+  Manifest manifest;
+  manifest.job_name = job_.name;
+  manifest.job_id = self_.job_id;
+  manifest.global_step = step;
+  manifest.seed = job_.seed;
+  manifest.mode = job_.mode == SyncMode::kStrict ? "strict" : "compatible";
+  manifest.num_workers = driver_.num_workers();
+  manifest.settings = driver_.ManifestSettings();
+  manifest.saved_at_unix_ms = absl::ToUnixMillis(absl::Now());
+  return manifest;
+}
+
+void Chief::Do(const CheckSaved& check) {
+  events_.Push(
+      SavedChecked{check.step, checkpoints_.CheckOrSetAside(check.step)});
+}
+
+void Chief::Do(const LookForEnd&) {
+  if (const auto step = checkpoints_.WholeFrom(job_.train_steps)) {
+    events_.Push(EndFound{*step});
   }
 }
 
-absl::Status Chief::OnTake(const TakeDone& done) {
-  if (done.epoch != servers_.epoch() || done.step != loop_->step()) {
-    return absl::OkStatus();
+void Chief::Do(const OpenSettings& open) { desk_.Open(open.settings); }
+
+void Chief::Do(const CloseSettings& close) { desk_.Close(close.reason); }
+
+void Chief::Do(const TakeOut& out) { desk_.Leave(out.worker); }
+
+void Chief::Do(const Say& say) {
+  const auto level = say.level == Say::Level::kInfo      ? spdlog::level::info
+                     : say.level == Say::Level::kWarning ? spdlog::level::warn
+                                                         : spdlog::level::err;
+  spdlog::log(level, "{}", say.text);
+}
+
+void Chief::Do(const SumUp&) {
+  for (const std::string& line : SummaryOf(board_.Get(clock_.Now()))) {
+    spdlog::info("{}", line);
   }
-  if (!done.status.ok()) return OnTakeFailed(done);
-  retries_.Answered(done.server);
-  Hear(done);
-  if (done.response.committed_step() > done.step) {
-    loop_->OnCommittedByServer(done.response.committed_step());
-    return Stepped();
+}
+
+void Chief::Do(const JobReport& report) {
+  if (const auto* reached = std::get_if<StepReached>(&report)) {
+    SetLogStep(reached->step);
   }
-  if (done.response.prepared()) {
-    contributors_[done.server].assign(done.response.contributors().begin(),
-                                      done.response.contributors().end());
-    Ask(loop_->OnPrepared(done.server, done.step, done.response.attempt()));
-    return absl::OkStatus();
+  const auto* begun = std::get_if<TrainingBegun>(&report);
+  if (begun != nullptr) {
+    spdlog::info("{} in {} on {}, epoch {}",
+                 CountText(std::ssize(map_.plan.variables), "variable"),
+                 CountText(std::ssize(map_.plan.parts), "part"),
+                 CountText(servers_.size(), "server"), servers_.epoch());
+    SetLogStep(begun->step);
   }
-  Ask(loop_->OnTakeAgain(done.server, done.step));
+  Write(report, board_, clock_.Now());
+  if (begun != nullptr) board_.PublishPlan(map_.plan);
+}
+
+void Chief::Do(const Finish& finish) { finished_ = finish.status; }
+
+// Recovery rounds.
+
+void Chief::Do(const Recover& recover) {
+  events_.Push(RecoveryDone{RunRound(recover)});
+}
+
+absl::StatusOr<RoundOutcome> Chief::RunRound(const Recover& recover) {
+  if (map_.plan.parts.empty()) LOCKSTEP_RETURN_IF_ERROR(MakeStateMap());
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      RecoveryRound::Outcome outcome,
+      RecoveryRound(job_, servers_, members_, *this, clock_)
+          .Run(map_.plan, recover.step));
+  map_ = std::move(outcome.map);
+  return RoundOutcome{std::move(outcome.plan), outcome.step,
+                      outcome.checkpoint_step, servers_.epoch()};
+}
+
+absl::Status Chief::MakeStateMap() {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckGradientType(board_.variables(), job_.gradient_wire_type));
+  LOCKSTEP_RETURN_IF_ERROR(SettingsOf(job_, board_.variables()).status());
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      map_.plan,
+      MakePlan(board_.variables(), servers_.size(), job_.max_part_bytes,
+               job_.placement, job_.partitioner));
   return absl::OkStatus();
 }
 
-absl::Status Chief::OnTakeFailed(const TakeDone& done) {
-  if (absl::IsAborted(done.status)) return Replaced(done.status);
-  if (!Passing(done.status)) {
-    return absl::Status(
-        done.status.code(),
-        absl::StrCat("ps ", done.server, ": ", done.status.message()));
-  }
-  server_waits_[done.server] =
-      absl::StrCat("an answer (", done.status.message(), ")");
-  retries_.Failed(done.server, clock_.Now());
-  return absl::OkStatus();
+absl::Status Chief::OnWorking(const std::string& what) {
+  JobActions actions;
+  const absl::Status stop = driver_.OnWorking(what, clock_.Now(), actions);
+  Carry(actions);
+  if (!stop.ok()) return stop;
+  MutexLock lock(stop_mutex_);
+  return stop_.value_or(absl::OkStatus());
 }
 
-absl::Status Chief::OnCommit(const CommitDone& done) {
-  if (done.epoch != servers_.epoch()) return absl::OkStatus();
-  if (absl::IsAborted(done.status)) return Replaced(done.status);
-  if (done.status.ok() && done.redone_attempt > 0) {
-    retries_.Answered(0);
-    BeginAnew(done);
-    return absl::OkStatus();
-  }
-  if (done.status.ok()) {
-    retries_.Answered(0);
-    loop_->OnCommitted(done.step);
-    committed_attempt_ = done.attempt;
-    return Stepped();
-  }
-  if (absl::IsFailedPrecondition(done.status)) {
-    retries_.Answered(0);
-    spdlog::warn("step {}: {}; taking again", done.step, done.status.message());
-    Ask(loop_->OnCommitRefused());
-    return absl::OkStatus();
-  }
-  if (Passing(done.status)) {
-    server_waits_[0] = absl::StrCat("its commit (", done.status.message(), ")");
-    commit_again_ = SyncLoop::CommitAction{done.step, done.attempt};
-    retries_.Failed(0, clock_.Now());
-    return absl::OkStatus();
-  }
-  return absl::Status(done.status.code(),
-                      absl::StrCat("ps 0: ", done.status.message()));
+void Chief::OnStartFrom(const RecoveryPlan& plan, bool first) {
+  JobActions actions;
+  const absl::Time until =
+      driver_.OnStartFrom(plan, first, LatestStep().value_or(-1), actions);
+  Carry(actions);
+  absl::SleepFor(until - clock_.Now());
 }
 
-absl::Status Chief::Stepped() {
-  const absl::Time now = clock_.Now();
-  board_.Stepped(loop_->step(), now);
-  pace_.Stepped(loop_->step(), now);
-  board_.SetWaits({});
-  if (loop_->step() >= granted_until_) {
-    LOCKSTEP_RETURN_IF_ERROR(StopRequested());
+absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
+    const StateMap& map) {
+  checkpoints_.RemoveUnfinished();
+  const std::optional<CheckpointReader> checkpoint = checkpoints_.TakeNewest();
+  const bool done = checkpoint.has_value() &&
+                    checkpoint->manifest().global_step >= job_.train_steps;
+  // A job that is on its way can wait for its volume; one that starts would
+  // find out with its first checkpoint.
+  if (!driver_.opened() && !done && !checkpoints_.none()) {
+    LOCKSTEP_RETURN_IF_ERROR(checkpoints_.CheckWritable());
   }
-  return NextStep();
-}
-
-absl::Status Chief::Tick() {
-  const absl::Time now = clock_.Now();
-  // If this process was stopped, the members' silence was its own.
-  if (now - std::exchange(last_tick_, now) > job_.lease / 2) {
-    members_.RenewAll(now);
+  if (!checkpoint.has_value()) return std::nullopt;
+  JobActions actions;
+  driver_.OnRestore(checkpoint->manifest().settings, actions);
+  Carry(actions);
+  Restored restored{checkpoint->manifest().global_step, {}};
+  absl::StatusOr<std::vector<float>> scalars =
+      servers_.Restore(*checkpoint, map);
+  if (absl::IsDataLoss(scalars.status())) {
+    // The round begins anew, and passes over it.
+    checkpoints_.FoundDamaged(restored.step, scalars.status());
+    return absl::UnavailableError(scalars.status().message());
   }
-  if (now - opened_ > job_.lease) members_.GiveUpPredecessors();
-  // A stop takes effect between steps; without gradients it never gets there.
-  if (absl::Status stop = StopRequested();
-      !stop.ok() && (settings_.paused || now - step_began_ > job_.lease)) {
-    return stop;
-  }
-  for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
-    LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
-  }
-  if (settings_.paused) return StandStill();
-  ReplaceStalled();
-  ReportWaits();
-  return CheckMaxWait();
-}
-
-bool Chief::InputEnded() const {
-  const int left = num_workers() - ended_inputs_;
-  return left == 0 ||
-         left < std::min(settings_.replicas_to_aggregate, num_workers());
+  LOCKSTEP_RETURN_IF_ERROR(scalars.status());
+  restored.scalars = *std::move(scalars);
+  board_.Checkpointed(restored.step);
+  const std::string resumed =
+      absl::StrCat("resumed from the checkpoint of step ", restored.step,
+                   " in ", checkpoints_.directory());
+  spdlog::info("{}", resumed);
+  board_.Notify(resumed, clock_.Now());
+  return restored;
 }
 
 }  // namespace lockstep

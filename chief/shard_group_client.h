@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "chief/job/shard_group.h"
+#include "chief/recovery/shard_group.h"
 #include "chief/servers/shard_control_client.h"
 #include "common/base/status_macros.h"
 

@@ -65,21 +65,6 @@ absl::StatusOr<Sender> CoordinatorService::Check(
   return sender;
 }
 
-absl::Status CoordinatorService::CheckTakesPart(const TaskId& task,
-                                                bool again) {
-  if (!options_.job.elastic_workers || task.type != TaskType::kWorker) {
-    return absl::OkStatus();
-  }
-  const auto among = [&task](const RunSettings& settings) {
-    return std::binary_search(settings.workers.begin(), settings.workers.end(),
-                              task.index);
-  };
-  if (among(desk_.wanted()) && among(board_.Get(clock_.Now()).settings)) {
-    return absl::OkStatus();
-  }
-  return desk_.Join(task.index, again);
-}
-
 // What the job is at this moment, so that whoever comes late has it right.
 void CoordinatorService::FillJob(const TaskId& task,
                                  v1::RegisterResponse& response) const {
@@ -119,7 +104,8 @@ absl::Status CoordinatorService::HandleRegister(
         absl::StrCat("identity.job_id is \"", sender.job_id,
                      "\"; this chief runs \"", options_.job_id, "\""));
   }
-  const absl::Status part = CheckTakesPart(sender.task, request.again());
+  const absl::Status part = desk_.CheckTakesPart(
+      sender.task, request.again(), board_.Get(clock_.Now()).settings);
   if (IsHeld(part)) {
     response.set_taken_out(std::string(part.message()));
     return absl::OkStatus();

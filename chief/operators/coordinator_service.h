@@ -74,9 +74,6 @@ class CoordinatorService final
   // Checks who speaks, and that it is of this job.
   absl::StatusOr<Sender> Check(const v1::Identity& identity) const;
 
-  // A worker of an elastic job that does not take part says so here; `again`
-  // and errors as of SteeringDesk::Join().
-  absl::Status CheckTakesPart(const TaskId& task, bool again);
   void FillJob(const TaskId& task, v1::RegisterResponse& response) const;
   absl::Status HandleChangeSettings(const v1::ChangeSettingsRequest& request,
                                     v1::ChangeSettingsResponse& response);

@@ -191,6 +191,11 @@ void JobBoard::Evaluated(const Evaluation& evaluation) {
   view_.evaluation = evaluation;
 }
 
+int64_t JobBoard::scored_step() const {
+  MutexLock lock(mutex_);
+  return view_.evaluation.has_value() ? view_.evaluation->step : -1;
+}
+
 JobBoard::View JobBoard::Get(absl::Time now) const {
   MutexLock lock(mutex_);
   View view = view_;

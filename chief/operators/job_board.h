@@ -145,6 +145,9 @@ class JobBoard {
   // Keeps the score of the newest checkpoint.
   void Evaluated(const Evaluation& evaluation) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The step of the newest score; -1: nothing is scored yet.
+  int64_t scored_step() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   View Get(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   History GetHistory(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);

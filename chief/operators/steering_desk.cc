@@ -227,6 +227,19 @@ absl::Status SteeringDesk::Join(int worker, bool again) {
       "worker ", worker, " joins at the next step boundary; retry meanwhile"));
 }
 
+absl::Status SteeringDesk::CheckTakesPart(const TaskId& task, bool again,
+                                          const RunSettings& in_effect) {
+  if (!job_.elastic_workers || task.type != TaskType::kWorker) {
+    return absl::OkStatus();
+  }
+  const auto among = [&task](const RunSettings& settings) {
+    return std::binary_search(settings.workers.begin(), settings.workers.end(),
+                              task.index);
+  };
+  if (among(wanted()) && among(in_effect)) return absl::OkStatus();
+  return Join(task.index, again);
+}
+
 void SteeringDesk::Leave(int worker) {
   MutexLock lock(mutex_);
   to_leave_.erase(worker);

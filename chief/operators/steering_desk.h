@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
+#include "common/cluster/task_id.h"
 #include "common/job/job_config.h"
 #include "common/plan/run_settings.h"
 
@@ -73,6 +74,12 @@ class SteeringDesk {
   //   kFailedPrecondition  there are examples for so many workers no more, or
   //                        the job is over
   absl::Status Join(int worker, bool again) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the task takes part in the job that runs as `in_effect` says: all
+  // do but workers that an elastic job has not let in. These are told as by
+  // Join().
+  absl::Status CheckTakesPart(const TaskId& task, bool again,
+                              const RunSettings& in_effect)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // It has left, or is dead and an operator does not want it back. The last
   // worker of a job stays one of it.
   void Leave(int worker) ABSL_LOCKS_EXCLUDED(mutex_);

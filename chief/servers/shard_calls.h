@@ -68,14 +68,8 @@ class ShardCalls : public ShardAccess {
                                                int64_t step,
                                                int64_t attempt) = 0;
 
-  // `attempt`: of ps task 0, the one that is held up; of others, its answer.
-  virtual absl::StatusOr<Replaced> ReplaceMember(int worker, int64_t step,
-                                                 int64_t attempt,
-                                                 const std::string& reason) = 0;
-
   virtual absl::StatusOr<ShardSnapshot> BeginSnapshot() = 0;
   virtual absl::Status EndSnapshot() = 0;
-  virtual absl::Status CloseTokens() = 0;
 };
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "chief/servers/step_answers_codec.h"
 #include "common/base/clock.h"
 #include "common/base/fault_points.h"
 #include "common/base/retry_schedule.h"
@@ -248,7 +249,11 @@ void ShardControlClient::TakeAndApply(int64_t step, int64_t commit_until,
   owned->request.set_step(step);
   owned->request.set_commit_until(commit_until);
   owned->request.set_attempt(attempt);
-  owned->callback = std::move(callback);
+  owned->callback = [callback = std::move(callback)](
+                        absl::Status status,
+                        const v1::TakeAndApplyResponse& response) {
+    callback(std::move(status), FromProto(response));
+  };
   auto* call = Keep(std::move(owned));
   PassFaultPoint(FaultPoint::kChiefTakeSend);
   stub_->async()->TakeAndApply(&call->context, &call->request, &call->response,
@@ -272,7 +277,11 @@ void ShardControlClient::Commit(
     owned->request.add_contributors()->mutable_workers()->Assign(set.begin(),
                                                                  set.end());
   }
-  owned->callback = std::move(callback);
+  owned->callback = [callback = std::move(callback)](
+                        absl::Status status,
+                        const v1::CommitResponse& response) {
+    callback(std::move(status), response.redone_attempt());
+  };
   auto* call = Keep(std::move(owned));
   PassFaultPoint(FaultPoint::kChiefCommitSend);
   stub_->async()->Commit(&call->context, &call->request, &call->response,
@@ -293,45 +302,97 @@ absl::Status ShardControlClient::CommitAndWait(int64_t step, int64_t attempt) {
   return FromGrpcStatus(stub_->Commit(&context, request, &response));
 }
 
-absl::StatusOr<ShardControlClient::Expired> ShardControlClient::ExpireWorker(
+v1::ExpireWorkerRequest ShardControlClient::ExpireRequest(
     int worker, uint64_t incarnation, const std::string& reason, int64_t step,
-    int64_t attempt) {
-  grpc::ClientContext context;
-  Prepare(context, kCallDeadline);
+    int64_t attempt) const {
   v1::ExpireWorkerRequest request;
-  v1::ExpireWorkerResponse response;
   *request.mutable_chief() = Chief();
   request.set_worker(worker);
   request.set_incarnation(incarnation);
   request.set_reason(reason);
   request.set_step(step);
   request.set_attempt(attempt);
+  return request;
+}
+
+absl::StatusOr<ShardControlClient::Expired> ShardControlClient::ExpireWorker(
+    int worker, uint64_t incarnation, const std::string& reason, int64_t step,
+    int64_t attempt) {
+  grpc::ClientContext context;
+  Prepare(context, kCallDeadline);
+  const v1::ExpireWorkerRequest request =
+      ExpireRequest(worker, incarnation, reason, step, attempt);
+  v1::ExpireWorkerResponse response;
   PassFaultPoint(FaultPoint::kChiefExpireSend);
   LOCKSTEP_RETURN_IF_ERROR(
       FromGrpcStatus(stub_->ExpireWorker(&context, request, &response)));
   PassFaultPoint(FaultPoint::kChiefExpireAnswered);
-  return Expired{response.held_announcement(), response.held_token(),
-                 response.step(), response.attempt(), response.incarnation()};
+  return FromProto(response);
 }
 
-absl::StatusOr<ShardControlClient::Replaced> ShardControlClient::ReplaceMember(
-    int worker, int64_t step, int64_t attempt, const std::string& reason) {
-  grpc::ClientContext context;
-  Prepare(context, kCallDeadline);
-  v1::ReplaceMemberRequest request;
-  v1::ReplaceMemberResponse response;
-  *request.mutable_chief() = Chief();
-  request.set_worker(worker);
-  request.set_step(step);
-  request.set_attempt(attempt);
-  request.set_reason(reason);
+void ShardControlClient::StartExpireWorker(int worker, uint64_t incarnation,
+                                           const std::string& reason,
+                                           int64_t step, int64_t attempt,
+                                           ExpireCallback callback) {
+  auto owned = std::make_unique<
+      StepCall<v1::ExpireWorkerRequest, v1::ExpireWorkerResponse>>();
+  owned->request = ExpireRequest(worker, incarnation, reason, step, attempt);
+  owned->callback = [callback = std::move(callback)](
+                        const absl::Status& status,
+                        const v1::ExpireWorkerResponse& response) {
+    if (!status.ok()) return callback(status);
+    PassFaultPoint(FaultPoint::kChiefExpireAnswered);
+    callback(FromProto(response));
+  };
+  auto* call = Keep(std::move(owned));
+  PassFaultPoint(FaultPoint::kChiefExpireSend);
+  stub_->async()->ExpireWorker(
+      &call->context, &call->request, &call->response,
+      [this, call](const grpc::Status& status) { Done(call, status); });
+}
+
+void ShardControlClient::StartReplaceMember(int worker, int64_t step,
+                                            int64_t attempt,
+                                            const std::string& reason,
+                                            ReplaceCallback callback) {
+  auto owned = std::make_unique<
+      StepCall<v1::ReplaceMemberRequest, v1::ReplaceMemberResponse>>();
+  *owned->request.mutable_chief() = Chief();
+  owned->request.set_worker(worker);
+  owned->request.set_step(step);
+  owned->request.set_attempt(attempt);
+  owned->request.set_reason(reason);
+  owned->callback = [callback = std::move(callback)](
+                        const absl::Status& status,
+                        const v1::ReplaceMemberResponse& response) {
+    if (!status.ok()) return callback(status);
+    PassFaultPoint(FaultPoint::kChiefReplaceAnswered);
+    Replaced replaced{std::nullopt, response.step(), response.attempt()};
+    if (response.replaced()) replaced.by = response.by();
+    callback(replaced);
+  };
+  auto* call = Keep(std::move(owned));
   PassFaultPoint(FaultPoint::kChiefReplaceSend);
-  LOCKSTEP_RETURN_IF_ERROR(
-      FromGrpcStatus(stub_->ReplaceMember(&context, request, &response)));
-  PassFaultPoint(FaultPoint::kChiefReplaceAnswered);
-  Replaced replaced{std::nullopt, response.step(), response.attempt()};
-  if (response.replaced()) replaced.by = response.by();
-  return replaced;
+  stub_->async()->ReplaceMember(
+      &call->context, &call->request, &call->response,
+      [this, call](const grpc::Status& status) { Done(call, status); });
+}
+
+void ShardControlClient::StartCloseTokens(CloseCallback callback) {
+  auto owned = std::make_unique<
+      StepCall<v1::CloseTokensRequest, v1::CloseTokensResponse>>();
+  *owned->request.mutable_chief() = Chief();
+  owned->callback = [callback = std::move(callback)](
+                        const absl::Status& status,
+                        const v1::CloseTokensResponse&) {
+    PassFaultPoint(FaultPoint::kChiefCloseAnswered);
+    callback(status);
+  };
+  auto* call = Keep(std::move(owned));
+  PassFaultPoint(FaultPoint::kChiefCloseSend);
+  stub_->async()->CloseTokens(
+      &call->context, &call->request, &call->response,
+      [this, call](const grpc::Status& status) { Done(call, status); });
 }
 
 absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
@@ -415,18 +476,6 @@ absl::Status ShardControlClient::EndSnapshot() {
   PassFaultPoint(FaultPoint::kChiefReleaseSend);
   const grpc::Status status = stub_->EndSnapshot(&context, request, &response);
   PassFaultPoint(FaultPoint::kChiefReleaseAnswered);
-  return FromGrpcStatus(status);
-}
-
-absl::Status ShardControlClient::CloseTokens() {
-  grpc::ClientContext context;
-  Prepare(context, kCallDeadline);
-  v1::CloseTokensRequest request;
-  v1::CloseTokensResponse response;
-  *request.mutable_chief() = Chief();
-  PassFaultPoint(FaultPoint::kChiefCloseSend);
-  const grpc::Status status = stub_->CloseTokens(&context, request, &response);
-  PassFaultPoint(FaultPoint::kChiefCloseAnswered);
   return FromGrpcStatus(status);
 }
 

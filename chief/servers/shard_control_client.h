@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "chief/servers/shard_calls.h"
+#include "chief/servers/take_result.h"
 #include "common/base/mutex.h"
 #include "common/job/job_config.h"
 #include "common/plan/plan.h"
@@ -28,18 +29,22 @@ namespace lockstep {
 //
 // Setup calls (TakeEpoch, CreateShard, Activate) wait a moment for a server
 // that is not up yet. They and the others may be repeated.
-// The calls of a step return at once and report through a callback, once each;
-// they end within `kCallDeadline` whatever happens, and before the client does.
+// The calls of a step, which have a callback, return at once and report through
+// a callback, once each; they end within `kCallDeadline` whatever happens, and
+// before the client does.
 //
 // Threads: safe to share; callbacks run in gRPC's threads, never inside the
 //          call, and must not end the client.
 // Errors:  those of ShardControlService, and kDeadlineExceeded.
 class ShardControlClient final : public ShardCalls {
  public:
-  using TakeCallback =
-      std::function<void(absl::Status, const v1::TakeAndApplyResponse&)>;
+  using TakeCallback = std::function<void(absl::Status, const TakeResult&)>;
+  // `redone_attempt`: as in CommitResponse.
   using CommitCallback =
-      std::function<void(absl::Status, const v1::CommitResponse&)>;
+      std::function<void(absl::Status, int64_t redone_attempt)>;
+  using ExpireCallback = std::function<void(absl::StatusOr<Expired>)>;
+  using ReplaceCallback = std::function<void(absl::StatusOr<Replaced>)>;
+  using CloseCallback = std::function<void(absl::Status)>;
 
   ShardControlClient(const std::string& address, const Sender& chief);
   ~ShardControlClient() override;  // shuts down first
@@ -71,9 +76,16 @@ class ShardControlClient final : public ShardCalls {
   absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
                                        const std::string& reason, int64_t step,
                                        int64_t attempt) override;
-  absl::StatusOr<Replaced> ReplaceMember(int worker, int64_t step,
-                                         int64_t attempt,
-                                         const std::string& reason) override;
+  // The same, as a call of a step.
+  void StartExpireWorker(int worker, uint64_t incarnation,
+                         const std::string& reason, int64_t step,
+                         int64_t attempt, ExpireCallback callback)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // `attempt`: of ps task 0, the one that is held up; of others, its answer.
+  void StartReplaceMember(int worker, int64_t step, int64_t attempt,
+                          const std::string& reason, ReplaceCallback callback)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void StartCloseTokens(CloseCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::StatusOr<ShardSnapshot> BeginSnapshot() override;
   absl::Status ReadSnapshot(const TensorStretch& stretch,
@@ -81,7 +93,6 @@ class ShardControlClient final : public ShardCalls {
   absl::Status ReadKeys(int part, int64_t first,
                         absl::Span<int64_t> keys) override;
   absl::Status EndSnapshot() override;
-  absl::Status CloseTokens() override;
 
   // Ends the calls of a step, those in flight and all later ones, with
   // kCancelled. Returns when no callback is running or will run for a call
@@ -104,6 +115,9 @@ class ShardControlClient final : public ShardCalls {
   void Done(Call* call, const grpc::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
   v1::ChiefIdentity Chief() const;
+  v1::ExpireWorkerRequest ExpireRequest(int worker, uint64_t incarnation,
+                                        const std::string& reason, int64_t step,
+                                        int64_t attempt) const;
   // Calls an RPC that has a payload, as raw bytes.
   absl::Status Write(const v1::WritePartsHeader& header,
                      absl::Span<const char> bytes);

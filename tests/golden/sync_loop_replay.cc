@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "chief/job/sync_loop.h"
+#include "chief/steps/sync_loop.h"
 #include "server/step/compatible/compatible_engine.h"
 #include "server/step/compatible/compatible_gate.h"
 #include "server/update/slots.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "chief/job/sync_loop.h"
+#include "chief/steps/sync_loop.h"
 #include "server/step/strict/strict_engine.h"
 #include "server/step/strict/strict_gate.h"
 #include "tests/unit/server/step/fake_part_updater.h"

@@ -73,13 +73,6 @@ class ChiefCalls final : public ShardCalls {
       return ps.ExpireWorker(chief, worker, incarnation, step, attempt);
     });
   }
-  absl::StatusOr<Replaced> ReplaceMember(int worker, int64_t step,
-                                         int64_t attempt,
-                                         const std::string&) override {
-    return Call<Replaced>([=, chief = Self()](ServerProcess& ps) {
-      return ps.ReplaceMember(chief, worker, step, attempt);
-    });
-  }
   absl::StatusOr<ShardSnapshot> BeginSnapshot() override {
     const auto begun = Call<ShardSnapshot>([chief = Self()](ServerProcess& ps) {
       return ps.BeginSnapshot(chief);
@@ -88,12 +81,6 @@ class ChiefCalls final : public ShardCalls {
     return begun;
   }
   absl::Status EndSnapshot() override { return absl::OkStatus(); }
-  absl::Status CloseTokens() override {
-    return Call<bool>([chief = Self()](ServerProcess& ps) {
-             return ps.CloseTokens(chief);
-           })
-        .status();
-  }
 
   // All parts at once, in place of what ShardAccess moves piece by piece.
   absl::StatusOr<std::vector<PartState>> ReadAll(Waiting& waiting,

@@ -1,15 +1,11 @@
 #include "tests/conformance/simulation/chief_process.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "common/base/status_macros.h"
 
 namespace lockstep::simulation {
 namespace {
-
-constexpr absl::Duration kTick = absl::Milliseconds(100);
-constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
 
 std::vector<TaskId> MembersOf(const Job& job) {
   std::vector<TaskId> tasks;
@@ -20,21 +16,14 @@ std::vector<TaskId> MembersOf(const Job& job) {
   return tasks;
 }
 
-bool Passing(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
-
 }  // namespace
 
 ChiefProcess::ChiefProcess(Job& job)
     : job_(job),
       members_(MembersOf(job), job.config.lease),
       group_([this](uint64_t above) { return Incarnation((above >> 20) + 1); }),
-      retries_(job.num_servers()),
-      burials_(job.options.total_num_replicas),
-      stalls_(job.num_servers(), job.options.replicas_to_aggregate),
-      started_(job.world.Now()),
-      last_tick_(started_),
+      driver_(job.config, {.num_servers = job.num_servers()}, members_,
+              job.world.Now()),
       waiting_(job.world,
                number_ = job.world.Start(job.chief_place(), nullptr, nullptr)) {
   for (int server = 0; server < job.num_servers(); ++server) {
@@ -81,90 +70,216 @@ void ChiefProcess::Leave(const TaskId& task, uint64_t incarnation) {
       .IgnoreError();
 }
 
+// Events.
+
 void ChiefProcess::Main() {
-  const absl::Status status = Run();
-  JoinCheckpoint();
-  job_.Trace([&] { return absl::StrCat("chief: ", status.ToString()); });
-  if (absl::IsAborted(status)) return Exit(State::kRestartMe);  // replaced
-  if (!status.ok()) {
-    job_.promises.Break(absl::StrCat("the job fails: ", status.ToString()));
-  }
-  over_ = job_.done = true;
-  WaitForLeaves();
-  Exit(State::kExited);
-}
-
-absl::Status ChiefProcess::Run() {
-  if (!WaitForMembers()) return absl::OkStatus();
-  LOCKSTEP_RETURN_IF_ERROR(Recover());
-  if (!loop_.has_value()) return absl::OkStatus();
-  opened_ = job_.world.Now();
-  has_plan_ = training_ = true;
-  LOCKSTEP_RETURN_IF_ERROR(Train());
-  return SaveLastCheckpoint();
-}
-
-bool ChiefProcess::FinishedBefore(absl::Duration waited) const {
-  return !loop_.has_value() && waited > kLeaveGrace &&
-         LatestStep().value_or(-1) >= job_.options.steps;
-}
-
-// False: the job was done before this chief started.
-bool ChiefProcess::WaitForMembers() {
-  while (!members_.NotAlive(TaskType::kPs).empty() || !has_model_) {
-    const absl::Time now = job_.world.Now();
-    if (FinishedBefore(now - started_)) return false;
-    for (const MembershipTable::Dead& dead : members_.TakeDead(now)) {
-      members_.Buried(dead.task, dead.incarnation);
+  Carry(driver_.On(Started{}, job_.world.Now()));
+  while (!finished_) {
+    const absl::Duration rest = driver_.next() - job_.world.Now();
+    if (events_.empty() && rest > absl::ZeroDuration()) {
+      waiting_.UntilOrFor(rest, [this] { return !events_.empty(); });
     }
-    waiting_.Sleep(kTick);
+    JobEvent event = Tick{};
+    if (has_model_ && !std::exchange(told_model_, has_model_)) {
+      event = ModelDescribed{};
+    } else if (!events_.empty()) {
+      event = std::move(events_.front());
+      events_.pop_front();
+    }
+    Carry(driver_.On(event, job_.world.Now()));
   }
+  waiting_.Until([this] { return !saver_ || saver_->done(); });
+}
+
+void ChiefProcess::Post(const JobEvent& event) {
+  events_.push_back(event);
+  // The main fiber goes on in an event of its own.
+  job_.world.AfterFor(number_, absl::ZeroDuration(),
+                      [this] { waiting_.Wake(); });
+}
+
+// Actions.
+
+void ChiefProcess::Carry(const JobActions& actions) {
+  for (const JobAction& action : actions) {
+    std::visit([this](const auto& one) { Do(one); }, action);
+  }
+}
+
+// Calls `serve` on a server, with the chief as it is now, and posts the event
+// that `done` makes of the answer.
+template <typename Answer, typename Serve, typename Done>
+void ChiefProcess::Ask(int server, Serve serve, Done done) {
+  job_.world.Call<Answer>(
+      number_, job_.server_place(server),
+      [&job = job_, server, chief = calls_[server]->Self(),
+       serve](const World::Reply<Answer>& reply) {
+        serve(*job.servers[server], chief, reply);
+      },
+      [this, done](const absl::StatusOr<Answer>& answer) {
+        Post(done(answer));
+      });
+}
+
+void ChiefProcess::Do(const Take& take) {
+  Ask<TakeResult>(
+      take.server,
+      [take](ServerProcess& ps, const StepControl::Chief& chief,
+             const World::Reply<TakeResult>& reply) {
+        ps.Take(chief, take.step, take.commit_until, take.attempt, reply);
+      },
+      [take](const absl::StatusOr<TakeResult>& answer) {
+        return TakeAnswered{take.round, take.server, take.step, answer.status(),
+                            answer.value_or(TakeResult())};
+      });
+}
+
+void ChiefProcess::Do(const Commit& commit) {
+  std::vector<std::vector<int>> told;
+  for (const std::vector<int>& set : commit.contributors) {
+    if (!set.empty()) told.push_back(set);
+  }
+  Ask<int64_t>(
+      0,
+      [commit, told](ServerProcess& ps, const StepControl::Chief& chief,
+                     const World::Reply<int64_t>& reply) {
+        reply(ps.Commit(chief, commit.step, commit.attempt, told));
+      },
+      [commit](const absl::StatusOr<int64_t>& answer) {
+        return CommitAnswered{commit.round, commit.step, commit.attempt,
+                              answer.status(), answer.value_or(0)};
+      });
+}
+
+void ChiefProcess::Do(const Expire& expire) {
+  Ask<ShardCalls::Expired>(
+      expire.server,
+      [expire](ServerProcess& ps, const StepControl::Chief& chief,
+               const World::Reply<ShardCalls::Expired>& reply) {
+        reply(ps.ExpireWorker(chief, expire.worker, expire.incarnation,
+                              expire.step, expire.attempt));
+      },
+      [expire](const absl::StatusOr<ShardCalls::Expired>& answer) {
+        return ExpireAnswered{expire.round, expire.server, expire.worker,
+                              answer};
+      });
+}
+
+void ChiefProcess::Do(const Replace& replace) {
+  Ask<ShardCalls::Replaced>(
+      replace.server,
+      [replace](ServerProcess& ps, const StepControl::Chief& chief,
+                const World::Reply<ShardCalls::Replaced>& reply) {
+        reply(ps.ReplaceMember(chief, replace.worker, replace.step,
+                               replace.attempt));
+      },
+      [replace](const absl::StatusOr<ShardCalls::Replaced>& answer) {
+        return ReplaceAnswered{replace.round, replace.server, answer};
+      });
+}
+
+void ChiefProcess::Do(const CloseTokens& close) {
+  Ask<bool>(
+      0,
+      [](ServerProcess& ps, const StepControl::Chief& chief,
+         const World::Reply<bool>& reply) { reply(ps.CloseTokens(chief)); },
+      [close](const absl::StatusOr<bool>& answer) {
+        return TokensClosed{close.round, answer.status()};
+      });
+}
+
+void ChiefProcess::Do(const BeginSnapshot& begin) {
+  // The one before has posted its last event.
+  waiting_.Until([this] { return !saver_ || saver_->done(); });
+  saver_ = std::make_unique<Waiting>(job_.world, number_);
+  for (auto& server : calls_) server->set_waiting(*saver_);
+  saver_->Start([this, begin] { WriteCheckpoint(begin); });
+}
+
+void ChiefProcess::WriteCheckpoint(const BeginSnapshot& begin) {
+  if (job_.Has(PlantedBug::kNoLastCheckpoint) &&
+      begin.step == job_.options.steps) {
+    Post(SnapshotBegun{begin.step});
+    return Post(SnapshotDone{begin.step});
+  }
+  const absl::Status begun =
+      group_.BeginSnapshot(begin.step, begin.attempt).status();
+  Post(SnapshotBegun{begin.step, begun});
+  if (!begun.ok()) return;
+  absl::Status written;
+  if (!CopyServers(begin.step)) {
+    written = absl::UnavailableError("the copy could not be read");
+  }
+  Post(SnapshotDone{begin.step, written});
+}
+
+bool ChiefProcess::CopyServers(int64_t step) {
+  const uint64_t epoch = group_.epoch();
+  const int64_t removed = job_.unfinished_removed;
+  Job::Checkpoint checkpoint;
+  for (auto& server : calls_) {
+    auto parts = server->ReadAll(*saver_, epoch);
+    if (!parts.ok()) return false;
+    checkpoint.servers.push_back(*std::move(parts));
+  }
+  // As SaveCheckpoint() reads once more before it commits, and as
+  // CheckpointWriter::Commit() renames what it has written.
+  if (!calls_.back()->ReadAll(*saver_, epoch).ok() ||
+      removed != job_.unfinished_removed) {
+    return false;
+  }
+  job_.promises.OnCheckpoint(step, checkpoint.servers);
+  job_.checkpoints[step] = std::move(checkpoint);
   return true;
 }
 
-absl::Status ChiefProcess::Recover() {
-  const absl::Time began = job_.world.Now();
-  JoinCheckpoint();
-  while (true) {
-    do {
-      server_away_ = false;
-      for (const auto& dead : members_.TakeDead(job_.world.Now())) {
-        if (dead.task.type == TaskType::kWorker) continue;
-        LOCKSTEP_RETURN_IF_ERROR(Bury(dead));
-      }
-      server_away_ = !members_.NotAlive(TaskType::kPs).empty();
-      if (server_away_ && FinishedBefore(job_.world.Now() - began)) {
-        return absl::OkStatus();
-      }
-      if (server_away_) waiting_.Sleep(kTick);
-    } while (server_away_);
-    const bool first = !loop_.has_value();
-    std::optional<int64_t> step;
-    if (!first) step = loop_->step();
-    const auto outcome =
-        RecoveryRound(job_.config, group_, members_, *this, job_.world)
-            .Run(job_.plan, step);
-    job_.Trace([&] {
-      return absl::StrCat("round of epoch ", group_.epoch(), ": ",
-                          outcome.ok() ? absl::StrCat("step ", outcome->step)
-                                       : outcome.status().ToString());
-    });
-    if (outcome.ok()) {
-      retries_ = RetrySchedule(job_.num_servers());
-      commit_again_.reset();
-      granted_until_ = told_until_ = outcome->step;
-      committed_attempt_ = 0;
-      loop_.emplace(job_.num_servers(), outcome->step);
-      if (outcome->plan.action != RecoveryPlan::Action::kResume || first) {
-        saved_step_ = outcome->checkpoint_step;
-        policy_.emplace(job_.config.checkpoint,
-                        std::max(saved_step_, int64_t{0}), job_.world.Now());
-      }
-      return absl::OkStatus();
-    }
-    if (!Passing(outcome.status())) return outcome.status();
-    waiting_.Sleep(kTick);
+void ChiefProcess::Do(const CheckSaved& check) {
+  Post(SavedChecked{check.step, job_.checkpoints.count(check.step) > 0});
+}
+
+void ChiefProcess::Do(const LookForEnd&) {
+  const int64_t latest = LatestStep().value_or(-1);
+  if (latest >= job_.options.steps) Post(EndFound{latest});
+}
+
+void ChiefProcess::Do(const Say& say) {
+  job_.Trace([&] { return absl::StrCat("chief: ", say.text); });
+}
+
+void ChiefProcess::Do(const JobReport& report) {
+  if (std::holds_alternative<TrainingBegun>(report)) {
+    has_plan_ = true;
+    state_ = JobState::kTraining;
   }
+  const auto* reached = std::get_if<StateReached>(&report);
+  if (reached == nullptr) return;
+  state_ = reached->state;
+  if (state_ == JobState::kFailed || state_ == JobState::kStopped) {
+    job_.promises.Break(absl::StrCat("the job fails: ", reached->reason));
+  }
+  if (state_ >= JobState::kDone) over_ = job_.done = true;
+}
+
+void ChiefProcess::Do(const Finish& finish) {
+  finished_ = true;
+  Exit(finish.replaced ? State::kRestartMe : State::kExited);
+}
+
+// Recovery rounds.
+
+void ChiefProcess::Do(const Recover& recover) {
+  for (auto& server : calls_) server->set_waiting(waiting_);
+  const auto outcome =
+      RecoveryRound(job_.config, group_, members_, *this, job_.world)
+          .Run(job_.plan, recover.step);
+  job_.Trace([&] {
+    return absl::StrCat("round of epoch ", group_.epoch(), ": ",
+                        outcome.ok() ? absl::StrCat("step ", outcome->step)
+                                     : outcome.status().ToString());
+  });
+  if (!outcome.ok()) return Post(RecoveryDone{outcome.status()});
+  Post(RecoveryDone{RoundOutcome{outcome->plan, outcome->step,
+                                 outcome->checkpoint_step, group_.epoch()}});
 }
 
 absl::StatusOr<int64_t> ChiefProcess::LatestStep() const {
@@ -182,103 +297,26 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> ChiefProcess::Restore(
   return Restored{step, {}};
 }
 
-void ChiefProcess::OnEpoch(uint64_t) {}
-
 void ChiefProcess::OnStartFrom(const RecoveryPlan& plan, bool first) {
-  if (!first) loop_.emplace(job_.num_servers(), plan.step);
-  if (plan.action != RecoveryPlan::Action::kGoBack) return;
-  job_.Trace([&] {
-    return absl::StrCat("all go back to step ", plan.step, ": ", plan.reason);
-  });
-  if (!first) return;
-  const absl::Duration wait = started_ + absl::Seconds(2) +
-                              job_.config.heartbeat_interval - job_.world.Now();
+  JobActions actions;
+  const absl::Time until =
+      driver_.OnStartFrom(plan, first, LatestStep().value_or(-1), actions);
+  Carry(actions);
+  const absl::Duration wait = until - job_.world.Now();
   if (wait > absl::ZeroDuration()) waiting_.Sleep(wait);
 }
 
-absl::Status ChiefProcess::SaveLastCheckpoint() {
-  const int64_t last_step = loop_->step();
-  while (true) {
-    training_ = false;
-    const absl::Status saved = TrySaveLastCheckpoint();
-    if (!Passing(saved)) return saved;
-    LOCKSTEP_RETURN_IF_ERROR(Recover());
-    if (loop_->step() >= last_step) continue;
-    training_ = true;
-    LOCKSTEP_RETURN_IF_ERROR(Train());
+std::string ChiefProcess::WaitsFor() const {
+  std::string text =
+      absl::StrCat("at step ", driver_.step(), has_plan_ ? "" : ", not open");
+  for (const MembershipTable::Member& member : members_.Members()) {
+    if (member.state == MembershipTable::State::kAlive) continue;
+    absl::StrAppend(&text, ", ", member.task.ToString(), " is away");
   }
-}
-
-absl::Status ChiefProcess::TrySaveLastCheckpoint() {
-  LOCKSTEP_RETURN_IF_ERROR(calls_[0]->CloseTokens());
-  JoinCheckpoint();
-  if (job_.Has(PlantedBug::kNoLastCheckpoint)) return absl::OkStatus();
-  if (saved_step_ == loop_->step()) return absl::OkStatus();
-  LOCKSTEP_RETURN_IF_ERROR(StartCheckpoint());
-  JoinCheckpoint();
-  if (saved_step_ == loop_->step()) return absl::OkStatus();
-  return absl::UnavailableError("the last checkpoint could not be read");
-}
-
-absl::Status ChiefProcess::StartCheckpoint() {
-  const int64_t step = loop_->step();
-  JoinCheckpoint();
-  LOCKSTEP_RETURN_IF_ERROR(
-      group_.BeginSnapshot(step, committed_attempt_).status());
-  checkpoint_running_ = true;
-  saver_ = std::make_unique<Waiting>(job_.world, number_);
-  saver_->Start(
-      [this, step, epoch = group_.epoch(), removed = job_.unfinished_removed] {
-        Job::Checkpoint checkpoint;
-        for (auto& server : calls_) {
-          auto parts = server->ReadAll(*saver_, epoch);
-          if (!parts.ok()) break;
-          checkpoint.servers.push_back(*std::move(parts));
-        }
-        // As SaveCheckpoint() reads once more before it commits.
-        const bool still = calls_.back()->ReadAll(*saver_, epoch).ok();
-        checkpoint_running_ = false;
-        // As CheckpointWriter::Commit() renames what it has written.
-        const bool there = removed == job_.unfinished_removed;
-        if (still && there && checkpoint.servers.size() == calls_.size()) {
-          job_.promises.OnCheckpoint(step, checkpoint.servers);
-          job_.checkpoints[step] = std::move(checkpoint);
-          saved_step_ = step;
-          policy_->Saved(step, job_.world.Now());
-        } else {
-          policy_->Failed(job_.world.Now());
-        }
-        // The main fiber may wait for this; it goes on in an event of its own.
-        job_.world.AfterFor(number_, absl::ZeroDuration(),
-                            [this] { waiting_.Wake(); });
-      });
-  return absl::OkStatus();
-}
-
-void ChiefProcess::JoinCheckpoint() {
-  waiting_.Until([this] { return !checkpoint_running_; });
-}
-
-void ChiefProcess::WaitForLeaves() {
-  const absl::Time began = job_.world.Now();
-  while (job_.world.Now() - began < kLeaveGrace) {
-    for (const auto& dead : members_.TakeDead(job_.world.Now())) {
-      members_.Buried(dead.task, dead.incarnation);
-    }
-    const bool may_join = job_.world.Now() - began <
-                          job_.config.lease + job_.config.heartbeat_interval;
-    bool awaited = false;
-    for (const MembershipTable::Member& member : members_.Members()) {
-      awaited |= member.state == MembershipTable::State::kAlive ||
-                 (member.state == MembershipTable::State::kDead &&
-                  member.task.type == TaskType::kPs) ||
-                 (may_join && member.task.type == TaskType::kWorker &&
-                  member.state != MembershipTable::State::kLeft);
-    }
-    if (!awaited) break;
-    waiting_.Sleep(kTick);
+  for (const ServerProcess* server : job_.servers) {
+    if (server != nullptr) absl::StrAppend(&text, ", ", server->WaitsFor());
   }
-  waiting_.Sleep(absl::Milliseconds(600));
+  return text;
 }
 
 }  // namespace lockstep::simulation

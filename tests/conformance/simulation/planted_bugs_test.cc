@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
                 kAll},
         Planted{"StaleGradientCounts", PlantedBug::kStaleGradientCounts, "P",
                 kBackup},
-        Planted{"RepeatedPushCounts", PlantedBug::kRepeatedPushCounts, "P3",
+        Planted{"RepeatedPushCounts", PlantedBug::kRepeatedPushCounts, "P",
                 kAll},
         Planted{"PullOfHalfAnUpdate", PlantedBug::kPullOfHalfAnUpdate, "P4",
                 kBackup},

@@ -235,12 +235,12 @@ void ServerProcess::Send(ChiefCommands::Ready ready) {
     auto call = takes_.extract(answer.ticket);
     if (call.empty()) continue;
     if (answer.status.ok()) {
-      call.mapped()(TakeReply{answer.prepared,
-                              answer.attempt,
-                              ready.committed_step,
-                              {},
-                              {},
-                              answer.contributors});
+      TakeResult taken;
+      taken.prepared = answer.prepared;
+      taken.attempt = answer.attempt;
+      taken.committed_step = ready.committed_step;
+      taken.contributors = answer.contributors;
+      call.mapped()(taken);
     } else {
       call.mapped()(answer.status);
     }

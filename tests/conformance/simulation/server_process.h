@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "chief/servers/shard_calls.h"
+#include "chief/servers/take_result.h"
 #include "server/shard/chief_commands.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/member.h"
@@ -16,16 +17,6 @@
 #include "tests/conformance/simulation/world.h"
 
 namespace lockstep::simulation {
-
-// The answer to a take, as the wire has it.
-struct TakeReply {
-  bool prepared = false;
-  int64_t attempt = 0;
-  int64_t committed_step = 0;
-  std::vector<int> members;
-  Engine::Arrivals arrivals;
-  std::vector<int> contributors;
-};
 
 // The answer to a push: outcomes, and the values of the parts.
 struct PushReply {
@@ -65,7 +56,7 @@ class ServerProcess final : public Process {
                                 const ShardCalls::Opening& opening);
   void Take(const ChiefCommands::Chief& chief, int64_t step,
             int64_t commit_until, int64_t attempt,
-            const World::Reply<TakeReply>& reply);
+            const World::Reply<TakeResult>& reply);
   // Returns the attempt that the step begins anew with, or 0.
   absl::StatusOr<int64_t> Commit(
       const ChiefCommands::Chief& chief, int64_t step, int64_t attempt,
@@ -109,7 +100,7 @@ class ServerProcess final : public Process {
   uint64_t tickets_ = 0;
   std::map<uint64_t, World::Reply<Gate::Answer>> waits_;
   std::map<uint64_t, World::Reply<PushReply>> pushes_;
-  std::map<uint64_t, World::Reply<TakeReply>> takes_;
+  std::map<uint64_t, World::Reply<TakeResult>> takes_;
   // Before the event at hand.
   bool was_active_ = false;
   int64_t step_before_ = -1;

@@ -87,7 +87,7 @@ absl::StatusOr<bool> ServerProcess::Activate(
 
 void ServerProcess::Take(const ChiefCommands::Chief& chief, int64_t step,
                          int64_t commit_until, int64_t attempt,
-                         const World::Reply<TakeReply>& reply) {
+                         const World::Reply<TakeResult>& reply) {
   const uint64_t ticket = ++tickets_;
   takes_[ticket] = reply;
   absl::StatusOr<ChiefCommands::Ready> ready =
@@ -101,10 +101,14 @@ void ServerProcess::Take(const ChiefCommands::Chief& chief, int64_t step,
     Shard* open = shard();
     if (call.empty() || open == nullptr) return;
     open->engine().CancelTake(ticket);
-    TakeReply late;
-    late.arrivals = open->engine().arrivals();
-    late.attempt = late.arrivals.attempt;
-    if (open->gate() != nullptr) late.members = open->gate()->Members();
+    const ShardEngine::Arrivals arrivals = open->engine().arrivals();
+    TakeResult late;
+    late.attempt = arrivals.attempt;
+    late.open_parts = arrivals.open_parts;
+    late.pushed = {arrivals.parts.begin(), arrivals.parts.end()};
+    if (open->gate() != nullptr) {
+      late.announced_workers = open->gate()->Members();
+    }
     call.mapped()(late);
   });
   Send(*std::move(ready));

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "chief/job/shard_group.h"
 #include "chief/plan/placement.h"
+#include "chief/recovery/shard_group.h"
 #include "chief/servers/shard_control_client.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "gmock/gmock.h"

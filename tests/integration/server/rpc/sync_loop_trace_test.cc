@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "chief/job/sync_loop.h"
+#include "chief/steps/sync_loop.h"
 #include "common/job/codec/job_config_codec.h"
 #include "common/wire/wire_codec.h"
 #include "gmock/gmock.h"

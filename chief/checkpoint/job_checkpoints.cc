@@ -1,0 +1,121 @@
+#include "chief/checkpoint/job_checkpoints.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "chief/checkpoint/checkpoint_transfer.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/checkpoint/step_directory.h"
+
+namespace lockstep {
+namespace {
+
+// What the names begin with of checkpoints that are none any more.
+constexpr char kSetAside[] = "set-aside-";
+constexpr char kDamaged[] = "damaged-";
+// How long processes of a run that was killed may need to be gone.
+constexpr absl::Duration kOwnerPatience = absl::Seconds(3);
+
+}  // namespace
+
+JobCheckpoints::JobCheckpoints(const CheckpointConfig& config, Notify notify)
+    : config_(config), notify_(std::move(notify)), store_(config.directory) {}
+
+absl::Status JobCheckpoints::Own(const std::string& job_id) {
+  if (none()) return absl::OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      DirectoryOwner owner,
+      DirectoryOwner::Take(directory(), job_id, kOwnerPatience));
+  owner_.emplace(std::move(owner));
+  return absl::OkStatus();
+}
+
+absl::Status JobCheckpoints::Prepare(const Beginning& beginning) {
+  if (!beginning.anew() || none()) return absl::OkStatus();
+  if (beginning.step >= 0) {
+    const absl::Status whole = whole_.Check(beginning.step);
+    if (!whole.ok()) {
+      return absl::Status(whole.code(), absl::StrCat("--from ", beginning.step,
+                                                     ": ", whole.message()));
+    }
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
+                            ListStepDirectories(directory()));
+  for (const int64_t step : steps) {
+    if (step <= beginning.step) continue;
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string path,
+                              store_.SetAside(step, kSetAside));
+    notify_(absl::StrCat("the checkpoint of step ", step,
+                         " was set aside: ", path));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> JobCheckpoints::LatestStep() const {
+  if (none()) return -1;
+  LOCKSTEP_ASSIGN_OR_RETURN(const LatestCheckpoint latest, store_.Latest());
+  return latest.manifest.has_value() ? latest.manifest->global_step : -1;
+}
+
+std::optional<int64_t> JobCheckpoints::WholeFrom(int64_t step) {
+  const int64_t latest = LatestStep().value_or(-1);
+  if (latest < step || !whole_.Check(latest).ok()) return std::nullopt;
+  return latest;
+}
+
+absl::StatusOr<int64_t> JobCheckpoints::FindNewest() {
+  newest_.reset();
+  if (none()) return -1;
+  LOCKSTEP_ASSIGN_OR_RETURN(WholeCheckpoints::Newest newest,
+                            whole_.FindNewest());
+  newest_ = std::move(newest.reader);
+  if (!newest_.has_value()) return -1;
+  const int64_t step = newest_->manifest().global_step;
+  for (const WholeCheckpoints::Damaged& damaged : newest.damaged) {
+    const absl::StatusOr<std::string> path =
+        store_.SetAside(damaged.step, kDamaged);
+    notify_(absl::StrCat(
+        "the checkpoint of step ", damaged.step,
+        " is damaged and passed over (", damaged.why.message(), "); it ",
+        path.ok() ? absl::StrCat("is now ", *path) : "stays where it is",
+        ". The newest whole one is of step ", step, ", ", damaged.step - step,
+        " steps before it"));
+  }
+  return step;
+}
+
+std::optional<CheckpointReader> JobCheckpoints::TakeNewest() {
+  return std::exchange(newest_, std::nullopt);
+}
+
+bool JobCheckpoints::CheckOrSetAside(int64_t step) {
+  if (whole_.Check(step).ok()) return true;
+  store_.SetAside(step, kDamaged).IgnoreError();
+  return false;
+}
+
+void JobCheckpoints::RemoveUnfinished() {
+  if (none()) return;
+  // Where that cannot be done, as on a volume that is read-only, nobody can
+  // complete a checkpoint either.
+  if (absl::Status removed = store_.RemoveUnfinished(); !removed.ok()) {
+    spdlog::warn("{}", std::string(removed.message()));
+  }
+}
+
+absl::Status JobCheckpoints::Save(const Manifest& manifest, const StateMap& map,
+                                  const JobSnapshot& snapshot,
+                                  const std::vector<ShardAccess*>& servers) {
+  return SaveCheckpoint(store_, manifest, map, snapshot, servers);
+}
+
+void JobCheckpoints::Saved(int64_t step) {
+  whole_.Wrote(step);
+  if (auto pruned = whole_.Prune(config_.keep); !pruned.ok()) {
+    spdlog::warn("old checkpoints stay: {}", pruned.status().message());
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,84 @@
+#ifndef LOCKSTEP_CHIEF_CHECKPOINT_JOB_CHECKPOINTS_H_
+#define LOCKSTEP_CHIEF_CHECKPOINT_JOB_CHECKPOINTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/servers/shard_access.h"
+#include "chief/servers/state_map.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/directory_owner.h"
+#include "common/checkpoint/whole_checkpoints.h"
+#include "common/job/beginning.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// JobCheckpoints is the directory of a job's checkpoints: which of them are
+// there and whole, which are set aside, and who may write. A job without a
+// directory has none.
+//
+// Threads: one at a time.
+class JobCheckpoints {
+ public:
+  // Tells operators; called by the methods that say so.
+  using Notify = std::function<void(const std::string& text)>;
+
+  JobCheckpoints(const CheckpointConfig& config, Notify notify);
+
+  const std::string& directory() const { return store_.directory(); }
+  bool none() const { return directory().empty(); }
+
+  // Makes the job the only one that writes here.
+  //
+  //   kFailedPrecondition  another job that runs does
+  absl::Status Own(const std::string& job_id);
+
+  // Leaves no checkpoint that is newer than what the job is to begin with, and
+  // notifies of those that were set aside.
+  absl::Status Prepare(const Beginning& beginning);
+
+  // Of the newest complete checkpoint; -1: there is none. Quick.
+  absl::StatusOr<int64_t> LatestStep() const;
+  // The newest one, if it is of `step` or a later one and whole.
+  std::optional<int64_t> WholeFrom(int64_t step);
+  // The newest whole one, for TakeNewest(); -1: there is none. Notifies of
+  // those that it has passed over, and sets them aside.
+  absl::StatusOr<int64_t> FindNewest();
+  std::optional<CheckpointReader> TakeNewest();
+  // It was found to be damaged while it was read.
+  void FoundDamaged(int64_t step, const absl::Status& why) {
+    whole_.FoundDamaged(step, why);
+  }
+  // Whether the one of `step` is whole. Sets aside one that is not.
+  bool CheckOrSetAside(int64_t step);
+
+  // Removes what was not completed.
+  void RemoveUnfinished();
+  absl::Status CheckWritable() const { return store_.CheckWritable(); }
+
+  // Writes one from a snapshot that the servers hold.
+  absl::Status Save(const Manifest& manifest, const StateMap& map,
+                    const JobSnapshot& snapshot,
+                    const std::vector<ShardAccess*>& servers);
+  // It is written: removes old ones.
+  void Saved(int64_t step);
+
+ private:
+  const CheckpointConfig config_;
+  const Notify notify_;
+  const CheckpointStore store_;
+  WholeCheckpoints whole_{store_};
+  std::optional<CheckpointReader> newest_;
+  std::optional<DirectoryOwner> owner_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_CHECKPOINT_JOB_CHECKPOINTS_H_

@@ -1,0 +1,129 @@
+#ifndef LOCKSTEP_CHIEF_EVENTS_JOB_ACTIONS_H_
+#define LOCKSTEP_CHIEF_EVENTS_JOB_ACTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "chief/events/job_reports.h"
+#include "common/plan/run_settings.h"
+
+namespace lockstep {
+
+// Calls to one server. Each must be answered, once, by the event of the same
+// name with the same round. They must be made in the order of the actions and
+// must not wait for one another.
+struct Take {
+  int64_t round = 0;
+  int server = 0;
+  int64_t step = 0;
+  int64_t commit_until = 0;  // as in TakeAndApplyRequest
+  int64_t attempt = 0;       // as in TakeAndApplyRequest
+};
+struct Commit {  // of ps task 0
+  int64_t round = 0;
+  int64_t step = 0;
+  int64_t attempt = 0;
+  // By server, as in CommitRequest; an empty set says nothing.
+  std::vector<std::vector<int>> contributors = {};
+};
+struct Expire {
+  int64_t round = 0;
+  int server = 0;
+  int worker = 0;
+  uint64_t incarnation = 0;
+  std::string reason = {};
+  int64_t step = 0;  // as in ExpireWorkerRequest
+  int64_t attempt = 0;
+};
+struct Replace {
+  int64_t round = 0;
+  int server = 0;
+  int worker = 0;
+  int64_t step = 0;  // as in ReplaceMemberRequest
+  int64_t attempt = 0;
+  std::string reason = {};
+};
+struct CloseTokens {  // of ps task 0
+  int64_t round = 0;
+};
+
+// Copies `step` aside on all servers, which SnapshotBegun answers. If that went
+// well a checkpoint is written from the copy meanwhile, and SnapshotDone says
+// when that has ended.
+struct BeginSnapshot {
+  int64_t step = 0;
+  int64_t attempt = 0;  // that was committed
+};
+// Whether the checkpoint of `step` is whole on disk. One that is not must be
+// set aside. SavedChecked answers.
+struct CheckSaved {
+  int64_t step = 0;
+};
+// Looks for a whole checkpoint of the last step, that of a job which was done
+// before. EndFound says that there is one; nothing says that there is none.
+struct LookForEnd {};
+
+// One round, as RecoveryRound::Run(); RecoveryDone answers. Events of calls
+// that were made before the round are of no interest any more.
+struct Recover {
+  std::optional<int64_t> step = {};  // the last one seen committed, if any was
+};
+
+// The desk where operators change settings.
+struct OpenSettings {
+  RunSettings settings = {};
+};
+struct CloseSettings {
+  std::string reason = {};
+};
+struct TakeOut {  // of an elastic job
+  int worker = 0;
+};
+
+// A line for the log.
+struct Say {
+  enum class Level { kInfo, kWarning, kError };
+  Level level = Level::kInfo;
+  std::string text = {};
+};
+
+// Says in the log what the job has lost in all.
+struct SumUp {};
+// The job is over. If a newer chief has taken it over, its members are that
+// one's and must not be told anything.
+struct Finish {
+  absl::Status status = {};
+  bool replaced = false;
+};
+
+using JobAction =
+    std::variant<Take, Commit, Expire, Replace, CloseTokens, BeginSnapshot,
+                 CheckSaved, LookForEnd, Recover, OpenSettings, CloseSettings,
+                 TakeOut, Say, SumUp, JobReport, Finish>;
+// In the order in which they must be carried out.
+using JobActions = std::vector<JobAction>;
+
+inline void Info(JobActions& out, std::string text) {
+  out.push_back(Say{Say::Level::kInfo, std::move(text)});
+}
+inline void Warn(JobActions& out, std::string text) {
+  out.push_back(Say{Say::Level::kWarning, std::move(text)});
+}
+inline void Error(JobActions& out, std::string text) {
+  out.push_back(Say{Say::Level::kError, std::move(text)});
+}
+
+// Tells operators, in the log and wherever they look.
+inline void Notify(JobActions& out, const std::string& text) {
+  Warn(out, text);
+  out.push_back(Noticed{text});
+}
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_EVENTS_JOB_ACTIONS_H_

@@ -1,0 +1,104 @@
+#ifndef LOCKSTEP_CHIEF_EVENTS_JOB_EVENTS_H_
+#define LOCKSTEP_CHIEF_EVENTS_JOB_EVENTS_H_
+
+#include <cstdint>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/recovery/recovery_plan.h"
+#include "chief/servers/shard_calls.h"
+#include "chief/servers/take_result.h"
+#include "common/plan/run_settings.h"
+
+namespace lockstep {
+
+// The chief has prepared what the job begins with. Comes first, once.
+struct Started {
+  absl::Status status = {};
+};
+// A worker has described the model.
+struct ModelDescribed {};
+
+// Answers to the actions of nearly the same names. `round` is that of the
+// action.
+struct TakeAnswered {
+  int64_t round = 0;
+  int server = 0;
+  int64_t step = 0;
+  absl::Status status = {};
+  TakeResult answer = {};
+};
+struct CommitAnswered {
+  int64_t round = 0;
+  int64_t step = 0;
+  int64_t attempt = 0;
+  absl::Status status = {};
+  int64_t redone_attempt = 0;  // as in CommitResponse
+};
+struct ExpireAnswered {
+  int64_t round = 0;
+  int server = 0;
+  int worker = 0;
+  absl::StatusOr<ShardCalls::Expired> answer = ShardCalls::Expired{};
+};
+struct ReplaceAnswered {
+  int64_t round = 0;
+  int server = 0;
+  absl::StatusOr<ShardCalls::Replaced> answer = ShardCalls::Replaced{};
+};
+struct TokensClosed {
+  int64_t round = 0;
+  absl::Status status = {};
+};
+struct SnapshotBegun {
+  int64_t step = 0;
+  absl::Status status = {};
+};
+struct SnapshotDone {
+  int64_t step = 0;
+  absl::Status status = {};
+};
+struct SavedChecked {
+  int64_t step = 0;
+  bool whole = false;
+};
+struct EndFound {
+  int64_t step = 0;
+};
+// What RecoveryRound::Run() has returned, less the map.
+struct RoundOutcome {
+  RecoveryPlan plan = {};
+  int64_t step = 0;
+  int64_t checkpoint_step = -1;
+  uint64_t epoch = 0;
+};
+struct RecoveryDone {
+  absl::StatusOr<RoundOutcome> outcome = RoundOutcome{};
+};
+
+// What people want, as the desk has it.
+struct SettingsWanted {
+  RunSettings settings = {};
+};
+struct CheckpointWanted {};
+struct StopWanted {
+  absl::Status status = {};  // as StoppedStatus()
+};
+// The evaluator has scored the checkpoint of `step`.
+struct Scored {
+  int64_t step = 0;
+};
+
+// Nothing but the time.
+struct Tick {};
+
+using JobEvent =
+    std::variant<Started, ModelDescribed, TakeAnswered, CommitAnswered,
+                 ExpireAnswered, ReplaceAnswered, TokensClosed, SnapshotBegun,
+                 SnapshotDone, SavedChecked, EndFound, RecoveryDone,
+                 SettingsWanted, CheckpointWanted, StopWanted, Scored, Tick>;
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_EVENTS_JOB_EVENTS_H_

@@ -1,0 +1,81 @@
+#include "chief/events/job_reports.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/text/count_text.h"
+
+namespace lockstep {
+namespace {
+
+struct Writer {
+  JobBoard& board;
+  absl::Time now;
+
+  void operator()(const StepReached& report) const {
+    board.Stepped(report.step, now);
+  }
+  void operator()(const TrainingBegun& report) const {
+    board.StartTraining(report.step, now);
+  }
+  void operator()(const StateReached& report) const {
+    board.SetState(report.state, report.reason, now, report.hold);
+  }
+  void operator()(const Waits& report) const { board.SetWaits(report.waits); }
+  void operator()(const SettingsInEffect& report) const {
+    board.SetSettings(report.settings);
+  }
+  void operator()(const LossesSoFar& report) const {
+    board.SetLosses(report.losses);
+  }
+  void operator()(const ProcessDied& report) const { board.Died(report.death); }
+  void operator()(const StepsRedone& report) const {
+    board.Redone(report.what);
+  }
+  void operator()(const CheckpointSaved& report) const {
+    board.Checkpointed(report.step);
+  }
+  void operator()(const CheckpointTroubled& report) const {
+    board.CheckpointFailed(report.why);
+  }
+  void operator()(const ScoreTroubled& report) const {
+    board.SetScoreTrouble(report.why);
+  }
+  void operator()(const StateSaved& report) const {
+    board.SetStateSaved(report.saved);
+  }
+  void operator()(const Noticed& report) const {
+    board.Notify(report.text, now);
+  }
+};
+
+}  // namespace
+
+void Write(const JobReport& report, JobBoard& board, absl::Time now) {
+  std::visit(Writer{board, now}, report);
+}
+
+std::vector<std::string> SummaryOf(const JobBoard::View& view) {
+  const JobBoard::Losses& losses = view.losses;
+  std::vector<std::string> lines;
+  if (losses.recoveries == 0 && losses.steps_redone == 0) return lines;
+  lines.push_back(absl::StrCat(
+      "in all: servers were away ", CountText(losses.recoveries, "time"), ", ",
+      CountText(losses.steps_redone, "step"), " redone, ",
+      CountText(losses.steps_repeated, "committed step"),
+      " repeated; the job stood still for ",
+      absl::FormatDuration(
+          absl::Trunc(losses.stood_still, absl::Milliseconds(10)))));
+  for (const JobBoard::Death& death : view.deaths) {
+    lines.push_back(absl::StrCat(
+        death.task, " died at ",
+        absl::FormatTime("%H:%M:%E3S", death.at, absl::UTCTimeZone()), " (",
+        death.reason, "); it held ", death.held,
+        "; redone: ", death.redone.empty() ? "nothing" : death.redone,
+        "; the job stood still for ",
+        absl::FormatDuration(
+            absl::Trunc(death.stood_still.value_or(absl::ZeroDuration()),
+                        absl::Milliseconds(1)))));
+  }
+  return lines;
+}
+
+}  // namespace lockstep

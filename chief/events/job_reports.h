@@ -1,0 +1,73 @@
+#ifndef LOCKSTEP_CHIEF_EVENTS_JOB_REPORTS_H_
+#define LOCKSTEP_CHIEF_EVENTS_JOB_REPORTS_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "chief/operators/job_board.h"
+#include "common/plan/run_settings.h"
+
+namespace lockstep {
+
+// What the driver of a job tells the world, as the calls of JobBoard that have
+// nearly the same names.
+struct StepReached {
+  int64_t step = 0;
+};
+struct TrainingBegun {  // the plan may be published
+  int64_t step = 0;
+};
+struct StateReached {
+  JobState state = JobState::kStarting;
+  std::string reason = {};
+  bool hold = false;
+};
+struct Waits {
+  std::vector<JobBoard::Wait> waits = {};
+};
+struct SettingsInEffect {
+  RunSettings settings = {};
+};
+struct LossesSoFar {
+  JobBoard::Losses losses = {};
+};
+struct ProcessDied {
+  JobBoard::Death death = {};
+};
+struct StepsRedone {
+  std::string what = {};
+};
+struct CheckpointSaved {
+  int64_t step = 0;
+};
+struct CheckpointTroubled {
+  std::string why = {};
+};
+struct ScoreTroubled {
+  std::string why = {};
+};
+struct StateSaved {
+  bool saved = false;
+};
+struct Noticed {
+  std::string text = {};
+};
+
+using JobReport = std::variant<StepReached, TrainingBegun, StateReached, Waits,
+                               SettingsInEffect, LossesSoFar, ProcessDied,
+                               StepsRedone, CheckpointSaved, CheckpointTroubled,
+                               ScoreTroubled, StateSaved, Noticed>;
+
+// Writes a report, of `now`, on the board.
+void Write(const JobReport& report, JobBoard& board, absl::Time now);
+
+// What a job has lost in all, and by whose deaths: lines for the log; none if
+// nothing was lost.
+std::vector<std::string> SummaryOf(const JobBoard::View& view);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_EVENTS_JOB_REPORTS_H_

@@ -1,0 +1,60 @@
+#include "chief/job/farewell.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+
+bool Farewell::GoOn(bool busy) {
+  if (!told_.has_value()) {
+    if (busy) return false;
+    Tell();
+    told_ = context_.now;
+  }
+  if (!left_.has_value()) {
+    // So that a successor may come and learn of the end, too.
+    for (const auto& dead : context_.members.TakeDead(context_.now)) {
+      context_.members.Buried(dead.task, dead.incarnation);
+    }
+    if (AwaitsLeaves()) return false;
+    left_ = context_.now;
+  }
+  return context_.now - *left_ >= kLinger;
+}
+
+void Farewell::Tell() {
+  const std::string reason(ended_.message());
+  context_.out.push_back(SumUp{});
+  if (ended_.ok()) {
+    context_.out.push_back(StateReached{JobState::kDone, why_done_});
+    Info(context_.out, absl::StrCat("done at step ", context_.reached));
+  } else if (absl::IsCancelled(ended_)) {
+    context_.out.push_back(
+        StateReached{JobState::kStopped, reason, IsHeld(ended_)});
+    Warn(context_.out, absl::StrCat("stopped: ", reason));
+  } else {
+    context_.out.push_back(StateReached{JobState::kFailed, reason});
+    Error(context_.out, absl::StrCat("the job failed: ", reason));
+  }
+}
+
+bool Farewell::AwaitsLeaves() const {
+  using State = MembershipTable::State;
+  const absl::Duration waited = context_.now - *told_;
+  if (waited >= kLeaveGrace) return false;
+  // A worker that was taken for dead by mistake is about to join again, and a
+  // chief that has just started has not heard of all members yet.
+  const bool may_join =
+      waited < context_.job.lease + context_.job.heartbeat_interval;
+  const auto members = context_.members.Members();
+  return std::any_of(members.begin(), members.end(), [&](const auto& member) {
+    return member.state == State::kAlive ||
+           (member.state == State::kDead &&
+            member.task.type == TaskType::kPs) ||
+           (may_join && member.task.type == TaskType::kWorker &&
+            member.state != State::kLeft);
+  });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+#include "chief/job/gathering.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace lockstep {
+namespace {
+
+// How long a member may be missing before the log says so, and between lines.
+constexpr absl::Duration kReportAfter = absl::Seconds(5);
+
+}  // namespace
+
+Gathering::Turn Gathering::Look() {
+  const absl::Time now = context_.now;
+  const auto name = [](std::string* to, const TaskId& task) {
+    absl::StrAppend(to, task.ToString());
+  };
+  std::string missing =
+      absl::StrJoin(context_.members.NotAlive(TaskType::kPs), ", ", name);
+  if (!has_model_) {
+    absl::StrAppend(&missing, missing.empty() ? "" : ", ",
+                    "a worker that describes the model");
+  }
+  if (missing.empty()) return Turn::kAllThere;
+  context_.out.push_back(Waits{{{"chief", missing, began_}}});
+  if (now - std::max(began_, said_) > kReportAfter) {
+    said_ = now;
+    Info(context_.out,
+         absl::StrCat("waiting for ", missing, " since ",
+                      absl::FormatDuration(
+                          absl::Trunc(now - began_, absl::Milliseconds(100)))));
+  }
+  if (context_.stop.has_value()) return End(*context_.stop);
+  for (const MembershipTable::Dead& dead : context_.members.TakeDead(now)) {
+    // A worker that cannot start on this job would not do so later either; the
+    // job goes on without an evaluator.
+    if (dead.task.type == TaskType::kWorker &&
+        dead.leave == LeaveCause::kCannotTakePart) {
+      return End(absl::AbortedError(
+          absl::StrCat(dead.task.ToString(), " ", dead.reason)));
+    }
+    context_.members.Buried(dead.task, dead.incarnation);  // holds nothing yet
+  }
+  return Turn::kWaits;
+}
+
+}  // namespace lockstep

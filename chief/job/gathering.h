@@ -1,0 +1,48 @@
+#ifndef LOCKSTEP_CHIEF_JOB_GATHERING_H_
+#define LOCKSTEP_CHIEF_JOB_GATHERING_H_
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "chief/job/job_context.h"
+
+namespace lockstep {
+
+// Gathering is the wait for a job's members before its servers are open for the
+// first time: all servers, and a worker that describes the model.
+class Gathering {
+ public:
+  enum class Turn {
+    kWaits,
+    kAllThere,
+    kEnded  // as result() says
+  };
+
+  explicit Gathering(JobContext& context)
+      : context_(context), began_(context.now) {}
+
+  void Begin() { began_ = context_.now; }
+  absl::Time began() const { return began_; }
+  void ModelDescribed() { has_model_ = true; }
+
+  // Looks who is there.
+  Turn Look();
+
+  // Of kEnded: as StoppedStatus(), or why the job cannot begin.
+  const absl::Status& result() const { return result_; }
+
+ private:
+  Turn End(const absl::Status& status) {
+    result_ = status;
+    return Turn::kEnded;
+  }
+
+  JobContext& context_;
+  absl::Time began_;
+  absl::Time said_ = absl::InfinitePast();
+  bool has_model_ = false;
+  absl::Status result_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_JOB_GATHERING_H_

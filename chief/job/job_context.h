@@ -1,0 +1,63 @@
+#ifndef LOCKSTEP_CHIEF_JOB_JOB_CONTEXT_H_
+#define LOCKSTEP_CHIEF_JOB_JOB_CONTEXT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "chief/events/job_actions.h"
+#include "chief/job/job_settings.h"
+#include "chief/members/membership_table.h"
+#include "chief/operators/job_board.h"
+#include "common/base/stop_status.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// JobContext is what the parts of a JobDriver have in common: the job, the
+// event that is handled now, and what has been wanted and lost so far.
+//
+// Borrows: the job and the members.
+struct JobContext {
+  JobContext(const JobConfig& of_job, MembershipTable& of_members,
+             absl::Time at)
+      : job(of_job), members(of_members), now(at), settings(of_job) {}
+
+  const JobConfig& job;
+  MembershipTable& members;
+  absl::Time now;  // of the event
+  JobActions out;  // what follows from the event, so far
+  JobSettings settings;
+  std::optional<absl::Status> stop;  // as StoppedStatus(), once it is wanted
+  JobBoard::Losses losses;
+  int64_t reached = 0;  // the step that was told last
+
+  absl::Status Stop() const { return stop.value_or(absl::OkStatus()); }
+
+  // A job that is to stay stopped was perhaps only to be moved before.
+  void WantStop(const absl::Status& status) {
+    if (!stop.has_value() || (IsHeld(status) && !IsHeld(*stop))) stop = status;
+  }
+  void Reach(int64_t step) {
+    reached = step;
+    out.push_back(StepReached{step});
+  }
+  void NoteRedone() {
+    ++losses.steps_redone;
+    out.push_back(LossesSoFar{losses});
+  }
+  void NoteDeath(const std::string& task, const std::string& reason,
+                 const std::string& held, const std::string& redone = "") {
+    out.push_back(ProcessDied{{.task = task,
+                               .reason = reason,
+                               .held = held,
+                               .redone = redone,
+                               .at = now}});
+  }
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_JOB_JOB_CONTEXT_H_

@@ -1,0 +1,485 @@
+#include "chief/job/job_driver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "chief/events/call_errors.h"
+#include "chief/operators/steering_desk.h"
+#include "common/text/count_text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+// How often the log says what the end waits for.
+constexpr absl::Duration kReportEvery = absl::Seconds(10);
+
+std::string Rounded(absl::Duration duration, absl::Duration to) {
+  return absl::FormatDuration(absl::Trunc(duration, to));
+}
+
+}  // namespace
+
+JobDriver::JobDriver(const JobConfig& job, const Options& options,
+                     MembershipTable& members, absl::Time now)
+    : options_(options),
+      started_(now),
+      context_(job, members, now),
+      since_(now),
+      last_tick_(now),
+      gathering_(context_),
+      steps_(job, options.num_servers),
+      checkpoints_(job),
+      deaths_(context_, steps_, options.num_servers),
+      servers_wait_(job),
+      training_(context_, steps_, checkpoints_, deaths_, options.num_servers),
+      saving_(context_, steps_, checkpoints_, deaths_),
+      farewell_(context_),
+      still_since_(now) {}
+
+JobActions JobDriver::On(const JobEvent& event, absl::Time now) {
+  context_.now = now;
+  std::visit([this](const auto& one) { Handle(one); }, event);
+  if (phase_ == Phase::kTraining) steps_.AskAgain(now, context_.out);
+  if (now - last_tick_ >= kTick) RunTick();
+  return std::exchange(context_.out, {});
+}
+
+absl::Time JobDriver::next() const {
+  const absl::Time tick = last_tick_ + kTick;
+  return phase_ == Phase::kTraining ? std::min(tick, steps_.next()) : tick;
+}
+
+void JobDriver::Handle(const Tick&) {}
+
+void JobDriver::RunTick() {
+  last_tick_ = context_.now;
+  switch (phase_) {
+    case Phase::kGathering:
+      return Gather();
+    case Phase::kTogether:
+      return BeginRound();
+    case Phase::kTraining:
+      return Follow(training_.OnTick());
+    case Phase::kSaving:
+      return Follow(saving_.OnTick());
+    case Phase::kScoring:
+      return Score();
+    case Phase::kFarewell:
+      return SayFarewell();
+    case Phase::kStarting:
+    case Phase::kRound:
+    case Phase::kOver:
+      return;
+  }
+}
+
+void JobDriver::Handle(const SettingsWanted& event) {
+  if (takes_settings_) context_.settings.Want(event.settings);
+}
+
+void JobDriver::Handle(const CheckpointWanted&) { checkpoints_.Want(); }
+
+void JobDriver::Handle(const StopWanted& event) {
+  context_.WantStop(event.status);
+}
+
+void JobDriver::Handle(const Scored& event) {
+  scored_ = std::max(scored_, event.step);
+}
+
+// Before servers are open for the first time.
+
+void JobDriver::Handle(const Started& event) {
+  if (!event.status.ok()) return End(event.status);
+  phase_ = Phase::kGathering;
+  gathering_.Begin();
+  Gather();
+}
+
+void JobDriver::Handle(const ModelDescribed&) {
+  gathering_.ModelDescribed();
+  if (phase_ == Phase::kGathering) Gather();
+}
+
+void JobDriver::Gather() {
+  switch (gathering_.Look()) {
+    case Gathering::Turn::kWaits:
+      return LookForEndSince(gathering_.began());
+    case Gathering::Turn::kAllThere:
+      return BringTogether(Cause::kSetUp);
+    case Gathering::Turn::kEnded:
+      return End(gathering_.result());
+  }
+}
+
+void JobDriver::LookForEndSince(absl::Time since) {
+  if (steps_.opened() || BeginsAnew()) return;
+  if (context_.now - since > kAfterTheEnd) context_.out.push_back(LookForEnd{});
+}
+
+void JobDriver::Handle(const EndFound& event) {
+  const bool waits = phase_ == Phase::kGathering || phase_ == Phase::kTogether;
+  if (steps_.opened() || !waits) return;
+  context_.Reach(event.step);
+  context_.out.push_back(CheckpointSaved{event.step});
+  SayNothingToDo(event.step);
+  End(absl::OkStatus());
+}
+
+void JobDriver::SayNothingToDo(int64_t step) {
+  why_done_ = "it was done before";
+  const JobConfig& job = context_.job;
+  const std::string what = absl::StrCat(
+      "nothing to do: ", job.checkpoint.directory, " has step ", step);
+  if (step == job.train_steps) {
+    Notify(context_.out, absl::StrCat(what, " of ", step));
+  } else {
+    Notify(context_.out,
+           absl::StrCat(what, ", and train_steps is ", job.train_steps,
+                        "; raise train_steps to train on, or begin before it "
+                        "with --from STEP or --fresh"));
+  }
+}
+
+// Rounds that bring the servers to one step.
+
+void JobDriver::BringTogether(Cause cause) {
+  phase_ = Phase::kTogether;
+  cause_ = cause;
+  training_.Interrupt();
+  deaths_.Forget();
+  still_since_ =
+      steps_.began() == absl::InfinitePast() ? context_.now : steps_.began();
+  step_before_ = steps_.step();
+  redone_before_ = context_.losses.steps_redone;
+  servers_wait_.Begin(context_.now);
+  BeginRound();
+}
+
+void JobDriver::BeginRound() {
+  // A checkpoint is written by calls of the round before.
+  if (checkpoints_.busy()) {
+    context_.out.push_back(
+        Waits{{{"everybody", "the checkpoint that is being written to end",
+                servers_wait_.began()}}});
+    return;
+  }
+  deaths_.BuryAllButWorkers();
+  deaths_.TakeServerAway();
+  const std::vector<TaskId> away = context_.members.NotAlive(TaskType::kPs);
+  if (!away.empty()) LookForEndSince(servers_wait_.began());
+  const absl::StatusOr<bool> ready =
+      servers_wait_.Ready(away, context_.Stop(), context_.now, context_.out);
+  if (!ready.ok()) return TogetherFailed(ready.status());
+  if (!*ready) return;
+  phase_ = Phase::kRound;
+  Recover round;
+  if (steps_.opened()) round.step = steps_.step();
+  context_.out.push_back(round);
+}
+
+bool JobDriver::OnResume(absl::Span<const ServerReport> reports, bool first) {
+  if (first) context_.settings.Adopt(reports);
+  return context_.settings.SumsOtherwise(reports);
+}
+
+absl::Status JobDriver::OnWorking(const std::string& what, absl::Time now,
+                                  JobActions& out) {
+  servers_wait_.ReportWork(what, now, out);
+  return context_.Stop();
+}
+
+absl::Time JobDriver::OnStartFrom(const RecoveryPlan& plan, bool first,
+                                  int64_t latest, JobActions& out) {
+  if (!first) steps_.GoBack(plan.step);
+  if (plan.action != RecoveryPlan::Action::kGoBack) return absl::InfinitePast();
+  const std::string from =
+      latest == plan.step
+          ? absl::StrCat("the checkpoint of step ", plan.step)
+          : "their initial values, since there is no checkpoint";
+  Error(out,
+        absl::StrCat(plan.reason, ": all servers go back to ", from,
+                     "; repeated: ", CountText(plan.repeated_steps, "step")));
+  if (!first) return absl::InfinitePast();
+  return started_ + kTakeOver + context_.job.heartbeat_interval;
+}
+
+void JobDriver::OnRestore(const std::map<std::string, double>& manifest,
+                          JobActions& out) {
+  if (steps_.opened()) return;
+  if (const auto line = context_.settings.Restore(manifest)) Warn(out, *line);
+}
+
+void JobDriver::Handle(const RecoveryDone& event) {
+  if (phase_ != Phase::kRound) return;
+  const absl::Status& status = event.outcome.status();
+  if (status.ok()) return Opened(*event.outcome);
+  if (absl::IsAborted(status)) return GiveWay(status);
+  phase_ = Phase::kTogether;
+  if (!IsPassing(status)) return TogetherFailed(status);
+  servers_wait_.RoundFailed(status);
+  last_tick_ = context_.now;  // the next round comes a tick later
+}
+
+void JobDriver::TogetherFailed(const absl::Status& status) {
+  switch (cause_) {
+    case Cause::kSetUp:
+      return End(status);
+    case Cause::kServerAway:
+    case Cause::kSettings:
+      return EndTraining(status);
+    case Cause::kSaving:
+      return Follow(saving_.GiveUp(status));
+  }
+}
+
+void JobDriver::Opened(const RoundOutcome& outcome) {
+  const bool first = !steps_.opened();
+  const int64_t step = outcome.step;
+  epoch_ = outcome.epoch;
+  steps_.Open(step, context_.settings.now().replicas_to_aggregate);
+  context_.out.push_back(SettingsInEffect{context_.settings.now()});
+  if (outcome.plan.redo) ++context_.losses.steps_redone;
+  context_.losses.steps_repeated += outcome.plan.repeated_steps;
+  const int64_t saved = outcome.checkpoint_step;
+  if (outcome.plan.action != RecoveryPlan::Action::kResume) {
+    checkpoints_.Begin(step, saved, context_.now);
+  } else if (first) {
+    Warn(context_.out, absl::StrCat("the servers hold step ", step,
+                                    " of this job: it goes on from there"));
+    context_.NoteDeath(
+        "chief", "started again",
+        absl::StrCat("nothing: the servers hold step ", step),
+        outcome.plan.redo ? absl::StrCat("step ", step + 1) : "");
+    if (saved >= 0) context_.out.push_back(CheckpointSaved{saved});
+    checkpoints_.Begin(saved, saved, context_.now);
+  }
+  phase_ = Phase::kTraining;
+  switch (cause_) {
+    case Cause::kSetUp:
+      return SetUp();
+    case Cause::kSettings:
+      return GoOnWithSettings();
+    case Cause::kServerAway:
+    case Cause::kSaving:
+      return GoOnAfterDeath();
+  }
+}
+
+void JobDriver::SetUp() {
+  const int64_t step = steps_.step();
+  context_.out.push_back(Waits{});
+  context_.reached = step;
+  context_.out.push_back(TrainingBegun{step});
+  if (step >= context_.job.train_steps && checkpoints_.saved_step() == step) {
+    SayNothingToDo(step);
+  }
+  context_.settings.WantNothing();
+  takes_settings_ = true;
+  context_.out.push_back(OpenSettings{context_.settings.now()});
+  training_.Begin();
+  Follow(training_.NextStep());
+}
+
+void JobDriver::GoOnAfterDeath() {
+  const int64_t step = steps_.step();
+  JobBoard::Losses& losses = context_.losses;
+  const absl::Duration stood_still = context_.now - still_since_;
+  losses.recoveries += 1;
+  losses.stood_still += stood_still;
+  Warn(context_.out,
+       absl::StrCat("the job goes on from step ", step, " (it was at ",
+                    step_before_, "), epoch ", epoch_, "; it stood still for ",
+                    Rounded(stood_still, absl::Milliseconds(10))));
+  context_.out.push_back(Waits{});
+  if (step < step_before_) {
+    context_.out.push_back(
+        StepsRedone{absl::StrCat("steps ", step + 1, " to ", step_before_)});
+  } else if (losses.steps_redone > redone_before_) {
+    context_.out.push_back(
+        StepsRedone{absl::StrCat("step ", step_before_ + 1)});
+  }
+  context_.Reach(step);
+  context_.out.push_back(LossesSoFar{losses});
+  if (cause_ == Cause::kSaving) {
+    if (!saving_.HasLostSteps()) {
+      phase_ = Phase::kSaving;
+      return saving_.Try();
+    }
+    // The last steps have to be made once more, by workers that wait for the
+    // end.
+    context_.out.push_back(StateReached{JobState::kTraining});
+  }
+  Follow(training_.NextStep());
+}
+
+void JobDriver::ApplySettings() {
+  settings_before_ = context_.settings.Apply();
+  const std::vector<int>& workers = context_.settings.now().workers;
+  if (settings_before_.workers != workers) {
+    // Shards follow from who takes part, so every worker asks for its own
+    // again.
+    context_.members.SetWorkers(workers);
+    context_.members.ExpireAll(TaskType::kWorker,
+                               "the workers of the job change", context_.now);
+  }
+  BringTogether(Cause::kSettings);
+}
+
+void JobDriver::GoOnWithSettings() {
+  const RunSettings& now = context_.settings.now();
+  steps_.RestartTime(context_.now);
+  context_.out.push_back(Waits{});
+  Warn(context_.out,
+       absl::StrCat("from step ", steps_.step() + 1, " on: ",
+                    DescribeChange(context_.job, settings_before_, now),
+                    " (revision ", now.revision, ")"));
+  Follow(training_.BeginStep());
+}
+
+// Training.
+
+void JobDriver::Handle(const TakeAnswered& event) {
+  if (phase_ == Phase::kTraining) Follow(training_.OnTake(event));
+}
+
+void JobDriver::Handle(const CommitAnswered& event) {
+  if (phase_ == Phase::kTraining) Follow(training_.OnCommit(event));
+}
+
+void JobDriver::Handle(const ReplaceAnswered& event) {
+  if (phase_ == Phase::kTraining) training_.OnReplace(event);
+}
+
+void JobDriver::Handle(const ExpireAnswered& event) {
+  const absl::Status status =
+      deaths_.OnExpireAnswered(event, phase_ == Phase::kTraining);
+  if (!status.ok()) GiveWay(status);
+}
+
+void JobDriver::Follow(Training::Turn turn) {
+  switch (turn) {
+    case Training::Turn::kGoesOn:
+      return;
+    case Training::Turn::kNewSettings:
+      return ApplySettings();
+    case Training::Turn::kServerAway:
+      return BringTogether(Cause::kServerAway);
+    case Training::Turn::kEnded:
+      return EndTraining(training_.result());
+    case Training::Turn::kReplaced:
+      return GiveWay(training_.result());
+  }
+}
+
+// The end.
+
+void JobDriver::EndTraining(const absl::Status& status) {
+  const bool failed = !status.ok() && !absl::IsCancelled(status);
+  if (training_.input_ended()) why_done_ = "the input ended";
+  training_.Interrupt();
+  phase_ = Phase::kSaving;
+  if (saving_.begun()) {
+    if (failed) return Follow(saving_.GiveUp(status));
+    return saving_.Try();
+  }
+  context_.out.push_back(
+      CloseSettings{"the job is finishing: its last checkpoint is written"});
+  Follow(failed ? saving_.BeginFailing(status) : saving_.Begin(status));
+}
+
+void JobDriver::Handle(const TokensClosed& event) {
+  if (phase_ == Phase::kSaving) Follow(saving_.OnTokensClosed(event));
+}
+
+void JobDriver::Handle(const SavedChecked& event) {
+  if (phase_ == Phase::kSaving) Follow(saving_.OnSavedChecked(event));
+}
+
+void JobDriver::Handle(const SnapshotBegun& event) {
+  const bool last = saving_.writes();
+  checkpoints_.OnBegun(event, /*quiet=*/last, context_.now, context_.out);
+  if (phase_ == Phase::kTraining) training_.OnCopied();
+  if (phase_ == Phase::kSaving) Follow(saving_.OnCheckpoint());
+}
+
+void JobDriver::Handle(const SnapshotDone& event) {
+  checkpoints_.OnDone(event, context_.now, context_.out);
+  if (phase_ == Phase::kSaving) Follow(saving_.OnCheckpoint());
+}
+
+void JobDriver::Follow(Saving::Turn turn) {
+  switch (turn) {
+    case Saving::Turn::kGoesOn:
+      return;
+    case Saving::Turn::kServerAway:
+      return BringTogether(Cause::kSaving);
+    case Saving::Turn::kEnded:
+      return EndSaving(saving_.result());
+    case Saving::Turn::kReplaced:
+      return GiveWay(saving_.result());
+  }
+}
+
+void JobDriver::EndSaving(const absl::Status& status) {
+  if (!status.ok() || !options_.has_evaluator) return End(status);
+  phase_ = Phase::kScoring;
+  since_ = context_.now;
+  score_wait_.emplace(steps_.step(), context_.now);
+  Score();
+}
+
+void JobDriver::Score() {
+  const absl::Time now = context_.now;
+  const bool scored = scored_ >= steps_.step();
+  const bool over =
+      !scored &&
+      score_wait_->IsOver(context_.members.Get({TaskType::kEvaluator, 0}), now);
+  if (over) {
+    Warn(context_.out, absl::StrCat("step ", steps_.step(),
+                                    " stays unscored: ", score_wait_->why()));
+    context_.out.push_back(ScoreTroubled{score_wait_->why()});
+  }
+  if (scored || over) {
+    context_.out.push_back(Waits{});
+    return End(absl::OkStatus());
+  }
+  context_.out.push_back(
+      Waits{{{"the end", score_wait_->waits_for(), since_}}});
+  if (now - std::max(since_, last_report_) > kReportEvery) {
+    last_report_ = now;
+    Info(context_.out, absl::StrCat("waiting for ", score_wait_->waits_for()));
+  }
+  if (absl::Status status = deaths_.BuryAll(); !status.ok()) return End(status);
+  if (context_.stop.has_value()) End(*context_.stop);
+}
+
+void JobDriver::End(const absl::Status& status) {
+  context_.out.push_back(CloseSettings{"the job is over"});
+  takes_settings_ = false;
+  deaths_.Forget();
+  phase_ = Phase::kFarewell;
+  farewell_.Begin(status, why_done_);
+  SayFarewell();
+}
+
+void JobDriver::SayFarewell() {
+  if (!farewell_.GoOn(checkpoints_.busy())) return;
+  phase_ = Phase::kOver;
+  context_.out.push_back(Finish{farewell_.ended()});
+}
+
+void JobDriver::GiveWay(const absl::Status& why) {
+  context_.out.push_back(CloseSettings{"the job is over"});
+  takes_settings_ = false;
+  phase_ = Phase::kOver;
+  context_.out.push_back(
+      Finish{absl::UnavailableError(
+                 absl::StrCat("a newer chief has taken over: ", why.message())),
+             /*replaced=*/true});
+}
+
+}  // namespace lockstep

@@ -1,0 +1,191 @@
+#ifndef LOCKSTEP_CHIEF_JOB_JOB_DRIVER_H_
+#define LOCKSTEP_CHIEF_JOB_JOB_DRIVER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "chief/events/job_actions.h"
+#include "chief/events/job_events.h"
+#include "chief/job/checkpoint_driver.h"
+#include "chief/job/farewell.h"
+#include "chief/job/gathering.h"
+#include "chief/job/job_context.h"
+#include "chief/job/member_deaths.h"
+#include "chief/job/saving.h"
+#include "chief/job/score_wait.h"
+#include "chief/job/servers_wait.h"
+#include "chief/job/training.h"
+#include "chief/members/membership_table.h"
+#include "chief/steps/step_driver.h"
+#include "common/job/beginning.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// JobDriver drives one job from its first member to its last checkpoint: all
+// that a chief decides. Events go in, actions come out; whoever runs it must
+// carry them out, in their order, before the next event. It knows no clock and
+// waits for nothing: the time is an argument, and Tick tells it while nothing
+// else happens.
+//
+//   starting -> gathering -> together <-> round -> training -> saving ->
+//   scoring
+//                               ^                   |   ^        |         |
+//                               `-- servers away ---+---+--------'         |
+//                               `-- new settings ---'   `-- steps lost     |
+//                                                      farewell <----------'
+//                                                         `-> over
+//
+// From every state a failure leads to farewell, and a newer chief to over.
+//
+// Threads: not safe to share.
+// Borrows: the job and the members, whom it buries.
+class JobDriver {
+ public:
+  struct Options {
+    int num_servers = 0;
+    Beginning beginning = {};
+    bool has_evaluator = false;  // that can score
+  };
+  // How long a chief that finds a checkpoint of the last step waits for
+  // members: those that ended with the job do not come.
+  static constexpr absl::Duration kAfterTheEnd = absl::Seconds(10);
+  // How long members need to find a chief that has been started again.
+  static constexpr absl::Duration kTakeOver = absl::Seconds(2);
+
+  JobDriver(const JobConfig& job, const Options& options,
+            MembershipTable& members, absl::Time now);
+  JobDriver(const JobDriver&) = delete;
+  JobDriver& operator=(const JobDriver&) = delete;
+
+  JobActions On(const JobEvent& event, absl::Time now);
+  // A Tick must come by then.
+  absl::Time next() const;
+
+  // Whether SettingsWanted counts, and what was wanted last.
+  bool TakesSettings() const { return takes_settings_; }
+  const RunSettings& wanted_settings() const {
+    return context_.settings.wanted();
+  }
+
+  // What a round asks while Recover is carried out, as RecoverySource has it.
+  // The actions must be carried out at once.
+  const RunSettings& settings() const { return context_.settings.now(); }
+  bool BeginsAnew() const { return options_.beginning.anew(); }
+  bool OnResume(absl::Span<const ServerReport> reports, bool first);
+  // kCancelled: the job is to stop.
+  absl::Status OnWorking(const std::string& what, absl::Time now,
+                         JobActions& out);
+  // `latest`: the step of the newest checkpoint, -1 if there is none. Returns
+  // when the round may go on.
+  absl::Time OnStartFrom(const RecoveryPlan& plan, bool first, int64_t latest,
+                         JobActions& out);
+  // The checkpoint from which the job goes on has these settings.
+  void OnRestore(const std::map<std::string, double>& manifest,
+                 JobActions& out);
+
+  // The last step that was seen committed; 0 before servers were open.
+  int64_t step() const { return steps_.step(); }
+  // Whether servers were open.
+  bool opened() const { return steps_.opened(); }
+  int num_workers() const { return context_.settings.num_workers(); }
+  // Of the settings, for OnRestore().
+  std::map<std::string, double> ManifestSettings() const {
+    return context_.settings.ForManifest();
+  }
+
+ private:
+  enum class Phase {
+    kStarting,
+    kGathering,  // until all servers and a model are there
+    kTogether,   // until all servers are there
+    kRound,      // servers are brought to one step
+    kTraining,
+    kSaving,
+    kScoring,
+    kFarewell,
+    kOver
+  };
+  // Why servers are brought together.
+  enum class Cause { kSetUp, kServerAway, kSettings, kSaving };
+
+  void Handle(const Started& event);
+  void Handle(const ModelDescribed& event);
+  void Handle(const TakeAnswered& event);
+  void Handle(const CommitAnswered& event);
+  void Handle(const ExpireAnswered& event);
+  void Handle(const ReplaceAnswered& event);
+  void Handle(const TokensClosed& event);
+  void Handle(const SnapshotBegun& event);
+  void Handle(const SnapshotDone& event);
+  void Handle(const SavedChecked& event);
+  void Handle(const EndFound& event);
+  void Handle(const RecoveryDone& event);
+  void Handle(const SettingsWanted& event);
+  void Handle(const CheckpointWanted& event);
+  void Handle(const StopWanted& event);
+  void Handle(const Scored& event);
+  void Handle(const Tick& event);
+
+  void RunTick();
+  void Follow(Training::Turn turn);
+  void Follow(Saving::Turn turn);
+
+  void Gather();
+  void BringTogether(Cause cause);
+  // Begins a round if all servers are there.
+  void BeginRound();
+  void TogetherFailed(const absl::Status& status);
+  void Opened(const RoundOutcome& outcome);
+  void SetUp();
+  void GoOnAfterDeath();
+  void ApplySettings();
+  void GoOnWithSettings();
+  void SayNothingToDo(int64_t step);
+  void LookForEndSince(absl::Time since);
+  void EndTraining(const absl::Status& status);
+  void EndSaving(const absl::Status& status);
+  void Score();
+  void End(const absl::Status& status);
+  void SayFarewell();
+  void GiveWay(const absl::Status& why);
+
+  const Options options_;
+  const absl::Time started_;
+  JobContext context_;
+  Phase phase_ = Phase::kStarting;
+  absl::Time since_;  // scoring began
+  absl::Time last_tick_;
+  absl::Time last_report_ = absl::InfinitePast();
+  bool takes_settings_ = false;
+
+  Gathering gathering_;
+  StepDriver steps_;
+  CheckpointDriver checkpoints_;
+  MemberDeaths deaths_;
+  ServersWait servers_wait_;
+  Training training_;
+  Saving saving_;
+  std::optional<ScoreWait> score_wait_;
+  Farewell farewell_;
+
+  // When the servers were last brought together, and from what.
+  Cause cause_ = Cause::kSetUp;
+  absl::Time still_since_;
+  int64_t step_before_ = 0;
+  int64_t redone_before_ = 0;
+  RunSettings settings_before_;
+  uint64_t epoch_ = 0;
+
+  int64_t scored_ = -1;
+  std::string why_done_ = "train_steps reached";  // if it comes to that
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_JOB_JOB_DRIVER_H_

@@ -1,0 +1,73 @@
+#include "chief/job/job_settings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "chief/operators/steering_desk.h"
+
+namespace lockstep {
+
+JobSettings::JobSettings(const JobConfig& job)
+    : job_(job), now_(InitialSettings(job)), wanted_(now_) {}
+
+int JobSettings::num_workers() const {
+  return now_.workers.empty() ? job_.total_num_replicas
+                              : static_cast<int>(now_.workers.size());
+}
+
+RunSettings JobSettings::Apply() { return std::exchange(now_, wanted_); }
+
+void JobSettings::Adopt(absl::Span<const ServerReport> reports) {
+  // ps task 0 has the word: on others there may be a change that the chief
+  // before has not brought to its end.
+  if (reports[0].settings.revision > 0) now_ = reports[0].settings;
+}
+
+std::optional<std::string> JobSettings::Restore(
+    const std::map<std::string, double>& manifest) {
+  const auto value = [&manifest](const char* name, double otherwise) {
+    const auto found = manifest.find(name);
+    return found == manifest.end() ? otherwise : found->second;
+  };
+  if (manifest.empty()) return std::nullopt;
+  RunSettings restored = now_;
+  restored.revision = 1;
+  restored.learning_rate_scale = value("learning_rate_scale", 1);
+  restored.paused = value("paused", 0) != 0;
+  const double replicas =
+      value("replicas_to_aggregate", now_.replicas_to_aggregate);
+  const bool possible = replicas >= 1 &&
+                        job_.total_num_replicas >= job_.replicas_to_aggregate &&
+                        (replicas <= job_.total_num_replicas ||
+                         job_.mode == SyncMode::kCompatible);
+  if (possible && !job_.elastic_workers) {
+    restored.replicas_to_aggregate = static_cast<int>(replicas);
+  }
+  if (restored.learning_rate_scale <= 0) restored.learning_rate_scale = 1;
+  const std::string line =
+      absl::StrCat("as the job was changed before its checkpoint: ",
+                   DescribeChange(job_, now_, restored));
+  now_ = restored;
+  return line;
+}
+
+std::map<std::string, double> JobSettings::ForManifest() const {
+  if (now_.revision == 0) return {};
+  return {{"learning_rate_scale", now_.learning_rate_scale},
+          {"replicas_to_aggregate", now_.replicas_to_aggregate},
+          {"paused", now_.paused ? 1 : 0}};
+}
+
+bool JobSettings::SumsOtherwise(absl::Span<const ServerReport> reports) const {
+  if (job_.mode == SyncMode::kCompatible) return false;
+  const RunSettings initial = InitialSettings(job_);
+  return std::any_of(
+      reports.begin(), reports.end(), [&](const ServerReport& report) {
+        const bool changed = report.settings.revision > 0;
+        return report.has_parts &&
+               !now_.SameSum(changed ? report.settings : initial);
+      });
+}
+
+}  // namespace lockstep

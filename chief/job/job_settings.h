@@ -1,0 +1,56 @@
+#ifndef LOCKSTEP_CHIEF_JOB_JOB_SETTINGS_H_
+#define LOCKSTEP_CHIEF_JOB_JOB_SETTINGS_H_
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/types/span.h"
+#include "chief/servers/server_report.h"
+#include "common/job/job_config.h"
+#include "common/plan/run_settings.h"
+
+namespace lockstep {
+
+// JobSettings is how a job runs now and how operators want it to run. Which of
+// several sources counts is decided here: the job's file, servers that go on
+// from what they have, the checkpoint that a job goes on from, operators.
+class JobSettings {
+ public:
+  explicit JobSettings(const JobConfig& job);
+
+  // In effect, or about to be.
+  const RunSettings& now() const { return now_; }
+  const RunSettings& wanted() const { return wanted_; }
+  bool ToChange() const { return !(wanted_ == now_); }
+  int num_workers() const;
+
+  void Want(const RunSettings& settings) { wanted_ = settings; }
+  // What is in effect is wanted, too.
+  void WantNothing() { wanted_ = now_; }
+  // What is wanted is in effect from now on. Returns what was before.
+  RunSettings Apply();
+
+  // A chief that has just started adopts what the servers have.
+  void Adopt(absl::Span<const ServerReport> reports);
+  // The same of a checkpoint's manifest, of a job that had been changed.
+  // Returns a line for the log, if there was a change.
+  std::optional<std::string> Restore(
+      const std::map<std::string, double>& manifest);
+
+  // What Restore() reads back, of a job that was changed.
+  std::map<std::string, double> ForManifest() const;
+
+  // Whether sums that a server has must not count any more, since it was told
+  // other settings than those in effect.
+  bool SumsOtherwise(absl::Span<const ServerReport> reports) const;
+
+ private:
+  const JobConfig& job_;
+  RunSettings now_;
+  RunSettings wanted_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_JOB_JOB_SETTINGS_H_

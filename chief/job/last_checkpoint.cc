@@ -1,0 +1,51 @@
+#include "chief/job/last_checkpoint.h"
+
+namespace lockstep {
+
+void LastCheckpoint::Try(int64_t step, int64_t attempt, int64_t round,
+                         JobActions& out) {
+  phase_ = Phase::kClosing;
+  step_ = step;
+  attempt_ = attempt;
+  round_ = round;
+  out.push_back(CloseTokens{round});
+}
+
+std::optional<absl::Status> LastCheckpoint::OnTokensClosed(
+    const TokensClosed& event, JobActions& out) {
+  if (phase_ != Phase::kClosing || event.round != round_) return {};
+  if (!event.status.ok() || job_.checkpoint.directory.empty()) {
+    return End(event.status);
+  }
+  phase_ = Phase::kJoining;
+  return OnCheckpoint(out);
+}
+
+std::optional<absl::Status> LastCheckpoint::OnCheckpoint(JobActions& out) {
+  if (checkpoints_.busy()) return {};
+  if (phase_ == Phase::kWriting) return End(checkpoints_.last_result());
+  if (phase_ != Phase::kJoining) return {};
+  if (checkpoints_.saved_step() == step_) {
+    // A checkpoint that an earlier chief has written may have been damaged.
+    phase_ = Phase::kChecking;
+    out.push_back(CheckSaved{step_});
+  } else {
+    Write(out);
+  }
+  return {};
+}
+
+std::optional<absl::Status> LastCheckpoint::OnSavedChecked(
+    const SavedChecked& event, JobActions& out) {
+  if (phase_ != Phase::kChecking || event.step != step_) return {};
+  if (event.whole) return End(absl::OkStatus());
+  Write(out);
+  return {};
+}
+
+void LastCheckpoint::Write(JobActions& out) {
+  phase_ = Phase::kWriting;
+  checkpoints_.Start(step_, attempt_, out);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,59 @@
+#ifndef LOCKSTEP_CHIEF_JOB_LAST_CHECKPOINT_H_
+#define LOCKSTEP_CHIEF_JOB_LAST_CHECKPOINT_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "chief/events/job_actions.h"
+#include "chief/events/job_events.h"
+#include "chief/job/checkpoint_driver.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// LastCheckpoint is one attempt after another to have the step at which a job
+// ends in a checkpoint:
+//
+//   idle -> no more tokens -> the checkpoint before has ended -> (the step was
+//   saved before: its checkpoint is whole, or) a new one is written -> idle
+//
+// A job without checkpoints only closes its tokens.
+class LastCheckpoint {
+ public:
+  LastCheckpoint(const JobConfig& job, CheckpointDriver& checkpoints)
+      : job_(job), checkpoints_(checkpoints) {}
+
+  // Begins an attempt. `attempt`: of the last commit, as in BeginSnapshot.
+  void Try(int64_t step, int64_t attempt, int64_t round, JobActions& out);
+  // Whether the attempt itself has begun a checkpoint.
+  bool writes() const { return phase_ == Phase::kWriting; }
+
+  // Each returns what the attempt has come to, once it is over.
+  std::optional<absl::Status> OnTokensClosed(const TokensClosed& event,
+                                             JobActions& out);
+  std::optional<absl::Status> OnSavedChecked(const SavedChecked& event,
+                                             JobActions& out);
+  // `checkpoints` has heard of a checkpoint.
+  std::optional<absl::Status> OnCheckpoint(JobActions& out);
+
+ private:
+  enum class Phase { kIdle, kClosing, kJoining, kChecking, kWriting };
+
+  std::optional<absl::Status> End(const absl::Status& status) {
+    phase_ = Phase::kIdle;
+    return status;
+  }
+  void Write(JobActions& out);
+
+  const JobConfig& job_;
+  CheckpointDriver& checkpoints_;
+  Phase phase_ = Phase::kIdle;
+  int64_t step_ = 0;
+  int64_t attempt_ = 0;
+  int64_t round_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_JOB_LAST_CHECKPOINT_H_

@@ -1,0 +1,101 @@
+#include "chief/job/member_deaths.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+
+absl::Status MemberDeaths::BuryAll() {
+  for (const auto& dead : context_.members.TakeDead(context_.now)) {
+    if (dead.task.type != TaskType::kWorker) {
+      BuryOther(dead);
+    } else if (absl::Status status = BuryWorker(dead); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void MemberDeaths::BuryAllButWorkers() {
+  for (const auto& dead : context_.members.TakeDead(context_.now)) {
+    if (dead.task.type != TaskType::kWorker) BuryOther(dead);
+  }
+}
+
+void MemberDeaths::BuryOther(const MembershipTable::Dead& dead) {
+  const std::string name = dead.task.ToString();
+  context_.members.Buried(dead.task, dead.incarnation);
+  if (dead.task.type != TaskType::kPs) {
+    Warn(context_.out, absl::StrCat(name, " is gone (", dead.reason, ")"));
+    if (dead.cause != DeathCause::kLeft) {
+      context_.NoteDeath(name, dead.reason, "nothing");
+    }
+  } else if (dead.cause == DeathCause::kLeft) {
+    context_.WantStop(
+        StoppedStatus(absl::StrCat(name, " ", dead.reason), /*hold=*/false));
+  } else {
+    const std::string held = absl::StrCat("its share of step ", steps_.step());
+    Warn(context_.out,
+         absl::StrCat(name, " is gone (", dead.reason, "); it holds ", held));
+    context_.NoteDeath(name, dead.reason, held);
+    server_away_ = true;
+  }
+}
+
+absl::Status MemberDeaths::BuryWorker(const MembershipTable::Dead& dead) {
+  // So it would go for any worker that takes its place.
+  if (dead.leave == LeaveCause::kNoRoom) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(dead.task.ToString(), " ", dead.reason));
+  }
+  absl::Status enough =
+      workers_left_.CheckEnough(dead, context_.members.Members());
+  if (enough.ok()) {
+    burials_.Begin(dead, steps_.round(), context_.now, context_.out);
+  }
+  return enough;
+}
+
+absl::Status MemberDeaths::OnExpireAnswered(const ExpireAnswered& event,
+                                            bool in_step) {
+  const absl::StatusOr<WorkerBurials::Heard> heard =
+      burials_.OnAnswer(event, context_.now, context_.out);
+  if (!heard.ok()) return heard.status();
+  if (heard->decided.has_value() && in_step) {
+    steps_.OnAttempt(heard->decided->step, heard->decided->attempt,
+                     context_.now, context_.out);
+  }
+  if (heard->buried.has_value()) Buried(*heard->buried, heard->held);
+  return absl::OkStatus();
+}
+
+void MemberDeaths::Buried(const MembershipTable::Dead& dead,
+                          const ShardCalls::Expired& expired) {
+  const std::string name = dead.task.ToString();
+  const std::string held = expired.held_announcement ? "an announcement"
+                           : expired.held_token      ? "a token"
+                                                     : "nothing";
+  if (dead.cause == DeathCause::kUnknown) {
+    Info(context_.out, absl::StrCat(name, " is let in; it was ", dead.reason));
+  } else {
+    Warn(context_.out,
+         absl::StrCat(name, " is gone (", dead.reason, "); it held ", held));
+  }
+  if (dead.cause == DeathCause::kSilent ||
+      dead.cause == DeathCause::kReplaced) {
+    context_.NoteDeath(name, dead.reason, held,
+                       expired.held_announcement
+                           ? absl::StrCat("step ", expired.step + 1)
+                           : "");
+  }
+  if (expired.held_announcement) context_.NoteRedone();
+  context_.members.Buried(dead.task, dead.incarnation);
+  if (dead.leave == LeaveCause::kEndOfInput) {
+    workers_left_.EndedInput(dead.task.index);
+  } else if (context_.job.elastic_workers && dead.cause == DeathCause::kLeft) {
+    context_.out.push_back(TakeOut{dead.task.index});
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,130 @@
+#include "chief/job/saving.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "chief/events/call_errors.h"
+
+namespace lockstep {
+namespace {
+
+// Between attempts; the pause doubles.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Seconds(5);
+// How long a job that was asked to stop tries: less than its processes are
+// given to end.
+constexpr absl::Duration kStopPatience = absl::Seconds(5);
+
+}  // namespace
+
+Saving::Turn Saving::Begin(const absl::Status& trained) {
+  trained_ = trained;
+  began_ = context_.now;
+  last_step_ = steps_.step();
+  pause_ = kFirstPause;
+  steps_.RestartTime(context_.now);
+  Try();
+  return Turn::kGoesOn;
+}
+
+Saving::Turn Saving::BeginFailing(const absl::Status& failure) {
+  // Other failures may come from what is to be saved, such as values that a
+  // rate too large has spoilt.
+  const bool worth =
+      absl::IsResourceExhausted(failure) || absl::IsDeadlineExceeded(failure);
+  if (!worth || context_.job.checkpoint.directory.empty() ||
+      !context_.members.NotAlive(TaskType::kPs).empty()) {
+    return End(failure);
+  }
+  failing_ = failure;
+  last_.Try(steps_.step(), steps_.committed_attempt(), steps_.round(),
+            context_.out);
+  return Turn::kGoesOn;
+}
+
+void Saving::Try() {
+  context_.out.push_back(StateReached{JobState::kFinishing});
+  pauses_ = false;
+  last_.Try(steps_.step(), steps_.committed_attempt(), steps_.round(),
+            context_.out);
+}
+
+Saving::Turn Saving::OnTokensClosed(const TokensClosed& event) {
+  if (absl::IsAborted(event.status)) {
+    result_ = event.status;
+    return Turn::kReplaced;
+  }
+  return Tried(last_.OnTokensClosed(event, context_.out));
+}
+
+Saving::Turn Saving::OnSavedChecked(const SavedChecked& event) {
+  return Tried(last_.OnSavedChecked(event, context_.out));
+}
+
+Saving::Turn Saving::OnCheckpoint() {
+  return Tried(last_.OnCheckpoint(context_.out));
+}
+
+Saving::Turn Saving::Tried(const std::optional<absl::Status>& saved) {
+  if (!saved.has_value()) return Turn::kGoesOn;
+  if (failing_.has_value()) return TriedBeforeFailing(*saved);
+  if (saved->ok()) {
+    context_.out.push_back(
+        StateSaved{!context_.job.checkpoint.directory.empty()});
+    return End(*trained_);
+  }
+  const absl::Duration max_wait = context_.job.max_wait;
+  const absl::Duration patience =
+      context_.stop.has_value() ? std::min(max_wait, kStopPatience) : max_wait;
+  if (context_.now - began_ >= patience) return GiveUp(*saved);
+  Warn(context_.out, absl::StrCat("the end waits: ", saved->message()));
+  saved_ = *saved;
+  again_ = context_.now + pause_;
+  pauses_ = true;
+  return Pause();
+}
+
+Saving::Turn Saving::TriedBeforeFailing(const absl::Status& saved) {
+  if (saved.ok()) {
+    Info(context_.out,
+         absl::StrCat("the job is about to fail; a checkpoint holds step ",
+                      steps_.step()));
+    // A table that was full is larger the next time, which files are not.
+    context_.out.push_back(StateSaved{absl::IsResourceExhausted(*failing_)});
+  } else {
+    Error(context_.out,
+          absl::StrCat("no checkpoint of step ", steps_.step(),
+                       " before the job fails: ", saved.message()));
+  }
+  return End(*failing_);
+}
+
+Saving::Turn Saving::OnTick() { return pauses_ ? Pause() : Turn::kGoesOn; }
+
+Saving::Turn Saving::Pause() {
+  if (context_.now < again_ && !deaths_.server_away()) {
+    context_.out.push_back(
+        Waits{{{"the end",
+                absl::StrCat("the checkpoint of step ", steps_.step(),
+                             ", which cannot be written: ", saved_.message()),
+                began_}}});
+    const absl::Status buried = deaths_.BuryAll();
+    return buried.ok() ? Turn::kGoesOn : GiveUp(buried);
+  }
+  context_.out.push_back(Waits{});
+  pause_ = std::min(2 * pause_, kLongestPause);
+  if (IsPassing(saved_) || deaths_.server_away()) return Turn::kServerAway;
+  Try();
+  return Turn::kGoesOn;
+}
+
+Saving::Turn Saving::GiveUp(const absl::Status& why) {
+  return End(absl::Status(
+      why.code(),
+      absl::StrCat("the last checkpoint could not be written: ", why.message(),
+                   "; servers keep step ", steps_.step(),
+                   " in --state_dir, from where the job goes on when it is "
+                   "started again")));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,91 @@
+#ifndef LOCKSTEP_CHIEF_JOB_SAVING_H_
+#define LOCKSTEP_CHIEF_JOB_SAVING_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "chief/events/job_events.h"
+#include "chief/job/checkpoint_driver.h"
+#include "chief/job/job_context.h"
+#include "chief/job/last_checkpoint.h"
+#include "chief/job/member_deaths.h"
+#include "chief/steps/step_driver.h"
+
+namespace lockstep {
+
+// Saving has the last step of a job written to a checkpoint once training has
+// ended: with every server that comes back, and while the volume takes nothing,
+// for as long as max_wait; not for long if the job was asked to stop. A job
+// that fails though all its servers are there gets one attempt.
+//
+// Borrows: all that it is made of.
+class Saving {
+ public:
+  // What has to happen next.
+  enum class Turn {
+    kGoesOn,
+    kServerAway,  // servers must be brought together before the next attempt
+    kEnded,       // as result() says
+    kReplaced     // there is a newer chief, as result() says
+  };
+
+  Saving(JobContext& context, StepDriver& steps, CheckpointDriver& checkpoints,
+         MemberDeaths& deaths)
+      : context_(context),
+        steps_(steps),
+        deaths_(deaths),
+        last_(context.job, checkpoints) {}
+
+  // Training has ended for the first time, by itself or as StoppedStatus().
+  Turn Begin(const absl::Status& trained);
+  // Training has failed.
+  Turn BeginFailing(const absl::Status& failure);
+  bool begun() const { return trained_.has_value(); }
+
+  // Attempts once more.
+  void Try();
+  // Whether servers have lost steps that were made when training ended.
+  bool HasLostSteps() const { return steps_.step() < last_step_; }
+  // Whether the checkpoint that is being written is an attempt.
+  bool writes() const { return last_.writes(); }
+
+  Turn OnTokensClosed(const TokensClosed& event);
+  Turn OnSavedChecked(const SavedChecked& event);
+  Turn OnCheckpoint();  // as of LastCheckpoint
+  Turn OnTick();
+  // Ends without the checkpoint.
+  Turn GiveUp(const absl::Status& why);
+
+  // Of kEnded: kOk, as StoppedStatus(), or a failure.
+  const absl::Status& result() const { return result_; }
+
+ private:
+  Turn Tried(const std::optional<absl::Status>& saved);
+  Turn TriedBeforeFailing(const absl::Status& saved);
+  Turn Pause();
+  Turn End(const absl::Status& status) {
+    result_ = status;
+    return Turn::kEnded;
+  }
+
+  JobContext& context_;
+  StepDriver& steps_;
+  MemberDeaths& deaths_;
+  LastCheckpoint last_;
+  std::optional<absl::Status> trained_;
+  std::optional<absl::Status> failing_;
+  absl::Time began_;
+  int64_t last_step_ = 0;
+  // Between attempts.
+  bool pauses_ = false;
+  absl::Duration pause_;
+  absl::Time again_;
+  absl::Status saved_;  // what the last attempt came to
+  absl::Status result_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_JOB_SAVING_H_

@@ -1,0 +1,72 @@
+#include "chief/job/servers_wait.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kReportAfter = absl::Seconds(5);
+constexpr absl::Duration kReportEvery = absl::Seconds(10);
+
+std::string Rounded(absl::Duration duration) {
+  return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(10)));
+}
+
+}  // namespace
+
+void ServersWait::Begin(absl::Time now) {
+  began_ = now;
+  failed_.clear();
+}
+
+absl::StatusOr<bool> ServersWait::Ready(const std::vector<TaskId>& away,
+                                        const absl::Status& stop,
+                                        absl::Time now, JobActions& out) {
+  const auto name = [](std::string* to, const TaskId& task) {
+    absl::StrAppend(to, task.ToString(), " (gone)");
+  };
+  const std::string whom = !away.empty() ? absl::StrJoin(away, ", ", name)
+                           : !failed_.empty()
+                               ? absl::StrCat("the servers (", failed_, ")")
+                               : "the servers";
+  const absl::Duration waited = now - began_;
+  if (waited >= job_.max_wait) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("everybody waited longer than max_wait (",
+                     absl::FormatDuration(job_.max_wait), ") for ", whom));
+  }
+  if (away.empty()) {
+    if (!failed_.empty()) Report(whom, now, out);
+    return true;
+  }
+  if (!stop.ok() && waited > job_.lease) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(stop.message(), ", while ", whom, " is away"));
+  }
+  Report(whom, now, out);
+  return false;
+}
+
+void ServersWait::Report(const std::string& whom, absl::Time now,
+                         JobActions& out) {
+  out.push_back(Waits{{{"everybody", whom, began_}}});
+  if (whom == said_ && now - said_at_ <= kReportEvery) return;
+  said_ = whom;
+  said_at_ = now;
+  Warn(out, absl::StrCat("everybody waits for ", whom, " since ",
+                         Rounded(now - began_)));
+}
+
+void ServersWait::ReportWork(const std::string& what, absl::Time now,
+                             JobActions& out) {
+  out.push_back(Waits{{{"everybody", what, began_}}});
+  if (now - std::max(began_, said_at_) <= kReportAfter) return;
+  said_at_ = now;
+  Info(out, absl::StrCat("everybody waits for ", what, " since ",
+                         Rounded(now - began_)));
+}
+
+}  // namespace lockstep

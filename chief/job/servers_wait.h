@@ -1,0 +1,53 @@
+#ifndef LOCKSTEP_CHIEF_JOB_SERVERS_WAIT_H_
+#define LOCKSTEP_CHIEF_JOB_SERVERS_WAIT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "chief/events/job_actions.h"
+#include "common/cluster/task_id.h"
+#include "common/job/job_config.h"
+
+namespace lockstep {
+
+// ServersWait is the wait until all servers are there, before a round that
+// brings them together and between such rounds. Meanwhile all stands still.
+class ServersWait {
+ public:
+  explicit ServersWait(const JobConfig& job) : job_(job) {}
+
+  void Begin(absl::Time now);
+  absl::Time began() const { return began_; }
+  // A round has failed for a passing reason.
+  void RoundFailed(const absl::Status& why) {
+    failed_ = std::string(why.message());
+  }
+
+  // Whether a round may begin now that the servers `away` are not alive. `stop`
+  // is as StoppedStatus(), or kOk.
+  //
+  //   kDeadlineExceeded    the wait has lasted for max_wait
+  //   kFailedPrecondition  the job is to stop, and a server does not come
+  absl::StatusOr<bool> Ready(const std::vector<TaskId>& away,
+                             const absl::Status& stop, absl::Time now,
+                             JobActions& out);
+
+  // Servers are at work on their variables: who, and how far.
+  void ReportWork(const std::string& what, absl::Time now, JobActions& out);
+
+ private:
+  void Report(const std::string& whom, absl::Time now, JobActions& out);
+
+  const JobConfig& job_;
+  absl::Time began_ = absl::InfinitePast();
+  std::string failed_;  // why the last round has not brought them together
+  std::string said_;    // of servers that are away, last
+  absl::Time said_at_ = absl::InfinitePast();
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_JOB_SERVERS_WAIT_H_

@@ -1,0 +1,180 @@
+#include "chief/job/training.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+namespace {
+
+// How long something may be missing before the log says so, and how often it
+// says so again.
+constexpr absl::Duration kReportAfter = absl::Seconds(5);
+constexpr absl::Duration kReportEvery = absl::Seconds(10);
+
+}  // namespace
+
+void Training::Interrupt() {
+  awaits_copy_ = false;
+  replacement_.Forget();
+}
+
+Training::Turn Training::OnTake(const TakeAnswered& event) {
+  return Heard(steps_.OnTake(event, context_.now, context_.out));
+}
+
+Training::Turn Training::OnCommit(const CommitAnswered& event) {
+  return Heard(steps_.OnCommit(event, context_.now, context_.out));
+}
+
+Training::Turn Training::Heard(const absl::StatusOr<StepDriver::Heard>& heard) {
+  if (!heard.ok()) {
+    result_ = heard.status();
+    return absl::IsAborted(result_) ? Turn::kReplaced : Turn::kEnded;
+  }
+  if (*heard == StepDriver::Heard::kBegunAnew) context_.NoteRedone();
+  if (*heard != StepDriver::Heard::kStepped) return Turn::kGoesOn;
+  context_.Reach(steps_.step());
+  context_.out.push_back(Waits{});
+  if (context_.stop.has_value() && steps_.MayStandStill()) {
+    return End(*context_.stop);
+  }
+  return NextStep();
+}
+
+Training::Turn Training::NextStep() {
+  const bool over = steps_.step() >= context_.job.train_steps;
+  return context_.settings.ToChange() && !over ? Turn::kNewSettings
+                                               : BeginStep();
+}
+
+Training::Turn Training::BeginStep() {
+  const int64_t step = steps_.step();
+  if (step >= context_.job.train_steps) return End(absl::OkStatus());
+  if (step > 0 && steps_.MayStandStill()) {
+    checkpoints_.MaybeStart(step, steps_.committed_attempt(), context_.now,
+                            context_.out);
+  }
+  if (context_.settings.now().paused) return Turn::kGoesOn;
+  awaits_copy_ = checkpoints_.copying();
+  if (awaits_copy_) {
+    steps_.RestartTime(context_.now);
+  } else {
+    BeginGranted();
+  }
+  return Turn::kGoesOn;
+}
+
+void Training::BeginGranted() {
+  const bool pauses = context_.stop.has_value() ||
+                      context_.settings.ToChange() ||
+                      checkpoints_.IsToBegin(steps_.step(), context_.now);
+  steps_.Begin(pauses, checkpoints_.NextDueStep(steps_.step()), context_.now,
+               context_.out);
+}
+
+void Training::OnCopied() {
+  if (!std::exchange(awaits_copy_, false)) return;
+  BeginGranted();
+}
+
+void Training::OnReplace(const ReplaceAnswered& event) {
+  const auto decided = replacement_.OnAnswer(event, context_.out);
+  if (!decided.has_value()) return;
+  steps_.OnAttempt(decided->step, decided->attempt, context_.now, context_.out);
+}
+
+Training::Turn Training::OnTick() {
+  // If this process was stopped, the members' silence was its own.
+  if (context_.now - std::exchange(last_tick_, context_.now) >
+      context_.job.lease / 2) {
+    context_.members.RenewAll(context_.now);
+  }
+  if (context_.now - opened_ > context_.job.lease) {
+    context_.members.GiveUpPredecessors();
+  }
+  const absl::Duration age = context_.now - steps_.began();
+  const bool paused = context_.settings.now().paused;
+  // A stop takes effect between steps; without gradients it never gets there.
+  if (context_.stop.has_value() && (paused || age > context_.job.lease)) {
+    return End(*context_.stop);
+  }
+  if (absl::Status status = deaths_.BuryAll(); !status.ok()) return End(status);
+  if (paused) {
+    if (steps_.between_steps()) StandStill();
+  } else {
+    ReplaceStalled();
+    ReportWaits();
+    if (age >= context_.job.max_wait) {
+      return End(absl::DeadlineExceededError(absl::StrCat(
+          "step ", steps_.step() + 1, " waited longer than max_wait (",
+          absl::FormatDuration(context_.job.max_wait), ") for ",
+          steps_.Waits(context_.members.Members()).Summary())));
+    }
+  }
+  if (deaths_.TakeServerAway()) return Turn::kServerAway;
+  // What accumulators have taken for a step would be gone, so in compatible
+  // mode the step at hand is ended first.
+  if (context_.settings.ToChange() &&
+      (context_.job.mode == SyncMode::kStrict || steps_.between_steps())) {
+    return NextStep();
+  }
+  if (!deaths_.InputEnded()) return Turn::kGoesOn;
+  Info(context_.out, absl::StrCat("the input ended at step ", steps_.step()));
+  input_ended_ = true;
+  return End(absl::OkStatus());
+}
+
+void Training::StandStill() {
+  if (steps_.step() > 0) {
+    checkpoints_.MaybeStart(steps_.step(), steps_.committed_attempt(),
+                            context_.now, context_.out);
+  }
+  if (steps_.began() != absl::InfinitePast()) {
+    context_.out.push_back(Waits{
+        {{"everybody", "an operator to resume the job", steps_.began()}}});
+  }
+}
+
+void Training::ReplaceStalled() {
+  const JobSettings& settings = context_.settings;
+  const bool backups =
+      context_.job.mode == SyncMode::kStrict &&
+      settings.num_workers() > settings.now().replicas_to_aggregate;
+  if (!backups || steps_.between_steps() ||
+      !replacement_.MayBegin(context_.now)) {
+    return;
+  }
+  const std::optional<int> worker = steps_.Stalled(context_.now);
+  if (!worker.has_value()) return;
+  replacement_.Begin(
+      *worker, steps_.step(), steps_.attempt(),
+      absl::StrCat("no gradient of it came for ",
+                   absl::FormatDuration(context_.job.stall_timeout)),
+      steps_.round(), context_.now, context_.out);
+}
+
+void Training::ReportWaits() {
+  const absl::Duration age = context_.now - steps_.began();
+  if (age < absl::Seconds(1)) return;
+  std::vector<JobBoard::Wait> waits;
+  if (awaits_copy_) {
+    waits.push_back({"everybody",
+                     absl::StrCat("the servers to copy step ", steps_.step(),
+                                  " for its checkpoint"),
+                     steps_.began()});
+  } else {
+    waits = steps_.Waits(context_.members.Members()).List();
+  }
+  context_.out.push_back(Waits{waits});
+  if (age < kReportAfter || context_.now - last_report_ < kReportEvery) return;
+  last_report_ = context_.now;
+  Warn(context_.out, absl::StrCat("step ", steps_.step() + 1, " waits since ",
+                                  absl::FormatDuration(absl::Trunc(
+                                      age, absl::Milliseconds(100))),
+                                  " for ", waits.front().waits_for));
+}
+
+}  // namespace lockstep

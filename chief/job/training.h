@@ -1,0 +1,88 @@
+#ifndef LOCKSTEP_CHIEF_JOB_TRAINING_H_
+#define LOCKSTEP_CHIEF_JOB_TRAINING_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "chief/events/job_events.h"
+#include "chief/job/checkpoint_driver.h"
+#include "chief/job/job_context.h"
+#include "chief/job/member_deaths.h"
+#include "chief/steps/stall_replacement.h"
+#include "chief/steps/step_driver.h"
+
+namespace lockstep {
+
+// Training makes one step after the other while the servers are together, with
+// the checkpoints between them, until it has to end or servers have to be
+// brought together.
+//
+// Borrows: all that it is made of.
+class Training {
+ public:
+  // What has to happen next.
+  enum class Turn {
+    kGoesOn,
+    kNewSettings,  // they are in effect once servers were brought together
+    kServerAway,   // servers must be brought together
+    kEnded,        // as result() says
+    kReplaced      // there is a newer chief, as result() says
+  };
+
+  Training(JobContext& context, StepDriver& steps,
+           CheckpointDriver& checkpoints, MemberDeaths& deaths, int num_servers)
+      : context_(context),
+        steps_(steps),
+        checkpoints_(checkpoints),
+        deaths_(deaths),
+        replacement_(num_servers),
+        last_tick_(context.now) {}
+
+  // The servers are open for the first time.
+  void Begin() { opened_ = context_.now; }
+  // Servers are about to be brought together: what was under way is void.
+  void Interrupt();
+
+  // Between steps: begins the next one, unless training is over or the job is
+  // to stand still. NextStep() looks for changed settings first.
+  Turn NextStep();
+  Turn BeginStep();
+
+  Turn OnTake(const TakeAnswered& event);
+  Turn OnCommit(const CommitAnswered& event);
+  void OnReplace(const ReplaceAnswered& event);
+  // The copy of a checkpoint was made, or not.
+  void OnCopied();
+  Turn OnTick();
+
+  // Of kEnded: kOk, as StoppedStatus(), or a failure.
+  const absl::Status& result() const { return result_; }
+  bool input_ended() const { return input_ended_; }
+
+ private:
+  Turn Heard(const absl::StatusOr<StepDriver::Heard>& heard);
+  Turn End(const absl::Status& status) {
+    result_ = status;
+    return Turn::kEnded;
+  }
+  void BeginGranted();
+  void StandStill();
+  void ReplaceStalled();
+  void ReportWaits();
+
+  JobContext& context_;
+  StepDriver& steps_;
+  CheckpointDriver& checkpoints_;
+  MemberDeaths& deaths_;
+  StallReplacement replacement_;
+  absl::Time last_tick_;
+  absl::Time opened_ = absl::InfiniteFuture();
+  absl::Time last_report_ = absl::InfinitePast();
+  bool awaits_copy_ = false;  // the next step, of a checkpoint
+  bool input_ended_ = false;
+  absl::Status result_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_JOB_TRAINING_H_

@@ -1,0 +1,39 @@
+#include "chief/job/workers_left.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace lockstep {
+
+int WorkersLeft::Needed() const {
+  return std::min(settings_.now().replicas_to_aggregate,
+                  settings_.num_workers());
+}
+
+bool WorkersLeft::InputEnded() const {
+  const int left = settings_.num_workers() - static_cast<int>(ended_.size());
+  return left == 0 || left < Needed();
+}
+
+absl::Status WorkersLeft::CheckEnough(
+    const MembershipTable::Dead& dead,
+    const std::vector<MembershipTable::Member>& members) const {
+  if (dead.leave != LeaveCause::kCannotTakePart) return absl::OkStatus();
+  const auto failed =
+      std::count_if(members.begin(), members.end(),
+                    [](const MembershipTable::Member& member) {
+                      return member.task.type == TaskType::kWorker &&
+                             member.state == MembershipTable::State::kLeft &&
+                             member.leave == LeaveCause::kCannotTakePart;
+                    });
+  const int left = settings_.num_workers() - static_cast<int>(ended_.size()) -
+                   static_cast<int>(failed);
+  if (left >= Needed()) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat(dead.task.ToString(), " ", dead.reason, "; ",
+                   std::max(left, 0), " of ", settings_.num_workers(),
+                   " workers are left, and a step needs ", Needed()));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,157 @@
+#include "chief/recovery/recovery_round.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+// ", 40 %"; nothing where it is not known.
+std::string Percent(int64_t done, int64_t total) {
+  if (total <= 0 || done < 0) return "";
+  const double share =
+      static_cast<double>(std::min(done, total)) / static_cast<double>(total);
+  return absl::StrCat(", ", static_cast<int>(100 * share), " %");
+}
+
+}  // namespace
+
+absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
+    const Plan& plan, std::optional<int64_t> step) {
+  const bool first = !step.has_value();
+  LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t epoch, servers_.TakeEpoch());
+  source_.OnEpoch(epoch);
+  const bool anew = first && source_.BeginsAnew();
+  LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found,
+                            Create(plan, anew ? ShardCalls::State::kDiscard
+                                              : ShardCalls::State::kKeep));
+  Outcome outcome;
+  outcome.map = std::move(found.map);
+  const auto decide = [&](int64_t checkpoint_step) {
+    outcome.checkpoint_step = checkpoint_step;
+    outcome.plan =
+        MakeRecoveryPlan(found.reports, job_.mode == SyncMode::kCompatible,
+                         checkpoint_step, step.value_or(-1));
+  };
+  decide(source_.LatestStep().value_or(-1));
+  if (outcome.plan.action != RecoveryPlan::Action::kResume) {
+    // Reads all of a checkpoint. What a damaged one has led to changes here.
+    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t whole, source_.WholeStep());
+    decide(whole);
+  }
+  if (outcome.plan.action == RecoveryPlan::Action::kResume) {
+    if (source_.OnResume(found.reports, first)) outcome.plan.redo = true;
+    LOCKSTEP_RETURN_IF_ERROR(Resume(outcome, first));
+  } else {
+    LOCKSTEP_RETURN_IF_ERROR(StartFrom(outcome, first));
+  }
+  return outcome;
+}
+
+absl::StatusOr<ShardGroup::Found> RecoveryRound::Create(
+    const Plan& plan, ShardCalls::State state) {
+  struct Seen {
+    ShardCalls::Working working{.done_bytes = -1};
+    absl::Time moved;
+  };
+  std::map<int, Seen> seen;  // by server
+  return servers_.Create(
+      job_, plan, state,
+      [&](int server, const ShardCalls::Working& working) -> absl::Status {
+        Seen& now = seen[server];
+        if (working.done_bytes > now.working.done_bytes) {
+          now = {working, clock_.Now()};
+        }
+        const std::string what =
+            absl::StrCat("ps ", server, " to create its variables",
+                         Percent(working.done_bytes, working.total_bytes));
+        if (clock_.Now() - now.moved > ShardCalls::kLongestStandstill) {
+          return absl::DeadlineExceededError(absl::StrCat(
+              "everybody waits for ", what, ", which does not come further"));
+        }
+        return source_.OnWorking(what);
+      });
+}
+
+absl::Status RecoveryRound::Resume(Outcome& outcome, bool first) {
+  outcome.step = outcome.plan.step;
+  ShardCalls::Opening opening;
+  opening.global_step = outcome.step;
+  opening.attempt = outcome.plan.redo ? FirstAttempt(servers_.epoch()) : 0;
+  LOCKSTEP_RETURN_IF_ERROR(Open(std::move(opening)));
+  return first ? ExpirePredecessors() : absl::OkStatus();
+}
+
+absl::Status RecoveryRound::ExpirePredecessors() {
+  members_.ExpectPredecessors();
+  for (const MembershipTable::Member& member : members_.Members()) {
+    if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
+      continue;
+    }
+    LOCKSTEP_RETURN_IF_ERROR(
+        servers_
+            .ExpireWorker(member.task.index, member.incarnation - 1,
+                          "replaced before this chief started")
+            .status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
+  // This chief need not have heard of whoever worked before it started.
+  members_.ShutOutUnknown();
+  ShardCalls::Opening opening;
+  opening.global_step = outcome.plan.step;
+  const bool discard = outcome.plan.action == RecoveryPlan::Action::kGoBack;
+  source_.OnStartFrom(outcome.plan, first);
+  // Where workers have been at work their tokens and values are void, be it
+  // that no server has anything left.
+  if (discard || !first || members_.HasTakenOver()) {
+    members_.ExpireAll(
+        TaskType::kWorker,
+        absl::StrCat("the job went back to step ", outcome.plan.step),
+        clock_.Now());
+    opening.attempt = FirstAttempt(servers_.epoch());
+  }
+  if (discard) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        Create(outcome.map.plan, ShardCalls::State::kDiscard).status());
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(std::optional<RecoverySource::Restored> restored,
+                            source_.Restore(outcome.map));
+  outcome.checkpoint_step = -1;
+  if (restored.has_value()) {
+    outcome.checkpoint_step = restored->step;
+    opening.global_step = restored->step;
+    opening.scalars = std::move(restored->scalars);
+  }
+  outcome.step = opening.global_step;
+  return Open(std::move(opening));
+}
+
+absl::Status RecoveryRound::Open(ShardCalls::Opening opening) {
+  for (const MembershipTable::Member& member : members_.Members()) {
+    if (member.task.type != TaskType::kWorker || member.incarnation == 0) {
+      continue;
+    }
+    const bool alive = member.state == MembershipTable::State::kAlive;
+    const uint64_t last = member.incarnation - (alive ? 1 : 0);
+    if (last > 0) opening.expired.emplace_back(member.task.index, last);
+  }
+  for (const TaskId& task : members_.ShutOut()) {
+    opening.expired.emplace_back(task.index, 0);
+  }
+  opening.settings = source_.settings();
+  const absl::Status opened = servers_.Activate(opening);
+  if (absl::IsFailedPrecondition(opened)) {
+    // It has been killed, or has committed, since it was asked.
+    return absl::UnavailableError(opened.message());
+  }
+  return opened;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,145 @@
+#include "chief/recovery/shard_group.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/membership/incarnation.h"
+#include "common/wire/status_detail.h"
+
+namespace lockstep {
+namespace {
+
+// Each server may know another chief.
+constexpr int kMaxTries = 10;
+
+}  // namespace
+
+absl::Status ShardGroup::Named(int server, const absl::Status& status) {
+  if (status.ok()) return status;
+  return WithMessage(status,
+                     absl::StrCat("ps ", server, ": ", status.message()));
+}
+
+absl::StatusOr<uint64_t> ShardGroup::TakeEpoch() {
+  absl::StatusOr<uint64_t> epoch = DrawEpoch();
+  for (int tries = 0; tries < kMaxTries && epoch_ == 0; ++tries) {
+    const uint64_t newest = NewestIncarnationOf(epoch.status());
+    if (newest == 0 || newest >= kMaxIncarnation) break;
+    const uint64_t drawn = draw_(newest);
+    for (ShardCalls* client : servers_) client->set_incarnation(drawn);
+    epoch = DrawEpoch();
+  }
+  return epoch;
+}
+
+absl::StatusOr<uint64_t> ShardGroup::DrawEpoch() {
+  std::vector<uint64_t> epochs(servers_.size(), epoch_);
+  const auto draw = [&](int i, uint64_t newer_than) -> absl::Status {
+    LOCKSTEP_ASSIGN_OR_RETURN(epochs[i], servers_[i]->TakeEpoch(newer_than));
+    return absl::OkStatus();
+  };
+  LOCKSTEP_RETURN_IF_ERROR(AskFrom(1, [&](int i) { return draw(i, epoch_); }));
+  const uint64_t newest = *std::max_element(epochs.begin(), epochs.end());
+  LOCKSTEP_RETURN_IF_ERROR(Named(0, draw(0, newest)));
+  epoch_ = epochs[0];
+  for (ShardCalls* client : servers_) client->set_epoch(epoch_);
+  return epoch_;
+}
+
+absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
+    const JobConfig& job, const Plan& plan, ShardCalls::State state,
+    const OnWorking& on_working) {
+  std::vector<std::vector<PlannedPart>> parts(servers_.size());
+  for (const PlannedPart& part : plan.parts) parts[part.server].push_back(part);
+  Found found{{plan, {}, {}}, std::vector<ServerReport>(servers_.size())};
+  std::vector<ShardCalls::Created> created(servers_.size());
+  std::vector<bool> done(servers_.size());
+  while (std::find(done.begin(), done.end(), false) != done.end()) {
+    LOCKSTEP_RETURN_IF_ERROR(AskFrom(0, [&](int i) -> absl::Status {
+      if (done[i]) return absl::OkStatus();
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          created[i], servers_[i]->CreateShard(job, plan, parts[i], state));
+      return absl::OkStatus();
+    }));
+    for (size_t i = 0; i < done.size(); ++i) {
+      if (done[i]) continue;
+      if (created[i].working.has_value()) {
+        LOCKSTEP_RETURN_IF_ERROR(
+            on_working(static_cast<int>(i), *created[i].working));
+        continue;
+      }
+      done[i] = true;
+      found.map.slots = std::move(created[i].slots);
+      found.map.scalars = std::move(created[i].scalars);
+      found.reports[i] = created[i].report;
+    }
+  }
+  return found;
+}
+
+absl::StatusOr<std::vector<float>> ShardGroup::Restore(
+    const CheckpointReader& checkpoint, const StateMap& map) {
+  return RestoreCheckpoint(checkpoint, map, Access());
+}
+
+absl::Status ShardGroup::Activate(const ShardCalls::Opening& opening) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      AskFrom(1, [&](int i) { return servers_[i]->Activate(opening); }));
+  return Named(0, servers_[0]->Activate(opening));
+}
+
+absl::StatusOr<JobSnapshot> ShardGroup::BeginSnapshot(int64_t step,
+                                                      int64_t attempt) {
+  std::vector<ShardSnapshot> snapshots(servers_.size());
+  LOCKSTEP_RETURN_IF_ERROR(AskFrom(0, [&](int i) -> absl::Status {
+    LOCKSTEP_RETURN_IF_ERROR(servers_[i]->CommitAndWait(step, attempt));
+    LOCKSTEP_ASSIGN_OR_RETURN(snapshots[i], servers_[i]->BeginSnapshot());
+    if (snapshots[i].global_step == step) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat(
+        "the snapshot is of step ", snapshots[i].global_step, ", not ", step));
+  }));
+  JobSnapshot all;
+  // A server without parts has none; ps 0 always has a part.
+  all.scalars = std::move(snapshots[0].scalars);
+  for (ShardSnapshot& one : snapshots) all.rows.push_back(std::move(one.rows));
+  return all;
+}
+
+void ShardGroup::EndSnapshot() {
+  // A snapshot that stays is replaced by the next one.
+  AskFrom(0, [&](int i) {
+    servers_[i]->EndSnapshot().IgnoreError();
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+absl::StatusOr<ShardCalls::Expired> ShardGroup::ExpireWorker(
+    int worker, uint64_t incarnation, const std::string& reason) {
+  absl::StatusOr<ShardCalls::Expired> expired =
+      servers_[0]->ExpireWorker(worker, incarnation, reason, 0, 0);
+  if (!expired.ok()) return Named(0, expired.status());
+  LOCKSTEP_RETURN_IF_ERROR(AskFrom(1, [&](int i) {
+    return servers_[i]
+        ->ExpireWorker(worker, expired->incarnation, reason, expired->step,
+                       expired->attempt)
+        .status();
+  }));
+  return expired;
+}
+
+absl::Status ShardGroup::AskFrom(int first, AskOne ask) {
+  for (int i = first; i < size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(Named(i, ask(i)));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<ShardAccess*> ShardGroup::Access() {
+  std::vector<ShardAccess*> access;
+  for (ShardCalls* client : servers_) access.push_back(client);
+  return access;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,109 @@
+#ifndef LOCKSTEP_CHIEF_RECOVERY_SHARD_GROUP_H_
+#define LOCKSTEP_CHIEF_RECOVERY_SHARD_GROUP_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/checkpoint/checkpoint_transfer.h"
+#include "chief/recovery/recovery_plan.h"
+#include "chief/servers/shard_calls.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "common/job/job_config.h"
+#include "common/plan/plan.h"
+#include "common/process/process.h"
+
+namespace lockstep {
+
+// ShardGroup is all servers of a job, where the chief asks all of them the
+// same: create, restore, open, copy aside. Who is asked first is part of the
+// protocol: ps task 0 opens last and decides first. All others are asked
+// together.
+//
+// Borrows: the servers.
+// Errors:  those of ShardCalls, with the server named in front.
+class ShardGroup {
+ public:
+  // Draws an incarnation above `above`, unlike any that another process draws.
+  using Draw = std::function<uint64_t(uint64_t above)>;
+
+  explicit ShardGroup(Draw draw = DrawIncarnation) : draw_(std::move(draw)) {}
+  virtual ~ShardGroup() = default;
+  ShardGroup(const ShardGroup&) = delete;
+  ShardGroup& operator=(const ShardGroup&) = delete;
+
+  // The server of the next ps task, from 0 on.
+  void Add(ShardCalls& server) { servers_.push_back(&server); }
+
+  int size() const { return static_cast<int>(servers_.size()); }
+
+  // Draws an epoch from all servers, ps task 0 last, which shuts out any chief
+  // before, and whatever this one has asked before.
+  //
+  // A chief that starts takes the servers from one whose incarnation is newer,
+  // as if its own was newer still: its clock was ahead. Once a chief has had an
+  // epoch, it gives way (kAborted).
+  absl::StatusOr<uint64_t> TakeEpoch();
+  // The one that was drawn last.
+  uint64_t epoch() const { return epoch_; }
+
+  // What there is on the servers.
+  struct Found {
+    StateMap map;
+    std::vector<ServerReport> reports;  // by server
+  };
+  // Told how far a server is; anything but kOk ends the wait for it.
+  using OnWorking =
+      std::function<absl::Status(int server, const ShardCalls::Working&)>;
+  // Finds the state that each server has, or creates its parts with their
+  // initial values. kDiscard: creates them anyway. Servers that need long work
+  // at the same time.
+  absl::StatusOr<Found> Create(const JobConfig& job, const Plan& plan,
+                               ShardCalls::State state,
+                               const OnWorking& on_working);
+
+  absl::StatusOr<std::vector<float>> Restore(const CheckpointReader& checkpoint,
+                                             const StateMap& map);
+
+  // Opens the servers, ps task 0 last: no token before all are open.
+  absl::Status Activate(const ShardCalls::Opening& opening);
+
+  // Copies the state of `step`, which ps task 0 has committed, aside on all
+  // servers. `attempt` is the one that was committed.
+  absl::StatusOr<JobSnapshot> BeginSnapshot(int64_t step, int64_t attempt);
+  void EndSnapshot();
+
+  // Takes a dead worker out of the step at hand everywhere. Returns what ps
+  // task 0 said. Incarnation 0: as in ExpireWorkerRequest.
+  absl::StatusOr<ShardCalls::Expired> ExpireWorker(int worker,
+                                                   uint64_t incarnation,
+                                                   const std::string& reason);
+
+  std::vector<ShardAccess*> Access();
+
+ protected:
+  // The failure of a server, with its name in front.
+  static absl::Status Named(int server, const absl::Status& status);
+
+  using AskOne = absl::FunctionRef<absl::Status(int server)>;
+
+  // Asks the servers from `first` on. Returns the first failure by index, with
+  // the server named in front. Here one after the other, up to a failure.
+  virtual absl::Status AskFrom(int first, AskOne ask);
+
+ private:
+  absl::StatusOr<uint64_t> DrawEpoch();
+
+  const Draw draw_;
+  std::vector<ShardCalls*> servers_;
+  uint64_t epoch_ = 0;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_RECOVERY_SHARD_GROUP_H_

@@ -1,0 +1,28 @@
+#ifndef LOCKSTEP_CHIEF_SERVERS_TAKE_RESULT_H_
+#define LOCKSTEP_CHIEF_SERVERS_TAKE_RESULT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// A server's answer to a take, as TakeAndApplyResponse.
+struct TakeResult {
+  bool prepared = false;
+  int64_t attempt = 0;         // of the step at hand; 0: nothing to be told
+  int64_t committed_step = 0;  // the server has committed it by itself; 0: none
+  std::string waits_for = {};  // if it is not prepared, for people
+  std::vector<int> announced_workers = {};  // from ps task 0, ascending
+  // If it is not prepared: parts that lack gradients, and how many of these
+  // parts have the gradient of each worker.
+  int open_parts = 0;
+  std::map<int, int> pushed = {};
+  // If it is prepared: the workers whose gradients it has summed, ascending.
+  std::vector<int> contributors = {};
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_SERVERS_TAKE_RESULT_H_

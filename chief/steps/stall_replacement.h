@@ -1,0 +1,59 @@
+#ifndef LOCKSTEP_CHIEF_STEPS_STALL_REPLACEMENT_H_
+#define LOCKSTEP_CHIEF_STEPS_STALL_REPLACEMENT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "chief/events/job_actions.h"
+#include "chief/events/job_events.h"
+#include "chief/servers/shard_calls.h"
+
+namespace lockstep {
+
+// StallReplacement has a worker that holds up a step replaced by one that
+// waits: ps task 0 decides, then all others are asked at once. One replacement
+// at a time.
+class StallReplacement {
+ public:
+  // How long no worker is replaced after an attempt.
+  static constexpr absl::Duration kPause = absl::Seconds(1);
+
+  explicit StallReplacement(int num_servers) : num_servers_(num_servers) {}
+
+  bool MayBegin(absl::Time now) const {
+    return !open_.has_value() && now >= again_;
+  }
+  // `attempt` of the step after `step` is held up by `worker`. Call it only if
+  // MayBegin().
+  void Begin(int worker, int64_t step, int64_t attempt,
+             const std::string& reason, int64_t round, absl::Time now,
+             JobActions& out);
+
+  // Forgets what has begun: a round of the servers makes it void.
+  void Forget() { open_.reset(); }
+
+  // Returns what ps task 0 has just answered.
+  std::optional<ShardCalls::Replaced> OnAnswer(const ReplaceAnswered& event,
+                                               JobActions& out);
+
+ private:
+  struct Open {
+    Replace asked;
+    int unanswered = 1;
+    absl::Status failure = {};  // the first one
+    ShardCalls::Replaced replaced = {};
+  };
+
+  void Ended(JobActions& out) const;
+
+  const int num_servers_;
+  absl::Time again_ = absl::InfinitePast();
+  std::optional<Open> open_;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_STEPS_STALL_REPLACEMENT_H_

@@ -1,0 +1,204 @@
+#include "chief/steps/step_driver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "chief/events/call_errors.h"
+
+namespace lockstep {
+
+StepDriver::StepDriver(const JobConfig& job, int num_servers)
+    : job_(job),
+      num_servers_(num_servers),
+      retries_(num_servers),
+      server_waits_(num_servers),
+      contributors_(num_servers),
+      stalls_(num_servers, job.replicas_to_aggregate) {}
+
+void StepDriver::Open(int64_t step, int replicas_to_aggregate) {
+  ++round_;
+  retries_ = RetrySchedule(num_servers_);
+  commit_again_.reset();
+  granted_until_ = told_until_ = step;
+  committed_attempt_ = 0;
+  stalls_.SetSize(replicas_to_aggregate);
+  loop_.emplace(num_servers_, step);
+}
+
+void StepDriver::GoBack(int64_t step) { loop_.emplace(num_servers_, step); }
+
+void StepDriver::Begin(bool pauses, int64_t next_due, absl::Time now,
+                       JobActions& out) {
+  const bool alone = num_servers_ == 1;
+  if (alone && job_.mode == SyncMode::kStrict &&
+      !(pauses && !MayStandStill())) {
+    granted_until_ =
+        std::min({step() + pace_.Ahead(), next_due, job_.train_steps});
+  }
+  began_ = now;
+  server_waits_.assign(num_servers_, "its update");
+  contributors_.assign(num_servers_, {});
+  announced_.clear();
+  stalls_.Begin();
+  const SyncLoop::Actions actions = loop_->Begin();
+  const absl::Duration pause = pace_.Pause(told_until_);
+  // Only a server that is alone goes on by itself meanwhile.
+  if (alone && pause > absl::ZeroDuration()) {
+    retries_.Postpone(0, now + pause);
+  } else {
+    Ask(actions, out);
+  }
+}
+
+void StepDriver::Ask(const SyncLoop::Actions& actions, JobActions& out) {
+  for (const int server : actions.takes) {
+    told_until_ = granted_until_;
+    out.push_back(
+        Take{round_, server, step(), granted_until_, stalls_.attempt()});
+  }
+  if (actions.commit.has_value()) {
+    out.push_back(Commit{round_, actions.commit->step, actions.commit->attempt,
+                         contributors_});
+  }
+}
+
+void StepDriver::AskAgain(absl::Time now, JobActions& out) {
+  for (const int server : retries_.TakeDue(now)) {
+    SyncLoop::Actions actions = loop_->OnTakeAgain(server, step());
+    if (server == 0) actions.commit = std::exchange(commit_again_, {});
+    Ask(actions, out);
+  }
+}
+
+void StepDriver::Hear(const TakeAnswered& event, absl::Time now) {
+  const TakeResult& answer = event.answer;
+  server_waits_[event.server] =
+      answer.prepared ? std::string() : answer.waits_for;
+  if (answer.attempt == 0) return;  // nothing to be told
+  if (event.server == 0) {
+    announced_ = answer.announced_workers;
+    stalls_.OnSet(answer.attempt, announced_, now);
+  }
+  if (answer.prepared) {
+    stalls_.OnPrepared(event.server);
+    return;
+  }
+  stalls_.OnArrivals(event.server, answer.attempt,
+                     {answer.open_parts, answer.pushed}, now);
+}
+
+absl::StatusOr<StepDriver::Heard> StepDriver::OnTake(const TakeAnswered& event,
+                                                     absl::Time now,
+                                                     JobActions& out) {
+  if (event.round != round_ || event.step != step()) return Heard::kNothing;
+  if (IsPassing(event.status)) {
+    server_waits_[event.server] =
+        absl::StrCat("an answer (", event.status.message(), ")");
+    retries_.Failed(event.server, now);
+    return Heard::kNothing;
+  }
+  if (!event.status.ok()) return OfServer(event.server, event.status);
+  retries_.Answered(event.server);
+  Hear(event, now);
+  if (event.answer.committed_step > event.step) {
+    loop_->OnCommittedByServer(event.answer.committed_step);
+    pace_.Stepped(step(), now);
+    return Heard::kStepped;
+  }
+  if (event.answer.prepared) {
+    contributors_[event.server] = event.answer.contributors;
+    Ask(loop_->OnPrepared(event.server, event.step, event.answer.attempt), out);
+  } else {
+    Ask(loop_->OnTakeAgain(event.server, event.step), out);
+  }
+  return Heard::kNothing;
+}
+
+absl::StatusOr<StepDriver::Heard> StepDriver::OnCommit(
+    const CommitAnswered& event, absl::Time now, JobActions& out) {
+  if (event.round != round_) return Heard::kNothing;
+  if (IsPassing(event.status)) {
+    server_waits_[0] =
+        absl::StrCat("its commit (", event.status.message(), ")");
+    commit_again_ = SyncLoop::CommitAction{event.step, event.attempt};
+    retries_.Failed(0, now);
+    return Heard::kNothing;
+  }
+  if (absl::IsFailedPrecondition(event.status)) {
+    retries_.Answered(0);
+    Warn(out, absl::StrCat("step ", event.step, ": ", event.status.message(),
+                           "; taking again"));
+    Ask(loop_->OnCommitRefused(), out);
+    return Heard::kNothing;
+  }
+  if (!event.status.ok()) return OfServer(0, event.status);
+  retries_.Answered(0);
+  if (event.redone_attempt > 0) {
+    SayWhoDiffers(out);
+    contributors_.assign(num_servers_, {});
+    stalls_.OnSet(event.redone_attempt, {}, now);
+    Ask(loop_->OnCommitRefused(), out);
+    return Heard::kBegunAnew;
+  }
+  loop_->OnCommitted(event.step);
+  committed_attempt_ = event.attempt;
+  pace_.Stepped(step(), now);
+  return Heard::kStepped;
+}
+
+void StepDriver::SayWhoDiffers(JobActions& out) const {
+  for (size_t server = 1; server < contributors_.size(); ++server) {
+    if (contributors_[server].empty() || contributors_[server] == announced_) {
+      continue;
+    }
+    Warn(out, absl::StrCat("step ", step(), ": ps ", server,
+                           " has summed gradients of workers ",
+                           absl::StrJoin(contributors_[server], ", "),
+                           ", but the set is ", absl::StrJoin(announced_, ", "),
+                           ": a worker pushes without being selected; the step "
+                           "begins anew"));
+  }
+}
+
+void StepDriver::OnAttempt(int64_t step, int64_t attempt, absl::Time now,
+                           JobActions& out) {
+  if (!loop_.has_value() || step != loop_->step()) return;
+  stalls_.OnSet(attempt, {}, now);
+  Ask(loop_->OnAttempt(attempt), out);
+}
+
+StepWaits StepDriver::Waits(
+    const std::vector<MembershipTable::Member>& members) const {
+  return {step() + 1, began_, server_waits_, MissingWorkers(members)};
+}
+
+std::string StepDriver::MissingWorkers(
+    const std::vector<MembershipTable::Member>& members) const {
+  std::vector<std::string> missing;  // those that are not there come first
+  std::vector<std::string> busy;
+  for (const MembershipTable::Member& member : members) {
+    if (member.task.type != TaskType::kWorker) continue;
+    const bool announced = std::find(announced_.begin(), announced_.end(),
+                                     member.task.index) != announced_.end();
+    if (announced && !stalls_.IsMissed(member.task.index)) continue;
+    std::string text = member.task.ToString();
+    if (member.state == MembershipTable::State::kMissing) {
+      absl::StrAppend(&text, " (never started)");
+    } else if (member.state != MembershipTable::State::kAlive) {
+      absl::StrAppend(&text, " (gone)");
+    } else {
+      // A worker that has just joined has not said yet what it does.
+      const std::string& activity = member.progress.activity;
+      busy.push_back(
+          activity.empty() ? text : absl::StrCat(text, " (", activity, ")"));
+      continue;
+    }
+    missing.push_back(text);
+  }
+  missing.insert(missing.end(), busy.begin(), busy.end());
+  return absl::StrJoin(missing, ", ");
+}
+
+}  // namespace lockstep

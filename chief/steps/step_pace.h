@@ -1,0 +1,45 @@
+#ifndef LOCKSTEP_CHIEF_STEPS_STEP_PACE_H_
+#define LOCKSTEP_CHIEF_STEPS_STEP_PACE_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace lockstep {
+
+// StepPace says how far ahead a server that is alone may commit by itself, and
+// how seldom the chief need ask how far it is. Steps of a fraction of a
+// millisecond would otherwise be as much work for the chief as for the server;
+// of slow steps few are granted, since an operator's wish waits for all of
+// them.
+//
+// Threads: belongs to the chief's loop.
+class StepPace {
+ public:
+  // What is granted takes about this long.
+  static constexpr absl::Duration kGranted = absl::Milliseconds(20);
+  static constexpr int64_t kFewest = 2;
+  static constexpr int64_t kMost = 64;
+  // Between two takes, if steps are short.
+  static constexpr absl::Duration kLongestPause = absl::Milliseconds(5);
+
+  // The global step is `step` at `now`. A step that went back begins anew.
+  void Stepped(int64_t step, absl::Time now);
+
+  // Steps to grant, in [kFewest, kMost].
+  int64_t Ahead() const;
+
+  // How long the next take can wait while the server may commit up to
+  // `granted_until`: no longer than half of those steps take, and not at all if
+  // it would hear of hardly more than one.
+  absl::Duration Pause(int64_t granted_until) const;
+
+ private:
+  int64_t step_ = -1;
+  absl::Time at_ = absl::InfinitePast();
+  absl::Duration of_step_ = absl::InfiniteDuration();  // recent ones count most
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_STEPS_STEP_PACE_H_

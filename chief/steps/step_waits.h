@@ -1,0 +1,31 @@
+#ifndef LOCKSTEP_CHIEF_STEPS_STEP_WAITS_H_
+#define LOCKSTEP_CHIEF_STEPS_STEP_WAITS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "chief/operators/job_board.h"
+
+namespace lockstep {
+
+// What the step that is being made waits for, and since when.
+struct StepWaits {
+  int64_t step = 0;  // that the waits lead to
+  absl::Time since;
+  // By server, what it waits for; empty: it is prepared.
+  std::vector<std::string> servers;
+  // The workers that have not pushed yet; may be empty.
+  std::string workers;
+
+  // At least one, each with a name: where all servers are prepared, ps 0 has
+  // yet to commit the step.
+  std::vector<JobBoard::Wait> List() const;
+  // The same in a few words: the workers, or else the first wait.
+  std::string Summary() const;
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_STEPS_STEP_WAITS_H_

@@ -1,0 +1,55 @@
+#include "chief/steps/worker_burials.h"
+
+#include "absl/strings/str_cat.h"
+#include "chief/events/call_errors.h"
+
+namespace lockstep {
+
+void WorkerBurials::Begin(const MembershipTable::Dead& dead, int64_t round,
+                          absl::Time now, JobActions& out) {
+  const int worker = dead.task.index;
+  if (open_.count(worker) > 0 || pauses_.Pauses(worker, now)) return;
+  open_[worker] = {dead, round};
+  out.push_back(Expire{round, 0, worker, dead.incarnation, dead.reason});
+}
+
+absl::StatusOr<WorkerBurials::Heard> WorkerBurials::OnAnswer(
+    const ExpireAnswered& event, absl::Time now, JobActions& out) {
+  Heard heard;
+  const auto found = open_.find(event.worker);
+  if (found == open_.end() || found->second.round != event.round) return heard;
+  Open& open = found->second;
+  const absl::Status status = OfServer(event.server, event.answer.status());
+  if (absl::IsAborted(status)) return status;
+  open.failure.Update(status);
+  --open.unanswered;
+  if (event.server == 0 && event.answer.ok()) {
+    heard.decided = open.held = *event.answer;
+    open.unanswered = num_servers_ - 1;
+    for (int server = 1; server < num_servers_; ++server) {
+      out.push_back(Expire{event.round, server, event.worker,
+                           open.held.incarnation, open.dead.reason,
+                           open.held.step, open.held.attempt});
+    }
+  }
+  if (open.unanswered > 0) return heard;
+  Ended(open, now, heard, out);
+  open_.erase(found);
+  return heard;
+}
+
+void WorkerBurials::Ended(const Open& open, absl::Time now, Heard& heard,
+                          JobActions& out) {
+  const int worker = open.dead.task.index;
+  if (open.failure.ok()) {
+    pauses_.Answered(worker);
+    heard.buried = open.dead;
+    heard.held = open.held;
+    return;
+  }
+  pauses_.Failed(worker, now);
+  Warn(out, absl::StrCat(open.dead.task.ToString(), ": ",
+                         open.failure.message(), "; trying again"));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,65 @@
+#ifndef LOCKSTEP_CHIEF_STEPS_WORKER_BURIALS_H_
+#define LOCKSTEP_CHIEF_STEPS_WORKER_BURIALS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "chief/events/job_actions.h"
+#include "chief/events/job_events.h"
+#include "chief/members/membership_table.h"
+#include "chief/servers/shard_calls.h"
+#include "common/base/retry_schedule.h"
+
+namespace lockstep {
+
+// WorkerBurials takes dead workers out of the step on all servers, so that
+// their successors may join: ps task 0 decides, then all others are asked at
+// once. What fails for any reason but a newer chief begins anew after a pause.
+//
+//   Begin() -> ps task 0 has answered -> all have answered: buried
+class WorkerBurials {
+ public:
+  WorkerBurials(int num_servers, int max_workers)
+      : num_servers_(num_servers), pauses_(max_workers) {}
+
+  // Begins with a dead worker, unless one of its task is being buried or is to
+  // be left alone for now. `round` is that of the servers.
+  void Begin(const MembershipTable::Dead& dead, int64_t round, absl::Time now,
+             JobActions& out);
+
+  // Forgets what has begun: a round of the servers makes it void.
+  void Forget() { open_.clear(); }
+
+  struct Heard {
+    // What ps task 0 has just answered.
+    std::optional<ShardCalls::Expired> decided = {};
+    // The worker whose burial has just ended, and what ps task 0 said.
+    std::optional<MembershipTable::Dead> buried = {};
+    ShardCalls::Expired held = {};
+  };
+  // kAborted: there is a newer chief.
+  absl::StatusOr<Heard> OnAnswer(const ExpireAnswered& event, absl::Time now,
+                                 JobActions& out);
+
+ private:
+  struct Open {
+    MembershipTable::Dead dead;
+    int64_t round = 0;
+    int unanswered = 1;
+    absl::Status failure = {};  // the first one
+    ShardCalls::Expired held = {};
+  };
+
+  void Ended(const Open& open, absl::Time now, Heard& heard, JobActions& out);
+
+  const int num_servers_;
+  RetrySchedule pauses_;      // by worker
+  std::map<int, Open> open_;  // by worker
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CHIEF_STEPS_WORKER_BURIALS_H_

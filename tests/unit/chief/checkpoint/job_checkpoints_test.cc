@@ -1,0 +1,120 @@
+#include "chief/checkpoint/job_checkpoints.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/step_directory.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/common/checkpoint/sample_checkpoint.h"
+#include "tests/unit/common/checkpoint/scratch_directory.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class JobCheckpointsTest : public ::testing::Test {
+ protected:
+  JobCheckpoints Make(const std::string& directory) {
+    CheckpointConfig config;
+    config.directory = directory;
+    return JobCheckpoints(
+        config, [this](const std::string& text) { notices_.push_back(text); });
+  }
+  void Write(int64_t step) {
+    ASSERT_NO_FATAL_FAILURE(WriteSample(scratch_.path(), step));
+  }
+  void Damage(int64_t step) {
+    for (const auto& entry : std::filesystem::directory_iterator(
+             scratch_ / StepDirectoryName(step))) {
+      if (entry.path().extension() != ".safetensors") continue;
+      std::filesystem::remove(entry.path());
+    }
+  }
+
+  ScratchDirectory scratch_;
+  std::vector<std::string> notices_;
+};
+
+TEST_F(JobCheckpointsTest, JobWithoutADirectoryHasNone) {
+  JobCheckpoints checkpoints = Make("");
+  EXPECT_TRUE(checkpoints.none());
+  EXPECT_OK(checkpoints.Own("job"));
+  EXPECT_OK(checkpoints.Prepare({.step = Beginning::kFresh}));
+  EXPECT_THAT(checkpoints.LatestStep(), IsOkAndHolds(-1));
+  EXPECT_THAT(checkpoints.FindNewest(), IsOkAndHolds(-1));
+  EXPECT_FALSE(checkpoints.TakeNewest().has_value());
+}
+
+TEST_F(JobCheckpointsTest, NewestIsFoundAndTakenOnce) {
+  Write(10);
+  Write(20);
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  EXPECT_THAT(checkpoints.LatestStep(), IsOkAndHolds(20));
+  EXPECT_THAT(checkpoints.FindNewest(), IsOkAndHolds(20));
+  EXPECT_TRUE(checkpoints.TakeNewest().has_value());
+  EXPECT_FALSE(checkpoints.TakeNewest().has_value());
+  EXPECT_THAT(notices_, IsEmpty());
+}
+
+TEST_F(JobCheckpointsTest, DamagedOneIsSetAsideAndNotified) {
+  Write(10);
+  Write(20);
+  Damage(20);
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  EXPECT_THAT(checkpoints.FindNewest(), IsOkAndHolds(10));
+  EXPECT_THAT(notices_,
+              ElementsAre(HasSubstr("the checkpoint of step 20 is damaged")));
+  EXPECT_THAT(checkpoints.LatestStep(), IsOkAndHolds(10));
+}
+
+TEST_F(JobCheckpointsTest, EndIsFoundOnlyIfItIsWhole) {
+  Write(20);
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  EXPECT_EQ(checkpoints.WholeFrom(21), std::nullopt);
+  EXPECT_EQ(checkpoints.WholeFrom(15), 20);
+  Damage(20);
+  EXPECT_EQ(checkpoints.WholeFrom(15), std::nullopt);
+}
+
+TEST_F(JobCheckpointsTest, OneThatIsNotWholeMakesRoomForAnother) {
+  Write(20);
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  EXPECT_TRUE(checkpoints.CheckOrSetAside(20));
+  Damage(20);
+  EXPECT_FALSE(checkpoints.CheckOrSetAside(20));
+  Write(20);
+  EXPECT_TRUE(checkpoints.CheckOrSetAside(20));
+}
+
+TEST_F(JobCheckpointsTest, NewerOnesThanTheBeginningAreSetAside) {
+  Write(10);
+  Write(20);
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  EXPECT_OK(checkpoints.Prepare({.step = 10}));
+  EXPECT_THAT(
+      notices_,
+      ElementsAre(HasSubstr("the checkpoint of step 20 was set aside")));
+  EXPECT_THAT(checkpoints.LatestStep(), IsOkAndHolds(10));
+}
+
+TEST_F(JobCheckpointsTest, BeginningThatIsNotThereIsRefused) {
+  Write(10);
+  JobCheckpoints checkpoints = Make(scratch_.path());
+  EXPECT_THAT(checkpoints.Prepare({.step = 7}).message(),
+              HasSubstr("--from 7: "));
+  EXPECT_THAT(checkpoints.LatestStep(), IsOkAndHolds(10));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+#include "chief/job/checkpoint_driver.h"
+
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+class CheckpointDriverTest : public ::testing::Test {
+ protected:
+  CheckpointDriverTest() {
+    job_.checkpoint.directory = "/checkpoints";
+    job_.checkpoint.every_steps = 2;
+    driver_.Begin(0, -1, now_);
+  }
+  bool Starts(int64_t step) {
+    out_.clear();
+    driver_.MaybeStart(step, 1, now_, out_);
+    return driver_.copying() && !out_.empty();
+  }
+
+  JobConfig job_;
+  absl::Time now_ = absl::UnixEpoch();
+  JobActions out_;
+  CheckpointDriver driver_{job_};
+};
+
+TEST_F(CheckpointDriverTest, IsBegunWhenItIsDue) {
+  EXPECT_FALSE(Starts(1));
+  EXPECT_TRUE(driver_.IsToBegin(2, now_));
+  EXPECT_TRUE(Starts(2));
+}
+
+TEST_F(CheckpointDriverTest, OneAtATime) {
+  Starts(2);
+  driver_.OnBegun({2, absl::OkStatus()}, false, now_, out_);
+  EXPECT_TRUE(driver_.busy());
+  EXPECT_FALSE(driver_.IsToBegin(4, now_));
+  EXPECT_FALSE(Starts(4));
+  driver_.OnDone({2, absl::OkStatus()}, now_, out_);
+  EXPECT_EQ(driver_.saved_step(), 2);
+  EXPECT_TRUE(Starts(4));
+}
+
+TEST_F(CheckpointDriverTest, WishForASavedStepIsFulfilled) {
+  Starts(2);
+  driver_.OnBegun({2, absl::OkStatus()}, false, now_, out_);
+  driver_.OnDone({2, absl::OkStatus()}, now_, out_);
+  driver_.Want();
+  EXPECT_FALSE(Starts(2));
+  EXPECT_FALSE(driver_.IsToBegin(3, now_));
+}
+
+TEST_F(CheckpointDriverTest, WishStaysWhileOneIsWritten) {
+  Starts(2);
+  driver_.OnBegun({2, absl::OkStatus()}, false, now_, out_);
+  driver_.Want();
+  EXPECT_FALSE(Starts(3));
+  driver_.OnDone({2, absl::OkStatus()}, now_, out_);
+  EXPECT_TRUE(Starts(3));
+}
+
+TEST_F(CheckpointDriverTest, FailureToCopyIsToldUnlessItIsLeftToTheCaller) {
+  const absl::Status failed = absl::UnavailableError("gone");
+  Starts(2);
+  out_.clear();
+  driver_.OnBegun({2, failed}, /*quiet=*/true, now_, out_);
+  EXPECT_TRUE(out_.empty());
+  EXPECT_EQ(driver_.last_result(), failed);
+  EXPECT_FALSE(driver_.busy());
+  Starts(2);
+  out_.clear();
+  driver_.OnBegun({2, failed}, /*quiet=*/false, now_, out_);
+  EXPECT_FALSE(out_.empty());
+}
+
+}  // namespace
+}  // namespace lockstep

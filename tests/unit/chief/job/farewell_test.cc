@@ -1,0 +1,85 @@
+#include "chief/job/farewell.h"
+
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+class FarewellTest : public ::testing::Test {
+ protected:
+  static constexpr absl::Duration kLease = absl::Seconds(2);
+
+  FarewellTest() {
+    job_.lease = kLease;
+    Begin(absl::OkStatus());
+  }
+  void Begin(const absl::Status& ended) { farewell_.Begin(ended, "why"); }
+  bool GoOn(absl::Duration after, bool busy = false) {
+    context_.now += after;
+    return farewell_.GoOn(busy);
+  }
+  StateReached Told() const {
+    for (const JobAction& action : context_.out) {
+      const auto* report = std::get_if<JobReport>(&action);
+      if (report == nullptr) continue;
+      if (const auto* told = std::get_if<StateReached>(report)) return *told;
+    }
+    return {};
+  }
+  void Join(const TaskId& task) {
+    ASSERT_EQ(members_.Register(task, 1, context_.now), absl::OkStatus());
+  }
+
+  const TaskId worker_{TaskType::kWorker, 0};
+  const TaskId ps_{TaskType::kPs, 0};
+  JobConfig job_;
+  MembershipTable members_{{worker_, ps_}, kLease};
+  JobContext context_{job_, members_, absl::UnixEpoch() + absl::Hours(1)};
+  Farewell farewell_{context_};
+};
+
+TEST_F(FarewellTest, NobodyIsToldWhileACheckpointIsWritten) {
+  EXPECT_FALSE(GoOn(absl::Minutes(1), /*busy=*/true));
+  EXPECT_TRUE(context_.out.empty());
+  EXPECT_FALSE(GoOn(absl::Seconds(1)));
+  EXPECT_EQ(Told().state, JobState::kDone);
+  EXPECT_EQ(Told().reason, "why");
+}
+
+TEST_F(FarewellTest, StopAndFailureSayTheirReason) {
+  Begin(StoppedStatus("enough", /*hold=*/true));
+  GoOn(absl::ZeroDuration());
+  EXPECT_EQ(Told().state, JobState::kStopped);
+  EXPECT_EQ(Told().reason, "enough");
+  EXPECT_TRUE(Told().hold);
+}
+
+TEST_F(FarewellTest, WorkerMayJoinForALeaseToLearnOfTheEnd) {
+  EXPECT_FALSE(GoOn(absl::ZeroDuration()));
+  EXPECT_FALSE(GoOn(kLease));
+  GoOn(job_.heartbeat_interval);
+  EXPECT_TRUE(GoOn(Farewell::kLinger));
+}
+
+TEST_F(FarewellTest, DeadServerIsAwaitedAndADeadWorkerIsNot) {
+  Join(worker_);
+  Join(ps_);
+  EXPECT_FALSE(GoOn(kLease + absl::Seconds(1)));  // both are dead
+  EXPECT_FALSE(GoOn(kLease + absl::Seconds(1)));
+  ASSERT_EQ(members_.Register(ps_, 2, context_.now), absl::OkStatus());
+  ASSERT_EQ(
+      members_.Leave(ps_, 2, LeaveCause::kDone, "done", nullptr, context_.now),
+      absl::OkStatus());
+  EXPECT_FALSE(GoOn(absl::ZeroDuration()));
+  EXPECT_TRUE(GoOn(Farewell::kLinger));
+}
+
+TEST_F(FarewellTest, NothingIsAwaitedForLongerThanTheGrace) {
+  Join(ps_);
+  EXPECT_FALSE(GoOn(absl::ZeroDuration()));
+  EXPECT_FALSE(GoOn(Farewell::kLeaveGrace));
+  EXPECT_TRUE(GoOn(Farewell::kLinger));
+}
+
+}  // namespace
+}  // namespace lockstep

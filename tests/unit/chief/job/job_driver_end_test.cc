@@ -1,0 +1,245 @@
+// How a job ends: its last checkpoint, its score, and that all learn of it.
+
+#include "tests/unit/chief/job/job_driver_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class JobDriverEndTest : public JobDriverTest {
+ protected:
+  JobDriverEndTest() {
+    job.train_steps = 1;
+    job.checkpoint.directory = "/checkpoints";
+  }
+  // All members leave.
+  void LeaveAll() {
+    for (const MembershipTable::Member& member : members->Members()) {
+      if (member.state != MembershipTable::State::kAlive) continue;
+      ASSERT_EQ(members->Leave(member.task, member.incarnation,
+                               LeaveCause::kDone, "done", nullptr, now),
+                absl::OkStatus());
+    }
+  }
+  // To the attempt to write the last checkpoint.
+  void Train() {
+    Open();
+    Step();
+  }
+};
+
+TEST_F(JobDriverEndTest, LastStepIsSavedAndTold) {
+  Train();
+  EXPECT_THAT(Closed(), ElementsAre("copy 1"));
+  EXPECT_THAT(Copied(1), IsEmpty());
+  EXPECT_THAT(Written(1),
+              ElementsAre("saved 1", "all is saved", "close settings", "sum up",
+                          "done: train_steps reached"));
+  EXPECT_THAT(said, Contains("done at step 1"));
+}
+
+TEST_F(JobDriverEndTest, JobWithoutCheckpointsOnlyClosesItsTokens) {
+  job.checkpoint.directory.clear();
+  Train();
+  EXPECT_THAT(Closed(), ElementsAre("not all is saved", "close settings",
+                                    "sum up", "done: train_steps reached"));
+}
+
+TEST_F(JobDriverEndTest, ChiefLingersOnceAllHaveLeft) {
+  job.checkpoint.directory.clear();
+  Train();
+  Closed();
+  EXPECT_THAT(Pass(absl::Seconds(1)), IsEmpty());
+  LeaveAll();
+  EXPECT_THAT(Pass(Farewell::kLinger), IsEmpty());
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("finish OK"));
+}
+
+TEST_F(JobDriverEndTest, MembersThatDoNotLeaveAreNotWaitedForWithoutEnd) {
+  job.checkpoint.directory.clear();
+  Train();
+  Closed();
+  EXPECT_THAT(Pass(Farewell::kLeaveGrace), IsEmpty());
+  EXPECT_THAT(Pass(Farewell::kLinger + absl::Milliseconds(100)),
+              ElementsAre("finish OK"));
+}
+
+TEST_F(JobDriverEndTest, CheckpointBeforeTheLastOneIsAwaited) {
+  job.train_steps = 2;
+  job.checkpoint.every_steps = 1;
+  Open();
+  Step();
+  Copied(1);
+  EXPECT_THAT(Step(), ElementsAre("at 2", "close settings", "finishing",
+                                  "close tokens"));
+  EXPECT_THAT(Closed(), IsEmpty());
+  EXPECT_THAT(Written(1), ElementsAre("saved 1", "copy 2"));
+}
+
+TEST_F(JobDriverEndTest, LastStepThatIsSavedIsOnlyChecked) {
+  EXPECT_THAT(Open(1), Contains("close tokens"));
+  EXPECT_THAT(Closed(), ElementsAre("check 1"));
+  EXPECT_THAT(On(SavedChecked{1, true}), Contains("done: it was done before"));
+}
+
+TEST_F(JobDriverEndTest, LastCheckpointThatIsDamagedIsWrittenAnew) {
+  Open(1);
+  Closed();
+  EXPECT_THAT(On(SavedChecked{1, false}), ElementsAre("copy 1"));
+}
+
+TEST_F(JobDriverEndTest, LastCheckpointIsTriedAgainWhileTheVolumeIsFull) {
+  Train();
+  Closed();
+  Copied(1);
+  EXPECT_THAT(Written(1, absl::ResourceExhaustedError("no space")),
+              Contains("unsaved: step 1: no space"));
+  EXPECT_THAT(waits, ElementsAre("the end: the checkpoint of step 1, which "
+                                 "cannot be written: no space"));
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              ElementsAre("finishing", "close tokens"));
+}
+
+TEST_F(JobDriverEndTest, PausesBetweenAttemptsGrow) {
+  Train();
+  Closed(absl::InternalError("no"));
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              ElementsAre("finishing", "close tokens"));
+  Closed(absl::InternalError("no"));
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), IsEmpty());
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              ElementsAre("finishing", "close tokens"));
+}
+
+TEST_F(JobDriverEndTest, ServerThatDoesNotAnswerIsBroughtTogetherFirst) {
+  Train();
+  Closed(absl::UnavailableError("ps 0: gone"));
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 1"));
+  EXPECT_THAT(Recovered(1, -1, RecoveryPlan::Action::kResume),
+              ElementsAre("at 1", "lost: 1 0 0", "finishing", "close tokens"));
+}
+
+TEST_F(JobDriverEndTest, StepsThatAreLostAtTheEndAreMadeAgain) {
+  Train();
+  Closed(absl::UnavailableError("ps 0: gone"));
+  Pass(absl::Milliseconds(100));
+  EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kGoBack),
+              ElementsAre("redone: steps 1 to 1", "at 0", "lost: 1 0 0",
+                          "training", "take 0 at 0", "take 1 at 0"));
+  EXPECT_THAT(Step(), ElementsAre("at 1", "finishing", "close tokens"));
+}
+
+TEST_F(JobDriverEndTest, LastCheckpointThatStaysUnwrittenFailsTheJob) {
+  Train();
+  now += job.max_wait;
+  EXPECT_THAT(
+      Closed(absl::InternalError("no")),
+      ElementsAre("close settings", "sum up",
+                  "failed: the last checkpoint could not be written: no; "
+                  "servers keep step 1 in --state_dir, from where the job goes "
+                  "on when it is started again"));
+}
+
+TEST_F(JobDriverEndTest, JobThatWasAskedToStopDoesNotTryForLong) {
+  Train();
+  Stop();
+  now += absl::Seconds(5);
+  EXPECT_THAT(Closed(absl::InternalError("no")),
+              Contains(HasSubstr("failed: the last checkpoint")));
+}
+
+TEST_F(JobDriverEndTest, NewerChiefAtTheEndIsGivenWayTo) {
+  Train();
+  EXPECT_THAT(Closed(absl::AbortedError("epoch 9")),
+              Contains(HasSubstr("finish replaced")));
+}
+
+TEST_F(JobDriverEndTest, StoppedJobSavesItsStepAndSaysWhy) {
+  job.train_steps = 100;
+  Open();
+  Stop(/*hold=*/true);
+  EXPECT_THAT(Step(), ElementsAre("at 1", "close settings", "finishing",
+                                  "close tokens"));
+  Closed();
+  Copied(1);
+  EXPECT_THAT(Written(1), Contains("stopped: enough (held)"));
+}
+
+TEST_F(JobDriverEndTest, JobWithoutGradientsStopsAfterALease) {
+  Open();
+  Stop();
+  EXPECT_THAT(Pass(job.lease), IsEmpty());
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              ElementsAre("close settings", "finishing", "close tokens"));
+}
+
+TEST_F(JobDriverEndTest, StopThatHoldsCountsOverOneThatDoesNot) {
+  Open();
+  Stop();
+  On(StopWanted{StoppedStatus("for good", /*hold=*/true)});
+  Stop();
+  Step();
+  Closed();
+  Copied(1);
+  EXPECT_THAT(Written(1), Contains("stopped: for good (held)"));
+}
+
+TEST_F(JobDriverEndTest, EndWaitsForTheScoreOfItsLastCheckpoint) {
+  options.has_evaluator = true;
+  Open();
+  Join(TaskType::kEvaluator, 0);
+  Step();
+  Closed();
+  Copied(1);
+  EXPECT_THAT(Written(1), ElementsAre("saved 1", "all is saved"));
+  EXPECT_THAT(waits, ElementsAre("the end: evaluator 0 to score step 1"));
+  EXPECT_THAT(Pass(absl::Seconds(20)), IsEmpty());
+  On(Scored{1});
+  EXPECT_THAT(
+      Pass(absl::Milliseconds(100)),
+      ElementsAre("close settings", "sum up", "done: train_steps reached"));
+}
+
+TEST_F(JobDriverEndTest, EvaluatorThatIsGoneIsNotWaitedForWithoutEnd) {
+  options.has_evaluator = true;
+  Open();
+  Step();
+  Closed();
+  Copied(1);
+  Written(1);
+  EXPECT_THAT(Pass(ScoreWait::kGone + absl::Milliseconds(100)),
+              ElementsAre("unscored: evaluator 0 is gone", "close settings",
+                          "sum up", "done: train_steps reached"));
+}
+
+TEST_F(JobDriverEndTest, StopEndsTheWaitForTheScore) {
+  options.has_evaluator = true;
+  Open();
+  Join(TaskType::kEvaluator, 0);
+  Step();
+  Closed();
+  Copied(1);
+  Written(1);
+  Stop();
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("stopped: enough"));
+}
+
+TEST_F(JobDriverEndTest, FailedJobAwaitsTheCheckpointThatIsWritten) {
+  job.train_steps = 100;
+  job.checkpoint.every_steps = 1;
+  Open();
+  Step();
+  Copied(1);
+  EXPECT_THAT(TakeFailed(0, absl::InternalError("NaN")),
+              ElementsAre("close settings", "close settings"));
+  EXPECT_THAT(Written(1), ElementsAre("saved 1"));
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              ElementsAre("sum up", "failed: ps 0: NaN"));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,222 @@
+// What operators change while a job runs.
+
+#include "tests/unit/chief/job/job_driver_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class JobDriverSettingsTest : public JobDriverTest {
+ protected:
+  Actions Want(const RunSettings& settings) {
+    Actions actions = On(SettingsWanted{settings});
+    const Actions more = Pass(absl::Milliseconds(100));
+    actions.insert(actions.end(), more.begin(), more.end());
+    return actions;
+  }
+  RunSettings Changed() const {
+    RunSettings settings = driver->settings();
+    ++settings.revision;
+    return settings;
+  }
+  RunSettings Paused(bool paused = true) const {
+    RunSettings settings = Changed();
+    settings.paused = paused;
+    return settings;
+  }
+  RunSettings Slower() const {
+    RunSettings settings = Changed();
+    settings.learning_rate_scale = 0.5;
+    return settings;
+  }
+};
+
+TEST_F(JobDriverSettingsTest, ChangeBringsTheServersTogetherInMidStep) {
+  Open();
+  EXPECT_THAT(Want(Slower()), ElementsAre("recover 0"));
+  EXPECT_EQ(driver->settings().learning_rate_scale, 0.5);
+}
+
+TEST_F(JobDriverSettingsTest, StepBeginsAnewUnderTheNewSettings) {
+  Open();
+  Step();
+  Want(Slower());
+  EXPECT_THAT(Recovered(1, -1, RecoveryPlan::Action::kResume, /*redo=*/true),
+              ElementsAre("settings 1", "take 0 at 1", "take 1 at 1"));
+  EXPECT_THAT(said, Contains(HasSubstr("from step 2 on: learning_rate ")));
+  EXPECT_THAT(said, Contains(HasSubstr("(revision 1)")));
+}
+
+TEST_F(JobDriverSettingsTest, CompatibleModeEndsTheStepFirst) {
+  job.mode = SyncMode::kCompatible;
+  Open();
+  EXPECT_THAT(Want(Slower()), IsEmpty());
+  EXPECT_THAT(Step(), ElementsAre("at 1", "recover 1"));
+}
+
+TEST_F(JobDriverSettingsTest, SumsUnderOtherSettingsDoNotCount) {
+  Open();
+  Want(Slower());
+  ServerReport report{true, true, 0, -1, {}, 0};
+  EXPECT_TRUE(driver->OnResume({report, report}, /*first=*/false));
+}
+
+TEST_F(JobDriverSettingsTest, PauseDoesNotChangeSums) {
+  Open();
+  Want(Paused());
+  ServerReport report{true, true, 0, -1, {}, 0};
+  EXPECT_FALSE(driver->OnResume({report, report}, /*first=*/false));
+}
+
+TEST_F(JobDriverSettingsTest, PausedJobBeginsNoStep) {
+  Open();
+  Want(Paused());
+  EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kResume),
+              ElementsAre("settings 1"));
+  EXPECT_THAT(Pass(2 * job.max_wait), IsEmpty());
+  EXPECT_THAT(waits, ElementsAre("everybody: an operator to resume the job"));
+}
+
+TEST_F(JobDriverSettingsTest, ResumedJobBeginsTheStep) {
+  Open();
+  Want(Paused());
+  Recovered(0, -1, RecoveryPlan::Action::kResume);
+  EXPECT_THAT(Want(Paused(false)), ElementsAre("recover 0"));
+  EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kResume),
+              ElementsAre("settings 2", "take 0 at 0", "take 1 at 0"));
+}
+
+TEST_F(JobDriverSettingsTest, PausedJobWritesAWantedCheckpoint) {
+  job.checkpoint.directory = "/checkpoints";
+  Open();
+  Step();
+  Want(Paused());
+  Recovered(1, -1, RecoveryPlan::Action::kResume);
+  On(CheckpointWanted{});
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("copy 1"));
+  EXPECT_THAT(Copied(1), IsEmpty());
+  EXPECT_THAT(Written(1), ElementsAre("saved 1"));
+}
+
+TEST_F(JobDriverSettingsTest, PausedJobStops) {
+  Open();
+  Want(Paused());
+  Recovered(0, -1, RecoveryPlan::Action::kResume);
+  Stop(/*hold=*/true);
+  Pass(absl::Milliseconds(100));
+  EXPECT_THAT(Closed(), Contains("stopped: enough (held)"));
+}
+
+TEST_F(JobDriverSettingsTest, PausedJobStillBuriesTheDead) {
+  Open();
+  Want(Paused());
+  Recovered(0, -1, RecoveryPlan::Action::kResume);
+  EXPECT_THAT(PassWithout({TaskType::kWorker, 1}, 2 * job.lease),
+              ElementsAre("expire 1 of 1 on 0"));
+}
+
+TEST_F(JobDriverSettingsTest, ChangeWaitsForACheckpointThatIsWritten) {
+  job.checkpoint.directory = "/checkpoints";
+  job.checkpoint.every_steps = 1;
+  Open();
+  Step();
+  Copied(1);
+  EXPECT_THAT(Want(Slower()), IsEmpty());
+  EXPECT_THAT(waits,
+              ElementsAre("everybody: the checkpoint that is being written to "
+                          "end"));
+  EXPECT_THAT(Written(1), ElementsAre("saved 1"));
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("recover 1"));
+}
+
+TEST_F(JobDriverSettingsTest, ChangeWhileAStepIsCopiedBeginsThatStepOnce) {
+  job.checkpoint.directory = "/checkpoints";
+  job.checkpoint.every_steps = 1;
+  Open();
+  EXPECT_THAT(Step(), ElementsAre("at 1", "copy 1"));
+  Want(Slower());
+  EXPECT_THAT(Copied(1), IsEmpty());
+  Written(1);
+  Pass(absl::Milliseconds(100));
+  EXPECT_THAT(Recovered(1, -1, RecoveryPlan::Action::kResume),
+              ElementsAre("settings 1", "take 0 at 1", "take 1 at 1"));
+}
+
+TEST_F(JobDriverSettingsTest, ChangeThatComesWithTheLastStepIsLeftOut) {
+  job.train_steps = 1;
+  Open();
+  On(SettingsWanted{Slower()});
+  EXPECT_THAT(Step(), ElementsAre("at 1", "close settings", "finishing",
+                                  "close tokens"));
+}
+
+TEST_F(JobDriverSettingsTest, NothingIsWantedBeforeTheBeginning) {
+  Make();
+  JoinAll();
+  RunSettings settings = driver->settings();
+  settings.revision = 7;
+  On(SettingsWanted{settings});
+  EXPECT_FALSE(driver->TakesSettings());
+  EXPECT_EQ(driver->wanted_settings().revision, 0);
+}
+
+TEST_F(JobDriverSettingsTest, ElasticWorkersRegisterAnewWhenTheyChange) {
+  job.elastic_workers = true;
+  Open();
+  RunSettings wanted = Changed();
+  wanted.workers = {0, 1, 2};
+  EXPECT_THAT(Want(wanted), ElementsAre("recover 0"));
+  EXPECT_EQ(driver->num_workers(), 3);
+  EXPECT_EQ(members->Get({TaskType::kWorker, 0}).state,
+            MembershipTable::State::kDead);
+  Recovered(0, -1, RecoveryPlan::Action::kResume, /*redo=*/true);
+  EXPECT_THAT(Pass(absl::Milliseconds(100)),
+              ElementsAre("expire 0 of 1 on 0", "expire 1 of 1 on 0"));
+}
+
+TEST_F(JobDriverSettingsTest, ElasticWorkerThatLeavesIsTakenOut) {
+  job.elastic_workers = true;
+  Open();
+  Leave(1, LeaveCause::kStopped);
+  Pass(absl::Milliseconds(100));
+  Expired(0, 1);
+  EXPECT_THAT(Expired(1, 1), ElementsAre("take out 1"));
+}
+
+TEST_F(JobDriverSettingsTest, FixedWorkerThatLeavesKeepsItsPlace) {
+  Open();
+  Leave(1, LeaveCause::kStopped);
+  Pass(absl::Milliseconds(100));
+  Expired(0, 1);
+  EXPECT_THAT(Expired(1, 1), IsEmpty());
+}
+
+TEST_F(JobDriverSettingsTest, RoundForSettingsThatFailsForGoodFailsTheJob) {
+  Open();
+  Want(Slower());
+  EXPECT_THAT(RoundFailed(absl::InternalError("no such rate")),
+              Contains("failed: no such rate"));
+}
+
+TEST_F(JobDriverSettingsTest, StopBeforeTheNextGrantKeepsTheServerAlone) {
+  servers = 1;
+  Open();
+  Stop();
+  now += absl::Seconds(1);
+  TakeResult answer;
+  answer.prepared = true;
+  answer.committed_step = 1;
+  // It was granted two, and stops only there.
+  EXPECT_THAT(Waiting(0, answer), ElementsAre("at 1", "take 0 at 1 until 2"));
+  now += absl::Seconds(1);
+  answer.committed_step = 2;
+  EXPECT_THAT(Waiting(0, answer), ElementsAre("at 2", "close settings",
+                                              "finishing", "close tokens"));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+#include "chief/job/job_settings.h"
+
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+class JobSettingsTest : public ::testing::Test {
+ protected:
+  JobSettingsTest() {
+    job_.replicas_to_aggregate = 2;
+    job_.total_num_replicas = 3;
+  }
+  static ServerReport Of(const RunSettings& settings) {
+    ServerReport report;
+    report.settings = settings;
+    return report;
+  }
+
+  JobConfig job_;
+};
+
+TEST_F(JobSettingsTest, FileCountsAtFirst) {
+  const JobSettings settings(job_);
+  EXPECT_EQ(settings.now().replicas_to_aggregate, 2);
+  EXPECT_EQ(settings.num_workers(), 3);
+  EXPECT_FALSE(settings.ToChange());
+}
+
+TEST_F(JobSettingsTest, WhatIsWantedCountsOnceItIsApplied) {
+  JobSettings settings(job_);
+  RunSettings wanted = settings.now();
+  wanted.revision = 1;
+  wanted.replicas_to_aggregate = 3;
+  settings.Want(wanted);
+  EXPECT_TRUE(settings.ToChange());
+  EXPECT_EQ(settings.Apply().replicas_to_aggregate, 2);
+  EXPECT_EQ(settings.now(), wanted);
+  EXPECT_FALSE(settings.ToChange());
+}
+
+TEST_F(JobSettingsTest, ServersWithoutAChangeLeaveTheFileInEffect) {
+  JobSettings settings(job_);
+  settings.Adopt({Of({}), Of({.revision = 5})});
+  EXPECT_EQ(settings.now().revision, 0);
+  settings.Adopt({Of({.revision = 3, .replicas_to_aggregate = 1}), Of({})});
+  EXPECT_EQ(settings.now().replicas_to_aggregate, 1);
+}
+
+TEST_F(JobSettingsTest, SumsOfOtherSettingsDoNotCount) {
+  JobSettings settings(job_);
+  const RunSettings changed{.revision = 1, .replicas_to_aggregate = 1};
+  EXPECT_FALSE(settings.SumsOtherwise({Of({}), Of({})}));
+  EXPECT_TRUE(settings.SumsOtherwise({Of({}), Of(changed)}));
+  ServerReport without = Of(changed);
+  without.has_parts = false;
+  EXPECT_FALSE(settings.SumsOtherwise({Of({}), without}));
+}
+
+TEST_F(JobSettingsTest, ManifestRestoresWhatTheJobCanHave) {
+  JobSettings settings(job_);
+  EXPECT_FALSE(settings.Restore({}).has_value());
+  EXPECT_TRUE(settings
+                  .Restore({{"learning_rate_scale", 0.25},
+                            {"replicas_to_aggregate", 3},
+                            {"paused", 1}})
+                  .has_value());
+  EXPECT_EQ(settings.now().replicas_to_aggregate, 3);
+  EXPECT_EQ(settings.now().learning_rate_scale, 0.25);
+  EXPECT_TRUE(settings.now().paused);
+}
+
+TEST_F(JobSettingsTest, ManifestHasWhatWasChanged) {
+  JobSettings settings(job_);
+  EXPECT_TRUE(settings.ForManifest().empty());
+  RunSettings wanted = settings.now();
+  wanted.revision = 1;
+  wanted.paused = true;
+  wanted.learning_rate_scale = 0.5;
+  settings.Want(wanted);
+  settings.Apply();
+  JobSettings restored(job_);
+  restored.Restore(settings.ForManifest());
+  EXPECT_EQ(restored.now(), wanted);
+}
+
+TEST_F(JobSettingsTest, ManifestOfMoreWorkersOrANegativeRateIsNotBelieved) {
+  JobSettings settings(job_);
+  settings.Restore({{"learning_rate_scale", -1}, {"replicas_to_aggregate", 4}});
+  EXPECT_EQ(settings.now().replicas_to_aggregate, 2);
+  EXPECT_EQ(settings.now().learning_rate_scale, 1);
+}
+
+}  // namespace
+}  // namespace lockstep

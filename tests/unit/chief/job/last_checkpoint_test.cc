@@ -1,0 +1,57 @@
+#include "chief/job/last_checkpoint.h"
+
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+class LastCheckpointTest : public ::testing::Test {
+ protected:
+  LastCheckpointTest() {
+    job_.checkpoint.directory = "/checkpoints";
+    checkpoints_.Begin(0, -1, now_);
+  }
+  std::optional<absl::Status> Close(const absl::Status& status) {
+    return last_.OnTokensClosed({1, status}, out_);
+  }
+
+  JobConfig job_;
+  absl::Time now_ = absl::UnixEpoch();
+  JobActions out_;
+  CheckpointDriver checkpoints_{job_};
+  LastCheckpoint last_{job_, checkpoints_};
+};
+
+TEST_F(LastCheckpointTest, AttemptEndsWithTheCheckpointsResult) {
+  last_.Try(7, 1, 1, out_);
+  EXPECT_FALSE(Close(absl::OkStatus()).has_value());
+  EXPECT_TRUE(last_.writes());
+  checkpoints_.OnBegun({7, absl::OkStatus()}, true, now_, out_);
+  EXPECT_FALSE(last_.OnCheckpoint(out_).has_value());
+  checkpoints_.OnDone({7, absl::DataLossError("x")}, now_, out_);
+  EXPECT_EQ(last_.OnCheckpoint(out_), absl::DataLossError("x"));
+  EXPECT_FALSE(last_.writes());
+}
+
+TEST_F(LastCheckpointTest, TokensThatCannotBeClosedEndTheAttempt) {
+  last_.Try(7, 1, 1, out_);
+  EXPECT_EQ(Close(absl::UnavailableError("x")), absl::UnavailableError("x"));
+  EXPECT_FALSE(Close(absl::OkStatus()).has_value());
+}
+
+TEST_F(LastCheckpointTest, AnswerOfAnEarlierRoundIsOfNoInterest) {
+  last_.Try(7, 1, 2, out_);
+  EXPECT_FALSE(Close(absl::UnavailableError("x")).has_value());
+}
+
+TEST_F(LastCheckpointTest, SavedStepIsCheckedAndWrittenAnewIfItIsDamaged) {
+  checkpoints_.Begin(7, 7, now_);
+  last_.Try(7, 1, 1, out_);
+  EXPECT_FALSE(Close(absl::OkStatus()).has_value());
+  EXPECT_FALSE(last_.writes());
+  EXPECT_FALSE(last_.OnSavedChecked({7, false}, out_).has_value());
+  EXPECT_TRUE(last_.writes());
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,90 @@
+#include "chief/job/servers_wait.h"
+
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+
+class ServersWaitTest : public ::testing::Test {
+ protected:
+  static JobConfig Job() {
+    JobConfig job;
+    job.max_wait = absl::Seconds(30);
+    job.lease = absl::Seconds(3);
+    return job;
+  }
+  ServersWaitTest() { wait_.Begin(now_); }
+  absl::StatusOr<bool> Ready(const std::vector<TaskId>& away,
+                             const absl::Status& stop = absl::OkStatus()) {
+    out_.clear();
+    return wait_.Ready(away, stop, now_, out_);
+  }
+
+  const JobConfig job_ = Job();
+  const std::vector<TaskId> away_ = {{TaskType::kPs, 1}};
+  absl::Time now_ = absl::UnixEpoch();
+  JobActions out_;
+  ServersWait wait_{job_};
+};
+
+TEST_F(ServersWaitTest, IsReadyOnceAllAreThere) {
+  EXPECT_FALSE(*Ready(away_));
+  EXPECT_TRUE(*Ready({}));
+  EXPECT_TRUE(out_.empty());
+}
+
+TEST_F(ServersWaitTest, SaysWhomOnceEveryTenSeconds) {
+  Ready(away_).IgnoreError();
+  EXPECT_EQ(out_.size(), 2U);
+  now_ += absl::Seconds(9);
+  Ready(away_).IgnoreError();
+  EXPECT_EQ(out_.size(), 1U);  // on the board alone
+  now_ += absl::Seconds(2);
+  Ready(away_).IgnoreError();
+  EXPECT_EQ(std::get<Say>(out_.at(1)).text,
+            "everybody waits for ps 1 (gone) since 11s");
+}
+
+TEST_F(ServersWaitTest, LastsNoLongerThanMaxWait) {
+  now_ += absl::Seconds(30);
+  EXPECT_THAT(Ready({}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "everybody waited longer than max_wait (30s) for the "
+                       "servers"));
+}
+
+TEST_F(ServersWaitTest, FailedRoundSaysWhy) {
+  wait_.RoundFailed(absl::UnavailableError("ps 0: x"));
+  EXPECT_TRUE(*Ready({}));
+  EXPECT_EQ(std::get<Say>(out_.at(1)).text,
+            "everybody waits for the servers (ps 0: x) since 0");
+  wait_.Begin(now_);
+  EXPECT_TRUE(*Ready({}));
+  EXPECT_TRUE(out_.empty());
+}
+
+TEST_F(ServersWaitTest, StopEndsItAfterALease) {
+  const absl::Status stop = absl::CancelledError("enough");
+  EXPECT_FALSE(*Ready(away_, stop));
+  now_ += absl::Seconds(4);
+  EXPECT_THAT(Ready(away_, stop),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "enough, while ps 1 (gone) is away"));
+  EXPECT_TRUE(*Ready({}, stop));
+}
+
+TEST_F(ServersWaitTest, LongWorkIsSaid) {
+  wait_.ReportWork("ps 0, 40 %", now_, out_);
+  EXPECT_EQ(out_.size(), 1U);
+  now_ += absl::Seconds(6);
+  out_.clear();
+  wait_.ReportWork("ps 0, 60 %", now_, out_);
+  EXPECT_EQ(std::get<Say>(out_.at(1)).text,
+            "everybody waits for ps 0, 60 % since 6s");
+}
+
+}  // namespace
+}  // namespace lockstep

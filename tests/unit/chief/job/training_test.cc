@@ -1,0 +1,92 @@
+#include "chief/job/training.h"
+
+#include "gtest/gtest.h"
+
+namespace lockstep {
+namespace {
+
+using Turn = Training::Turn;
+
+class TrainingTest : public ::testing::Test {
+ protected:
+  TrainingTest() {
+    steps_.Open(0, 1);
+    checkpoints_.Begin(0, -1, context_.now);
+    training_.Begin();
+  }
+  template <typename Action>
+  int Count() const {
+    int count = 0;
+    for (const JobAction& action : context_.out) {
+      count += std::holds_alternative<Action>(action);
+    }
+    return count;
+  }
+
+  JobConfig job_ = [] {
+    JobConfig job;
+    job.train_steps = 3;
+    job.replicas_to_aggregate = job.total_num_replicas = 1;
+    job.checkpoint.directory = "/checkpoints";
+    return job;
+  }();
+  MembershipTable members_{{}, absl::Seconds(2)};
+  JobContext context_{job_, members_, absl::UnixEpoch() + absl::Hours(1)};
+  StepDriver steps_{job_, 1};
+  CheckpointDriver checkpoints_{job_};
+  MemberDeaths deaths_{context_, steps_, 1};
+  Training training_{context_, steps_, checkpoints_, deaths_, 1};
+};
+
+TEST_F(TrainingTest, StepsEndAtTheLastOne) {
+  EXPECT_EQ(training_.NextStep(), Turn::kGoesOn);
+  EXPECT_EQ(Count<Take>(), 1);
+  context_.now += absl::Seconds(1);
+  TakeResult answer;
+  answer.prepared = true;
+  answer.committed_step = 3;
+  EXPECT_EQ(training_.OnTake({1, 0, 0, {}, answer}), Turn::kEnded);
+  EXPECT_TRUE(training_.result().ok());
+}
+
+TEST_F(TrainingTest, ChangedSettingsComeBeforeTheNextStep) {
+  RunSettings wanted = context_.settings.now();
+  wanted.revision = 1;
+  context_.settings.Want(wanted);
+  steps_.RestartTime(context_.now);
+  EXPECT_EQ(training_.NextStep(), Turn::kNewSettings);
+  EXPECT_EQ(training_.OnTick(), Turn::kNewSettings);
+  EXPECT_EQ(training_.BeginStep(), Turn::kGoesOn);
+}
+
+TEST_F(TrainingTest, InterruptedCopyBeginsNoStep) {
+  steps_.Open(1, 1);
+  checkpoints_.Want();
+  training_.NextStep();
+  EXPECT_EQ(Count<BeginSnapshot>(), 1);
+  training_.Interrupt();
+  training_.OnCopied();
+  EXPECT_EQ(Count<Take>(), 0);
+}
+
+TEST_F(TrainingTest, CopyIsFollowedByTheStep) {
+  steps_.Open(1, 1);
+  checkpoints_.Want();
+  training_.NextStep();
+  training_.OnCopied();
+  EXPECT_EQ(Count<Take>(), 1);
+  training_.OnCopied();
+  EXPECT_EQ(Count<Take>(), 1);
+}
+
+TEST_F(TrainingTest, NewerChiefIsToldApartFromAFailure) {
+  training_.NextStep();
+  EXPECT_EQ(training_.OnTake({1, 0, 0, absl::AbortedError("x")}),
+            Turn::kReplaced);
+  EXPECT_EQ(training_.OnTake({1, 0, 0, absl::InternalError("x")}),
+            Turn::kEnded);
+  EXPECT_EQ(training_.result(), absl::InternalError("ps 0: x"));
+}
+
+}  // namespace
+}  // namespace lockstep

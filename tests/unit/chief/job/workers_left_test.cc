@@ -1,0 +1,74 @@
+#include "chief/job/workers_left.h"
+
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+
+class WorkersLeftTest : public ::testing::Test {
+ protected:
+  static JobConfig Job() {
+    JobConfig job;
+    job.replicas_to_aggregate = 2;
+    job.total_num_replicas = 3;
+    return job;
+  }
+  // Workers from 0 on that failed for good.
+  static std::vector<MembershipTable::Member> Failed(int count) {
+    std::vector<MembershipTable::Member> members(3);
+    for (int i = 0; i < 3; ++i) {
+      members[i].task = {TaskType::kWorker, i};
+      members[i].state = i < count ? MembershipTable::State::kLeft
+                                   : MembershipTable::State::kAlive;
+      members[i].leave = LeaveCause::kCannotTakePart;
+    }
+    return members;
+  }
+  static MembershipTable::Dead Dead() {
+    MembershipTable::Dead dead;
+    dead.task = {TaskType::kWorker, 0};
+    dead.reason = "left: NaN";
+    dead.leave = LeaveCause::kCannotTakePart;
+    return dead;
+  }
+
+  const JobConfig job_ = Job();
+  JobSettings settings_{job_};
+  WorkersLeft left_{settings_};
+};
+
+TEST_F(WorkersLeftTest, InputEndsWhenTooFewWorkersHaveData) {
+  EXPECT_FALSE(left_.InputEnded());
+  left_.EndedInput(1);
+  EXPECT_FALSE(left_.InputEnded());
+  left_.EndedInput(1);
+  EXPECT_FALSE(left_.InputEnded());
+  left_.EndedInput(0);
+  EXPECT_TRUE(left_.InputEnded());
+}
+
+TEST_F(WorkersLeftTest, OneFailureIsMadeGoodByABackup) {
+  EXPECT_OK(left_.CheckEnough(Dead(), Failed(1)));
+  EXPECT_THAT(left_.CheckEnough(Dead(), Failed(2)),
+              StatusIs(absl::StatusCode::kAborted,
+                       "worker 0 left: NaN; 1 of 3 workers are left, and a "
+                       "step needs 2"));
+}
+
+TEST_F(WorkersLeftTest, EndedInputsAreLeftNoMore) {
+  left_.EndedInput(2);
+  EXPECT_THAT(left_.CheckEnough(Dead(), Failed(1)),
+              StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(WorkersLeftTest, OtherDeathsMayBeMadeGood) {
+  MembershipTable::Dead silent = Dead();
+  silent.leave = LeaveCause::kStopped;
+  EXPECT_OK(left_.CheckEnough(silent, Failed(3)));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,290 @@
+#include "chief/recovery/recovery_round.h"
+
+#include <optional>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/chief/recovery/fake_shard_calls_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+using State = MembershipTable::State;
+
+const TaskId kWorker0{TaskType::kWorker, 0};
+
+class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
+ protected:
+  RecoveryRoundTest() {
+    group_.Add(ps0_);
+    group_.Add(ps1_);
+  }
+
+  absl::StatusOr<int64_t> LatestStep() const override { return checkpoint_; }
+  absl::StatusOr<int64_t> WholeStep() override {
+    log_.push_back("whole");
+    return whole_.has_value() ? *whole_ : checkpoint_;
+  }
+  bool BeginsAnew() const override { return anew_; }
+  absl::StatusOr<std::optional<Restored>> Restore(const StateMap&) override {
+    log_.push_back("restore");
+    const int64_t step =
+        whole_.has_value() ? whole_->value_or(-1) : checkpoint_;
+    if (step < 0) return std::nullopt;
+    return Restored{step, {}};
+  }
+  void OnEpoch(uint64_t) override {}
+  absl::Status OnWorking(const std::string& what) override {
+    log_.push_back(what);
+    clock_.Advance(pause_);
+    return stop_;
+  }
+  void OnStartFrom(const RecoveryPlan&, bool) override {}
+
+  // Of a chief that has seen this step committed; by default one that has
+  // been through a round that led to nothing.
+  absl::StatusOr<RecoveryRound::Outcome> Run(std::optional<int64_t> step = 0) {
+    return RecoveryRound(job_, group_, members_, *this, clock_)
+        .Run(Plan(), step);
+  }
+  void Report(const ServerReport& report) {
+    ps0_.report = ps1_.report = report;
+  }
+
+  testing::ManualClock clock_;
+  JobConfig job_;
+  int64_t checkpoint_ = -1;
+  // Of the newest one that is whole, if that is another.
+  std::optional<absl::StatusOr<int64_t>> whole_;
+  bool anew_ = false;
+  absl::Duration pause_ = absl::Seconds(50);  // after each answer of a server
+  absl::Status stop_;
+  std::vector<std::string> log_;
+  FakeShardCalls ps0_{0, log_};
+  FakeShardCalls ps1_{1, log_};
+  ShardGroup group_;
+  MembershipTable members_{{kWorker0}, absl::Seconds(2)};
+};
+
+TEST_F(RecoveryRoundTest, FreshJobStartsAtOnce) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+
+  const auto outcome = Run(/*step=*/std::nullopt);
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 0);
+  EXPECT_EQ(ps0_.opening.attempt, 0);
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 4)));
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kAlive);
+  EXPECT_THAT(log_,
+              ElementsAre("epoch 1", "epoch 0", "create 0", "create 1", "whole",
+                          "restore", "activate 1", "activate 0"));
+}
+
+TEST_F(RecoveryRoundTest, ServersThatComeFurtherAreWaitedForHoweverLong) {
+  ps0_.works_for = 1;
+  ps1_.works_for = 3;
+  ps1_.total_bytes = 0;  // as long as it is not known
+  const absl::Time began = clock_.Now();
+
+  ASSERT_OK(Run(/*step=*/std::nullopt));
+
+  EXPECT_EQ(clock_.Now() - began, 4 * pause_);
+  EXPECT_THAT(log_,
+              ElementsAre("epoch 1", "epoch 0",                        //
+                          "create 0", "create 1",                      //
+                          "ps 0 to create its variables, 10 %",        //
+                          "ps 1 to create its variables",              //
+                          "create 0", "create 1",                      //
+                          "ps 1 to create its variables", "create 1",  //
+                          "ps 1 to create its variables", "create 1",  //
+                          "whole", "restore", "activate 1", "activate 0"));
+}
+
+TEST_F(RecoveryRoundTest, ServerThatStandsStillWithItsVariablesIsNamed) {
+  ps1_.works_for = 100;
+  ps1_.bytes_between_calls = 0;
+  ps1_.done_bytes = 40;
+
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kDeadlineExceeded,
+                              HasSubstr("everybody waits for ps 1 to create "
+                                        "its variables, 40 %")));
+  EXPECT_EQ(ps1_.works_for, 97);  // 0, 50 and 100 seconds later
+}
+
+TEST_F(RecoveryRoundTest, WaitForServersAtWorkCanBeEnded) {
+  ps0_.works_for = 100;
+  stop_ = absl::CancelledError("asked to stop");
+
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kCancelled));
+
+  EXPECT_EQ(ps0_.works_for, 99);
+}
+
+TEST_F(RecoveryRoundTest, ServerThatWasKilledGoesOnWithANewAttempt) {
+  Report({.committed_step = 7});
+
+  const auto outcome = Run();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 7);
+  EXPECT_EQ(ps0_.opening.attempt, FirstAttempt(group_.epoch()));
+}
+
+TEST_F(RecoveryRoundTest, LostStateBringsAllBackAndWorkersJoinAnew) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+  Report({.active = true, .committed_step = 7});
+  ps1_.report = {};
+  checkpoint_ = 4;
+
+  const auto outcome = Run();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 4);
+  EXPECT_EQ(outcome->plan.repeated_steps, 3);
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 5)));
+  EXPECT_THAT(log_, ElementsAre("epoch 1", "epoch 0", "create 0", "create 1",
+                                "whole", "discard 0", "discard 1", "restore",
+                                "activate 1", "activate 0"));
+}
+
+TEST_F(RecoveryRoundTest, DamagedCheckpointIsPassedOverForAnOlderOne) {
+  Report({.active = true, .committed_step = 7});
+  ps1_.report = {};
+  checkpoint_ = 6;
+  whole_ = 4;
+
+  const auto outcome = Run();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 4);
+  EXPECT_EQ(outcome->checkpoint_step, 4);
+  EXPECT_EQ(outcome->plan.repeated_steps, 3);
+}
+
+TEST_F(RecoveryRoundTest, ServersKeepWhatADamagedCheckpointWouldReplace) {
+  Report({.active = true, .committed_step = 7});
+  checkpoint_ = 9;
+  whole_ = 4;
+
+  const auto outcome = Run(/*step=*/std::nullopt);
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->plan.action, RecoveryPlan::Action::kResume);
+  EXPECT_EQ(outcome->step, 7);
+  EXPECT_EQ(outcome->checkpoint_step, 4);
+}
+
+TEST_F(RecoveryRoundTest, ServersKeepWhatTheyHaveWhereNoCheckpointIsWhole) {
+  Report({.active = true, .committed_step = 7});
+  ps1_.report = {};
+  checkpoint_ = 6;
+  whole_ = absl::DataLossError("none is whole");
+
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kDataLoss));
+
+  EXPECT_THAT(
+      log_, ElementsAre("epoch 1", "epoch 0", "create 0", "create 1", "whole"));
+}
+
+TEST_F(RecoveryRoundTest, CheckpointsAreNotReadWhereServersGoOn) {
+  Report({.active = true, .committed_step = 7});
+  checkpoint_ = 6;
+
+  ASSERT_OK(Run(/*step=*/7));
+
+  EXPECT_THAT(log_, Not(Contains("whole")));
+}
+
+TEST_F(RecoveryRoundTest, FirstRoundOfABeginningAnewTakesNothingOver) {
+  Report({.active = true, .committed_step = 7});
+  anew_ = true;
+
+  const auto outcome = Run(/*step=*/std::nullopt);
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 0);
+  EXPECT_THAT(
+      log_, ElementsAre("epoch 1", "epoch 0", "discard 0", "discard 1", "whole",
+                        "restore", "activate 1", "activate 0"));
+
+  log_.clear();
+  ASSERT_OK(Run(/*step=*/7));
+  EXPECT_THAT(log_, Contains("create 0"));
+}
+
+TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAnotherChiefHasGoneBack) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+  Report({.active = true, .committed_step = 4});
+  checkpoint_ = 4;
+
+  const auto outcome = Run(/*step=*/7);
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->step, 4);
+  EXPECT_EQ(outcome->plan.repeated_steps, 3);
+  EXPECT_THAT(outcome->plan.reason, HasSubstr("another chief"));
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 5)));
+}
+
+TEST_F(RecoveryRoundTest, WorkersThatNobodyKnowsAreShutOutWhenTheJobGoesBack) {
+  Report({.active = true, .committed_step = 7});
+  ASSERT_OK(Run());
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre());
+
+  ps1_.report = {};
+  ASSERT_OK(Run());
+
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 0)));
+  EXPECT_THAT(ps1_.opening.expired, ElementsAre(Pair(0, 0)));
+}
+
+TEST_F(RecoveryRoundTest, WorkersThatNobodyKnowsAreShutOutOfAFirstRound) {
+  for (int64_t checkpoint : {-1, 4}) {
+    checkpoint_ = checkpoint;
+
+    ASSERT_OK(Run(/*step=*/std::nullopt));
+
+    EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 0))) << checkpoint;
+  }
+}
+
+TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAllServersHaveLostTheirState) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+  checkpoint_ = 4;
+
+  ASSERT_OK(Run());
+
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
+  EXPECT_EQ(ps0_.opening.attempt, FirstAttempt(group_.epoch()));
+}
+
+TEST_F(RecoveryRoundTest, FirstRoundOfAChiefExpiresWhoCameBeforeItsMembers) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+  Report({.active = true, .committed_step = 7});
+
+  ASSERT_OK(Run(/*step=*/std::nullopt));
+
+  EXPECT_EQ(ps0_.opening.attempt, 0);
+  EXPECT_EQ(log_.back(), "expire 0 at 7 1");
+}
+
+TEST_F(RecoveryRoundTest, ServerThatIsNotWhereItSaidMakesARoundInVain) {
+  Report({.committed_step = 7});
+  ps0_.activated = absl::FailedPreconditionError("at step 8");
+
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+#include "chief/recovery/shard_group.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/unit/chief/recovery/fake_shard_calls_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ShardGroupTest : public ::testing::Test {
+ protected:
+  ShardGroupTest() {
+    group_.Add(ps0_);
+    group_.Add(ps1_);
+  }
+
+  std::vector<std::string> log_;
+  FakeShardCalls ps0_{0, log_};
+  FakeShardCalls ps1_{1, log_};
+  ShardGroup group_{[](uint64_t above) { return above + 1; }};
+};
+
+TEST_F(ShardGroupTest, EpochIsThatOfTheFirstServerWhichIsAskedLast) {
+  ps0_.last_epoch = 3;
+  ps1_.last_epoch = 8;
+
+  EXPECT_THAT(group_.TakeEpoch(), IsOkAndHolds(10));
+
+  EXPECT_THAT(log_, ElementsAre("epoch 1", "epoch 0"));
+  EXPECT_EQ(ps0_.epoch(), 10U);
+  EXPECT_EQ(ps1_.epoch(), 10U);
+  EXPECT_EQ(group_.epoch(), 10U);
+}
+
+TEST_F(ShardGroupTest, ChiefThatStartsIsNewerThanAnyThatServersKnow) {
+  ps0_.newest_chief = 700;
+  ps1_.newest_chief = 500;
+
+  EXPECT_OK(group_.TakeEpoch());
+
+  EXPECT_EQ(ps0_.incarnation(), 701U);
+  EXPECT_EQ(ps1_.incarnation(), 701U);
+}
+
+TEST_F(ShardGroupTest, ChiefThatHasHadAnEpochGivesWay) {
+  ASSERT_OK(group_.TakeEpoch());
+  ps1_.newest_chief = 500;
+
+  EXPECT_THAT(group_.TakeEpoch(), StatusIs(absl::StatusCode::kAborted));
+
+  EXPECT_EQ(ps1_.incarnation(), 0U);
+}
+
+TEST_F(ShardGroupTest, IncarnationThatIsTooLargeIsNoneToFollow) {
+  ps1_.newest_chief = ~uint64_t{0};
+
+  EXPECT_THAT(group_.TakeEpoch(), StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(ShardGroupTest, FirstServerOpensLast) {
+  ASSERT_OK(group_.Activate({.global_step = 7}));
+
+  EXPECT_THAT(log_, ElementsAre("activate 1", "activate 0"));
+}
+
+TEST_F(ShardGroupTest, FirstServerStaysClosedWhereAnotherCannotOpen) {
+  ps1_.activated = absl::UnavailableError("away");
+
+  EXPECT_THAT(group_.Activate({}), StatusIs(absl::StatusCode::kUnavailable,
+                                            HasSubstr("ps 1: away")));
+
+  EXPECT_THAT(log_, ElementsAre("activate 1"));
+}
+
+TEST_F(ShardGroupTest, OthersLearnOfADeathWhatTheFirstServerDecided) {
+  ASSERT_OK(group_.ExpireWorker(1, 5, "killed"));
+
+  EXPECT_THAT(log_, ElementsAre("expire 1 at 0 0", "expire 1 at 7 1"));
+}
+
+TEST_F(ShardGroupTest, SnapshotOfAnotherStepIsRefused) {
+  EXPECT_OK(group_.BeginSnapshot(4, 1));
+  EXPECT_THAT(group_.BeginSnapshot(5, 1),
+              StatusIs(absl::StatusCode::kInternal,
+                       HasSubstr("ps 0: the snapshot is of step 4, not 5")));
+}
+
+}  // namespace
+}  // namespace lockstep

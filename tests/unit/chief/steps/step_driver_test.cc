@@ -1,0 +1,127 @@
+#include "chief/steps/step_driver.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using Heard = StepDriver::Heard;
+
+class StepDriverTest : public ::testing::Test {
+ protected:
+  StepDriverTest() {
+    job_.train_steps = 100;
+    job_.replicas_to_aggregate = 1;
+  }
+
+  std::vector<Take> Takes() {
+    std::vector<Take> takes;
+    for (const JobAction& action : out_) {
+      if (const auto* take = std::get_if<Take>(&action)) takes.push_back(*take);
+    }
+    out_.clear();
+    return takes;
+  }
+
+  JobConfig job_;
+  absl::Time now_ = absl::UnixEpoch();
+  JobActions out_;
+};
+
+TEST_F(StepDriverTest, EachOpeningIsARoundOfItsOwn) {
+  StepDriver steps(job_, 2);
+  EXPECT_FALSE(steps.opened());
+  steps.Open(3, 1);
+  EXPECT_TRUE(steps.opened());
+  EXPECT_EQ(steps.step(), 3);
+  const int64_t round = steps.round();
+  steps.Open(3, 1);
+  EXPECT_GT(steps.round(), round);
+}
+
+TEST_F(StepDriverTest, TakesTellTheNewestAttempt) {
+  StepDriver steps(job_, 2);
+  steps.Open(3, 1);
+  steps.Begin(false, 100, now_, out_);
+  EXPECT_EQ(Takes().size(), 2U);
+  TakeResult prepared;
+  prepared.prepared = true;
+  prepared.attempt = 1;
+  ASSERT_OK(steps.OnTake({steps.round(), 1, 3, {}, prepared}, now_, out_));
+  steps.OnAttempt(3, 2, now_, out_);
+  const std::vector<Take> takes = Takes();
+  ASSERT_EQ(takes.size(), 1U);
+  EXPECT_EQ(takes[0].server, 1);
+  EXPECT_EQ(takes[0].attempt, 2);
+}
+
+TEST_F(StepDriverTest, AttemptOfAnotherStepIsOfNoInterest) {
+  StepDriver steps(job_, 2);
+  steps.Open(3, 1);
+  steps.Begin(false, 100, now_, out_);
+  out_.clear();
+  steps.OnAttempt(2, 9, now_, out_);
+  EXPECT_EQ(steps.attempt(), 0);
+}
+
+TEST_F(StepDriverTest, GrantGrowsOnlyWhereTheJobNeedNotStandStill) {
+  StepDriver steps(job_, 1);
+  steps.Open(0, 1);
+  steps.Begin(false, 100, now_, out_);
+  EXPECT_EQ(Takes().at(0).commit_until, 2);
+  TakeResult answer;
+  answer.prepared = true;
+  answer.committed_step = 1;
+  now_ += absl::Seconds(1);
+  const auto heard =
+      steps.OnTake({steps.round(), 0, 0, {}, answer}, now_, out_);
+  EXPECT_EQ(*heard, Heard::kStepped);
+  EXPECT_FALSE(steps.MayStandStill());
+  steps.Begin(/*pauses=*/true, 100, now_, out_);
+  EXPECT_EQ(Takes().at(0).commit_until, 2);
+}
+
+TEST_F(StepDriverTest, RoundsThatWentBackForgetLaterSteps) {
+  StepDriver steps(job_, 2);
+  steps.Open(8, 1);
+  steps.GoBack(4);
+  EXPECT_EQ(steps.step(), 4);
+}
+
+TEST_F(StepDriverTest, RefusalsNameTheServerButForThatOfANewerChief) {
+  StepDriver steps(job_, 2);
+  steps.Open(3, 1);
+  steps.Begin(false, 100, now_, out_);
+  EXPECT_THAT(
+      steps.OnTake({steps.round(), 1, 3, absl::InternalError("x")}, now_, out_),
+      StatusIs(absl::StatusCode::kInternal, "ps 1: x"));
+  EXPECT_THAT(
+      steps.OnTake({steps.round(), 1, 3, absl::AbortedError("x")}, now_, out_),
+      StatusIs(absl::StatusCode::kAborted, "x"));
+}
+
+TEST_F(StepDriverTest, WaitsNameThoseThatAreNotThereFirst) {
+  StepDriver steps(job_, 1);
+  steps.Open(3, 1);
+  steps.Begin(false, 100, now_, out_);
+  MembershipTable::Member busy;
+  busy.task = {TaskType::kWorker, 0};
+  busy.state = MembershipTable::State::kAlive;
+  busy.progress.activity = "computes";
+  MembershipTable::Member gone = busy;
+  gone.task.index = 1;
+  gone.state = MembershipTable::State::kDead;
+  MembershipTable::Member missing = gone;
+  missing.task.index = 2;
+  missing.state = MembershipTable::State::kMissing;
+  const StepWaits waits = steps.Waits({busy, gone, missing});
+  EXPECT_EQ(waits.step, 4);
+  EXPECT_EQ(waits.workers,
+            "worker 1 (gone), worker 2 (never started), worker 0 (computes)");
+}
+
+}  // namespace
+}  // namespace lockstep
