@@ -90,6 +90,7 @@ void Replies::FailTake(uint64_t ticket, const absl::Status& why) {
 }
 
 void Replies::Send(Shard& shard, ChiefCommands::Ready ready) {
+  // Workers first: they compute while the chief is told.
   SendPushes(std::move(ready.answers.pushes));
   SendTokens(ready.tokens);
   SendTakes(shard, ready.answers.takes, ready.committed_step);
@@ -176,6 +177,8 @@ void Replies::AnswerOldTokenWaits(absl::Time now) {
   for (uint64_t ticket : token_waits_.OlderThan(now - kLongestTokenWait)) {
     auto call = token_waits_.Take(ticket);
     if (!call.has_value()) continue;
+    // Taken first, so that a token that becomes ready now finds no call; the
+    // gate gives it to the worker's next wait.
     if (auto shard = host_.shard(); shard.ok() && (*shard)->gate()) {
       (*shard)->gate()->Cancel(ticket);
     }

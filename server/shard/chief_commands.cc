@@ -51,6 +51,8 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Activate(
     }
   }
   host_.ShutOut(unknown);
+  // Workers are fenced off before the shard opens: a push of one of them must
+  // not get in between.
   LOCKSTEP_ASSIGN_OR_RETURN(
       Shard::Activated activated,
       shard->Activate(opening.global_step, opening.scalars, opening.attempt,
@@ -71,7 +73,8 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(const Chief& chief,
     LOCKSTEP_ASSIGN_OR_RETURN(shard, CheckedShard(chief));
     shard->Grant(commit_until);
   }
-  // A step may have been prepared when nothing was granted any more.
+  // The step may have been prepared while nothing was granted; no push comes
+  // any more that would commit it.
   Ready begun = Settle(*shard, {.prepared = shard->engine().WaitsForCommit()});
   begun.answers.prepared.reset();
   while (true) {
@@ -89,7 +92,8 @@ absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(const Chief& chief,
       Append(ready.tokens, begun.tokens);
       return ready;
     }
-    // Unless a push has had a granted step committed meanwhile.
+    // The step is the same as before the call, so this was no race with a push
+    // that has had a granted step committed: the error is real.
     if (shard->engine().step() == at) {
       begun.answers.takes.push_back({ticket, false, 0, answers.status()});
       return begun;

@@ -171,6 +171,8 @@ absl::Status Shard::OpenAt(int64_t global_step,
 absl::Status Shard::MoveTo(int64_t global_step) {
   // On ps task 0 a commit is more than this, and comes from the chief.
   if (gate_ == nullptr && engine_->step() + 1 == global_step) {
+    // The chief's word that the job has committed this step is as good as a
+    // worker's token.
     engine_->LearnCommitted(global_step);
     if (engine_->step() != global_step && CanCommitNext()) {
       return engine_->Commit(global_step, state_->record().attempt).status();
@@ -296,7 +298,8 @@ absl::StatusOr<Shard::Values> Shard::Pull(int first_part, int num_parts,
       if (part == first_part) values.step = part_step;
       one_step = one_step && part_step == values.step;
     }
-    // A step was committed between two parts: once more.
+    // A step was committed between two parts. Commits are rare beside this
+    // loop, so the next try succeeds.
     if (one_step || job_.mode == SyncMode::kCompatible) return values;
   }
 }
@@ -316,7 +319,8 @@ absl::StatusOr<int64_t> Shard::BeginSnapshot() {
     }
   }
   LOCKSTEP_RETURN_IF_ERROR(state_->updates().MoveAverages());
-  // A commit from here on is noticed, and fails the copy.
+  // Take() compares the step of every tensor with this one, so a commit from
+  // here on fails the copy instead of mixing two steps.
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<const Snapshot> snapshot,
       Snapshot::Take(*state_, engine_->step(), *progress));

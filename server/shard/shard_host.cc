@@ -175,7 +175,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::FindShard(
     if (keep == Keep::kNothing) fence_.NoteDiscarded();
     return shard_;
   }
-  fences_.KeepIn({});
+  fences_.KeepIn({});  // their memory goes with the state
   discarded = std::exchange(shard_, nullptr);  // there may be no room for two
   return nullptr;
 }
@@ -196,7 +196,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Create(
     if (stop_creating_) progress_->Stop();
     creating_ = true;
   }
-  discarded = nullptr;
+  discarded = nullptr;  // with no lock held: unmapping takes long
   absl::StatusOr<MadeShard> made = MakeShard(options, keep);
   MutexLock lock(mutex_);
   creating_ = false;

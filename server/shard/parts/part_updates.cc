@@ -124,6 +124,8 @@ absl::StatusOr<bool> PartUpdates::Update(
   ApplyInput input;
   {
     MutexLock lock(parts_.record_mutex);
+    // Before the first byte is written: processes that copy the old value out
+    // of this buffer see that they were too slow.
     values_.BeginWrite(part);
     input = parts_.store->Update(part);
     input.learning_rate = LearningRate(rates_[settings.optimizer], step) *

@@ -15,6 +15,49 @@ namespace {
 // one that repeats it because its answer was lost.
 constexpr size_t kWaiters = 2;
 
+// Checks a gradient of a part, and its elements if `look_at_it`.
+absl::Status CheckGradient(const PartUpdater& updater, int part,
+                           PartGradient& gradient, bool look_at_it) {
+  if (gradient.rows.has_value()) {
+    LOCKSTEP_RETURN_IF_ERROR(updater.AdmitRows(part, gradient));
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(size_t size,
+                              updater.GradientSize(part, gradient.type));
+    if (TotalSize(gradient.slices) != size) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "gradient of part ", part, " has ", TotalSize(gradient.slices),
+          " bytes; as ", std::string(GradientTypeName(gradient.type)),
+          " the part has ", size));
+    }
+  }
+  return look_at_it ? updater.CheckFinite(part, gradient) : absl::OkStatus();
+}
+
+// Checks a push. Where `refuse` is set and the push may be answered before its
+// gradients are summed, or in parts, its elements are checked too.
+absl::Status CheckForm(const PartUpdater& updater, bool refuse, bool has_shares,
+                       Push& push) {
+  const int64_t end =
+      push.first_part + static_cast<int64_t>(push.gradients.size());
+  if (push.first_part < 0 || push.gradients.empty() ||
+      end > updater.num_parts()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parts ", push.first_part, " to ", end - 1, " are not all among the ",
+        updater.num_parts(), " parts of this server"));
+  }
+  // The gradient of a single part is large, so its elements are checked while
+  // they are summed. With several parts that would be too late: one part of the
+  // push could have counted when another is refused.
+  const bool look_now = refuse && (has_shares || push.gradients.size() > 1 ||
+                                   push.gradients[0].rows);
+  for (size_t i = 0; i < push.gradients.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckGradient(updater, push.first_part + static_cast<int>(i),
+                      push.gradients[i], look_now));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 StrictEngine::StrictEngine(const Options& options, PartUpdater& updater)
@@ -27,44 +70,6 @@ void StrictEngine::Activate(int64_t global_step) {
   MutexLock lock(mutex_);
   step_ = global_step;
   attempt_ = 1;
-}
-
-absl::Status StrictEngine::CheckGradient(int part, PartGradient& gradient,
-                                         bool look_at_it) const {
-  if (gradient.rows.has_value()) {
-    LOCKSTEP_RETURN_IF_ERROR(updater_.AdmitRows(part, gradient));
-  } else {
-    LOCKSTEP_ASSIGN_OR_RETURN(size_t size,
-                              updater_.GradientSize(part, gradient.type));
-    if (TotalSize(gradient.slices) != size) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "gradient of part ", part, " has ", TotalSize(gradient.slices),
-          " bytes; as ", std::string(GradientTypeName(gradient.type)),
-          " the part has ", size));
-    }
-  }
-  return look_at_it ? updater_.CheckFinite(part, gradient) : absl::OkStatus();
-}
-
-absl::Status StrictEngine::CheckForm(Push& push) const {
-  const int64_t end =
-      push.first_part + static_cast<int64_t>(push.gradients.size());
-  if (push.first_part < 0 || push.gradients.empty() ||
-      end > updater_.num_parts()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "parts ", push.first_part, " to ", end - 1, " are not all among the ",
-        updater_.num_parts(), " parts of this server"));
-  }
-  // What is of one part is large, and is looked at as it is summed. If a part
-  // were refused then while another counts, the push would be in halves.
-  const bool look_now =
-      options_.refuse_non_finite &&
-      (has_shares() || push.gradients.size() > 1 || push.gradients[0].rows);
-  for (size_t i = 0; i < push.gradients.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckGradient(
-        push.first_part + static_cast<int>(i), push.gradients[i], look_now));
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<PushOutcome>> StrictEngine::Judge(
@@ -88,7 +93,8 @@ absl::StatusOr<std::optional<PushOutcome>> StrictEngine::Judge(
 }
 
 absl::StatusOr<ShardAnswers> StrictEngine::AddPush(uint64_t ticket, Push push) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckForm(push));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckForm(updater_, options_.refuse_non_finite, has_shares(), push));
   ShardAnswers answers;
   std::vector<Work> work;
   {
@@ -104,7 +110,7 @@ absl::StatusOr<ShardAnswers> StrictEngine::AddPush(uint64_t ticket, Push push) {
     auto pending = std::make_shared<Pending>();
     pending->ticket = ticket;
     pending->first_part = push.first_part;
-    // Of tables nobody wants all values.
+    // Workers read single rows of tables, so the whole value is never wanted.
     pending->return_values =
         push.return_values && !has_shares() &&
         std::none_of(push.gradients.begin(), push.gradients.end(),
@@ -135,17 +141,17 @@ void StrictEngine::Collect(const std::shared_ptr<Pending>& pending, Push& push,
     }
     auto [entry, inserted] = part.collected.try_emplace(who);
     Contribution& contribution = entry->second;
+    // A repeated gradient is dropped: the first one may be in use already.
     if (inserted) {
       contribution.incarnation = push.pass.incarnation;
       contribution.pass = push.pass.pass;
       contribution.gradient = std::move(push.gradients[i]);
     }
-    if (has_shares()) {
-      if (inserted) pending->outcomes[i] = PushOutcome::kAccepted;
-      if (inserted) MakeWork(index, work);
-      continue;
+    if (!has_shares()) {
+      AddWaiter(contribution, pending, static_cast<int>(i), answers);
+    } else if (inserted) {
+      pending->outcomes[i] = PushOutcome::kAccepted;
     }
-    AddWaiter(contribution, pending, static_cast<int>(i), answers);
     if (inserted) MakeWork(index, work);
   }
 }
@@ -171,6 +177,7 @@ void StrictEngine::MakeWork(int index, std::vector<Work>& work) {
       part.collected.size() < static_cast<size_t>(replicas_)) {
     return;
   }
+  // The map orders contributors by worker and slot, and so the summation.
   part.updating = true;
   Work item{index, step_, attempt_, {}, {}, {}};
   for (const auto& [who, contribution] : part.collected) {
@@ -186,6 +193,8 @@ ShardAnswers StrictEngine::Run(std::vector<Work> work) {
     Work item = std::move(work.back());
     work.pop_back();
     if (!MayRun(item, work)) continue;
+    // No lock is held here: this is the arithmetic of a step, and other parts
+    // are updated at the same time.
     const absl::StatusOr<bool> finite =
         updater_.Update(item.part, item.step, item.gradients);
     if (finite.ok() && !*finite) FindNonFinite(item);
@@ -208,6 +217,8 @@ bool StrictEngine::MayRun(Work& item, std::vector<Work>& work) {
   MutexLock lock(mutex_);
   const int part = item.part;
   if (item.step != step_ || item.attempt != attempt_) {
+    // The gradients of the newer attempt may have arrived while this work was
+    // pending; the flag had kept MakeWork() from starting on them.
     parts_[part].updating = false;
     MakeWork(part, work);
     return false;
@@ -302,6 +313,7 @@ void StrictEngine::Decide(Contribution& contribution, PushOutcome outcome,
                           const absl::Status& status, ShardAnswers& answers) {
   bool first = true;
   for (auto& [pending, index] : contribution.waiters) {
+    // Only one of the calls for a gradient is told that it was added.
     const bool repeated = outcome == PushOutcome::kAccepted && !first;
     pending->outcomes[index] = repeated ? PushOutcome::kDuplicate : outcome;
     first = false;
@@ -328,6 +340,8 @@ void StrictEngine::AnswerPush(Pending& pending, ShardAnswers& answers) {
 }
 
 void StrictEngine::Supersede(int64_t attempt, ShardAnswers& answers) {
+  // Before the first part is written again: a server that is killed meanwhile
+  // must not come back with half of each attempt.
   if (prepared()) updater_.DropPrepared();
   attempt_ = attempt;
   failure_ = absl::OkStatus();
@@ -416,8 +430,7 @@ absl::StatusOr<ShardAnswers> StrictEngine::Commit(int64_t step,
                                                   int64_t attempt) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckCommitLocked(step, attempt));
-  if (step == step_) return ShardAnswers();
-  LOCKSTEP_RETURN_IF_ERROR(CommitLocked(step));
+  if (step != step_) LOCKSTEP_RETURN_IF_ERROR(CommitLocked(step));
   return ShardAnswers();
 }
 

@@ -118,9 +118,6 @@ class StrictEngine final : public Engine {
     std::map<Contributor, absl::Status> refused;  // not finite
   };
 
-  absl::Status CheckForm(Push& push) const;
-  absl::Status CheckGradient(int part, PartGradient& gradient,
-                             bool look_at_it) const;
   // The outcome of a push for another step or attempt than the one at hand;
   // nothing for a push that is to be collected.
   absl::StatusOr<std::optional<PushOutcome>> Judge(const Push& push)

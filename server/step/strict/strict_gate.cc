@@ -41,6 +41,7 @@ std::vector<Gate::Answer> StrictGate::SetReplicas(
   MutexLock lock(mutex_);
   replicas_ = replicas_to_aggregate;
   workers_ = workers;
+  // A worker that has left must not hold a place in the set.
   std::vector<Pass> kept;
   for (const Pass& pass : announced_) {
     if (TakesPart(pass.worker)) kept.push_back(pass);
@@ -150,6 +151,8 @@ absl::StatusOr<StrictGate::Announced> StrictGate::Announce(const Pass& pass) {
   const bool known =
       std::any_of(announced_.begin(), announced_.end(),
                   [&](const Pass& p) { return SamePass(p, pass); });
+  // A delayed announcement must not become a member: its worker has gone on,
+  // and the step would wait for a gradient that never comes.
   if (!known && !newest) return Announced{Decision::kTooLate, 0, global_step_};
   if (!known) announced_.push_back(pass);
   if (!IsMember(pass)) return Announced{Decision::kNotNeeded, 0, global_step_};
@@ -183,6 +186,7 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
     }
     return true;
   }
+  // A worker that still computes is told of the end of the step only.
   if (waiter.computing) return false;
   if (redone_step_ == global_step_) Recall(pass);
   if (IsMember(pass) && waiter.attempt < attempt_) {
@@ -289,6 +293,7 @@ StrictGate::Expired StrictGate::Expire(int worker, uint64_t incarnation) {
   expired.held_announcement = DropAnnouncements(worker, incarnation);
   if (expired.held_announcement) StartAttempt(attempt_ + 1);
   Newest& newest = newest_[worker];
+  // Calls of the dead incarnation may still arrive; its successor's are newer.
   newest = std::max(newest, Newest{incarnation + 1, 0, false});
   for (const Waiter& waiter : waiters_) {
     if (waiter.pass.worker == worker &&
@@ -323,6 +328,7 @@ StrictGate::Replaced StrictGate::Replace(int worker, int64_t step,
   while (substitute != announced_.end() && !IsReady(*substitute)) ++substitute;
   if (member == members_end || substitute == announced_.end()) return replaced;
   replaced.by = substitute->worker;
+  // The substitute takes the member's place; the member goes to the end.
   std::iter_swap(member, substitute);
   std::rotate(substitute, substitute + 1, announced_.end());
   StartAttempt(attempt_ + 1);
