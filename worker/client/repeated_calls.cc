@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/tensor_message.h"
@@ -51,7 +50,8 @@ absl::Status RepeatedCalls::CallUntilAnswered(
       spdlog::info("waits for ps {}: {}", server_,
                    std::string(result.message()));
     }
-    absl::SleepFor(pause);
+    channel_.poller().RunUntil([&] { return cancelled_.load(); },
+                               Clock::Real().Now() + pause);
     pause = std::min(2 * pause, kLongestPause);
   }
   return absl::CancelledError("the job ended");

@@ -11,8 +11,9 @@
 namespace lockstep {
 namespace {
 
-// For how long nobody serves after a guest has left: in a loop of short steps
-// it is back by then, and nothing is worse than to wake a thread in between.
+// For how long no thread polls after a follower has left: in a loop of short
+// steps it is back by then, and to wake a thread in between costs more than any
+// wait.
 constexpr std::chrono::milliseconds kGrace(1);
 
 int NumThreads(int asked) {
@@ -22,10 +23,10 @@ int NumThreads(int asked) {
 
 }  // namespace
 
-// An event that ends a wait for events, and has another one happen.
-class CallPoller::Kick final : public Event {
+// An event that ends a wait for events and then calls another one.
+class CallPoller::Wake final : public Event {
  public:
-  explicit Kick(grpc::CompletionQueue& queue, Event* then = nullptr)
+  explicit Wake(grpc::CompletionQueue& queue, Event* then = nullptr)
       : then_(then) {
     alarm_.Set(&queue, std::chrono::system_clock::time_point(), this);
   }
@@ -40,24 +41,24 @@ class CallPoller::Kick final : public Event {
 };
 
 // A thread in RunUntil().
-class CallPoller::Guest {
+class CallPoller::Follower {
  public:
-  explicit Guest(CallPoller& poller) : poller_(poller) {
+  explicit Follower(CallPoller& poller) : poller_(poller) {
     MutexLock lock(poller_.mutex_);
-    poller_.guest_ = true;
+    poller_.follower_ = true;
   }
-  ~Guest() {
+  ~Follower() {
     MutexLock lock(poller_.mutex_);
-    poller_.guest_ = false;
+    poller_.follower_ = false;
     ++poller_.visits_;
     if (poller_.asleep_) poller_.changed_.SignalAll();
-    // What this thread leaves undone falls to one that waits already.
+    // Events that this thread leaves undone fall to one that waits already.
     if (poller_.serving_ && !poller_.before_waiting_.empty()) {
-      new Kick(poller_.queue_);
+      new Wake(poller_.queue_);
     }
   }
-  Guest(const Guest&) = delete;
-  Guest& operator=(const Guest&) = delete;
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
 
   // Serves an event, or waits until another thread has.
   void ServeOrWait(absl::Time deadline) {
@@ -105,7 +106,7 @@ CallPoller::~CallPoller() {
 }
 
 void CallPoller::Soon(Event* event) {
-  new Kick(queue_, event);
+  new Wake(queue_, event);
   ServeAlone();
 }
 
@@ -137,27 +138,28 @@ void CallPoller::RunWaiting(bool serves) {
 
 void CallPoller::RunUntil(absl::FunctionRef<bool()> done, absl::Time deadline) {
   if (done()) return;
-  Guest guest(*this);
-  while (!done() && Clock::Real().Now() < deadline) guest.ServeOrWait(deadline);
+  Follower follower(*this);
+  while (!done() && Clock::Real().Now() < deadline)
+    follower.ServeOrWait(deadline);
 }
 
 void CallPoller::Serve() {
   void* event = nullptr;
   bool ok = false;
-  LetGuestServe();
+  LetFollowerServe();
   RunWaiting(/*serves=*/true);
   while (queue_.Next(&event, &ok)) {
     static_cast<Event*>(event)->Happened(ok);
-    TellGuest();
-    LetGuestServe();
+    WakeFollower();
+    LetFollowerServe();
     RunWaiting(/*serves=*/true);
   }
 }
 
-void CallPoller::LetGuestServe() {
+void CallPoller::LetFollowerServe() {
   if (num_threads_ > 1) return;
   MutexLock lock(mutex_);
-  while (!stopping_ && (guest_ || visits_ != seen_)) {
+  while (!stopping_ && (follower_ || visits_ != seen_)) {
     const bool stays = visits_ == seen_;
     seen_ = visits_;
     if (stays) {
@@ -170,15 +172,16 @@ void CallPoller::LetGuestServe() {
   }
 }
 
-void CallPoller::TellGuest() {
+void CallPoller::WakeFollower() {
   MutexLock lock(mutex_);
   ++events_;
   serving_ = false;
-  if (!guest_) return;
+  if (!follower_) return;
   if (num_threads_ > 1) {
     changed_.SignalAll();
   } else {
-    new Kick(queue_);  // this thread serves no more, so that the guest gets it
+    new Wake(
+        queue_);  // this thread polls no more, so that the follower gets it
   }
 }
 

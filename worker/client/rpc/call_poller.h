@@ -12,70 +12,73 @@
 
 namespace lockstep {
 
-// CallPoller serves the events of calls that are made on its queue. A thread
-// that has to wait for some of them serves all of them meanwhile, so that an
-// answer wakes that thread and no other; while there is none, and it has not
-// just been there, a thread of the poller's own does.
+// CallPoller serves the events of calls that are made on its queue. It is a
+// leader/follower pool: the thread in RunUntil() polls the queue for all
+// callers, so that an answer costs one wake-up, of the thread that waits for
+// it; a hand-over to a polling thread would cost two. When no thread has been
+// in RunUntil() for a moment, a thread of the poller polls.
 //
-// With several threads of its own these serve, and who waits only waits: where
-// processors abound, wake-ups cost little, and copies of large answers are
-// shared out.
+// With several threads of its own these poll all the time, and RunUntil() only
+// waits: where processors abound, wake-ups cost little, and copies of large
+// answers are spread over threads.
 //
 // Threads: safe to share, but for RunUntil(), in which one thread may be at a
-//          time. Events run one by one in each thread that serves.
+//          time. Events run one by one in each thread that polls.
 class CallPoller {
  public:
-  // What the queue tells once for each time that its address was the tag of an
-  // operation.
+  // The tag of an operation on the queue.
   class Event {
    public:
     virtual ~Event() = default;
-    // `ok` as grpc::CompletionQueue::Next() has it. Must not wait. May end the
+    // Called once for each operation with this tag, when that has ended. `ok`
+    // as grpc::CompletionQueue::Next() has it. Must not wait. May delete the
     // event.
     virtual void Happened(bool ok) = 0;
   };
 
   // `threads` of its own; 0: one where gRPC would have two, else as many.
   explicit CallPoller(int threads = 0);
-  // Serves what is still to happen. All operations must be on their way to
-  // their end, and nobody in RunUntil().
+  // Serves the events that are still to come. All operations must have been
+  // cancelled or ended, and no thread be in RunUntil().
   ~CallPoller();
   CallPoller(const CallPoller&) = delete;
   CallPoller& operator=(const CallPoller&) = delete;
 
   grpc::CompletionQueue& queue() { return queue_; }
 
-  // Has `event` happen, with true, in a thread that serves: perhaps this one,
+  // Calls event->Happened(true) in a thread that polls: perhaps in this one,
   // later, in RunUntil().
   void Soon(Event* event) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Has a thread of the poller's own serve at once, for the one that was in
-  // RunUntil() does not come back soon.
+  // Starts polling on the poller's thread now. Call it before work that keeps
+  // the caller out of RunUntil() for long.
   void ServeAlone() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // While another event happens: has `event` happen, with true, in a thread
-  // that is about to wait for further ones. What it starts then comes after all
-  // that was started meanwhile; gRPC has it in the same packet. At most a few
-  // milliseconds later.
+  // Must be called from an event. Calls event->Happened(true) in a thread that
+  // is about to wait for further events, at most a few milliseconds later: an
+  // operation that it starts comes after all that were started meanwhile, and
+  // gRPC sends them in one packet.
   void BeforeWaiting(Event* event) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns when `done` is true, which an event makes so, or at the deadline.
-  // `done` is asked in this thread, before everything else and after events.
+  // `done` is called in this thread, before everything else and after events.
   void RunUntil(absl::FunctionRef<bool()> done,
                 absl::Time deadline = absl::InfiniteFuture())
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  class Guest;
-  class Kick;
+  class Follower;
+  class Wake;
 
+  // The loop of a thread of the poller.
   void Serve() ABSL_LOCKS_EXCLUDED(mutex_);
-  // `serves`: this thread of the poller's own waits for events from then on.
+  // Calls the events of BeforeWaiting(). `serves`: this thread of the poller
+  // waits for events from then on.
   void RunWaiting(bool serves) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns when there is no thread in RunUntil(), and there was none lately.
-  void LetGuestServe() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Has a thread in RunUntil() ask again whether it is done.
-  void TellGuest() ABSL_LOCKS_EXCLUDED(mutex_);
+  void LetFollowerServe() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Makes a thread in RunUntil() call `done` again.
+  void WakeFollower() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int num_threads_;
   grpc::CompletionQueue queue_;
@@ -83,11 +86,11 @@ class CallPoller {
   Mutex mutex_;
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool guest_ ABSL_GUARDED_BY(mutex_) = false;    // a thread in RunUntil()
-  int64_t visits_ ABSL_GUARDED_BY(mutex_) = 0;    // that have ended
-  int64_t events_ ABSL_GUARDED_BY(mutex_) = 0;    // that own threads served
-  int64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;      // of the visits
-  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;   // until the guest leaves
+  bool follower_ ABSL_GUARDED_BY(mutex_) = false;  // a thread in RunUntil()
+  int64_t visits_ ABSL_GUARDED_BY(mutex_) = 0;   // of followers that have ended
+  int64_t events_ ABSL_GUARDED_BY(mutex_) = 0;   // that own threads served
+  int64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;     // of the visits
+  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;  // until the follower leaves
   bool serving_ ABSL_GUARDED_BY(mutex_) = false;  // an own thread waits
   std::vector<Event*> before_waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
