@@ -18,8 +18,9 @@
 namespace lockstep {
 
 // Evaluator is the evaluator task: it scores each new checkpoint on the test
-// set and tells the chief. It takes no part in training. One that cannot score
-// leaves, and says why, so that the job does not wait for it.
+// set and reports the score to the chief. It takes no part in training. An
+// evaluator that cannot score leaves with the reason, so that the job does not
+// wait for it.
 //
 // Threads: RequestStop() may be called from any thread.
 class Evaluator {

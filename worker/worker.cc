@@ -250,8 +250,8 @@ absl::Status Worker::RunOnce() {
     elastic_ = membership.job.elastic_workers;
   }
   const absl::Status status = Judge(Train(membership), membership.job);
-  // A device that is lost ends this process, but not its part in the job: it
-  // asks to be started again.
+  // A process whose device is lost does not leave: it ends, and takes its place
+  // in the job again when it has been started anew.
   if (!chief_.lease_lost() && !refused_ && !absl::IsUnavailable(status)) {
     meter_.Begin("leaves", false);
     chief_.Leave(WhyItLeaves(status), ReasonToLeave(status));
@@ -315,7 +315,7 @@ absl::Status Worker::Train(const ChiefClient::Registration& membership) {
           .Run();
   SetClient(nullptr);
   chief_.set_on_end(nullptr);
-  // Of skip_gram, examples are words.
+  // The examples of skip_gram are words.
   const int64_t examples = meter_.Get().examples - examples_before;
   const double seconds = absl::ToDoubleSeconds(clock_.Now() - began);
   spdlog::info("{} examples in {:.1f} s, {:.0f} a second", examples, seconds,
@@ -348,8 +348,8 @@ absl::Status Worker::Judge(const absl::Status& loop, const JobConfig& job) {
   }
   if (loop.ok() || absl::IsCancelled(loop) ||
       absl::IsFailedPrecondition(loop)) {
-    // Whether that was the job's end, only the chief knows. When training is
-    // over the verdict comes with the last checkpoint and its score.
+    // Only the chief knows if that was the job's end. When training is over its
+    // verdict comes with the last checkpoint and its score.
     meter_.Begin("waits for the end of the job", true);
     const absl::Duration grace =
         absl::IsCancelled(loop) ? max_wait_ : std::min(2 * job.lease, kVerdict);
@@ -358,8 +358,8 @@ absl::Status Worker::Judge(const absl::Status& loop, const JobConfig& job) {
       MutexLock lock(mutex_);
       if (stop_.has_value()) return *stop_;
     } while (loop.ok() && !chief_.job_is_training());
-    // Others train, though a server has refused this incarnation, or has told
-    // it that training is over: the job has gone back.
+    // Other workers train, though a server has refused this incarnation or
+    // closed its tokens: the job has gone back to an earlier step.
     refused_ = !absl::IsCancelled(loop) && MayJoinAgain();
     chief_.OnNewerIncarnation(NewestIncarnationOf(loop));
   }

@@ -60,7 +60,7 @@ class Worker {
   //               take part
   absl::Status Run();
 
-  // What the worker has done so far.
+  // The counts of its passes so far.
   Progress progress() const { return meter_.Get(); }
 
   // Leaves the job in good order: at once; a worker of an elastic job ends its
@@ -74,13 +74,14 @@ class Worker {
          ChiefClient::Options chief, std::unique_ptr<ComputeBackend> backend,
          const Options& options, const Clock& clock);
 
-  // One membership, from registration to whatever ends it.
+  // One membership, from registration to its end.
   absl::Status RunOnce();
   absl::Status Train(const ChiefClient::Registration& membership);
   absl::Status LoadData(const JobConfig& job);
-  // What the model of the job is made of, from what was loaded.
+  // Makes the job's model for the data that was loaded; null for a model with
+  // tables.
   absl::StatusOr<std::unique_ptr<Model>> MakeModelOf(const JobConfig& job);
-  // Tells the chief what the model is; null for a model with tables.
+  // Describes the model to the chief; null for a model with tables.
   absl::Status Describe(const Model* model, const JobConfig& job);
   int64_t num_examples() const {
     return tables_ != nullptr ? tables_->num_examples() : data_->count;
@@ -90,17 +91,17 @@ class Worker {
                                              BatchSchedule schedule,
                                              ParameterMemory& memory);
   void SetClient(ParameterClient* client) ABSL_LOCKS_EXCLUDED(mutex_);
-  // `why` is what Run() will return.
+  // Leaves after the pass at hand, or at once; Run() will return `why`.
   void Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void StopNow(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What the end of the loop means, once the chief has been heard.
+  // Returns what Run() has to, given the loop's status: waits for the chief's
+  // verdict where that decides.
   absl::Status Judge(const absl::Status& loop, const JobConfig& job);
-  // The same of a growing table that is full: nothing is the matter if the pass
-  // that found it so came after the last step. That the chief says within a
-  // heartbeat.
+  // The same for a growing table that is full, which is no error if the pass
+  // that found it so came after the last step; the chief's next heartbeat says.
   absl::Status JudgeNoRoom(const absl::Status& loop, absl::Duration heartbeat);
-  // A server has refused this incarnation, and the chief does not say why.
-  // Whether joining anew is worth a try: not if that has not helped for long.
+  // A server has refused this incarnation, and the chief does not say why. True
+  // if joining anew is worth a try: not if it has not helped for max_wait.
   bool MayJoinAgain();
 
   const TaskId task_;
@@ -115,7 +116,7 @@ class Worker {
   ChiefClient chief_;
   std::optional<Examples> data_;
   std::unique_ptr<TableWorkload> tables_;  // of a model with tables
-  // How long a worker whose loop has ended waits to hear from the chief why.
+  // How long a worker whose loop has ended waits for the chief's verdict.
   absl::Duration max_wait_;
   bool refused_ = false;  // the membership is given up for a new one
   // The first refusal since the last pass, and how many passes that were.

@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-// The largest incarnation that is taken at all. It leaves room for the sums of
-// those who compare incarnations.
+// Incarnations from this on are refused, so that sums and differences of two
+// incarnations never overflow.
 inline constexpr uint64_t kMaxIncarnation = uint64_t{1} << 62;
 
 }  // namespace lockstep

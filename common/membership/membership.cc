@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// Silence is told to a person in whole units of this.
+// Messages round silence down to this.
 constexpr absl::Duration kSilenceUnit = absl::Milliseconds(100);
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace lockstep {
 // Membership decides what a process's place in a job is, from the chief's
 // answers and from the time: whether it is let in, has to try again or with a
 // newer incarnation, how long it waits for a silent chief, and how its part in
-// the job ends. It calls nobody and reads no clock.
+// the job ends. It makes no calls and reads no clock.
 //
 //   BeginRegistration -> OnRegisterAnswer ... kMember -> BeginHeartbeats
 //     -> OnHeartbeat / OnFailedHeartbeat ... ended() -> BeginRegistration ...

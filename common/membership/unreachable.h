@@ -7,10 +7,9 @@
 
 namespace lockstep {
 
-// Says to a person why a peer at `address` cannot be reached, of what gRPC says
-// about it: "the name HOST does not resolve", "nothing listens there", or its
-// own words where it says neither. For messages alone: nothing may depend on
-// it.
+// Describes to a person why a peer at `address` cannot be reached, given gRPC's
+// message: "the name HOST does not resolve", "nothing listens there", or that
+// message itself. For messages only: no decision may depend on it.
 std::string DescribeUnreachable(absl::string_view address,
                                 absl::string_view grpc_message);
 

@@ -11,20 +11,20 @@
 
 namespace lockstep {
 
-// MappedValues is the memory of one server of this host, as far as a worker
-// reads it: values, and counters that tell whether they are still those.
+// MappedValues is the memory of one server of this host, mapped for reading:
+// the values of variables, and counters that show if they were overwritten.
 //
 // Threads: safe to share.
 class MappedValues {
  public:
-  // Maps what the server offers. Errors: those of PeerMemory::Open().
+  // Maps the server's files. Errors: those of PeerMemory::Open().
   static absl::StatusOr<MappedValues> Open(const SharedFile& values,
                                            const SharedFile& counters);
 
   // Copies a value of out.size() bytes.
   //
-  //   kInvalidArgument  no such place
-  //   kAborted          it was written to meanwhile: `out` holds anything
+  //   kInvalidArgument  the place is not within the files
+  //   kAborted          it was written to meanwhile: `out` is undefined
   absl::Status Copy(const SharedPlace& place, absl::Span<std::byte> out) const;
 
  private:

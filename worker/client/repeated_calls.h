@@ -12,7 +12,7 @@
 namespace lockstep {
 
 // RepeatedCalls makes calls without tensors to one server, and repeats those
-// that fail for a passing reason.
+// that fail for a passing reason. Private to worker/client.
 //
 // Threads: one thread calls.
 // Borrows: the channel, until calls in flight have ended, and the flag.

@@ -18,7 +18,8 @@
 
 namespace lockstep {
 
-// SyncClient speaks with the sync service of ps task 0 for one worker.
+// SyncClient calls the sync service of ps task 0 for one worker: announcements
+// and tokens. Private to worker/client.
 //
 // Threads: one thread calls; Cancel() may come from any other.
 // Borrows: the channel, until the calls that it has in flight have ended.
@@ -34,16 +35,17 @@ class SyncClient {
   absl::StatusOr<Announcement> Announce(const PassId& pass);
   absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt);
 
-  // Sends the wait that TakeToken() with the same arguments will pick up.
+  // Sends the call whose answer TakeToken() with the same arguments will wait
+  // for, so that it travels together with a push.
   void SendTakeToken(const PassId& pass, int64_t attempt);
 
   // Watches the step of `pass`, until the next watch or wait begins.
   void Watch(const PassId& pass);
-  // Whether the step that is or was watched last is over.
+  // True if the step that was watched last is over.
   bool StepIsOver() const;
 
-  // Ends the call at hand and all later ones with kCancelled; the channel's
-  // owner cancels what is in flight.
+  // Ends the call at hand and all later ones with kCancelled. The owner of the
+  // channel must cancel the calls in flight.
   void Cancel() { cancelled_ = true; }
 
  private:

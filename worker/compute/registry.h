@@ -25,7 +25,7 @@ struct BackendOptions {
 absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
     const std::string& name, const BackendOptions& options);
 
-// Why "auto" is no GPU here; empty if it is.
+// Why "auto" chooses no GPU here; empty if it does.
 std::string WhyNoGpu();
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-// Batch is what a model computes one gradient from.
+// Batch is the examples of one gradient.
 struct Batch {
   std::vector<float> images;    // [size, height, width, channels], in [0, 1]
   std::vector<int32_t> labels;  // [size], of text [size, length]

@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<FloatCopies>> CopiesOf(
   return FloatCopies::Make(variables, memory);
 }
 
-// What the device reads and writes.
+// The memory that the device reads and writes.
 const ParameterMemory& HostOf(const FloatCopies* copies,
                               const ParameterMemory& memory) {
   return copies == nullptr ? memory : copies->memory();

@@ -22,7 +22,7 @@
 
 namespace lockstep {
 
-// What the model has to know of the examples.
+// The shape of the examples, as a model takes it.
 ModelInput InputOf(const Examples& examples);
 
 // DeviceVariables are a model's variables and gradients where the backend
@@ -47,39 +47,39 @@ class DeviceVariables {
   const std::vector<ConstTensor>& values() const { return values_; }
   const std::vector<Tensor>& gradients() const { return gradients_; }
 
-  // From now on the worker's memory may have other values. Gets the device's
-  // memory when that has not been done.
+  // A pass begins: the worker's memory may have other values from now on.
+  // Allocates the device's memory the first time.
   //
   //   kResourceExhausted  the device, or this host for FloatCopies, has too
   //                       little memory
   absl::Status BeginPass();
-  // The same, and begins to bring all values to the device, the first layers'
+  // BeginPass(), and begins to copy all values to the device, the first layers'
   // first.
   absl::Status StartUpload();
-  // Lets the operations called from now on wait for these values alone. Begins
-  // to bring those that are not on their way.
+  // Makes the operations called from now on wait for the values of variables
+  // [first, first + count), and begins the copies that have not been begun.
   absl::Status BeforeUse(size_t first, size_t count);
   // StartUpload(), and waits.
   absl::Status Upload();
 
-  // The gradient is final: begins to bring it to the worker's memory.
+  // The gradient is final: begins to copy it to the worker's memory.
   absl::Status StartDownload(size_t variable);
-  // Reports those that have arrived, in the order of StartDownload(); all of
-  // them, if `wait` is set.
+  // Calls `report` for the gradients that have arrived, in the order of
+  // StartDownload(); waits for all of them if `wait` is set.
   absl::Status Arrived(bool wait, const Report& report);
 
  private:
   absl::Status Prepare();
   absl::Status Bring(size_t variable);
-  // Waits for what is under way.
+  // Waits for the copies under way.
   void Settle();
 
   const std::vector<VariableSpec> variables_;
   ComputeBackend& backend_;
-  // Null: none are needed. Where they cannot be had, no pass begins.
+  // Null: none are needed. An error is returned by each pass.
   const absl::StatusOr<std::unique_ptr<FloatCopies>> made_floats_;
   FloatCopies* const floats_;
-  // Of the worker's memory, or of the copies of it.
+  // Views of the worker's memory, or of floats_.
   const std::vector<ConstTensor> host_values_;
   const std::vector<Tensor> host_gradients_;
   const std::vector<absl::Span<std::byte>> memory_;  // what can be pinned

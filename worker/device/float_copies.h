@@ -12,15 +12,16 @@
 
 namespace lockstep {
 
-// FloatCopies are what a model computes with where the worker's memory holds
-// its variables in float16 or bfloat16: float32 copies of their values, and
-// gradients that are rounded on their way to that memory.
+// FloatCopies is float32 memory for a model whose variables the worker's memory
+// holds in float16 or bfloat16: copies of their values, and gradients that are
+// rounded on their way to that memory.
 //
 // Borrows: the worker's memory, whose variables are of the same shapes.
 // Threads: not thread-safe.
 class FloatCopies {
  public:
-  // Whether the variables, float32 as the model has them, need copies at all.
+  // True if some of the variables, which the model has in float32, have another
+  // type in `memory`.
   static bool AreNeeded(const std::vector<VariableSpec>& variables,
                         const ParameterMemory& memory);
 
@@ -33,8 +34,8 @@ class FloatCopies {
 
   // Copies the value of a variable; exact.
   void CopyValue(size_t variable) const;
-  // Rounds the gradient of a variable to nearest, ties to even. What is too
-  // large for float16 becomes infinite, which servers refuse unless the job
+  // Rounds the gradient of a variable to nearest, ties to even. Elements too
+  // large for float16 become infinite, which servers refuse unless the job
   // allows it.
   void RoundGradient(size_t variable) const;
 

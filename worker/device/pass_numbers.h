@@ -14,9 +14,9 @@
 
 namespace lockstep {
 
-// PassNumbers are the few float64 numbers that operations of a pass find, such
-// as its loss, where the backend computes, and a copy of them here. The copy is
-// pinned, so that a number can come while operations go on.
+// PassNumbers are the few float64 numbers that a pass results in, such as its
+// loss, in the backend's memory, with a copy in ordinary memory. The copy is
+// pinned, so that a number can arrive while operations go on.
 //
 // Borrows: the backend.
 class PassNumbers {
@@ -26,14 +26,14 @@ class PassNumbers {
   PassNumbers(const PassNumbers&) = delete;
   PassNumbers& operator=(const PassNumbers&) = delete;
 
-  // Comes before each pass: gets memory when that has not been done, and waits
-  // for what the pass before has left under way.
+  // Must be called before each pass: allocates memory the first time, and waits
+  // for copies that the pass before has left under way.
   //
   //   kResourceExhausted  the device has too little memory
   absl::Status Prepare();
 
-  // Valid once Prepare() has succeeded, and in the same place ever after: all
-  // of them, and number `index` as [1].
+  // Valid once Prepare() has succeeded, and in the same place from then on: all
+  // numbers as [count], and number `index` as [1].
   const Tensor& all() const { return there_; }
   Tensor At(size_t index) const;
 
@@ -44,7 +44,7 @@ class PassNumbers {
   // Brings all of them, and waits.
   absl::Status Download();
 
-  // What has come last.
+  // The value that arrived last.
   double value(size_t index) const { return here_[index]; }
 
  private:

@@ -29,7 +29,7 @@ Float16 FromNumber<Float16>(double value) {
 double ToNumber(double value) { return value; }
 double ToNumber(Float16 value) { return ToFloat(value); }
 
-// What TensorFlow's processor adds at a time.
+// Elements that TensorFlow adds at a time, in one instruction.
 template <typename T>
 inline constexpr size_t kLanes = sizeof(T) == 8 ? 4 : 8;
 
@@ -82,7 +82,7 @@ T SumGroups(const T* values, size_t groups) {
   return Fold<T>(total);
 }
 
-// Groups of lanes, then what is left over, one by one.
+// Groups of lanes, then the elements left over, one by one.
 template <typename T>
 T Sum(const std::vector<T>& values) {
   const size_t groups = values.size() / kLanes<T>;

@@ -12,8 +12,8 @@ namespace lockstep {
 // gradients. Each caller passes on the object that it was given, or one of its
 // own in front of it.
 //
-// GradientPass itself is a pass whose values are in memory, whose gradients
-// nobody waits for, and which is wanted to its end.
+// GradientPass itself is a pass whose values are in memory, whose gradients are
+// not sent, and which is wanted to its end.
 //
 // Threads: the methods are called in the thread that computes.
 class GradientPass {

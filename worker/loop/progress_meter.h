@@ -10,15 +10,16 @@
 
 namespace lockstep {
 
-// ProgressMeter keeps what a worker reports of itself, and how long it waits.
+// ProgressMeter counts a worker's passes and measures how long it waits, for
+// its reports to the chief.
 //
 // Threads: safe to share: the loop writes, the heartbeats read.
 class ProgressMeter {
  public:
   explicit ProgressMeter(const Clock& clock);
 
-  // Says what the worker does from now on. Time in a waiting activity counts
-  // as waiting.
+  // The worker begins `activity`, a text for people. Time in a waiting activity
+  // counts as waiting.
   void Begin(const std::string& activity, bool waiting)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -26,13 +27,13 @@ class ProgressMeter {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Elements of a gradient that were NaN or infinite.
   void NonFinite(int64_t elements) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The pass was given up before its gradient was computed: it is stale.
+  // The pass was dropped before its gradient was computed: it is stale.
   void Dropped() ABSL_LOCKS_EXCLUDED(mutex_);
   void Accepted() ABSL_LOCKS_EXCLUDED(mutex_);
   void Stale() ABSL_LOCKS_EXCLUDED(mutex_);
   void Duplicates(int64_t parts) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The wait at hand included.
+  // Returns the counts so far; `waiting` includes the wait at hand.
   Progress Get() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

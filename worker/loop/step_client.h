@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-// What became of the parts of a push.
+// The outcomes of a push, counted by part.
 struct PushCounts {
   int64_t accepted = 0;
   int64_t stale = 0;
@@ -25,76 +25,81 @@ struct Announcement {
   int64_t attempt = 0;  // of kSelected
 };
 
-// What may be done next.
+// Permission for the next pass, or another answer to the wait for it.
 struct Token {
   enum class Kind { kToken, kRedo, kFinished };
   Kind kind = Kind::kToken;
   int64_t step = 0;  // of kToken
   int slot = 0;      // of kToken
-  // Of kRedo: the attempt at hand. Of kToken: that which `step` came of, 0
-  // where no push led to it.
+  // kRedo: the attempt to push for. kToken: the attempt that committed the step
+  // before `step`; 0 if no push led to it.
   int64_t attempt = 0;
-  // Of kToken: the attempt to push for, without having announced; 0: announce.
+  // kToken: the attempt for which this worker is a member without announcing;
+  // 0: it must announce.
   int64_t selected_attempt = 0;
-  // The step of the pass before went on without its gradient, whatever became
-  // of a push.
+  // True if the step of the pass before was committed without its gradient,
+  // even if a push of it was accepted.
   bool not_needed = false;
 };
 
-// StepClient is what the training loop asks of the servers. Calls wait for the
+// StepClient is the servers as the training loop sees them. Calls wait for the
 // answer, through any number of retries.
 //
-// Errors: kCancelled           the job ended, or this process has to
+// Threads: one thread calls.
+// Errors: kCancelled           the job ended, or this process must end
 //         kFailedPrecondition  this incarnation is no member any more
 //         kInvalidArgument     a gradient that the job refuses
 class StepClient {
  public:
   virtual ~StepClient() = default;
 
-  // Copies all variables of one step into the worker's memory, as far as they
-  // are not there already: of `step` in strict mode, or of a later one if that
-  // is gone; -1: whatever is newest, each part by itself. Returns the step.
+  // Copies the variables of one step into the worker's memory, unless they are
+  // there already. Strict mode: those of `step`, or of a later step if `step`
+  // is gone. `step` -1: the newest values, each part by itself. Returns the
+  // step.
   virtual absl::StatusOr<int64_t> Pull(int64_t step) = 0;
 
-  // What a pass is for: the same for all members of an attempt of a step.
+  // Equal for all members of an attempt of a step.
   enum class PassKind {
-    kEverybodyCounts,  // the step's first attempt, whose members tokens make
-    kSomeCount,
+    kEverybodyCounts,  // the step's first attempt, whose members tokens select
+    kSomeCount,        // any other
   };
-  // Strict mode: a pass begins. Nothing is ready from now on, and if `watch` is
-  // set StepIsOver() turns true when the step is committed meanwhile, or when
-  // training ends. Needless to call where none of the following is used.
+  // Strict mode: a pass begins, and no gradient is ready. If `watch` is set,
+  // StepIsOver() turns true when the step is committed meanwhile, or when
+  // training ends. Must come before the calls below.
   virtual void BeginPass(const PassId& /*pass*/, PassKind /*kind*/,
                          bool /*watch*/) {}
   virtual bool StepIsOver() const { return false; }
 
-  // Strict mode: the variable's gradient can be sent and its value be
-  // overwritten, from now on until the next pass begins. Push() makes the rest
+  // Strict mode: from now on until the next pass begins, the variable's
+  // gradient may be sent and its value be overwritten. Push() makes all others
   // ready.
   virtual void GradientReady(size_t /*variable*/) {}
 
-  // Strict mode: sends what is ready, and from now on what becomes ready, as
-  // Push(), which has to follow, would. Never waits.
+  // Strict mode: sends the gradients that are ready, and from now on those that
+  // become ready. Never waits. Push() for the same pass and attempt must
+  // follow.
   virtual void BeginPush(const PassId& /*pass*/, int64_t /*attempt*/) {}
 
-  // Strict mode: says that the gradient is ready, or about to be.
+  // Strict mode: asks to be selected for the step, since the gradient is ready
+  // or about to be.
   virtual absl::StatusOr<Announcement> Announce(const PassId& pass) = 0;
 
-  // Sends the gradients in the worker's memory. In strict mode (attempt > 0)
-  // the answers bring the new values, which overwrite the old ones in the
-  // worker's memory part by part.
+  // Sends the gradients in the worker's memory and waits for the answers. In
+  // strict mode (attempt > 0) these bring the new values, which overwrite the
+  // old ones in the worker's memory part by part.
   virtual absl::StatusOr<PushCounts> Push(const PassId& pass,
                                           int64_t attempt) = 0;
 
-  // Strict mode: begins what Push() does and returns. Push() has to follow, for
-  // the same pass and attempt; until then no gradient may be written.
+  // Strict mode: sends as Push() does, but does not wait. Push() for the same
+  // pass and attempt must follow, and no gradient may be written before.
   virtual void SendRest(const PassId& /*pass*/, int64_t /*attempt*/) {}
 
-  // After SendRest(): waits until its answers have brought the values of
-  // variables [first, first + count). They are those of the next step if its
-  // token says that it came of this attempt.
+  // After SendRest(): waits until the answers have brought the values of
+  // variables [first, first + count). These are the next step's if its token
+  // names the attempt of the push.
   //
-  //   kAborted  the push brings no values of them
+  //   kAborted  the answers bring no values of some of them
   virtual absl::Status AwaitValues(size_t /*first*/, size_t /*count*/) {
     return absl::AbortedError("no push brings values");
   }

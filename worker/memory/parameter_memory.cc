@@ -16,7 +16,7 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kAlignment = 64;
-// Of all variables, so that no sum of their sizes overflows.
+// Bytes of all variables: no sum of their sizes overflows below this.
 constexpr int64_t kMaxBytes = int64_t{1} << 60;
 
 size_t RoundUp(size_t size) {

@@ -24,16 +24,16 @@ struct TableRows {
 };
 
 // ParameterMemory is a worker's copy of all variables and the gradients that
-// it computes, allocated once. Of tables it has only the rows that the pass at
-// hand has chosen, so that a table may be larger than the memory.
+// it computes, allocated once. It holds only the rows of tables that the pass
+// at hand has chosen, so that a table may be larger than the memory.
 //
 // Threads: not guarded: a variable belongs to the pass until that reports it,
 //          and then to pushes and pulls until the next pass begins.
 // Units:   bytes; every variable starts at a multiple of 64.
 class ParameterMemory {
  public:
-  // Whether servers of this host can read the gradients in place. Where the
-  // system has no such memory, kShared is as kPrivate.
+  // kShared: servers of this host can map the gradients and read them in place.
+  // Where the system has no such memory, kShared is as kPrivate.
   enum class Gradients { kPrivate, kShared };
 
   //   kInvalidArgument    a shape that cannot be, or more bytes than there are
@@ -43,10 +43,10 @@ class ParameterMemory {
       const std::vector<VariableSpec>& variables,
       Gradients gradients = Gradients::kShared);
 
-  // Of the elements of values and gradients.
+  // The type of a variable's elements, values and gradients.
   DType dtype(size_t variable) const { return dtypes_[variable]; }
 
-  // Of a table: of the rows that were chosen.
+  // The memory of a variable; for a table, that of the chosen rows.
   absl::Span<std::byte> value(size_t variable) const {
     if (tables_[variable] != nullptr) {
       return absl::MakeSpan(tables_[variable]->rows.values);
@@ -60,21 +60,21 @@ class ParameterMemory {
     return gradients_.subspan(spans_[variable].offset, spans_[variable].size);
   }
 
-  // Chooses the rows of a table that the next pass uses: what is repeated in
-  // `ids` counts once. Values are of no meaning before they have been pulled;
-  // gradients are zeros.
+  // Chooses the rows of a table that the next pass uses; repeated ids count
+  // once. Values mean nothing before they have been pulled; gradients are
+  // zeros.
   //
   //   kInvalidArgument  no table, or a row that it does not have
   absl::Status ChooseRows(size_t variable, std::vector<int64_t> ids);
 
-  // Of a table.
+  // The chosen rows. `variable` must be a table.
   const TableRows& rows(size_t variable) const {
     return tables_[variable]->rows;
   }
 
-  // Null unless the gradients can be shared.
+  // The file that servers map; null unless the gradients are shared.
   const SharedMemory* shared_gradients() const { return shared_.get(); }
-  // Of a variable's gradient, in the file that is shared.
+  // Offset of a variable's gradient in that file, bytes.
   uint64_t shared_offset(size_t variable) const {
     return SharedMemory::kHeaderSize + spans_[variable].offset;
   }
@@ -96,7 +96,7 @@ class ParameterMemory {
     }
   };
   static absl::StatusOr<Block> Allocate(size_t size);
-  // Adds a variable behind those that take `total` bytes, and what it takes.
+  // Places a variable behind those that take `total` bytes, and adds its size.
   //
   //   kInvalidArgument  as Make()
   absl::Status Add(const VariableSpec& variable, size_t& total);

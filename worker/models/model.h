@@ -17,26 +17,28 @@
 
 namespace lockstep {
 
-// What the examples look like. Units: pixels; values per pixel; labels.
+// The shape of the examples. Units: height and width in pixels, channels in
+// values per pixel, tokens in bytes of text.
 struct ModelInput {
   int64_t height = 0;
   int64_t width = 0;
   int64_t channels = 0;
-  int64_t classes = 0;  // of text: the values of a byte
+  int64_t classes = 0;  // labels are in [0, classes); text: 256, a byte
   int64_t tokens = 0;   // most positions of a sequence of text; 0: pictures
 
   int64_t elements() const { return height * width * channels; }
 };
 
-// The examples of one pass; none at all is legal.
+// The examples of one pass, n of them; 0 is legal.
 //
-// Borrows: everything. All lies where the backend can read; labels and tokens
-// come from StageIndices(), and are known to be in [0, classes).
+// Borrows: the memory of all tensors, which must be where the backend can read.
+//          Labels and tokens must come from StageIndices(), with a bound of
+//          `classes`.
 struct BatchView {
   ConstTensor images;  // [n,h,w,c] or [n,h*w*c], in [0, 1]
   ConstTensor labels;  // int32 [n]
-  // Text instead of images: int32 [n,t], with labels [n * t]: the bytes that
-  // follow.
+  // Text instead of images: int32 [n,t], with labels [n*t]: the byte after each
+  // token.
   ConstTensor tokens = {};
   uint64_t key = 0;  // of the random numbers of this pass
 };
@@ -49,9 +51,9 @@ struct BatchScore {
   int64_t examples = 0;
 };
 
-// Model is a function from images to one logit per class, with its gradients.
-// It keeps the memory of a pass for the next: once warm, a pass over a batch
-// no larger than those before allocates no tensor.
+// Model is a function from examples to one logit per class, with its gradients.
+// It keeps the memory of a pass for the next: a pass over a batch no larger
+// than those before allocates no tensor.
 //
 // The variables live elsewhere. `variables` and `gradients` are in the order,
 // and of the shapes, of variables().
@@ -110,12 +112,14 @@ class Model {
   // so that a recording of one pass must not be replayed for the next.
   virtual bool random() const { return true; }
 
+  // Scores the batch by its labels, without dropout and with moving statistics.
+  // Waits for the device.
   absl::StatusOr<BatchScore> Evaluate(ComputeBackend& backend,
                                       const BatchView& batch,
                                       absl::Span<const ConstTensor> variables);
 
-  // What the model says of the batch, whose labels do not matter: a tensor of
-  // the backend, good until the next call.
+  // Returns the logits, [n,classes] or [n*t,classes], a tensor of the backend
+  // that is valid until the next call. The labels of the batch are not used.
   absl::StatusOr<Tensor> Logits(ComputeBackend& backend, const BatchView& batch,
                                 absl::Span<const ConstTensor> variables);
 
@@ -138,7 +142,7 @@ class Model {
                                 absl::Span<const Tensor> gradients,
                                 GradientPass& pass) = 0;
 
-  // Of the pass that Forward() is called for.
+  // The context of the pass that Forward() is called for.
   const PassContext& context() const { return context_; }
 
  private:

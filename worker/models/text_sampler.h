@@ -13,19 +13,19 @@
 
 namespace lockstep {
 
-// The class that `uniform`, in [0, 1), picks where class i has the weight
-// exp(logits[i] / temperature): at temperature 0 the likeliest, of equal ones
-// the first. Classes whose logit is NaN are never picked, unless all are.
+// Returns the class that `uniform`, in [0, 1), picks if class i has the weight
+// exp(logits[i] / temperature): at temperature 0 the likeliest, the first one
+// of equals. Classes whose logit is NaN are never picked, unless all are NaN.
 int32_t DrawClass(absl::Span<const float> logits, double temperature,
                   double uniform);
 
-// TextSampler lets a language model of bytes write on.
+// TextSampler continues a text with a language model of bytes.
 //
 // Borrows: model, backend and variables.
 class TextSampler {
  public:
   struct Options {
-    int64_t window = 0;      // ModelInput::tokens: what the model sees at once
+    int64_t window = 0;      // ModelInput::tokens: bytes that the model reads
     double temperature = 1;  // >= 0
     uint64_t key = 0;        // equal keys draw equal texts
   };
@@ -37,11 +37,11 @@ class TextSampler {
         variables_(variables.begin(), variables.end()),
         options_(options) {}
 
-  // Appends a byte to `text`, drawn from what the model expects after the last
-  // `window` bytes of it.
+  // Appends a byte to `text`, drawn from the model's logits after the last
+  // `window` bytes of it. `text` does not change if that fails.
   //
   //   kInvalidArgument  `text` is empty
-  //   and what the model and the backend report; `text` is as it was
+  //   others            as the model and the backend
   absl::Status Extend(std::string& text);
 
  private:

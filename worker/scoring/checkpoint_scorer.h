@@ -30,7 +30,7 @@ class CheckpointScorer {
   //
   //   kInvalidArgument  the job has no test set, or one that its model cannot
   //                     take
-  //   and what its files report
+  //   others            as reading its files
   static absl::StatusOr<std::unique_ptr<CheckpointScorer>> Make(
       const JobConfig& job, ComputeBackend& backend);
 

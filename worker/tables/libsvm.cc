@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-// What messages show of a word that makes no sense.
+// The beginning of a wrong word, for messages.
 absl::string_view Excerpt(absl::string_view word) { return word.substr(0, 40); }
 
 // The whole of `word` as a number; a plus sign may be in front.

@@ -13,12 +13,12 @@
 namespace lockstep {
 
 // TableGradientSource computes the gradients of a model with tables, batch by
-// batch. A batch, and what it draws at random, follow from its index.
+// batch. A batch and its random draws follow from its index.
 //
 // Borrows: workload and memory.
 class TableGradientSource final : public GradientSource {
  public:
-  // `seed` tells this worker's draws from those of the others.
+  // Workers must have different seeds, so that their draws differ.
   TableGradientSource(TableWorkload& workload, BatchSchedule schedule,
                       uint64_t seed, ParameterMemory& memory)
       : workload_(workload),

@@ -26,9 +26,9 @@ struct TableScore {
   std::optional<double> auc = {};
 };
 
-// TableWorkload is a model with tables and its data: what a worker trains, and
-// what the evaluator scores. Tables are wide and examples need few of their
-// rows, so that which rows to pull is known before a pass is computed.
+// TableWorkload is a model with tables and its data, for a worker to train or
+// for the evaluator to score. Tables have many rows and an example needs few of
+// them, so the rows to pull are chosen before a pass is computed.
 //
 // Threads: not thread-safe.
 class TableWorkload {
@@ -37,11 +37,11 @@ class TableWorkload {
 
   // The same for every worker of a job.
   virtual const std::vector<VariableSpec>& variables() const = 0;
-  // Of the training set; > 0.
+  // Examples of the training set; > 0.
   virtual int64_t num_examples() const = 0;
 
-  // Reads a batch and chooses the rows of tables that it needs. Whatever is
-  // drawn at random follows from `seed`.
+  // Reads a batch and chooses the rows of tables that it needs. All random
+  // draws follow from `seed`.
   virtual absl::Status Prepare(absl::Span<const int64_t> examples,
                                uint64_t seed, ParameterMemory& memory) = 0;
 
@@ -51,7 +51,7 @@ class TableWorkload {
   //   kResourceExhausted  there is too little memory for the batch
   virtual absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) = 0;
 
-  // Of a workload that was made to score.
+  // Scores a checkpoint. The workload must have been made for kScore.
   //
   //   errors of CheckpointReader
   virtual absl::StatusOr<TableScore> Score(
@@ -68,21 +68,20 @@ enum class Purpose { kTrain, kScore };
 //   kInvalidArgument  model.kind is none of them; a field of the job that the
 //                     kind needs is missing or out of range; data that make no
 //                     sense, naming file and place
-//   and what reading files reports
+//   others            as reading files
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeTableWorkload(
     const JobConfig& job, Purpose purpose);
 
-// Reads rows of a table that the model of a checkpoint holds: `width` elements
-// each, one row after the other. `ids` ascend. Of a growing table they are
-// keys, and zeros stand for the rows that are not there, of which nothing was
-// learnt.
+// Reads rows of a table of a checkpoint, one row after the other. `ids` must
+// ascend. For a growing table they are keys, and a row that the checkpoint does
+// not have, since training never met it, is zeros.
 //
 //   errors of CheckpointReader::CheckVariable(), ReadKeys() and ReadRange()
 absl::StatusOr<std::vector<float>> ReadTableRows(
     const CheckpointReader& checkpoint, const VariableSpec& table,
     absl::Span<const int64_t> ids);
 
-// Where each of `ids` is in `sorted`, which has all of them.
+// Returns the place of each id in `sorted`, which must have all of them.
 std::vector<size_t> PlacesOf(absl::Span<const int64_t> ids,
                              absl::Span<const int64_t> sorted);
 

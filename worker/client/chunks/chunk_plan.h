@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-// A stretch of a variable's memory.
+// A range of a variable's memory.
 //
 // Units: bytes.
 struct MemoryRange {
@@ -19,15 +19,15 @@ struct MemoryRange {
   size_t size = 0;
 };
 
-// A chunk is what one message carries: consecutive parts of one server, or some
-// rows of one part that is a table.
+// A chunk is the content of one message: consecutive parts of one server, or
+// rows of one part of a table.
 struct Chunk {
   int first_part = 0;
   int num_parts = 0;
   size_t size = 0;                  // bytes of all parts
   std::vector<MemoryRange> ranges;  // one per part, in order
-  // Of the chunk that is this part of a table: size and range are empty, since
-  // how many rows travel depends on the pass.
+  // Set if the chunk is this part of a table. `size` and the range's size are
+  // then 0, since the pass decides which rows travel.
   std::optional<PlannedPart> table = {};
 };
 

@@ -15,8 +15,8 @@
 namespace lockstep {
 
 // ChunkTransfer drives one call per chunk to a number of servers, a few at a
-// time for each, and repeats those that fail for a passing reason. It knows
-// nothing of what a call is.
+// time for each, and repeats those that fail for a passing reason. The calls
+// themselves are made by its Start function.
 //
 // More chunks may follow while calls are under way: Add() ... Add(), Run().
 //
@@ -52,22 +52,22 @@ class ChunkTransfer {
   // repeated by Run() or by a later Add(), not in between.
   void Add(int server, size_t chunk) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The same for a thread that should not lose the time which starts take.
-  // Returns whether another one has to call StartAdded(), once; Run() waits
-  // until that has returned.
+  // Adds a chunk and starts nothing, for a thread that should not lose the time
+  // which starting takes. If it returns true, another thread must call
+  // StartAdded() once; Run() waits until that has returned.
   [[nodiscard]] bool AddOnly(int server, size_t chunk)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void StartAdded() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Whether all chunks of a server so far are under way or through.
+  // True if all chunks that a server has so far are under way or through.
   bool AllStarted(int server) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns when every chunk is through, or with the first failure that does
-  // not pass, once no call is in flight. The object must not go before that.
+  // not pass, once no call is in flight. The object must live until then.
   absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns when Run() would, or before that when `enough`, which a report
-  // makes true. Further chunks may follow.
+  // Returns when Run() would, or earlier when `enough` is true, which a report
+  // makes it. Further chunks may follow.
   void RunUntil(absl::FunctionRef<bool()> enough) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -79,7 +79,7 @@ class ChunkTransfer {
     absl::Time retry_at = absl::InfinitePast();
   };
 
-  // Starts what the windows allow.
+  // Starts as many calls as the windows allow.
   void Pump(int server) ABSL_LOCKS_EXCLUDED(mutex_);
   void PumpAll() ABSL_LOCKS_EXCLUDED(mutex_);
   void Done(int server, size_t chunk, const absl::Status& status)

@@ -16,14 +16,14 @@ namespace lockstep {
 
 // HeldChunks is the variables of a job as a worker moves them: cut into chunks,
 // with the rows that the pass at hand needs of tables, and with the step that
-// the worker's memory holds of each chunk. Private to worker/client.
+// the worker's memory holds of each chunk.
 //
 // Threads: not guarded: the state of a chunk belongs to the call that moves it,
 //          and to the calling thread while there is none.
 // Borrows: the memory.
 class HeldChunks {
  public:
-  // What the memory holds of a chunk.
+  // The step of the values in memory of a chunk.
   struct Held {
     int64_t step = -1;
     // The attempt of the push that brought the values, until that attempt is

@@ -10,11 +10,13 @@
 
 namespace lockstep {
 
-// ReadyChunks says which chunks are to be sent while a pass goes on: those
-// whose variables are all ready, in an order that is the same for every worker
-// of a step. All must send in one order: servers answer a push when every
-// worker's has come, so that workers who fill their windows with different
-// chunks would wait for one another for good.
+// ReadyChunks decides which chunks are sent while a pass goes on: those whose
+// variables are all ready, in an order that is the same for every worker of a
+// step. All workers must send in one order: servers answer the push of a chunk
+// when that of every worker has come, so workers that fill their windows with
+// different chunks would wait for one another forever.
+//
+// Threads: not thread-safe.
 class ReadyChunks {
  public:
   enum class Order {
@@ -35,24 +37,25 @@ class ReadyChunks {
     bool operator==(const Id&) const = default;
   };
 
-  // `chunks` by server, as MakeChunks() returns them, perhaps not cut alike.
+  // `chunks` by server, as MakeChunks() returns them; each server may be cut
+  // with another target.
   explicit ReadyChunks(const std::vector<std::vector<Chunk>>& chunks);
 
   // A new pass begins: nothing is ready.
   void Reset(Order order);
 
-  // Returns the chunks that are to be sent since `variable` is ready. Repeating
-  // it, or a variable without a chunk, makes nothing ready.
+  // Returns the chunks that may be sent now that `variable` is ready. Has no
+  // effect for a variable that is ready already or has no chunk.
   std::vector<Id> MarkReady(size_t variable);
 
-  // Makes everything ready; returns what was not returned yet.
+  // Makes all variables ready; returns the chunks not returned yet.
   std::vector<Id> MarkRest();
 
-  // What has been returned, by server, in its order.
+  // The chunks that have been returned, by server, in order.
   const std::vector<std::deque<size_t>>& order() const { return order_; }
 
-  // From now on until the next pass the order is kAsReady, also of what has
-  // been returned: for a push that sends all of it anew.
+  // Makes the order kAsReady until the next pass, also that of order(): for a
+  // push that sends all chunks anew.
   void KeepNothingBack();
 
   // The chunks that hold parts of a variable, one for each part.
@@ -62,7 +65,7 @@ class ReadyChunks {
   bool ComesLast(size_t chunk) const {
     return policy_ == Order::kThirdsLast && chunk % 3 == 2;
   }
-  // A chunk has become ready: appends to `sent` what is to be sent now.
+  // A chunk has become ready: appends the chunks that may be sent to `sent`.
   void Release(const Id& id, std::vector<Id>& sent);
   void Send(const Id& id, std::vector<Id>& sent);
 

@@ -118,7 +118,7 @@ absl::Status CallStreamClient::WhyBroken() {
   if (overdue_) {
     return absl::DeadlineExceededError("no answer within the deadline");
   }
-  // A server that goes cancels what it serves.
+  // A server that shuts down cancels the calls that it serves.
   if (status_.ok() || status_.error_code() == grpc::StatusCode::CANCELLED) {
     return absl::UnavailableError("the server ended the stream");
   }
@@ -133,7 +133,7 @@ void CallStreamClient::End() {
     failed.swap(waiting_);
     why = WhyBroken();
   }
-  // What the server says of the stream, it does not say of the calls.
+  // An error of the stream is not one of its calls: they may be made again.
   const bool passing = absl::IsCancelled(why) || absl::IsDeadlineExceeded(why);
   for (auto& [id, call] : failed) {
     call.callback(passing ? why : absl::UnavailableError(why.message()), {});

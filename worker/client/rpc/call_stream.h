@@ -20,8 +20,8 @@
 namespace lockstep {
 
 // CallStreamClient is one open stream to a server's CallStreamService, with
-// the calls that wait for an answer on it. It opens once; when it breaks, for
-// whatever reason, its calls have failed and it takes no more.
+// the calls that wait for an answer on it. It opens once. When it breaks, for
+// any reason, its calls fail and it accepts no more.
 //
 //   made -> Open() -> broken -> on_end, after which gRPC does not use it
 //
@@ -30,11 +30,12 @@ namespace lockstep {
 class CallStreamClient final {
  public:
   using Callback = std::function<void(absl::Status, grpc::ByteBuffer response)>;
-  // `status` is what broke the stream; kUnimplemented: the server has none.
+  // `status` says why the stream broke; kUnimplemented: the server has no
+  // streams.
   using OnEnd = std::function<void(const absl::Status& status)>;
 
-  // Once. `on_end` runs after the callbacks of all calls, and nothing of this
-  // object runs after it.
+  // Must be called once. `on_end` runs after the callbacks of all calls, and
+  // may delete this object.
   void Open(v1::CallStreamService::Stub& stub, CallPoller& poller, OnEnd on_end)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -47,8 +48,8 @@ class CallStreamClient final {
   bool Call(const std::string& method, const grpc::ByteBuffer& request,
             absl::Time deadline, Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls made between these two are sent together, at the second. `waits`: no
-  // call follows before one of these is answered.
+  // Calls made between Hold() and Release() are sent together. `waits`: the
+  // caller makes no further call before one of these is answered.
   void Hold() ABSL_LOCKS_EXCLUDED(mutex_);
   void Release(bool waits) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -83,7 +84,7 @@ class CallStreamClient final {
   void ReadOn(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
   void Written(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
   void Finished(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Fails what waits, and ends.
+  // Fails the calls that wait, and calls on_end_.
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
   void Answered(v1::StreamedAnswer& answer) ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

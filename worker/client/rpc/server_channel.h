@@ -40,21 +40,20 @@ class ServerChannel {
 
   CallPoller& poller() { return poller_; }
 
-  // `method` is a full name, "/lockstep.v1.ParameterService/Push". What the
-  // request refers to must stay until the callback has run.
-  //
-  // A small call has few bytes in its request and its response; the server
-  // serves its method on streams, if it has any.
+  // A small call has few bytes in its request and its response, and a method
+  // that servers with streams serve on them.
   enum class Size { kSmall, kLarge };
   static constexpr size_t kLargestSmall = size_t{64} << 10;  // bytes
   static Size SizeOf(size_t bytes) {
     return bytes <= kLargestSmall ? Size::kSmall : Size::kLarge;
   }
+  // `method` is a full name, "/lockstep.v1.ParameterService/Push". Memory that
+  // the request refers to must not change or end before the callback has run.
   void Call(Size size, const std::string& method,
             const grpc::ByteBuffer& request, absl::Duration deadline,
             Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Small calls that the thread makes while one is in scope travel together.
+  // Small calls made while a Together is in scope travel in one message.
   class Together {
    public:
     explicit Together(ServerChannel& channel) : stream_(channel.Stream()) {
@@ -66,8 +65,8 @@ class ServerChannel {
     Together(const Together&) = delete;
     Together& operator=(const Together&) = delete;
 
-    // No small call follows before one of these is answered: the server may
-    // not read it before.
+    // The caller makes no further small call before one of these is answered:
+    // the server may read no further until then.
     void Wait() { waits_ = true; }
 
    private:

@@ -10,13 +10,13 @@
 
 namespace lockstep {
 
-// Brings labels or ids where operations can read them, and looks at each of
-// them while that is cheap: an operation only sees that they are in [0, bound),
-// and never stops a device to read them.
+// Copies labels or ids to where operations can read them, and checks each of
+// them while that is cheap, in ordinary memory: operations rely on the result's
+// bound() and never stop a device to read the numbers.
 //
 // `host` is int32 in ordinary memory, of any shape. The result has that shape;
 // it is `host` itself where the backend uses ordinary memory, else a copy in
-// `memory`, good until its next Reserve(). `name` is what messages call them.
+// `memory`, good until its next Reserve(). Messages call the numbers `name`.
 //
 //   kInvalidArgument    no int32, or a number outside [0, bound); nothing has
 //                       been copied

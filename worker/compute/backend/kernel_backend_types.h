@@ -8,17 +8,18 @@
 #include "worker/compute/kernels/image_shapes.h"
 #include "worker/compute/tensor/tensor.h"
 
-// What the members of KernelBackend ask of tensors.
+// Types and shapes of tensors, for the operations of KernelBackend.
 namespace lockstep {
 namespace kernel_backend {
 
-// Calls function(float{}) or function(double{}), by what the tensors hold.
+// Calls function(double{}) for kFloat64, else function(float{}).
 template <typename Function>
 auto ForType(ElementType type, Function function) {
   return type == ElementType::kFloat64 ? function(double{}) : function(float{});
 }
 
-// Rows and columns of a tensor whose last axis are the columns.
+// A tensor [..., n] as a matrix: n columns, and the product of all other
+// dimensions rows.
 inline int64_t ColumnsOf(const ConstTensor& tensor) {
   return tensor.shape().back();
 }

@@ -66,7 +66,7 @@ absl::Status CheckMoves(const char* operation, const Conv2DOptions& options) {
   return absl::OkStatus();
 }
 
-// int32 [count], of which somebody has seen that they are below `end`.
+// `indices` must be int32 [count] with a bound() of at most `end`.
 absl::Status CheckIndices(const char* operation, const Argument& indices,
                           int64_t count, int64_t end) {
   const ConstTensor& tensor = indices.tensor;

@@ -10,7 +10,7 @@
 #include "worker/compute/kernels/image_shapes.h"
 #include "worker/compute/tensor/tensor.h"
 
-// What every backend demands of its arguments, written once. Each function
+// The demands of the operations on their arguments. Each function
 // returns OK or kInvalidArgument with a message such as
 //   MatMul: out must be float32 [2,3], got float32 [3,2]
 namespace lockstep {
@@ -66,7 +66,7 @@ absl::Status CheckNorm(const char* operation, const Argument& in, bool by_row,
                        const Argument& statistics,
                        std::initializer_list<Argument> vectors);
 
-// A number that has to be above 0, and finite.
+// `value` must be above 0 and finite.
 absl::Status CheckPositive(const char* operation, const char* name,
                            double value);
 

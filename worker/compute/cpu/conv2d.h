@@ -7,7 +7,8 @@
 
 // Convolution as matrix products over patches. `patches` is scratch memory of
 // PatchElements(); images go through it in groups, so that it stays small
-// however large the batch is. T is float or double.
+// for any batch. Tensors are dense: `images` [n,h,w,c], `filters` [kh,kw,c,o],
+// `out` [n,oh,ow,o], gradients as their tensors. T is float or double.
 namespace lockstep::cpu {
 
 // Elements of `patches` that a convolution of this shape needs: one image's,
@@ -18,10 +19,12 @@ template <typename T>
 void Conv2D(const ConvShape& shape, const T* images, const T* filters,
             T* patches, T* out);
 
+// Overwrites `images_gradient`.
 template <typename T>
 void Conv2DInputGradient(const ConvShape& shape, const T* filters,
                          const T* out_gradient, T* patches, T* images_gradient);
 
+// Overwrites `filters_gradient` with the sum over all images.
 template <typename T>
 void Conv2DFilterGradient(const ConvShape& shape, const T* images,
                           const T* out_gradient, T* patches,

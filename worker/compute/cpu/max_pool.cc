@@ -41,7 +41,7 @@ void ForEachPosition(const PoolShape& s, const Window& window, Visit visit) {
   }
 }
 
-// Takes over what is larger at one position of the window.
+// Keeps the larger of the values so far and those at one position.
 template <typename T>
 void KeepLarger(int64_t channels, const T* in, uint8_t position, T* out,
                 uint8_t* argmax) {

@@ -12,7 +12,7 @@ namespace lockstep {
 // kernels of this folder and cuBLAS.
 //
 //   kFailedPrecondition  no device can be used
-//   others               what CUDA said while the device was set up
+//   others               errors of CUDA while the device was set up
 absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeCudaBackend();
 
 }  // namespace lockstep

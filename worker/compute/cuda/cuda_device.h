@@ -22,8 +22,8 @@
 namespace lockstep::cuda {
 
 // CudaDevice is a Device (worker/compute/backend/kernel_backend.h) on one GPU.
-// What it is asked for is queued on a compute stream; copies that run beside it
-// are on a second stream, with an event each.
+// Operations are queued on a compute stream; copies that run beside them are on
+// a second stream, with an event each.
 //
 // Errors: those of ToStatus(). A kernel's own failure shows in a later call.
 class CudaDevice {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "worker/compute/replay/recording.h"
 
-// Recordings as CUDA graphs: a stream is captured, and what it was given is
+// Recordings as CUDA graphs: a stream is captured, and the work queued on it is
 // launched as one graph. Calls of other threads do not matter.
 //
 // Errors: those of ToStatus().

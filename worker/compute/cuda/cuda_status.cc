@@ -56,7 +56,7 @@ absl::Status ToStatus(cublasStatus_t error, const CallSite& site) {
   if (error == CUBLAS_STATUS_ALLOC_FAILED) {
     return absl::ResourceExhaustedError(message);
   }
-  // What ran before on the device may be what failed.
+  // The failure may be that of an earlier kernel, which shows only now.
   if (error == CUBLAS_STATUS_EXECUTION_FAILED) {
     const cudaError_t cause = cudaPeekAtLastError();
     if (IsLost(cause)) return ToStatus(cause, site);

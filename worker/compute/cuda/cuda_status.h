@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 
-// What CUDA says, as a Status: "MatMul: cublasGemmStridedBatchedEx on device 0
+// CUDA's errors as a Status: "MatMul: cublasGemmStridedBatchedEx on device 0
 // (NVIDIA H100): CUBLAS_STATUS_...".
 //
 //   kUnavailable        the device is lost to this process, which has to be
@@ -29,7 +29,7 @@ struct CallSite {
 absl::Status ToStatus(cudaError_t error, const CallSite& site);
 absl::Status ToStatus(cublasStatus_t error, const CallSite& site);
 
-// Memory was short: how much was asked for, and what would fit.
+// kResourceExhausted with the bytes asked for, free and in all.
 absl::Status OutOfMemory(size_t asked, size_t free, size_t total,
                          const std::string& device);
 

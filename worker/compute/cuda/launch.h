@@ -7,12 +7,12 @@
 #include <cstdint>
 
 // How the functions of worker/compute/kernels become kernels. Each call queues
-// its work on `stream` and returns what the launch did; empty ranges queue
-// nothing. Which functions there are, the .cu files say: they hold the only
-// instances.
+// its work on `stream` and returns the launch's error; empty ranges queue
+// nothing. The .cu files hold the only instances, for the functions that they
+// list.
 //
-// No thread adds to what another one writes, and the order of each sum follows
-// from the shape alone, so equal inputs give equal bits.
+// No thread adds to an element that another one writes, and the order of each
+// sum follows from the shape alone, so equal inputs give equal bits.
 namespace lockstep::cuda {
 
 template <typename F>

@@ -6,10 +6,16 @@
 
 #include "worker/compute/kernels/host_device.h"
 
-// Sums over the rows of a matrix: a kernel gives the summand of each (row,
-// column). And what batch norm makes of such sums, an element at a time.
+// Sums over the rows of a matrix: a kernel returns the summand of each (row,
+// column), and the device adds over the rows. Also the operations of batch norm
+// that use such sums, an element at a time.
+//
+// Pointers are to dense row-major tensors: [rows, n], or [n] for those that are
+// per column, such as means, scale, shift and their gradients. T is float or
+// double.
 namespace lockstep::kernels {
 
+// values[row, column] factor: with factor 1 the sums are those of the columns.
 template <typename T>
 struct Element {
   const T* values;
@@ -21,7 +27,7 @@ struct Element {
   }
 };
 
-// The summand of a variance, once the mean is known.
+// The summand of a variance, (x - mean[column])^2 factor; factor is 1 / rows.
 template <typename T>
 struct SquaredDistance {
   const T* values;
@@ -35,7 +41,8 @@ struct SquaredDistance {
   }
 };
 
-// The summand of a layer norm's scale gradient.
+// The summand of a layer norm's scale gradient: out_gradient times the
+// normalised input. `statistics` hold mean and reciprocal deviation by row.
 template <typename T>
 struct LayerNormScale {
   const T* in;
@@ -50,22 +57,25 @@ struct LayerNormScale {
   }
 };
 
-// A batch norm's statistics: means, then variances.
+// A batch norm's statistics by column: row 0 has means, row 1 variances.
 template <typename T>
 struct Moments {
   const T* statistics;  // [2, n]
   int64_t n;
   T epsilon;
 
+  // The reciprocal deviation of a column.
   LOCKSTEP_HOST_DEVICE T factor(int64_t column) const {
     return T{1} / std::sqrt(statistics[n + column] + epsilon);
   }
+  // `x` with mean 0 and variance 1.
   LOCKSTEP_HOST_DEVICE T Normal(T x, int64_t column) const {
     return (x - statistics[column]) * factor(column);
   }
 };
 
-// The summand of a batch norm's scale gradient.
+// The summand of a batch norm's scale gradient: out_gradient times the
+// normalised input.
 template <typename T>
 struct BatchNormScale {
   const T* in;
@@ -78,6 +88,7 @@ struct BatchNormScale {
   }
 };
 
+// out = normalised in * scale[column] + shift[column].
 template <typename T>
 struct BatchNorm {
   const T* in;

@@ -8,10 +8,14 @@
 #include "worker/compute/kernels/counter_random.h"
 #include "worker/compute/kernels/host_device.h"
 
-// Operations whose elements know nothing of each other. A kernel is called once
-// for each index in [0, n), or for each (row, column), in any order.
+// Operations whose elements do not depend on each other. A kernel is called
+// once for each index i in [0, n), or for each (row, column), in any order, and
+// writes one element. Pointers are to dense row-major tensors; those without a
+// comment have the shape of the operation's `in` and `out`. T is float or
+// double.
 namespace lockstep::kernels {
 
+// values[row, column] += bias[column].
 template <typename T>
 struct AddBias {
   const T* bias;  // [n]
@@ -23,6 +27,7 @@ struct AddBias {
   }
 };
 
+// out[i] = max(in[i], 0); NaN stays NaN. `out` may be `in`.
 template <typename T>
 struct Relu {
   const T* in;
@@ -34,6 +39,8 @@ struct Relu {
   }
 };
 
+// in_gradient[i] = out_gradient[i] where out[i] > 0, else 0. `in_gradient` may
+// be `out_gradient`.
 template <typename T>
 struct ReluGradient {
   const T* out;
@@ -57,17 +64,20 @@ LOCKSTEP_HOST_DEVICE inline T Tanh(T x) {
   return T{1} - T{2} / (std::exp(T{2} * inside) + T{1});
 }
 
+// 1 / (1 + exp(-x)).
 template <typename T>
 LOCKSTEP_HOST_DEVICE inline T Sigmoid(T x) {
   return T{1} / (T{1} + std::exp(-x));
 }
 
+// The tanh in GELU's approximation; see Activation::kGelu.
 template <typename T>
 LOCKSTEP_HOST_DEVICE inline T GeluTanh(T x) {
   return Tanh(static_cast<T>(kGeluScale) *
               (x + static_cast<T>(kGeluCube) * x * x * x));
 }
 
+// out[i] = f(in[i]). `out` may be `in`.
 template <typename T, Activation kind>
 struct Activate {
   const T* in;
@@ -85,6 +95,8 @@ struct Activate {
   }
 };
 
+// in_gradient[i] = out_gradient[i] f'(in[i]). `in_gradient` may be
+// `out_gradient`.
 template <typename T, Activation kind>
 struct ActivateGradient {
   const T* in;
@@ -129,8 +141,8 @@ template <typename T>
 struct Dropout {
   const T* in;
   uint64_t key;
-  uint32_t threshold;
-  T scale;
+  uint32_t threshold;  // rate 2^32, rounded down
+  T scale;             // 1 / (1 - rate)
   T* out;
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t i) const {
@@ -139,29 +151,29 @@ struct Dropout {
   }
 };
 
-// Row `ids[row]` of the table becomes row `row` of `out`.
+// out[row, column] = table[ids[row], column].
 template <typename T>
 struct Embed {
-  const T* table;
-  const int32_t* ids;
+  const T* table;      // [rows, n]
+  const int32_t* ids;  // [count], each in [0, rows)
   int64_t n;
-  T* out;
+  T* out;  // [count, n]
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
     out[row * n + column] = table[ids[row] * n + column];
   }
 };
 
-// Row `row` of the table's gradient: the sum, in the order of the batch, over
-// the places that looked it up. Each element reads all ids, so this is for
-// small tables such as the 256 bytes of text.
+// table_gradient[row, column] = the sum of out_gradient[k, column] over the
+// places k with ids[k] == row, in their order. Each element reads all ids, so
+// this is for small tables such as the 256 bytes of text.
 template <typename T>
 struct EmbedGradient {
-  const int32_t* ids;
+  const int32_t* ids;  // [count]
   int64_t count;
   int64_t n;
   const T* out_gradient;  // [count, n]
-  T* table_gradient;
+  T* table_gradient;      // [rows, n]
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
     T sum = 0;

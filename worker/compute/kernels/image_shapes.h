@@ -11,6 +11,9 @@ namespace lockstep {
 // the output every `stride` pixels, and `padding` rows and columns of zeros
 // around the image; -1 stands for half the kernel, which with an odd kernel
 // and stride 1 keeps height and width.
+//
+// Units: pixels; channels and filters are values per pixel of the input and of
+//        the output.
 struct ConvShape {
   int64_t images = 0;
   int64_t height = 0;
@@ -22,19 +25,22 @@ struct ConvShape {
   int64_t stride = 1;
   int64_t padding = -1;
 
+  // Rows of zeros above the image, and columns to its left.
   LOCKSTEP_HOST_DEVICE int64_t top() const {
     return padding < 0 ? kernel_height / 2 : padding;
   }
   LOCKSTEP_HOST_DEVICE int64_t left() const {
     return padding < 0 ? kernel_width / 2 : padding;
   }
+  // Height and width of the output; 0 if the kernel does not fit.
   LOCKSTEP_HOST_DEVICE int64_t out_height() const {
     return Steps(height + 2 * top() - kernel_height);
   }
   LOCKSTEP_HOST_DEVICE int64_t out_width() const {
     return Steps(width + 2 * left() - kernel_width);
   }
-  // Of the images, of the output, and elements of one patch.
+  // Pixels of all images, pixels of the output, and elements of one patch: the
+  // values under the kernel at one place.
   LOCKSTEP_HOST_DEVICE int64_t pixels() const {
     return images * height * width;
   }
@@ -44,7 +50,7 @@ struct ConvShape {
   LOCKSTEP_HOST_DEVICE int64_t patch() const {
     return kernel_height * kernel_width * channels;
   }
-  // The same over so many images.
+  // The same convolution of `count` images.
   ConvShape Of(int64_t count) const {
     ConvShape shape = *this;
     shape.images = count;
@@ -60,6 +66,8 @@ struct ConvShape {
 
 // Sizes of a pooling over NHWC images by square windows that do not overlap;
 // those at the far edges are cut off there.
+//
+// Units: pixels; channels are values per pixel.
 struct PoolShape {
   int64_t images = 0;
   int64_t height = 0;

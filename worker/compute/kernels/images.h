@@ -6,9 +6,13 @@
 #include "worker/compute/kernels/host_device.h"
 #include "worker/compute/kernels/image_shapes.h"
 
-// Convolution as patches, and pooling, an element at a time. Gradients gather
-// what reaches an element instead of scattering, so that nothing is added to
-// by two threads.
+// Convolution as patches, and pooling, an element at a time. A gradient gathers
+// all contributions to one element instead of scattering them, so that no two
+// threads add to the same element.
+//
+// Pointers are to dense NHWC tensors. A kernel is called for each (row,
+// column): row is the number of a pixel in the batch, column a channel, unless
+// said. T is float or double.
 namespace lockstep::kernels {
 
 // Where a pixel is in a batch of height x width images.
@@ -18,18 +22,20 @@ struct Pixel {
   int64_t x;
 };
 
+// The place of pixel number `index` of the batch.
 LOCKSTEP_HOST_DEVICE inline Pixel PixelAt(int64_t index, int64_t height,
                                           int64_t width) {
   return {index / (height * width), index / width % height, index % width};
 }
 
-// patches[row, column]: what tap `column` of the kernel sees at pixel `row` of
-// the output. Columns are (kernel row, kernel column, channel).
+// patches[row, column] = the value under tap `column` of the kernel at pixel
+// `row` of the output, 0 outside of the image. Columns are (kernel row, kernel
+// column, channel).
 template <typename T>
 struct ImagesToPatches {
   ConvShape s;
-  const T* images;
-  T* patches;
+  const T* images;  // [images,height,width,channels]
+  T* patches;       // [out_pixels,patch]
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
     const Pixel at = PixelAt(row, s.out_height(), s.out_width());
@@ -45,13 +51,13 @@ struct ImagesToPatches {
   }
 };
 
-// The transposed of the above: images[row, column] is the sum over all taps
-// that saw channel `column` of pixel `row`.
+// The transpose of ImagesToPatches: images[row, column] = the sum of the
+// patches' elements whose tap was above channel `column` of pixel `row`.
 template <typename T>
 struct PatchesToImages {
   ConvShape s;
-  const T* patches;
-  T* images;
+  const T* patches;  // [out_pixels,patch]
+  T* images;         // [images,height,width,channels]
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
     const Pixel at = PixelAt(row, s.height, s.width);
@@ -84,6 +90,7 @@ struct Window {
   int64_t columns;
 };
 
+// The window of output pixel `row`.
 LOCKSTEP_HOST_DEVICE inline Window WindowAt(const PoolShape& s, int64_t row) {
   const Pixel at = PixelAt(row, s.out_height(), s.out_width());
   const int64_t y = at.y * s.window;
@@ -102,12 +109,14 @@ LOCKSTEP_HOST_DEVICE inline int64_t WindowOf(const PoolShape& s, int64_t row) {
          at.x / s.window;
 }
 
+// out[row, column] = the largest value of the window, NaN above all; argmax =
+// its position window * dy + dx in there, the first one of equals.
 template <typename T>
 struct MaxPool {
   PoolShape s;
-  const T* in;
-  T* out;
-  uint8_t* argmax;
+  const T* in;      // [images,height,width,channels]
+  T* out;           // [images,out_height,out_width,channels]
+  uint8_t* argmax;  // as `out`
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
     const Window window = WindowAt(s, row);
@@ -128,12 +137,14 @@ struct MaxPool {
   }
 };
 
+// in_gradient[row, column] = the gradient of the window in which that element
+// was the largest, else 0.
 template <typename T>
 struct MaxPoolGradient {
   PoolShape s;
-  const uint8_t* argmax;
-  const T* out_gradient;
-  T* in_gradient;
+  const uint8_t* argmax;  // as `out_gradient`
+  const T* out_gradient;  // [images,out_height,out_width,channels]
+  T* in_gradient;         // [images,height,width,channels]
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
     const Pixel at = PixelAt(row, s.height, s.width);
@@ -144,11 +155,12 @@ struct MaxPoolGradient {
   }
 };
 
+// out[row, column] = the mean of the window, over the pixels that it has.
 template <typename T>
 struct AveragePool {
   PoolShape s;
-  const T* in;
-  T* out;
+  const T* in;  // [images,height,width,channels]
+  T* out;       // [images,out_height,out_width,channels]
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
     const Window window = WindowAt(s, row);
@@ -163,11 +175,12 @@ struct AveragePool {
   }
 };
 
+// in_gradient[row, column] = the window's gradient, divided by its pixels.
 template <typename T>
 struct AveragePoolGradient {
   PoolShape s;
-  const T* out_gradient;
-  T* in_gradient;
+  const T* out_gradient;  // [images,out_height,out_width,channels]
+  T* in_gradient;         // [images,height,width,channels]
 
   LOCKSTEP_HOST_DEVICE void operator()(int64_t row, int64_t column) const {
     const int64_t from = WindowOf(s, row);

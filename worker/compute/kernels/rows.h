@@ -15,8 +15,11 @@
 //   group.Max<T>(n, f)       the largest f(i); -infinity if n is 0
 //   group.Leads()            true in exactly one of its threads
 //
-// All threads of a group make the same calls, and what one of them wrote before
-// a call every one can read after it.
+// All threads of a group make the same calls. Values that one thread wrote
+// before a call can be read by every thread after it.
+//
+// Pointers are to dense row-major tensors, [rows, n] unless said. T is float or
+// double.
 namespace lockstep::kernels {
 
 // -log(softmax(logits)[label]) of a row, and its gradient times `scale`. The
@@ -24,11 +27,11 @@ namespace lockstep::kernels {
 template <typename T>
 struct SoftmaxCrossEntropy {
   int64_t classes;
-  const T* logits;
-  const int32_t* labels;
-  T scale;
-  T* gradient;
-  double* losses;  // one per row
+  const T* logits;        // [rows, classes]
+  const int32_t* labels;  // [rows], each in [0, classes)
+  T scale;                // 1 / rows for the gradient of a mean
+  T* gradient;            // [rows, classes]
+  double* losses;         // one per row
 
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {
@@ -51,14 +54,14 @@ struct SoftmaxCrossEntropy {
   }
 };
 
-// 1 in `correct` if the row is largest at its label, of equals the first; 0
-// otherwise, and if any of them is NaN.
+// correct[row] = 1 if the row is largest at its label, of equals the first; 0
+// otherwise, and if any of the row's logits is NaN.
 template <typename T>
 struct IsCorrect {
   int64_t classes;
-  const T* logits;
-  const int32_t* labels;
-  double* correct;  // one per row
+  const T* logits;        // [rows, classes]
+  const int32_t* labels;  // [rows]
+  double* correct;        // [rows]
 
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {
@@ -72,12 +75,12 @@ struct IsCorrect {
   }
 };
 
-// The sum of all values, divided, as one row.
+// quotient[0] = the sum of all values / divisor; called for one row.
 struct Total {
   int64_t count;
-  const double* values;
+  const double* values;  // [count]
   double divisor;
-  double* quotient;
+  double* quotient;  // [1]
 
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t) const {
@@ -88,13 +91,14 @@ struct Total {
   }
 };
 
-// How many of a row's `n` elements, of `count` in all, are NaN or infinite.
+// counts[row] = the number of NaN and infinite elements among elements
+// [row n, row n + n) of `count` in all.
 template <typename T>
 struct CountNonFinite {
   int64_t count;
   int64_t n;
-  const T* values;
-  double* counts;  // one per row
+  const T* values;  // [count]
+  double* counts;   // [rows], rows = count / n rounded up
 
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {
@@ -114,10 +118,10 @@ struct LayerNorm {
   int64_t n;
   T epsilon;
   const T* in;
-  const T* scale;
-  const T* shift;
+  const T* scale;  // [n]
+  const T* shift;  // [n]
   T* out;
-  T* statistics;
+  T* statistics;  // [rows, 2]
 
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {
@@ -148,8 +152,8 @@ template <typename T>
 struct LayerNormGradient {
   int64_t n;
   const T* in;
-  const T* scale;
-  const T* statistics;
+  const T* scale;       // [n]
+  const T* statistics;  // [rows, 2], as LayerNorm wrote them
   const T* out_gradient;
   T* in_gradient;
 
@@ -175,8 +179,8 @@ struct LayerNormGradient {
   }
 };
 
-// Softmax over what position `row % length` may see, itself and what is
-// before it; zero for the rest. In place.
+// Softmax over the positions that position `row % length` may see: itself and
+// those before it. Zero for the positions after it. In place.
 template <typename T>
 struct CausalSoftmax {
   int64_t length;
@@ -201,8 +205,8 @@ struct CausalSoftmax {
 template <typename T>
 struct CausalSoftmaxGradient {
   int64_t length;
-  const T* probabilities;
-  T* gradient;
+  const T* probabilities;  // [rows, length]
+  T* gradient;             // [rows, length]
 
   template <typename Group>
   LOCKSTEP_HOST_DEVICE void operator()(Group& group, int64_t row) const {

@@ -12,20 +12,20 @@ namespace lockstep {
 // Units: elements; sides and strides are at most INT32_MAX.
 struct StridedGemm {
   struct Operand {
-    int64_t stride = 0;  // from one stored row to the next
-    int64_t outer = 0;
-    int64_t inner = 0;
-    bool transpose = false;
+    int64_t stride = 0;      // from one stored row to the next
+    int64_t outer = 0;       // from matrix (i, j) to (i + 1, j)
+    int64_t inner = 0;       // from matrix (i, j) to (i, j + 1)
+    bool transpose = false;  // the stored matrix is the transpose
   };
 
   int64_t m = 0;
   int64_t n = 0;
-  int64_t k = 0;
-  Operand a;
-  Operand b;
-  Operand out;  // never transposed
+  int64_t k = 0;  // 0: the product is zero
+  Operand a;      // [m, k]
+  Operand b;      // [k, n]
+  Operand out;    // [m, n], never transposed
   double alpha = 1;
-  bool accumulate = false;
+  bool accumulate = false;  // add to `out` instead of overwriting it
   int64_t outer_count = 1;
   int64_t inner_count = 1;
 

@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-// RecordingKey tells passes apart that queue different operations: the type,
+// RecordingKey is equal for passes that queue the same operations: the type,
 // shape and address of each tensor that a pass is given.
 class RecordingKey {
  public:
@@ -33,11 +33,11 @@ class RecordingKey {
   std::vector<Entry> entries_;
 };
 
-// RecordingPlan decides what to do with a pass. A pass is recorded when the one
-// just before had the same key, for that one has allocated what it needed; it
-// is replayed while the recording's key and generation (see RecordingDevice)
-// are what they were. There is one recording: of passes of two kinds that take
-// turns, the first kind keeps it.
+// RecordingPlan decides if a pass is launched, recorded or replayed. A pass is
+// recorded when the one just before had the same key, since that one has
+// allocated the memory for both; it is replayed while the recording's key and
+// generation (see RecordingDevice) have not changed. There is one recording: if
+// passes of two kinds take turns, the first kind keeps it.
 class RecordingPlan {
  public:
   enum class Action { kLaunch, kRecord, kReplay };
@@ -45,7 +45,8 @@ class RecordingPlan {
   // `generation` is the present one.
   Action Next(const RecordingKey& key, uint64_t generation) const;
 
-  // What was done, and the generation after it.
+  // Must be called after each pass with the action taken and the generation
+  // after it.
   void Launched(const RecordingKey& key, uint64_t generation);
   void Recorded(const RecordingKey& key, uint64_t generation);
   void Replayed() { before_.known = false; }
@@ -62,7 +63,7 @@ class RecordingPlan {
   };
 
   Pass before_;    // the last pass, if it was launched
-  Pass recorded_;  // what the recording is good for
+  Pass recorded_;  // the pass that the recording repeats
 };
 
 // Recorder runs passes, and repeats them at once where the backend can record.
@@ -75,10 +76,10 @@ class Recorder {
   explicit Recorder(ComputeBackend& backend)
       : device_(backend.recording_device()) {}
 
-  // Does what calling `operations` would do, now or in the order of the
-  // backend's operations. `operations` calls operations of the backend alone,
-  // and for equal keys the same ones; it may be called once, not at all, or a
-  // second time if the first could not be recorded.
+  // Has the effect of calling `operations`, in the order of the backend's
+  // operations. `operations` must call only operations of the backend, and for
+  // equal keys the same ones; it may be called once, not at all, or twice if
+  // the first call could not be recorded.
   //
   //   errors of `operations` and of the backend
   absl::Status Run(const RecordingKey& key, Operations operations);
@@ -86,8 +87,8 @@ class Recorder {
   // How many passes have been replayed instead of launched.
   int64_t replays() const { return replays_; }
 
-  // Why nothing is recorded any more, told once; OK if there is nothing to
-  // tell. Passes are launched from then on.
+  // Returns why passes are no longer recorded, once, and OK otherwise. After a
+  // failure passes are launched.
   absl::Status TakeFailure();
 
  private:

@@ -20,25 +20,25 @@ class Recording {
   virtual absl::Status Replay() = 0;
 };
 
-// RecordingDevice is what a backend has that can record. Recorder decides when
-// it does.
+// RecordingDevice is the side of a backend that can record operations. Recorder
+// decides when it does.
 class RecordingDevice {
  public:
   virtual ~RecordingDevice() = default;
 
-  // Another number than before if an operation, called again, may queue other
-  // work or use other memory: some has been allocated, perhaps in place of what
-  // was freed, or products have another precision.
+  // A number that changes when an operation, called again, may queue other work
+  // or use other memory: when memory was allocated, perhaps where some was
+  // freed, and when products got another precision.
   virtual uint64_t generation() const = 0;
 
   // Operations that this thread calls from now on are recorded instead of
   // queued. Copies, waiting and allocating are not legal meanwhile.
   virtual absl::Status BeginRecording() = 0;
 
-  // Has to follow a BeginRecording() that succeeded; operations are queued
-  // again, whatever it returns.
+  // Must follow a BeginRecording() that succeeded; operations are queued again,
+  // also if it fails.
   //
-  //   kInternal  something that was called cannot be recorded
+  //   kInternal  a call in between cannot be recorded
   virtual absl::StatusOr<std::unique_ptr<Recording>> EndRecording() = 0;
 };
 

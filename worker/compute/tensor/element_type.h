@@ -6,9 +6,9 @@
 
 namespace lockstep {
 
-// ElementType is what a tensor's memory holds. Training runs in float32;
-// float64 is there so that gradients can be checked against differences;
-// uint8 holds the positions that max-pooling records, int32 the bytes of text.
+// ElementType is the type of a tensor's elements. Training runs in float32;
+// float64 lets tests check gradients against differences; uint8 holds the
+// positions that max-pooling records, int32 labels and the bytes of text.
 enum class ElementType { kUint8, kInt32, kFloat32, kFloat64 };
 
 // Bytes per element.

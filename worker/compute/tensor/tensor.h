@@ -27,8 +27,8 @@ absl::StatusOr<int64_t> CountElements(const Shape& shape);
 // ConstTensor is a read-only view of a tensor: element type, shape and a
 // pointer. Copying it copies no element.
 //
-// Borrows: the memory, which may be a backend's Buffer or anybody else's, such
-//          as the worker's parameter arena. It must outlive every copy.
+// Borrows: the memory, which may be a backend's Buffer or any other, such as
+//          ParameterMemory. It must outlive every copy of the view.
 class ConstTensor {
  public:
   ConstTensor() = default;
@@ -43,25 +43,27 @@ class ConstTensor {
 
   ElementType type() const { return type_; }
   const Shape& shape() const { return shape_; }
+  // `axis` must be below rank().
   int64_t dim(size_t axis) const { return shape_[axis]; }
   size_t rank() const { return shape_.size(); }
-  int64_t size() const;
+  int64_t size() const;  // elements
   size_t bytes() const;
 
-  // T must be what type() says.
+  // T must be the C++ type of type(). Row-major: element [i, j] of a matrix of
+  // n columns is data()[i n + j].
   template <typename T>
   const T* data() const {
     return static_cast<const T*>(data_);
   }
   const void* raw() const { return data_; }
 
-  // The same elements under another shape of as many.
+  // The same elements under another shape, which must have as many.
   ConstTensor Reshaped(Shape shape) const {
     return ConstTensor(type_, std::move(shape), data_).WithBound(bound_);
   }
 
-  // Of int32: every element has been found to be in [0, bound()). 0: nobody
-  // has looked. See indices.h.
+  // For int32: all elements have been checked to be in [0, bound()). 0: they
+  // have not been checked. See indices.h.
   int64_t bound() const { return bound_; }
   ConstTensor WithBound(int64_t bound) const {
     ConstTensor same = *this;

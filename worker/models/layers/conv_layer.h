@@ -10,7 +10,9 @@
 namespace lockstep {
 
 // ConvLayer is a square convolution, max(out, 0) and a 2x2 max-pool that
-// halves height and width, rounding up. Variables: NAME/filters, NAME/bias.
+// halves height and width, rounding up: [n,h,w,channels] becomes
+// [n,ceil(h/2),ceil(w/2),filters]. Variables: NAME/filters
+// [kernel_size,kernel_size,channels,filters], NAME/bias [filters].
 class ConvLayer final : public Layer {
  public:
   struct Options {
@@ -22,7 +24,6 @@ class ConvLayer final : public Layer {
 
   ConvLayer(const Options& options, ElementType type);
 
-  // `in` is [n,h,w,channels], the result [n,ceil(h/2),ceil(w/2),filters].
   absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables) override;
@@ -32,7 +33,7 @@ class ConvLayer final : public Layer {
  private:
   absl::Status Reserve(ComputeBackend& backend, const ConstTensor& in);
 
-  // Of the last Forward().
+  // Views of the last Forward().
   ConstTensor in_;
   Tensor activation_;  // before the pool
   Tensor argmax_;

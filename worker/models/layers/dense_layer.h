@@ -11,8 +11,9 @@
 
 namespace lockstep {
 
-// DenseLayer is out = in W + b, with max(out, 0) if asked for. Whatever shape
-// `in` has, its rows are examples. Variables: NAME/weights, NAME/bias.
+// DenseLayer is out = in W + b, with max(out, 0) if asked for: `in` [n,...] of
+// `inputs` elements per example becomes [n,units].
+// Variables: NAME/weights [inputs,units], NAME/bias [units].
 class DenseLayer final : public Layer {
  public:
   struct Options {
@@ -20,9 +21,9 @@ class DenseLayer final : public Layer {
     int64_t inputs = 0;  // elements per example
     int64_t units = 0;
     bool relu = false;
-    // The bias starts at 0. By default kHeNormal before a ReLU, and else
-    // kGlorotUniform: layers above one another whose weights all start at 0
-    // never learn.
+    // By default kHeNormal before a ReLU, and else kGlorotUniform: layers above
+    // one another whose weights all start at 0 never learn. The bias starts at
+    // 0.
     std::optional<Initializer> weights = {};
   };
 
@@ -37,7 +38,7 @@ class DenseLayer final : public Layer {
  private:
   const bool relu_;
 
-  // Of the last Forward().
+  // Views of the last Forward().
   ConstTensor in_;
   Tensor out_;
 };

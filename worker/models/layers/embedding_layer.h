@@ -11,14 +11,14 @@
 namespace lockstep {
 
 // EmbeddingLayer is a vector for each token plus one for its position: int32
-// [n,t] becomes [n * t, width]. The first layer of a model.
-// Variables: NAME/tokens, NAME/positions.
+// [n,t] becomes [n*t,width]. Must be the first layer of a model.
+// Variables: NAME/tokens [tokens,width], NAME/positions [positions,width].
 class EmbeddingLayer final : public Layer {
  public:
   struct Options {
     std::string name;
-    int64_t tokens = 0;     // different ones
-    int64_t positions = 0;  // longest sequence
+    int64_t tokens = 0;     // ids are in [0, tokens)
+    int64_t positions = 0;  // tokens of the longest sequence
     int64_t width = 0;
   };
 

@@ -18,8 +18,8 @@
 
 namespace lockstep {
 
-// What a layer needs to go backward. The spans hold the layer's own variables
-// alone, in its order.
+// The arguments of a layer's backward pass. The spans hold only the layer's own
+// variables, in its order.
 struct BackwardPass {
   ComputeBackend& backend;
   absl::Span<const ConstTensor> variables;
@@ -28,6 +28,8 @@ struct BackwardPass {
 };
 
 // Layer is one step of a sequential model, with the memory of its last pass.
+// Its class comment says the shapes of its input and output; a gradient has the
+// shape of its tensor.
 //
 // Threads: not thread-safe.
 // Errors:  those of the backend.
@@ -37,13 +39,14 @@ class Layer {
 
   const std::vector<VariableSpec>& variables() const { return variables_; }
 
-  // Comes before Forward().
+  // Must be called before each Forward().
   virtual void BeginPass(const PassContext& /*context*/) {}
 
-  // Whether training passes depend on the key of their context.
+  // True if training passes depend on the key of their context.
   virtual bool random() const { return false; }
 
-  // The result is good until the next call; `in` must be, too.
+  // Returns a tensor of the backend that is valid until the next call. `in`
+  // must not change before Backward() has been called.
   virtual absl::StatusOr<Tensor> Forward(
       ComputeBackend& backend, const ConstTensor& in,
       absl::Span<const ConstTensor> variables) = 0;
@@ -60,7 +63,7 @@ class Layer {
   explicit Layer(ElementType type, std::vector<VariableSpec> variables = {})
       : type_(type), variables_(std::move(variables)) {}
 
-  // Where a pass puts its result; kept for the next one.
+  // Memory for the result of a pass, which is kept for the next one.
   absl::StatusOr<Tensor> Out(ComputeBackend& backend, Shape shape) {
     return out_memory_.Reserve(backend, type_, std::move(shape));
   }
@@ -74,10 +77,10 @@ class Layer {
 
 using Layers = std::vector<std::unique_ptr<Layer>>;
 
-// Whether one of them is.
+// True if any layer draws random numbers.
 bool AnyRandom(const Layers& layers);
 
-// The variables of all of them, in order.
+// The variables of all layers, in order.
 std::vector<VariableSpec> VariablesOf(const Layers& layers);
 
 // The element type that variables of a tensor type have outside.

@@ -8,8 +8,9 @@
 
 namespace lockstep {
 
-// LayerStack is layers that follow one another, as one layer; without any it
-// passes its input on.
+// LayerStack is layers that follow one another, as one layer: from the shape of
+// the first layer's input to that of the last one's output. An empty stack
+// returns its input.
 class LayerStack final : public Layer {
  public:
   // Called before each layer, whose variables are [first, first + count); an
@@ -27,7 +28,7 @@ class LayerStack final : public Layer {
       absl::Span<const ConstTensor> variables) override;
   absl::Status Backward(const BackwardPass& pass, const Tensor& out_gradient,
                         const Tensor* in_gradient) override;
-  // The same for those who are asked before each layer.
+  // The same, calling `before` before each layer.
   absl::StatusOr<Tensor> Forward(ComputeBackend& backend, const ConstTensor& in,
                                  absl::Span<const ConstTensor> variables,
                                  BeforeLayer before);

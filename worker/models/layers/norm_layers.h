@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// LayerNormLayer normalises each row of its input, which has `width` columns.
-// Variables: NAME/scale, NAME/shift.
+// LayerNormLayer normalises each row of its input [rows,width]; the output has
+// that shape. Variables: NAME/scale [width], NAME/shift [width].
 class LayerNormLayer final : public Layer {
  public:
   LayerNormLayer(const std::string& name, int64_t width, ElementType type);
@@ -22,20 +22,21 @@ class LayerNormLayer final : public Layer {
                         const Tensor* in_gradient) override;
 
  private:
-  ConstTensor in_;  // of the last Forward(), as those below
+  ConstTensor in_;  // of the last Forward(), like statistics_
   Tensor statistics_;
   Scratch statistics_memory_;
   Scratch in_gradient_memory_;
 };
 
-// BatchNormLayer normalises each channel of NHWC images: in training by the
-// mean and variance of the worker's own batch, otherwise by moving ones.
+// BatchNormLayer normalises each channel of images [n,h,w,channels]: in
+// training by the mean and variance of the worker's own batch, otherwise by
+// moving ones. The output has the shape of the input.
 //
-// Variables: NAME/scale, NAME/shift, NAME/moving_mean, NAME/moving_variance.
-// The moving statistics travel like any variable, so that all workers and the
-// evaluator share them: what is pushed as their gradient is value - statistic,
-// which the servers average over the workers, and a descent of rate r makes of
-// it value + r (mean of the statistics - value).
+// Variables, all [channels]: NAME/scale, NAME/shift, NAME/moving_mean,
+// NAME/moving_variance. The moving statistics travel like any variable, so that
+// all workers and the evaluator share them. The layer pushes value - statistic
+// as their gradient, which the servers average over the workers; a descent of
+// rate r then leads to value + r (mean of the statistics - value).
 class BatchNormLayer final : public Layer {
  public:
   BatchNormLayer(const std::string& name, int64_t channels, ElementType type);

@@ -5,11 +5,12 @@
 
 namespace lockstep {
 
-// What a layer may need to know about the pass that begins.
+// Properties of the pass that begins.
 struct PassContext {
-  bool training = true;  // not: no dropout, and batch norm by moving statistics
-  uint64_t key = 0;      // of the random numbers of dropout
-  int64_t length = 0;    // text: positions of each sequence
+  // False: no dropout, and batch norm by moving statistics.
+  bool training = true;
+  uint64_t key = 0;    // of the random numbers of dropout
+  int64_t length = 0;  // text: positions of each sequence
 };
 
 }  // namespace lockstep

@@ -8,10 +8,11 @@
 #include "worker/compute/backend/scratch.h"
 #include "worker/models/layers/layer.h"
 
-// Layers without variables, and the convolution that is nothing else.
+// Layers without variables, and a convolution without bias or activation. Where
+// no shapes are given, input and output may have any shape, and the same.
 namespace lockstep {
 
-// max(in, 0).
+// ReluLayer is max(in, 0), element by element.
 class ReluLayer final : public Layer {
  public:
   explicit ReluLayer(ElementType type) : Layer(type) {}
@@ -25,7 +26,7 @@ class ReluLayer final : public Layer {
   Tensor out_;
 };
 
-// Any other function of an element.
+// ActivationLayer is any other function of each element.
 class ActivationLayer final : public Layer {
  public:
   ActivationLayer(Activation kind, ElementType type)
@@ -41,8 +42,9 @@ class ActivationLayer final : public Layer {
   ConstTensor in_;
 };
 
-// In training, zeros instead of a share `rate` of the elements. `salt` parts
-// the random numbers of the layers of a model.
+// DropoutLayer, in training, replaces a share `rate` of the elements by zeros
+// and multiplies the others by 1 / (1 - rate). The layers of a model must have
+// different salts, so that their random numbers differ.
 class DropoutLayer final : public Layer {
  public:
   DropoutLayer(double rate, uint64_t salt, ElementType type)
@@ -61,7 +63,7 @@ class DropoutLayer final : public Layer {
   DropoutOptions options_;  // of this pass
 };
 
-// The mean over each image: [n,h,w,c] becomes [n,c].
+// GlobalAveragePoolLayer is the mean over each image: [n,h,w,c] becomes [n,c].
 class GlobalAveragePoolLayer final : public Layer {
  public:
   explicit GlobalAveragePoolLayer(ElementType type) : Layer(type) {}
@@ -75,8 +77,9 @@ class GlobalAveragePoolLayer final : public Layer {
   int64_t window_ = 1;
 };
 
-// Causal self-attention of `heads` over rows [n * t, 3 d] of queries, keys and
-// values, into [n * t, d]; t is the pass's length.
+// AttentionLayer is causal self-attention of `heads` over rows [n*t,3d] of
+// queries, keys and values, into [n*t,d]; t is PassContext::length. `heads`
+// must divide d.
 class AttentionLayer final : public Layer {
  public:
   AttentionLayer(int64_t heads, ElementType type)
@@ -101,8 +104,10 @@ class AttentionLayer final : public Layer {
   Scratch probabilities_memory_;
 };
 
-// A square convolution without a bias, of zeros around the image so that
-// height and width are divided by `stride`, rounded up. Variable: NAME/filters.
+// ConvolutionLayer is a square convolution without a bias, with zeros around
+// the image: [n,h,w,channels] becomes
+// [n,ceil(h/stride),ceil(w/stride),filters]. Variable: NAME/filters
+// [kernel_size,kernel_size,channels,filters].
 class ConvolutionLayer final : public Layer {
  public:
   struct Options {

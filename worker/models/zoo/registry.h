@@ -24,8 +24,8 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(
     const ModelConfig& config, const ModelInput& input,
     ElementType type = ElementType::kFloat32);
 
-// How the variables of such a model are kept outside of it: as it computes with
-// them, but with elements of config.variable_type.
+// Returns the variables as servers and the worker's memory keep them: those of
+// the model, but with elements of config.variable_type.
 std::vector<VariableSpec> KeptVariables(const Model& model,
                                         const ModelConfig& config);
 
