@@ -72,21 +72,6 @@ absl::StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointStore::Begin(
   return CheckpointWriter::Create(directory_, step, tensors);
 }
 
-absl::StatusOr<CheckpointList> CheckpointStore::List() const {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
-                            ListStepDirectories(directory_));
-  CheckpointList list;
-  for (int64_t step : steps) {
-    absl::StatusOr<Manifest> manifest = ReadCompleteManifest(directory_, step);
-    if (manifest.ok()) {
-      list.complete.push_back(*std::move(manifest));
-    } else {
-      list.warnings.push_back(Warning(manifest.status()));
-    }
-  }
-  return list;
-}
-
 absl::StatusOr<LatestCheckpoint> CheckpointStore::Latest() const {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<int64_t> steps,
                             ListStepDirectories(directory_));

@@ -17,15 +17,8 @@
 
 namespace lockstep {
 
-// The complete checkpoints, oldest first, and one line per skipped one: its
-// file, the fault and the fix.
-struct CheckpointList {
-  std::vector<Manifest> complete;
-  std::vector<std::string> warnings;
-};
-
-// The newest complete checkpoint, if there is any, and one line per newer one
-// that was skipped.
+// The newest complete checkpoint, if there is any, and one line for each newer
+// one that was passed over.
 struct LatestCheckpoint {
   std::optional<Manifest> manifest;
   std::vector<std::string> warnings;
@@ -61,11 +54,11 @@ class CheckpointStore {
   absl::StatusOr<std::unique_ptr<CheckpointWriter>> Begin(
       int64_t step, const CheckpointTensors& tensors) const;
 
-  // Both fail if the directory cannot be listed; a damaged checkpoint is a
-  // warning. Hashes are not compared: see Verify().
-  absl::StatusOr<CheckpointList> List() const;
-  //   kFailedPrecondition  the newest has a newer format version, so an older
-  //                        program must not go on from an older checkpoint
+  // A damaged checkpoint is a warning. Contents are not hashed: see Verify().
+  //
+  // Errors: the directory cannot be listed
+  //   kFailedPrecondition  the newest is of a newer format version: what an
+  //                        older program would go on from is not the newest
   absl::StatusOr<LatestCheckpoint> Latest() const;
 
   // See CheckpointReader::Open().

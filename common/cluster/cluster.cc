@@ -260,12 +260,9 @@ absl::Status RequireTaskType(const Cluster& cluster,
                    ", or correct task.type"));
 }
 
-int ParameterServerReplicas(int devices) { return std::max(1, devices); }
-
 int AllReduceReplicas(const Cluster& cluster, int devices) {
   const TaskType type = cluster.self().type;
-  return cluster.WorkerCount(type).value_or(0) *
-         ParameterServerReplicas(devices);
+  return cluster.WorkerCount(type).value_or(0) * std::max(1, devices);
 }
 
 }  // namespace lockstep

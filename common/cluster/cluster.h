@@ -74,12 +74,8 @@ class Cluster {
   //   kInvalidArgument  no such task
   absl::StatusOr<bool> IsChief(TaskId task) const;
 
-  // True for the chief and for an evaluator: no other task writes to their
-  // output directories.
-  bool OwnsItsOutputs() const { return IsChief() || IsEvaluator(); }
-
-  // Position among the computing tasks: the chief is 0, and worker i follows
-  // the chiefs; an evaluator has its own index.
+  // Place of a task among those that compute: the chief is 0, worker i follows
+  // the chiefs; an evaluator has its index.
   //
   //   kInvalidArgument  a parameter server, or no such task
   absl::StatusOr<int> IdInCluster(TaskId task) const;
@@ -93,10 +89,6 @@ class Cluster {
   // The task that leads collectives: chief 0, else worker 0; none when local
   // and for an evaluator.
   absl::optional<TaskId> CollectiveLeader() const;
-
-  // The task that leads everything else. TensorFlow takes ps 0; in Lockstep the
-  // chief leads.
-  TaskId CoordinationLeader() const { return chief(); }
 
   //   kInvalidArgument  local; no ps; no worker; this is an evaluator
   absl::Status ValidateForParameterServers() const;
@@ -130,10 +122,9 @@ absl::Status RequireTaskType(const Cluster& cluster,
                              absl::Span<const TaskType> allowed,
                              absl::string_view program);
 
-// Replicas whose gradients make one step in TensorFlow's own strategies.
+// Replicas whose gradients make one step in TensorFlow's mirrored strategies.
 // `devices` counts the accelerators of a worker; 0 stands for its CPU.
 int AllReduceReplicas(const Cluster& cluster, int devices);
-int ParameterServerReplicas(int devices);
 
 }  // namespace lockstep
 

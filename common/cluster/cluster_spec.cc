@@ -1,11 +1,9 @@
 #include "common/cluster/cluster_spec.h"
 
 #include <cstddef>
-#include <set>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "common/text/excerpt.h"
 
 namespace lockstep {
@@ -19,34 +17,6 @@ bool IsDenseTasks(const ClusterSpec::Tasks& tasks) {
 absl::Status NoSuchJob(absl::string_view job) {
   return absl::InvalidArgumentError(
       absl::StrCat("the cluster has no job ", Excerpt(job)));
-}
-
-std::set<std::string> JobsThatKeepIndices(absl::Span<const ClusterSpec> specs) {
-  std::set<std::string> jobs;
-  for (const ClusterSpec& spec : specs) {
-    for (const auto& [job, tasks] : spec.jobs()) {
-      if (!IsDenseTasks(tasks)) jobs.insert(job);
-    }
-  }
-  return jobs;
-}
-
-void Append(const ClusterSpec::Tasks& from, ClusterSpec::Tasks& to) {
-  for (const auto& [index, address] : from) {
-    to.emplace(static_cast<int>(to.size()), address);
-  }
-}
-
-absl::Status Merge(absl::string_view job, const ClusterSpec::Tasks& from,
-                   ClusterSpec::Tasks& to) {
-  for (const auto& [index, address] : from) {
-    if (!to.emplace(index, address).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("two of the clusters to join give task ", index,
-                       " of job ", Excerpt(job), "; leave one out"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -73,22 +43,6 @@ absl::StatusOr<ClusterSpec> ClusterSpec::FromJobs(Jobs jobs) {
     }
   }
   return ClusterSpec(std::move(jobs));
-}
-
-absl::StatusOr<ClusterSpec> ClusterSpec::Union(
-    absl::Span<const ClusterSpec> specs) {
-  const std::set<std::string> keep_indices = JobsThatKeepIndices(specs);
-  Jobs joined;
-  for (const ClusterSpec& spec : specs) {
-    for (const auto& [job, tasks] : spec.jobs()) {
-      if (!keep_indices.contains(job)) {
-        Append(tasks, joined[job]);
-        continue;
-      }
-      LOCKSTEP_RETURN_IF_ERROR(Merge(job, tasks, joined[job]));
-    }
-  }
-  return FromJobs(std::move(joined));
 }
 
 bool ClusterSpec::IsDense(absl::string_view job) const {
@@ -119,18 +73,6 @@ absl::StatusOr<std::string> ClusterSpec::TaskAddress(absl::string_view job,
         absl::StrCat("job ", Excerpt(job), " has no task ", index));
   }
   return task->second;
-}
-
-absl::StatusOr<std::vector<std::string>> ClusterSpec::JobTasks(
-    absl::string_view job) const {
-  const auto found = jobs_.find(job);
-  if (found == jobs_.end()) return NoSuchJob(job);
-  std::vector<std::string> addresses;
-  for (const auto& [index, address] : found->second) {
-    addresses.resize(static_cast<size_t>(index) + 1);
-    addresses.back() = address;
-  }
-  return addresses;
 }
 
 }  // namespace lockstep

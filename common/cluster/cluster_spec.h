@@ -9,7 +9,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 
 namespace lockstep {
 
@@ -27,8 +26,7 @@ class ClusterSpec {
   using Jobs = std::map<std::string, Tasks, std::less<>>;
   using Lists = std::map<std::string, std::vector<std::string>>;
 
-  // Largest index. It bounds the result of JobTasks(), which has an element for
-  // every index below the largest one.
+  // No job has a task above it.
   static constexpr int kMaxTaskIndex = 999'999;
 
   ClusterSpec() = default;
@@ -39,20 +37,11 @@ class ClusterSpec {
   //   kInvalidArgument  an index outside [0, kMaxTaskIndex]
   static absl::StatusOr<ClusterSpec> FromJobs(Jobs jobs);
 
-  // Joins clusters. A job that is dense in every spec that has it is
-  // concatenated, in the order of `specs`; any other job keeps its indices.
-  //
-  //   kInvalidArgument  two specs give one index of a job that keeps its
-  //                     indices
-  static absl::StatusOr<ClusterSpec> Union(absl::Span<const ClusterSpec> specs);
-
-  // True if there is no job. A job without tasks counts as a job.
+  // Without any job. A job without tasks counts.
   bool empty() const { return jobs_.empty(); }
 
   // Sorted by name, tasks by index.
   const Jobs& jobs() const { return jobs_; }
-
-  bool HasJob(absl::string_view job) const { return jobs_.contains(job); }
 
   // False for a job that has no task.
   bool IsDense(absl::string_view job) const;
@@ -66,12 +55,6 @@ class ClusterSpec {
   //   kInvalidArgument  no such job, or no such index in it
   absl::StatusOr<std::string> TaskAddress(absl::string_view job,
                                           int index) const;
-
-  // Element i is the address of task i, empty where a sparse job has none.
-  //
-  //   kInvalidArgument  no such job
-  absl::StatusOr<std::vector<std::string>> JobTasks(
-      absl::string_view job) const;
 
   bool operator==(const ClusterSpec&) const = default;
 

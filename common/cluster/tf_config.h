@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "absl/types/span.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/cluster/task_id.h"
 #include "common/text/mistakes.h"
@@ -23,10 +22,10 @@ struct TfConfig {
   ClusterSpec cluster;               // empty: local
   std::string task_type;             // empty: not given
   absl::optional<int> task_index;
-  std::string rpc_layer;       // scheme put before the master's address
-  std::string session_master;  // if not empty, always the address of the master
-  std::string environment;     // "cloud", "google" or any other; has no effect
-  std::string model_dir;  // empty: not given; else must agree with the job's
+  std::string rpc_layer;       // ignored, with a warning unless it is "grpc"
+  std::string session_master;  // ignored, with a warning
+  std::string environment;     // "cloud", "google" or anything; says nothing
+  std::string model_dir;       // empty: not given; else agrees with the job's
 
   // Keys that no known producer of TF_CONFIG writes, and their JSON.
   std::map<std::string, std::string> unknown_keys;
@@ -56,29 +55,8 @@ absl::StatusOr<TfConfig> ParseTfConfig(absl::string_view json,
 absl::StatusOr<TfConfig> ReadTfConfig(absl::string_view json,
                                       absl::string_view source);
 
-// Joins the clusters by ClusterSpec::Union and takes the other fields from the
-// first config; a default TfConfig if `configs` is empty.
-//
-//   kInvalidArgument  as ClusterSpec::Union
-absl::StatusOr<TfConfig> UnionOf(absl::Span<const TfConfig> configs);
-
-// Returns the address that a session connects to: `session_master` if it is
-// set; empty for a cluster of at most one task; else the address of `task_type`
-// and `index`, preceded by the RPC layer.
-//
-//   kInvalidArgument  the cluster has no such task
-absl::StatusOr<std::string> MasterAddress(const TfConfig& config,
-                                          absl::string_view task_type,
-                                          int index);
-
-// The same for the document's own task.
-//
-//   kInvalidArgument  the address is needed, and the task is not given or not
-//                     in the cluster
-absl::StatusOr<std::string> MasterAddress(const TfConfig& config);
-
-// Returns a TF_CONFIG for one task on one line; ParseTfConfig can read it.
-// Dense jobs are lists, others maps.
+// A TF_CONFIG for one task on one line; ParseTfConfig reads it back. Dense
+// jobs are lists, others maps.
 std::string ToJson(const ClusterSpec& cluster, TaskId task);
 
 }  // namespace lockstep

@@ -16,10 +16,7 @@ namespace lockstep {
 uint32_t Crc32c(absl::string_view bytes);
 uint32_t MaskedCrc32c(absl::string_view bytes);
 
-// Appends a record to the bytes of a TFRecord file.
-void AppendTfRecord(absl::string_view record, std::string& file);
-
-// TfRecordReader iterates over the bytes of a TFRecord file, as TensorFlow
+// TfRecordReader walks through the bytes of a TFRecord file, as TensorFlow
 // writes them. All numbers are little-endian:
 //
 //   uint64 length | uint32 masked CRC of these 8 bytes

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/records/tfrecord.h"
+#include "tests/testing/append_tfrecord.h"
 #include "worker/tables/example_columns.h"
 
 namespace lockstep {
@@ -29,7 +30,7 @@ void CheckColumns(absl::string_view file) {
 void Check(absl::string_view bytes) {
   CheckColumns(bytes);
   std::string file;
-  AppendTfRecord(bytes, file);
+  testing::AppendTfRecord(bytes, file);
   CheckColumns(file);
 }
 

@@ -1,7 +1,6 @@
 #include "worker/data/idx.h"
 
 #include <limits>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -100,12 +99,6 @@ absl::StatusOr<IdxHeader> ParseIdxHeader(absl::Span<const uint8_t> bytes) {
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckLength(header, bytes.size()));
   return header;
-}
-
-absl::StatusOr<IdxArray> ParseIdx(absl::Span<const uint8_t> bytes) {
-  LOCKSTEP_ASSIGN_OR_RETURN(IdxHeader header, ParseIdxHeader(bytes));
-  const absl::Span<const uint8_t> values = bytes.subspan(header.size);
-  return IdxArray{std::move(header.dimensions), {values.begin(), values.end()}};
 }
 
 }  // namespace lockstep

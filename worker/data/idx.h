@@ -30,9 +30,6 @@ struct IdxHeader {
 //   kDataLoss         the dimensions ask for more or fewer values than follow
 absl::StatusOr<IdxHeader> ParseIdxHeader(absl::Span<const uint8_t> bytes);
 
-// Reads a whole IDX file. Fails as ParseIdxHeader() does.
-absl::StatusOr<IdxArray> ParseIdx(absl::Span<const uint8_t> bytes);
-
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_WORKER_DATA_IDX_H_

@@ -59,14 +59,4 @@ TensorType ToTensorType(DType dtype) {
   return TensorType::kF32;
 }
 
-absl::StatusOr<DType> ToDType(TensorType type) {
-  for (DType dtype :
-       {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
-    if (ToTensorType(dtype) == type) return dtype;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("dtype ", TensorTypeName(type),
-                   " is not that of a variable: F16, BF16, F32 or F64"));
-}
-
 }  // namespace lockstep

@@ -24,9 +24,6 @@ absl::StatusOr<TensorType> ParseTensorType(absl::string_view name);
 
 TensorType ToTensorType(DType dtype);
 
-//   kInvalidArgument  I64, which is not a type of variables
-absl::StatusOr<DType> ToDType(TensorType type);
-
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COMMON_CHECKPOINT_FORMAT_TENSOR_TYPE_H_

@@ -81,9 +81,6 @@ TEST_F(CheckpointStoreTest, MissingDirectoryIsAnEmptyStoreAndStaysMissing) {
   EXPECT_EQ(latest->manifest, std::nullopt);
   EXPECT_THAT(latest->warnings, IsEmpty());
 
-  auto list = store_.List();
-  ASSERT_OK(list);
-  EXPECT_THAT(list->complete, IsEmpty());
   EXPECT_THAT(store_.Prune(1), IsOkAndHolds(IsEmpty()));
   EXPECT_THAT(scratch_.Names(), IsEmpty());
 }
@@ -152,19 +149,6 @@ TEST_F(CheckpointStoreTest, WhatIsSetAsideIsNoCheckpointAndStays) {
   EXPECT_THAT(
       store_.SetAside(20, "damaged-"),
       StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot set it aside")));
-}
-
-TEST_F(CheckpointStoreTest, ListHasTheCompleteOnesInOrderAndTheReasons) {
-  ASSERT_NO_FATAL_FAILURE(WriteSteps({30, 10, 20}));
-  fs::remove(FileOf(20, kManifestFile));
-
-  auto list = store_.List();
-
-  ASSERT_OK(list);
-  ASSERT_EQ(list->complete.size(), 2u);
-  EXPECT_EQ(list->complete[0].global_step, 10);
-  EXPECT_EQ(list->complete[1].global_step, 30);
-  EXPECT_THAT(list->warnings, ElementsAre(HasSubstr("manifest.json")));
 }
 
 TEST_F(CheckpointStoreTest, ProcessThatDiesWhileWritingLeavesNoCheckpoint) {

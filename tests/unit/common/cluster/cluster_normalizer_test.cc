@@ -49,7 +49,7 @@ TEST(ClusterNormalizerTest, MasterIsCalledChief) {
 
   ASSERT_OK(normalized);
   EXPECT_THAT(normalized->spec.TaskAddress("chief", 0), IsOkAndHolds("h:1"));
-  EXPECT_FALSE(normalized->spec.HasJob("master"));
+  EXPECT_FALSE(normalized->spec.jobs().contains("master"));
   EXPECT_THAT(normalized->warnings,
               ElementsAre(HasSubstr("cluster.master is taken for "
                                     "cluster.chief")));
@@ -63,7 +63,7 @@ TEST(ClusterNormalizerTest, JobWithoutMeaningIsLeftOutWithAWarning) {
   const auto normalized = Normalize(R"({"workers": ["bad"], "ps": ["h:1"]})");
 
   ASSERT_OK(normalized);
-  EXPECT_FALSE(normalized->spec.HasJob("workers"));
+  EXPECT_FALSE(normalized->spec.jobs().contains("workers"));
   EXPECT_THAT(normalized->warnings,
               ElementsAre(AllOf(StartsWith("TF_CONFIG: "),
                                 HasSubstr("the job \"workers\""))));

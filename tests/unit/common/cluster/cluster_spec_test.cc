@@ -35,8 +35,6 @@ TEST(ClusterSpecTest, SparseJobCountsItsTasksAndHasHoles) {
 
   EXPECT_EQ(spec.NumTasks("worker"), 2);
   EXPECT_THAT(spec.TaskIndices("worker"), ElementsAre(1, 3));
-  EXPECT_THAT(spec.JobTasks("worker"),
-              IsOkAndHolds(ElementsAre("", "b:1", "", "d:1")));
   EXPECT_FALSE(spec.IsDense("worker"));
 }
 
@@ -47,7 +45,6 @@ TEST(ClusterSpecTest, UnknownJobAndTaskAreErrors) {
               StatusIs(kInvalid, HasSubstr("no job \"ps\"")));
   EXPECT_THAT(spec.TaskAddress("worker", 0),
               StatusIs(kInvalid, HasSubstr("\"worker\" has no task 0")));
-  EXPECT_THAT(spec.JobTasks("ps"), StatusIs(kInvalid, HasSubstr("\"ps\"")));
   EXPECT_EQ(spec.NumTasks("ps"), 0);
   EXPECT_THAT(spec.TaskIndices("ps"), IsEmpty());
 }
@@ -73,36 +70,6 @@ TEST(ClusterSpecTest, IndexOutsideItsRangeIsRefused) {
   EXPECT_THAT(ClusterSpec::FromJobs({{"ps", {{1'000'000, "a:1"}}}}),
               StatusIs(kInvalid, HasSubstr("1000000")));
   EXPECT_OK(ClusterSpec::FromJobs({{"ps", {{999'999, "a:1"}}}}));
-}
-
-TEST(ClusterSpecTest, UnionJoinsDenseJobsInOrder) {
-  const ClusterSpec first = ClusterSpec::FromLists({{"ps", {"a:1", "b:1"}}});
-  const ClusterSpec second =
-      ClusterSpec::FromLists({{"ps", {"c:1"}}, {"worker", {"w:1"}}});
-
-  EXPECT_THAT(ClusterSpec::Union({first, second}),
-              IsOkAndHolds(ClusterSpec::FromLists(
-                  {{"ps", {"a:1", "b:1", "c:1"}}, {"worker", {"w:1"}}})));
-}
-
-TEST(ClusterSpecTest, UnionKeepsIndicesOfAJobThatIsSparseAnywhere) {
-  const ClusterSpec dense = ClusterSpec::FromLists({{"worker", {"a:1"}}});
-  const ClusterSpec sparse = Sparse({{"worker", {{2, "c:1"}}}});
-
-  EXPECT_THAT(ClusterSpec::Union({dense, sparse}),
-              IsOkAndHolds(Sparse({{"worker", {{0, "a:1"}, {2, "c:1"}}}})));
-}
-
-TEST(ClusterSpecTest, UnionRefusesOneIndexTwice) {
-  const ClusterSpec dense = ClusterSpec::FromLists({{"worker", {"a:1"}}});
-  const ClusterSpec sparse = Sparse({{"worker", {{0, "b:1"}, {2, "c:1"}}}});
-
-  EXPECT_THAT(ClusterSpec::Union({dense, sparse}),
-              StatusIs(kInvalid, HasSubstr("task 0 of job \"worker\"")));
-}
-
-TEST(ClusterSpecTest, UnionOfNothingIsEmpty) {
-  EXPECT_THAT(ClusterSpec::Union({}), IsOkAndHolds(ClusterSpec()));
 }
 
 }  // namespace

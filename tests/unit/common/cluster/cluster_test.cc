@@ -69,7 +69,6 @@ TEST(ClusterTest, ChiefTaskIsTheChief) {
   EXPECT_THAT(cluster->IsChief(kWorker0), IsOkAndHolds(false));
   EXPECT_FALSE(cluster->WorkerHostsChief());
   EXPECT_THAT(cluster->CollectiveLeader(), Optional(kChief0));
-  EXPECT_EQ(cluster->CoordinationLeader(), kChief0);
 }
 
 TEST(ClusterTest, WithoutAChiefWorkerZeroIsIt) {
@@ -153,7 +152,6 @@ TEST(ClusterTest, EvaluatorOutsideTheClusterTakesNoPartInTraining) {
   EXPECT_EQ(cluster->num_workers(), 0);
   EXPECT_EQ(cluster->num_ps(), 0);
   EXPECT_FALSE(cluster->IsChief());
-  EXPECT_TRUE(cluster->OwnsItsOutputs());
   EXPECT_TRUE(cluster->has_evaluator());
   EXPECT_FALSE(cluster->IsLocal());
   EXPECT_EQ(cluster->CollectiveLeader(), absl::nullopt);
@@ -168,13 +166,6 @@ TEST(ClusterTest, EvaluatorMayBeInTheClusterOrAlone) {
   EXPECT_OK(Make(R"({"evaluator": ["e:1"]})", kEvaluator0));
   EXPECT_OK(Make(R"({"worker": {}, "ps": []})", kEvaluator0));
   EXPECT_OK(Make(kFull, {TaskType::kEvaluator, 12}));
-}
-
-TEST(ClusterTest, OnlyChiefAndEvaluatorOwnTheirOutputs) {
-  EXPECT_TRUE(Make(kFull, kChief0)->OwnsItsOutputs());
-  EXPECT_FALSE(Make(kFull, kWorker0)->OwnsItsOutputs());
-  EXPECT_FALSE(Make(kFull, kPs0)->OwnsItsOutputs());
-  EXPECT_TRUE(Make(kNoChief, kWorker0)->OwnsItsOutputs());
 }
 
 TEST(ClusterTest, NothingGivenIsWorkerZeroAlone) {
@@ -428,8 +419,6 @@ TEST(ReplicasTest, AllReduceMultipliesWorkersAndTheirDevices) {
   ASSERT_OK(cluster);
   EXPECT_EQ(AllReduceReplicas(*cluster, 2), 6);
   EXPECT_EQ(AllReduceReplicas(*cluster, 0), 3);
-  EXPECT_EQ(ParameterServerReplicas(2), 2);
-  EXPECT_EQ(ParameterServerReplicas(0), 1);
   EXPECT_EQ(AllReduceReplicas(*Make(kFull, kPs0), 2), 0);
 }
 

@@ -258,7 +258,7 @@ TEST(TfConfigParserTest, ReadLeavesOutWhatIsOfTheWrongType) {
 
   ASSERT_OK(config);
   EXPECT_THAT(config->cluster.TaskIndices("worker"), ElementsAre(1));
-  EXPECT_FALSE(config->cluster.HasJob("ps"));
+  EXPECT_FALSE(config->cluster.jobs().contains("ps"));
   EXPECT_THAT(config->mistakes.status(),
               StatusIs(kInvalid, AllOf(HasSubstr("f: cluster.ps is 1"),
                                        HasSubstr("\nf: task.index is -1"))));

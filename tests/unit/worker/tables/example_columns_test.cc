@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "lockstep/v1/tf_example.pb.h"
+#include "tests/testing/append_tfrecord.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/unit/worker/data/idx_bytes.h"
@@ -15,6 +16,7 @@
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::AppendTfRecord;
 using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
