@@ -41,4 +41,10 @@ fresh; plant a.h '// what\n'; plant b.h '// what\n// what\n'
 expect_caught "each file counts for itself" "b.h:2"
 fresh; plant chiefs/a.h '// nobody\n'
 expect_caught "a folder whose name begins like an undone one is checked" "chiefs"
+
+fresh; plant GLOSSARY.md '| part | A slice. | `common/plan`, `a` |\n'
+plant common/plan/plan.h '\n'
+expect_clean "a glossary whose places exist passes"
+fresh; plant GLOSSARY.md '# G\n| part | `/metrics` | `common/plan/plan.h` |\n'
+expect_caught "a place that is gone is named" "GLOSSARY.md:2: there is no common"
 finish
