@@ -62,7 +62,7 @@ absl::Status RemoveIfStale(const std::string& path) {
   std::error_code error;
   fs::remove_all(path, error);
   if (lock.fd >= 0) close(lock.fd);
-  if (error) return Error(error, path, "remove what a killed process left");
+  if (error) return Error(error, path, "remove the files of a killed process");
   return absl::OkStatus();
 }
 

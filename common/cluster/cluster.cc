@@ -138,7 +138,7 @@ absl::StatusOr<std::string> Cluster::Address(TaskId task) const {
   const absl::Status found = CheckTask(task);
   if (!found.ok() && task == chief()) {
     return Error(
-        "cluster has neither a chief nor a worker 0, so nobody is known to "
+        "cluster has neither a chief nor a worker 0, so no task is known to "
         "run the chief; add cluster.chief (an operator whose workers are "
         "dynamic shows a task too little: switch that off)");
   }

@@ -52,7 +52,7 @@ absl::StatusOr<TfConfig> ReadValues(const std::vector<std::string>& values) {
     if (value == values.front()) continue;
     return absl::InvalidArgumentError(
         "TF_CONFIG is set more than once, with different values; remove all "
-        "but one (some operators append theirs to what the container sets)");
+        "but one (some operators append theirs to that of the container)");
   }
   return ReadTfConfig(values.front(), kTfConfig);
 }

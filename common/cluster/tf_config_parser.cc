@@ -255,7 +255,7 @@ void TfConfigParser::WarnOfIgnored(const Json& root) {
             "calls use gRPC, and this word does not encrypt them");
   }
   constexpr absl::string_view kNoSession =
-      "there are no sessions; cluster says where the chief is";
+      "there are no sessions; cluster has the chief's address";
   ignored("session_master", config_.session_master, kNoSession);
   const Json* eval = Find(root, "eval_session_master");
   if (eval != nullptr) {
@@ -263,10 +263,10 @@ void TfConfigParser::WarnOfIgnored(const Json& root) {
                       "; ignored: ", kNoSession));
   }
   ignored("model_dir", config_.model_dir,
-          "the job file's checkpoint.directory says where checkpoints are");
+          "the job file's checkpoint.directory is used instead");
   const Json* service = Find(root, "service");
   if (service != nullptr && !service->empty()) {
-    Warn("service is ignored: flags say what it would");
+    Warn("service is ignored: flags replace it");
   }
 }
 

@@ -183,7 +183,7 @@ absl::Status CheckFileLists(const DataConfig& data) {
       !data.test_images.empty() || !data.test_labels.empty()) {
     return absl::InvalidArgumentError(
         "data.train_files and data.train_images are of different models; set "
-        "what belongs to one of them");
+        "the fields of one of them");
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckFiles("data.train_files", data.train_files));
   LOCKSTEP_RETURN_IF_ERROR(CheckFiles("data.test_files", data.test_files));

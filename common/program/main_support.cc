@@ -58,8 +58,8 @@ int ExitCodeFor(const CommonFlags& flags, const absl::Status& status) {
 void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
   parser.app().add_option(
       "--tf_config", flags.tf_config,
-      "JSON file that says which task this process is and where all others "
-      "are; without it, the environment variable TF_CONFIG says so.");
+      "JSON file with this process's task and the addresses of all others; "
+      "without it, the environment variable TF_CONFIG is read.");
   parser.app()
       .add_option("--log_level", flags.log_level,
                   "Least severe lines to log: trace, debug, info, warning or "
@@ -68,14 +68,14 @@ void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
   parser.app().add_option(
       "--metrics_address", flags.metrics_address,
       "Serve metrics for Prometheus at http://HOST:PORT/metrics, given as "
-      "HOST:PORT; port 0 takes a free one and says which in the log.");
+      "HOST:PORT; port 0 takes a free one, which the log names.");
   parser.app().add_flag("--exit_with_parent", flags.exit_with_parent,
                         "End when the process that started this one ends.");
   parser.app().add_flag(
       "--stopped_is_done", flags.stopped_is_done,
-      "Leave with 0 instead of 3 when an operator has stopped the job for "
-      "good, or taken out this worker: for platforms that start again what "
-      "does not end with 0, as Kubernetes does by restartPolicy OnFailure.");
+      "Exit with 0 instead of 3 if an operator has stopped the job for good, "
+      "or removed this worker: for platforms that restart each process whose "
+      "exit code is not 0, as Kubernetes with restartPolicy OnFailure.");
 }
 
 void AddJobFlags(FlagParser& parser, JobFlags& flags) {
@@ -87,10 +87,10 @@ void AddJobFlags(FlagParser& parser, JobFlags& flags) {
       "--set", flags.overrides,
       "Change one field of the job, as in --set train_steps=500, "
       "model.hidden_units=64,32 for a list or checkpoint.every=60s for a time; "
-      "may be repeated. `lockstep explain` knows all fields.");
+      "may be repeated. `lockstep explain` describes all fields.");
   CLI::Option* fresh = parser.app().add_flag_callback(
       "--fresh", [&flags] { flags.beginning.step = Beginning::kFresh; },
-      "Begin at step 0, whatever servers and checkpoint.directory have: "
+      "Begin at step 0 and ignore existing state: "
       "servers discard their state, checkpoints are renamed to "
       "set-aside-step-... For one start, not for a unit or a pod, which would "
       "begin anew each time.");
@@ -113,16 +113,16 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
             flags.shared_memory = value == "auto";
           },
           "auto: move tensors through memory between workers and servers of "
-          "one host and user, where that can be; off: always over the wire.")
+          "one host and user, if possible; off: always over the wire.")
       ->check(CLI::IsMember({"auto", "off"}))
       ->default_str("auto");
   parser.app()
       .add_option(
           "--pollers", flags.pollers,
-          "Threads that serve the network, of as many as gRPC has: "
-          "half of the processors, from 2 to 16. 0: all; but where gRPC "
-          "has 2, one of a worker, and of a server as long as many "
-          "calls come that move little.")
+          "Threads that serve the network, out of those of gRPC: "
+          "half of the processors, from 2 to 16. 0: all; but if gRPC has "
+          "2, one on a worker, and one on a server while many small calls "
+          "arrive.")
       ->check(CLI::Range(0, 16))
       ->capture_default_str();
   parser.app()
@@ -139,9 +139,9 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
                 seconds > 0 ? absl::Seconds(seconds) : absl::InfiniteDuration();
           },
           "Seconds to wait for a chief that has never answered; then this "
-          "process ends with exit code 129, which asks to be started again. "
-          "One that has answered is waited for as long as the job's max_wait "
-          "says. 0: without limit.")
+          "process ends with exit code 129, which asks for a restart. For a "
+          "chief that has answered, the job's max_wait is the limit. 0: "
+          "without limit.")
       ->check(CLI::NonNegativeNumber)
       ->default_str("600");
 }

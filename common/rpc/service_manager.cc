@@ -90,7 +90,7 @@ absl::Status ServiceManagerClient::CheckServer(absl::Duration timeout) const {
     return absl::OkStatus();
   }
   return absl::UnavailableError(
-      "this process's own server says that it does not serve");
+      "this process's own server answers that it does not serve");
 }
 
 }  // namespace lockstep

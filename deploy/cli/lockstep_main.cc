@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   const lockstep::NearestCommand nearest(flags.app());
   const lockstep::SampleCommand sample(flags.app());
   CLI::App& config = *flags.app().add_subcommand(
-      "config", "Checks or writes a TF_CONFIG, which says who is where.");
+      "config", "Checks or writes a TF_CONFIG, the addresses of all tasks.");
   config.require_subcommand(1);
   const lockstep::ConfigCheckCommand config_check(config);
   const lockstep::ConfigMakeCommand config_make(config);

@@ -50,8 +50,8 @@ ProbeResult Probe(const std::string& address, absl::Duration timeout) {
 ConfigCheckCommand::ConfigCheckCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "check",
-          "Says what a TF_CONFIG means: who is chief, who is where, what is "
-          "ignored, what is wrong and how to mend it.")) {
+          "Explains a TF_CONFIG: the chief, the address of each task, ignored "
+          "entries, and mistakes with their fixes.")) {
   app_.add_option("--tf_config", tf_config_,
                   "JSON file to read. Without this and the next two, the "
                   "environment variable TF_CONFIG.");

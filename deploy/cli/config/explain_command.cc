@@ -10,8 +10,8 @@ namespace lockstep {
 ExplainCommand::ExplainCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "explain",
-          "Says what a field of the job file means, its default, and how it is "
-          "set.")) {
+          "Explains a field of the job file: its meaning, its default, and how "
+          "to set it.")) {
   app_.add_option("field", field_,
                   "Such as model.hidden_units; without it, all fields of the "
                   "file are listed.");

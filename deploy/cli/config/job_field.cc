@@ -167,13 +167,14 @@ std::string JobManualPage(const JobField& root, absl::string_view version) {
   std::string page = absl::StrCat(
       ".TH LOCKSTEP\\-JOB 5 \"\" \"lockstep ", Roff(version),
       "\" \"File formats\"\n"
-      ".SH NAME\nlockstep-job \\- what a Lockstep job trains, and how\n"
-      ".SH DESCRIPTION\nA job file tells the chief what to train. It is in "
+      ".SH NAME\nlockstep-job \\- the model, data and settings of a Lockstep "
+      "job\n"
+      ".SH DESCRIPTION\nA job file describes a job for the chief. It is in "
       "protobuf text format, of the message lockstep.v1.JobConfig. Fields that "
       "are absent take their defaults. A list may be written in brackets, and "
       "a "
       "duration as text such as \"60s\".\n.PP\n"
-      "\\fBlockstep explain\\fR prints what this page says of one field.\n"
+      "\\fBlockstep explain\\fR prints the description of one field.\n"
       ".SH FIELDS\n");
   AppendRoffGroup(root, page);
   absl::StrAppend(

@@ -61,7 +61,7 @@ ExportCommand::ExportCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "export",
           "Writes variables of a checkpoint into one safetensors file, without "
-          "what the optimizer keeps beside them.")) {
+          "the optimizer's slots.")) {
   app_.add_option("--checkpoints", checkpoints_,
                   "checkpoint.directory of the job.")
       ->required();
@@ -76,7 +76,7 @@ ExportCommand::ExportCommand(CLI::App& parent)
   app_.add_flag(
       "--averaged", averaged_,
       "Moving averages, under the names of their variables. Variables "
-      "of which none is kept are written as they are.");
+      "without one are written as they are.");
   app_.add_option(
       "--variables", patterns_,
       "Shell patterns of names, such as 'hidden*/weights'; '*' also "

@@ -102,8 +102,8 @@ NearestCommand::NearestCommand(CLI::App& parent)
                   "checkpoint.directory of the job.")
       ->required();
   app_.add_option("--text", text_,
-                  "The text that the job was trained on, in one file: it says "
-                  "which row is of which word.")
+                  "The text that the job was trained on, in one file: it "
+                  "gives the word of each row.")
       ->required();
   app_.add_option("--min_count", min_count_, "data.min_count of the job.")
       ->capture_default_str();

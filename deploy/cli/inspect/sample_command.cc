@@ -56,13 +56,13 @@ SampleCommand::SampleCommand(CLI::App& parent)
           "sample",
           "Prints text that the newest checkpoint of a transformer writes.")),
       trained_(app_) {
-  app_.add_option("--prompt", prompt_, "What the text begins with.")
+  app_.add_option("--prompt", prompt_, "The beginning of the text.")
       ->capture_default_str();
   app_.add_option("--bytes", bytes_, "How many bytes to write.")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 24))
       ->capture_default_str();
   app_.add_option("--temperature", temperature_,
-                  "Below 1 the likely counts for more, at 0 nothing else.")
+                  "Below 1 likely bytes gain weight, at 0 only the likeliest.")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
   app_.add_option("--seed", seed_, "Equal seeds write equal texts.")

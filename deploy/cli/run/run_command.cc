@@ -55,8 +55,8 @@ std::string Opening(const RunSetup& setup) {
 RunCommand::RunCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "run",
-          "Starts every task of a cluster on this machine, shows how "
-          "training goes, and leaves when all have ended. Exit code: 0 the job "
+          "Starts every task of a cluster on this machine, shows the "
+          "progress, and exits when all have ended. Exit code: 0 the job "
           "is done, 1 it failed, 2 it cannot be run as it is, 3 an operator "
           "has stopped it for good, 129, 130 or 143 this program got SIGHUP, "
           "SIGINT or SIGTERM; 143 also if the job was stopped by another such "
@@ -79,23 +79,23 @@ RunCommand::RunCommand(CLI::App& parent)
                   "run. Otherwise a private one in /dev/shm, which does not.");
   app_.add_option("--compute_threads", compute_threads_,
                   "Threads that each worker computes with. Otherwise the cores "
-                  "are shared out among the workers.")
+                  "are divided among the workers.")
       ->check(CLI::Range(1, 1024));
   app_.add_option("--gpus", gpus_,
-                  "Give each worker one of so many GPUs, in turn; with more "
-                  "workers than GPUs some share one. Otherwise workers take "
-                  "the first GPU they find, or the processor.")
+                  "Number of GPUs to give to the workers in turn; with more "
+                  "workers than GPUs some share one. Otherwise each worker "
+                  "takes the first GPU that it finds, or the CPU.")
       ->check(CLI::Range(1, 1024));
   app_.add_option("--restarts", restarts_,
-                  "How often each task that dies of a signal or asks for it "
-                  "with an exit code of 128 or above is started again within "
-                  "10 minutes, before the run is given up; 0: never.")
+                  "How often a task that dies of a signal, or asks for a "
+                  "restart with an exit code of 128 or above, is restarted "
+                  "within 10 minutes before the run ends; 0: never.")
       ->capture_default_str()
       ->check(CLI::Range(0, 1'000'000));
-  CLI::Option* fresh = app_.add_flag(
-      "--fresh", fresh_,
-      "Begin at step 0, whatever --state_dir and checkpoint.directory have: "
-      "checkpoints that are there are renamed to set-aside-step-...");
+  CLI::Option* fresh =
+      app_.add_flag("--fresh", fresh_,
+                    "Begin at step 0 and ignore the state in --state_dir: "
+                    "existing checkpoints are renamed to set-aside-step-...");
   app_.add_option("--from", from_,
                   "Go on from the checkpoint of this step; newer ones are "
                   "renamed to set-aside-step-...")

@@ -15,7 +15,7 @@ using Verdict = RunOutcome::Verdict;
 std::string Describe(const BadEnd& end) {
   std::string text =
       absl::StrCat(end.task.ToString(), " ", end.exit.ToString());
-  if (end.forced) absl::StrAppend(&text, " after it was told to leave");
+  if (end.forced) absl::StrAppend(&text, " after it was asked to leave");
   return text;
 }
 

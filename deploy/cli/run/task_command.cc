@@ -41,8 +41,8 @@ absl::Status Become(const TaskPlan& plan) {
 TaskCommand::TaskCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "task",
-          "Becomes the program of one task, as the cluster.json and the "
-          "job.textproto in CONFIG_DIR/JOB say. For service managers and "
+          "Becomes the program of one task of the cluster.json and the "
+          "job.textproto in CONFIG_DIR/JOB. For service managers and "
           "containers.")) {
   app_.add_option("role", role_, "chief, ps, worker or evaluator.")->required();
   app_.add_option("instance", instance_, "JOB.INDEX; JOB alone is for index 0.")
@@ -54,12 +54,12 @@ TaskCommand::TaskCommand(CLI::App& parent)
                   "Where a ps keeps its state. Otherwise $RUNTIME_DIRECTORY, "
                   "which systemd sets, or the program's own default.");
   app_.add_flag("--pod_index", pod_index_,
-                "Take the index from this host's name, as a pod of a "
-                "StatefulSet has it: what stands behind the last '-'.");
-  app_.add_flag("--show", show_, "Print what would be run, and leave.");
+                "Take the index from this host's name, after the last '-', as "
+                "in a pod of a StatefulSet.");
+  app_.add_flag("--show", show_, "Print the command instead of running it.");
   app_.add_option("--program_dir", program_dir_)->group("");
   app_.prefix_command();
-  app_.footer("Flags behind INSTANCE go to the program.");
+  app_.footer("Flags after INSTANCE go to the program.");
 }
 
 int TaskCommand::Run(Terminal& terminal, std::ostream& err) const {

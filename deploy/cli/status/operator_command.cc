@@ -100,21 +100,20 @@ int FlagsExitCode(const absl::Status& status) {
 StatusCommand::StatusCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "status",
-          "Asks a running chief how its job goes, and what everyone waits for; "
-          "after a `lockstep run` has ended, its --log_dir tells how. Exit "
+          "Shows the state of a running job and all its waits; for a `lockstep "
+          "run` that has ended, the result in its --log_dir. Exit "
           "code: 0 the job runs or is done, 1 no chief answers, 2 bad flags, 4 "
           "it is paused, 5 it failed, 6 it was stopped.")),
       chief_(app_) {
   app_.add_flag("--json", json_,
                 "Print one JSON object; with --watch, one on each line.");
-  app_.add_flag("--watch", watch_,
-                "Show it again and again, until the job has ended.");
+  app_.add_flag("--watch", watch_, "Repeat until the job has ended.");
   app_.add_option("--interval", interval_, "Seconds between, with --watch.")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
   app_.add_option("--patience", patience_,
-                  "Seconds that a chief may be silent, with --watch, once it "
-                  "has answered: it may be started again.")
+                  "With --watch, seconds that a chief may be silent after its "
+                  "first answer, e.g. during a restart.")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
 }
@@ -218,8 +217,8 @@ int StatusCommand::Watch(CoordinatorClient& chief, Terminal& terminal,
 StopCommand::StopCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "stop",
-          "Asks a running chief to stop its job after the step at "
-          "hand, with a checkpoint. Its tasks ask not to be started again.")),
+          "Stops a running job after the current step, with a checkpoint. The "
+          "exit codes of its tasks ask for no restart.")),
       chief_(app_) {
   app_.add_option("--reason", reason_, "Why, for the logs.");
 }

@@ -94,7 +94,7 @@ std::string MemberTable(const JobStatus& status, size_t width) {
 }
 
 std::string Waits(const JobStatus& status, size_t width) {
-  if (status.waits.empty()) return "nobody waits\n";
+  if (status.waits.empty()) return "no waits\n";
   std::string out = "waits:\n";
   for (const WaitStatus& wait : status.waits) {
     const std::string line = absl::StrCat(

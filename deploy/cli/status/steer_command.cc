@@ -58,17 +58,18 @@ absl::StatusOr<JobStatus> WaitUntil(const IsSo& so, CoordinatorClient& chief,
     LOCKSTEP_ASSIGN_OR_RETURN(JobStatus status, chief.GetStatus(kTimeout));
     if (so(status)) return status;
     if (IsFinal(status.state)) {
-      return absl::FailedPreconditionError("the job has ended before");
+      return absl::FailedPreconditionError(
+          "the job ended before the request was in effect");
     }
     if (absl::Now() > deadline) {
       const std::string trouble =
           status.checkpoint_trouble.empty()
-              ? "it waits for a step to end; `lockstep status` says for whom"
+              ? "it waits for the end of a step; `lockstep status` shows why"
               : absl::StrCat("the newest checkpoint failed: ",
                              Printable(status.checkpoint_trouble));
       return absl::DeadlineExceededError(
-          absl::StrCat("not so within ", absl::FormatDuration(timeout), ": ",
-                       trouble, "; what was asked for stays wanted"));
+          absl::StrCat("not in effect within ", absl::FormatDuration(timeout),
+                       ": ", trouble, "; the request remains"));
     }
     absl::SleepFor(kPollEvery);
   }
@@ -106,7 +107,7 @@ SteerCommands::Command& SteerCommands::Add(CLI::App& parent,
   Command& command = commands_.emplace_back(Command{app, ChiefFlags(), {}});
   command.chief.AddTo(*app);
   app->add_option("--timeout", command.timeout,
-                  "Seconds to wait until it is so.")
+                  "Seconds to wait until it is in effect.")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
   return command;
@@ -121,17 +122,17 @@ void SteerCommands::AddChange(CLI::App& parent, const std::string& name,
 
 SteerCommands::SteerCommands(CLI::App& parent) {
   Add(parent, "checkpoint",
-      "Has a running job write a checkpoint after the step at hand.")
+      "Makes a running job write a checkpoint after the current step.")
       .ask = AskForCheckpoint;
   AddChange(parent, "pause",
-            "Has a running job stand still between two steps, with all that "
-            "it holds.",
+            "Pauses a running job between two steps, with all its state.",
             true);
-  AddChange(parent, "resume", "Has a job that is paused go on.", false);
-  Command& set = Add(parent, "set",
-                     "Changes a running job, on all servers at once, from a "
-                     "step boundary on. It lasts until the job ends, whatever "
-                     "is started again meanwhile.");
+  AddChange(parent, "resume", "Resumes a paused job.", false);
+  Command& set =
+      Add(parent, "set",
+          "Changes a running job, on all servers at once, from a "
+          "step boundary on. The change lasts until the job ends and "
+          "survives restarts.");
   set.app
       ->add_option("setting", assignments_,
                    "replicas_to_aggregate=COUNT, learning_rate=NUMBER.")
@@ -141,9 +142,10 @@ SteerCommands::SteerCommands(CLI::App& parent) {
                               ParseSettings(assignments_));
     return AskToChange(chief, change);
   };
-  Command& remove = Add(parent, "remove",
-                        "Takes a worker out of a running job that has "
-                        "elastic_workers. It finishes its pass first.");
+  Command& remove =
+      Add(parent, "remove",
+          "Removes a worker from a running job with elastic_workers. "
+          "The worker finishes its pass first.");
   remove.app->add_option("worker", worker_, "Index of the worker.")->required();
   remove.ask = [this](CoordinatorClient& chief) {
     return AskToChange(chief, {.remove_worker = worker_});

@@ -470,7 +470,7 @@ TEST(TfConfigDialectsTest, WhoCannotKnowTheChiefIsToldWhatToAdd) {
 
   EXPECT_THAT(cluster->Address(cluster->chief()),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("nobody is known to run the chief; add "
+                       HasSubstr("no task is known to run the chief; add "
                                  "cluster.chief")));
 }
 

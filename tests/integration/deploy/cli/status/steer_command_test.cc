@@ -121,7 +121,7 @@ TEST_F(SteerCommandsTest, WhatDoesNotComeAboutInTimeIsAFailure) {
   chief_.set_effective(false);
 
   EXPECT_EQ(Run({"checkpoint", "--timeout", "0"}), 1);
-  EXPECT_THAT(err_.str(), HasSubstr("not so within 0"));
+  EXPECT_THAT(err_.str(), HasSubstr("not in effect within 0"));
   EXPECT_EQ(Run({"pause", "--timeout", "0"}), 1);
 }
 

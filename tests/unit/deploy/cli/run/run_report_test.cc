@@ -59,7 +59,7 @@ TEST(RunReportTest, AFailureShowsTheCauseAndItsLog) {
             "/logs/ps-0.log:\n"
             "  | first\n"
             "  | second\n"
-            "then worker 1 ended with exit code 1 after it was told to leave; "
+            "then worker 1 ended with exit code 1 after it was asked to leave; "
             "see /logs/worker-1.log\n"
             "failed: before the chief answered; ps 0 was ended by signal 11 "
             "(Segmentation fault)\n");

@@ -177,7 +177,7 @@ TEST(StatusReportTest, SaysWhatThereIsNotYet) {
   const std::string report = FormatStatusReport(JobStatus(), 80);
 
   EXPECT_THAT(report, HasSubstr("no checkpoint yet\n"));
-  EXPECT_THAT(report, HasSubstr("nobody waits\n"));
+  EXPECT_THAT(report, HasSubstr("no waits\n"));
   EXPECT_THAT(report, HasSubstr("no step yet\n"));
   EXPECT_THAT(report, Not(HasSubstr("loss")));
 }
