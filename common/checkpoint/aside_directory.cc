@@ -58,6 +58,7 @@ absl::StatusOr<std::string> NewName(const std::string& parent, int64_t step) {
 
 absl::Status RemoveIfStale(const std::string& path) {
   const Lock lock = TryLock(path);
+  // Otherwise its owner has ended, or the file system has no locks.
   if (lock.taken) return absl::OkStatus();
   std::error_code error;
   fs::remove_all(path, error);
@@ -94,6 +95,8 @@ absl::Status ForEachAside(const std::string& parent,
   }
   absl::Status result;
   if (error) result = Error(error, parent, "list the directory");
+  // Removes after listing: the effect of removals on an open iterator is
+  // unspecified.
   for (const std::string& aside : asides) result.Update(remove(aside));
   return result;
 }

@@ -113,12 +113,17 @@ absl::Status CheckpointWriter::WriteManifest(Manifest manifest) const {
   std::error_code ignored;  // left by a Commit() that failed after this point
   fs::remove(path, ignored);
   LOCKSTEP_RETURN_IF_ERROR(WriteWholeFile(path, text));
+  // The manifest makes a checkpoint complete, so its name must be on the disk
+  // before the directory appears.
   return SyncDirectory(aside_.path());
 }
 
 absl::Status CheckpointWriter::Publish() {
+  // Another process may have completed the step since Create().
   LOCKSTEP_RETURN_IF_ERROR(CheckReplaceable(directory_, step_));
   const std::string target = Join(directory_, StepDirectoryName(step_));
+  // A directory with contents cannot be replaced by rename(), so the damaged
+  // checkpoint moves into a second aside directory first, which removes it.
   LOCKSTEP_ASSIGN_OR_RETURN(const AsideDirectory trash,
                             AsideDirectory::Create(directory_, step_));
   const std::string damaged = Join(trash.path(), "damaged");
@@ -132,6 +137,7 @@ absl::Status CheckpointWriter::Publish() {
   }
   PassFaultPoint(FaultPoint::kChiefRenameBefore);
   if (absl::Status moved = aside_.MoveTo(target); !moved.ok()) {
+    // Puts the damaged one back, so that the failure has changed nothing.
     if (replaces) fs::rename(damaged, target, error);
     return moved;
   }

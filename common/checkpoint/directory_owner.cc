@@ -48,10 +48,13 @@ absl::StatusOr<DirectoryOwner> DirectoryOwner::Take(
   const std::string path = absl::StrCat(directory, "/.owner");
   DirectoryOwner owner(
       open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
+  // No mark: the file cannot be opened, or is a link.
   if (owner.lock_ < 0) return owner;
   while (flock(owner.lock_, LOCK_EX | LOCK_NB) != 0) {
     const bool taken = errno == EWOULDBLOCK;
     const std::string other = Read(owner.lock_);
+    // Not taken: a file system without locks. The job's own id: another process
+    // of this job, see the class.
     if (!taken || other == job_id) return owner;
     if (patience <= absl::ZeroDuration()) return InUse(directory, other);
     absl::SleepFor(kPause);
@@ -66,6 +69,8 @@ std::optional<std::string> DirectoryOwner::Running(
   const std::string path = absl::StrCat(directory, "/.owner");
   const DirectoryOwner mark(
       open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  // If the lock can be taken, its last holder has ended; `mark` releases it
+  // again.
   if (mark.lock_ < 0 || flock(mark.lock_, LOCK_EX | LOCK_NB) == 0 ||
       errno != EWOULDBLOCK) {
     return std::nullopt;

@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kProofSize = 16;
 constexpr size_t kMaxProofSize = SharedMemory::kHeaderSize;
+// F_SEAL_SEAL: no further seals can be added, such as one against writing.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 // FileDescriptor closes its descriptor when it is destroyed.
@@ -94,6 +95,7 @@ absl::Status NotVisible(const std::string& path, int error) {
 
 absl::Status CheckSpace(const SharedFile& file) {
   const std::string own = OwnPidSpace();
+  // Without a known space of its own, a process cannot tell other spaces apart.
   if (!own.empty() && file.pid_space == own) return absl::OkStatus();
   return absl::NotFoundError(
       absl::StrCat("process ", file.pid,
@@ -114,6 +116,7 @@ std::string BootId() {
 std::string OwnPidSpace() {
   char link[64];
   const ssize_t size = readlink("/proc/self/ns/pid", link, sizeof(link));
+  // The namespace's number alone could be equal on two hosts or after a reboot.
   const std::string boot = BootId();
   if (size <= 0 || boot.empty()) return "";
   return absl::StrCat(boot, " ", absl::string_view(link, size));
@@ -154,6 +157,9 @@ absl::Status SharedMemory::Fill(uint64_t size) {
 #ifdef MADV_POPULATE_WRITE
   (void)madvise(address, size, MADV_POPULATE_WRITE);
 #endif
+  // posix_fallocate() returns its error and does not set errno. Without it, a
+  // write to a page that cannot be allocated would kill the process with
+  // SIGBUS.
   int error = EINTR;
   while (error == EINTR) {
     error = posix_fallocate(fd_, 0, static_cast<off_t>(size));
@@ -190,6 +196,8 @@ absl::StatusOr<std::shared_ptr<const PeerMemory>> PeerMemory::Open(
   if (fd.get() < 0 || fstat(fd.get(), &info) != 0) {
     return NotVisible(path, errno);
   }
+  // Checked again after open(), because the path may lead to another file by
+  // now.
   LOCKSTEP_RETURN_IF_ERROR(CheckInfo(info, file, path));
   if (require == Require::kSealed) {
     LOCKSTEP_RETURN_IF_ERROR(CheckSealed(fd.get(), info, path));

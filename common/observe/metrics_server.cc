@@ -36,6 +36,7 @@ bool Await(int socket, int16_t event, steady_clock::time_point deadline) {
         deadline - steady_clock::now());
     if (left.count() < 0) return false;
     pollfd ready = {socket, event, 0};
+    // Rounded up, so that poll() does not return before the deadline.
     const int count = poll(&ready, 1, static_cast<int>(left.count()) + 1);
     if (count > 0) return true;
     if (count < 0 && errno != EINTR) return false;
@@ -71,6 +72,8 @@ void Write(int socket, const std::string& answer) {
 }
 
 void Close(int socket) {
+  // shutdown() first: TcpListener counts the connection until both directions
+  // are shut down, and holds a duplicate of the socket.
   shutdown(socket, SHUT_RDWR);
   close(socket);
 }
@@ -120,6 +123,7 @@ MetricsServer::MetricsServer(std::unique_ptr<TcpListener> listener,
 }
 
 MetricsServer::~MetricsServer() {
+  // First, so that no further socket is queued.
   listener_->Stop();
   {
     MutexLock lock(mutex_);
@@ -164,6 +168,7 @@ std::string MetricsServer::Answer(const std::string& request) {
                : Response("405 Method Not Allowed", "text/plain",
                           "only GET /metrics\n");
   }
+  // `source_` need not be thread-safe.
   MutexLock lock(source_mutex_);
   return Response("200 OK", "text/plain; version=0.0.4",
                   FormatMetrics(source_()));

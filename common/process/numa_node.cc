@@ -37,6 +37,7 @@ std::vector<int> NodesWithProcessors() {
 // Returns all threads of the process: libraries may have started threads before
 // main.
 std::vector<int> Threads() {
+  // 0 stands for the calling thread, in case /proc is not mounted.
   std::vector<int> threads = {0};
   std::error_code error;
   std::filesystem::directory_iterator entry("/proc/self/task", error);

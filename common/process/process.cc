@@ -82,6 +82,8 @@ void PreferThisThread() {
 absl::Status ExitWithParent() {
   const pid_t parent = getppid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // The parent may have ended before prctl(), and then no signal would come.
+  // Process 1 adopts orphans, so it does not count as a parent.
   if (getppid() != parent || parent == 1) {
     return absl::FailedPreconditionError(
         "--exit_with_parent: the parent process is gone");
@@ -106,6 +108,7 @@ uint64_t DrawIncarnation(uint64_t above) {
   const auto now = static_cast<uint64_t>(absl::GetCurrentTimeNanos() / 1000);
   uint64_t last = newest;
   uint64_t drawn = 0;
+  // A loop, because another thread may draw at the same time.
   do {
     drawn = std::max(now, last + 1);
     if (drawn <= above) drawn = above + 1 + std::random_device()() % kSpread;
@@ -118,9 +121,11 @@ SignalWatcher::SignalWatcher(std::function<void(int signal)> callback) {
   [[maybe_unused]] const int made = pipe2(ends, O_CLOEXEC);
   read_fd_ = ends[0];
   write_fd_ = ends[1];
+  // Set before the handler is installed, which reads it.
   handler_fd = write_fd_;
   struct sigaction action = {};
   action.sa_handler = ReportSignal;
+  // Without SA_RESTART, system calls of libraries would fail with EINTR.
   action.sa_flags = SA_RESTART;
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
@@ -136,6 +141,8 @@ SignalWatcher::SignalWatcher(std::function<void(int signal)> callback) {
 }
 
 SignalWatcher::~SignalWatcher() {
+  // Restores the defaults first, so that a signal from now on ends the process
+  // instead of writing to a closed pipe.
   std::signal(SIGTERM, SIG_DFL);
   std::signal(SIGINT, SIG_DFL);
   handler_fd = -1;

@@ -33,7 +33,10 @@ std::string TasksOfGroup() {
   std::string line;
   while (std::getline(groups, line)) {
     absl::string_view path = line;
+    // "0::" marks the unified hierarchy, cgroup v2.
     if (!absl::ConsumePrefix(&path, "0::")) continue;
+    // In a container the path may be that of the host; its own group is then
+    // the root.
     for (const std::string& root :
          {absl::StrCat(path, "/"), std::string("/")}) {
       std::ifstream file(absl::StrCat("/sys/fs/cgroup", root, "pids.max"));
@@ -128,6 +131,8 @@ absl::Status CheckThreads(int count) {
 void ExplainMissingThreads(int code) {
   exit_code = code;
   const std::terminate_handler now = std::set_terminate(Explain);
+  // After a second call the previous handler is Explain() itself, which must
+  // not call itself.
   if (now != Explain) other_handler = now;
 }
 

@@ -42,6 +42,7 @@ class PollerLimit::Sleepers {
       });
     }
     if (!Await(&Sleepers::asleep_, count)) return false;
+    // Tests the remaining threads: this call ends only if one is awake.
     Start([] {});
     return Await(&Sleepers::running_, count);
   }
@@ -96,6 +97,8 @@ class PollerLimit::Sleepers {
       ++running_;
       call = calls_.emplace(calls_.end());
     }
+    // Cancelled before it starts, so the call fails at once, without a
+    // connection; its callback still runs in a thread of gRPC.
     call->context.TryCancel();
     stub_.UnaryCall(&call->context, "/lockstep/Nothing", grpc::StubOptions(),
                     &call->request, &call->response,
@@ -146,6 +149,8 @@ PollerLimit::PollerLimit(int pollers, const Clock& clock) : clock_(clock) {
   if (awake == 0 || awake >= all) return;
   sleepers_ = std::make_unique<Sleepers>();
   const bool as_expected = sleepers_->Hold(all - awake);
+  // With adapts_, the sleepers were only a test: Moved() decides when a thread
+  // rests.
   if (as_expected && !adapts_) return;
   sleepers_->LetGo();
   if (as_expected) return;
@@ -166,6 +171,8 @@ void PollerLimit::Moved(size_t bytes) {
     if (rests_ == demand_.one_is_enough()) return;
     begins = !std::exchange(rests_, true);
   }
+  // Outside the lock: GoesOnResting() is called with the sleepers' mutex held,
+  // so the two must be locked in that order.
   if (begins) {
     sleepers_->Rest([this] { return GoesOnResting(); });
   } else {

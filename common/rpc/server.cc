@@ -45,6 +45,7 @@ void SetLimits(grpc::ServerBuilder& builder, int largest_message) {
                              kCallsOfAConnection);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kHeaderBytes);
   builder.SetMaxReceiveMessageSize(largest_message);
+  // Answers are bounded by the parts that a caller requests.
   builder.SetMaxSendMessageSize(-1);
 }
 
@@ -68,6 +69,8 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<TcpListener> listener,
+      // gRPC's own listener has no limit of connections and gives up when
+      // accept4() fails; see TcpListener.
       TcpListener::Listen(ListenAddress(address), options.connections));
   std::unique_ptr<GrpcServer> started(
       new GrpcServer(std::move(listener), options));

@@ -97,6 +97,7 @@ int Open(const addrinfo& where, int port) {
       listen(socket, kBacklog) == 0) {
     return socket;
   }
+  // close() may change errno, which the caller reads.
   const int error = errno;
   close(socket);
   errno = error;
@@ -152,6 +153,8 @@ absl::Status TcpListener::Bind(const std::string& host, int port) {
     const int socket = Open(*next, port_);
     if (socket >= 0) {
       listeners_.push_back(socket);
+      // With port 0, the first address gets a free port, and the others use it
+      // too.
       port_ = PortOf(socket);
       continue;
     }
@@ -226,6 +229,8 @@ void TcpListener::Run(const Take& take) {
     if (listens && !enough) {
       Watch(listens = false);
     } else if (!listens && count <= 0) {
+      // Accepts again after a pause without events, when descriptors may be
+      // free.
       Watch(listens = true);
     }
   }
@@ -251,7 +256,8 @@ bool TcpListener::AcceptAll(int listener, const Take& take) {
       }
       return false;
     }
-    // Other errors concern one connection only.
+    // EAGAIN: the queue is empty. EBADF and the next: the listening socket is
+    // closed. All other errors concern one connection only.
     if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
     if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK) return true;
   }
@@ -263,6 +269,8 @@ bool TcpListener::Accepted(int listener, int socket, const Peer& peer,
     close(socket);
     return true;
   }
+  // Watches a duplicate, because gRPC may close the socket at any time, and its
+  // number would then name another connection.
   const int duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0);
   // No events requested: epoll always reports that both directions are shut
   // down.

@@ -81,6 +81,7 @@ class Cursor {
         payload.slices.push_back(slice);
         continue;
       }
+      // grpc_slice_sub() takes its own reference to the memory of `whole`.
       grpc_slice whole = slice.c_slice();
       payload.slices.emplace_back(grpc_slice_sub(whole, offset_, slice.size()),
                                   grpc::Slice::STEAL_REF);
@@ -100,6 +101,7 @@ class Cursor {
   static bool MergeBytes(const uint8_t* bytes, size_t size,
                          google::protobuf::MessageLite& message) {
     google::protobuf::io::CodedInputStream in(bytes, static_cast<int>(size));
+    // A stray end-group tag also ends parsing, without an error.
     return message.MergeFromCodedStream(&in) && in.ConsumedEntireMessage();
   }
 

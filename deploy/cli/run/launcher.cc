@@ -89,6 +89,7 @@ absl::Status Launcher::StartAll() {
 }
 
 absl::Status Launcher::Start(const TaskLaunch& launch, bool first) {
+  // The log is appended to; messages quote only lines since this start.
   log_starts_[launch.task] = FileSize(launch.log_path);
   std::vector<std::string> args = launch.args;
   if (first) {
@@ -126,6 +127,7 @@ void Launcher::Loop() {
     CutLogs(now);
     view_.Refresh(now);
   }
+  // The chief's last answer may have arrived while its process ended.
   TakeNews(Now());
 }
 
@@ -202,7 +204,7 @@ std::string Launcher::ReasonOf(TaskId task) const {
 
 void Launcher::TakeSignals(absl::Time now) {
   for (const int signal : signals_.TakeAll()) {
-    // These only wake the loop.
+    // These two only wake the loop.
     if (signal == SIGCHLD || signal == SIGWINCH) continue;
     Apply(supervisor_.OnSignal(signal, now));
   }

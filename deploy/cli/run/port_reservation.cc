@@ -80,7 +80,11 @@ absl::StatusOr<std::vector<PortReservation>> PortReservation::Take(
                                                                &freeaddrinfo);
   for (const addrinfo* entry = found; entry != nullptr;
        entry = entry->ai_next) {
+    // V6ONLY, because the IPv4 addresses of the host are in the list
+    // themselves.
     const int fd = Bind(entry->ai_family, entry->ai_addr, entry->ai_addrlen, 1);
+    // An address of another family or machine is not reserved; the program
+    // reports it.
     if (fd >= 0) {
       taken.push_back(PortReservation(fd, port));
     } else if (errno == EADDRINUSE) {

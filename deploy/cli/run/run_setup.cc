@@ -62,6 +62,7 @@ absl::Status TakePorts(const RunRequest& request, RunSetup& setup) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::string address,
                               setup.cluster.spec.TaskAddress(job, task.index));
     LOCKSTEP_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));
+    // Ports chosen for 0 are reserved already.
     if (chosen.contains(parsed.port)) continue;
     absl::StatusOr<std::vector<PortReservation>> taken =
         PortReservation::Take(parsed.host, parsed.port);
@@ -189,6 +190,8 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
   if (request.gpus > 0) {
     LOCKSTEP_ASSIGN_OR_RETURN(options.gpus, Gpus(request));
   }
+  // Planned twice: the programs are checked before any directory is created,
+  // and the final plan needs the directories' paths.
   LOCKSTEP_RETURN_IF_ERROR(CheckPrograms(PlanLaunches(setup.cluster, options)));
   LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(request, setup));
   options.log_dir = setup.log_dir;

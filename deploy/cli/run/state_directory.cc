@@ -46,6 +46,7 @@ void RemoveIfStale(const std::string& path) {
   if (!directory.ok()) return;  // not from a launcher of this user
   const int fd = OpenLock(*directory, 0);
   if (fd < 0 && errno != ENOENT) return;
+  // Without a lock file, the owner was killed while it removed the directory.
   if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) RemoveAll(path);
   if (fd >= 0) close(fd);
 }
@@ -83,6 +84,7 @@ absl::StatusOr<int> Lock(const std::string& path) {
 absl::StatusOr<std::unique_ptr<StateDirectory>> StateDirectory::CreateIn(
     const std::string& parent) {
   Sweep(parent);
+  // Sweeps ignore a name with a dot, so no one removes it before it is locked.
   std::string hidden = absl::StrCat(parent, "/.", kPrefix, "XXXXXX");
   if (mkdtemp(hidden.data()) == nullptr) {
     return Refused(parent, "no directory can be made in it");
@@ -123,6 +125,7 @@ std::string StateDirectory::DefaultParent() {
 
 StateDirectory::~StateDirectory() {
   if (remove_) RemoveAll(path_);
+  // Last, so that no sweep removes the directory at the same time.
   close(lock_fd_);
 }
 

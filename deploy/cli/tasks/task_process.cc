@@ -69,8 +69,9 @@ struct Launch {
 // that.
 [[noreturn]] void RunChild(const Launch& launch) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent has just died.
+  // The parent may have died before prctl(), and then no signal would come.
   if (getppid() != launch.parent) _exit(kCannotRun);
+  // A group of its own, so that a terminal's Ctrl-C does not reach the program.
   setpgid(0, 0);
   sigset_t none;
   sigemptyset(&none);
@@ -79,6 +80,9 @@ struct Launch {
   dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
   dup2(launch.log_fd, STDOUT_FILENO);
   dup2(launch.log_fd, STDERR_FILENO);
+  // Descriptors that libraries of the parent opened without O_CLOEXEC, such as
+  // reserved ports, must not reach the program. CLOEXEC instead of closing: the
+  // error pipe is still needed.
   close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   execve(launch.program, launch.arguments, launch.environment);
   const int error = errno;
@@ -90,6 +94,7 @@ struct Launch {
 int ReadStartError(int fd) {
   int error = 0;
   ssize_t got = 0;
+  // exec() closes the pipe, so an end without data means that the program runs.
   do {
     got = read(fd, &error, sizeof(error));
   } while (got < 0 && errno == EINTR);
@@ -110,6 +115,7 @@ absl::StatusOr<pid_t> Fork(const TaskProcess::Options& options, int log_fd) {
     RunChild({options.program.c_str(), arguments.data(), environment.data(),
               parent, log_fd, error_pipe[1]});
   }
+  // The next calls change errno.
   const int fork_error = errno;
   close(error_pipe[1]);
   const int start_error = pid > 0 ? ReadStartError(error_pipe[0]) : 0;
@@ -143,6 +149,7 @@ absl::StatusOr<std::unique_ptr<TaskProcess>> TaskProcess::Start(
 TaskProcess::~TaskProcess() {
   if (exit_.has_value()) return;
   kill(-pid_, SIGKILL);
+  // The group may not exist yet, so the process gets the signal by itself, too.
   kill(pid_, SIGKILL);
   Reap(0);
 }
@@ -155,6 +162,7 @@ void TaskProcess::Signal(int signal) {
 
 // Processes that the program left in its group are killed, too.
 std::optional<TaskExit> TaskProcess::Poll() {
+  // After waitpid() the pid may be reused, so it must be called only once.
   if (exit_.has_value()) return exit_;
   exit_ = Reap(WNOHANG);
   if (exit_.has_value()) kill(-pid_, SIGKILL);
