@@ -1,8 +1,7 @@
 #include "deploy/cli/run/plain_progress.h"
 
-#include <cstddef>
-
 #include "absl/strings/str_cat.h"
+#include "common/text/count_text.h"
 #include "deploy/cli/status/status_line.h"
 #include "deploy/cli/text/text_format.h"
 
@@ -10,18 +9,15 @@ namespace lockstep {
 namespace {
 
 std::string StartLine(const JobStatus& status) {
-  const size_t workers = WorkersOf(status).size();
   return absl::StrCat("training starts: step ", status.step, " of ",
-                      status.train_steps, ", ", workers,
-                      workers == 1 ? " worker" : " workers");
+                      status.train_steps, ", ",
+                      CountText(WorkersOf(status).size(), "worker"));
 }
 
-std::string WaitText(const JobStatus& status, absl::Duration at_least) {
+std::string LongestWaitOf(const JobStatus& status, absl::Duration at_least) {
   const std::optional<WaitStatus> wait = LongestWait(status);
   if (!wait.has_value() || wait->since < at_least) return "";
-  return absl::StrCat(", ", Printable(wait->owner), " waits for ",
-                      Printable(wait->waits_for), " (", FormatAge(wait->since),
-                      ")");
+  return absl::StrCat(", ", WaitText(*wait));
 }
 
 std::string ProgressLine(const JobStatus& status,
@@ -29,7 +25,7 @@ std::string ProgressLine(const JobStatus& status,
   if (status.state != JobState::kTraining || status.settings.paused) {
     return absl::StrCat(ShownState(status), ": step ", status.step, " of ",
                         status.train_steps,
-                        WaitText(status, absl::ZeroDuration()));
+                        LongestWaitOf(status, absl::ZeroDuration()));
   }
   std::string line =
       absl::StrCat("step ", status.step, " of ", status.train_steps);
@@ -42,7 +38,7 @@ std::string ProgressLine(const JobStatus& status,
                     status.evaluation->step);
   }
   if (eta.has_value()) absl::StrAppend(&line, ", ETA ", FormatClock(*eta));
-  return absl::StrCat(line, WaitText(status, StatusLine::kLongWait));
+  return absl::StrCat(line, LongestWaitOf(status, StatusLine::kLongWait));
 }
 
 }  // namespace

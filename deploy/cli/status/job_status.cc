@@ -71,4 +71,10 @@ std::optional<WaitStatus> LongestWait(const JobStatus& status) {
   return *longest;
 }
 
+std::string WaitText(const WaitStatus& wait) {
+  return absl::StrCat(Printable(wait.owner), " waits for ",
+                      Printable(wait.waits_for), " (", FormatAge(wait.since),
+                      ")");
+}
+
 }  // namespace lockstep

@@ -141,6 +141,9 @@ std::vector<MemberStatus> WorkersOf(const JobStatus& status);
 // Returns the longest wait; nothing if there is none.
 std::optional<WaitStatus> LongestWait(const JobStatus& status);
 
+// "step 12 on ps 0 waits for 1 more gradient; worker 2 (3.4 s)".
+std::string WaitText(const WaitStatus& wait);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_DEPLOY_CLI_STATUS_JOB_STATUS_H_

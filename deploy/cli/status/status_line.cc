@@ -122,13 +122,6 @@ void AddFigures(const JobStatus& status, const Layout& layout,
   }
 }
 
-Segment Wait(const WaitStatus& wait) {
-  return {
-      absl::StrCat(Printable(wait.owner), " waits for ",
-                   Printable(wait.waits_for), " (", FormatAge(wait.since), ")"),
-      kYellow};
-}
-
 Segment Restarts(int restarts) {
   return {absl::StrCat(restarts, restarts == 1 ? " restart" : " restarts"),
           kYellow};
@@ -145,7 +138,7 @@ std::vector<Segment> StateSegments(const JobStatus& status,
   }
   if (!status.reason.empty()) segments.push_back({Printable(status.reason)});
   if (wait.has_value() && !IsFinal(status.state)) {
-    segments.push_back(Wait(*wait));
+    segments.push_back({WaitText(*wait), kYellow});
   }
   return segments;
 }
@@ -161,7 +154,7 @@ std::vector<Segment> TrainingSegments(const JobStatus& status,
                                    "/", status.train_steps),
                       kBold});
   const bool waits = wait.has_value() && wait->since >= StatusLine::kLongWait;
-  if (waits) segments.push_back(Wait(*wait));
+  if (waits) segments.push_back({WaitText(*wait), kYellow});
   AddFigures(status, layout, segments);
   if (waits || paused) return segments;
   AddWorkers(status, layout.workers, segments);

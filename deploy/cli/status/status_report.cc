@@ -97,9 +97,8 @@ std::string Waits(const JobStatus& status, size_t width) {
   if (status.waits.empty()) return "no waits\n";
   std::string out = "waits:\n";
   for (const WaitStatus& wait : status.waits) {
-    const std::string line = absl::StrCat(
-        std::string(kIndent, ' '), Printable(wait.owner), " waits for ",
-        Printable(wait.waits_for), " (", FormatAge(wait.since), ")");
+    const std::string line =
+        absl::StrCat(std::string(kIndent, ' '), WaitText(wait));
     absl::StrAppend(&out, WrapText(line, width, 2 * kIndent), "\n");
   }
   return out;
