@@ -6,6 +6,18 @@
 
 namespace lockstep {
 
+// The increment of SplitMix64: 2^64 divided by the golden ratio.
+inline constexpr uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;
+
+// The finalizer of SplitMix64: a bijection in which each bit of the input
+// affects about half of the bits of the result. The order of examples and the
+// places of rows depend on it: it must never change.
+inline uint64_t MixBits(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
 // Fingerprint is the 64-bit FNV-1a hash of a sequence of fields. State files
 // and initial values depend on it: it must never change. It does not resist
 // deliberate collisions.
@@ -26,7 +38,7 @@ class Fingerprint {
   // `bound` must be > 0. Mixes the hash first, because its low bits alone are
   // poorly distributed.
   uint64_t Below(uint64_t bound) const {
-    return (((hash_ ^ (hash_ >> 32)) * 0x9e3779b97f4a7c15) >> 20) % bound;
+    return (((hash_ ^ (hash_ >> 32)) * kGoldenRatio) >> 20) % bound;
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/fingerprint.h"
 
 namespace lockstep {
 
@@ -27,14 +28,9 @@ bool IsSlice(const VariableSpec& variable, const VariableSlice& slice) {
   return count / width - 1 <= rows_after / stride;
 }
 
-// The finalizer of SplitMix64: each bit of the key affects about half of the
-// bits of the result.
 int64_t PartOfKey(int64_t key, int64_t num_parts) {
-  auto hash = static_cast<uint64_t>(key);
-  hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9;
-  hash = (hash ^ (hash >> 27)) * 0x94d049bb133111eb;
-  hash ^= hash >> 31;
-  return static_cast<int64_t>(hash % static_cast<uint64_t>(num_parts));
+  return static_cast<int64_t>(MixBits(static_cast<uint64_t>(key)) %
+                              static_cast<uint64_t>(num_parts));
 }
 
 std::string ShapeString(const std::vector<int64_t>& shape) {

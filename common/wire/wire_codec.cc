@@ -220,11 +220,10 @@ v1::GradientType ToProto(GradientType type) {
 }
 
 google::protobuf::Duration ToProto(absl::Duration duration) {
+  const absl::Duration limit = absl::Seconds(kMaxDurationSeconds);
+  absl::Duration rest = std::clamp(duration, -limit, limit);
   google::protobuf::Duration proto;
-  absl::Duration rest;
-  const int64_t seconds = absl::IDivDuration(duration, absl::Seconds(1), &rest);
-  proto.set_seconds(
-      std::clamp(seconds, -kMaxDurationSeconds, kMaxDurationSeconds));
+  proto.set_seconds(absl::IDivDuration(rest, absl::Seconds(1), &rest));
   proto.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
   return proto;
 }

@@ -6,14 +6,13 @@
 #include <numeric>
 #include <utility>
 
+#include "common/base/fingerprint.h"
+
 namespace lockstep {
 
 uint64_t SplitMix64::Next() {
-  state_ += 0x9e3779b97f4a7c15u;
-  uint64_t z = state_;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
+  state_ += kGoldenRatio;
+  return MixBits(state_);
 }
 
 // The last, incomplete run of `bound` numbers is drawn again: to keep it would

@@ -8,13 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
+#include "common/text/excerpt.h"
 #include "worker/data/data_file.h"
 
 namespace lockstep {
 namespace {
-
-// The beginning of a wrong word, for messages.
-absl::string_view Excerpt(absl::string_view word) { return word.substr(0, 40); }
 
 // The whole of `word` as a number; a plus sign may be in front.
 template <typename T>
@@ -28,7 +26,7 @@ bool Parse(absl::string_view word, T& value) {
 absl::Status Wrong(absl::string_view what, absl::string_view word,
                    const std::string& allowed) {
   return absl::InvalidArgumentError(
-      absl::StrCat(what, " is \"", Excerpt(word), "\", must be ", allowed));
+      absl::StrCat(what, " is ", Excerpt(word), ", must be ", allowed));
 }
 
 using Feature = std::pair<int64_t, float>;

@@ -1,10 +1,10 @@
 #include "common/job/codec/duration_codec.h"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/wire/wire_codec.h"
 
 namespace lockstep {
 namespace {
@@ -21,20 +21,10 @@ bool IsMeaningful(int64_t seconds, int32_t nanos) {
 
 }  // namespace
 
-google::protobuf::Duration DurationToProto(absl::Duration duration) {
-  const absl::Duration limit = absl::Seconds(kMaxSeconds);
-  absl::Duration rest = std::clamp(duration, -limit, limit);
-  google::protobuf::Duration proto;
-  proto.set_seconds(absl::IDivDuration(rest, absl::Seconds(1), &rest));
-  proto.set_nanos(static_cast<int32_t>(
-      absl::IDivDuration(rest, absl::Nanoseconds(1), &rest)));
-  return proto;
-}
-
 absl::StatusOr<absl::Duration> DurationFromProto(
     absl::string_view field, const google::protobuf::Duration& proto) {
   if (IsMeaningful(proto.seconds(), proto.nanos())) {
-    return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
+    return FromProto(proto);
   }
   return absl::InvalidArgumentError(
       absl::StrCat(field, " has seconds ", proto.seconds(), " and nanos ",

@@ -8,10 +8,6 @@
 
 namespace lockstep {
 
-// Rounds towards zero to nanoseconds; a duration that does not fit becomes the
-// longest that a message can hold, about 10,000 years.
-google::protobuf::Duration DurationToProto(absl::Duration duration);
-
 // `field` names the duration in error messages.
 //
 //   kInvalidArgument  seconds or nanos outside the range of the type, or of

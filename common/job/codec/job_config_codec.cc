@@ -185,7 +185,7 @@ void WriteCheckpoint(const CheckpointConfig& checkpoint,
                      v1::CheckpointConfig& proto) {
   proto.set_directory(checkpoint.directory);
   proto.set_every_steps(checkpoint.every_steps);
-  *proto.mutable_every() = DurationToProto(checkpoint.every);
+  *proto.mutable_every() = lockstep::ToProto(checkpoint.every);
   proto.set_keep(checkpoint.keep);
 }
 
@@ -279,10 +279,10 @@ v1::JobConfig ToProto(const JobConfig& job) {
   *proto.mutable_partitioner() = ToProto(job.partitioner);
   *proto.mutable_learning_rate_schedule() = ToProto(job.learning_rate);
   WriteCheckpoint(job.checkpoint, *proto.mutable_checkpoint());
-  *proto.mutable_heartbeat_interval() = DurationToProto(job.heartbeat_interval);
-  *proto.mutable_lease() = DurationToProto(job.lease);
-  *proto.mutable_max_wait() = DurationToProto(job.max_wait);
-  *proto.mutable_stall_timeout() = DurationToProto(job.stall_timeout);
+  *proto.mutable_heartbeat_interval() = ToProto(job.heartbeat_interval);
+  *proto.mutable_lease() = ToProto(job.lease);
+  *proto.mutable_max_wait() = ToProto(job.max_wait);
+  *proto.mutable_stall_timeout() = ToProto(job.stall_timeout);
   return proto;
 }
 

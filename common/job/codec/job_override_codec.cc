@@ -14,9 +14,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
-#include "common/job/codec/duration_codec.h"
 #include "common/job/codec/field_names_codec.h"
 #include "common/text/excerpt.h"
+#include "common/wire/wire_codec.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/duration.pb.h"
 
@@ -162,8 +162,7 @@ class FieldWriter {
     if (!absl::ParseDuration(text, &duration)) return false;
     if (duration == absl::InfiniteDuration()) return false;
     if (duration == -absl::InfiniteDuration()) return false;
-    reflection_.MutableMessage(&message_, &field_)
-        ->CopyFrom(DurationToProto(duration));
+    reflection_.MutableMessage(&message_, &field_)->CopyFrom(ToProto(duration));
     return true;
   }
 

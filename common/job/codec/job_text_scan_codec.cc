@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "common/job/codec/duration_codec.h"
 #include "common/text/excerpt.h"
+#include "common/wire/wire_codec.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
@@ -89,7 +89,7 @@ absl::StatusOr<std::string> SpellOut(const Tokenizer::Token& token,
                      ", but must be a duration such as \"60s\" or "
                      "\"1500ms\""));
   }
-  const google::protobuf::Duration proto = DurationToProto(duration);
+  const google::protobuf::Duration proto = ToProto(duration);
   return absl::StrCat("{ seconds: ", proto.seconds(), " nanos: ", proto.nanos(),
                       " }");
 }

@@ -32,5 +32,11 @@ TEST(FingerprintTest, OrderCounts) {
             Fingerprint().Add(uint64_t{2}).Add(uint64_t{1}).value());
 }
 
+TEST(MixBitsTest, ValuesAreThoseOfSplitMix64) {
+  // The first two numbers of the generator from state 0.
+  EXPECT_EQ(MixBits(kGoldenRatio), 0xe220a8397b1dcdaf);
+  EXPECT_EQ(MixBits(2 * kGoldenRatio), 0x6e789e6aa1b965f4);
+}
+
 }  // namespace
 }  // namespace lockstep
