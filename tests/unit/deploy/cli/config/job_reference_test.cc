@@ -54,7 +54,7 @@ TEST(JobReferenceTest, ATextIsThatOfItsField) {
 }
 
 TEST(JobReferenceTest, AGroupSaysNothingTwice) {
-  EXPECT_EQ(Field("model").doc, "What a worker computes.");
+  EXPECT_EQ(Field("model").doc, "The model that workers compute.");
   EXPECT_THAT(Field("checkpoint").doc, HasSubstr("writes one. absent: none"));
 }
 
