@@ -9,6 +9,7 @@
 #include "common/base/mutex.h"
 #include "common/rpc/status.h"
 #include "grpc/grpc.h"
+#include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 
