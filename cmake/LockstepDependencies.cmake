@@ -1,4 +1,4 @@
-# What Lockstep takes from the system. The README says why each was chosen.
+# Lockstep's dependencies from the system; the README has the reason for each.
 # A library missing here is a package missing: deploy/packages.sh lists them,
 # deploy/quickstart.sh and tests/run.sh install them.
 

@@ -26,7 +26,7 @@ fuzz_seconds=${LOCKSTEP_FUZZ_SECONDS:-5}
 logs=build/test-logs
 rows=() failures=() skips=() tests=0 failed=0 broken=0
 
-# Everything that we start carries this mark, and so does what it leaves behind.
+# All processes that this script starts carry this mark, and their children too.
 export LOCKSTEP_TEST_RUN="$$-$EPOCHSECONDS"
 
 # Prints /proc/ID/environ of each process that carries our mark.
@@ -36,7 +36,7 @@ marked_processes() {
     2>/dev/null || true
 }
 
-# Ends what outlived its test and says what it was.
+# Ends processes that outlived their test, and names them.
 end_leftovers() {
   local found pid name
   for found in $(marked_processes); do

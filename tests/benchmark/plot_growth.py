@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Plots what step_benchmark measured of growth.
+"""Plots the growth figures of step_benchmark.
 
     tests/benchmark/cubic.sh build/release/bin/step_benchmark \\
         --compare growth > growth.jsonl

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Plots what recovery_benchmark measured.
+"""Plots the figures of recovery_benchmark.
 
     build/release/bin/recovery_benchmark > recovery.jsonl
     tests/benchmark/plot_recovery.py recovery.jsonl recovery.png

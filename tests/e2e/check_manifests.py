@@ -1,4 +1,4 @@
-"""Resolves what manifests refer to, as a cluster would:
+"""Resolves the references of manifests, as a cluster would:
 
     check_manifests.py MANIFEST [GIVEN]
 
@@ -205,7 +205,7 @@ def mount_of(pod, path):
 
 
 def file_text(pod, objects, path):
-    """What the pod reads at the path, from a ConfigMap; or None."""
+    """The text that the pod reads at the path, from a ConfigMap; or None."""
     mount = mount_of(pod, path)
     volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}
     source = source_of(volumes.get(mount["name"], {})) if mount else None
@@ -220,7 +220,7 @@ def argument(args, flag):
 
 
 def files_read(pod):
-    """{"cluster" or "job": path} of what the pod's program reads."""
+    """{"cluster" or "job": path}, the files that the pod's program reads."""
     args = [str(arg) for arg in pod.spec["containers"][0].get("args", [])]
     files = {}
     if "task" in args:

@@ -28,7 +28,7 @@ def places(document):
 
 
 def check_volumes(where, spec):
-    """What an API server refuses, and no schema can say."""
+    """Rules of an API server that no schema can express."""
     volumes = {volume["name"] for volume in spec.get("volumes", [])}
     for container in spec["containers"]:
         for mount in container.get("volumeMounts", []):

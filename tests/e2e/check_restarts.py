@@ -1,4 +1,4 @@
-"""Checks what platforms do with the exit codes of the tasks in manifests:
+"""Checks the reactions of platforms to the exit codes of the tasks in manifests:
 
     check_restarts.py MANIFEST...
 
@@ -75,7 +75,7 @@ def mistakes(role, pod, in_place, starts_again):
 
 
 def check_rules(document):
-    """What an API server refuses: rules need pods that are not restarted."""
+    """A rule of the API server: rules need pods that are not restarted."""
     jobs = [job["template"]["spec"]
             for job in document["spec"].get("replicatedJobs", [])]
     for job in jobs or [document["spec"]]:

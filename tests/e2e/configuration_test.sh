@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# configuration_test.sh PROGRAMS: what the programs say of a TF_CONFIG that is
+# configuration_test.sh PROGRAMS: the programs' answers to a TF_CONFIG that is
 # missing or wrong, as `lockstep config check` says it, and of a chief whose name
 # does not resolve.
 set -euo pipefail

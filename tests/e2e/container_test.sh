@@ -58,7 +58,7 @@ has_step() {
 is_another() { [ "$(status "$1" Pid)" -gt 0 ] && [ "$(status "$1" Pid)" != "$2" ]; }
 is_ended() { [ "$(status "$1" Status)" = exited ]; }
 
-# Of a package that was built with CUDA, with the toolkit's cuBLAS as a volume.
+# For a package that was built with CUDA, with the toolkit's cuBLAS as a volume.
 gpu_image() {
   ! make_image cuda base "$work/context" --build-arg CUDA=ON ||
     { echo "FAILED: an image for GPUs without cuBLAS"; return 1; }
@@ -85,7 +85,7 @@ in_gpu_image() {
     "${cuda[@]}" "$@"
 }
 
-# The loader complains of what it cannot preload.
+# The loader warns about libraries that it cannot preload.
 gpu_worker() {
   local said
   said=$(in_gpu_image --env LD_PRELOAD=libcublas.so \

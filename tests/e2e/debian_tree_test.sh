@@ -36,7 +36,8 @@ make_tree() {
     bookworm "$work/tree"
 }
 
-# What cannot be fetched is skipped; what cannot be resolved is our mistake.
+# A package that cannot be fetched skips the test; one that cannot be resolved is
+# an error of ours.
 install_dependencies() {
   cp "$package" "$work/tree/lockstep.deb"
   cp /etc/resolv.conf "$work/tree/etc/resolv.conf"

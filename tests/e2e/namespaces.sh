@@ -65,7 +65,7 @@ hosts_make() {
     ip -n "$hosts_tag-net" link set "port$number" master bridge up
     ip -n "$hosts_tag-$name" address add "10.77.0.$number/24" dev eth0
     ip -n "$hosts_tag-$name" link set eth0 up
-    # A cubic route, whatever the machine prefers: BBR is erratic here.
+    # A cubic route, because BBR, the default of some machines, is erratic here.
     ip -n "$hosts_tag-$name" route replace 10.77.0.0/24 dev eth0 \
       congctl cubic 2>/dev/null || true
     echo "10.77.0.$number $name" >>"$hosts_directory/hosts"
@@ -92,7 +92,7 @@ host_slow() {
 
 host_fast() { tc -n "$hosts_tag-$1" qdisc delete dev eth0 root; }
 
-# Its own end stays up, as when somebody pulls a plug at the switch.
+# Its own end stays up, as after unplugging the cable at the switch.
 host_port() {
   local number=0 name
   for name in "${hosts_names[@]}"; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # partition_test.sh PROGRAMS: one job on five hosts, each a network namespace.
 # The network between two of them is cut, one way and both ways, for longer than
-# a lease, and healed. The job ends with the bits of one that nobody disturbed.
+# a lease, and healed. The job ends with the bits of an undisturbed one.
 # Needs root and iptables: exits with 77, which is "skipped", without them.
 set -euo pipefail
 programs=$1

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the model of README's "Adding a model" as a person would who follows it.
+"""Writes the model of README's "Adding a model", following its text.
 
-readme_model.py README REGISTRY OUT: each block of C++ is of the file of
-worker/models/zoo that the text before it named last. New files are written below
+readme_model.py README REGISTRY OUT: each block of C++ belongs to the file of
+worker/models/zoo that the text before it names last. New files are written below
 OUT; the lines for registry.cc go into a copy of REGISTRY, includes to the
 others and the rest to the end of kModels.
 """

@@ -25,7 +25,7 @@ def require(condition, message):
 
 
 def rising(start, shape, dtype):
-    """What write_sample_checkpoint writes: start + i / 4."""
+    """The values of write_sample_checkpoint: start + i / 4."""
     count = int(np.prod(shape, dtype=np.int64))
     values = dtype(start) + np.arange(count).astype(dtype) / dtype(4)
     return values.reshape(shape)

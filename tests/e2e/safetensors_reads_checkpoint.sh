@@ -1,5 +1,5 @@
 #!/bin/sh
-# Proves that the safetensors library reads what we write.
+# Proves that the safetensors library can read our files.
 #
 # usage: safetensors_reads_checkpoint.sh BINARY VENV_DIR [CHECKPOINT_DIR]
 #

@@ -89,7 +89,7 @@ check_upgrade() {
   systemctl stop "$server"
 }
 
-# Tasks are stopped; what belongs to the operator stays until a purge.
+# Tasks are stopped; the operator's files stay until a purge.
 check_removal() {
   local server=lockstep-ps@fashion.0 pid
   systemctl start "$server"
@@ -129,7 +129,7 @@ check_watchdog() {
   systemctl daemon-reload
 }
 
-# What the package's README says to enable and start.
+# The units that the package's README enables and starts.
 documented() {
   grep -E '^    systemctl (enable|start) ' /usr/share/doc/lockstep/README.md
 }
@@ -139,7 +139,7 @@ start_job() {
   documented >/tmp/documented
   grep -c enable /tmp/documented
   bash -e /tmp/documented 2>/dev/null
-  # Of the units of this test, the document leaves out some.
+  # The document leaves out some of the units of this test.
   systemctl enable --now "${units[@]}" 2>/dev/null
   until_true "step 50" has_step 50
   local worker=lockstep-worker@fashion.1

@@ -80,7 +80,7 @@ def free_port():
 
 
 def build(worker, cluster, initial, optimizer):
-    """One worker's graph: what to run, what to feed, and its hook."""
+    """One worker's graph: its operations, its feeds, and its hook."""
     device = v1.train.replica_device_setter(
         worker_device="/job:worker/task:%d" % worker, cluster=cluster)
     graph = tf.Graph()

@@ -214,7 +214,7 @@ def hyper_of(rng, name):
 
 
 def random_gradient(rng, shape, dtype):
-    """A gradient as it is written, and as a maker of what TensorFlow takes."""
+    """A gradient in the form of the trace, and a function that makes it for TensorFlow."""
     kind = rng.choice(["dense", "dense", "sparse", "sparse", "none"])
     if kind == "none":
         return None, None
@@ -426,7 +426,7 @@ SLOT_OPTIMIZERS = {
 
 
 def placement_items(rng, ps_device):
-    """What is made under the placement function, in order."""
+    """The operations made under the placement function, in order."""
     items, floats = [], []
     pinned = [ps_device, ps_device + "/task:0", "/job:other",
               "/job:worker/task:1", "/device:CPU:0"]

@@ -1,5 +1,5 @@
-"""What record.py and its parts share: how numbers are written, what scenarios
-are made of, and calls of TensorFlow that may wait."""
+"""Shared by record.py and its parts: the form of numbers, random inputs,
+and calls of TensorFlow that may wait."""
 
 import itertools
 import os
@@ -15,7 +15,7 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 v1 = tf.compat.v1
-SETTLE_SECONDS = 0.03  # between two looks at who still waits
+SETTLE_SECONDS = 0.03  # between two checks of the waiting requests
 SETTLE_LOOKS = 3  # with the same result, then everything is at rest
 
 STATUS = {
@@ -98,7 +98,7 @@ class Place:
 
 
 class Random(random.Random):
-    """What scenarios are made of."""
+    """Random numbers and arrays for scenarios."""
 
     def scale(self):
         return 10.0 ** self.uniform(-2, 2)
@@ -185,7 +185,7 @@ class Waiting:
         return waiter.outcome(self.key, self.write)
 
     def completed(self, first=None):
-        """What has come back since, `first` before all others."""
+        """The requests that returned since, `first` before all others."""
         self.settle()
         done = []
         for identity, waiter in sorted(self.waiters.items(),

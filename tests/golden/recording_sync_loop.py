@@ -48,7 +48,7 @@ def random_job(rng):
 
 
 class WorkerGraph:
-    """What one worker builds; the chief's is worker 0's."""
+    """The graph of one worker; the chief's is worker 0's."""
 
     def __init__(self, place, job, worker):
         self.graph = tf.Graph()
@@ -203,9 +203,9 @@ class Job:
             assert time.monotonic() < end, "does not come to rest"
 
     def tokens(self, seen):
-        """What is in the queue, which is put back."""
+        """The contents of the queue, which are put back."""
         if self.passes:
-            return []  # somebody waits, so there is none
+            return []  # a worker waits, so it is empty
         run, graph = self.observers[0], self.graphs[0]
         taken = [int(run.run(graph.dequeue)) for _ in range(seen["size"])]
         run.run(graph.enqueue, {graph.many: taken})
@@ -257,7 +257,7 @@ class ChiefLoop(threading.Thread):
 
 
 def random_gradients(rng, job, graph):
-    """As they are written, and what is fed."""
+    """The gradients in the form of the trace, and the feeds."""
     written, feed = [], {}
     for variable, place in zip(job["variables"], graph.feeds):
         shape = list(variable["initial"].shape)
@@ -281,7 +281,7 @@ def random_gradients(rng, job, graph):
 
 
 def random_operation(rng, running):
-    """What can be done next; None if nobody can make a pass, now and then."""
+    """The next possible operation; sometimes None if no worker can make a pass."""
     chief = running.loop is not None
     free = [worker for worker in range(running.job["workers"])
             if worker not in running.passes and (chief or worker > 0)]

@@ -1,8 +1,7 @@
 # Shared by the checks of this folder; sourced, never run.
 #
-# A check is `<name>.sh ROOT`: it prints "file:line: what is wrong and how to
-# mend it" for each violation in the tree at ROOT and exits 1, or is silent and
-# exits 0. selftest/<name>_test.sh proves that it catches what it claims to.
+# A check is `<name>.sh ROOT`: it prints "file:line: the error and its fix" for
+# each violation in the tree at ROOT and exits 1, or is silent and exits 0. selftest/<name>_test.sh proves that it catches what it claims to.
 # Bash, awk and grep as a minimal Debian has them; nothing to install.
 
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Each source lies in a room of rooms.txt and includes only what that table lets
-# its room include; the nearest README above the room says what the room is for.
-# Tests may include all.
+# Each source lies in a room of rooms.txt and includes only rooms that the table
+# allows; the nearest README above the room states its purpose. Tests may include
+# all.
 source "$(dirname "$0")/lib.sh"
 cd "$1"
 table=${LOCKSTEP_ROOMS:-$lint_here/rooms.txt}

@@ -8,6 +8,6 @@ source deploy/examples/jobs/bible_job.sh
 
 run_bible_job bible_embeddings "$@"
 
-# Of these pairs, how many have the second among the 30 nearest of the first?
+# Counts the pairs whose second word is among the 30 nearest of the first.
 build/release/bin/lockstep nearest --text bible/verses.txt \
   --checkpoints "$checkpoints" --pairs deploy/examples/jobs/bible_embeddings/pairs.txt
