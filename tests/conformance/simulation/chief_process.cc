@@ -124,7 +124,7 @@ void ChiefProcess::Ask(int server, Serve serve, Done done) {
 void ChiefProcess::Do(const Take& take) {
   Ask<TakeResult>(
       take.server,
-      [take](ServerProcess& ps, const StepControl::Chief& chief,
+      [take](ServerProcess& ps, const ChiefCommands::Chief& chief,
              const World::Reply<TakeResult>& reply) {
         ps.Take(chief, take.step, take.commit_until, take.attempt, reply);
       },
@@ -141,7 +141,7 @@ void ChiefProcess::Do(const Commit& commit) {
   }
   Ask<int64_t>(
       0,
-      [commit, told](ServerProcess& ps, const StepControl::Chief& chief,
+      [commit, told](ServerProcess& ps, const ChiefCommands::Chief& chief,
                      const World::Reply<int64_t>& reply) {
         reply(ps.Commit(chief, commit.step, commit.attempt, told));
       },
@@ -154,7 +154,7 @@ void ChiefProcess::Do(const Commit& commit) {
 void ChiefProcess::Do(const Expire& expire) {
   Ask<ShardCalls::Expired>(
       expire.server,
-      [expire](ServerProcess& ps, const StepControl::Chief& chief,
+      [expire](ServerProcess& ps, const ChiefCommands::Chief& chief,
                const World::Reply<ShardCalls::Expired>& reply) {
         reply(ps.ExpireWorker(chief, expire.worker, expire.incarnation,
                               expire.step, expire.attempt));
@@ -168,7 +168,7 @@ void ChiefProcess::Do(const Expire& expire) {
 void ChiefProcess::Do(const Replace& replace) {
   Ask<ShardCalls::Replaced>(
       replace.server,
-      [replace](ServerProcess& ps, const StepControl::Chief& chief,
+      [replace](ServerProcess& ps, const ChiefCommands::Chief& chief,
                 const World::Reply<ShardCalls::Replaced>& reply) {
         reply(ps.ReplaceMember(chief, replace.worker, replace.step,
                                replace.attempt));
@@ -181,7 +181,7 @@ void ChiefProcess::Do(const Replace& replace) {
 void ChiefProcess::Do(const CloseTokens& close) {
   Ask<bool>(
       0,
-      [](ServerProcess& ps, const StepControl::Chief& chief,
+      [](ServerProcess& ps, const ChiefCommands::Chief& chief,
          const World::Reply<bool>& reply) { reply(ps.CloseTokens(chief)); },
       [close](const absl::StatusOr<bool>& answer) {
         return TokensClosed{close.round, answer.status()};

@@ -101,7 +101,7 @@ void ServerProcess::Take(const ChiefCommands::Chief& chief, int64_t step,
     Shard* open = shard();
     if (call.empty() || open == nullptr) return;
     open->engine().CancelTake(ticket);
-    const ShardEngine::Arrivals arrivals = open->engine().arrivals();
+    const Engine::Arrivals arrivals = open->engine().arrivals();
     TakeResult late;
     late.attempt = arrivals.attempt;
     late.open_parts = arrivals.open_parts;
