@@ -2,10 +2,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/checkpoint/step_directory.h"
 #include "gmock/gmock.h"
@@ -29,6 +31,19 @@ class DamagedCheckpointTest : public UndisturbedFixture {
   static std::vector<std::string> Until(int64_t steps) {
     return {absl::StrCat("train_steps=", steps), "checkpoint.every_steps=50",
             "checkpoint.keep=100"};
+  }
+
+  // Trains one job after the other to each of these steps. The last checkpoint
+  // of a job is always written; one that is due meanwhile is left out where the
+  // one before is still being written, as on a slow disk.
+  void TrainTo(const std::vector<int64_t>& ends) {
+    for (const int64_t end : ends) {
+      auto job = TrainingJob::Make(
+          {.set = Until(end),
+           .checkpoints = first_ == nullptr ? "" : first_->checkpoints()});
+      ASSERT_THAT(job->Run(), IsOk());
+      if (first_ == nullptr) first_ = std::move(job);
+    }
   }
 
   static std::string FileOf(const TrainingJob& job, int64_t step,
@@ -59,16 +74,17 @@ class DamagedCheckpointTest : public UndisturbedFixture {
           << name << " " << index;
     }
   }
+
+  std::unique_ptr<TrainingJob> first_;  // its folder has the checkpoints
 };
 
 TEST_F(DamagedCheckpointTest, AFlippedBitAtTheStartCostsTheStepsSinceTheLast) {
-  auto first = TrainingJob::Make({.set = Until(200)});
-  ASSERT_THAT(first->Run(), IsOk());
-  FlipBit(FileOf(*first, 200));
-  FlipBit(FileOf(*first, 150), /*last=*/false);
+  ASSERT_NO_FATAL_FAILURE(TrainTo({100, 150, 200}));
+  FlipBit(FileOf(*first_, 200));
+  FlipBit(FileOf(*first_, 150), /*last=*/false);
 
   auto job =
-      TrainingJob::Make({.set = Steps(), .checkpoints = first->checkpoints()});
+      TrainingJob::Make({.set = Steps(), .checkpoints = first_->checkpoints()});
   ASSERT_THAT(job->StartAll(), IsOk());
 
   ExpectSameEnd(*job);
@@ -84,9 +100,12 @@ TEST_F(DamagedCheckpointTest, AFlippedBitIsPassedOverWhenAServerLostItsState) {
   set.push_back("checkpoint.every_steps=50");
   auto job = TrainingJob::Make({.set = set});
   ASSERT_THAT(job->StartAll(), IsOk());
-  ASSERT_THAT(job->cluster().WaitForLog("chief", 0, "checkpoint of step 100",
-                                        kPatience),
-              IsOk());
+  // Two, so that a whole one is left.
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (ListStepDirectories(job->checkpoints())->size() < 2) {
+    ASSERT_LT(absl::Now(), deadline) << ChiefLog(*job);
+    absl::SleepFor(absl::Milliseconds(1));
+  }
   ASSERT_THAT(job->cluster().Kill("ps", 1), IsOk());
   const auto latest = CheckpointStore(job->checkpoints()).Latest();
   ASSERT_THAT(latest, IsOk());
@@ -103,12 +122,11 @@ TEST_F(DamagedCheckpointTest, AFlippedBitIsPassedOverWhenAServerLostItsState) {
 }
 
 TEST_F(DamagedCheckpointTest, WhereAllAreDamagedTheJobEndsUnlessItIsToBeFresh) {
-  auto first = TrainingJob::Make({.set = Until(100)});
-  ASSERT_THAT(first->Run(), IsOk());
-  FlipBit(FileOf(*first, 50));
-  fs::remove(FileOf(*first, 100, kOptimizerFile));
+  ASSERT_NO_FATAL_FAILURE(TrainTo({50, 100}));
+  FlipBit(FileOf(*first_, 50));
+  fs::remove(FileOf(*first_, 100, kOptimizerFile));
   auto job =
-      TrainingJob::Make({.set = Steps(), .checkpoints = first->checkpoints()});
+      TrainingJob::Make({.set = Steps(), .checkpoints = first_->checkpoints()});
 
   ASSERT_THAT(job->StartAll(), IsOk());
   ExpectFailure(*job);
@@ -124,12 +142,11 @@ TEST_F(DamagedCheckpointTest, WhereAllAreDamagedTheJobEndsUnlessItIsToBeFresh) {
 }
 
 TEST_F(DamagedCheckpointTest, ANewerFormatIsRefused) {
-  auto first = TrainingJob::Make({.set = Until(100)});
-  ASSERT_THAT(first->Run(), IsOk());
-  std::ofstream(FileOf(*first, 100, kManifestFile))
+  ASSERT_NO_FATAL_FAILURE(TrainTo({100}));
+  std::ofstream(FileOf(*first_, 100, kManifestFile))
       << R"({"format_version": 99})";
   auto job =
-      TrainingJob::Make({.set = Steps(), .checkpoints = first->checkpoints()});
+      TrainingJob::Make({.set = Steps(), .checkpoints = first_->checkpoints()});
 
   ASSERT_THAT(job->StartAll(), IsOk());
 
@@ -138,10 +155,9 @@ TEST_F(DamagedCheckpointTest, ANewerFormatIsRefused) {
 }
 
 TEST_F(DamagedCheckpointTest, AnOlderCheckpointCanBeNamed) {
-  auto first = TrainingJob::Make({.set = Until(200)});
-  ASSERT_THAT(first->Run(), IsOk());
+  ASSERT_NO_FATAL_FAILURE(TrainTo({100, 150, 200}));
   auto job =
-      TrainingJob::Make({.set = Steps(), .checkpoints = first->checkpoints()});
+      TrainingJob::Make({.set = Steps(), .checkpoints = first_->checkpoints()});
   job->cluster().AddArgument("chief", 0, "--from=100");
 
   ASSERT_THAT(job->StartAll(), IsOk());
