@@ -39,21 +39,56 @@ function opens_scope(s) {
   return s ~ /(namespace|class|struct|union|enum|extern|typedef)$/
 }
 
+# The class that `s` opens, or "".
+function class_opened(s) {
+  if (!match(s, /^ *(class|struct) +[A-Za-z_0-9]+/)) return ""
+  s = substr(s, 1, RLENGTH)
+  sub(/^ *(class|struct) +/, "", s)
+  return s
+}
+
+# The class of the method that `s` begins, or "" for a free function.
+function class_of_method(s,   i, name) {
+  for (i = depth - 1; i > 0; --i) {
+    if (class_at[i] != "") return class_at[i]
+  }
+  sub(/\(.*/, "", s)
+  if (!match(s, /[A-Za-z_0-9]+(<[^<>]*>)?(::[A-Za-z_0-9~]+)+ *$/)) return ""
+  name = substr(s, RSTART, RLENGTH)
+  sub(/[:<].*/, "", name)
+  return name
+}
+
 function open_brace(   head) {
   depth += 1
+  class_at[depth] = ""
   if (function_depth == 0) {
     head = without_template(text)
-    if (!opens_scope(head) && head ~ /\(/ && head !~ /= *$/) {
+    if (opens_scope(head)) {
+      class_at[depth] = class_opened(head)
+    } else if (head ~ /\(/ && head !~ /= *$/) {
       function_depth = depth
       opened = FNR
+      owner = class_of_method(head)
     }
   }
   text = ""
 }
 
+# Classes of one name in two folders of the top are two classes. Those of tests
+# are not counted.
+function count_method(   top) {
+  if (owner == "" || FILENAME ~ /^tests\//) return
+  top = FILENAME
+  sub(/\/.*/, "", top)
+  if (!((top, owner) in of_class)) first_file[top, owner] = FILENAME
+  of_class[top, owner] += FNR - opened + 1
+}
+
 function close_brace() {
   if (function_depth == depth) {
     function_depth = 0
+    count_method()
     if (FNR - opened > 60) {
       print FILENAME ":" opened ": function of " FNR - opened \
             " lines; split what is above 60"
@@ -123,4 +158,12 @@ function code_of(s,   out, mark) {
   text = text " " code
 }
 
-END { finish_file() }
+END {
+  finish_file()
+  for (class in of_class) {
+    if (of_class[class] <= 415) continue
+    split(class, names, SUBSEP)
+    print first_file[class] ":1: the methods of " names[2] " have " \
+          of_class[class] " lines over all files; split by role: the aim is 400"
+  }
+}

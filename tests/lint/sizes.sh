@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# No source above 500 lines, no function above 60.
+# No source above 500 lines, no function above 60, no class of the product whose
+# methods have more than 415 (aim: 400) over all files.
 source "$(dirname "$0")/lib.sh"
 cd "$1"
 lint_files '*.h' '*.cc' '*.cu' '*.cuh' | lint_awk sizes.awk | lint_verdict

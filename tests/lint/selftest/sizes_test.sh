@@ -36,4 +36,14 @@ fresh; plant a.h "$(lines 500 'int i;')"
 expect_clean "a file of 500 lines passes"
 fresh; plant a.h "$(lines 501 'int i;')"; plant b.h 'int i;\n'
 expect_caught "a file of 501 lines is named" "a.h:501: 501 lines"
+
+methods() { printf 'void C::F%s() {\\n%s}\\n' "$1" "$(lines 58)"; }
+fresh
+plant a/c.cc "$(for i in 1 2 3 4; do methods $i; done)"
+plant a/d.cc "namespace n {\n$(methods 5)$(methods 6)}\nvoid F() {\n$(lines 58)}\n"
+plant b/c.cc "$(methods 7)"
+plant a/c.h "class C {\n  void G() {\n$(lines 30)  }\n};\n"
+expect_clean "a class of 392 lines passes, beside another of its name"
+plant a/e.cc 'int C<T>::H() {\n'"$(lines 24)"'}\n'
+expect_caught "a class that is sliced over files is named" "methods of C have 418"
 finish
