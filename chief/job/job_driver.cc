@@ -37,7 +37,9 @@ JobDriver::JobDriver(const JobConfig& job, const Options& options,
       training_(context_, steps_, checkpoints_, deaths_, options.num_servers),
       saving_(context_, steps_, checkpoints_, deaths_),
       farewell_(context_),
-      still_since_(now) {}
+      still_since_(now) {
+  if (job.elastic_workers) members.AwaitWorkers();
+}
 
 JobActions JobDriver::On(const JobEvent& event, absl::Time now) {
   context_.now = now;
@@ -182,7 +184,13 @@ void JobDriver::BeginRound() {
 }
 
 bool JobDriver::OnResume(absl::Span<const ServerReport> reports, bool first) {
-  if (first) context_.settings.Adopt(reports);
+  if (first) {
+    context_.settings.Adopt(reports);
+    // Workers that joined under the chief before are taken over, too.
+    if (context_.job.elastic_workers) {
+      context_.members.SetWorkers(settings().workers);
+    }
+  }
   return context_.settings.SumsOtherwise(reports);
 }
 
@@ -271,6 +279,9 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
 
 void JobDriver::SetUp() {
   const int64_t step = steps_.step();
+  if (context_.job.elastic_workers) {
+    context_.members.SetWorkers(settings().workers);
+  }
   context_.out.push_back(Waits{});
   context_.reached = step;
   context_.out.push_back(TrainingBegun{step});
@@ -312,6 +323,9 @@ void JobDriver::GoOnAfterDeath() {
     // The last steps have to be made once more, by workers that wait for the
     // end.
     context_.out.push_back(StateReached{JobState::kTraining});
+    // Workers may leave meanwhile, and operators may pause the job.
+    context_.settings.WantNothing();
+    context_.out.push_back(OpenSettings{context_.settings.now()});
   }
   Follow(training_.NextStep());
 }
@@ -382,12 +396,9 @@ void JobDriver::EndTraining(const absl::Status& status) {
   if (training_.input_ended()) why_done_ = "the input ended";
   training_.Interrupt();
   phase_ = Phase::kSaving;
-  if (saving_.begun()) {
-    if (failed) return Follow(saving_.GiveUp(status));
-    return saving_.Try();
-  }
   context_.out.push_back(
       CloseSettings{"the job is finishing: its last checkpoint is written"});
+  if (saving_.begun()) return Follow(saving_.TrainedAgain(status));
   Follow(failed ? saving_.BeginFailing(status) : saving_.Begin(status));
 }
 

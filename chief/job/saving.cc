@@ -42,6 +42,13 @@ Saving::Turn Saving::BeginFailing(const absl::Status& failure) {
   return Turn::kGoesOn;
 }
 
+Saving::Turn Saving::TrainedAgain(const absl::Status& trained) {
+  if (!trained.ok() && !absl::IsCancelled(trained)) return GiveUp(trained);
+  if (!trained.ok()) trained_ = trained;
+  Try();
+  return Turn::kGoesOn;
+}
+
 void Saving::Try() {
   context_.out.push_back(StateReached{JobState::kFinishing});
   pauses_ = false;

@@ -44,6 +44,9 @@ class Saving {
   Turn BeginFailing(const absl::Status& failure);
   bool begun() const { return trained_.has_value(); }
 
+  // Steps that were lost have been made again, or a stop has ended that: then
+  // the job is not done, though it was before.
+  Turn TrainedAgain(const absl::Status& trained);
   // Attempts once more.
   void Try();
   // Whether servers have lost steps that were made when training ended.

@@ -124,6 +124,13 @@ absl::Status MembershipTable::CheckMember(const TaskId& task,
                      " has no part in the job any more; register with a new "
                      "incarnation to learn why"));
   }
+  if (found == entries_.end() && awaits_workers_ &&
+      task.type == TaskType::kWorker) {
+    return absl::UnavailableError(
+        absl::StrCat("this chief has just started and does not know yet "
+                     "whether ",
+                     task.ToString(), " takes part; retry"));
+  }
   if (found == entries_.end()) {
     return absl::NotFoundError(absl::StrCat(
         task.ToString(), " is not in the chief's cluster; correct TF_CONFIG"));
@@ -225,8 +232,14 @@ std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
   return dead;
 }
 
+void MembershipTable::AwaitWorkers() {
+  MutexLock lock(mutex_);
+  awaits_workers_ = true;
+}
+
 void MembershipTable::SetWorkers(const std::vector<int>& workers) {
   MutexLock lock(mutex_);
+  awaits_workers_ = false;
   for (int worker : workers) {
     const TaskId task{TaskType::kWorker, worker};
     entries_[task].member.task = task;

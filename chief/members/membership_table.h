@@ -129,6 +129,9 @@ class MembershipTable {
   void Buried(const TaskId& task, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Elastic jobs: until SetWorkers() is called, workers that this table does
+  // not know may be members of a chief before, and are told to retry.
+  void AwaitWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
   // Elastic jobs: these are the workers from now on. Of others those stay that
   // live, or have to be buried. Who is taken out is not unknown: it may live
   // though it was declared dead, and is told to register again (kAborted).
@@ -198,6 +201,7 @@ class MembershipTable {
   std::map<TaskId, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::set<TaskId> taken_out_ ABSL_GUARDED_BY(mutex_);
   bool has_taken_over_ ABSL_GUARDED_BY(mutex_) = false;
+  bool awaits_workers_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lockstep

@@ -197,6 +197,8 @@ absl::StatusOr<Shard::Activated> Shard::Activate(
   Activated activated;
   if (active_) {
     LOCKSTEP_RETURN_IF_ERROR(MoveTo(global_step));
+    // A chief that was about to end the job may have closed the tokens.
+    if (gate_ != nullptr) gate_->Reopen();
     activated.tokens = Apply(settings);
   } else {
     LOCKSTEP_RETURN_IF_ERROR(OpenAt(global_step, scalars));

@@ -133,6 +133,9 @@ class Gate {
 
   // Ends training: all waits, present and future, are answered kFinished.
   virtual std::vector<Answer> Finish() = 0;
+  // Takes Finish() back: a chief that takes the job over makes further steps.
+  // Waits that were answered kFinished stay answered.
+  virtual void Reopen() = 0;
 
   virtual int64_t global_step() const = 0;
 

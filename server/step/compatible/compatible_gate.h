@@ -62,6 +62,7 @@ class CompatibleGate final : public Gate {
                                              int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Answer> Finish() override;
+  void Reopen() override { queue_.Reopen(); }
   int64_t global_step() const override ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t NewestIncarnation(int worker) const override;
   std::vector<int> Members() const override { return {}; }

@@ -95,6 +95,11 @@ TokenQueue::Completions TokenQueue::ReturnTokensOf(int32_t worker,
   return completed;
 }
 
+void TokenQueue::Reopen() {
+  MutexLock lock(mutex_);
+  closed_ = false;
+}
+
 absl::StatusOr<TokenQueue::Completions> TokenQueue::Close(
     bool cancel_pending_enqueues, uint64_t id) {
   MutexLock lock(mutex_);

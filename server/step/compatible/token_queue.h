@@ -122,6 +122,8 @@ class TokenQueue {
   Completions ReturnTokensOf(int32_t worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Undoes Close(): what has been refused meanwhile stays so.
+  void Reopen() ABSL_LOCKS_EXCLUDED(mutex_);
   // Closes the queue. Who waits for a token ends with kOutOfRange. Who waits
   // for room ends with kCancelled, or, if `cancel_pending_enqueues` is false,
   // comes first: the closing then waits in the same line, under `id`.

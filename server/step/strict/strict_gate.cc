@@ -369,6 +369,11 @@ std::vector<StrictGate::Answer> StrictGate::Finish() {
   return AnswerWaiters();
 }
 
+void StrictGate::Reopen() {
+  MutexLock lock(mutex_);
+  finished_ = false;
+}
+
 int64_t StrictGate::global_step() const {
   MutexLock lock(mutex_);
   return global_step_;

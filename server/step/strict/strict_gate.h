@@ -69,6 +69,7 @@ class StrictGate final : public Gate {
                                              int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Answer> Finish() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void Reopen() override ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t global_step() const override ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t NewestIncarnation(int worker) const override
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/base/stop_status.h"
 
 namespace lockstep::simulation {
 namespace {
@@ -16,13 +17,24 @@ std::vector<TaskId> MembersOf(const Job& job) {
   return tasks;
 }
 
+JobConfig ConfigOf(const Job& job) {
+  JobConfig config = job.config;
+  if (job.Has(PlantedBug::kWaitsForEver)) {
+    config.max_wait = absl::InfiniteDuration();
+  }
+  return config;
+}
+
 }  // namespace
 
 ChiefProcess::ChiefProcess(Job& job)
     : job_(job),
       members_(MembersOf(job), job.config.lease),
       group_([this](uint64_t above) { return Incarnation((above >> 20) + 1); }),
-      driver_(job.config, {.num_servers = job.num_servers()}, members_,
+      desk_(job.config),
+      in_effect_(InitialSettings(job.config)),
+      config_(ConfigOf(job)),
+      driver_(config_, {.num_servers = job.num_servers()}, members_,
               job.world.Now()),
       waiting_(job.world,
                number_ = job.world.Start(job.chief_place(), nullptr, nullptr)) {
@@ -47,11 +59,14 @@ ChiefProcess::~ChiefProcess() {
   job_.chiefs.erase(number_);
 }
 
-absl::Status ChiefProcess::Register(const TaskId& task, uint64_t incarnation) {
-  const absl::Status status =
-      members_.Register(task, incarnation, job_.world.Now());
-  has_model_ |= status.ok() && task.type == TaskType::kWorker;
-  return status;
+absl::StatusOr<RunSettings> ChiefProcess::Register(const TaskId& task,
+                                                   uint64_t incarnation) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      desk_.CheckTakesPart(task, /*again=*/false, in_effect_));
+  LOCKSTEP_RETURN_IF_ERROR(
+      members_.Register(task, incarnation, job_.world.Now()));
+  has_model_ |= task.type == TaskType::kWorker;
+  return in_effect_;
 }
 
 absl::StatusOr<bool> ChiefProcess::Heartbeat(const TaskId& task,
@@ -63,11 +78,23 @@ absl::StatusOr<bool> ChiefProcess::Heartbeat(const TaskId& task,
   return over_ && !job_.Has(PlantedBug::kMembersAreNotTold);
 }
 
-void ChiefProcess::Leave(const TaskId& task, uint64_t incarnation) {
-  members_
-      .Leave(task, incarnation, LeaveCause::kDone, "done", nullptr,
-             job_.world.Now())
-      .IgnoreError();
+absl::Status ChiefProcess::Leave(const TaskId& task, uint64_t incarnation,
+                                 LeaveCause cause) {
+  if (cause == LeaveCause::kNoRoom &&
+      job_.Has(PlantedBug::kFullTableIsNotTold)) {
+    cause = LeaveCause::kStopped;
+  }
+  return members_.Leave(task, incarnation, cause,
+                        cause == LeaveCause::kNoRoom ? "no room" : "bye",
+                        nullptr, job_.world.Now());
+}
+
+void ChiefProcess::RequestStop() {
+  Post(StopWanted{StoppedStatus("an operator", /*hold=*/true)});
+}
+
+void ChiefProcess::Do(const TakeOut& out) {
+  if (!job_.Has(PlantedBug::kLeaverStaysAMember)) desk_.Leave(out.worker);
 }
 
 // Events.
@@ -79,16 +106,27 @@ void ChiefProcess::Main() {
     if (events_.empty() && rest > absl::ZeroDuration()) {
       waiting_.UntilOrFor(rest, [this] { return !events_.empty(); });
     }
-    JobEvent event = Tick{};
-    if (has_model_ && !std::exchange(told_model_, has_model_)) {
-      event = ModelDescribed{};
-    } else if (!events_.empty()) {
-      event = std::move(events_.front());
-      events_.pop_front();
-    }
-    Carry(driver_.On(event, job_.world.Now()));
+    Carry(driver_.On(NextEvent(), job_.world.Now()));
   }
   waiting_.Until([this] { return !saver_ || saver_->done(); });
+}
+
+JobEvent ChiefProcess::NextEvent() {
+  if (has_model_ && !std::exchange(told_model_, has_model_)) {
+    return ModelDescribed{};
+  }
+  if (driver_.TakesSettings()) {
+    const RunSettings wanted = desk_.wanted();
+    const bool resumes = driver_.wanted_settings().paused && !wanted.paused;
+    if (!(wanted == driver_.wanted_settings()) &&
+        !(resumes && job_.Has(PlantedBug::kResumeIsLost))) {
+      return SettingsWanted{wanted};
+    }
+  }
+  if (events_.empty()) return Tick{};
+  JobEvent event = std::move(events_.front());
+  events_.pop_front();
+  return event;
 }
 
 void ChiefProcess::Post(const JobEvent& event) {
@@ -197,8 +235,11 @@ void ChiefProcess::Do(const BeginSnapshot& begin) {
 }
 
 void ChiefProcess::WriteCheckpoint(const BeginSnapshot& begin) {
-  if (job_.Has(PlantedBug::kNoLastCheckpoint) &&
-      begin.step == job_.options.steps) {
+  const bool skips =
+      job_.Has(PlantedBug::kNoLastCheckpoint)
+          ? begin.step == job_.options.steps
+          : job_.Has(PlantedBug::kStopWithoutCheckpoint) && job_.stop_wanted;
+  if (skips) {
     Post(SnapshotBegun{begin.step});
     return Post(SnapshotDone{begin.step});
   }
@@ -217,6 +258,7 @@ bool ChiefProcess::CopyServers(int64_t step) {
   const uint64_t epoch = group_.epoch();
   const int64_t removed = job_.unfinished_removed;
   Job::Checkpoint checkpoint;
+  checkpoint.settings = driver_.ManifestSettings();
   for (auto& server : calls_) {
     auto parts = server->ReadAll(*saver_, epoch);
     if (!parts.ok()) return false;
@@ -251,13 +293,16 @@ void ChiefProcess::Do(const JobReport& report) {
     has_plan_ = true;
     state_ = JobState::kTraining;
   }
+  if (const auto* settings = std::get_if<SettingsInEffect>(&report)) {
+    in_effect_ = settings->settings;
+  }
   const auto* reached = std::get_if<StateReached>(&report);
   if (reached == nullptr) return;
   state_ = reached->state;
-  if (state_ == JobState::kFailed || state_ == JobState::kStopped) {
-    job_.promises.Break(absl::StrCat("the job fails: ", reached->reason));
-  }
-  if (state_ >= JobState::kDone) over_ = job_.done = true;
+  if (state_ < JobState::kDone) return;
+  over_ = job_.done = true;
+  job_.ended_as = state_;
+  job_.ended_because = reached->reason;
 }
 
 void ChiefProcess::Do(const Finish& finish) {
@@ -291,6 +336,9 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> ChiefProcess::Restore(
   ++job_.unfinished_removed;
   if (job_.checkpoints.empty()) return std::nullopt;
   const auto [step, checkpoint] = *job_.checkpoints.rbegin();
+  JobActions actions;
+  driver_.OnRestore(checkpoint.settings, actions);
+  Carry(actions);
   for (size_t k = 0; k < calls_.size(); ++k) {
     LOCKSTEP_RETURN_IF_ERROR(calls_[k]->WriteAll(checkpoint.servers[k]));
   }

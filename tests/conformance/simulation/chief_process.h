@@ -13,6 +13,7 @@
 #include "chief/events/job_events.h"
 #include "chief/job/job_driver.h"
 #include "chief/members/membership_table.h"
+#include "chief/operators/steering_desk.h"
 #include "chief/recovery/recovery_round.h"
 #include "chief/recovery/shard_group.h"
 #include "tests/conformance/simulation/chief_calls.h"
@@ -32,17 +33,29 @@ class ChiefProcess final : public Process, private RecoverySource {
   ~ChiefProcess() override;
 
   // For members.
-  absl::Status Register(const TaskId& task, uint64_t incarnation);
+  // Returns the settings in effect.
+  absl::StatusOr<RunSettings> Register(const TaskId& task,
+                                       uint64_t incarnation);
   absl::StatusOr<bool> Heartbeat(const TaskId& task, uint64_t incarnation);
-  void Leave(const TaskId& task, uint64_t incarnation);
+  absl::Status Leave(const TaskId& task, uint64_t incarnation,
+                     LeaveCause cause);
   bool IsTraining() const { return state_ == JobState::kTraining; }
   bool HasPlan() const { return has_plan_; }
+
+  // For operators.
+  SteeringDesk& desk() { return desk_; }
+  const RunSettings& in_effect() const { return in_effect_; }
+  bool IsAlive(const TaskId& task) const {
+    return members_.Get(task).state == MembershipTable::State::kAlive;
+  }
+  void RequestStop();
 
   // What it waits for, for a report.
   std::string WaitsFor() const;
 
  private:
   void Main();
+  JobEvent NextEvent();
   void Post(const JobEvent& event);
   void Carry(const JobActions& actions);
   template <typename Answer, typename Serve, typename Done>
@@ -57,9 +70,9 @@ class ChiefProcess final : public Process, private RecoverySource {
   void Do(const CheckSaved& check);
   void Do(const LookForEnd& look);
   void Do(const Recover& recover);
-  void Do(const OpenSettings& /*open*/) {}
-  void Do(const CloseSettings& /*close*/) {}
-  void Do(const TakeOut& /*out*/) {}
+  void Do(const OpenSettings& open) { desk_.Open(open.settings); }
+  void Do(const CloseSettings& close) { desk_.Close(close.reason); }
+  void Do(const TakeOut& out);
   void Do(const Say& say);
   void Do(const SumUp& /*sum_up*/) {}
   void Do(const JobReport& report);
@@ -71,7 +84,8 @@ class ChiefProcess final : public Process, private RecoverySource {
   absl::StatusOr<int64_t> LatestStep() const override;
   absl::StatusOr<std::optional<Restored>> Restore(const StateMap& map) override;
   bool OnResume(absl::Span<const ServerReport> reports, bool first) override {
-    return driver_.OnResume(reports, first);
+    return driver_.OnResume(reports, first) &&
+           !job_.Has(PlantedBug::kSumsOfOldSettingsCount);
   }
   RunSettings settings() const override { return driver_.settings(); }
   void OnEpoch(uint64_t /*epoch*/) override {}
@@ -84,6 +98,9 @@ class ChiefProcess final : public Process, private RecoverySource {
   MembershipTable members_;
   std::vector<std::unique_ptr<ChiefCalls>> calls_;
   ShardGroup group_;
+  SteeringDesk desk_;
+  RunSettings in_effect_;
+  const JobConfig config_;  // as this chief knows it
   JobDriver driver_;
   JobState state_ = JobState::kStarting;
   bool has_model_ = false;

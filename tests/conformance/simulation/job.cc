@@ -13,6 +13,8 @@ Job::Job(const Options& of, World& in)
   config.learning_rate.base = 1;
   config.stall_timeout = config.lease;
   config.checkpoint.directory = "checkpoints";
+  config.elastic_workers = options.elastic;
+  config.max_wait = absl::Minutes(1);
   config.checkpoint.every_steps = options.checkpoint_every;
   variables = {{"w",
                 {promises.num_parts()},

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "chief/operators/job_board.h"
 #include "common/cluster/task_id.h"
 #include "common/job/job_config.h"
 #include "common/plan/plan.h"
@@ -34,6 +36,22 @@ enum class PlantedBug {
   kMembersAreNotTold,        // P7: that the job is over
   kNoLastCheckpoint,         // P7: the last one is not written
   kDataFollowsPasses,        // P11: a restarted worker begins its data anew
+  kResumeIsLost,             // P6: a paused job stays so
+  kRateOfOneServerStays,     // P11: a changed rate reaches ps 0 alone
+  kSetKeepsItsSize,          // P11: ps 0 takes as many gradients as before
+  kSumsOfOldSettingsCount,   // P11: a step goes on under changed settings
+  kLeaverStaysAMember,       // P6: of an elastic job
+  kStopWithoutCheckpoint,    // P7: a job that is stopped saves nothing
+  kWaitsForEver,             // P6: max_wait does not count
+  kFullTableIsNotTold,       // P6: the worker that finds out is only gone
+};
+
+// How a schedule may end besides with the last step.
+enum class Ending {
+  kLastStep,
+  kStop,       // an operator stops the job
+  kFullTable,  // every worker finds a table full at some step
+  kNoWorkers,  // all workers are lost for good, until max_wait ends the job
 };
 
 struct Options {
@@ -42,6 +60,11 @@ struct Options {
   std::vector<int> parts = {2, 1};  // by server
   int64_t steps = 4;                // then training ends
   int64_t checkpoint_every = 2;     // steps
+  // One more worker may join, and all may leave.
+  bool elastic = false;
+  // Operators change the job in so many of 1000 disturbances.
+  int steered = 200;
+  std::optional<Ending> ending = std::nullopt;  // otherwise it is drawn
   PlantedBug bug = PlantedBug::kNone;
 };
 
@@ -53,6 +76,7 @@ class ServerProcess;
 struct Job {
   struct Checkpoint {
     std::vector<std::vector<PartState>> servers;
+    std::map<std::string, double> settings;  // as in a manifest
   };
 
   Job(const Options& options, World& world);
@@ -61,6 +85,9 @@ struct Job {
   int chief_place() const { return 0; }
   int server_place(int server) const { return 1 + server; }
   int worker_place(int worker) const { return 1 + num_servers() + worker; }
+  int num_worker_places() const {
+    return options.total_num_replicas + (options.elastic ? 1 : 0);
+  }
   TaskId TaskAt(int place) const;
   bool Has(PlantedBug bug) const { return options.bug == bug; }
   void Trace(const std::function<std::string()>& line) const {
@@ -88,6 +115,12 @@ struct Job {
   std::vector<ServerProcess*> servers;
   // The chief has said how the job ended.
   bool done = false;
+  JobState ended_as = JobState::kStarting;
+  std::string ended_because;
+  // What may have ended it.
+  bool stop_wanted = false;
+  bool workers_lost = false;
+  int64_t full_at_step = -1;  // -1: no table is full
 };
 
 }  // namespace lockstep::simulation

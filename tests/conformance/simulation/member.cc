@@ -22,18 +22,12 @@ void Member::Join() {
 void Member::Register(uint64_t incarnation) {
   if (incarnation != incarnation_) return;
   const TaskId task = job_.TaskAt(place_);
-  job_.world.Call<bool>(
+  job_.world.Call<RunSettings>(
       process_, job_.chief_place(),
-      [task, incarnation, &job = job_](World::Reply<bool> reply) {
-        const absl::Status status =
-            job.ServingChief().Register(task, incarnation);
-        if (status.ok()) {
-          reply(true);
-        } else {
-          reply(status);
-        }
+      [task, incarnation, &job = job_](World::Reply<RunSettings> reply) {
+        reply(job.ServingChief().Register(task, incarnation));
       },
-      [this, incarnation, task](const absl::StatusOr<bool>& answer) {
+      [this, incarnation, task](const absl::StatusOr<RunSettings>& answer) {
         if (incarnation != incarnation_) return;
         if (Transient(answer.status())) {
           job_.world.AfterFor(process_, kRetryPause,
@@ -50,6 +44,7 @@ void Member::Register(uint64_t incarnation) {
           return;
         }
         joined_ = true;
+        settings_ = *answer;
         Beat(incarnation);
         on_joined_();
       });
@@ -96,10 +91,31 @@ void Member::Leave() {
       process_, job_.chief_place(),
       [task, incarnation = incarnation_,
        &job = job_](World::Reply<bool> reply) {
-        job.ServingChief().Leave(task, incarnation);
+        job.ServingChief()
+            .Leave(task, incarnation, LeaveCause::kDone)
+            .IgnoreError();
         reply(true);
       },
       [](const absl::StatusOr<bool>&) {});
+}
+
+void Member::Leave(LeaveCause cause, std::function<void()> left) {
+  joined_ = false;
+  const TaskId task = job_.TaskAt(place_);
+  job_.world.Call<bool>(
+      process_, job_.chief_place(),
+      [task, incarnation = incarnation_, cause,
+       &job = job_](World::Reply<bool> reply) {
+        const absl::Status status =
+            job.ServingChief().Leave(task, incarnation, cause);
+        if (!status.ok()) return reply(status);
+        reply(true);
+      },
+      [this, cause, left](const absl::StatusOr<bool>& answer) {
+        if (!Transient(answer.status()) || job_.done) return left();
+        job_.world.AfterFor(process_, kRetryPause,
+                            [this, cause, left] { Leave(cause, left); });
+      });
 }
 
 }  // namespace lockstep::simulation

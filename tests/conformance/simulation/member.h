@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "common/plan/leave_cause.h"
+#include "common/plan/run_settings.h"
 #include "tests/conformance/simulation/job.h"
 
 namespace lockstep::simulation {
@@ -27,10 +29,15 @@ class Member {
   // With a new incarnation. Once more after kLeaseLost.
   void Join();
   void Leave();
+  // The same with a cause, until the chief has heard it or knows better; then
+  // `left`.
+  void Leave(LeaveCause cause, std::function<void()> left);
 
   uint64_t incarnation() const { return incarnation_; }
   bool joined() const { return joined_; }
   bool job_is_training() const { return job_is_training_; }
+  // In effect when it joined.
+  const RunSettings& settings() const { return settings_; }
 
  private:
   void Register(uint64_t incarnation);
@@ -44,6 +51,7 @@ class Member {
   uint64_t incarnation_ = 0;
   bool joined_ = false;
   bool job_is_training_ = false;
+  RunSettings settings_;
 };
 
 }  // namespace lockstep::simulation

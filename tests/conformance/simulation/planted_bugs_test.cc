@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/conformance/simulation/simulation.h"
@@ -37,15 +38,25 @@ TEST_P(PlantedBugsTest, IsFound) {
 }
 
 TEST_P(PlantedBugsTest, NothingIsFoundWithoutIt) {
+  const Options& options = GetParam().options;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
-    const Simulation::Result result =
-        Simulation(GetParam().options, seed).Run();
-    ASSERT_THAT(result.broken, ::testing::IsEmpty()) << seed;
+    const Simulation::Result result = Simulation(options, seed).Run();
+    ASSERT_THAT(result.broken, ::testing::IsEmpty())
+        << "seed " << seed << ":\n"
+        << absl::StrJoin(Simulation(options, seed, true).Run().trace, "\n");
   }
 }
 
 const Options kAll{2, 2, {2, 1}};
 const Options kBackup{2, 3, {2, 1}};
+const Options kSteered{2, 3, {2, 1}, 4, 2, /*elastic=*/false, /*steered=*/600};
+const Options kElastic{2, 2, {2, 1}, 4, 2, /*elastic=*/true, /*steered=*/600};
+
+Options EndsWith(Ending ending) {
+  Options options = kAll;
+  options.ending = ending;
+  return options;
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Promises, PlantedBugsTest,
@@ -69,7 +80,21 @@ INSTANTIATE_TEST_SUITE_P(
                 kAll},
         Planted{"NoLastCheckpoint", PlantedBug::kNoLastCheckpoint, "P7", kAll},
         Planted{"DataFollowsPasses", PlantedBug::kDataFollowsPasses, "P11",
-                kAll}),
+                kAll},
+        Planted{"ResumeIsLost", PlantedBug::kResumeIsLost, "P6", kSteered},
+        Planted{"RateOfOneServerStays", PlantedBug::kRateOfOneServerStays, "P",
+                kSteered},
+        Planted{"SetKeepsItsSize", PlantedBug::kSetKeepsItsSize, "P", kSteered},
+        Planted{"SumsOfOldSettingsCount", PlantedBug::kSumsOfOldSettingsCount,
+                "P", kSteered},
+        Planted{"LeaverStaysAMember", PlantedBug::kLeaverStaysAMember, "P6",
+                kElastic},
+        Planted{"StopWithoutCheckpoint", PlantedBug::kStopWithoutCheckpoint,
+                "P7", EndsWith(Ending::kStop)},
+        Planted{"WaitsForEver", PlantedBug::kWaitsForEver, "P6",
+                EndsWith(Ending::kNoWorkers)},
+        Planted{"FullTableIsNotTold", PlantedBug::kFullTableIsNotTold, "P",
+                EndsWith(Ending::kFullTable)}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

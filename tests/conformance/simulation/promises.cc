@@ -9,7 +9,7 @@
 namespace lockstep::simulation {
 namespace {
 
-constexpr float kMomentum = 0.5F;  // as the job has it; its rate is 1
+constexpr float kMomentum = 0.5F;  // as the job has it; its base rate is 1
 
 float ReadFloat(Shard& shard, int part, int tensor) {
   float value = 0;
@@ -53,7 +53,8 @@ std::vector<PartState> Promises::After(int64_t step,
     }
     const float mean = sum / static_cast<float>(members.size());
     state.momentum = state.momentum * kMomentum + mean;
-    state.value -= state.momentum;
+    state.value -=
+        static_cast<float>(settings_.learning_rate_scale) * state.momentum;
   }
   return states;
 }
@@ -62,6 +63,14 @@ void Promises::OnCommit(int64_t step, const std::vector<int>& members) {
   if (step != committed_ + 1) {
     Break(absl::StrCat("P1: ps 0 commits step ", step, " after ", committed_));
     return;
+  }
+  const int size = settings_.replicas_to_aggregate;
+  if (settings_.paused) {
+    Break(absl::StrCat("P11: step ", step, " is committed in a paused job"));
+  }
+  if (size > 0 && static_cast<int>(members.size()) != size) {
+    Break(absl::StrCat("P11: step ", step, " has ", members.size(),
+                       " gradients, must have ", size));
   }
   model_[step] = After(committed_, members);
   sets_[step] = members;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/plan/run_settings.h"
 #include "server/shard/shard.h"
 
 namespace lockstep::simulation {
@@ -48,6 +49,8 @@ class Promises {
   void OnStartWithoutState(int server) { servers_[server].epoch = 0; }
   // ps task 0 has committed `step`, of the gradients of `members`.
   void OnCommit(int64_t step, const std::vector<int>& members);
+  // ps task 0 was opened by a chief: its job runs like this from now on.
+  void OnSettings(const RunSettings& settings) { settings_ = settings; }
   // ps task 0 has opened at `step`, and was not open.
   void OnOpen(int64_t step);
 
@@ -91,6 +94,7 @@ class Promises {
   int64_t opened_ = -1;  // where ps task 0 opened last
   int history_ = 0;
   bool going_back_ = false;
+  RunSettings settings_;
   std::map<int64_t, std::vector<PartState>> model_;  // by step
   std::map<int64_t, std::vector<int>> sets_;         // by step
   std::vector<std::string> broken_;

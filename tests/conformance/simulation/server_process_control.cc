@@ -78,9 +78,17 @@ absl::StatusOr<bool> ServerProcess::WriteParts(
 
 absl::StatusOr<bool> ServerProcess::Activate(
     const ChiefCommands::Chief& chief, const ShardCalls::Opening& opening) {
+  ShardCalls::Opening changed = opening;
+  if (server_ > 0 && job_.Has(PlantedBug::kRateOfOneServerStays)) {
+    changed.settings.learning_rate_scale = 1;
+  }
+  if (server_ == 0 && job_.Has(PlantedBug::kSetKeepsItsSize)) {
+    changed.settings.replicas_to_aggregate = job_.options.replicas_to_aggregate;
+  }
   absl::StatusOr<ChiefCommands::Ready> ready =
-      control_.Activate(ChiefOf(chief), opening);
+      control_.Activate(ChiefOf(chief), changed);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, ready.status()));
+  if (server_ == 0) job_.promises.OnSettings(opening.settings);
   Send(*std::move(ready));
   return true;
 }

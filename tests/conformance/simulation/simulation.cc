@@ -1,7 +1,9 @@
 #include "tests/conformance/simulation/simulation.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "server/state/file/state_file.h"
 #include "tests/conformance/simulation/chief_process.h"
 #include "tests/conformance/simulation/server_process.h"
@@ -25,14 +27,25 @@ void DiscardState(const Job& job, int server) {
 Simulation::Simulation(const Options& options, uint64_t seed, bool tracing)
     : world_(seed),
       job_(options, world_),
-      num_places_(job_.worker_place(options.total_num_replicas)),
+      num_places_(job_.worker_place(job_.num_worker_places())),
       processes_(num_places_),
       ended_(num_places_),
+      ending_(Ending::kLastStep),
       disturbances_left_(static_cast<int>(world_.Random(7))) {
+  if (options.ending.has_value()) {
+    ending_ = *options.ending;
+  } else if (world_.Chance(60)) {
+    ending_ = static_cast<Ending>(1 + world_.Random(3));
+  }
+  end_comes_ = world_.Random(600);
   world_.tracing = tracing;
   world_.chaos = disturbances_left_ > 0;
   for (int k = 0; k < job_.num_servers(); ++k) DiscardState(job_, k);
-  for (int place = 0; place < num_places_; ++place) Start(place);
+  const int beginners = job_.worker_place(options.total_num_replicas);
+  for (int place = 0; place < beginners; ++place) Start(place);
+  for (int place = beginners; place < num_places_; ++place) {
+    ended_[place] = true;  // nobody has been there yet
+  }
   next_disturbance_ = world_.Random(400);
 }
 
@@ -55,6 +68,10 @@ void Simulation::Restart(int place, absl::Duration delay) {
   world_.After(delay, [this, place] {
     // Who comes back when the job is over has nobody to ask.
     const bool late = job_.done && place >= job_.worker_place(0);
+    if (lost_.count(place) > 0) {
+      ended_[place] = !processes_[place];
+      return;
+    }
     if (!processes_[place] && !ended_[place] && !late) Start(place);
   });
 }
@@ -131,6 +148,10 @@ void Simulation::Disturb() {
   next_disturbance_ = world_.events() + world_.Random(250);
   int place = static_cast<int>(world_.Random(num_places_));
   if (world_.Chance(200)) place = 0;
+  if (world_.Chance(job_.options.steered)) return Steer();
+  // A chief that starts needs a worker that describes the model.
+  const bool needs_chief = job_.workers_lost || job_.full_at_step >= 0;
+  if (needs_chief && place == job_.chief_place()) return;
   const int64_t kind = world_.Random(10);
   if (kind < 6) {
     KillOne(place);
@@ -139,6 +160,102 @@ void Simulation::Disturb() {
   } else {
     CutOne();
   }
+}
+
+ChiefProcess* Simulation::Chief() const {
+  const bool answers =
+      job_.chief != nullptr && !world_.IsHung(job_.chief->number());
+  return answers ? job_.chief : nullptr;
+}
+
+void Simulation::Steer() {
+  ChiefProcess* chief = Chief();
+  if (chief == nullptr) return;
+  SettingsChange change;
+  const int64_t kind = world_.Random(job_.options.elastic ? 5 : 3);
+  if (kind == 0) {
+    change.paused = true;
+  } else if (kind == 1) {
+    change.learning_rate = world_.Chance(500) ? 0.5 : 2;
+  } else if (kind == 2) {
+    change.replicas_to_aggregate =
+        1 + static_cast<int>(world_.Random(job_.options.total_num_replicas));
+  } else {
+    return kind == 3 ? RemoveOne() : AddOne();
+  }
+  const auto revision = chief->desk().Change(change);
+  job_.Trace([&] {
+    return absl::StrCat("an operator changes ",
+                        kind == 0   ? "pause"
+                        : kind == 1 ? "rate"
+                                    : "replicas",
+                        ": ", revision.status().ToString());
+  });
+}
+
+void Simulation::RemoveOne() {
+  const int worker = static_cast<int>(world_.Random(job_.num_worker_places()));
+  const int place = job_.worker_place(worker);
+  if (!processes_[place] || world_.IsHung(processes_[place]->number())) return;
+  auto& process = static_cast<WorkerProcess&>(*processes_[place]);
+  if (!process.IsMember() || Chief() == nullptr ||
+      Chief()->in_effect().workers.size() < 2) {
+    return;
+  }
+  job_.Trace([&] { return absl::StrCat("worker ", worker, " is to leave"); });
+  lost_.insert(place);
+  process.Stop();
+}
+
+void Simulation::AddOne() {
+  for (int worker = 0; worker < job_.num_worker_places(); ++worker) {
+    const int place = job_.worker_place(worker);
+    if (processes_[place] || !ended_[place]) continue;
+    ended_[place] = false;
+    lost_.erase(place);
+    return Start(place);
+  }
+}
+
+void Simulation::Operate() {
+  ChiefProcess* chief = Chief();
+  if (chief == nullptr || job_.done) return;
+  if (chief->in_effect().paused && chief->desk().wanted().paused) {
+    SettingsChange change;
+    change.paused = false;
+    chief->desk().Change(change).IgnoreError();
+  }
+  if (job_.Has(PlantedBug::kLeaverStaysAMember)) return;
+  // A worker that is gone for good, which the chief need not know.
+  for (const int place : lost_) {
+    const TaskId task = job_.TaskAt(place);
+    if (job_.workers_lost || processes_[place] || chief->IsAlive(task)) {
+      continue;
+    }
+    chief->desk().Leave(task.index);
+  }
+}
+
+void Simulation::BringTheEnd() {
+  if (Chief() == nullptr || !Chief()->HasPlan()) return;  // later
+  const Ending ending = std::exchange(ending_, Ending::kLastStep);
+  if (ending == Ending::kStop) {
+    job_.stop_wanted = true;
+    Chief()->RequestStop();
+  } else if (ending == Ending::kFullTable) {
+    job_.full_at_step = std::max<int64_t>(job_.promises.committed(), 0);
+  } else {
+    job_.workers_lost = true;
+    for (int i = 0; i < job_.num_worker_places(); ++i) {
+      const int place = job_.worker_place(i);
+      processes_[place].reset();
+      lost_.insert(place);
+      ended_[place] = true;
+    }
+  }
+  job_.Trace([&] {
+    return absl::StrCat("the end comes, of kind ", static_cast<int>(ending));
+  });
 }
 
 void Simulation::CalmDown() {
@@ -152,9 +269,16 @@ void Simulation::CalmDown() {
 
 void Simulation::NoteDone() {
   done_noted_ = true;
+  if (calm_since_ < world_.Now()) {
+    calm_before_done_ = world_.Now() - calm_since_;
+  }
   for (int place = 0; place < num_places_; ++place) {
+    // A worker that an elastic job has not let in is not told.
+    const bool is_worker = place >= job_.worker_place(0);
     const bool fine =
-        processes_[place] && !world_.IsHung(processes_[place]->number());
+        processes_[place] && !world_.IsHung(processes_[place]->number()) &&
+        !(is_worker && job_.options.elastic &&
+          !static_cast<WorkerProcess&>(*processes_[place]).IsMember());
     if (fine) must_end_.insert(place);
   }
   CalmDown();
@@ -184,9 +308,43 @@ void Simulation::CheckEnd() {
   } else if (!left.empty()) {
     job_.promises.Break(
         absl::StrCat("P7: the job is done, yet there are", left));
-  } else if (job_.checkpoints.empty() ||
-             job_.checkpoints.rbegin()->first != job_.options.steps) {
-    job_.promises.Break("P7: there is no checkpoint of the last step");
+  } else {
+    CheckOutcome();
+  }
+}
+
+bool Simulation::MayFail() const {
+  const auto says = [this](const char* what) {
+    return absl::StrContains(job_.ended_because, what);
+  };
+  return (job_.full_at_step >= 0 && says("no room")) ||
+         ((job_.workers_lost || job_.full_at_step >= 0) && says("max_wait")) ||
+         (job_.stop_wanted &&
+          (says("an operator") || says("the last checkpoint could not")));
+}
+
+void Simulation::CheckOutcome() {
+  const int64_t saved =
+      job_.checkpoints.empty() ? -1 : job_.checkpoints.rbegin()->first;
+  int64_t last = job_.options.steps;
+  if (job_.ended_as == JobState::kFailed) {
+    if (!MayFail()) {
+      job_.promises.Break(
+          absl::StrCat("P6: the job fails: ", job_.ended_because));
+    }
+    // A server that is away then may keep its state for itself.
+    if (calm_before_done_ < absl::Seconds(30)) return;
+    last = job_.promises.committed();
+  } else if (job_.ended_as == JobState::kStopped) {
+    if (!job_.stop_wanted) {
+      job_.promises.Break(
+          absl::StrCat("P6: the job stops: ", job_.ended_because));
+    }
+    last = job_.promises.committed();
+  }
+  if (saved != last && last >= 0) {
+    job_.promises.Break(absl::StrCat("P7: there is no checkpoint of step ",
+                                     last, ", at which the job ended"));
   }
 }
 
@@ -199,6 +357,10 @@ Simulation::Result Simulation::Run() {
     Reap();
     if (job_.done && !done_noted_) NoteDone();
     if (done_noted_) continue;
+    if (ending_ != Ending::kLastStep && world_.events() >= end_comes_) {
+      BringTheEnd();
+    }
+    if (!world_.chaos && world_.events() % 100 == 0) Operate();
     if (disturbances_left_ > 0 && world_.events() >= next_disturbance_) {
       Disturb();
     } else if (disturbances_left_ == 0 && world_.chaos &&

@@ -44,10 +44,21 @@ class Simulation {
   void KillOne(int place);
   void HangOne(int place);
   void CutOne();
+  // Operators change the job.
+  void Steer();
+  void RemoveOne();
+  void AddOne();
+  // Operators see to it that the job goes on.
+  void Operate();
+  // What may end the job before its last step comes true.
+  void BringTheEnd();
   void CalmDown();
   void NoteDone();
   bool AllEnded() const;
   void CheckEnd();
+  void CheckOutcome();
+  bool MayFail() const;
+  ChiefProcess* Chief() const;  // null: nobody answers operators
 
   World world_;
   Job job_;
@@ -55,11 +66,15 @@ class Simulation {
   std::vector<std::unique_ptr<Process>> processes_;        // by place
   std::vector<std::unique_ptr<Process>> successors_hung_;  // were replaced
   std::vector<bool> ended_;                                // by place
+  Ending ending_;
+  int64_t end_comes_ = 0;   // events
+  std::set<int> lost_;      // places where nobody comes back
   std::set<int> must_end_;  // places whose process was fine at the end
   int disturbances_left_;
   int64_t next_disturbance_ = 0;  // events
   absl::Time calm_since_ = absl::InfiniteFuture();
   bool done_noted_ = false;
+  absl::Duration calm_before_done_;
   Result result_;
 };
 

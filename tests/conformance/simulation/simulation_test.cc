@@ -32,6 +32,8 @@ const std::vector<Options>& Clusters() {
       {1, 2, {1, 0}},     // a server without parts
       {1, 1, {1, 1, 1}},  // alone
       {4, 2, {1, 1}},     // two shares each
+      {2, 2, {2, 1}, 4, 2, /*elastic=*/true},
+      {1, 2, {1}, 4, 2, /*elastic=*/true},
   };
   return *clusters;
 }

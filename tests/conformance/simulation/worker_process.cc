@@ -1,5 +1,7 @@
 #include "tests/conformance/simulation/worker_process.h"
 
+#include <algorithm>
+
 #include "common/base/status_macros.h"
 #include "common/plan/shares.h"
 #include "tests/conformance/simulation/chief_process.h"
@@ -32,6 +34,12 @@ class Source final : public GradientSource {
   }
 
   absl::Status Begin(int64_t index, GradientPass& pass) override {
+    // Only a job with fewer workers than gradients has more than one.
+    const int shares = SharesOf(worker_, job_.options.replicas_to_aggregate,
+                                job_.options.total_num_replicas);
+    if (job_.full_at_step >= 0 && index / shares >= job_.full_at_step) {
+      return absl::ResourceExhaustedError("no room for more rows");
+    }
     index_ = index;
     used_.resize(client_.values.size());
     for (int part = 0; part < job_.promises.num_parts(); ++part) {
@@ -112,9 +120,21 @@ WorkerProcess::WorkerProcess(Job& job, int worker)
 
 WorkerProcess::~WorkerProcess() { job_.world.End(number_); }
 
+void WorkerProcess::Stop() {
+  stopped_ = true;
+  if (!clients_.empty()) clients_.back()->Cancel();
+  LeaveFor(LeaveCause::kStopped);
+}
+
+void WorkerProcess::LeaveFor(LeaveCause cause) {
+  member_.Leave(cause, [this] { Exit(State::kExited); });
+}
+
 void WorkerProcess::Main() {
   Member::End end = Member::End::kLeaseLost;
-  while (end == Member::End::kLeaseLost) end = RunOnce();
+  while (end == Member::End::kLeaseLost && !stopped_) end = RunOnce();
+  // It has left, or is about to.
+  if (stopped_) waiting_.Until([] { return false; });
   if (end == Member::End::kDone) member_.Leave();
   Exit(end == Member::End::kDone ? State::kExited : State::kRestartMe);
 }
@@ -123,7 +143,14 @@ Member::End WorkerProcess::RunOnce() {
   end_.reset();
   member_.Join();
   waiting_.Until([this] { return member_.joined() || end_.has_value(); });
+  settings_ = member_.settings();
   const absl::Status status = Train();
+  if (stopped_) return Member::End::kDone;
+  if (absl::IsResourceExhausted(status)) {
+    stopped_ = true;
+    LeaveFor(LeaveCause::kNoRoom);
+    return Member::End::kDone;
+  }
   const bool expected = status.ok() || absl::IsCancelled(status) ||
                         absl::IsFailedPrecondition(status);
   if (!expected) {
@@ -143,7 +170,7 @@ Member::End WorkerProcess::RunOnce() {
 }
 
 absl::Status WorkerProcess::Train() {
-  while (!end_.has_value()) {
+  while (!end_.has_value() && !stopped_) {
     const auto plan = waiting_.Call<bool>(
         job_.chief_place(), [&job = job_](const World::Reply<bool>& reply) {
           reply(job.ServingChief().HasPlan());
@@ -151,7 +178,9 @@ absl::Status WorkerProcess::Train() {
     if (plan.ok() && *plan) break;
     waiting_.Sleep(absl::Milliseconds(100));
   }
-  if (end_.has_value()) return absl::CancelledError("the membership is over");
+  if (end_.has_value() || stopped_) {
+    return absl::CancelledError("the membership is over");
+  }
   clients_.push_back(std::make_unique<WorkerClient>(
       job_, waiting_, number_, worker_, member_.incarnation()));
   WorkerClient& client = *clients_.back();
@@ -159,9 +188,18 @@ absl::Status WorkerProcess::Train() {
   Source source(job_, waiting_, client, meter, worker_, job_.promises.history(),
                 passes_);
   TrainingLoop::Options options;
-  options.replicas_to_aggregate = job_.options.replicas_to_aggregate;
-  options.total_num_replicas = job_.options.total_num_replicas;
-  options.worker = worker_;
+  // As the chief answers a registration.
+  const std::vector<int>& workers = settings_.workers;
+  options.replicas_to_aggregate = settings_.replicas_to_aggregate;
+  options.total_num_replicas = workers.empty()
+                                   ? job_.options.total_num_replicas
+                                   : static_cast<int>(workers.size());
+  options.worker =
+      workers.empty()
+          ? worker_
+          : static_cast<int>(
+                std::lower_bound(workers.begin(), workers.end(), worker_) -
+                workers.begin());
   const absl::Status status =
       TrainingLoop(options, client, source, meter).Run();
   if (status.ok()) source.NoteClaim();

@@ -22,8 +22,13 @@ class WorkerProcess final : public Process {
   WorkerProcess(Job& job, int worker);
   ~WorkerProcess() override;
 
+  bool IsMember() const { return member_.joined(); }
+  // As by SIGTERM, to a member: it leaves the job, for good.
+  void Stop();
+
  private:
   void Main();
+  void LeaveFor(LeaveCause cause);
   // Until the membership ends.
   Member::End RunOnce();
   absl::Status Train();
@@ -32,7 +37,9 @@ class WorkerProcess final : public Process {
   const int worker_;
   Member member_;
   std::optional<Member::End> end_;
-  int64_t passes_ = 0;  // of this process
+  bool stopped_ = false;
+  RunSettings settings_;  // when it joined
+  int64_t passes_ = 0;    // of this process
   // The one in use comes last. Answers may still come for the others.
   std::vector<std::unique_ptr<WorkerClient>> clients_;
   Waiting waiting_;  // its fiber ends before what it uses

@@ -127,10 +127,28 @@ TEST_F(JobDriverEndTest, StepsThatAreLostAtTheEndAreMadeAgain) {
   Train();
   Closed(absl::UnavailableError("ps 0: gone"));
   Pass(absl::Milliseconds(100));
-  EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kGoBack),
-              ElementsAre("redone: steps 1 to 1", "at 0", "lost: 1 0 0",
-                          "training", "take 0 at 0", "take 1 at 0"));
-  EXPECT_THAT(Step(), ElementsAre("at 1", "finishing", "close tokens"));
+  EXPECT_THAT(
+      Recovered(0, -1, RecoveryPlan::Action::kGoBack),
+      ElementsAre("redone: steps 1 to 1", "at 0", "lost: 1 0 0", "training",
+                  "open settings", "take 0 at 0", "take 1 at 0"));
+  EXPECT_THAT(Step(), ElementsAre("at 1", "close settings", "finishing",
+                                  "close tokens"));
+}
+
+TEST_F(JobDriverEndTest, StopWhileLostStepsAreMadeAgainStopsTheJob) {
+  job.train_steps = 2;
+  Open();
+  Step();
+  Step();
+  Closed(absl::UnavailableError("ps 0: gone"));
+  Pass(absl::Milliseconds(100));
+  Recovered(0, -1, RecoveryPlan::Action::kGoBack);
+  Stop();
+  EXPECT_THAT(Step(), ElementsAre("at 1", "close settings", "finishing",
+                                  "close tokens"));
+  Closed();
+  Copied(1);
+  EXPECT_THAT(Written(1), Contains("stopped: enough"));
 }
 
 TEST_F(JobDriverEndTest, LastCheckpointThatStaysUnwrittenFailsTheJob) {

@@ -178,6 +178,23 @@ TEST_F(JobDriverSettingsTest, ElasticWorkersRegisterAnewWhenTheyChange) {
               ElementsAre("expire 0 of 1 on 0", "expire 1 of 1 on 0"));
 }
 
+TEST_F(JobDriverSettingsTest, ChiefThatIsStartedAgainKnowsWorkersThatJoined) {
+  job.elastic_workers = true;
+  Make();
+  JoinAll();
+  On(ModelDescribed{});
+  Started();
+  const TaskId joined{TaskType::kWorker, 7};
+  EXPECT_EQ(members->TakeOver(joined, 1, now), absl::OkStatus());
+  EXPECT_TRUE(absl::IsUnavailable(members->Heartbeat(joined, 1, nullptr, now)));
+  ServerReport report{true, true, 3, -1, {}, 0};
+  report.settings = {.revision = 1, .replicas_to_aggregate = 3};
+  report.settings.workers = {0, 1, 7};
+  driver->OnResume({report, report}, /*first=*/true);
+  EXPECT_EQ(members->TakeOver(joined, 1, now), absl::OkStatus());
+  EXPECT_EQ(members->Heartbeat(joined, 1, nullptr, now), absl::OkStatus());
+}
+
 TEST_F(JobDriverSettingsTest, ElasticWorkerThatLeavesIsTakenOut) {
   job.elastic_workers = true;
   Open();

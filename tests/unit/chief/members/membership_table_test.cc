@@ -456,5 +456,15 @@ TEST_F(MembershipTableTest, WorkersComeAndGoButNobodyUnburied) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST_F(MembershipTableTest, UnknownWorkerRetriesWhileWorkersAreAwaited) {
+  const TaskId joined{TaskType::kWorker, 7};
+  table_.AwaitWorkers();
+  EXPECT_THAT(table_.Heartbeat(joined, 1, nullptr, now_),
+              StatusIs(absl::StatusCode::kUnavailable));
+  table_.SetWorkers({0, 1});
+  EXPECT_THAT(table_.Heartbeat(joined, 1, nullptr, now_),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
 }  // namespace
 }  // namespace lockstep

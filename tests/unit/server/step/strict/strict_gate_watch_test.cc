@@ -121,6 +121,14 @@ TEST_F(StrictGateWatchTest, FinishEndsTheWatch) {
               IsOkAndHolds(ElementsAre(FinishedFor(8))));
 }
 
+TEST_F(StrictGateWatchTest, StepsGoOnWhenAnEndIsTakenBack) {
+  EXPECT_THAT(gate_.Finish(), ElementsAre(FinishedFor(7)));
+  gate_.Reopen();
+
+  EXPECT_EQ(Announce(0), Decision::kSelected);
+  EXPECT_THAT(gate_.Watch(8, PassOf(2), kNow), IsOkAndHolds(IsEmpty()));
+}
+
 TEST_F(StrictGateWatchTest, ExpiryOfTheWatcherEndsTheWatch) {
   EXPECT_THAT(gate_.Expire(2, 1).answers, ElementsAre(CancelledFor(7)));
 
