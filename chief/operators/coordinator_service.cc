@@ -226,6 +226,9 @@ absl::Status CoordinatorService::HandleLeave(const v1::LeaveRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
   const Progress progress = FromProto(request.progress());
   const std::string reason = CutText(request.reason());
+  // A chief that was started again need not have heard of it yet.
+  LOCKSTEP_RETURN_IF_ERROR(
+      members_.TakeOver(sender.task, sender.incarnation, clock_.Now()));
   LOCKSTEP_RETURN_IF_ERROR(members_.Leave(
       sender.task, sender.incarnation, Believed(FromProto(request.cause())),
       reason, request.has_progress() ? &progress : nullptr, clock_.Now()));

@@ -124,6 +124,13 @@ absl::Status Shard::CheckWorker(const TaskId& task, int slot) const {
       now.workers.empty() ? task.index < job_.total_num_replicas
                           : std::binary_search(now.workers.begin(),
                                                now.workers.end(), task.index);
+  // The job has gone back to when it had not joined: it may join again.
+  if (task.type == TaskType::kWorker && !takes_part && job_.elastic_workers) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(task.ToString(),
+                     " takes no part in the job any more; "
+                     "register again"));
+  }
   if (task.type != TaskType::kWorker || !takes_part) {
     return absl::InvalidArgumentError(
         absl::StrCat(task.ToString(), " is none of the ", WorkersOf(now),

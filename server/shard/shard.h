@@ -52,7 +52,9 @@ class Shard {
 
   // Checks that `task` is a worker of the job, and `slot` one of its shares.
   //
-  //   kInvalidArgument  it is not
+  //   kInvalidArgument     another task, or a slot that is not the worker's
+  //   kFailedPrecondition  a worker that an elastic job has not let in, or no
+  //                        longer has; it must register again
   absl::Status CheckWorker(const TaskId& task, int slot) const;
 
   // The facts from which a chief decides how to open the shard.

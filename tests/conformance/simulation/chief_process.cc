@@ -84,6 +84,8 @@ absl::Status ChiefProcess::Leave(const TaskId& task, uint64_t incarnation,
       job_.Has(PlantedBug::kFullTableIsNotTold)) {
     cause = LeaveCause::kStopped;
   }
+  LOCKSTEP_RETURN_IF_ERROR(
+      members_.TakeOver(task, incarnation, job_.world.Now()));
   return members_.Leave(task, incarnation, cause,
                         cause == LeaveCause::kNoRoom ? "no room" : "bye",
                         nullptr, job_.world.Now());
@@ -300,7 +302,9 @@ void ChiefProcess::Do(const JobReport& report) {
   if (reached == nullptr) return;
   state_ = reached->state;
   if (state_ < JobState::kDone) return;
-  over_ = job_.done = true;
+  over_ = true;
+  if (job_.chief != this) return;  // it is another chief's job
+  job_.done = true;
   job_.ended_as = state_;
   job_.ended_because = reached->reason;
 }

@@ -318,7 +318,7 @@ bool Simulation::MayFail() const {
     return absl::StrContains(job_.ended_because, what);
   };
   return (job_.full_at_step >= 0 && says("no room")) ||
-         ((job_.workers_lost || job_.full_at_step >= 0) && says("max_wait")) ||
+         (job_.workers_lost && says("max_wait")) ||
          (job_.stop_wanted &&
           (says("an operator") || says("the last checkpoint could not")));
 }
@@ -334,6 +334,8 @@ void Simulation::CheckOutcome() {
     }
     // A server that is away then may keep its state for itself.
     if (calm_before_done_ < absl::Seconds(30)) return;
+    // Then servers keep the state, and the chief says so.
+    if (absl::StrContains(job_.ended_because, "last checkpoint")) return;
     last = job_.promises.committed();
   } else if (job_.ended_as == JobState::kStopped) {
     if (!job_.stop_wanted) {

@@ -93,6 +93,21 @@ TEST_F(ElasticRegistrationTest, NewProcessJoinsInItsPlace) {
   EXPECT_EQ(desk_.wanted().workers, (std::vector<int>{0, 1, 2}));
 }
 
+TEST_F(ElasticRegistrationTest, LeaveOfAMemberOfTheChiefBeforeCounts) {
+  v1::LeaveRequest leave;
+  *leave.mutable_identity() =
+      ToProto(Sender{"job-1", {TaskType::kWorker, 1}, /*incarnation=*/7});
+  leave.set_cause(v1::LEAVE_END_OF_INPUT);
+
+  ASSERT_OK(Call(*stub_, &Stub::Leave, leave));
+
+  for (const MembershipTable::Member& member : members_.Members()) {
+    if (member.task != TaskId{TaskType::kWorker, 1}) continue;
+    EXPECT_EQ(member.state, MembershipTable::State::kLeft);
+    EXPECT_EQ(member.incarnation, 7);
+  }
+}
+
 TEST_F(ElasticRegistrationTest, WhoJoinsWaitsUntilTheStepBoundary) {
   desk_.Leave(0);
   board_.SetSettings(desk_.wanted());

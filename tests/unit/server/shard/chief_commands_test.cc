@@ -9,6 +9,7 @@
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::TokenFor;
 using ::testing::ElementsAre;
@@ -65,6 +66,18 @@ TEST_F(ChiefCommandsTest, CommitMovesGateAndValuesTogether) {
   EXPECT_EQ(shard().engine().step(), 1);
   EXPECT_THAT(committed->ready.tokens,
               UnorderedElementsAre(TokenFor(10, 1), TokenFor(11, 1)));
+}
+
+// A chief that was about to end the job has closed the tokens and died.
+TEST_F(ChiefCommandsTest, ChiefThatTakesOverReopensTheTokens) {
+  EXPECT_THAT(shard().gate()->Finish(), IsEmpty());
+  const ChiefCommands::Chief next{"job", kEpoch + 1};
+  ASSERT_OK(host_.FollowChief("job", next.epoch));
+
+  ASSERT_OK(control_.Activate(next, {}));
+
+  EXPECT_THAT(shard().gate()->Wait(1, {0, 1, -1, 0, 0}, 0, kNow),
+              IsOkAndHolds(ElementsAre(TokenFor(1, 0))));
 }
 
 TEST_F(ChiefCommandsTest, NothingIsCommittedBeforeAllPartsAreUpdated) {

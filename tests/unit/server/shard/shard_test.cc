@@ -98,6 +98,16 @@ TEST_F(ShardTest, OnlyWorkersSpeakAndOnlyOfTheirShares) {
   EXPECT_THAT(shard->CheckWorker({TaskType::kPs, 0}, 0), invalid);
 }
 
+TEST_F(ShardTest, WorkerThatAnElasticJobHasNotLetInRegistersAgain) {
+  options_.job.elastic_workers = true;
+  auto shard = Create();
+
+  EXPECT_OK(shard->CheckWorker({TaskType::kWorker, 1}, 0));
+  EXPECT_THAT(shard->CheckWorker({TaskType::kWorker, 2}, 0),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("register again")));
+}
+
 TEST_F(ShardTest, SharesAreThoseOfTheWorkerInStrictModeOnly) {
   const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
   options_.job.replicas_to_aggregate = 3;
