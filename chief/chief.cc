@@ -15,7 +15,7 @@
 #include "common/job/variable_settings.h"
 #include "common/text/count_text.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // A member that has missed so many heartbeats need not live.
@@ -381,4 +381,4 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
   return restored;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -29,7 +29,7 @@
 #include "common/job/job_config.h"
 #include "common/job/learning_rate.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // Chief runs one job from its first member to its last checkpoint. It is a
 // library: the chief program runs it, and worker 0 where the cluster has no
@@ -165,6 +165,6 @@ class Chief final : private RecoverySource {
   std::optional<absl::Status> finished_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_CHIEF_H_

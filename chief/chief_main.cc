@@ -7,7 +7,7 @@
 #include "common/rpc/server.h"
 #include "common/rpc/service_manager.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 int Main(const CommonFlags& flags, const JobFlags& job_flags) {
@@ -37,7 +37,7 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 int main(int argc, char** argv) {
   lockstep::TuneProcess();
@@ -50,5 +50,5 @@ int main(int argc, char** argv) {
   lockstep::AddCommonFlags(parser, flags);
   lockstep::AddJobFlags(parser, job_flags);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
-  return lockstep::Main(flags, job_flags);
+  return lockstep::chief::Main(flags, job_flags);
 }

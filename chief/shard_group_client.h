@@ -10,7 +10,7 @@
 #include "chief/servers/shard_control_client.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // ShardGroupClient is the servers of a job over the wire, all together or one
 // at a time. Where all are asked, each is asked in a thread of its own.
@@ -47,6 +47,6 @@ class ShardGroupClient final : public ShardGroup {
   std::vector<std::unique_ptr<ShardControlClient>> clients_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_SHARD_GROUP_CLIENT_H_

@@ -3,10 +3,10 @@
 file(READ ${INPUT} bytes HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
 file(WRITE ${OUTPUT} "#include <cstddef>
-namespace lockstep {
+namespace lockstep::cli {
 extern const unsigned char ${NAME}[];
 extern const std::size_t ${NAME}Bytes;
 const unsigned char ${NAME}[] = {${bytes}};
 const std::size_t ${NAME}Bytes = sizeof(${NAME});
-}  // namespace lockstep
+}  // namespace lockstep::cli
 ")

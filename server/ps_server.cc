@@ -9,7 +9,7 @@
 #include "server/calls/receive_memory.h"
 #include "server/state/file/state_file.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // In the queue of returned parts: ends the thread that reads it.
@@ -171,4 +171,4 @@ void PsServer::RequestStop(const std::string& reason) {
   chief_.Stop();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

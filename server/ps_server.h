@@ -24,7 +24,7 @@
 #include "server/shard/shard_host.h"
 #include "server/shard/shard_pulse.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // PsServer is one ps task, from registration to the end of the job. When the
 // chief takes it for dead by mistake it joins again, with all that it holds.
@@ -95,6 +95,6 @@ class PsServer {
   std::thread returns_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_PS_SERVER_H_

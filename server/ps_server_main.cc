@@ -10,7 +10,7 @@
 #include "common/rpc/service_manager.h"
 #include "server/ps_server.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 int Main(const CommonFlags& flags, const TransferFlags& transfer,
@@ -41,13 +41,13 @@ int Main(const CommonFlags& flags, const TransferFlags& transfer,
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 int main(int argc, char** argv) {
   lockstep::TuneProcess();
   lockstep::CommonFlags flags;
   lockstep::TransferFlags transfer;
-  lockstep::PsServer::Options options;
+  lockstep::server::PsServer::Options options;
   const std::string own_directory =
       absl::StrCat("/dev/shm/lockstep-", geteuid());
   options.state_dir = own_directory;
@@ -69,5 +69,5 @@ int main(int argc, char** argv) {
   lockstep::AddTransferFlags(parser, transfer);
   if (auto code = parser.Parse(argc, argv, std::cout, std::cerr)) return *code;
   options.own_state_dir = options.state_dir == own_directory;
-  return lockstep::Main(flags, transfer, options);
+  return lockstep::server::Main(flags, transfer, options);
 }

@@ -10,7 +10,7 @@
 #include "worker/data/data_root.h"
 #include "worker/device/compute_device.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(200);
@@ -121,4 +121,4 @@ absl::Status Evaluator::ScoreLatest(const CheckpointStore& store,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

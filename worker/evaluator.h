@@ -15,7 +15,7 @@
 #include "worker/compute/backend/compute_backend.h"
 #include "worker/scoring/checkpoint_scorer.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Evaluator is the evaluator task: it scores each new checkpoint on the test
 // set and reports the score to the chief. It takes no part in training. An
@@ -69,6 +69,6 @@ class Evaluator {
   std::string trouble_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_EVALUATOR_H_

@@ -3,7 +3,7 @@
 #include "common/base/status_macros.h"
 #include "common/process/process.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 absl::StatusOr<std::unique_ptr<HostedChief>> HostedChief::Start(
     const Cluster& cluster, const JobConfig& job, const Clock& clock,
@@ -11,7 +11,7 @@ absl::StatusOr<std::unique_ptr<HostedChief>> HostedChief::Start(
   std::unique_ptr<HostedChief> hosted(new HostedChief());
   LOCKSTEP_ASSIGN_OR_RETURN(
       hosted->chief_,
-      Chief::Make(cluster, job, DrawIncarnation(), clock, beginning));
+      chief::Chief::Make(cluster, job, DrawIncarnation(), clock, beginning));
   LOCKSTEP_ASSIGN_OR_RETURN(std::string address,
                             cluster.Address(cluster.self()));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -33,4 +33,4 @@ absl::Status HostedChief::Wait() {
   return status_;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

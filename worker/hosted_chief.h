@@ -15,7 +15,7 @@
 #include "common/job/job_config.h"
 #include "common/rpc/server.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // HostedChief is the chief in the process of worker 0, where the cluster has no
 // chief task: it listens on that worker's address.
@@ -40,12 +40,12 @@ class HostedChief {
  private:
   HostedChief() = default;
 
-  std::unique_ptr<Chief> chief_;
+  std::unique_ptr<chief::Chief> chief_;
   std::unique_ptr<GrpcServer> server_;
   absl::Status status_;
   std::thread thread_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_HOSTED_CHIEF_H_

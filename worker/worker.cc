@@ -19,7 +19,7 @@
 #include "worker/tables/model_kinds.h"
 #include "worker/tables/table_gradient_source.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // How long a worker that is asked to leave an elastic job may take to end its
@@ -374,4 +374,4 @@ bool Worker::MayJoinAgain() {
   return now - refused_since_ < max_wait_;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -26,7 +26,7 @@
 #include "worker/models/model.h"
 #include "worker/tables/table_workload.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Worker is one worker task, from registration to the end of the job. When the
 // chief takes it for dead by mistake it joins again.
@@ -134,6 +134,6 @@ class Worker {
   std::thread patience_;  // with a pass that is to be ended
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_WORKER_H_

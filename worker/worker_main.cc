@@ -12,7 +12,7 @@
 #include "worker/hosted_chief.h"
 #include "worker/worker.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 struct Flags {
@@ -114,11 +114,11 @@ int Main(const Flags& flags) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 int main(int argc, char** argv) {
   lockstep::TuneProcess();
-  lockstep::Flags flags;
+  lockstep::worker::Flags flags;
   lockstep::FlagParser parser(
       "worker",
       "Computes gradients of a model on its share of the data. Worker 0 also "
@@ -156,5 +156,5 @@ int main(int argc, char** argv) {
   flags.worker.shared_memory = flags.transfer.shared_memory;
   flags.worker.pollers = flags.transfer.pollers;
   flags.worker.chief_wait = flags.transfer.chief_wait;
-  return lockstep::Main(flags);
+  return lockstep::worker::Main(flags);
 }

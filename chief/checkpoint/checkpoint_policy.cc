@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace lockstep {
+namespace lockstep::chief {
 
 bool CheckpointPolicy::Due(int64_t step, absl::Time now) const {
   if (config_.directory.empty() || step == last_step_) return false;
@@ -25,4 +25,4 @@ void CheckpointPolicy::Saved(int64_t step, absl::Time now) {
 
 void CheckpointPolicy::Failed(absl::Time now) { last_time_ = now; }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // CheckpointPolicy says whether a checkpoint is due at a step boundary: every
 // k steps, every s seconds, whichever comes first.
@@ -31,6 +31,6 @@ class CheckpointPolicy {
   absl::Time last_time_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_CHECKPOINT_CHECKPOINT_POLICY_H_

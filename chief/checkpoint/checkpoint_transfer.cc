@@ -15,7 +15,7 @@
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 constexpr char kGlobalStep[] = "global_step";
@@ -300,4 +300,4 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
   return scalars;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -10,7 +10,7 @@
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/checkpoint_store.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // Writes the servers' snapshots, all of one step, as one checkpoint: whole
 // variables, whatever parts they were cut into; of growing tables what
@@ -36,6 +36,6 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     const CheckpointReader& checkpoint, const StateMap& map,
     const std::vector<ShardAccess*>& servers);
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_CHECKPOINT_CHECKPOINT_TRANSFER_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 std::optional<std::string> CheckpointTrouble::Failed(int64_t step,
                                                      const absl::Status& why,
@@ -26,4 +26,4 @@ std::optional<std::string> CheckpointTrouble::Saved(int64_t step) {
                       failures == 1 ? " failure" : " failures");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // CheckpointTrouble says which attempts to write a checkpoint an operator has
 // to hear of: the first one that fails, then those that fail with another code,
@@ -32,6 +32,6 @@ class CheckpointTrouble {
   int64_t failures_ = 0;  // in a row
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_CHECKPOINT_CHECKPOINT_TROUBLE_H_

@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/numeric/dtype.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // What a message carries, in elements; the keys come on top of it.
@@ -252,4 +252,4 @@ absl::Status RestoreGrowingTable(const CheckpointReader& checkpoint,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -17,7 +17,7 @@
 //
 // The chief has the keys of one table in memory while it writes it, 8 bytes a
 // row.
-namespace lockstep {
+namespace lockstep::chief {
 
 // How many rows the snapshots have of a table.
 //
@@ -48,6 +48,6 @@ absl::Status RestoreGrowingTable(const CheckpointReader& checkpoint,
                                  const StateMap& map, size_t variable,
                                  const std::vector<ShardAccess*>& servers);
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_CHECKPOINT_GROWING_TABLES_H_

@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/step_directory.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // What the names begin with of checkpoints that are none any more.
@@ -118,4 +118,4 @@ void JobCheckpoints::Saved(int64_t step) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -18,7 +18,7 @@
 #include "common/job/beginning.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // JobCheckpoints is the directory of a job's checkpoints: which of them are
 // there and whole, which are set aside, and who may write. A job without a
@@ -79,6 +79,6 @@ class JobCheckpoints {
   std::optional<DirectoryOwner> owner_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_CHECKPOINT_JOB_CHECKPOINTS_H_

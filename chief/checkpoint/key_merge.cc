@@ -1,6 +1,6 @@
 #include "chief/checkpoint/key_merge.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 KeyMerge::KeyMerge(std::vector<std::vector<int64_t>> keys)
     : keys_(std::move(keys)), next_(keys_.size()) {
@@ -23,4 +23,4 @@ KeyMerge::Block KeyMerge::Next(size_t most) {
   return block;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

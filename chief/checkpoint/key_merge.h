@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // KeyMerge puts the keys of a growing table's parts in one ascending order,
 // block by block, so that a checkpoint has the same bytes for any number of
@@ -38,6 +38,6 @@ class KeyMerge {
   std::priority_queue<Head, std::vector<Head>, std::greater<>> heads_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_CHECKPOINT_KEY_MERGE_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // Blocks of one part whose elements follow one another.
@@ -55,4 +55,4 @@ std::vector<TensorBlock> CutIntoBlocks(const Plan& plan, int variable,
   return blocks;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

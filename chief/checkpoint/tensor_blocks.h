@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "common/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // TensorBlock is a stretch of a variable, of its value or of a slot, and where
 // the servers have it: in one stretch of one part, or, of tables that are cut
@@ -51,6 +51,6 @@ void ForEachStretch(const TensorBlock& block, size_t index, size_t element,
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_CHECKPOINT_TENSOR_BLOCKS_H_

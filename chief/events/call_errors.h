@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // Whether a server that lives may answer the next call.
 inline bool IsPassing(const absl::Status& status) {
@@ -19,6 +19,6 @@ inline absl::Status OfServer(int server, const absl::Status& status) {
                       absl::StrCat("ps ", server, ": ", status.message()));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_EVENTS_CALL_ERRORS_H_

@@ -12,7 +12,7 @@
 #include "chief/events/job_reports.h"
 #include "common/plan/run_settings.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // Calls to one server. Each must be answered, once, by the event of the same
 // name with the same round. They must be made in the order of the actions and
@@ -124,6 +124,6 @@ inline void Notify(JobActions& out, const std::string& text) {
   out.push_back(Noticed{text});
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_EVENTS_JOB_ACTIONS_H_

@@ -11,7 +11,7 @@
 #include "chief/servers/take_result.h"
 #include "common/plan/run_settings.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // The chief has prepared what the job begins with. Comes first, once.
 struct Started {
@@ -99,6 +99,6 @@ using JobEvent =
                  SnapshotDone, SavedChecked, EndFound, RecoveryDone,
                  SettingsWanted, CheckpointWanted, StopWanted, Scored, Tick>;
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_EVENTS_JOB_EVENTS_H_

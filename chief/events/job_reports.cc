@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/text/count_text.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 struct Writer {
@@ -78,4 +78,4 @@ std::vector<std::string> SummaryOf(const JobBoard::View& view) {
   return lines;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

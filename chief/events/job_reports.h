@@ -10,7 +10,7 @@
 #include "chief/operators/job_board.h"
 #include "common/plan/run_settings.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // What the driver of a job tells the world, as the calls of JobBoard that have
 // nearly the same names.
@@ -68,6 +68,6 @@ void Write(const JobReport& report, JobBoard& board, absl::Time now);
 // nothing was lost.
 std::vector<std::string> SummaryOf(const JobBoard::View& view);
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_EVENTS_JOB_REPORTS_H_

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 void CheckpointDriver::Begin(int64_t last_step, int64_t saved_step,
                              absl::Time now) {
@@ -67,4 +67,4 @@ void CheckpointDriver::Failed(int64_t step, const absl::Status& status,
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

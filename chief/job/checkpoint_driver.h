@@ -12,7 +12,7 @@
 #include "chief/events/job_events.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // CheckpointDriver says when a checkpoint is written, one at a time, and tells
 // operators what has become of it.
@@ -70,6 +70,6 @@ class CheckpointDriver {
   absl::Status last_result_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_CHECKPOINT_DRIVER_H_

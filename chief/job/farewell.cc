@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 bool Farewell::GoOn(bool busy) {
   if (!told_.has_value()) {
@@ -57,4 +57,4 @@ bool Farewell::AwaitsLeaves() const {
   });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

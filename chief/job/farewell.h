@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "chief/job/job_context.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // Farewell has all members learn how the job ended, and gives them time to
 // leave and a launcher time to read the last status.
@@ -46,6 +46,6 @@ class Farewell {
   std::optional<absl::Time> left_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_FAREWELL_H_

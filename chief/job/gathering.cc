@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // How long a member may be missing before the log says so, and between lines.
@@ -48,4 +48,4 @@ Gathering::Turn Gathering::Look() {
   return Turn::kWaits;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -5,7 +5,7 @@
 #include "absl/time/time.h"
 #include "chief/job/job_context.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // Gathering is the wait for a job's members before its servers are open for the
 // first time: all servers, and a worker that describes the model.
@@ -43,6 +43,6 @@ class Gathering {
   absl::Status result_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_GATHERING_H_

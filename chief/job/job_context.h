@@ -14,7 +14,7 @@
 #include "common/base/stop_status.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // JobContext is what the parts of a JobDriver have in common: the job, the
 // event that is handled now, and what has been wanted and lost so far.
@@ -58,6 +58,6 @@ struct JobContext {
   }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_JOB_CONTEXT_H_

@@ -9,7 +9,7 @@
 #include "chief/operators/steering_desk.h"
 #include "common/text/count_text.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
@@ -493,4 +493,4 @@ void JobDriver::GiveWay(const absl::Status& why) {
              /*replaced=*/true});
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

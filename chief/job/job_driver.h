@@ -25,7 +25,7 @@
 #include "common/job/beginning.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // JobDriver drives one job from its first member to its last checkpoint: all
 // that a chief decides. Events go in, actions come out; whoever runs it must
@@ -186,6 +186,6 @@ class JobDriver {
   std::string why_done_ = "train_steps reached";  // if it comes to that
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_JOB_DRIVER_H_

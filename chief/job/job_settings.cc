@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "chief/operators/steering_desk.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 JobSettings::JobSettings(const JobConfig& job)
     : job_(job), now_(InitialSettings(job)), wanted_(now_) {}
@@ -70,4 +70,4 @@ bool JobSettings::SumsOtherwise(absl::Span<const ServerReport> reports) const {
       });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

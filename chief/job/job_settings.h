@@ -10,7 +10,7 @@
 #include "common/job/job_config.h"
 #include "common/plan/run_settings.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // JobSettings is how a job runs now and how operators want it to run. Which of
 // several sources counts is decided here: the job's file, servers that go on
@@ -51,6 +51,6 @@ class JobSettings {
   RunSettings wanted_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_JOB_SETTINGS_H_

@@ -1,6 +1,6 @@
 #include "chief/job/last_checkpoint.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 void LastCheckpoint::Try(int64_t step, int64_t attempt, int64_t round,
                          JobActions& out) {
@@ -48,4 +48,4 @@ void LastCheckpoint::Write(JobActions& out) {
   checkpoints_.Start(step_, attempt_, out);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -10,7 +10,7 @@
 #include "chief/job/checkpoint_driver.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // LastCheckpoint is one attempt after another to have the step at which a job
 // ends in a checkpoint:
@@ -54,6 +54,6 @@ class LastCheckpoint {
   int64_t round_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_LAST_CHECKPOINT_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 absl::Status MemberDeaths::BuryAll() {
   for (const auto& dead : context_.members.TakeDead(context_.now)) {
@@ -98,4 +98,4 @@ void MemberDeaths::Buried(const MembershipTable::Dead& dead,
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

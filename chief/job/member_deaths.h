@@ -13,7 +13,7 @@
 #include "chief/steps/step_driver.h"
 #include "chief/steps/worker_burials.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // MemberDeaths says what the end of a member means: a worker is taken out of
 // the step, a server has to come back, a ps task that has left ends the job,
@@ -63,6 +63,6 @@ class MemberDeaths {
   bool server_away_ = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_MEMBER_DEATHS_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "chief/events/call_errors.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // Between attempts; the pause doubles.
@@ -134,4 +134,4 @@ Saving::Turn Saving::GiveUp(const absl::Status& why) {
                    "started again")));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

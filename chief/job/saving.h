@@ -13,7 +13,7 @@
 #include "chief/job/member_deaths.h"
 #include "chief/steps/step_driver.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // Saving has the last step of a job written to a checkpoint once training has
 // ended: with every server that comes back, and while the volume takes nothing,
@@ -89,6 +89,6 @@ class Saving {
   absl::Status result_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_SAVING_H_

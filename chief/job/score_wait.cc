@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 bool ScoreWait::IsOver(const MembershipTable::Member& evaluator,
                        absl::Time now) {
@@ -24,4 +24,4 @@ bool ScoreWait::IsOver(const MembershipTable::Member& evaluator,
   return !why_.empty();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "chief/members/membership_table.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // ScoreWait is the wait of a job's end for the score of its last checkpoint. An
 // evaluator that lives and has no trouble may take as long as it needs.
@@ -38,6 +38,6 @@ class ScoreWait {
   std::string waits_for_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_SCORE_WAIT_H_

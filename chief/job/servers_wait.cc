@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 constexpr absl::Duration kReportAfter = absl::Seconds(5);
@@ -69,4 +69,4 @@ void ServersWait::ReportWork(const std::string& what, absl::Time now,
                          Rounded(now - began_)));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -11,7 +11,7 @@
 #include "common/cluster/task_id.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // ServersWait is the wait until all servers are there, before a round that
 // brings them together and between such rounds. Meanwhile all stands still.
@@ -48,6 +48,6 @@ class ServersWait {
   absl::Time said_at_ = absl::InfinitePast();
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_SERVERS_WAIT_H_

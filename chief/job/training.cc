@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // How long something may be missing before the log says so, and how often it
@@ -177,4 +177,4 @@ void Training::ReportWaits() {
                                   " for ", waits.front().waits_for));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

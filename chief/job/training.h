@@ -11,7 +11,7 @@
 #include "chief/steps/stall_replacement.h"
 #include "chief/steps/step_driver.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // Training makes one step after the other while the servers are together, with
 // the checkpoints between them, until it has to end or servers have to be
@@ -83,6 +83,6 @@ class Training {
   absl::Status result_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_TRAINING_H_

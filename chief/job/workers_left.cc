@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 int WorkersLeft::Needed() const {
   return std::min(settings_.now().replicas_to_aggregate,
@@ -36,4 +36,4 @@ absl::Status WorkersLeft::CheckEnough(
                    " workers are left, and a step needs ", Needed()));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -8,7 +8,7 @@
 #include "chief/job/job_settings.h"
 #include "chief/members/membership_table.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // WorkersLeft says whether enough workers are left for another step: those that
 // have neither used up their data nor failed for good.
@@ -37,6 +37,6 @@ class WorkersLeft {
   std::set<int> ended_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_JOB_WORKERS_LEFT_H_

@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/wire/status_detail.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 MembershipTable::MembershipTable(const std::vector<TaskId>& tasks,
                                  absl::Duration lease, absl::Duration silence)
@@ -348,4 +348,4 @@ std::vector<TaskId> MembershipTable::NotAlive(TaskType type) const {
   return missing;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -15,7 +15,7 @@
 #include "common/plan/leave_cause.h"
 #include "common/plan/progress.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // How the chief knows that an incarnation is over.
 enum class DeathCause {
@@ -204,6 +204,6 @@ class MembershipTable {
   bool awaits_workers_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_MEMBERS_MEMBERSHIP_TABLE_H_

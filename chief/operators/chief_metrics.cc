@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/observe/progress_metrics.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
@@ -72,4 +72,4 @@ std::vector<Metric> ChiefMetrics(
   return metrics;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -7,7 +7,7 @@
 #include "chief/operators/job_board.h"
 #include "common/observe/metrics.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // What a chief shows to Prometheus: how the job stands and, by task, who lives
 // and, as lockstep_member_*, what the workers reported last. Those figures are
@@ -16,6 +16,6 @@ std::vector<Metric> ChiefMetrics(
     const JobBoard::View& job,
     const std::vector<MembershipTable::Member>& members, double learning_rate);
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_OPERATORS_CHIEF_METRICS_H_

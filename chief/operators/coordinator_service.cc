@@ -16,7 +16,7 @@
 #include "common/rpc/status.h"
 #include "common/text/plain_text.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
@@ -207,9 +207,9 @@ void CoordinatorService::ExchangeHistory(const v1::HeartbeatRequest& request,
                                          v1::HeartbeatResponse& response) {
   const absl::Time now = clock_.Now();
   if (!board_.WantsHistory(now)) {
-    *response.mutable_history() = ToProto(board_.GetHistory(now), now);
+    *response.mutable_history() = HistoryToProto(board_.GetHistory(now), now);
   } else if (request.has_history()) {
-    board_.Restore(FromProto(request.history(), now));
+    board_.Restore(HistoryFromProto(request.history(), now));
   } else {
     response.set_history_wanted(true);
   }
@@ -374,4 +374,4 @@ grpc::ServerUnaryReactor* CoordinatorService::ChangeSettings(
   return Answer(context, HandleChangeSettings(*request, *response));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -13,7 +13,7 @@
 #include "common/wire/wire_codec.h"
 #include "lockstep/v1/coordinator.grpc.pb.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // CoordinatorService puts the chief's tables on the wire: it decodes,
 // delegates and encodes.
@@ -102,6 +102,6 @@ class CoordinatorService final
   const Clock& clock_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_OPERATORS_COORDINATOR_SERVICE_H_

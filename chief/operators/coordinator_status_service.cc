@@ -9,7 +9,7 @@
 #include "chief/operators/job_history_codec.h"
 #include "common/job/learning_rate.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 const char* StateName(MembershipTable::State state) {
@@ -108,12 +108,12 @@ void CoordinatorService::HandleGetStatus(
       evaluation.set_auc(*view.evaluation->auc);
     }
   }
-  *response.mutable_losses() = ToProto(view.losses);
+  *response.mutable_losses() = LossesToProto(view.losses);
   response.set_checkpoint_trouble(view.checkpoint_trouble);
   response.set_checkpoint_directory(options_.job.checkpoint.directory);
   response.set_score_trouble(view.score_trouble);
   for (const JobBoard::Death& death : view.deaths) {
-    *response.add_deaths() = ToProto(death, now);
+    *response.add_deaths() = DeathToProto(death, now);
   }
   for (const JobBoard::Notice& notice : view.notices) {
     v1::Notice& told = *response.add_notices();
@@ -133,4 +133,4 @@ void CoordinatorService::HandleGetStatus(
   response.set_example_unit(ExampleUnit(options_.job.model));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 constexpr absl::Duration kRateWindow = absl::Seconds(5);
@@ -242,4 +242,4 @@ bool JobBoard::WantsHistory(absl::Time now) const {
          (!started_.has_value() || now - *started_ < kHistoryWait);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -14,7 +14,7 @@
 #include "common/plan/plan.h"
 #include "common/plan/run_settings.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // How a job stands; see JobState in coordinator.proto.
 enum class JobState : int {
@@ -171,6 +171,6 @@ class JobBoard {
   std::deque<std::pair<absl::Time, int64_t>> recent_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_OPERATORS_JOB_BOARD_H_

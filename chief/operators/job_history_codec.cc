@@ -5,7 +5,7 @@
 
 #include "common/wire/wire_codec.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 constexpr size_t kMaxText = 1024;
@@ -14,7 +14,7 @@ absl::Duration Age(const google::protobuf::Duration& proto) {
   return std::max(lockstep::FromProto(proto), absl::ZeroDuration());
 }
 
-JobBoard::Death FromProto(const v1::DeathStatus& proto, absl::Time now) {
+JobBoard::Death DeathFromProto(const v1::DeathStatus& proto, absl::Time now) {
   JobBoard::Death death;
   death.task = proto.task().substr(0, kMaxText);
   death.reason = proto.reason().substr(0, kMaxText);
@@ -27,7 +27,7 @@ JobBoard::Death FromProto(const v1::DeathStatus& proto, absl::Time now) {
 
 }  // namespace
 
-v1::DeathStatus ToProto(const JobBoard::Death& death, absl::Time now) {
+v1::DeathStatus DeathToProto(const JobBoard::Death& death, absl::Time now) {
   v1::DeathStatus proto;
   proto.set_task(death.task);
   proto.set_reason(death.reason);
@@ -40,7 +40,7 @@ v1::DeathStatus ToProto(const JobBoard::Death& death, absl::Time now) {
   return proto;
 }
 
-v1::LossStatus ToProto(const JobBoard::Losses& losses) {
+v1::LossStatus LossesToProto(const JobBoard::Losses& losses) {
   v1::LossStatus proto;
   proto.set_recoveries(losses.recoveries);
   proto.set_steps_redone(losses.steps_redone);
@@ -49,22 +49,24 @@ v1::LossStatus ToProto(const JobBoard::Losses& losses) {
   return proto;
 }
 
-v1::JobHistory ToProto(const JobBoard::History& history, absl::Time now) {
+v1::JobHistory HistoryToProto(const JobBoard::History& history,
+                              absl::Time now) {
   v1::JobHistory proto;
   *proto.mutable_training_time() = ToProto(history.training_time);
   for (const JobBoard::Death& death : history.deaths) {
-    *proto.add_deaths() = ToProto(death, now);
+    *proto.add_deaths() = DeathToProto(death, now);
   }
-  *proto.mutable_losses() = ToProto(history.losses);
+  *proto.mutable_losses() = LossesToProto(history.losses);
   return proto;
 }
 
-JobBoard::History FromProto(const v1::JobHistory& proto, absl::Time now) {
+JobBoard::History HistoryFromProto(const v1::JobHistory& proto,
+                                   absl::Time now) {
   JobBoard::History history;
   history.training_time = Age(proto.training_time());
   for (const v1::DeathStatus& death : proto.deaths()) {
     if (history.deaths.size() == JobBoard::kDeaths) break;
-    history.deaths.push_back(FromProto(death, now));
+    history.deaths.push_back(DeathFromProto(death, now));
   }
   const v1::LossStatus& losses = proto.losses();
   history.losses.recoveries = std::max<int64_t>(losses.recoveries(), 0);
@@ -74,4 +76,4 @@ JobBoard::History FromProto(const v1::JobHistory& proto, absl::Time now) {
   return history;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -5,17 +5,17 @@
 #include "chief/operators/job_board.h"
 #include "lockstep/v1/coordinator.pb.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // Times of deaths travel as ages at `now`.
-v1::DeathStatus ToProto(const JobBoard::Death& death, absl::Time now);
-v1::LossStatus ToProto(const JobBoard::Losses& losses);
-v1::JobHistory ToProto(const JobBoard::History& history, absl::Time now);
+v1::DeathStatus DeathToProto(const JobBoard::Death& death, absl::Time now);
+v1::LossStatus LossesToProto(const JobBoard::Losses& losses);
+v1::JobHistory HistoryToProto(const JobBoard::History& history, absl::Time now);
 
 // What cannot be is left out: negative numbers, more deaths than are kept, and
 // what is beyond the first kilobyte of a text.
-JobBoard::History FromProto(const v1::JobHistory& proto, absl::Time now);
+JobBoard::History HistoryFromProto(const v1::JobHistory& proto, absl::Time now);
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_OPERATORS_JOB_HISTORY_CODEC_H_

@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 constexpr int kMaxReplicas = 1'000'000;  // as in job files
@@ -260,4 +260,4 @@ RunSettings SteeringDesk::wanted() const {
   return wanted_;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -14,7 +14,7 @@
 #include "common/job/job_config.h"
 #include "common/plan/run_settings.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // What an operator asks to change; what is absent stays as it is.
 struct SettingsChange {
@@ -122,6 +122,6 @@ RunSettings InitialSettings(const JobConfig& job);
 std::string DescribeChange(const JobConfig& job, const RunSettings& from,
                            const RunSettings& to);
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_OPERATORS_STEERING_DESK_H_

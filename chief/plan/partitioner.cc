@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 std::string Text(absl::Span<const int64_t> numbers) {
@@ -158,4 +158,4 @@ std::string PartName(const std::string& variable, size_t index) {
   return absl::StrCat(variable, "/part_", index);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

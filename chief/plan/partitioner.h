@@ -15,7 +15,7 @@
 //
 // Units: an axis below 0 counts from the last one; sizes count bytes, the rest
 //        elements. A dimension of -1 is unknown.
-namespace lockstep {
+namespace lockstep::chief {
 
 struct PartitionInput {
   std::vector<int64_t> shape;
@@ -72,6 +72,6 @@ absl::StatusOr<std::vector<SlicePart>> CutVariable(
 // "w" and 2 make "w/part_2".
 std::string PartName(const std::string& variable, size_t index);
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_PLAN_PARTITIONER_H_

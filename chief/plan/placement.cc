@@ -9,7 +9,7 @@
 #include "chief/plan/placement_strategy.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // Elements of a model: no sum of their bytes overflows.
@@ -276,4 +276,4 @@ absl::Status CheckGradientType(const std::vector<VariableSpec>& variables,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

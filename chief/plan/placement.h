@@ -10,7 +10,7 @@
 #include "common/numeric/dtype.h"
 #include "common/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // Cuts variables into parts and spreads these over `num_servers`.
 //
@@ -50,6 +50,6 @@ inline constexpr int kMaxVariables = 1 << 16;
 absl::Status CheckGradientType(const std::vector<VariableSpec>& variables,
                                GradientType gradient_wire_type);
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_PLAN_PLACEMENT_H_

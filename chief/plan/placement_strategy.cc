@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 int GreedyByLoad::Next(int64_t load) {
   const auto least = std::min_element(loads_.begin(), loads_.end());
@@ -32,4 +32,4 @@ absl::StatusOr<int> ServerByName(absl::string_view name, uint64_t seed,
   return static_cast<int>(rest);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

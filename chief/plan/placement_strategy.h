@@ -11,7 +11,7 @@
 
 // TensorFlow's ways to choose the server of a variable, or of a part of one.
 // The order in which variables are asked for matters.
-namespace lockstep {
+namespace lockstep::chief {
 
 // Server 0, then 1, and so on, and from the last one to 0 again.
 class RoundRobin {
@@ -50,6 +50,6 @@ class GreedyByLoad {
 absl::StatusOr<int> ServerByName(absl::string_view name, uint64_t seed,
                                  int num_servers);
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_PLAN_PLACEMENT_STRATEGY_H_

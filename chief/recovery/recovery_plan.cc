@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // More than the attempts of one step under one chief.
@@ -70,4 +70,4 @@ int64_t FirstAttempt(uint64_t epoch) {
   return static_cast<int64_t>(epoch) * kAttemptsOfAnEpoch + 1;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -7,7 +7,7 @@
 #include "absl/types/span.h"
 #include "chief/servers/server_report.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // What all servers are to do together.
 //
@@ -46,6 +46,6 @@ RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
 // that an older one can have given, so that no server needs to remember them.
 int64_t FirstAttempt(uint64_t epoch);
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_RECOVERY_RECOVERY_PLAN_H_

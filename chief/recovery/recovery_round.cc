@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // ", 40 %"; nothing where it is not known.
@@ -154,4 +154,4 @@ absl::Status RecoveryRound::Open(ShardCalls::Opening opening) {
   return opened;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -15,7 +15,7 @@
 #include "common/job/job_config.h"
 #include "common/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // What a round needs beside the servers.
 class RecoverySource {
@@ -114,6 +114,6 @@ class RecoveryRound {
   const Clock& clock_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_RECOVERY_RECOVERY_ROUND_H_

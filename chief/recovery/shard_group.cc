@@ -8,7 +8,7 @@
 #include "common/membership/incarnation.h"
 #include "common/wire/status_detail.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // Each server may know another chief.
@@ -142,4 +142,4 @@ std::vector<ShardAccess*> ShardGroup::Access() {
   return access;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

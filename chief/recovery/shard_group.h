@@ -18,7 +18,7 @@
 #include "common/plan/plan.h"
 #include "common/process/process.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // ShardGroup is all servers of a job, where the chief asks all of them the
 // same: create, restore, open, copy aside. Who is asked first is part of the
@@ -104,6 +104,6 @@ class ShardGroup {
   uint64_t epoch_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_RECOVERY_SHARD_GROUP_H_

@@ -5,7 +5,7 @@
 
 #include "common/plan/run_settings.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // How one server stands when the chief comes to it, at its own start or because
 // a server has been away.
@@ -18,6 +18,6 @@ struct ServerReport {
   int64_t attempt = 0;          // of the step at hand, if it is open
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_SERVERS_SERVER_REPORT_H_

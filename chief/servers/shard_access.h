@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // What a server copied aside: its state at one committed step.
 struct ShardSnapshot {
@@ -50,6 +50,6 @@ class ShardAccess {
                                  absl::Span<const char> bytes) = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_SERVERS_SHARD_ACCESS_H_

@@ -16,7 +16,7 @@
 #include "common/plan/plan.h"
 #include "common/plan/step_vocabulary.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // ShardCalls is what the chief asks of one server and waits for: setup,
 // recovery, deaths, copies. All of it may be repeated.
@@ -72,6 +72,6 @@ class ShardCalls : public ShardAccess {
   virtual absl::Status EndSnapshot() = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_SERVERS_SHARD_CALLS_H_

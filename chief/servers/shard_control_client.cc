@@ -21,7 +21,7 @@
 #include "grpcpp/impl/codegen/client_unary_call.h"
 #include "grpcpp/impl/codegen/rpc_method.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // Long enough for any server that lives; a dead one is found by its lease.
@@ -54,7 +54,7 @@ absl::Status CallUntilUp(
   }
 }
 
-v1::TensorSelector ToProto(const TensorStretch& stretch) {
+v1::TensorSelector SelectorOf(const TensorStretch& stretch) {
   v1::TensorSelector selector;
   selector.mutable_parts()->set_first_part(stretch.part);
   selector.mutable_parts()->set_num_parts(1);
@@ -64,7 +64,7 @@ v1::TensorSelector ToProto(const TensorStretch& stretch) {
   return selector;
 }
 
-ShardCalls::Working FromProto(const v1::Working& working) {
+ShardCalls::Working WorkingFrom(const v1::Working& working) {
   return {working.done_bytes(), working.total_bytes()};
 }
 
@@ -154,7 +154,7 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
       CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
         return stub_->CreateShard(context, request, &response);
       }));
-  if (response.has_working()) return Created{FromProto(response.working())};
+  if (response.has_working()) return Created{WorkingFrom(response.working())};
   PassFaultPoint(FaultPoint::kChiefCreateAnswered);
   LOCKSTEP_ASSIGN_OR_RETURN(RunSettings settings,
                             FromProto(response.settings()));
@@ -191,7 +191,7 @@ absl::Status ShardControlClient::CallRaw(const std::string& method,
 absl::Status ShardControlClient::WriteParts(const TensorStretch& stretch,
                                             absl::Span<const char> bytes) {
   v1::WritePartsHeader header;
-  *header.mutable_selector() = ToProto(stretch);
+  *header.mutable_selector() = SelectorOf(stretch);
   return Write(header, bytes);
 }
 
@@ -199,7 +199,7 @@ absl::Status ShardControlClient::WriteRows(int part, int tensor,
                                            absl::Span<const int64_t> keys,
                                            absl::Span<const char> bytes) {
   v1::WritePartsHeader header;
-  *header.mutable_selector() = ToProto(TensorStretch{part, tensor});
+  *header.mutable_selector() = SelectorOf(TensorStretch{part, tensor});
   header.mutable_keys()->Assign(keys.begin(), keys.end());
   return Write(header, bytes);
 }
@@ -252,7 +252,7 @@ void ShardControlClient::TakeAndApply(int64_t step, int64_t commit_until,
   owned->callback = [callback = std::move(callback)](
                         absl::Status status,
                         const v1::TakeAndApplyResponse& response) {
-    callback(std::move(status), FromProto(response));
+    callback(std::move(status), AnswerFrom(response));
   };
   auto* call = Keep(std::move(owned));
   PassFaultPoint(FaultPoint::kChiefTakeSend);
@@ -327,7 +327,7 @@ absl::StatusOr<ShardControlClient::Expired> ShardControlClient::ExpireWorker(
   LOCKSTEP_RETURN_IF_ERROR(
       FromGrpcStatus(stub_->ExpireWorker(&context, request, &response)));
   PassFaultPoint(FaultPoint::kChiefExpireAnswered);
-  return FromProto(response);
+  return AnswerFrom(response);
 }
 
 void ShardControlClient::StartExpireWorker(int worker, uint64_t incarnation,
@@ -342,7 +342,7 @@ void ShardControlClient::StartExpireWorker(int worker, uint64_t incarnation,
                         const v1::ExpireWorkerResponse& response) {
     if (!status.ok()) return callback(status);
     PassFaultPoint(FaultPoint::kChiefExpireAnswered);
-    callback(FromProto(response));
+    callback(AnswerFrom(response));
   };
   auto* call = Keep(std::move(owned));
   PassFaultPoint(FaultPoint::kChiefExpireSend);
@@ -428,13 +428,13 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
 
 absl::Status ShardControlClient::ReadSnapshot(const TensorStretch& stretch,
                                               absl::Span<char> bytes) {
-  return Read(ToProto(stretch), bytes);
+  return Read(SelectorOf(stretch), bytes);
 }
 
 absl::Status ShardControlClient::ReadKeys(int part, int64_t first,
                                           absl::Span<int64_t> keys) {
-  v1::TensorSelector selector =
-      ToProto(TensorStretch{part, 0, first, static_cast<int64_t>(keys.size())});
+  v1::TensorSelector selector = SelectorOf(
+      TensorStretch{part, 0, first, static_cast<int64_t>(keys.size())});
   selector.set_keys(true);
   return Read(selector, {reinterpret_cast<char*>(keys.data()),
                          keys.size() * sizeof(int64_t)});
@@ -479,4 +479,4 @@ absl::Status ShardControlClient::EndSnapshot() {
   return FromGrpcStatus(status);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -23,7 +23,7 @@
 #include "grpcpp/client_context.h"
 #include "lockstep/v1/shard_control.grpc.pb.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // ShardControlClient steers one server in the name of the chief.
 //
@@ -139,6 +139,6 @@ class ShardControlClient final : public ShardCalls {
       ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_SERVERS_SHARD_CONTROL_CLIENT_H_

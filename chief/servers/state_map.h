@@ -9,7 +9,7 @@
 #include "common/job/variable_settings.h"
 #include "common/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // StateMap says what the state of a job consists of and where it is.
 struct StateMap {
@@ -38,6 +38,6 @@ struct JobSnapshot {
   std::vector<std::vector<int64_t>> rows = {};
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_SERVERS_STATE_MAP_H_

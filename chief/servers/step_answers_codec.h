@@ -5,16 +5,17 @@
 #include "chief/servers/take_result.h"
 #include "lockstep/v1/shard_control.pb.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // What servers answer to calls of a step, off the wire.
 
-inline ShardCalls::Expired FromProto(const v1::ExpireWorkerResponse& response) {
+inline ShardCalls::Expired AnswerFrom(
+    const v1::ExpireWorkerResponse& response) {
   return {response.held_announcement(), response.held_token(), response.step(),
           response.attempt(), response.incarnation()};
 }
 
-inline TakeResult FromProto(const v1::TakeAndApplyResponse& response) {
+inline TakeResult AnswerFrom(const v1::TakeAndApplyResponse& response) {
   TakeResult answer;
   answer.prepared = response.prepared();
   answer.attempt = response.attempt();
@@ -31,6 +32,6 @@ inline TakeResult FromProto(const v1::TakeAndApplyResponse& response) {
   return answer;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_SERVERS_STEP_ANSWERS_CODEC_H_

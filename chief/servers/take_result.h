@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // A server's answer to a take, as TakeAndApplyResponse.
 struct TakeResult {
@@ -23,6 +23,6 @@ struct TakeResult {
   std::vector<int> contributors = {};
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_SERVERS_TAKE_RESULT_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "chief/events/call_errors.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 void StallReplacement::Begin(int worker, int64_t step, int64_t attempt,
                              const std::string& reason, int64_t round,
@@ -48,4 +48,4 @@ void StallReplacement::Ended(JobActions& out) const {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -11,7 +11,7 @@
 #include "chief/events/job_events.h"
 #include "chief/servers/shard_calls.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // StallReplacement has a worker that holds up a step replaced by one that
 // waits: ps task 0 decides, then all others are asked at once. One replacement
@@ -54,6 +54,6 @@ class StallReplacement {
   std::optional<Open> open_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_STEPS_STALL_REPLACEMENT_H_

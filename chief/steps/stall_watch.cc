@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 int PushedBy(const StallWatch::Arrivals& arrivals, int worker) {
@@ -74,4 +74,4 @@ std::optional<int> StallWatch::Find(absl::Time now,
   return last->first;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

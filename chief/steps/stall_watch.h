@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // StallWatch finds the worker that holds up a step of strict mode though it
 // lives: a member of the step's set of which gradients are missing, and none
@@ -72,6 +72,6 @@ class StallWatch {
   std::vector<std::optional<Arrivals>> servers_;  // that are not prepared
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_STEPS_STALL_WATCH_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "chief/events/call_errors.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 StepDriver::StepDriver(const JobConfig& job, int num_servers)
     : job_(job),
@@ -201,4 +201,4 @@ std::string StepDriver::MissingWorkers(
   return absl::StrJoin(missing, ", ");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

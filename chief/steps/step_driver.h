@@ -18,7 +18,7 @@
 #include "common/base/retry_schedule.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // StepDriver makes the steps of a job while its servers are open: it says which
 // takes and commits to ask for, what their answers mean, how many steps a
@@ -112,6 +112,6 @@ class StepDriver {
   StallWatch stalls_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_STEPS_STEP_DRIVER_H_

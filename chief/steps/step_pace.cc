@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::chief {
 
 void StepPace::Stepped(int64_t step, absl::Time now) {
   if (step_ >= 0 && step > step_) {
@@ -28,4 +28,4 @@ absl::Duration StepPace::Pause(int64_t granted_until) const {
   return std::min(kLongestPause, left * of_step_ / 2);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

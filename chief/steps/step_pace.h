@@ -5,7 +5,7 @@
 
 #include "absl/time/time.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // StepPace says how far ahead a server that is alone may commit by itself, and
 // how seldom the chief need ask how far it is. Steps of a fraction of a
@@ -40,6 +40,6 @@ class StepPace {
   absl::Duration of_step_ = absl::InfiniteDuration();  // recent ones count most
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_STEPS_STEP_PACE_H_

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 std::vector<JobBoard::Wait> StepWaits::List() const {
   std::vector<JobBoard::Wait> waits;
@@ -24,4 +24,4 @@ std::string StepWaits::Summary() const {
   return workers.empty() ? List().front().waits_for : workers;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

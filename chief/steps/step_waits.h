@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "chief/operators/job_board.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // What the step that is being made waits for, and since when.
 struct StepWaits {
@@ -26,6 +26,6 @@ struct StepWaits {
   std::string Summary() const;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_STEPS_STEP_WAITS_H_

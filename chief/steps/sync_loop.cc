@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::chief {
 
 SyncLoop::SyncLoop(int num_servers, int64_t global_step)
     : step_(global_step), prepared_(num_servers) {}
@@ -87,4 +87,4 @@ std::vector<int> SyncLoop::Unprepared() const {
   return servers;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

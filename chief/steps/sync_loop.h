@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // SyncLoop decides, step by step, what the chief asks of the servers: take on
 // all of them, and once all are prepared with the same set of gradients, the
@@ -72,6 +72,6 @@ class SyncLoop {
   std::vector<std::optional<int64_t>> prepared_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_STEPS_SYNC_LOOP_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "chief/events/call_errors.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 void WorkerBurials::Begin(const MembershipTable::Dead& dead, int64_t round,
                           absl::Time now, JobActions& out) {
@@ -52,4 +52,4 @@ void WorkerBurials::Ended(const Open& open, absl::Time now, Heard& heard,
                          open.failure.message(), "; trying again"));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -13,7 +13,7 @@
 #include "chief/servers/shard_calls.h"
 #include "common/base/retry_schedule.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // WorkerBurials takes dead workers out of the step on all servers, so that
 // their successors may join: ps task 0 decides, then all others are asked at
@@ -60,6 +60,6 @@ class WorkerBurials {
   std::map<int, Open> open_;  // by worker
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_STEPS_WORKER_BURIALS_H_

@@ -24,27 +24,27 @@ int main(int argc, char** argv) {
   lockstep::FlagParser flags(
       "lockstep", "Trains on this machine, and looks after running jobs.");
   flags.app().require_subcommand(1);
-  const lockstep::RunCommand run(flags.app());
-  const lockstep::StatusCommand status(flags.app());
-  const lockstep::StopCommand stop(flags.app());
-  const lockstep::SteerCommands steer(flags.app());
-  const lockstep::TaskCommand task(flags.app());
-  const lockstep::ExplainCommand explain(flags.app());
-  const lockstep::ExportCommand exporting(flags.app());
-  const lockstep::EvaluateCommand evaluate(flags.app());
-  const lockstep::NearestCommand nearest(flags.app());
-  const lockstep::SampleCommand sample(flags.app());
+  const lockstep::cli::RunCommand run(flags.app());
+  const lockstep::cli::StatusCommand status(flags.app());
+  const lockstep::cli::StopCommand stop(flags.app());
+  const lockstep::cli::SteerCommands steer(flags.app());
+  const lockstep::cli::TaskCommand task(flags.app());
+  const lockstep::cli::ExplainCommand explain(flags.app());
+  const lockstep::cli::ExportCommand exporting(flags.app());
+  const lockstep::cli::EvaluateCommand evaluate(flags.app());
+  const lockstep::cli::NearestCommand nearest(flags.app());
+  const lockstep::cli::SampleCommand sample(flags.app());
   CLI::App& config = *flags.app().add_subcommand(
       "config", "Checks or writes a TF_CONFIG, the addresses of all tasks.");
   config.require_subcommand(1);
-  const lockstep::ConfigCheckCommand config_check(config);
-  const lockstep::ConfigMakeCommand config_make(config);
+  const lockstep::cli::ConfigCheckCommand config_check(config);
+  const lockstep::cli::ConfigMakeCommand config_make(config);
   if (const std::optional<int> code =
           flags.Parse(argc, argv, std::cout, std::cerr)) {
     return *code;
   }
-  lockstep::Terminal terminal(STDOUT_FILENO, getenv("NO_COLOR"),
-                              getenv("TERM"));
+  lockstep::cli::Terminal terminal(STDOUT_FILENO, getenv("NO_COLOR"),
+                                   getenv("TERM"));
   if (run.chosen()) return run.Run(terminal, std::cerr);
   if (status.chosen()) return status.Run(terminal, std::cerr);
   if (steer.chosen()) return steer.Run(terminal, std::cerr);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::server {
 
 std::shared_ptr<const void> LentCalls::Add(int first_part, int num_parts,
                                            absl::Time now, BreakOff break_off) {
@@ -51,4 +51,4 @@ void LentCalls::Remove(uint64_t id) {
   calls_.erase(call);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

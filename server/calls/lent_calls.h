@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "common/base/mutex.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // LentCalls knows the calls whose answers are sent out of the memory of parts,
 // and are not sent yet. A caller that does not read keeps that memory; when an
@@ -62,6 +62,6 @@ class LentCalls : public std::enable_shared_from_this<LentCalls> {
   std::map<uint64_t, Call> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_CALLS_LENT_CALLS_H_

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // How long a failure waits for its caller to ask again. One that has been
@@ -135,4 +135,4 @@ void LongCalls::Do(const std::shared_ptr<Entry>& entry) {
   if (call.has_value()) call->end(result);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -15,7 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // LongCalls does what takes long, filling or copying all of a server's memory,
 // in a thread of its own, one work after the other, so that gRPC's threads
@@ -88,6 +88,6 @@ class LongCalls {
   std::thread thread_;  // last: it uses all of the above
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_CALLS_LONG_CALLS_H_

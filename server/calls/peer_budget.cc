@@ -6,7 +6,7 @@
 #include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 struct PeerBudget::State {
   explicit State(size_t most) : limit(most) {}
@@ -43,4 +43,4 @@ std::shared_ptr<void> PeerBudget::Take(const std::string& peer, size_t bytes) {
           [state = state_, peer, bytes](void*) { state->Remove(peer, bytes); }};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::server {
 
 // PeerBudget bounds how many bytes of this process's memory each peer holds.
 //
@@ -27,6 +27,6 @@ class PeerBudget {
   const std::shared_ptr<State> state_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_CALLS_PEER_BUDGET_H_

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // PendingCalls holds the calls of one RPC that wait for something, each with
 // whatever is needed to end it. No thread waits with them: a call is a ticket,
@@ -58,6 +58,6 @@ class PendingCalls {
   std::map<uint64_t, Entry> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_CALLS_PENDING_CALLS_H_

@@ -5,7 +5,7 @@
 #include "common/numeric/dtype.h"
 #include "common/plan/run_settings.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // Calls that a worker has under way to one server.
@@ -42,4 +42,4 @@ size_t ReceiveMemory(const JobConfig& job, const std::vector<PartSpec>& parts) {
   return bytes;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -7,7 +7,7 @@
 #include "common/job/job_config.h"
 #include "server/state/file/state_layout.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Bytes that the messages of a job's workers and chief take on this server, as
 // long as they are received and held: twice what the workers' windows of chunks
@@ -17,6 +17,6 @@ namespace lockstep {
 // `job` is filled in: total_num_replicas is not 0.
 size_t ReceiveMemory(const JobConfig& job, const std::vector<PartSpec>& parts);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_CALLS_RECEIVE_MEMORY_H_

@@ -13,7 +13,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Ends a unary call at once.
 inline grpc::ServerUnaryReactor* FinishUnary(
@@ -120,6 +120,6 @@ inline grpc::ServerUnaryReactor* ServeUnary(
   return reactor;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_CALLS_RESPOND_H_

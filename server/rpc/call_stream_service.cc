@@ -10,7 +10,7 @@
 #include "common/base/mutex.h"
 #include "common/wire/tensor_message.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 constexpr int kMaxUnanswered = 64;
@@ -267,4 +267,4 @@ Reactor* CallStreamService::Calls(grpc::CallbackServerContext* /*context*/) {
   return stream.get();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

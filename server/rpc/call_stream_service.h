@@ -10,7 +10,7 @@
 #include "server/rpc/parameter_service.h"
 #include "server/rpc/sync_service.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // CallStreamService serves calls of other services that arrive on long-lived
 // streams.
@@ -37,6 +37,6 @@ class CallStreamService final : public v1::CallStreamService::CallbackService {
 CallStreamService::Handlers StreamedMethods(ParameterService& parameters,
                                             SyncService& sync);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_RPC_CALL_STREAM_SERVICE_H_

@@ -13,7 +13,7 @@
 #include "server/rpc/push_codec.h"
 #include "server/rpc/tensors_codec.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // Of a PullRequest that names no step.
@@ -84,7 +84,7 @@ absl::Status ParameterService::HandlePush(const v1::PushHeader& header,
     LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(header.server()));
   }
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, header.slot()));
-  LOCKSTEP_ASSIGN_OR_RETURN(lockstep::Push push,
+  LOCKSTEP_ASSIGN_OR_RETURN(lockstep::server::Push push,
                             ToPush(header, payload, *shard));
   moved_(BytesOf(push.gradients));
   LOCKSTEP_ASSIGN_OR_RETURN(ShardAnswers answers,
@@ -252,4 +252,4 @@ absl::StatusOr<v1::OpenSharedMemoryResponse> ParameterService::HandleOpen(
   return response;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

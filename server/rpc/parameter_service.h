@@ -15,7 +15,7 @@
 #include "server/shard/chief_commands.h"
 #include "server/shard/shard_host.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // ParameterService puts a shard's tensors on the wire. Push and Pull are
 // handled as raw bytes: gradients stay in the slices in which gRPC received
@@ -86,6 +86,6 @@ class ParameterService final
   PeerBudget answers_{kUnreadRows};
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_RPC_PARAMETER_SERVICE_H_

@@ -11,7 +11,7 @@
 #include "common/wire/shared_memory_codec.h"
 #include "common/wire/wire_codec.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 v1::PushOutcome ToProto(PushOutcome outcome) {
@@ -235,4 +235,4 @@ grpc::ByteBuffer EncodePushAnswer(PushAnswer answer, bool shared,
   return EncodeValues(result, std::move(answer.values), std::move(keep));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -10,7 +10,7 @@
 #include "server/shard/shard.h"
 #include "server/step/engine.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Cuts a push's payload into the gradients of its parts, or finds them in
 // shared memory, where they are of the type of the variable. Nothing is copied:
@@ -35,6 +35,6 @@ grpc::ByteBuffer EncodeValues(const google::protobuf::MessageLite& header,
                               std::vector<LentBytes> values,
                               std::shared_ptr<const void> keep = nullptr);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_RPC_PUSH_CODEC_H_

@@ -1,6 +1,6 @@
 #include "server/rpc/push_metrics.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 void PushMetrics::Count(const PushAnswer& answer) {
   for (PushOutcome outcome : answer.outcomes) {
@@ -37,4 +37,4 @@ std::vector<Metric> PushMetrics::Metrics() const {
   return metrics;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

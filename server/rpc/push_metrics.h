@@ -8,7 +8,7 @@
 #include "common/observe/metrics.h"
 #include "server/step/engine.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // PushMetrics counts what became of the gradients that were pushed to a server,
 // part by part.
@@ -28,6 +28,6 @@ class PushMetrics {
   std::atomic<int64_t> superseded_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_RPC_PUSH_METRICS_H_

@@ -9,7 +9,7 @@
 #include "lockstep/v1/sync.pb.h"
 #include "server/rpc/push_codec.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 constexpr absl::Duration kLongestTokenWait = absl::Seconds(3);
@@ -208,4 +208,4 @@ void Replies::EndAll(const absl::Status& why) {
   for (uint64_t ticket : takes_.OlderThan(all)) FailTake(ticket, why);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -16,7 +16,7 @@
 #include "server/shard/chief_commands.h"
 #include "server/shard/shard_host.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Replies is the outbox of a server. It owns every call that waits for other
 // calls: pushes, waits for a token, and the chief's waits for a step. A service
@@ -105,6 +105,6 @@ class Replies {
   const std::shared_ptr<LentCalls> lent_ = LentCalls::Create();
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_RPC_REPLIES_H_

@@ -10,7 +10,7 @@
 #include "common/job/codec/job_config_codec.h"
 #include "common/wire/wire_codec.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // Checks what a job file may leave out and a chief fills in from the cluster.
@@ -94,4 +94,4 @@ void FillWorking(const FillProgress* progress, v1::Working& working) {
   working.set_total_bytes(static_cast<int64_t>(progress->total()));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

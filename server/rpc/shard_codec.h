@@ -9,7 +9,7 @@
 #include "lockstep/v1/shard_control.pb.h"
 #include "server/shard/shard.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // What a chief wants a server to hold.
 struct ShardDescription {
@@ -29,6 +29,6 @@ v1::CreateShardResponse Describe(Shard& shard);
 // `progress` may be null: nothing has begun.
 void FillWorking(const FillProgress* progress, v1::Working& working);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_RPC_SHARD_CODEC_H_

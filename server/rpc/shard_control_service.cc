@@ -16,7 +16,7 @@
 #include "server/rpc/shard_codec.h"
 #include "server/rpc/tensors_codec.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // How long a call waits for work that goes on before it says how far that is.
@@ -392,4 +392,4 @@ void ShardControlService::EndAll(const absl::Status& why) {
   long_calls_.End(why);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -14,7 +14,7 @@
 #include "server/shard/chief_commands.h"
 #include "server/shard/shard_host.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 namespace shard_control_internal {
 // The RPCs that carry tensors are handled as raw bytes, the others as
@@ -161,6 +161,6 @@ class ShardControlService final : public shard_control_internal::Base {
   LongCalls long_calls_;  // last: its thread uses all of the above
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_RPC_SHARD_CONTROL_SERVICE_H_

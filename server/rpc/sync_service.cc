@@ -6,7 +6,7 @@
 #include "common/wire/tensor_message.h"
 #include "common/wire/wire_codec.h"
 
-namespace lockstep {
+namespace lockstep::server {
 absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
     const v1::Identity& identity, int slot) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
@@ -106,4 +106,4 @@ absl::Status SyncService::HandleTakeToken(const v1::TakeTokenRequest& request,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -12,7 +12,7 @@
 #include "server/rpc/replies.h"
 #include "server/shard/shard_host.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // SyncService puts the gate of ps task 0 on the wire.
 //
@@ -51,6 +51,6 @@ class SyncService final
   const Clock& clock_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_RPC_SYNC_SERVICE_H_

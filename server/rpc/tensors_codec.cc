@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 absl::StatusOr<Shard::Stretch> FindStretch(const v1::TensorSelector& selector,
@@ -118,4 +118,4 @@ absl::StatusOr<grpc::ByteBuffer> ReadTensors(const v1::TensorSelector& selector,
   return EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

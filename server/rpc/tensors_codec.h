@@ -10,7 +10,7 @@
 #include "lockstep/v1/shard_control.pb.h"
 #include "server/shard/shard.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // The largest answer with tensors, so that a small request cannot make the
 // server allocate much. Callers ask for batches that are far smaller.
@@ -33,6 +33,6 @@ absl::Status WriteTensors(const v1::WritePartsHeader& header,
 absl::StatusOr<grpc::ByteBuffer> ReadTensors(const v1::TensorSelector& selector,
                                              const Shard& shard);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_RPC_TENSORS_CODEC_H_

@@ -5,7 +5,7 @@
 #include "common/base/fault_points.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 void Append(std::vector<Gate::Answer>& to,
@@ -202,4 +202,4 @@ ChiefCommands::Ready ChiefCommands::Settle(Shard& shard, ShardAnswers answers) {
   return ready;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

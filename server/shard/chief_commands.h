@@ -13,7 +13,7 @@
 #include "common/plan/step_vocabulary.h"
 #include "server/shard/shard_host.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // ChiefCommands carries out the chief's commands to a server's shard. On ps
 // task 0 the gate and the values move together; on other servers the values
@@ -124,6 +124,6 @@ class ChiefCommands {
   Mutex epoch_mutex_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_CHIEF_COMMANDS_H_

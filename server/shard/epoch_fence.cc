@@ -6,7 +6,7 @@
 #include "common/base/status_macros.h"
 #include "common/wire/status_detail.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 absl::StatusOr<uint64_t> EpochFence::Draw(uint64_t newer_than, uint64_t chief,
                                           absl::string_view state) const {
@@ -83,4 +83,4 @@ bool EpochFence::BeginShutOut() {
   return true;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Epochs are drawn one after the other. So none comes near kLargestEpoch, and
 // one that is so far ahead of what a server knows was drawn by no chief: to
@@ -85,6 +85,6 @@ class EpochFence {
   uint64_t shut_out_epoch_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_EPOCH_FENCE_H_

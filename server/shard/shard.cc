@@ -11,7 +11,7 @@
 #include "server/step/strict/strict_engine.h"
 #include "server/step/strict/strict_gate.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 std::unique_ptr<Engine> MakeEngine(const JobConfig& job, ShardState& state,
@@ -354,4 +354,4 @@ void Shard::EndSnapshot() {
   snapshot_.reset();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -19,7 +19,7 @@
 #include "server/step/engine.h"
 #include "server/step/gate.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Shard is one server's share of a job: the state of its parts, the engine
 // that moves them from step to step, on ps task 0 the gate, and the copy that
@@ -203,6 +203,6 @@ class Shard {
       std::make_shared<FillProgress>();
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_SHARD_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // Whether the state of variables consists of the same tensors.
@@ -63,4 +63,4 @@ absl::Status CheckSameShard(const Shard& shard,
       "chief the job file that the job was started with, or restart all"));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "server/shard/shard.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // What becomes of state of the job that exists already.
 enum class Keep {
@@ -37,6 +37,6 @@ absl::Status CheckSameShard(const Shard& shard,
                             const std::vector<VariableSpec>& variables,
                             const ShardState::Options& wanted);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_SHARD_FACTORY_H_

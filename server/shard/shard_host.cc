@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/wire/status_detail.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 void ShardHost::SetJobId(const std::string& job_id) {
   MutexLock lock(mutex_);
@@ -278,4 +278,4 @@ absl::Status ShardHost::RemoveState() {
   return removed;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

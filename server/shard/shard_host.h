@@ -15,7 +15,7 @@
 #include "server/shard/shard_factory.h"
 #include "server/state/file/worker_fences.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // ShardHost is the state of a ps process around its shard: the job, the chief
 // that it follows, the incarnations of workers that are admitted, and the shard
@@ -112,7 +112,7 @@ class ShardHost {
       const JobConfig& job, const std::vector<VariableSpec>& variables,
       const std::vector<PartSpec>& parts);
 
-  using Keep = lockstep::Keep;
+  using Keep = lockstep::server::Keep;
   // Creates the shard, opens it from the state of an earlier process, or
   // returns the existing one. State that cannot be read counts as none. May
   // take minutes; other calls are served meanwhile as if there were no shard,
@@ -203,6 +203,6 @@ class ShardHost {
   WorkerFences fences_ ABSL_GUARDED_BY(mutex_);  // kept in the shard's state
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_SHARD_HOST_H_

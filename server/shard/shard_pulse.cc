@@ -5,7 +5,7 @@
 
 #include "common/base/log.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 ShardPulse::ShardPulse(const Options& options, const Clock& clock)
     : options_(options),
@@ -64,4 +64,4 @@ void ShardPulse::Look() {
   options_.tell(lives);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

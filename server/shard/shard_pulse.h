@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // ShardPulse finds out whether the locks of a server's shard can still be had:
 // one thread takes them now and then, another one looks when that was last
@@ -58,6 +58,6 @@ class ShardPulse {
   std::thread looks_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_SHARD_PULSE_H_

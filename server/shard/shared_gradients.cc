@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 absl::Status SharedGradients::CheckOffsets(
     const PeerMemory& memory, const std::vector<uint64_t>& offsets) const {
@@ -66,4 +66,4 @@ void SharedGradients::Remove(int worker, uint64_t incarnation) {
   workers_.erase(found);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -14,7 +14,7 @@
 #include "common/memory/shared_memory.h"
 #include "server/step/engine.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // SharedGradients is the gradient memory of those workers that run on this
 // host: their pushes carry no bytes.
@@ -75,6 +75,6 @@ class SharedGradients {
   std::map<int, Entry> workers_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_SHARED_GRADIENTS_H_

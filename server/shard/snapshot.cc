@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 absl::StatusOr<std::shared_ptr<const Snapshot>> Snapshot::Take(
     ShardState& state, int64_t step, FillProgress& progress) {
@@ -128,4 +128,4 @@ absl::Status Snapshot::Read(const Stretch& stretch, int tensor,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -12,7 +12,7 @@
 #include "server/shard/parts/shard_state.h"
 #include "server/state/file/fill_progress.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Snapshot is a copy of all committed tensors of a server, of one step. A
 // checkpoint is read from it while the server trains on.
@@ -87,6 +87,6 @@ class Snapshot {
   std::vector<std::vector<size_t>> offsets_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_SNAPSHOT_H_

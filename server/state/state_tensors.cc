@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 bool MovesAllRows(const VariableSettings& settings,
                   const std::vector<OptimizerConfig>& optimizers) {
@@ -100,4 +100,4 @@ absl::Status StateTensors::CheckNotActive(absl::string_view action) const {
                    committed_step()));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -18,7 +18,7 @@
 #include "server/state/file/step_record.h"
 #include "server/update/slots.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // What is kept beside each variable: slots, and an average where there is one.
 std::vector<std::vector<SlotSpec>> SlotsByVariable(
@@ -99,6 +99,6 @@ class StateTensors {
   const std::unique_ptr<StateFile> file_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_STATE_TENSORS_H_

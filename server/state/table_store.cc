@@ -11,7 +11,7 @@
 #include "common/wire/status_detail.h"
 #include "server/state/init/initializer.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 absl::Status TableStore::Open() {
   directories_.resize(tensors_.num_parts());
@@ -180,4 +180,4 @@ bool TableStore::Clear(size_t part) {
   return true;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

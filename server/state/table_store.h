@@ -14,7 +14,7 @@
 #include "server/state/tables/row_directory.h"
 #include "server/state/tables/row_log.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // TableStore is the rows of those parts that are tables.
 //
@@ -93,6 +93,6 @@ class TableStore {
   std::vector<std::unique_ptr<RowDirectory>> directories_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_TABLE_STORE_H_

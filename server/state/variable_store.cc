@@ -13,7 +13,7 @@
 #include "server/update/parallel_blocks.h"
 #include "server/update/slots.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // Few enough bytes that writing them does not take long.
@@ -409,4 +409,4 @@ RunSettings VariableStore::settings() const {
   return settings;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

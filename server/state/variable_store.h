@@ -24,7 +24,7 @@
 #include "server/update/optimizer.h"
 #include "server/update/slots.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 class InitialValues;
 
@@ -238,6 +238,6 @@ class VariableStore {
   TableStore tables_;  // borrows tensors_
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_VARIABLE_STORE_H_

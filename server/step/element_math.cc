@@ -5,7 +5,7 @@
 #include "common/numeric/bfloat16.h"
 #include "common/numeric/float16.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // Elements handled at once: one vector register, a fixed number, so that every
@@ -136,4 +136,4 @@ void DivideElements(const FlushSubnormals& /*mode*/, DType dtype, size_t count,
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

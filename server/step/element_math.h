@@ -11,7 +11,7 @@
 // operation rounds to it, and float32 and float64 flush subnormals.
 //
 // Units: `count` counts elements. Pointers need no alignment.
-namespace lockstep {
+namespace lockstep::server {
 
 // sum[i] = sum[i] + addend[i]. The two must not overlap.
 void AddElements(const FlushSubnormals& mode, DType dtype, size_t count,
@@ -23,6 +23,6 @@ void AddElements(const FlushSubnormals& mode, DType dtype, size_t count,
 void DivideElements(const FlushSubnormals& mode, DType dtype, size_t count,
                     int64_t divisor, std::byte* values);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_ELEMENT_MATH_H_

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::server {
 
 void ShardAnswers::Append(ShardAnswers&& other) {
   pushes.insert(pushes.end(), std::make_move_iterator(other.pushes.begin()),
@@ -13,4 +13,4 @@ void ShardAnswers::Append(ShardAnswers&& other) {
   if (other.prepared.has_value()) prepared = other.prepared;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -15,7 +15,7 @@
 #include "server/step/gradient.h"
 #include "server/update/gradient_slices.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // The rows of a part that a gradient covers: row i of the gradient is that of
 // row indices[i] of the part.
@@ -257,6 +257,6 @@ class PartUpdater {
   virtual absl::Status Commit(int64_t step) = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_ENGINE_H_

@@ -13,7 +13,7 @@
 // arithmetic for a zero of its sign, and so the result. Two ways to do the
 // same: a processor mode, and, where there is no such mode, FlushedAdd and
 // FlushedDivide.
-namespace lockstep {
+namespace lockstep::server {
 
 // FlushSubnormals switches the calling thread to that mode for its own
 // lifetime. Functions that need the mode ask for one as an argument; they must
@@ -67,6 +67,6 @@ T FlushedDivide(T value, T divisor) {
   return tiny ? std::copysign(T{0}, value) : quotient;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_FLUSH_SUBNORMALS_H_

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "common/plan/step_vocabulary.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Gate decides which passes count for a step and which workers may begin the
 // next one. It exists on ps task 0 only. StrictGate and CompatibleGate
@@ -152,6 +152,6 @@ class Gate {
   virtual bool Counts(int /*worker*/, int64_t /*step*/) const { return true; }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_GATE_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 std::string ToString(absl::Span<const int64_t> shape) {
@@ -86,4 +86,4 @@ absl::Status CheckForm(DType dtype, const SparseGradientView& gradient) {
                      gradient.values.size());
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

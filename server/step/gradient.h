@@ -17,7 +17,7 @@
 //
 // Units: elements lie row-major in the machine's byte order; views need no
 //        alignment for them.
-namespace lockstep {
+namespace lockstep::server {
 
 // How an accumulator makes one gradient of many.
 enum class Reduction { kMean, kSum };
@@ -76,6 +76,6 @@ struct SparseGradient {
 absl::Status CheckForm(DType dtype, const DenseGradientView& gradient);
 absl::Status CheckForm(DType dtype, const SparseGradientView& gradient);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_GRADIENT_H_

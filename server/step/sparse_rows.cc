@@ -5,7 +5,7 @@
 
 #include "server/step/element_math.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 SparseRows::SparseRows(const RowFormat& format,
                        absl::Span<const int64_t> indices,
@@ -88,4 +88,4 @@ void SparseRows::DivideByCounts(const FlushSubnormals& mode) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -9,7 +9,7 @@
 #include "common/numeric/dtype.h"
 #include "server/step/flush_subnormals.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // How wide a row is.
 struct RowFormat {
@@ -65,6 +65,6 @@ class SparseRows {
   std::vector<std::byte> values_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_SPARSE_ROWS_H_

@@ -3,7 +3,7 @@
 #include "common/numeric/denormals.h"
 #include "server/update/update_kernels.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 bool HasAdamPowers(const OptimizerConfig& config) {
   return config.kind == OptimizerConfig::Kind::kAdam ||
@@ -23,4 +23,4 @@ AdamPowers NextAdamPowers(const OptimizerConfig& config, AdamPowers powers) {
           Product(powers.beta2_power, first.beta2_power)};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -5,7 +5,7 @@
 
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // AdamPowers are the two scalars that Adam shares between all variables of a
 // job, beta1^t and beta2^t for step t = 1, 2, ... They are float32 for every
@@ -30,6 +30,6 @@ AdamPowers InitialAdamPowers(const OptimizerConfig& config);
 // step, after all variables, also when no variable got a gradient.
 AdamPowers NextAdamPowers(const OptimizerConfig& config, AdamPowers powers);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_ADAM_POWERS_H_

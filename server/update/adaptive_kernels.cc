@@ -8,7 +8,7 @@
 // No copy of a kernel fuses a multiply with an add: this file is compiled with
 // -ffp-contract=off. Elements do not depend on each other, even where `new_*`
 // is `old_*`.
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 size_t GroupedElements(size_t count) { return count / kGroup * kGroup; }
@@ -181,4 +181,4 @@ LOCKSTEP_DEFINE_KERNELS(float)
 LOCKSTEP_DEFINE_KERNELS(double)
 LOCKSTEP_DEFINE_KERNELS(Float16)
 
-}  // namespace lockstep
+}  // namespace lockstep::server

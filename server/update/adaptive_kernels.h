@@ -11,7 +11,7 @@
 // A reciprocal square root is 1 / sqrt(x) in two roundings, and a power is
 // that of the C library. TensorFlow's own differ from these by up to 3 units
 // in the last place in float32, and by the make of the processor.
-namespace lockstep {
+namespace lockstep::server {
 
 struct RmsPropHyperparameters {
   float learning_rate = 0;
@@ -67,6 +67,6 @@ void FtrlKernel(const UpdateBlock<double>& block,
 void FtrlKernel(const UpdateBlock<Float16>& block,
                 const FtrlHyperparameters& hyper);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_ADAPTIVE_KERNELS_H_

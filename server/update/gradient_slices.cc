@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace lockstep {
+namespace lockstep::server {
 
 size_t TotalSize(absl::Span<const ByteSlice> slices) {
   size_t total = 0;
@@ -36,4 +36,4 @@ void GradientReader::SkipFinishedSlices() {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -6,7 +6,7 @@
 #include "absl/types/span.h"
 #include "common/numeric/dtype.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // ByteSlice is a stretch of a gradient as it came off the wire: it may start
 // at any address and end in the middle of an element.
@@ -50,6 +50,6 @@ class GradientReader {
   size_t offset_ = 0;  // bytes of slices_.front() that have been read
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_GRADIENT_SLICES_H_

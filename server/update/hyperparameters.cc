@@ -4,7 +4,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 float Single(double value) { return static_cast<float>(value); }
@@ -60,4 +60,4 @@ absl::Status CheckHyperparameters(const OptimizerConfig& config) {
                    config.initial_accumulator_value, ", but must be above 0"));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

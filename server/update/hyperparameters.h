@@ -7,7 +7,7 @@
 #include "server/update/adaptive_kernels.h"
 #include "server/update/update_kernels.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // What the kernels of one update need besides memory. Numbers of a job become
 // float32 before anything else, also for float64 variables, which therefore
@@ -34,6 +34,6 @@ Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
 //                     regularisation strengths below 0
 absl::Status CheckHyperparameters(const OptimizerConfig& config);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_HYPERPARAMETERS_H_

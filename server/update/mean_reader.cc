@@ -4,7 +4,7 @@
 
 #include "server/update/update_kernels.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 template <typename T>
@@ -74,4 +74,4 @@ template class MeanReader<float>;
 template class MeanReader<double>;
 template class MeanReader<Float16>;
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -11,7 +11,7 @@
 #include "common/numeric/float16.h"
 #include "server/update/gradient_slices.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Elements that are summed and applied at a time: few, so that the processor
 // need not wait until the stores of one block are done to begin the next.
@@ -63,6 +63,6 @@ extern template class MeanReader<float>;
 extern template class MeanReader<double>;
 extern template class MeanReader<Float16>;
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_MEAN_READER_H_

@@ -10,7 +10,7 @@
 
 // Compiled with -ffp-contract=off. Functions that do arithmetic are not inlined
 // next to where the floating-point mode changes.
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 #define LOCKSTEP_NOINLINE __attribute__((noinline))
@@ -144,4 +144,4 @@ absl::Status UpdateDebiasedAverage(DType dtype, float factor,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

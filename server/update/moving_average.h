@@ -17,7 +17,7 @@
 //
 // Every operation rounds once in the dtype; subnormal numbers count as zeros,
 // except in float16.
-namespace lockstep {
+namespace lockstep::server {
 
 // The factor, in float32, as the class ExponentialMovingAverage has it. With a
 // number of updates u the decay is at most (1 + u) / (10 + u), so that young
@@ -50,6 +50,6 @@ absl::Status UpdateDebiasedAverage(DType dtype, float factor,
                                    absl::Span<const std::byte> value,
                                    const DebiasedAverage& average);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_MOVING_AVERAGE_H_

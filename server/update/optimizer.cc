@@ -17,7 +17,7 @@
 #include "server/update/mean_reader.h"
 #include "server/update/update_kernels.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // "value" is -1, slots count from 0.
@@ -297,4 +297,4 @@ bool Optimizer::ApplyAs(const ApplyInput& input) const {
   return true;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

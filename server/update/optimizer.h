@@ -13,7 +13,7 @@
 #include "server/update/gradient_slices.h"
 #include "server/update/slots.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // ApplyInput is one update of one part: the state before it, where the state
 // after it goes, and the gradients.
@@ -79,6 +79,6 @@ class Optimizer {
   const OptimizerConfig config_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_OPTIMIZER_H_

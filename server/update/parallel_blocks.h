@@ -9,7 +9,7 @@
 
 #include "common/numeric/denormals.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Below so many elements a thread costs more than it saves.
 inline constexpr size_t kElementsPerThread = size_t{1} << 19;
@@ -43,6 +43,6 @@ void ForEachBlock(size_t count, const Visit& visit) {
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_PARALLEL_BLOCKS_H_

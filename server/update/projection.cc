@@ -6,7 +6,7 @@
 #include "common/numeric/bfloat16.h"
 #include "common/numeric/float16.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using Kind = VariableConstraint::Kind;
@@ -87,4 +87,4 @@ void Project(const VariableConstraint& constraint, DType dtype, int64_t row,
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

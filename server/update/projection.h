@@ -10,7 +10,7 @@
 #include "common/numeric/dtype.h"
 #include "common/plan/variable_spec.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Checks that a part, `count` elements from `offset` on of the variable, can be
 // brought back to what a constraint says: norms need whole rows.
@@ -33,6 +33,6 @@ int64_t RowElements(const VariableSpec& variable);
 void Project(const VariableConstraint& constraint, DType dtype, int64_t row,
              absl::Span<std::byte> values);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_PROJECTION_H_

@@ -6,7 +6,7 @@
 #include "common/numeric/bfloat16.h"
 #include "common/numeric/float16.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 template <typename T>
@@ -73,4 +73,4 @@ void FillElements(DType dtype, double value, absl::Span<std::byte> elements) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -10,7 +10,7 @@
 #include "common/job/job_config.h"
 #include "common/numeric/dtype.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // No optimizer keeps more slots than this for a variable.
 inline constexpr size_t kMaxSlots = 3;
@@ -41,6 +41,6 @@ std::vector<std::string> SlotNames(const OptimizerConfig& config);
 // Sets whole elements of `dtype` to `value`, rounded to it once.
 void FillElements(DType dtype, double value, absl::Span<std::byte> elements);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_SLOTS_H_

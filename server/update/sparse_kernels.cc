@@ -4,7 +4,7 @@
 #include "common/numeric/vector_clones.h"
 
 // Compiled with -ffp-contract=off, as all kernels.
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 template <typename T>
@@ -205,4 +205,4 @@ LOCKSTEP_DEFINE_KERNELS(float)
 LOCKSTEP_DEFINE_KERNELS(double)
 LOCKSTEP_DEFINE_KERNELS(Float16)
 
-}  // namespace lockstep
+}  // namespace lockstep::server

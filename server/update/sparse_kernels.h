@@ -15,7 +15,7 @@
 //
 // TensorFlow takes rows of one element another way than wider ones, which
 // differs in the last digits.
-namespace lockstep {
+namespace lockstep::server {
 
 // A row of the variable with the sum of its gradients.
 template <typename T>
@@ -67,6 +67,6 @@ void AdamSweepKernel(size_t count, const AdamCoefficients<Float16>& c,
 template <typename T>
 void AddRow(size_t count, const std::byte* bytes, T* sum);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_SPARSE_KERNELS_H_

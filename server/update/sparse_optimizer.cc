@@ -16,7 +16,7 @@
 #include "server/update/parallel_blocks.h"
 #include "server/update/sparse_kernels.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using Kind = OptimizerConfig::Kind;
@@ -359,4 +359,4 @@ absl::Status SparseOptimizer::Decay(
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -12,7 +12,7 @@
 #include "server/update/adam_powers.h"
 #include "server/update/slots.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // SparseApplyInput is one update in place of a variable, or of a part of whole
 // rows, by a gradient of some of its rows.
@@ -79,6 +79,6 @@ class SparseOptimizer {
   const OptimizerConfig config_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_SPARSE_OPTIMIZER_H_

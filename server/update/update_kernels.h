@@ -13,7 +13,7 @@
 // Hyper-parameters are float32, whatever the variable is. They are widened in
 // here and not by the caller: GCC 12 drops the rounding of a pair of doubles to
 // float where it sees them widened again.
-namespace lockstep {
+namespace lockstep::server {
 
 // The elements of one call. `new_*` may be the memory of `old_*`, element by
 // element, and must not overlap it otherwise.
@@ -109,6 +109,6 @@ bool AllFiniteDouble(size_t count, const std::byte* a);
 // a * b, under the floating-point mode of the caller.
 float Product(float a, float b);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_UPDATE_UPDATE_KERNELS_H_

@@ -19,7 +19,7 @@ namespace lockstep::benchmark {
 
 // The output and the end of a benchmark program.
 struct Outcome {
-  TaskExit exit;
+  cli::TaskExit exit;
   std::string text;  // standard output and error
 };
 
@@ -30,12 +30,12 @@ inline Outcome RunBenchmark(const std::string& program,
   options.program = lockstep::testing::ProgramPath(program);
   options.args = args;
   options.log_path = directory.Join("log");
-  absl::StatusOr<TaskExit> exit =
+  absl::StatusOr<cli::TaskExit> exit =
       lockstep::testing::RunProgram(options, absl::Seconds(150));
   EXPECT_THAT(exit.status(), lockstep::testing::IsOk());
   std::ifstream log(options.log_path);
   std::string text((std::istreambuf_iterator<char>(log)), {});
-  return {exit.value_or(TaskExit{}), std::move(text)};
+  return {exit.value_or(cli::TaskExit{}), std::move(text)};
 }
 
 inline std::vector<nlohmann::json> JsonLines(const std::string& text) {

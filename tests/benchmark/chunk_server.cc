@@ -96,8 +96,8 @@ class ChunkParameterService final
     const int64_t offset = static_cast<int64_t>(index) * kChunkBytes;
     const int64_t size = std::min(kChunkBytes, bytes_ - offset);
     const int from = chunk.step++ % 2;
-    std::vector<std::vector<ByteSlice>> slices(workers_);
-    std::vector<GradientSlices> gradients;
+    std::vector<std::vector<server::ByteSlice>> slices(workers_);
+    std::vector<server::GradientSlices> gradients;
     for (size_t worker = 0; worker < workers_; ++worker) {
       for (const grpc::Slice& slice : chunk.calls[worker].gradient) {
         slices[worker].push_back(
@@ -106,7 +106,7 @@ class ChunkParameterService final
       gradients.push_back({slices[worker]});
     }
     bool finite = false;
-    ApplyInput input;
+    server::ApplyInput input;
     input.learning_rate = kLearningRate;
     input.gradients = gradients;
     input.divisor = static_cast<int64_t>(workers_);
@@ -137,7 +137,7 @@ class ChunkParameterService final
 
   const size_t workers_;
   const int64_t bytes_;
-  const Optimizer optimizer_;
+  const server::Optimizer optimizer_;
   const std::array<HugeBuffer, 2> values_;
   const std::array<HugeBuffer, 2> velocities_;
   const int64_t num_chunks_;

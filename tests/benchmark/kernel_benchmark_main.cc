@@ -67,9 +67,10 @@ void ParallelCopyAdd(::benchmark::State& state, size_t bytes) {
   auto* sum = reinterpret_cast<float*>(tensors[0].bytes().data());
   const auto* from = reinterpret_cast<float*>(tensors[1].bytes().data());
   for (auto _ : state) {
-    ForEachBlock(bytes / sizeof(float), [&](size_t first, size_t count) {
-      AddTo(from + first, count, sum + first);
-    });
+    server::ForEachBlock(bytes / sizeof(float),
+                         [&](size_t first, size_t count) {
+                           AddTo(from + first, count, sum + first);
+                         });
     ::benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * kCopyAddTraffic *
@@ -83,8 +84,8 @@ class UpdatedModel {
       : optimizer_(config),
         bytes_(bytes),
         gradients_(MakeTensors(gradients, bytes)),
-        old_(MakeTensors(1 + NumSlots(config), bytes)),
-        new_(MakeTensors(1 + NumSlots(config), bytes)) {}
+        old_(MakeTensors(1 + server::NumSlots(config), bytes)),
+        new_(MakeTensors(1 + server::NumSlots(config), bytes)) {}
 
   // Makes one step, part by part, from the old tensors to the new ones.
   absl::Status Step() {
@@ -99,17 +100,17 @@ class UpdatedModel {
 
  private:
   absl::Status UpdatePart(size_t offset, size_t size) {
-    std::vector<ByteSlice> slices;
+    std::vector<server::ByteSlice> slices;
     for (const HugeBuffer& gradient : gradients_) {
       slices.push_back({gradient.bytes().data() + offset, size});
     }
-    std::vector<GradientSlices> gradients;
-    for (const ByteSlice& slice : slices) {
+    std::vector<server::GradientSlices> gradients;
+    for (const server::ByteSlice& slice : slices) {
       gradients.push_back({absl::MakeConstSpan(&slice, 1)});
     }
-    ApplyInput input;
+    server::ApplyInput input;
     input.learning_rate = 0.01;
-    input.powers = InitialAdamPowers(optimizer_.config());
+    input.powers = server::InitialAdamPowers(optimizer_.config());
     input.gradients = gradients;
     input.divisor = static_cast<int64_t>(gradients.size());
     input.old_value = old_[0].bytes().subspan(offset, size);
@@ -121,7 +122,7 @@ class UpdatedModel {
     return optimizer_.Apply(input);
   }
 
-  const Optimizer optimizer_;
+  const server::Optimizer optimizer_;
   const size_t bytes_;
   const std::vector<HugeBuffer> gradients_;
   std::vector<HugeBuffer> old_;  // the value, then the slots
@@ -138,7 +139,7 @@ void Update(::benchmark::State& state, const OptimizerConfig& config,
     }
   }
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes) *
-                          UpdateTraffic(gradients, NumSlots(config)));
+                          UpdateTraffic(gradients, server::NumSlots(config)));
 }
 
 // Sparse Adam's decay of m and v, which touches every row of a table for any
@@ -147,7 +148,7 @@ void AdamDecay(::benchmark::State& state, const OptimizerConfig& config,
                size_t bytes) {
   const std::vector<HugeBuffer> slots = MakeTensors(2, bytes);
   const absl::Span<std::byte> both[] = {slots[0].bytes(), slots[1].bytes()};
-  const SparseOptimizer optimizer(config);
+  const server::SparseOptimizer optimizer(config);
   for (auto _ : state) {
     if (!optimizer.Decay(DType::kFloat32, both).ok()) {
       state.SkipWithError("the slots were refused");

@@ -17,7 +17,7 @@ double Milliseconds(int64_t nanoseconds) {
 }  // namespace
 
 LayeredSource::LayeredSource(const OverlapOptions& options, int worker,
-                             int workers, const ParameterMemory& memory)
+                             int workers, const worker::ParameterMemory& memory)
     : options_(options), memory_(memory), oracle_(workers) {
   for (int layer = 0; layer < options_.layers; ++layer) {
     const absl::Span<std::byte> gradient = memory_.gradient(layer);
@@ -44,7 +44,7 @@ double LayeredSource::TransferMs(int round) const {
   return Median(values);
 }
 
-absl::Status LayeredSource::Begin(int64_t index, GradientPass& pass) {
+absl::Status LayeredSource::Begin(int64_t index, worker::GradientPass& pass) {
   BeginStep(NowNanoseconds());
   oracle_.AdvanceTo(index);
   step_ = StepAt(options_, index);
@@ -64,7 +64,8 @@ absl::Status LayeredSource::Begin(int64_t index, GradientPass& pass) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<GradientResult> LayeredSource::Finish(GradientPass& pass) {
+absl::StatusOr<worker::GradientResult> LayeredSource::Finish(
+    worker::GradientPass& pass) {
   const bool overlaps = step_.phase == OverlapPhase::kOverlapped;
   const absl::Duration forward = compute_ * options_.forward_share;
   const int64_t began = NowNanoseconds();
@@ -77,7 +78,7 @@ absl::StatusOr<GradientResult> LayeredSource::Finish(GradientPass& pass) {
     if (overlaps) pass.GradientReady(layer);
   }
   compute_ms_ = Milliseconds(NowNanoseconds() - began);
-  return GradientResult{0, 1};
+  return worker::GradientResult{0, 1};
 }
 
 void LayeredSource::Queue(absl::Duration time) {

@@ -22,16 +22,17 @@ namespace lockstep::benchmark {
 // end of a layer before it sends its gradient.
 //
 // Borrows: the memory.
-class LayeredSource final : public GradientSource {
+class LayeredSource final : public worker::GradientSource {
  public:
   LayeredSource(const OverlapOptions& options, int worker, int workers,
-                const ParameterMemory& memory);
+                const worker::ParameterMemory& memory);
 
   bool MayBeginEarly() const override { return true; }
 
   //   kInternal  a value is not what the step's gradients make of it
-  absl::Status Begin(int64_t index, GradientPass& pass) override;
-  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override;
+  absl::Status Begin(int64_t index, worker::GradientPass& pass) override;
+  absl::StatusOr<worker::GradientResult> Finish(
+      worker::GradientPass& pass) override;
 
   // One sample for each step that has ended.
   const std::vector<OverlapSample>& samples() const { return samples_; }
@@ -47,7 +48,7 @@ class LayeredSource final : public GradientSource {
   absl::Status CheckLayer(int layer) const;
 
   const OverlapOptions options_;
-  const ParameterMemory& memory_;
+  const worker::ParameterMemory& memory_;
   MomentumOracle oracle_;
   int64_t step_began_ = 0;   // nanoseconds; 0 before the first step
   OverlapStep step_;         // at hand

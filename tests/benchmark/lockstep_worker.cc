@@ -26,11 +26,12 @@ constexpr absl::Duration kLayer = absl::Milliseconds(1);
 // IdleGradientSource computes nothing, but can take time: the gradients are in
 // memory from the start. In strict mode it checks the first and last element of
 // every variable.
-class IdleGradientSource final : public GradientSource {
+class IdleGradientSource final : public worker::GradientSource {
  public:
   IdleGradientSource(const Plan& plan,
                      const ChiefClient::Registration& membership, int worker,
-                     const RoleOptions& options, const ParameterMemory& memory)
+                     const RoleOptions& options,
+                     const worker::ParameterMemory& memory)
       : num_variables_(plan.variables.size()),
         checked_(membership.job.mode == SyncMode::kStrict),
         pause_(absl::Milliseconds(options.compute_ms) *
@@ -45,18 +46,19 @@ class IdleGradientSource final : public GradientSource {
     }
   }
 
-  absl::Status Begin(int64_t index, GradientPass& /*pass*/) override {
+  absl::Status Begin(int64_t index, worker::GradientPass& /*pass*/) override {
     return checked_ ? CheckAll(index) : absl::OkStatus();
   }
 
-  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
+  absl::StatusOr<worker::GradientResult> Finish(
+      worker::GradientPass& pass) override {
     const absl::Time end = absl::Now() + pause_;
     for (absl::Duration left = pause_; left > absl::ZeroDuration();
          left = end - absl::Now()) {
       LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
       absl::SleepFor(std::min(left, kLayer));
     }
-    return GradientResult{0, 1};
+    return worker::GradientResult{0, 1};
   }
 
  private:
@@ -81,7 +83,7 @@ class IdleGradientSource final : public GradientSource {
   const size_t num_variables_;
   const bool checked_;
   const absl::Duration pause_;
-  const ParameterMemory& memory_;
+  const worker::ParameterMemory& memory_;
   MomentumOracle oracle_;
 };
 
@@ -94,8 +96,8 @@ absl::StatusOr<std::vector<std::string>> Servers(const Cluster& cluster) {
   return servers;
 }
 
-absl::StatusOr<ChiefClient::Options> ChiefOptions(const Cluster& cluster,
-                                                  const ProgressMeter& meter) {
+absl::StatusOr<ChiefClient::Options> ChiefOptions(
+    const Cluster& cluster, const worker::ProgressMeter& meter) {
   ChiefClient::Options options;
   LOCKSTEP_ASSIGN_OR_RETURN(options.address, cluster.Address(cluster.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(options.own_address,
@@ -118,7 +120,7 @@ absl::Status WriteOwnRecord(const RoleOptions& options, int worker,
 // Runs the loop of one worker between registration and the end of training.
 absl::Status Train(const Cluster& cluster, const RoleOptions& options,
                    const ChiefClient::Registration& membership,
-                   ChiefClient& chief, ProgressMeter& meter) {
+                   ChiefClient& chief, worker::ProgressMeter& meter) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<VariableSpec> variables,
       MakeBenchmarkVariables(options.model, options.bytes));
@@ -129,10 +131,10 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
       Plan plan, chief.WaitForPlan(static_cast<int>(servers.size()), step));
   const JobConfig& job = membership.job;
   const int worker = cluster.self().index;
-  LOCKSTEP_ASSIGN_OR_RETURN(ParameterMemory memory,
-                            ParameterMemory::Make(plan.variables));
+  LOCKSTEP_ASSIGN_OR_RETURN(worker::ParameterMemory memory,
+                            worker::ParameterMemory::Make(plan.variables));
   IdleGradientSource source(plan, membership, worker, options, memory);
-  ParameterClient client(
+  worker::ParameterClient client(
       {servers,
        {membership.job_id, cluster.self(), membership.incarnation},
        job.max_part_bytes,
@@ -141,10 +143,11 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
   RunRecorder recorder(options.warmup, options.steps);
   TimedStepClient timed(client, recorder);
   chief.set_on_end([&client] { client.Cancel(); });
-  absl::Status status = TrainingLoop({job.mode, job.replicas_to_aggregate,
-                                      job.total_num_replicas, worker, step},
-                                     timed, source, meter)
-                            .Run();
+  absl::Status status =
+      worker::TrainingLoop({job.mode, job.replicas_to_aggregate,
+                            job.total_num_replicas, worker, step},
+                           timed, source, meter)
+          .Run();
   chief.set_on_end(nullptr);
   // The job may end before the last token arrives.
   if (absl::IsCancelled(status)) status = absl::OkStatus();
@@ -156,7 +159,7 @@ absl::Status Train(const Cluster& cluster, const RoleOptions& options,
 
 absl::Status RunLockstepWorker(const Cluster& cluster,
                                const RoleOptions& options) {
-  ProgressMeter meter(Clock::Real());
+  worker::ProgressMeter meter(Clock::Real());
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Options chief_options,
                             ChiefOptions(cluster, meter));
   ChiefClient chief(std::move(chief_options));

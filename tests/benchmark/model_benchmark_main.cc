@@ -25,7 +25,7 @@ namespace {
 
 struct Flags {
   ModelConfig model;
-  ModelInput input{1, 1, 1, 10, 0};
+  worker::ModelInput input{1, 1, 1, 10, 0};
   int64_t batch = 64;
   std::string device = "auto";
   std::string precision = "float32";
@@ -55,15 +55,16 @@ void Declare(CLI::App& app, Flags& flags) {
                  "are launched, in turn, and print the ratios.");
 }
 
-Precision PrecisionOf(const std::string& name) {
-  if (name == "tf32") return Precision::kTf32;
-  return name == "bfloat16" ? Precision::kBfloat16 : Precision::kFloat32;
+worker::Precision PrecisionOf(const std::string& name) {
+  if (name == "tf32") return worker::Precision::kTf32;
+  return name == "bfloat16" ? worker::Precision::kBfloat16
+                            : worker::Precision::kFloat32;
 }
 
 float Wave(size_t i) { return std::sin(0.7f * static_cast<float>(i)); }
 
-Batch MakeBatch(const ModelInput& input, int64_t size) {
-  Batch batch;
+worker::Batch MakeBatch(const worker::ModelInput& input, int64_t size) {
+  worker::Batch batch;
   batch.size = size;
   const int64_t labels = size * std::max<int64_t>(1, input.tokens);
   for (int64_t i = 0; i < labels; ++i) {
@@ -78,7 +79,8 @@ Batch MakeBatch(const ModelInput& input, int64_t size) {
   return batch;
 }
 
-void FillVariables(const Model& model, const ParameterMemory& memory) {
+void FillVariables(const worker::Model& model,
+                   const worker::ParameterMemory& memory) {
   for (size_t k = 0; k < model.variables().size(); ++k) {
     const absl::Span<std::byte> bytes = memory.value(k);
     auto* values = reinterpret_cast<float*>(bytes.data());
@@ -90,21 +92,24 @@ void FillVariables(const Model& model, const ParameterMemory& memory) {
 
 // A model with all that its passes need.
 struct Bench {
-  std::unique_ptr<Model> model;
-  std::unique_ptr<ComputeBackend> backend;
-  std::unique_ptr<ParameterMemory> memory;
-  Batch batch;
+  std::unique_ptr<worker::Model> model;
+  std::unique_ptr<worker::ComputeBackend> backend;
+  std::unique_ptr<worker::ParameterMemory> memory;
+  worker::Batch batch;
 };
 
 absl::StatusOr<Bench> MakeBench(const Flags& flags) {
   Bench bench;
-  LOCKSTEP_ASSIGN_OR_RETURN(bench.model, MakeModel(flags.model, flags.input));
+  LOCKSTEP_ASSIGN_OR_RETURN(bench.model,
+                            worker::MakeModel(flags.model, flags.input));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      bench.backend, MakeBackend(flags.device, {.threads = flags.threads}));
+      bench.backend,
+      worker::MakeBackend(flags.device, {.threads = flags.threads}));
   bench.backend->set_precision(PrecisionOf(flags.precision));
-  LOCKSTEP_ASSIGN_OR_RETURN(ParameterMemory memory,
-                            ParameterMemory::Make(bench.model->variables()));
-  bench.memory = std::make_unique<ParameterMemory>(std::move(memory));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      worker::ParameterMemory memory,
+      worker::ParameterMemory::Make(bench.model->variables()));
+  bench.memory = std::make_unique<worker::ParameterMemory>(std::move(memory));
   FillVariables(*bench.model, *bench.memory);
   bench.batch = MakeBatch(flags.input, flags.batch);
   return bench;
@@ -120,10 +125,10 @@ absl::StatusOr<double> Time(int count, const Passes& passes) {
   return took.count() / count;
 }
 
-Passes PassesOf(ModelGradientSource& source, int64_t& index) {
+Passes PassesOf(worker::ModelGradientSource& source, int64_t& index) {
   return [&](int count) -> absl::Status {
     for (int i = 0; i < count; ++i) {
-      GradientPass pass;
+      worker::GradientPass pass;
       LOCKSTEP_RETURN_IF_ERROR(source.Begin(index++, pass));
       LOCKSTEP_RETURN_IF_ERROR(source.Finish(pass).status());
     }
@@ -135,9 +140,9 @@ Passes PassesOf(ModelGradientSource& source, int64_t& index) {
 // prints the milliseconds of one pass.
 absl::Status Serve(const Flags& flags) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Bench bench, MakeBench(flags));
-  ModelGradientSource source(*bench.model, flags.input, *bench.backend,
-                             [&](int64_t) { return bench.batch; },
-                             *bench.memory, {});
+  worker::ModelGradientSource source(*bench.model, flags.input, *bench.backend,
+                                     [&](int64_t) { return bench.batch; },
+                                     *bench.memory, {});
   int64_t index = 0;
   const Passes passes = PassesOf(source, index);
   LOCKSTEP_RETURN_IF_ERROR(passes(1));
@@ -177,17 +182,18 @@ absl::Status CompareInTurn(const char* what, int rounds, const Passes& replayed,
 // Only the operations of passes, back to back on the device: their time without
 // the copies of a worker's pass.
 absl::Status CompareOperations(const Flags& flags, const Bench& bench) {
-  ComputeBackend& backend = *bench.backend;
-  DeviceVariables device(bench.model->variables(), *bench.memory, backend);
+  worker::ComputeBackend& backend = *bench.backend;
+  worker::DeviceVariables device(bench.model->variables(), *bench.memory,
+                                 backend);
   LOCKSTEP_RETURN_IF_ERROR(device.Upload());
-  BatchStage stage(backend, flags.input);
-  LOCKSTEP_ASSIGN_OR_RETURN(const BatchView view,
+  worker::BatchStage stage(backend, flags.input);
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::BatchView view,
                             stage.View(bench.batch, 0, bench.batch.size));
-  Scratch loss_memory;
+  worker::Scratch loss_memory;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      const Tensor loss,
-      loss_memory.Reserve(backend, ElementType::kFloat64, {1}));
-  Recorder recorder(backend);
+      const worker::Tensor loss,
+      loss_memory.Reserve(backend, worker::ElementType::kFloat64, {1}));
+  worker::Recorder recorder(backend);
   const auto launch = [&] {
     return bench.model->Gradients(backend, view, device.values(),
                                   device.gradients(), loss);
@@ -197,7 +203,8 @@ absl::Status CompareOperations(const Flags& flags, const Bench& bench) {
       LOCKSTEP_RETURN_IF_ERROR(replay ? recorder.Run({}, launch) : launch());
     }
     double waited = 0;
-    return backend.Download(loss, Tensor(loss.type(), loss.shape(), &waited));
+    return backend.Download(loss,
+                            worker::Tensor(loss.type(), loss.shape(), &waited));
   };
   return CompareInTurn(
       "operations", flags.replay_rounds,
@@ -208,10 +215,11 @@ absl::Status CompareOperations(const Flags& flags, const Bench& bench) {
 absl::Status CompareReplay(const Flags& flags) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Bench bench, MakeBench(flags));
   const auto batches = [&](int64_t) { return bench.batch; };
-  ModelGradientSource replaying(*bench.model, flags.input, *bench.backend,
-                                batches, *bench.memory, {});
-  ModelGradientSource launching(*bench.model, flags.input, *bench.backend,
-                                batches, *bench.memory, {.replay = false});
+  worker::ModelGradientSource replaying(
+      *bench.model, flags.input, *bench.backend, batches, *bench.memory, {});
+  worker::ModelGradientSource launching(*bench.model, flags.input,
+                                        *bench.backend, batches, *bench.memory,
+                                        {.replay = false});
   int64_t first = 0, second = 0;
   LOCKSTEP_RETURN_IF_ERROR(PassesOf(replaying, first)(3));
   if (replaying.replays() == 0) {

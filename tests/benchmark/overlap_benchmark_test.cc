@@ -96,7 +96,7 @@ TEST(OverlapBenchmarkTest, EveryBalanceIsReported) {
                   "--block",     "4", "--rounds", "1"};
   options.log_path = directory.Join("log");
 
-  const absl::StatusOr<TaskExit> exit =
+  const absl::StatusOr<cli::TaskExit> exit =
       lockstep::testing::RunProgram(options, absl::Seconds(100));
 
   ASSERT_THAT(exit.status(), IsOk());

@@ -43,7 +43,7 @@ absl::Status WriteReport(const std::string& path, const std::string& text) {
 
 absl::Status Train(const Cluster& cluster, const OverlapOptions& options,
                    const ChiefClient::Registration& membership,
-                   ChiefClient& chief, ProgressMeter& meter,
+                   ChiefClient& chief, worker::ProgressMeter& meter,
                    const std::string& report) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<std::string> servers,
                             Addresses(cluster));
@@ -53,19 +53,20 @@ absl::Status Train(const Cluster& cluster, const OverlapOptions& options,
       Plan plan, chief.WaitForPlan(static_cast<int>(servers.size()), step));
   const JobConfig& job = membership.job;
   const int worker = cluster.self().index;
-  LOCKSTEP_ASSIGN_OR_RETURN(ParameterMemory memory,
-                            ParameterMemory::Make(plan.variables));
+  LOCKSTEP_ASSIGN_OR_RETURN(worker::ParameterMemory memory,
+                            worker::ParameterMemory::Make(plan.variables));
   LayeredSource source(options, worker, membership.num_workers, memory);
-  ParameterClient client(
+  worker::ParameterClient client(
       {servers,
        {membership.job_id, cluster.self(), membership.incarnation},
        job.max_part_bytes},
       plan, memory);
   chief.set_on_end([&client] { client.Cancel(); });
-  absl::Status status = TrainingLoop({job.mode, job.replicas_to_aggregate,
-                                      job.total_num_replicas, worker, step},
-                                     client, source, meter)
-                            .Run();
+  absl::Status status =
+      worker::TrainingLoop({job.mode, job.replicas_to_aggregate,
+                            job.total_num_replicas, worker, step},
+                           client, source, meter)
+          .Run();
   chief.set_on_end(nullptr);
   // The job may end before the last token arrives.
   if (absl::IsCancelled(status)) status = absl::OkStatus();
@@ -78,7 +79,7 @@ absl::Status Train(const Cluster& cluster, const OverlapOptions& options,
 absl::Status RunOverlapWorker(const Cluster& cluster,
                               const OverlapOptions& options,
                               const std::string& report) {
-  ProgressMeter meter(Clock::Real());
+  worker::ProgressMeter meter(Clock::Real());
   ChiefClient::Options chief_options;
   LOCKSTEP_ASSIGN_OR_RETURN(chief_options.address,
                             cluster.Address(cluster.chief()));

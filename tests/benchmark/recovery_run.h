@@ -83,7 +83,7 @@ class RecoveryRun {
   std::unique_ptr<lockstep::testing::ProcessCluster> cluster_;
   // Replaced after each death of the chief: a waiting client looks for the
   // restarted chief only once a second.
-  std::unique_ptr<CoordinatorClient> chief_;
+  std::unique_ptr<cli::CoordinatorClient> chief_;
   int64_t recoveries_ = 0;  // of servers, as counted by the chief
 };
 

@@ -47,7 +47,7 @@ class BigTable {
     std::string directory = "/dev/shm/lockstep_table_XXXXXX";
     if (mkdtemp(directory.data()) == nullptr) exit(1);
     directory_ = directory;
-    ShardState::Options options;
+    server::ShardState::Options options;
     options.job.replicas_to_aggregate = 2;
     options.job.total_num_replicas = 2;
     options.job.optimizer.kind = OptimizerConfig::Kind::kAdagrad;
@@ -57,7 +57,7 @@ class BigTable {
     options.variables = {
         {"t", {rows, kWidth}, DType::kFloat32, {}, RowCut::kDiv}};
     options.parts = {{0, 0, rows * kWidth, DType::kFloat32, kWidth, 1}};
-    auto shard = Shard::Create(options);
+    auto shard = server::Shard::Create(options);
     Require(shard.status());
     shard_ = *std::move(shard);
     Require(shard_->Activate(0, {}).status());
@@ -69,8 +69,8 @@ class BigTable {
   }
 
   // Microseconds of one step.
-  double Step(SplitMix64& random) {
-    std::vector<Push> pushes;
+  double Step(worker::SplitMix64& random) {
+    std::vector<server::Push> pushes;
     std::vector<int64_t> last;
     for (int worker = 0; worker < 2; ++worker) {
       std::vector<int64_t> rows;
@@ -81,20 +81,20 @@ class BigTable {
       rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
       auto values =
           std::make_shared<std::vector<float>>(rows.size() * kWidth, 0.01f);
-      PartGradient gradient{
+      server::PartGradient gradient{
           {{reinterpret_cast<const std::byte*>(values->data()),
             values->size() * sizeof(float)}},
           values};
-      gradient.rows =
-          GradientRows{rows, {static_cast<int64_t>(rows.size()), kWidth}};
-      Push push{{worker, 1, step_, step_ + 1, 0}, 1, 0, {}};
+      gradient.rows = server::GradientRows{
+          rows, {static_cast<int64_t>(rows.size()), kWidth}};
+      server::Push push{{worker, 1, step_, step_ + 1, 0}, 1, 0, {}};
       push.gradients.push_back(std::move(gradient));
       pushes.push_back(std::move(push));
       last = rows;
     }
     std::vector<std::byte> out(last.size() * kRowBytes);
     const auto began = std::chrono::steady_clock::now();
-    for (Push& push : pushes) {
+    for (server::Push& push : pushes) {
       const uint64_t ticket = push.pass.worker;
       Require(shard_->engine().AddPush(ticket, std::move(push)).status());
     }
@@ -109,7 +109,7 @@ class BigTable {
  private:
   const int64_t rows_;
   std::string directory_;
-  std::unique_ptr<Shard> shard_;
+  std::unique_ptr<server::Shard> shard_;
   int64_t step_ = 0;
 };
 
@@ -126,7 +126,7 @@ const char* Met(double ratio, double goal) {
 void CompareSizes() {
   BigTable large((int64_t{1} << 30) / kRowBytes);
   BigTable small((int64_t{64} << 20) / kRowBytes);
-  SplitMix64 random(1);
+  worker::SplitMix64 random(1);
   std::vector<double> of_large;
   std::vector<double> of_small;
   for (int round = 0; round < kWarmUp + kRounds; ++round) {
@@ -152,7 +152,7 @@ std::vector<int64_t> DrawZipf(int64_t count, int64_t rows) {
     sum += std::pow(static_cast<double>(rank), -1.05);
     cumulative.push_back(sum);
   }
-  SplitMix64 random(1);
+  worker::SplitMix64 random(1);
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < count; ++i) {
     const double at = static_cast<double>(random.Next() >> 11) * 0x1p-53 * sum;
@@ -164,9 +164,9 @@ std::vector<int64_t> DrawZipf(int64_t count, int64_t rows) {
 }
 
 // Returns the bytes of the request and of the values in its answer.
-double PullBytes(const RoutedRows& routed) {
+double PullBytes(const worker::RoutedRows& routed) {
   v1::PullRequest request;
-  AddRows(routed, *request.mutable_rows());
+  worker::AddRows(routed, *request.mutable_rows());
   return static_cast<double>(request.ByteSizeLong() +
                              routed.rows.size() * kRowBytes);
 }
@@ -176,13 +176,14 @@ void CompareRequests() {
   const std::vector<int64_t> ids = DrawZipf(212992, rows);
   const VariableSpec table = {
       "t", {rows, kWidth}, DType::kFloat32, {}, RowCut::kDiv};
-  ParameterMemory memory =
-      *ParameterMemory::Make({table}, ParameterMemory::Gradients::kPrivate);
+  worker::ParameterMemory memory = *worker::ParameterMemory::Make(
+      {table}, worker::ParameterMemory::Gradients::kPrivate);
   Require(memory.ChooseRows(0, ids));
-  RoutedRows plain;
+  worker::RoutedRows plain;
   plain.rows = ids;
   const PlannedPart part{0, 0, rows * kWidth, 0, 0};
-  const double chosen = PullBytes(RouteRows(part, table, memory.rows(0).ids));
+  const double chosen =
+      PullBytes(worker::RouteRows(part, table, memory.rows(0).ids));
   const double ratio = chosen / PullBytes(plain);
   std::printf(
       "pull of 212,992 ids by Zipf(1.05): %.1f MB de-duplicated, "

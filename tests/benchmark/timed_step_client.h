@@ -12,9 +12,9 @@ namespace lockstep::benchmark {
 // with a token of a later step; tokens of the same step belong to it.
 //
 // Borrows: the client that does the work, and the recorder.
-class TimedStepClient final : public StepClient {
+class TimedStepClient final : public worker::StepClient {
  public:
-  TimedStepClient(StepClient& client, RunRecorder& recorder)
+  TimedStepClient(worker::StepClient& client, RunRecorder& recorder)
       : client_(client), recorder_(recorder) {}
 
   absl::StatusOr<int64_t> Pull(int64_t step) override {
@@ -32,12 +32,12 @@ class TimedStepClient final : public StepClient {
     const Stopwatch watch(now_.push);
     client_.BeginPush(pass, attempt);
   }
-  absl::StatusOr<Announcement> Announce(const PassId& pass) override {
+  absl::StatusOr<worker::Announcement> Announce(const PassId& pass) override {
     const Stopwatch watch(now_.announce);
     return client_.Announce(pass);
   }
-  absl::StatusOr<PushCounts> Push(const PassId& pass,
-                                  int64_t attempt) override {
+  absl::StatusOr<worker::PushCounts> Push(const PassId& pass,
+                                          int64_t attempt) override {
     const Stopwatch watch(now_.push);
     return client_.Push(pass, attempt);
   }
@@ -49,10 +49,11 @@ class TimedStepClient final : public StepClient {
     const Stopwatch watch(now_.push);
     return client_.AwaitValues(first, count);
   }
-  absl::StatusOr<Token> TakeToken(const PassId& pass,
-                                  int64_t attempt) override {
-    absl::StatusOr<Token> token = TimedToken(pass, attempt);
-    if (token.ok() && token->kind == Token::Kind::kToken) Reach(token->step);
+  absl::StatusOr<worker::Token> TakeToken(const PassId& pass,
+                                          int64_t attempt) override {
+    absl::StatusOr<worker::Token> token = TimedToken(pass, attempt);
+    if (token.ok() && token->kind == worker::Token::Kind::kToken)
+      Reach(token->step);
     return token;
   }
 
@@ -68,7 +69,8 @@ class TimedStepClient final : public StepClient {
     const int64_t began_;
   };
 
-  absl::StatusOr<Token> TimedToken(const PassId& pass, int64_t attempt) {
+  absl::StatusOr<worker::Token> TimedToken(const PassId& pass,
+                                           int64_t attempt) {
     const Stopwatch watch(now_.token);
     return client_.TakeToken(pass, attempt);
   }
@@ -83,7 +85,7 @@ class TimedStepClient final : public StepClient {
     began_ = NowNanoseconds();
   }
 
-  StepClient& client_;
+  worker::StepClient& client_;
   RunRecorder& recorder_;
   int64_t step_ = -1;  // of the latest token; -1 before the first
   int64_t began_ = 0;  // time of that token

@@ -28,7 +28,7 @@ class BeginAgainTest : public ::testing::Test {
 
   // Runs the job to this step and returns the terminal output.
   std::string Run(int64_t steps, std::vector<std::string> more_args,
-                  TaskExit expected = {}) {
+                  cli::TaskExit expected = {}) {
     std::vector<std::string> args = {
         "run",
         "--cluster",

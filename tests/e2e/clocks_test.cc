@@ -139,7 +139,7 @@ TEST_F(ClocksTest, SecondProcessWithAClockBehindLeavesTheFirstAlone) {
 
   ASSERT_THAT(second, IsOk());
   EXPECT_THAT((*second)->Wait(kPatience),
-              IsOkAndHolds(TaskExit{.code = kExitFailed}));
+              IsOkAndHolds(cli::TaskExit{.code = kExitFailed}));
   EXPECT_THAT((*second)->ReadLog(), HasSubstr("lives"));
   EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
   EXPECT_THAT(job->cluster().Signal("worker", 1, 0), IsOk());

@@ -70,7 +70,7 @@ class DamagedCheckpointTest : public UndisturbedFixture {
   static void ExpectFailure(TrainingJob& job) {
     for (const auto& [name, index] : job.Tasks()) {
       EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
-                  IsOkAndHolds(TaskExit{.code = 1}))
+                  IsOkAndHolds(cli::TaskExit{.code = 1}))
           << name << " " << index;
     }
   }

@@ -54,9 +54,9 @@ TEST_F(EvaluatorTest, TestSetOfAnotherShapeIsToldAndTheJobEnds) {
   auto job = Make(7, 3);
   ASSERT_THAT(job->StartAll(), IsOk());
   EXPECT_THAT(job->cluster().Wait("evaluator", 0, kPatience),
-              IsOkAndHolds(Field(&TaskExit::code, 1)));
+              IsOkAndHolds(Field(&cli::TaskExit::code, 1)));
   EXPECT_THAT(job->cluster().Wait("chief", 0, kPatience),
-              IsOkAndHolds(Field(&TaskExit::code, 0)));
+              IsOkAndHolds(Field(&cli::TaskExit::code, 0)));
   for (const char* task : {"evaluator", "chief"}) {
     EXPECT_THAT(job->cluster().ReadLog(task, 0),
                 IsOkAndHolds(AllOf(HasSubstr("7x8x1"), HasSubstr("8x8x1"))))
@@ -68,7 +68,7 @@ TEST_F(EvaluatorTest, LabelBeyondTheClassesOfTheJobIsToldBeforeTheFirstStep) {
   auto job = Make(8, 255, {"data.classes=10"});
   ASSERT_THAT(job->StartAll(), IsOk());
   EXPECT_THAT(job->cluster().Wait("evaluator", 0, kPatience),
-              IsOkAndHolds(Field(&TaskExit::code, 1)));
+              IsOkAndHolds(Field(&cli::TaskExit::code, 1)));
   EXPECT_THAT(job->cluster().WaitForLog("chief", 0, "label 255 of example 0",
                                         kPatience),
               IsOk());
@@ -84,7 +84,7 @@ TEST_F(EvaluatorTest, MissingTestSetIsToldToTheChief) {
       job->cluster().WaitForLog("chief", 0, directory_.Join("none"), kPatience),
       IsOk());
   EXPECT_THAT(job->cluster().Wait("chief", 0, kPatience),
-              IsOkAndHolds(Field(&TaskExit::code, 0)));
+              IsOkAndHolds(Field(&cli::TaskExit::code, 0)));
 }
 
 // The evaluator may be the first process to start, and to end.
@@ -96,7 +96,7 @@ TEST_F(EvaluatorTest, EvaluatorThatFailsBeforeServersAreThereFailsNothing) {
   ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
   ASSERT_THAT(job->cluster().Start("evaluator", 0), IsOk());
   EXPECT_THAT(job->cluster().Wait("evaluator", 0, kPatience),
-              IsOkAndHolds(Field(&TaskExit::code, 1)));
+              IsOkAndHolds(Field(&cli::TaskExit::code, 1)));
   ASSERT_THAT(
       job->cluster().WaitForLog("chief", 0, directory_.Join("none"), kPatience),
       IsOk());
@@ -106,7 +106,7 @@ TEST_F(EvaluatorTest, EvaluatorThatFailsBeforeServersAreThereFailsNothing) {
     }
   }
   EXPECT_THAT(job->cluster().Wait("chief", 0, kPatience),
-              IsOkAndHolds(Field(&TaskExit::code, 0)));
+              IsOkAndHolds(Field(&cli::TaskExit::code, 0)));
 }
 
 TEST_F(EvaluatorTest, EvaluatorServesItsHealth) {
@@ -132,7 +132,7 @@ TEST_F(EvaluatorTest, DataOutsideOfTheDataRootIsRefused) {
   ASSERT_THAT(job->StartAll(), IsOk());
   for (const char* task : {"worker", "evaluator"}) {
     EXPECT_THAT(job->cluster().Wait(task, 0, kPatience),
-                IsOkAndHolds(Field(&TaskExit::code, 1)));
+                IsOkAndHolds(Field(&cli::TaskExit::code, 1)));
     EXPECT_THAT(job->cluster().ReadLog(task, 0),
                 IsOkAndHolds(HasSubstr("is not below --data_root")));
   }

@@ -151,7 +151,7 @@ void ExpectOthersSucceed(TrainingJob& job) {
   for (const auto& [name, index] : job.Tasks()) {
     if (name == "worker" && index == 1) continue;
     EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
-                IsOkAndHolds(TaskExit{}))
+                IsOkAndHolds(cli::TaskExit{}))
         << name << " " << index;
   }
 }
@@ -165,7 +165,7 @@ TEST_P(FaultPointsTest, JobGoesOnWithTheSuccessorOfAKilledWorker) {
   ASSERT_THAT(job->StartAll(), IsOk());
 
   ASSERT_THAT(job->cluster().Wait("worker", 1, kPatience),
-              IsOkAndHolds(TaskExit{.signal = SIGKILL}))
+              IsOkAndHolds(cli::TaskExit{.signal = SIGKILL}))
       << "the point was not passed";
   job->cluster().UnsetEnvironment("worker", 1, "LOCKSTEP_FAULT");
   ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
@@ -222,7 +222,7 @@ TEST_P(PeerFaultPointsTest, ProcessGetsThereAndEndsThere) {
   }
 
   EXPECT_THAT(job->cluster().Wait(process, 0, kPatience),
-              IsOkAndHolds(TaskExit{.signal = SIGKILL}));
+              IsOkAndHolds(cli::TaskExit{.signal = SIGKILL}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, PeerFaultPointsTest,
@@ -291,7 +291,7 @@ TEST_P(FaultChainTest, JobEndsWithTheSameBits) {
                                   absl::StrCat(point, ":1:kill"));
     ASSERT_NO_FATAL_FAILURE(StartNext(*job, chain));
     ASSERT_THAT(job->cluster().Wait(chain.process, chain.index, kPatience),
-                IsOkAndHolds(TaskExit{.signal = SIGKILL}))
+                IsOkAndHolds(cli::TaskExit{.signal = SIGKILL}))
         << point << " was not passed";
   }
   job->cluster().UnsetEnvironment(chain.process, chain.index, "LOCKSTEP_FAULT");
@@ -304,7 +304,7 @@ TEST_P(FaultChainTest, JobEndsWithTheSameBits) {
       continue;
     }
     EXPECT_THAT(job->cluster().Wait(name, index, kPatience),
-                IsOkAndHolds(TaskExit{}))
+                IsOkAndHolds(cli::TaskExit{}))
         << name << " " << index;
   }
   ExpectSameBits(Undisturbed(), job->checkpoints(), kChainSteps);

@@ -56,7 +56,7 @@ class Storm {
       const absl::StatusOr<ChildProcess*> process =
           job_.cluster().Process(name, index);
       EXPECT_THAT(process, IsOk());
-      const std::optional<TaskExit> end = (*process)->Poll();
+      const std::optional<cli::TaskExit> end = (*process)->Poll();
       if (end.has_value() && end->ok()) continue;
       all_done = false;
       if (!end.has_value()) continue;
@@ -74,7 +74,7 @@ class Storm {
     int64_t newest = -1;
     while (!::testing::Test::HasFailure()) {
       if (Supervise()) return false;
-      const absl::StatusOr<JobStatus> status = job_.GetStatus();
+      const absl::StatusOr<cli::JobStatus> status = job_.GetStatus();
       if (status.ok() && status->step >= step) return true;
       if (status.ok() && status->step > newest) {
         newest = status->step;

@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr TaskExit kRefused = {.code = kExitFailed};
+constexpr cli::TaskExit kRefused = {.code = kExitFailed};
 
 std::string Speaks(const std::string& task, int version, int chiefs) {
   return absl::StrCat(task, " speaks protocol version ", version, " (program ",

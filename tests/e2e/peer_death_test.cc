@@ -32,8 +32,8 @@ void ExpectAllEnd(TrainingJob& job, const std::string& killed, int index,
   for (const auto& [name, i] : job.Tasks()) {
     if (name == killed && i == index) continue;
     EXPECT_THAT(job.cluster().Wait(name, i, deadline - absl::Now()),
-                IsOkAndHolds(AllOf(Field(&TaskExit::code, Gt(0)),
-                                   Field(&TaskExit::signal, 0))))
+                IsOkAndHolds(AllOf(Field(&cli::TaskExit::code, Gt(0)),
+                                   Field(&cli::TaskExit::signal, 0))))
         << name << " " << i;
     EXPECT_THAT(job.cluster().ReadLog(name, i), IsOkAndHolds(HasSubstr(reason)))
         << name << " " << i;

@@ -137,7 +137,7 @@ TEST(PythonWorkerTest, TheBuiltInWorkerSaysThatItIsNotTheOneMeant) {
   const std::unique_ptr<TrainingJob> job = TrainingJob::Make(options);
   ASSERT_OK(job->StartAll());
 
-  const absl::StatusOr<TaskExit> exit =
+  const absl::StatusOr<cli::TaskExit> exit =
       job->cluster().Wait("worker", 0, kPatience);
 
   ASSERT_OK(exit);

@@ -23,7 +23,7 @@ TEST(RealCheckpointTest, IsReadByTheSafetensorsLibrary) {
   auto child = ChildProcess::Start(script);
   ASSERT_THAT(child, IsOk());
 
-  absl::StatusOr<TaskExit> ended = (*child)->Wait(absl::Minutes(4));
+  absl::StatusOr<cli::TaskExit> ended = (*child)->Wait(absl::Minutes(4));
 
   ASSERT_THAT(ended, IsOk());
   if (ended->code == kSkipped) GTEST_SKIP() << (*child)->LastWords();

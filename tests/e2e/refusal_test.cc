@@ -30,11 +30,11 @@ using ::testing::HasSubstr;
 using ::testing::Le;
 
 // Ends by itself, with a code that asks for no restart.
-const auto kRefused = AllOf(Field(&TaskExit::signal, 0),
-                            Field(&TaskExit::code, AllOf(Ge(1), Le(127))));
+const auto kRefused = AllOf(Field(&cli::TaskExit::signal, 0),
+                            Field(&cli::TaskExit::code, AllOf(Ge(1), Le(127))));
 // Ends by itself, with a code that asks for a restart.
-const auto kLater =
-    AllOf(Field(&TaskExit::signal, 0), Field(&TaskExit::code, kExitLost));
+const auto kLater = AllOf(Field(&cli::TaskExit::signal, 0),
+                          Field(&cli::TaskExit::code, kExitLost));
 
 class RefusalTest : public ::testing::Test {
  protected:
@@ -43,7 +43,7 @@ class RefusalTest : public ::testing::Test {
                      const std::vector<std::string>& args,
                      const std::string& tf_config,
                      const std::vector<std::string>& words,
-                     ::testing::Matcher<TaskExit> ends = kRefused) {
+                     ::testing::Matcher<cli::TaskExit> ends = kRefused) {
     ChildProcess::Options options;
     options.program = ProgramPath(program);
     options.args = args;
@@ -215,7 +215,7 @@ TEST_F(RefusalTest, SecondChiefSaysWhomItMissesAndTheJobGoesOn) {
   EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
   ASSERT_THAT(chief->Signal(SIGTERM), IsOk());
   EXPECT_THAT(chief->Wait(kPatience),
-              IsOkAndHolds(Field(&TaskExit::code, 143)));
+              IsOkAndHolds(Field(&cli::TaskExit::code, 143)));
   EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 20), IsOk());
 }
 
@@ -229,7 +229,8 @@ TEST_F(RefusalTest, ChiefOfAnotherJobOnTheSameCheckpointsIsNotTriedAgain) {
   auto chief = StartSecondChief(*job, {"--set", "seed=77"});
 
   ASSERT_NE(chief, nullptr);
-  EXPECT_THAT(chief->Wait(kPatience), IsOkAndHolds(Field(&TaskExit::code, 2)));
+  EXPECT_THAT(chief->Wait(kPatience),
+              IsOkAndHolds(Field(&cli::TaskExit::code, 2)));
   EXPECT_THAT(chief->ReadLog(),
               AllOf(HasSubstr(job->checkpoints()),
                     HasSubstr("give each job a directory of its own")));

@@ -83,7 +83,7 @@ TEST_F(RunEndTest, AGradientThatIsNoNumberFailsTheRunWithItsCause) {
   const auto run = Start({"learning_rate=1e30"}, "out");
   ASSERT_NE(run, nullptr);
 
-  EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(TaskExit{.code = 1}));
+  EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(cli::TaskExit{.code = 1}));
 
   EXPECT_THAT(LastLine(run->ReadLog()),
               AllOf(StartsWith("failed: "), HasSubstr("the gradient of ")));
@@ -101,11 +101,11 @@ TEST_F(RunEndTest, AnOperatorsStopEndsTheRunWithThree) {
              absl::StrCat("checkpoint.directory=", directory_.Join("others"))},
             "second");
   ASSERT_NE(second, nullptr);
-  EXPECT_THAT(second->Wait(kPatience), IsOkAndHolds(TaskExit{.code = 2}));
+  EXPECT_THAT(second->Wait(kPatience), IsOkAndHolds(cli::TaskExit{.code = 2}));
   EXPECT_THAT(second->ReadLog(), HasSubstr("a run that goes on"));
   EXPECT_EQ(Command("stop", "stop"), 0);
 
-  EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(TaskExit{.code = 3}));
+  EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(cli::TaskExit{.code = 3}));
   EXPECT_THAT(LastLine(run->ReadLog()), StartsWith("stopped: "));
   EXPECT_EQ(Command("status", "status"), 6);
   EXPECT_EQ(Command("stop", "again"), 1);
@@ -115,7 +115,7 @@ TEST_F(RunEndTest, WhatCannotRunIsRefusedBeforeAnyProcessStarts) {
   const auto run = Start({"total_num_replicas=3"}, "out");
   ASSERT_NE(run, nullptr);
 
-  EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(TaskExit{.code = 2}));
+  EXPECT_THAT(run->Wait(kPatience), IsOkAndHolds(cli::TaskExit{.code = 2}));
   EXPECT_THAT(run->ReadLog(),
               HasSubstr("total_num_replicas is 3; the cluster has 2 workers"));
   EXPECT_FALSE(std::filesystem::exists(logs()));

@@ -95,7 +95,7 @@ TEST_F(RunRestartTest, AWorkerThatIsKilledRunsAgainAndTheJobIsDone) {
   Start();
   KillTask("worker");
 
-  EXPECT_THAT(run_->Wait(3 * kPatience), IsOkAndHolds(TaskExit{}));
+  EXPECT_THAT(run_->Wait(3 * kPatience), IsOkAndHolds(cli::TaskExit{}));
   EXPECT_THAT(run_->ReadLog(),
               HasSubstr("worker 0 was ended by signal 9 (Killed); it will be "
                         "started again\n"));

@@ -163,8 +163,8 @@ TEST(SharedMemoryE2eTest, JobThatFailsLeavesNothingButItsServersState) {
   for (const auto& [name, index] : job->Tasks()) {
     if (name == "ps" && index == 1) continue;
     EXPECT_THAT(job->cluster().Wait(name, index, kPatience),
-                IsOkAndHolds(AllOf(Field(&TaskExit::code, Gt(0)),
-                                   Field(&TaskExit::signal, 0))))
+                IsOkAndHolds(AllOf(Field(&cli::TaskExit::code, Gt(0)),
+                                   Field(&cli::TaskExit::signal, 0))))
         << name << " " << index;
   }
   ExpectShares(*job, 0);

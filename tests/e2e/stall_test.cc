@@ -31,7 +31,7 @@ void ExpectOthersSucceed(TrainingJob& job, int stalled_worker) {
   for (const auto& [name, index] : job.Tasks()) {
     if (name == "worker" && index == stalled_worker) continue;
     EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
-                IsOkAndHolds(TaskExit{}))
+                IsOkAndHolds(cli::TaskExit{}))
         << name << " " << index;
   }
 }

@@ -18,8 +18,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr TaskExit kHeld = {.code = kExitHeld};
-constexpr TaskExit kStopped = {.code = kExitStopped};
+constexpr cli::TaskExit kHeld = {.code = kExitHeld};
+constexpr cli::TaskExit kStopped = {.code = kExitStopped};
 constexpr absl::Duration kTimeout = absl::Seconds(20);
 // More steps than any test waits for.
 constexpr char kForever[] = "train_steps=1000000";
@@ -30,12 +30,13 @@ class SteeringTest : public ::testing::Test {
     job_ = TrainingJob::Make(options);
     ASSERT_THAT(job_->StartAll(), IsOk());
     ASSERT_THAT(job_->WaitForStep(5), IsOk());
-    chief_ = std::make_unique<CoordinatorClient>(
+    chief_ = std::make_unique<cli::CoordinatorClient>(
         job_->cluster().Address("chief", 0).value());
   }
 
   // Waits until `so` is true of the chief's status.
-  JobStatus WaitUntil(const std::function<bool(const JobStatus&)>& so) {
+  cli::JobStatus WaitUntil(
+      const std::function<bool(const cli::JobStatus&)>& so) {
     const absl::Time deadline = absl::Now() + kPatience;
     while (absl::Now() < deadline) {
       const auto status = chief_->GetStatus(kTimeout);
@@ -47,10 +48,10 @@ class SteeringTest : public ::testing::Test {
   }
 
   // Makes a change, and waits until it is in effect.
-  JobStatus Change(const CoordinatorClient::Change& change) {
+  cli::JobStatus Change(const cli::CoordinatorClient::Change& change) {
     const auto revision = chief_->ChangeSettings(change, kTimeout);
     EXPECT_THAT(revision, IsOk());
-    return WaitUntil([&](const JobStatus& status) {
+    return WaitUntil([&](const cli::JobStatus& status) {
       return status.settings.revision >= revision.value_or(0);
     });
   }
@@ -61,14 +62,14 @@ class SteeringTest : public ::testing::Test {
                 IsOk());
   }
 
-  void ExpectEnd(const std::string& task, int index, TaskExit exit) {
+  void ExpectEnd(const std::string& task, int index, cli::TaskExit exit) {
     EXPECT_THAT(job_->cluster().Wait(task, index, kPatience),
                 IsOkAndHolds(exit))
         << task << " " << index;
   }
 
   std::unique_ptr<TrainingJob> job_;
-  std::unique_ptr<CoordinatorClient> chief_;
+  std::unique_ptr<cli::CoordinatorClient> chief_;
 };
 
 TEST_F(SteeringTest, ChangesHoldOnAllServersAndOutliveTheChief) {
@@ -81,8 +82,8 @@ TEST_F(SteeringTest, ChangesHoldOnAllServersAndOutliveTheChief) {
   ASSERT_THAT(job_->cluster().Kill("chief", 0), IsOk());
   ASSERT_THAT(job_->cluster().Start("chief", 0), IsOk());
 
-  const JobStatus after = WaitUntil([](const JobStatus& status) {
-    return status.state == JobState::kTraining;
+  const cli::JobStatus after = WaitUntil([](const cli::JobStatus& status) {
+    return status.state == cli::JobState::kTraining;
   });
   EXPECT_EQ(after.settings.replicas_to_aggregate, 3);
   EXPECT_EQ(after.settings.learning_rate, 0.03125);
@@ -99,13 +100,13 @@ TEST_F(SteeringTest, AStoppedJobIsDoneForTasksThatAreToldSo) {
          .more_args = {"--stopped_is_done"}});
 
   Change({.remove_worker = 1});
-  ExpectEnd("worker", 1, TaskExit{});
+  ExpectEnd("worker", 1, cli::TaskExit{});
   ExpectMoreSteps();
 
   ASSERT_THAT(chief_->Stop("lunch", kTimeout, /*hold=*/true), IsOk());
   for (const auto& [task, index] : job_->Tasks()) {
     if (task == "worker" && index == 1) continue;
-    ExpectEnd(task, index, task == "chief" ? kHeld : TaskExit{});
+    ExpectEnd(task, index, task == "chief" ? kHeld : cli::TaskExit{});
   }
 }
 
@@ -114,7 +115,7 @@ TEST_F(SteeringTest, APausedJobStandsStillAndCanBeSaved) {
 
   const int64_t step = Change({.paused = true}).step;
   ASSERT_THAT(chief_->Checkpoint(kTimeout), IsOk());
-  const JobStatus saved = WaitUntil([&](const JobStatus& status) {
+  const cli::JobStatus saved = WaitUntil([&](const cli::JobStatus& status) {
     return status.last_checkpoint_step >= step;
   });
   EXPECT_EQ(saved.step, saved.last_checkpoint_step);
@@ -139,8 +140,8 @@ TEST_F(SteeringTest, APausedJobIsStillPausedWhenItGoesOnFromItsCheckpoint) {
   for (const auto& [task, index] : job_->Tasks()) {
     ASSERT_THAT(job_->cluster().Start(task, index), IsOk());
   }
-  const JobStatus paused = WaitUntil([](const JobStatus& status) {
-    return status.state == JobState::kTraining && status.settings.paused;
+  const cli::JobStatus paused = WaitUntil([](const cli::JobStatus& status) {
+    return status.state == cli::JobState::kTraining && status.settings.paused;
   });
   EXPECT_EQ(paused.step, paused.last_checkpoint_step);
 
@@ -181,7 +182,7 @@ TEST_F(SteeringTest, WorkersOfAnElasticJobComeAndGo) {
               IsOk());
   ASSERT_THAT(job_->cluster().Signal("worker", 1, SIGTERM), IsOk());
   ExpectEnd("worker", 1, kStopped);
-  const auto left = [](const JobStatus& status) {
+  const auto left = [](const cli::JobStatus& status) {
     return status.settings.workers == std::vector<int>{0, 2};
   };
   EXPECT_EQ(WaitUntil(left).settings.replicas_to_aggregate, 1);
@@ -190,7 +191,7 @@ TEST_F(SteeringTest, WorkersOfAnElasticJobComeAndGo) {
               IsOkAndHolds(HasSubstr("leaves after this pass")));
 
   ASSERT_THAT(job_->cluster().Start("worker", 1), IsOk());
-  const auto back = [](const JobStatus& status) {
+  const auto back = [](const cli::JobStatus& status) {
     return status.settings.workers == std::vector<int>{0, 1, 2};
   };
   EXPECT_EQ(WaitUntil(back).settings.replicas_to_aggregate, 2);

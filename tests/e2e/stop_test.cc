@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr TaskExit kStopped = {.code = kExitStopped};
+constexpr cli::TaskExit kStopped = {.code = kExitStopped};
 
 // More steps than any test waits for.
 constexpr char kForever[] = "train_steps=1000000";
@@ -89,7 +89,7 @@ TEST_F(StopTest, OfAWorkerWithABackupStopsOnlyThatWorker) {
   for (const auto& [name, index] : job_->Tasks()) {
     const bool stopped = name == "worker" && index == 2;
     EXPECT_THAT(job_->cluster().Wait(name, index, kPatience),
-                IsOkAndHolds(stopped ? kStopped : TaskExit{}))
+                IsOkAndHolds(stopped ? kStopped : cli::TaskExit{}))
         << name << " " << index;
   }
   EXPECT_THAT(job_->cluster().ReadLog("chief", 0),

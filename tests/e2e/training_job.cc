@@ -80,7 +80,7 @@ absl::Status TrainingJob::Prepare() {
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::string address,
       cluster_->Address(options_.chief ? "chief" : "worker", 0));
-  chief_ = std::make_unique<CoordinatorClient>(address);
+  chief_ = std::make_unique<cli::CoordinatorClient>(address);
   return absl::OkStatus();
 }
 
@@ -138,20 +138,20 @@ absl::Status TrainingJob::Run() {
   return cluster_->WaitAllSucceed(kPatience);
 }
 
-absl::StatusOr<JobStatus> TrainingJob::GetStatus() const {
+absl::StatusOr<cli::JobStatus> TrainingJob::GetStatus() const {
   return chief_->GetStatus(kCallTimeout);
 }
 
 absl::Status TrainingJob::WaitForStep(int64_t step) const {
   const absl::Time deadline = absl::Now() + kPatience;
-  absl::StatusOr<JobStatus> status;
+  absl::StatusOr<cli::JobStatus> status;
   while (absl::Now() < deadline) {
     status = GetStatus();
     if (status.ok() && status->step >= step) return absl::OkStatus();
-    if (status.ok() && IsFinal(status->state)) {
+    if (status.ok() && cli::IsFinal(status->state)) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the job is ", JobStateName(status->state), " at step ",
-                       status->step, ": ", status->reason));
+          absl::StrCat("the job is ", cli::JobStateName(status->state),
+                       " at step ", status->step, ": ", status->reason));
     }
     absl::SleepFor(kPollInterval);
   }

@@ -67,7 +67,7 @@ class TrainingJob {
   // Starts all tasks and waits until all have ended with code 0.
   absl::Status Run();
 
-  absl::StatusOr<JobStatus> GetStatus() const;
+  absl::StatusOr<cli::JobStatus> GetStatus() const;
 
   // Waits until the chief reports that `step` is committed. Fails if the job
   // ends before.
@@ -87,7 +87,7 @@ class TrainingJob {
   Options options_;
   std::string job_file_;
   std::unique_ptr<ProcessCluster> cluster_;
-  std::unique_ptr<CoordinatorClient> chief_;
+  std::unique_ptr<cli::CoordinatorClient> chief_;
 };
 
 // Returns the bytes of a file of a checkpoint, such as "model.safetensors";

@@ -27,7 +27,7 @@ void ExpectOthersSucceed(TrainingJob& job, int killed_worker) {
   for (const auto& [name, index] : job.Tasks()) {
     if (name == "worker" && index == killed_worker) continue;
     EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
-                IsOkAndHolds(TaskExit{}))
+                IsOkAndHolds(cli::TaskExit{}))
         << name << " " << index;
   }
 }
@@ -101,7 +101,7 @@ TEST(WorkerDeathTest, JobFailsWhenNoSuccessorComesWithinMaxWait) {
   for (const auto& [name, index] : job->Tasks()) {
     if (name == "worker" && index == 1) continue;
     EXPECT_THAT(job->cluster().Wait(name, index, kPatience),
-                IsOkAndHolds(TaskExit{.code = 1}))
+                IsOkAndHolds(cli::TaskExit{.code = 1}))
         << name << " " << index;
     EXPECT_THAT(job->cluster().ReadLog(name, index),
                 IsOkAndHolds(HasSubstr("waited longer than max_wait (6s) for "

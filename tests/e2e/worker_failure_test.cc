@@ -24,7 +24,7 @@ TEST(WorkerFailureTest, JobFailsWhenTooFewWorkersAreLeft) {
 
   for (const auto& [task, index] : job->Tasks()) {
     EXPECT_THAT(job->cluster().Wait(task, index, kAtOnce),
-                IsOkAndHolds(TaskExit{.code = 1}))
+                IsOkAndHolds(cli::TaskExit{.code = 1}))
         << task << " " << index;
   }
 

@@ -33,12 +33,13 @@ absl::Status WriteVariables(const Numbers& numbers) {
   ModelConfig config;
   config.kind = "softmax";
   LOCKSTEP_ASSIGN_OR_RETURN(
-      std::unique_ptr<Model> model,
-      MakeModel(config, {1, numbers.pixels, 1, numbers.classes}));
+      std::unique_ptr<worker::Model> model,
+      worker::MakeModel(config, {1, numbers.pixels, 1, numbers.classes}));
   for (const VariableSpec& variable : model->variables()) {
     LOCKSTEP_ASSIGN_OR_RETURN(
-        InitialValues initial,
-        InitialValues::Make(variable, static_cast<uint64_t>(numbers.seed)));
+        server::InitialValues initial,
+        server::InitialValues::Make(variable,
+                                    static_cast<uint64_t>(numbers.seed)));
     std::vector<float> values(NumElements(variable.shape));
     LOCKSTEP_RETURN_IF_ERROR(
         initial.Fill(0, {reinterpret_cast<std::byte*>(values.data()),
@@ -56,10 +57,10 @@ absl::Status WriteVariables(const Numbers& numbers) {
 absl::Status WriteBatches(const Numbers& numbers) {
   for (int64_t worker = 0; worker < numbers.workers; ++worker) {
     LOCKSTEP_ASSIGN_OR_RETURN(
-        BatchSchedule schedule,
-        BatchSchedule::Create({numbers.examples, numbers.batch_size,
-                               numbers.workers, worker,
-                               static_cast<uint64_t>(numbers.seed), 0}));
+        worker::BatchSchedule schedule,
+        worker::BatchSchedule::Create(
+            {numbers.examples, numbers.batch_size, numbers.workers, worker,
+             static_cast<uint64_t>(numbers.seed), 0}));
     for (int64_t step = 0; step < numbers.steps; ++step) {
       LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> ids,
                                 schedule.Batch(step));

@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kMaxBytes = 1 << 20;
 
 void CheckIdx(absl::Span<const uint8_t> bytes) {
-  const absl::StatusOr<IdxHeader> header = ParseIdxHeader(bytes);
+  const absl::StatusOr<worker::IdxHeader> header =
+      worker::ParseIdxHeader(bytes);
   if (!header.ok()) return;
   uint64_t product = 1;
   for (int64_t dimension : header->dimensions) {
@@ -25,8 +26,9 @@ void CheckIdx(absl::Span<const uint8_t> bytes) {
 }
 
 void CheckFile(absl::Span<const uint8_t> bytes) {
-  if (!IsGzip(bytes)) return CheckIdx(bytes);
-  const absl::StatusOr<std::vector<uint8_t>> out = Gunzip(bytes, kMaxBytes);
+  if (!worker::IsGzip(bytes)) return CheckIdx(bytes);
+  const absl::StatusOr<std::vector<uint8_t>> out =
+      worker::Gunzip(bytes, kMaxBytes);
   if (!out.ok()) return;
   if (out->size() > static_cast<size_t>(kMaxBytes)) __builtin_trap();
   CheckIdx(*out);

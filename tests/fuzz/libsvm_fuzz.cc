@@ -13,8 +13,8 @@ void Require(bool promise) {
 }
 
 void Check(absl::string_view text) {
-  SparseExamples examples;
-  const bool read = ParseLibsvm(text, "text", {1, 10}, examples).ok();
+  worker::SparseExamples examples;
+  const bool read = worker::ParseLibsvm(text, "text", {1, 10}, examples).ok();
   Require(read || (examples.size() == 0 && examples.features.empty()));
   Require(examples.values.size() == examples.features.size());
   Require(examples.ends.size() == examples.labels.size());

@@ -40,12 +40,12 @@ bool IsSmall(const std::vector<VariableSpec>& variables) {
 
 // Every chunk must lie within the memory; writes to it.
 void CheckChunks(const Plan& plan,
-                 const std::vector<std::vector<Chunk>>& chunks,
-                 const ParameterMemory& memory) {
-  for (const std::vector<Chunk>& of_server : chunks) {
-    for (const Chunk& chunk : of_server) {
+                 const std::vector<std::vector<worker::Chunk>>& chunks,
+                 const worker::ParameterMemory& memory) {
+  for (const std::vector<worker::Chunk>& of_server : chunks) {
+    for (const worker::Chunk& chunk : of_server) {
       size_t size = 0;
-      for (const MemoryRange& range : chunk.ranges) {
+      for (const worker::MemoryRange& range : chunk.ranges) {
         const auto variable = static_cast<size_t>(range.variable);
         Require(variable < plan.variables.size());
         const absl::Span<std::byte> value = memory.value(variable);
@@ -62,14 +62,14 @@ void CheckChunks(const Plan& plan,
 
 // Rows of a table must be requested from the parts that hold them, and be
 // marked at their places.
-void CheckRows(const Plan& plan, ParameterMemory& memory) {
+void CheckRows(const Plan& plan, worker::ParameterMemory& memory) {
   for (const PlannedPart& part : plan.parts) {
     const auto variable = static_cast<size_t>(part.variable);
     const VariableSpec& table = plan.variables[variable];
     if (!table.is_table()) continue;
     Require(memory.ChooseRows(variable, {0, table.shape[0] - 1}).ok());
     const std::vector<int64_t>& ids = memory.rows(variable).ids;
-    const RoutedRows routed = RouteRows(part, table, ids);
+    const worker::RoutedRows routed = worker::RouteRows(part, table, ids);
     Require(routed.rows.size() == routed.places.size());
     for (size_t i = 0; i < routed.rows.size(); ++i) {
       Require(routed.places[i] < ids.size() && routed.rows[i] >= 0);
@@ -82,15 +82,16 @@ void Check(const v1::GetPlanResponse& response, int num_servers,
   const absl::StatusOr<Plan> plan = PlanFromProto(response, num_servers);
   if (!plan.ok()) return;
   const bool whole = CheckPlan(*plan, plan->variables).ok();
-  const auto chunks = MakeChunks(*plan, num_servers, target_bytes);
+  const auto chunks = worker::MakeChunks(*plan, num_servers, target_bytes);
   Require(chunks.size() == static_cast<size_t>(num_servers));
-  ReadyChunks ready(chunks);
+  worker::ReadyChunks ready(chunks);
   size_t sent = ready.MarkRest().size();
   for (const auto& of_server : chunks) sent -= of_server.size();
   Require(sent == 0);
   if (!IsSmall(plan->variables)) return;
-  absl::StatusOr<ParameterMemory> memory = ParameterMemory::Make(
-      plan->variables, ParameterMemory::Gradients::kPrivate);
+  absl::StatusOr<worker::ParameterMemory> memory =
+      worker::ParameterMemory::Make(
+          plan->variables, worker::ParameterMemory::Gradients::kPrivate);
   Require(memory.ok());
   CheckChunks(*plan, chunks, *memory);
   if (whole) CheckRows(*plan, *memory);

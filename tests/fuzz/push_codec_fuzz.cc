@@ -28,12 +28,12 @@ void Require(bool promise) {
 }
 
 // Three parts of 16 bytes. Leaves nothing on the disk.
-std::unique_ptr<Shard> MakeShard() {
+std::unique_ptr<server::Shard> MakeShard() {
   std::error_code error;
   std::string directory =
       std::filesystem::temp_directory_path(error) / "lockstep_fuzz_XXXXXX";
   Require(mkdtemp(directory.data()) != nullptr);
-  ShardState::Options options;
+  server::ShardState::Options options;
   options.job.replicas_to_aggregate = 1;
   options.job.total_num_replicas = 2;
   options.job_id = "job";
@@ -44,7 +44,7 @@ std::unique_ptr<Shard> MakeShard() {
   options.parts = {{0, 0, 4, DType::kFloat32},
                    {0, 4, 4, DType::kFloat32},
                    {1, 0, 2, DType::kFloat64}};
-  auto shard = Shard::Create(options);
+  auto shard = server::Shard::Create(options);
   Require(shard.ok() && (*shard)->state().Remove().ok());
   std::filesystem::remove_all(directory, error);
   return *std::move(shard);
@@ -104,17 +104,18 @@ bool CheckTensorMessage(absl::string_view bytes, uint8_t how, Header& header,
 
 // The gradients must be the payload, part after part.
 void CheckPush(absl::string_view bytes, uint8_t how) {
-  static const Shard& shard = *MakeShard().release();
+  static const server::Shard& shard = *MakeShard().release();
   v1::PushHeader header;
   TensorPayload payload;
   if (!CheckTensorMessage<v1::PushRequest>(bytes, how, header, payload)) return;
-  const absl::StatusOr<Push> push = ToPush(header, payload, shard);
+  const absl::StatusOr<server::Push> push =
+      server::ToPush(header, payload, shard);
   if (!push.ok()) return;
   std::string joined;
   int part = push->first_part;
-  for (const PartGradient& gradient : push->gradients) {
+  for (const server::PartGradient& gradient : push->gradients) {
     const size_t begin = joined.size();
-    for (const ByteSlice& slice : gradient.slices) {
+    for (const server::ByteSlice& slice : gradient.slices) {
       joined.append(reinterpret_cast<const char*>(slice.data), slice.size);
     }
     const auto size = shard.GradientSize(part++, gradient.type);

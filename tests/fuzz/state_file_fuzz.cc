@@ -14,15 +14,16 @@
 
 namespace {
 
-using lockstep::StateHeader;
-using lockstep::StepRecordSlots;
+using lockstep::server::StateHeader;
+using lockstep::server::StepRecordSlots;
 
 void CheckHeader(absl::Span<const std::byte> bytes) {
-  const auto header = lockstep::DecodeStateHeader(bytes);
-  if (!header.ok() || !lockstep::ValidateJobId(header->job_id).ok()) return;
+  const auto header = lockstep::server::DecodeStateHeader(bytes);
+  if (!header.ok() || !lockstep::server::ValidateJobId(header->job_id).ok())
+    return;
   std::array<std::byte, StateHeader::kSize> again = {};
-  lockstep::EncodeStateHeader(*header, absl::MakeSpan(again));
-  const auto decoded = lockstep::DecodeStateHeader(again);
+  lockstep::server::EncodeStateHeader(*header, absl::MakeSpan(again));
+  const auto decoded = lockstep::server::DecodeStateHeader(again);
   if (!decoded.ok() || *decoded != *header) abort();
 }
 
@@ -33,7 +34,7 @@ void CheckRecord(absl::Span<const std::byte> bytes) {
               memory.begin());
   StepRecordSlots slots(memory.data());
   const auto found = slots.Read();
-  lockstep::StepRecord next;
+  lockstep::server::StepRecord next;
   if (found.ok()) next = *found;
   ++next.attempt;
   if (next.attempt < 0) return;
@@ -47,7 +48,7 @@ void CheckDirectory(absl::Span<const std::byte> bytes) {
   std::array<int64_t, 9> memory = {};
   std::copy_n(bytes.begin(), std::min(bytes.size(), sizeof(memory)),
               reinterpret_cast<std::byte*>(memory.data()));
-  const auto directory = lockstep::RowDirectory::Open(
+  const auto directory = lockstep::server::RowDirectory::Open(
       {reinterpret_cast<std::byte*>(memory.data()), sizeof(memory)});
   if (!directory.ok()) return;
   for (const auto& [key, row] : (*directory)->Kept()) {

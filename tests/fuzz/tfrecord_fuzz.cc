@@ -14,12 +14,13 @@ namespace {
 
 // Columns of the examples in tests/fuzz/corpus.
 void CheckColumns(absl::string_view file) {
-  const ColumnLayout layout = {.categorical = {"user", "ad"},
-                               .crosses = {{0, 1}},
-                               .numeric = {"hour"},
-                               .label = "clicked"};
-  ColumnExamples examples;
-  const absl::Status status = ParseExamples(file, "file", layout, examples);
+  const worker::ColumnLayout layout = {.categorical = {"user", "ad"},
+                                       .crosses = {{0, 1}},
+                                       .numeric = {"hour"},
+                                       .label = "clicked"};
+  worker::ColumnExamples examples;
+  const absl::Status status =
+      worker::ParseExamples(file, "file", layout, examples);
   const auto count = static_cast<size_t>(examples.size());
   if (!status.ok() && count != 0) __builtin_trap();
   if (examples.wide.size() != 3 * count) __builtin_trap();

@@ -30,7 +30,7 @@ Entries ReadEntries(DType dtype, const Json& list) {
 double Norm(DType dtype, const Entries& entries) {
   std::vector<absl::Span<const std::byte>> spans(entries.values.begin(),
                                                  entries.values.end());
-  return GlobalNorm(dtype, spans);
+  return worker::GlobalNorm(dtype, spans);
 }
 
 // TensorFlow adds gradients of many elements in another order, a measured
@@ -55,7 +55,8 @@ void ReplayClip(const Json& scenario, Report& report) {
   std::vector<absl::Span<std::byte>> spans;
   for (auto& values : entries.values) spans.push_back(absl::MakeSpan(values));
 
-  ClipByGlobalNorm(dtype, ReadNumber(scenario.at("clip_norm")), norm, spans);
+  worker::ClipByGlobalNorm(dtype, ReadNumber(scenario.at("clip_norm")), norm,
+                           spans);
 
   report.Expect("status", scenario.at("status"), "OK");
   report.Expect("status of global_norm",

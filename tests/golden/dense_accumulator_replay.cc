@@ -15,12 +15,12 @@ struct DenseFormat {
     return {dtype, ReadTensor(dtype, json)};
   }
 
-  static DenseGradientView Show(const Gradient& gradient) {
+  static server::DenseGradientView Show(const Gradient& gradient) {
     return {gradient.dtype, gradient.tensor.shape, gradient.tensor.values};
   }
 
   static void Compare(DType dtype, const Json& recorded,
-                      const DenseGradient& actual, Report& report) {
+                      const server::DenseGradient& actual, Report& report) {
     const Tensor expected = ReadTensor(dtype, recorded);
     report.Expect("result's shape", expected.shape, actual.shape);
     report.ExpectSame("result", dtype, expected.values, actual.values,
@@ -31,9 +31,9 @@ struct DenseFormat {
 }  // namespace
 
 void ReplayDenseAccumulator(const Json& scenario, Report& report) {
-  const DenseSum::Options options{ReadDType(scenario), ReadShape(scenario),
-                                  ReadReduction(scenario)};
-  AccumulatorReplay<GradientAccumulator, DenseFormat>(options, report)
+  const server::DenseSum::Options options{
+      ReadDType(scenario), ReadShape(scenario), ReadReduction(scenario)};
+  AccumulatorReplay<server::GradientAccumulator, DenseFormat>(options, report)
       .Run(scenario.at("ops"));
 }
 

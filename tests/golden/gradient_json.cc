@@ -20,10 +20,10 @@ SparseRecord ReadSparse(DType dtype, const Json& json) {
   return record;
 }
 
-SparseGradientView Show(const SparseRecord& record) {
-  SparseGradientView view{record.dtype,         record.indices,
-                          record.indices_rank,  record.values.shape,
-                          record.values.values, std::nullopt};
+server::SparseGradientView Show(const SparseRecord& record) {
+  server::SparseGradientView view{record.dtype,         record.indices,
+                                  record.indices_rank,  record.values.shape,
+                                  record.values.values, std::nullopt};
   if (record.dense_shape.has_value()) {
     view.dense_shape = absl::MakeConstSpan(*record.dense_shape);
   }

@@ -22,7 +22,7 @@ struct SparseRecord {
 SparseRecord ReadSparse(DType dtype, const Json& json);
 
 // Borrows: the record.
-SparseGradientView Show(const SparseRecord& record);
+server::SparseGradientView Show(const SparseRecord& record);
 
 }  // namespace lockstep::golden
 

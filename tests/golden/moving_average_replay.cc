@@ -78,8 +78,8 @@ class MovingAverageReplay {
     if (!step.at("num_updates").is_null()) {
       updates = ReadInt(step.at("num_updates"));
     }
-    const float factor = via_class_ ? AverageFactor(decay_, updates)
-                                    : AverageFactorOfFunction(decay_);
+    const float factor = via_class_ ? server::AverageFactor(decay_, updates)
+                                    : server::AverageFactorOfFunction(decay_);
     absl::Status status;
     for (size_t i = 0; i < averages_.size(); ++i) {
       const Tensor value = ReadTensor(dtype_, step.at("values").at(i));
@@ -95,10 +95,10 @@ class MovingAverageReplay {
   absl::Status Update(float factor, absl::Span<const std::byte> value,
                       Average& average) const {
     if (average.biased.empty() && average.local_step.empty()) {
-      return UpdateAverage(dtype_, factor, value,
-                           absl::MakeSpan(average.average));
+      return server::UpdateAverage(dtype_, factor, value,
+                                   absl::MakeSpan(average.average));
     }
-    return UpdateDebiasedAverage(
+    return server::UpdateDebiasedAverage(
         dtype_, factor, value,
         {absl::MakeSpan(average.biased), absl::MakeSpan(average.local_step),
          absl::MakeSpan(average.average)});

@@ -25,7 +25,7 @@ struct State {
   std::vector<VariableState> variables;
   std::vector<bool> has_slots;  // a variable without gradients has none
   int64_t global_step = 0;
-  AdamPowers powers;
+  server::AdamPowers powers;
 };
 
 class OptimizerReplay {
@@ -37,11 +37,11 @@ class OptimizerReplay {
     settings_.config = record.config;
     settings_.learning_rate = record.learning_rate;
     settings_.dtype = ReadDType(scenario);
-    slots_ = Slots(settings_.config);
+    slots_ = server::Slots(settings_.config);
   }
 
   void Run() {
-    const absl::Status status = CheckHyperparameters(settings_.config);
+    const absl::Status status = server::CheckHyperparameters(settings_.config);
     const bool same = report_.Expect(
         "status of the optimizer", scenario_.at("status"), StatusName(status));
     if (!same || !status.ok()) return;
@@ -57,7 +57,7 @@ class OptimizerReplay {
  private:
   void CompareNames() {
     std::vector<std::string> keys;
-    for (const SlotSpec& slot : slots_) keys.push_back(slot.key);
+    for (const server::SlotSpec& slot : slots_) keys.push_back(slot.key);
     std::sort(keys.begin(), keys.end());
     report_.Expect("slot_names", scenario_.at("slot_names").dump(),
                    Json(keys).dump());
@@ -66,7 +66,7 @@ class OptimizerReplay {
     for (size_t v = 0; v < variables.size(); ++v) {
       if (recorded.at(v).empty()) continue;
       Json names = Json::object();
-      for (const SlotSpec& slot : slots_) {
+      for (const server::SlotSpec& slot : slots_) {
         names[slot.key] =
             TensorNameOf(variables[v].at("name").get<std::string>(), slot.name);
       }
@@ -86,7 +86,7 @@ class OptimizerReplay {
           settings_, ReadTensor(settings_.dtype, variables[v].at("initial"))));
       CompareSlots(v, slots[v], state.variables[v], {}, {});
     }
-    state.powers = InitialAdamPowers(settings_.config);
+    state.powers = server::InitialAdamPowers(settings_.config);
     state.global_step = 0;
     CompareScalars(scalars, state);
     return state;
@@ -122,7 +122,7 @@ class OptimizerReplay {
       throw BadTrace("there is no step after this global_step");
     }
     ++state.global_step;
-    state.powers = NextAdamPowers(settings_.config, state.powers);
+    state.powers = server::NextAdamPowers(settings_.config, state.powers);
     return status;
   }
 
@@ -240,14 +240,14 @@ class OptimizerReplay {
   void CompareScalars(const Json& recorded, const State& state) {
     report_.Expect("global_step", ReadInt(recorded.at("global_step")),
                    state.global_step);
-    if (!HasAdamPowers(settings_.config)) return;
-    const AdamPowers powers = ReadPowers(recorded);
+    if (!server::HasAdamPowers(settings_.config)) return;
+    const server::AdamPowers powers = ReadPowers(recorded);
     report_.Expect("beta powers",
                    Text({powers.beta1_power, powers.beta2_power}),
                    Text({state.powers.beta1_power, state.powers.beta2_power}));
   }
 
-  static AdamPowers ReadPowers(const Json& scalars) {
+  static server::AdamPowers ReadPowers(const Json& scalars) {
     return {static_cast<float>(ReadNumber(scalars.at("beta1_power"))),
             static_cast<float>(ReadNumber(scalars.at("beta2_power")))};
   }
@@ -263,7 +263,8 @@ class OptimizerReplay {
     }
     const Json& scalars = after.at("scalars");
     state.global_step = ReadInt(scalars.at("global_step"));
-    if (HasAdamPowers(settings_.config)) state.powers = ReadPowers(scalars);
+    if (server::HasAdamPowers(settings_.config))
+      state.powers = ReadPowers(scalars);
     return state;
   }
 
@@ -278,7 +279,7 @@ class OptimizerReplay {
   const Json& scenario_;
   Report& report_;
   StepSettings settings_;
-  std::vector<SlotSpec> slots_;
+  std::vector<server::SlotSpec> slots_;
 };
 
 }  // namespace

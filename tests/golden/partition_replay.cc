@@ -28,11 +28,11 @@ int64_t IntOr(const Json& arguments, const char* name, int64_t otherwise) {
   return ReadInt(*argument);
 }
 
-PartitionInput ReadInput(const Json& scenario) {
+chief::PartitionInput ReadInput(const Json& scenario) {
   const Json& arguments = scenario.at("arguments");
   const int64_t of_string = IntOr(arguments, "bytes_per_string_element", 16);
   const int64_t size = TypeSize(scenario.at("dtype"));
-  PartitionInput input;
+  chief::PartitionInput input;
   input.shape = ReadInts(scenario.at("shape"));
   input.axis = IntOr(arguments, "axis", 0);
   input.element_size = size > 0 ? size : of_string;
@@ -43,32 +43,36 @@ PartitionInput ReadInput(const Json& scenario) {
   return input;
 }
 
-absl::StatusOr<Partition> MakePartition(const Json& scenario) {
+absl::StatusOr<chief::Partition> MakePartition(const Json& scenario) {
   const std::string partitioner = scenario.at("partitioner");
   const Json& arguments = scenario.at("arguments");
-  const PartitionInput input = ReadInput(scenario);
+  const chief::PartitionInput input = ReadInput(scenario);
   if (partitioner == "fixed_size") {
-    return FixedSizePartition(input, ReadInt(arguments.at("num_shards")));
+    return chief::FixedSizePartition(input,
+                                     ReadInt(arguments.at("num_shards")));
   }
   if (partitioner == "variable_axis_size") {
-    return AxisSizePartition(input, ReadInt(arguments.at("max_shard_bytes")),
-                             IntOr(arguments, "max_shards", 0));
+    return chief::AxisSizePartition(input,
+                                    ReadInt(arguments.at("max_shard_bytes")),
+                                    IntOr(arguments, "max_shards", 0));
   }
   if (partitioner == "min_max") {
-    return MinMaxPartition(input, IntOr(arguments, "max_partitions", 1),
-                           IntOr(arguments, "min_slice_size", 256 << 10));
+    return chief::MinMaxPartition(
+        input, IntOr(arguments, "max_partitions", 1),
+        IntOr(arguments, "min_slice_size", 256 << 10));
   }
   if (partitioner == "slicing") return ReadInts(arguments.at("slicing"));
   throw BadTrace(absl::StrCat("unknown partitioner \"", partitioner, "\""));
 }
 
-void CompareParts(const Json& variable, const std::vector<SlicePart>& parts,
-                  Report& report) {
+void CompareParts(const Json& variable,
+                  const std::vector<chief::SlicePart>& parts, Report& report) {
   const Json& recorded = variable.at("parts");
   if (!report.Expect("number of parts", recorded.size(), parts.size())) return;
   const std::string name = variable.at("full_name");
   for (size_t i = 0; i < parts.size(); ++i) {
-    report.Expect("name of a part", recorded[i].at("name"), PartName(name, i));
+    report.Expect("name of a part", recorded[i].at("name"),
+                  chief::PartName(name, i));
     report.Expect("offset", ReadInts(recorded[i].at("offset")),
                   parts[i].offset);
     report.Expect("length", ReadInts(recorded[i].at("length")),
@@ -79,13 +83,13 @@ void CompareParts(const Json& variable, const std::vector<SlicePart>& parts,
 }  // namespace
 
 void ReplayPartition(const Json& scenario, Report& report) {
-  const absl::StatusOr<Partition> partition = MakePartition(scenario);
+  const absl::StatusOr<chief::Partition> partition = MakePartition(scenario);
   const std::vector<int64_t> shape = ReadInts(scenario.at("shape"));
   const bool slicing = scenario.at("partitioner") == "slicing";
   absl::Status outer = partition.status();
-  const absl::StatusOr<std::vector<SlicePart>> parts =
-      partition.ok() ? CutVariable(shape, *partition)
-                     : absl::StatusOr<std::vector<SlicePart>>(outer);
+  const absl::StatusOr<std::vector<chief::SlicePart>> parts =
+      partition.ok() ? chief::CutVariable(shape, *partition)
+                     : absl::StatusOr<std::vector<chief::SlicePart>>(outer);
   if (slicing) outer = parts.status();
 
   const bool same =

@@ -47,7 +47,7 @@ class PlacementReplay {
     report_.Expect("places", scenario_.at("places").dump(),
                    tasks > 0 ? "true" : "false");
     if (tasks < 0 || tasks > 1 << 20) throw BadTrace("too many ps_tasks");
-    RoundRobin strategy(std::max<int>(1, static_cast<int>(tasks)));
+    chief::RoundRobin strategy(std::max<int>(1, static_cast<int>(tasks)));
     places_ = tasks > 0;
     setter_ = std::make_unique<DeviceSetter>(
         ParseDevice(arguments.at("ps_device")),
@@ -89,14 +89,14 @@ class PlacementReplay {
 
   void PlaceParts(const Json& item, const Device& pinned) {
     const std::string name = item.at("name");
-    const PartitionInput input{ReadInts(item.at("shape"))};
+    const chief::PartitionInput input{ReadInts(item.at("shape"))};
     const auto partition =
-        FixedSizePartition(input, ReadInt(item.at("num_shards")));
+        chief::FixedSizePartition(input, ReadInt(item.at("num_shards")));
     if (!partition.ok()) throw BadTrace("a variable that cannot be cut");
-    const auto parts = CutVariable(input.shape, *partition);
+    const auto parts = chief::CutVariable(input.shape, *partition);
     if (!parts.ok()) throw BadTrace("a variable that cannot be cut");
     for (size_t i = 0; i < parts->size(); ++i) {
-      PlaceVariable(PartName(name, i), pinned);
+      PlaceVariable(chief::PartName(name, i), pinned);
     }
   }
 
@@ -104,14 +104,14 @@ class PlacementReplay {
   void PlaceSlots(const Json& item) {
     const OptimizerConfig config = WithName(item.at("optimizer"));
     std::vector<std::string> variables = item.at("variables");
-    if (HasAdamPowers(config) && !variables.empty()) {
+    if (server::HasAdamPowers(config) && !variables.empty()) {
       const std::string first =
           *std::min_element(variables.begin(), variables.end());
       PlaceBeside(first, "beta1_power");
       PlaceBeside(first, "beta2_power");
     }
     for (const std::string& variable : variables) {
-      for (const std::string& slot : SlotNames(config)) {
+      for (const std::string& slot : server::SlotNames(config)) {
         PlaceBeside(variable, TensorNameOf(variable, slot));
       }
     }

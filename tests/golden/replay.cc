@@ -9,9 +9,9 @@ namespace lockstep::golden {
 namespace {
 
 void ReplaySparse(const Json& scenario, Report& report) {
-  ReplaySparseAccumulator(scenario, SparseInput::kAsSent, report);
+  ReplaySparseAccumulator(scenario, server::SparseInput::kAsSent, report);
   if (!scenario.at("canonical_input").get<bool>()) return;
-  ReplaySparseAccumulator(scenario, SparseInput::kCanonical, report);
+  ReplaySparseAccumulator(scenario, server::SparseInput::kCanonical, report);
 }
 
 struct Kind {

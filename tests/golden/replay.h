@@ -25,7 +25,7 @@ absl::StatusOr<Outcome> ReplayScenario(const Json& scenario);
 // These throw if a scenario is malformed; see trace.h.
 void ReplayDenseAccumulator(const Json& scenario, Report& report);
 // `input` may be kCanonical for scenarios whose "canonical_input" is true.
-void ReplaySparseAccumulator(const Json& scenario, SparseInput input,
+void ReplaySparseAccumulator(const Json& scenario, server::SparseInput input,
                              Report& report);
 void ReplayTokenQueue(const Json& scenario, Report& report);
 void ReplayOptimizer(const Json& scenario, Report& report);

@@ -13,11 +13,11 @@ struct SparseFormat {
   static Gradient Read(DType dtype, const Json& json) {
     return ReadSparse(dtype, json);
   }
-  static SparseGradientView Show(const Gradient& gradient) {
+  static server::SparseGradientView Show(const Gradient& gradient) {
     return golden::Show(gradient);
   }
   static void Compare(DType dtype, const Json& recorded,
-                      const SparseGradient& actual, Report& report) {
+                      const server::SparseGradient& actual, Report& report) {
     const SparseRecord expected = ReadSparse(dtype, recorded);
     report.Expect("result's indices", expected.indices, actual.indices);
     report.Expect("result's shape of values", expected.values.shape,
@@ -32,11 +32,11 @@ struct SparseFormat {
 
 }  // namespace
 
-void ReplaySparseAccumulator(const Json& scenario, SparseInput input,
+void ReplaySparseAccumulator(const Json& scenario, server::SparseInput input,
                              Report& report) {
-  const SparseSum::Options options{ReadDType(scenario), ReadShape(scenario),
-                                   ReadReduction(scenario), input};
-  AccumulatorReplay<SparseAccumulator, SparseFormat>(options, report)
+  const server::SparseSum::Options options{
+      ReadDType(scenario), ReadShape(scenario), ReadReduction(scenario), input};
+  AccumulatorReplay<server::SparseAccumulator, SparseFormat>(options, report)
       .Run(scenario.at("ops"));
 }
 

@@ -52,13 +52,14 @@ class SyncLoopReplay {
       : scenario_(scenario), report_(report) {
     ReadVariables();
     if (parts_.empty()) throw BadTrace("no variable has a gradient");
-    shard_ = std::make_unique<CompatibleEngine>(job.replicas_to_aggregate,
-                                                parts_, *updater_);
+    shard_ = std::make_unique<server::CompatibleEngine>(
+        job.replicas_to_aggregate, parts_, *updater_);
     const int tokens = job.initial_tokens == -1 ? job.replicas_to_aggregate
                                                 : job.initial_tokens;
-    gate_ = std::make_unique<CompatibleGate>(CompatibleGate::Options{
-        std::max(0, tokens),
-        std::max(job.replicas_to_aggregate, job.total_num_replicas)});
+    gate_ = std::make_unique<server::CompatibleGate>(
+        server::CompatibleGate::Options{
+            std::max(0, tokens),
+            std::max(job.replicas_to_aggregate, job.total_num_replicas)});
     const int64_t workers = ReadInt(scenario.at("workers"));
     if (workers < 1 || workers > 1 << 20) throw BadTrace("too many workers");
     workers_.resize(workers);
@@ -81,7 +82,7 @@ class SyncLoopReplay {
                       scenario_.at("optimizer").at("hyper"));
     StepSettings settings{record.config, ReadDType(scenario_),
                           record.learning_rate,
-                          InitialAdamPowers(record.config)};
+                          server::InitialAdamPowers(record.config)};
     std::optional<double> decay;
     if (!scenario_.at("moving_average").is_null()) {
       decay = ReadNumber(scenario_.at("moving_average"));
@@ -104,7 +105,7 @@ class SyncLoopReplay {
                bool no_gradient) {
     part_of_.push_back(no_gradient ? -1 : static_cast<int>(parts_.size()));
     if (no_gradient) return;
-    CompatiblePart part{dtype};
+    server::CompatiblePart part{dtype};
     const std::vector<int64_t>& shape = variable.state.value.shape;
     if (variable.sparse && shape.empty()) throw BadTrace("a scalar is sparse");
     if (variable.sparse) part.sparse_rows = shape[0];
@@ -149,7 +150,7 @@ class SyncLoopReplay {
   }
 
   void PushGradients(const lockstep::Pass& pass, const Json& gradients) {
-    Push push{pass, 0, 0, {}};
+    server::Push push{pass, 0, 0, {}};
     std::vector<std::unique_ptr<SparseRecord>> owners;
     for (size_t v = 0; v < part_of_.size(); ++v) {
       const Json& gradient = gradients.at(v);
@@ -159,7 +160,7 @@ class SyncLoopReplay {
       }
       owners.push_back(std::make_unique<SparseRecord>(ReadGradient(gradient)));
       const std::vector<std::byte>& values = owners.back()->values.values;
-      PartGradient part{{{values.data(), values.size()}}, nullptr};
+      server::PartGradient part{{{values.data(), values.size()}}, nullptr};
       if (gradient.contains("indices")) {
         part.rows = {owners.back()->indices, owners.back()->values.shape};
       }
@@ -211,11 +212,11 @@ class SyncLoopReplay {
   }
 
   void BeginLoop(int64_t step) {
-    loop_ = std::make_unique<SyncLoop>(1, step);
+    loop_ = std::make_unique<chief::SyncLoop>(1, step);
     Do(loop_->Begin());
   }
 
-  void Do(const SyncLoop::Actions& actions) {
+  void Do(const chief::SyncLoop::Actions& actions) {
     if (!actions.takes.empty()) {
       const auto answers = shard_->Take(0, loop_->step());
       report_.Expect("status of the take", "OK", StatusName(answers.status()));
@@ -224,8 +225,8 @@ class SyncLoopReplay {
     if (actions.commit.has_value()) Commit(actions.commit->step);
   }
 
-  void OnTakes(const std::vector<TakeAnswer>& takes) {
-    for (const TakeAnswer& take : takes) {
+  void OnTakes(const std::vector<server::TakeAnswer>& takes) {
+    for (const server::TakeAnswer& take : takes) {
       report_.Expect("status of the update", "OK", StatusName(take.status));
       if (take.prepared && loop_ != nullptr) {
         Do(loop_->OnPrepared(0, loop_->step(), take.attempt));
@@ -245,9 +246,9 @@ class SyncLoopReplay {
     Do(loop_->Begin());
   }
 
-  void OnTokens(const std::vector<Gate::Answer>& answers) {
-    for (const Gate::Answer& answer : answers) {
-      if (answer.outcome != Gate::Outcome::kToken) continue;
+  void OnTokens(const std::vector<server::Gate::Answer>& answers) {
+    for (const server::Gate::Answer& answer : answers) {
+      if (answer.outcome != server::Gate::Outcome::kToken) continue;
       workers_[answer.ticket].local_step = answer.step;
       workers_[answer.ticket].waits = false;
     }
@@ -292,7 +293,8 @@ class SyncLoopReplay {
                     variable.average);
     }
     const Json& recorded = state.at("slots").at(v);
-    const std::vector<SlotSpec> slots = Slots(updater_->settings().config);
+    const std::vector<server::SlotSpec> slots =
+        server::Slots(updater_->settings().config);
     report_.Expect("number of slots", recorded.size(),
                    part_of_[v] < 0 ? 0 : slots.size());
     for (size_t i = 0; part_of_[v] >= 0 && i < slots.size(); ++i) {
@@ -302,9 +304,9 @@ class SyncLoopReplay {
   }
 
   void CompareScalars(const Json& state) {
-    if (!HasAdamPowers(updater_->settings().config)) return;
+    if (!server::HasAdamPowers(updater_->settings().config)) return;
     const Json& scalars = state.at("scalars");
-    const AdamPowers powers = updater_->settings().powers;
+    const server::AdamPowers powers = updater_->settings().powers;
     const DType dtype = DType::kFloat32;
     report_.Expect(
         "beta powers",
@@ -322,13 +324,13 @@ class SyncLoopReplay {
 
   const Json& scenario_;
   Report& report_;
-  std::vector<CompatiblePart> parts_;
+  std::vector<server::CompatiblePart> parts_;
   std::vector<int> part_variables_;  // by part
   std::vector<int> part_of_;         // by variable; -1: it has no gradient
   std::unique_ptr<TraceUpdater> updater_;
-  std::unique_ptr<CompatibleEngine> shard_;
-  std::unique_ptr<CompatibleGate> gate_;
-  std::unique_ptr<SyncLoop> loop_;  // null while the chief is away
+  std::unique_ptr<server::CompatibleEngine> shard_;
+  std::unique_ptr<server::CompatibleGate> gate_;
+  std::unique_ptr<chief::SyncLoop> loop_;  // null while the chief is away
   std::vector<Worker> workers_;
 };
 

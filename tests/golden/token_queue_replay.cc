@@ -9,7 +9,7 @@
 namespace lockstep::golden {
 namespace {
 
-using Completions = TokenQueue::Completions;
+using Completions = server::TokenQueue::Completions;
 
 // Sorts by id; the operations that a cancel ended come first.
 void CompareCompleted(const Json& op, Completions actual, Report& report) {
@@ -36,7 +36,7 @@ void CompareCompleted(const Json& op, Completions actual, Report& report) {
 }
 
 // Adding and closing may wait if the queue has a capacity.
-void CompareAdding(const TokenQueue& queue, const Json& op, uint64_t id,
+void CompareAdding(const server::TokenQueue& queue, const Json& op, uint64_t id,
                    const absl::StatusOr<Completions>& actual, Report& report) {
   const std::vector<uint64_t> adding = queue.GetState().adding;
   const bool waits =
@@ -46,7 +46,7 @@ void CompareAdding(const TokenQueue& queue, const Json& op, uint64_t id,
   CompareCompleted(op, actual.value_or(Completions{}), report);
 }
 
-void RunDequeue(TokenQueue& queue, const Json& op, Report& report) {
+void RunDequeue(server::TokenQueue& queue, const Json& op, Report& report) {
   const auto id = static_cast<uint64_t>(ReadInt(op.at("id")));
   const auto answered = queue.Dequeue(id, absl::UnixEpoch());
   Completions others = answered.value_or(Completions{});
@@ -66,7 +66,7 @@ void RunDequeue(TokenQueue& queue, const Json& op, Report& report) {
   CompareCompleted(op, others, report);
 }
 
-void RunOne(TokenQueue& queue, const std::string& kind, const Json& op,
+void RunOne(server::TokenQueue& queue, const std::string& kind, const Json& op,
             Report& report) {
   const auto id = static_cast<uint64_t>(ReadInt(op.value("id", Json(0))));
   if (kind == "enqueue") {
@@ -94,10 +94,10 @@ void RunOne(TokenQueue& queue, const std::string& kind, const Json& op,
 
 void ReplayTokenQueue(const Json& scenario, Report& report) {
   const int64_t capacity = ReadInt(scenario.at("capacity"));
-  if (capacity != TokenQueue::kNoLimit && capacity < 1) {
+  if (capacity != server::TokenQueue::kNoLimit && capacity < 1) {
     throw BadTrace(absl::StrCat("capacity ", capacity));
   }
-  TokenQueue queue(capacity);
+  server::TokenQueue queue(capacity);
   const Json& ops = scenario.at("ops");
   for (size_t i = 0; i < ops.size(); ++i) {
     const std::string kind = ops[i].at("op");

@@ -202,7 +202,7 @@ DType ReadDType(const Json& scenario) {
   return *dtype;
 }
 
-PartialShape ReadShape(const Json& scenario) {
+server::PartialShape ReadShape(const Json& scenario) {
   const Json& shape = scenario.at("shape");
   if (shape.is_null()) return std::nullopt;
   std::vector<int64_t> dims;
@@ -212,9 +212,9 @@ PartialShape ReadShape(const Json& scenario) {
   return dims;
 }
 
-Reduction ReadReduction(const Json& scenario) {
+server::Reduction ReadReduction(const Json& scenario) {
   const auto reduction =
-      ParseReduction(scenario.at("reduction").get<std::string>());
+      server::ParseReduction(scenario.at("reduction").get<std::string>());
   if (!reduction.ok())
     throw BadTrace(std::string(reduction.status().message()));
   return *reduction;

@@ -56,8 +56,8 @@ double RoundTo(DType dtype, double number);
 DType ReadDType(const Json& scenario);
 
 // Reads "shape" of a scenario: null and unknown dimensions as in PartialShape.
-PartialShape ReadShape(const Json& scenario);
-Reduction ReadReduction(const Json& scenario);
+server::PartialShape ReadShape(const Json& scenario);
+server::Reduction ReadReduction(const Json& scenario);
 
 // A tensor's elements as bytes of `dtype`; the shape gives their number.
 struct Tensor {

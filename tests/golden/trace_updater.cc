@@ -26,10 +26,10 @@ absl::StatusOr<size_t> TraceUpdater::GradientSize(int part,
 }
 
 absl::StatusOr<bool> TraceUpdater::Update(
-    int part, int64_t, absl::Span<const PartGradient> gradients) {
+    int part, int64_t, absl::Span<const server::PartGradient> gradients) {
   VariableState& state = StateOf(part);
   Tensor gradient{state.value.shape, {}};
-  for (const ByteSlice& slice : gradients[0].slices) {
+  for (const server::ByteSlice& slice : gradients[0].slices) {
     gradient.values.insert(gradient.values.end(), slice.data,
                            slice.data + slice.size);
   }
@@ -38,7 +38,7 @@ absl::StatusOr<bool> TraceUpdater::Update(
 }
 
 absl::Status TraceUpdater::UpdateSparse(int part, int64_t,
-                                        const SparseGradient& mean) {
+                                        const server::SparseGradient& mean) {
   return ApplySparse(settings_, mean.indices, {mean.values_shape, mean.values},
                      /*decayed=*/true, StateOf(part));
 }
@@ -48,13 +48,13 @@ absl::Status TraceUpdater::BeginSparse(int part) {
 }
 
 absl::Status TraceUpdater::Commit(int64_t) {
-  settings_.powers = NextAdamPowers(settings_.config, settings_.powers);
+  settings_.powers = server::NextAdamPowers(settings_.config, settings_.powers);
   if (!average_decay_.has_value()) return absl::OkStatus();
-  const float factor = AverageFactor(*average_decay_, std::nullopt);
+  const float factor = server::AverageFactor(*average_decay_, std::nullopt);
   for (Variable& variable : variables_) {
-    LOCKSTEP_RETURN_IF_ERROR(UpdateAverage(settings_.dtype, factor,
-                                           variable.state.value.values,
-                                           absl::MakeSpan(variable.average)));
+    LOCKSTEP_RETURN_IF_ERROR(server::UpdateAverage(
+        settings_.dtype, factor, variable.state.value.values,
+        absl::MakeSpan(variable.average)));
   }
   return absl::OkStatus();
 }

@@ -15,7 +15,7 @@ namespace lockstep::golden {
 // gradient is one part.
 //
 // Threads: not thread-safe; a replay executes one operation at a time.
-class TraceUpdater final : public PartUpdater {
+class TraceUpdater final : public server::PartUpdater {
  public:
   struct Variable {
     VariableState state;
@@ -38,14 +38,14 @@ class TraceUpdater final : public PartUpdater {
   absl::StatusOr<size_t> GradientSize(int part,
                                       GradientType type) const override;
   bool ClaimNext(int) override { return true; }
-  LentBytes LendNext(int) override { return {}; }
+  server::LentBytes LendNext(int) override { return {}; }
   absl::StatusOr<bool> Update(
       int part, int64_t step,
-      absl::Span<const PartGradient> gradients) override;
+      absl::Span<const server::PartGradient> gradients) override;
   absl::Status UpdateSparse(int part, int64_t step,
-                            const SparseGradient& mean) override;
+                            const server::SparseGradient& mean) override;
   absl::Status BeginSparse(int part) override;
-  absl::Status CheckFinite(int, const PartGradient&) const override {
+  absl::Status CheckFinite(int, const server::PartGradient&) const override {
     return absl::OkStatus();
   }
   absl::Status MarkPrepared(int64_t, int64_t) override {

@@ -11,21 +11,22 @@ namespace lockstep::golden {
 
 VariableState MakeState(const StepSettings& settings, Tensor value) {
   VariableState state{std::move(value), {}};
-  for (const SlotSpec& slot : Slots(settings.config)) {
+  for (const server::SlotSpec& slot : server::Slots(settings.config)) {
     state.slots.emplace_back(state.value.values.size());
-    FillElements(settings.dtype, slot.initial_value,
-                 absl::MakeSpan(state.slots.back()));
+    server::FillElements(settings.dtype, slot.initial_value,
+                         absl::MakeSpan(state.slots.back()));
   }
   return state;
 }
 
 absl::Status ApplyDense(const StepSettings& settings, const Tensor& gradient,
                         VariableState& state) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckCompatible(state.value.shape, gradient.shape));
+  LOCKSTEP_RETURN_IF_ERROR(
+      server::CheckCompatible(state.value.shape, gradient.shape));
   if (gradient.values.empty()) return absl::OkStatus();
-  const ByteSlice slice{gradient.values.data(), gradient.values.size()};
-  const GradientSlices slices{{&slice, 1}};
-  ApplyInput input;
+  const server::ByteSlice slice{gradient.values.data(), gradient.values.size()};
+  const server::GradientSlices slices{{&slice, 1}};
+  server::ApplyInput input;
   input.dtype = settings.dtype;
   input.learning_rate = settings.learning_rate;
   input.powers = settings.powers;
@@ -36,14 +37,14 @@ absl::Status ApplyDense(const StepSettings& settings, const Tensor& gradient,
     input.old_slots[i] = state.slots[i];
     input.new_slots[i] = absl::MakeSpan(state.slots[i]);
   }
-  return Optimizer(settings.config).Apply(input);
+  return server::Optimizer(settings.config).Apply(input);
 }
 
 absl::Status ApplySparse(const StepSettings& settings,
                          absl::Span<const int64_t> indices,
                          const Tensor& values, bool decayed,
                          VariableState& state) {
-  SparseApplyInput input;
+  server::SparseApplyInput input;
   input.dtype = settings.dtype;
   input.learning_rate = settings.learning_rate;
   input.powers = settings.powers;
@@ -56,13 +57,13 @@ absl::Status ApplySparse(const StepSettings& settings,
   for (size_t i = 0; i < state.slots.size(); ++i) {
     input.slots[i] = absl::MakeSpan(state.slots[i]);
   }
-  return SparseOptimizer(settings.config).Apply(input);
+  return server::SparseOptimizer(settings.config).Apply(input);
 }
 
 absl::Status Decay(const StepSettings& settings, VariableState& state) {
   std::vector<absl::Span<std::byte>> slots;
   for (auto& slot : state.slots) slots.push_back(absl::MakeSpan(slot));
-  return SparseOptimizer(settings.config).Decay(settings.dtype, slots);
+  return server::SparseOptimizer(settings.config).Decay(settings.dtype, slots);
 }
 
 }  // namespace lockstep::golden

@@ -23,7 +23,7 @@ struct StepSettings {
   OptimizerConfig config;
   DType dtype = DType::kFloat32;
   double learning_rate = 0;
-  AdamPowers powers;
+  server::AdamPowers powers;
 };
 
 // Returns the variable with its initial slots.

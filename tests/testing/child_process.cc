@@ -23,8 +23,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
     const Options& options) {
   std::error_code absent;
   const uintmax_t size = std::filesystem::file_size(options.log_path, absent);
-  absl::StatusOr<std::unique_ptr<TaskProcess>> process =
-      TaskProcess::Start(options);
+  absl::StatusOr<std::unique_ptr<cli::TaskProcess>> process =
+      cli::TaskProcess::Start(options);
   if (!process.ok()) return process.status();
   return std::unique_ptr<ChildProcess>(new ChildProcess(
       *std::move(process), options.log_path, absent ? 0 : size));
@@ -39,15 +39,15 @@ absl::Status ChildProcess::Signal(int signal) {
   return absl::OkStatus();
 }
 
-TaskExit ChildProcess::Kill() {
+cli::TaskExit ChildProcess::Kill() {
   process_->Signal(SIGKILL);
   return *Wait(absl::InfiniteDuration());
 }
 
-absl::StatusOr<TaskExit> ChildProcess::Wait(absl::Duration timeout) {
+absl::StatusOr<cli::TaskExit> ChildProcess::Wait(absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   while (true) {
-    if (std::optional<TaskExit> exit = Poll()) return *exit;
+    if (std::optional<cli::TaskExit> exit = Poll()) return *exit;
     if (absl::Now() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
           "process ", pid(), " still runs after ",
@@ -92,8 +92,8 @@ std::string ChildProcess::LastWords() const {
   return "..." + all.substr(all.size() - kLastWordsBytes);
 }
 
-absl::StatusOr<TaskExit> RunProgram(const ChildProcess::Options& options,
-                                    absl::Duration timeout) {
+absl::StatusOr<cli::TaskExit> RunProgram(const ChildProcess::Options& options,
+                                         absl::Duration timeout) {
   absl::StatusOr<std::unique_ptr<ChildProcess>> child =
       ChildProcess::Start(options);
   if (!child.ok()) return child.status();

@@ -27,7 +27,7 @@ namespace lockstep::testing {
 //          the process ends with that thread.
 class ChildProcess {
  public:
-  using Options = TaskProcess::Options;
+  using Options = cli::TaskProcess::Options;
 
   // Returns when the program runs; it need not be ready. Errors are those of
   // TaskProcess::Start().
@@ -42,15 +42,15 @@ class ChildProcess {
   absl::Status Signal(int signal);
 
   // Kills the program's whole group and waits for the program's end.
-  TaskExit Kill();
+  cli::TaskExit Kill();
 
   // Returns how it ended, or nothing while it runs. Never waits.
-  std::optional<TaskExit> Poll() { return process_->Poll(); }
+  std::optional<cli::TaskExit> Poll() { return process_->Poll(); }
 
   // Waits for the end of the program.
   //
   //   kDeadlineExceeded  it still runs after `timeout`; quotes its last words
-  absl::StatusOr<TaskExit> Wait(absl::Duration timeout);
+  absl::StatusOr<cli::TaskExit> Wait(absl::Duration timeout);
 
   // Waits until its log, from its own start on, contains `text`.
   //
@@ -65,21 +65,21 @@ class ChildProcess {
   std::string LastWords() const;
 
  private:
-  ChildProcess(std::unique_ptr<TaskProcess> process, std::string log_path,
+  ChildProcess(std::unique_ptr<cli::TaskProcess> process, std::string log_path,
                uintmax_t log_start)
       : process_(std::move(process)),
         log_path_(std::move(log_path)),
         log_start_(log_start) {}
 
-  const std::unique_ptr<TaskProcess> process_;
+  const std::unique_ptr<cli::TaskProcess> process_;
   const std::string log_path_;
   const uintmax_t log_start_;  // bytes in the log before its start
 };
 
 // Runs a program to its end, as Start() and Wait(); its output is in
 // `options.log_path`. Kills a program that exceeds `timeout`.
-absl::StatusOr<TaskExit> RunProgram(const ChildProcess::Options& options,
-                                    absl::Duration timeout);
+absl::StatusOr<cli::TaskExit> RunProgram(const ChildProcess::Options& options,
+                                         absl::Duration timeout);
 
 }  // namespace lockstep::testing
 

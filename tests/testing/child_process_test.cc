@@ -78,7 +78,7 @@ TEST_F(ChildProcessTest, ExitCodeAndOutputAreKept) {
       ChildProcess::Start(Shell("echo out; echo err >&2; exit 7"));
   ASSERT_OK(child);
 
-  EXPECT_THAT((*child)->Wait(kLong), IsOkAndHolds(TaskExit{.code = 7}));
+  EXPECT_THAT((*child)->Wait(kLong), IsOkAndHolds(cli::TaskExit{.code = 7}));
   EXPECT_EQ((*child)->ReadLog(), "out\nerr\n");
 }
 
@@ -87,14 +87,15 @@ TEST_F(ChildProcessTest, EndBySignalIsToldApartFromAnExitCode) {
       ChildProcess::Start(Shell("kill -TERM $$"));
   ASSERT_OK(child);
 
-  EXPECT_THAT((*child)->Wait(kLong), IsOkAndHolds(TaskExit{.signal = SIGTERM}));
+  EXPECT_THAT((*child)->Wait(kLong),
+              IsOkAndHolds(cli::TaskExit{.signal = SIGTERM}));
 }
 
 TEST_F(ChildProcessTest, EnvironmentIsAddedToOurOwn) {
   ChildProcess::Options options = Shell("echo $TF_CONFIG; echo $PATH");
   options.environment = {{"TF_CONFIG", "{}"}};
 
-  ASSERT_THAT(RunProgram(options, kLong), IsOkAndHolds(TaskExit{}));
+  ASSERT_THAT(RunProgram(options, kLong), IsOkAndHolds(cli::TaskExit{}));
 
   std::ifstream log(options.log_path);
   std::stringstream text;
@@ -155,7 +156,7 @@ TEST_F(ChildProcessTest, WaitForLogEndsWithTheProcess) {
 
 TEST_F(ChildProcessTest, StandardInputIsEmpty) {
   EXPECT_THAT(RunProgram(Shell("read line || exit 3"), kLong),
-              IsOkAndHolds(TaskExit{.code = 3}));
+              IsOkAndHolds(cli::TaskExit{.code = 3}));
 }
 
 TEST_F(ChildProcessTest, ProcessThatHasEndedTakesNoSignal) {
@@ -177,7 +178,7 @@ TEST_F(ChildProcessTest, SignalReachesTheProcess) {
 
   ASSERT_OK((*child)->Signal(SIGUSR1));
 
-  EXPECT_THAT((*child)->Wait(kLong), IsOkAndHolds(TaskExit{.code = 5}));
+  EXPECT_THAT((*child)->Wait(kLong), IsOkAndHolds(cli::TaskExit{.code = 5}));
 }
 
 TEST_F(ChildProcessTest, DestructorKillsTheWholeGroup) {
@@ -201,8 +202,8 @@ TEST_F(ChildProcessTest, StoppedProcessIsKilledToo) {
   ASSERT_OK(child);
   ASSERT_OK((*child)->Signal(SIGSTOP));
 
-  EXPECT_EQ((*child)->Kill(), (TaskExit{.signal = SIGKILL}));
-  EXPECT_EQ((*child)->Kill(), (TaskExit{.signal = SIGKILL}));
+  EXPECT_EQ((*child)->Kill(), (cli::TaskExit{.signal = SIGKILL}));
+  EXPECT_EQ((*child)->Kill(), (cli::TaskExit{.signal = SIGKILL}));
 }
 
 // A process of the test stands for a killed test.
@@ -229,10 +230,10 @@ TEST_F(ChildProcessTest, FilesOfTheTestAreNotInherited) {
   ASSERT_EQ(pipe(ends), 0);
   const std::string descriptor = "/proc/self/fd/" + std::to_string(ends[0]);
 
-  absl::StatusOr<TaskExit> status =
+  absl::StatusOr<cli::TaskExit> status =
       RunProgram(Shell("test -e " + descriptor), kLong);
 
-  EXPECT_THAT(status, IsOkAndHolds(TaskExit{.code = 1}));
+  EXPECT_THAT(status, IsOkAndHolds(cli::TaskExit{.code = 1}));
   close(ends[0]);
   close(ends[1]);
 }

@@ -20,7 +20,7 @@ struct PassHooks {
 };
 
 // A pass that calls hooks.
-class HookedPass final : public GradientPass {
+class HookedPass final : public worker::GradientPass {
  public:
   explicit HookedPass(PassHooks hooks = {}) : hooks_(std::move(hooks)) {}
 
@@ -43,9 +43,9 @@ class HookedPass final : public GradientPass {
 };
 
 // Both halves of a pass.
-inline absl::StatusOr<GradientResult> ComputePass(GradientSource& source,
-                                                  int64_t index,
-                                                  const PassHooks& hooks = {}) {
+inline absl::StatusOr<worker::GradientResult> ComputePass(
+    worker::GradientSource& source, int64_t index,
+    const PassHooks& hooks = {}) {
   HookedPass pass(hooks);
   LOCKSTEP_RETURN_IF_ERROR(source.Begin(index, pass));
   return source.Finish(pass);

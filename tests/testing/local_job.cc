@@ -43,7 +43,7 @@ void LocalJob::Add(const std::string& type, int tasks) {
   if (tasks == 0) return;
   std::vector<std::string> addresses;
   for (int i = 0; i < tasks; ++i) {
-    absl::StatusOr<PortReservation> port = PortReservation::Create();
+    absl::StatusOr<cli::PortReservation> port = cli::PortReservation::Create();
     EXPECT_TRUE(port.ok()) << port.status();
     if (!port.ok()) continue;
     addresses.push_back(absl::StrCat("127.0.0.1:", port->port()));

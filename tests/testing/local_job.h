@@ -50,7 +50,7 @@ class LocalJob {
   void Add(const std::string& type, int tasks);
 
   TempDir directory_;
-  std::vector<PortReservation> ports_;
+  std::vector<cli::PortReservation> ports_;
   std::vector<std::pair<std::string, std::vector<std::string>>> addresses_;
   JobConfig job_;
 };

@@ -53,8 +53,8 @@ class RunningRole {
 class LocalChief {
  public:
   explicit LocalChief(LocalJob& job)
-      : chief_(Chief::Make(job.ClusterOf("chief", 0), job.job(), 1,
-                           Clock::Real())) {
+      : chief_(chief::Chief::Make(job.ClusterOf("chief", 0), job.job(), 1,
+                                  Clock::Real())) {
     if (!chief_.ok()) return;
     server_ =
         GrpcServer::Start(job.Address("chief", 0), {&(*chief_)->service()});
@@ -63,7 +63,7 @@ class LocalChief {
   ~LocalChief() { Wait().IgnoreError(); }
 
   // Must not be called where making the chief has failed.
-  Chief& chief() { return **chief_; }
+  chief::Chief& chief() { return **chief_; }
 
   absl::Status Wait() {
     if (thread_.joinable()) thread_.join();
@@ -72,26 +72,26 @@ class LocalChief {
   }
 
  private:
-  absl::StatusOr<std::unique_ptr<Chief>> chief_;
+  absl::StatusOr<std::unique_ptr<chief::Chief>> chief_;
   absl::StatusOr<std::unique_ptr<GrpcServer>> server_;
   absl::Status end_;
   std::thread thread_;
 };
 
-using LocalServer = RunningRole<PsServer>;
-using LocalWorker = RunningRole<Worker>;
+using LocalServer = RunningRole<server::PsServer>;
+using LocalWorker = RunningRole<worker::Worker>;
 
 inline std::unique_ptr<LocalServer> StartServer(const LocalJob& job,
                                                 int index = 0) {
-  PsServer::Options options;
+  server::PsServer::Options options;
   options.state_dir = job.state_directory();
-  return std::make_unique<LocalServer>(
-      PsServer::Start(job.ClusterOf("ps", index), options, Clock::Real()));
+  return std::make_unique<LocalServer>(server::PsServer::Start(
+      job.ClusterOf("ps", index), options, Clock::Real()));
 }
 
 inline std::unique_ptr<LocalWorker> StartWorker(const LocalJob& job,
                                                 int index = 0) {
-  return std::make_unique<LocalWorker>(Worker::Make(
+  return std::make_unique<LocalWorker>(worker::Worker::Make(
       job.ClusterOf("worker", index), {.device = "cpu"}, Clock::Real()));
 }
 

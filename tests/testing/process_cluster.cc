@@ -47,7 +47,8 @@ absl::StatusOr<std::unique_ptr<ProcessCluster>> ProcessCluster::Create(
           "job ", name, " has ", job.tasks, " tasks; give it at least one"));
     }
     for (int index = 0; index < job.tasks; ++index) {
-      absl::StatusOr<PortReservation> port = PortReservation::Create();
+      absl::StatusOr<cli::PortReservation> port =
+          cli::PortReservation::Create();
       if (!port.ok()) return port.status();
       cluster->tasks_.emplace(TaskName(name, index),
                               Task{*std::move(port), nullptr});
@@ -126,8 +127,9 @@ absl::Status ProcessCluster::Kill(const std::string& job, int index) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TaskExit> ProcessCluster::Wait(const std::string& job, int index,
-                                              absl::Duration timeout) {
+absl::StatusOr<cli::TaskExit> ProcessCluster::Wait(const std::string& job,
+                                                   int index,
+                                                   absl::Duration timeout) {
   absl::StatusOr<ChildProcess*> process = Process(job, index);
   if (!process.ok()) return process.status();
   return (*process)->Wait(timeout);
@@ -141,7 +143,7 @@ absl::Status ProcessCluster::WaitAllSucceed(absl::Duration timeout) {
     for (auto& [name, task] : tasks_) {
       if (task.process == nullptr) continue;
       const std::string who = Describe(name.first, name.second);
-      const std::optional<TaskExit> ended = task.process->Poll();
+      const std::optional<cli::TaskExit> ended = task.process->Poll();
       if (ended.has_value() && !ended->ok()) {
         return absl::AbortedError(absl::StrCat(who, " ", ended->ToString(),
                                                "; its last words:\n",

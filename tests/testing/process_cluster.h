@@ -85,8 +85,8 @@ class ProcessCluster {
   //
   //   kFailedPrecondition  it was never started
   //   kDeadlineExceeded    it still runs after `timeout`; quotes its last words
-  absl::StatusOr<TaskExit> Wait(const std::string& job, int index,
-                                absl::Duration timeout);
+  absl::StatusOr<cli::TaskExit> Wait(const std::string& job, int index,
+                                     absl::Duration timeout);
 
   // Waits until every started task has ended with code 0.
   //
@@ -115,7 +115,7 @@ class ProcessCluster {
 
  private:
   struct Task {
-    PortReservation port;
+    cli::PortReservation port;
     std::unique_ptr<ChildProcess> process;  // null until started
     std::map<std::string, std::string> environment = {};
     std::vector<std::string> more_args = {};

@@ -98,7 +98,7 @@ TEST_F(ProcessClusterTest, SignalEndsATask) {
   ASSERT_OK(cluster->Signal("chief", 0, SIGTERM));
 
   EXPECT_THAT(cluster->Wait("chief", 0, kLong),
-              IsOkAndHolds(TaskExit{.signal = SIGTERM}));
+              IsOkAndHolds(cli::TaskExit{.signal = SIGTERM}));
 }
 
 TEST_F(ProcessClusterTest, FailedTaskIsNamedWithItsLastWords) {

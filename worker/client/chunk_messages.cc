@@ -9,7 +9,7 @@
 #include "common/numeric/bfloat16.h"
 #include "common/numeric/stream_copy.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // Bytes of a row; 0 if there is none.
@@ -114,4 +114,4 @@ absl::Status StoreRows(const TensorPayload& payload, const PlannedPart& part,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

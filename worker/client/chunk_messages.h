@@ -14,7 +14,7 @@
 
 // Chunks and rows of tables, from the worker's memory into messages and back.
 // Private to worker/client, but for a benchmark.
-namespace lockstep {
+namespace lockstep::worker {
 
 // Puts the values of a chunk that is no part of a table into memory. `payload`
 // must have chunk.size bytes.
@@ -42,6 +42,6 @@ grpc::Slice RowGradients(const PlannedPart& part, const RoutedRows& routed,
 absl::Status StoreRows(const TensorPayload& payload, const PlannedPart& part,
                        const RoutedRows& routed, ParameterMemory& memory);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_CHUNK_MESSAGES_H_

@@ -10,7 +10,7 @@
 #include "common/wire/wire_codec.h"
 #include "worker/client/repeated_calls.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr char kOpen[] = "/lockstep.v1.ParameterService/OpenSharedMemory";
@@ -93,4 +93,4 @@ absl::Status MappedServers::Reconsider(const absl::Status& status, int server) {
   return absl::UnavailableError(status.message());
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -14,7 +14,7 @@
 #include "worker/client/server_links.h"
 #include "worker/memory/parameter_memory.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // MappedServers is the servers of this host that map the worker's gradients
 // and let the worker map their values, so that calls only say where those are.
@@ -70,6 +70,6 @@ class MappedServers {
   bool opened_ = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_MAPPED_SERVERS_H_

@@ -8,7 +8,7 @@
 #include "common/memory/write_counters.h"
 #include "common/numeric/stream_copy.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 void CopyBytes(std::byte* to, const std::byte* from, size_t size) {
@@ -57,4 +57,4 @@ absl::Status MappedValues::Copy(const SharedPlace& place,
   return absl::AbortedError("the server wrote there meanwhile");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

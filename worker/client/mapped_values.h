@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "common/memory/shared_memory.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // MappedValues is the memory of one server of this host, mapped for reading:
 // the values of variables, and counters that show if they were overwritten.
@@ -35,6 +35,6 @@ class MappedValues {
   std::shared_ptr<const PeerMemory> counters_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_MAPPED_VALUES_H_

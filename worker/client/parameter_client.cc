@@ -8,7 +8,7 @@
 #include "worker/client/server_links.h"
 #include "worker/client/sync_client.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Each part borrows some of those above it.
 struct ParameterClient::Parts {
@@ -92,4 +92,4 @@ absl::StatusOr<Token> ParameterClient::TakeToken(const PassId& pass,
   return token;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

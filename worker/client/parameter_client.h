@@ -15,7 +15,7 @@
 #include "worker/loop/step_client.h"
 #include "worker/memory/parameter_memory.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // ParameterClient moves variables and gradients between all servers of a job
 // and the worker's memory, chunk by chunk. Gradients are sent from where they
@@ -69,6 +69,6 @@ class ParameterClient final : public StepClient {
   const std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_PARAMETER_CLIENT_H_

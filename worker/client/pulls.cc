@@ -10,7 +10,7 @@
 #include "common/wire/wire_codec.h"
 #include "worker/client/chunk_messages.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
@@ -88,4 +88,4 @@ absl::StatusOr<int64_t> Pulls::Pull(int64_t step) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -12,7 +12,7 @@
 #include "worker/client/server_links.h"
 #include "worker/memory/parameter_memory.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Pulls brings values of variables from the servers into the worker's memory,
 // as far as they are not there. Private to worker/client.
@@ -43,6 +43,6 @@ class Pulls {
   ParameterMemory& memory_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_PULLS_H_

@@ -13,7 +13,7 @@
 #include "lockstep/v1/parameter.pb.h"
 #include "worker/client/chunk_messages.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
@@ -272,4 +272,4 @@ void Pushes::Drop() {
   active_.reset();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -19,7 +19,7 @@
 #include "worker/loop/step_client.h"
 #include "worker/memory/parameter_memory.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Pushes sends the gradients of one pass at a time to the servers, chunk by
 // chunk as they become ready, and takes the values that the answers bring.
@@ -80,6 +80,6 @@ class Pushes {
   std::unique_ptr<Active> active_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_PUSHES_H_

@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "common/wire/tensor_message.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
@@ -57,4 +57,4 @@ absl::Status RepeatedCalls::CallUntilAnswered(
   return absl::CancelledError("the job ended");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

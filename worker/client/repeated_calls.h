@@ -9,7 +9,7 @@
 #include "google/protobuf/message_lite.h"
 #include "worker/client/rpc/server_channel.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // RepeatedCalls makes calls without tensors to one server, and repeats those
 // that fail for a passing reason. Private to worker/client.
@@ -51,6 +51,6 @@ class RepeatedCalls {
   const std::atomic<bool>& cancelled_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_REPEATED_CALLS_H_

@@ -4,7 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr int kWindow = 4;
@@ -54,4 +54,4 @@ absl::Status ServerLinks::Finish(ChunkTransfer& transfer) {
   return status;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -12,7 +12,7 @@
 #include "worker/client/rpc/call_poller.h"
 #include "worker/client/rpc/server_channel.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // ServerLinks is a worker's connections to all servers of a job. Private to
 // worker/client.
@@ -55,6 +55,6 @@ class ServerLinks {
   std::vector<std::unique_ptr<ServerChannel>> channels_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_SERVER_LINKS_H_

@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/wire/tensor_message.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr char kAnnounce[] = "/lockstep.v1.SyncService/Announce";
@@ -138,4 +138,4 @@ void SyncClient::EndWatch() {
   if (watch_ != nullptr) watch_->ended = true;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -16,7 +16,7 @@
 #include "worker/client/rpc/server_channel.h"
 #include "worker/loop/step_client.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // SyncClient calls the sync service of ps task 0 for one worker: announcements
 // and tokens. Private to worker/client.
@@ -79,6 +79,6 @@ class SyncClient {
   std::shared_ptr<StepWatch> watch_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_SYNC_CLIENT_H_

@@ -10,7 +10,7 @@
 #include "worker/compute/cuda/cuda_backend.h"
 #endif
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using MadeBackend = absl::StatusOr<std::unique_ptr<ComputeBackend>>;
@@ -49,4 +49,4 @@ std::string WhyNoGpu() {
   return cuda.ok() ? "" : std::string(cuda.status().message());
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

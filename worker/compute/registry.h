@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "worker/compute/backend/compute_backend.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 struct BackendOptions {
   // CPU: threads of each large operation, in [0, 1024]; 0 leaves it to
@@ -28,6 +28,6 @@ absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeBackend(
 // Why "auto" chooses no GPU here; empty if it does.
 std::string WhyNoGpu();
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_REGISTRY_H_

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Batch is the examples of one gradient.
 struct Batch {
@@ -22,6 +22,6 @@ struct Batch {
 // kOutOfRange is the end of input.
 using BatchSource = std::function<absl::StatusOr<Batch>(int64_t index)>;
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_BATCH_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // Runs of this many bytes are converted by a loop of fixed length, which
@@ -69,4 +69,4 @@ BatchSource MakeBatchSource(BatchSchedule schedule, const Dataset& dataset) {
   };
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -9,7 +9,7 @@
 #include "worker/data/batch_schedule.h"
 #include "worker/data/dataset.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Copies the examples `ids` of `dataset` into a batch, in that order. Byte b
 // becomes exactly b / 255 in float arithmetic.
@@ -22,6 +22,6 @@ absl::StatusOr<Batch> LoadBatch(const Dataset& dataset,
 // outlive the source, holds them. The source is used by one thread at a time.
 BatchSource MakeBatchSource(BatchSchedule schedule, const Dataset& dataset);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_BATCH_LOADER_H_

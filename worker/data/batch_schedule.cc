@@ -7,7 +7,7 @@
 #include "common/base/status_macros.h"
 #include "worker/data/epoch_shuffle.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 absl::Status CheckPositive(absl::string_view name, int64_t value) {
@@ -85,4 +85,4 @@ void BatchSchedule::EnterEpoch(int64_t epoch) {
   epoch_ = epoch;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // BatchSchedule says which examples make up a worker's batch: a function of
 // its options and of the batch's index alone, so that a restarted worker goes
@@ -51,6 +51,6 @@ class BatchSchedule {
   std::vector<int64_t> shard_;  // this worker's examples, all its batches
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_BATCH_SCHEDULE_H_

@@ -14,7 +14,7 @@
 #include "common/base/status_macros.h"
 #include "worker/data/gunzip.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr char kFashionMnist[] = "/usr/share/datasets/fashion-mnist/";
@@ -103,4 +103,4 @@ absl::StatusOr<std::string> ReadDataText(const std::string& path) {
                       absl::StrCat(path, ": ", bytes.status().message()));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // No file of data may be, or decompress to, more than 4 GiB.
 inline constexpr int64_t kMaxDataFileBytes = int64_t{1} << 32;
@@ -27,6 +27,6 @@ absl::StatusOr<std::vector<uint8_t>> ReadDataFile(
 // The same as text. Errors name `path` first.
 absl::StatusOr<std::string> ReadDataText(const std::string& path);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_DATA_FILE_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -70,4 +70,4 @@ absl::Status CheckEvaluatorFiles(const JobConfig& job,
   return Check("checkpoint.directory", job.checkpoint.directory, roots);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

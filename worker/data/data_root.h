@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Which files a job may name: those below one of some directories. The chief
 // sends the job, so that without such a limit a process that poses as the chief
@@ -23,6 +23,6 @@ absl::Status CheckWorkerFiles(const JobConfig& job,
 absl::Status CheckEvaluatorFiles(const JobConfig& job,
                                  const std::vector<std::string>& roots);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_DATA_ROOT_H_

@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "worker/data/idx_file.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 std::string ShapeOf(const IdxArray& array) {
@@ -112,4 +112,4 @@ absl::StatusOr<int64_t> CountClasses(const std::string& labels_path) {
       absl::StrCat(labels_path, ": there are no labels"));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "worker/data/idx.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Dataset is labelled images, all of one size, in memory.
 //
@@ -49,6 +49,6 @@ absl::StatusOr<Dataset> LoadImageDataset(const std::string& images_path,
 //   kInvalidArgument  the file has no labels
 absl::StatusOr<int64_t> CountClasses(const std::string& labels_path);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_DATASET_H_

@@ -8,7 +8,7 @@
 
 #include "common/base/fingerprint.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 uint64_t SplitMix64::Next() {
   state_ += kGoldenRatio;
@@ -38,4 +38,4 @@ std::vector<int64_t> EpochShuffle(int64_t n, uint64_t seed, int64_t epoch) {
   return order;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

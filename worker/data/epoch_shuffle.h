@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // SplitMix64 is a small random generator whose numbers are the same with every
 // compiler and standard library, unlike those of <random>'s distributions.
@@ -27,6 +27,6 @@ class SplitMix64 {
 // Changing it changes what a resumed job would have computed.
 std::vector<int64_t> EpochShuffle(int64_t n, uint64_t seed, int64_t epoch);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_EPOCH_SHUFFLE_H_

@@ -14,7 +14,7 @@
 #include "worker/data/idx_file.h"
 #include "worker/data/text.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 absl::StatusOr<Examples> LoadPictures(const std::string& images,
@@ -94,4 +94,4 @@ BatchSource MakeBatchSource(BatchSchedule schedule, const Examples& examples) {
   };
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -12,7 +12,7 @@
 #include "worker/data/batch.h"
 #include "worker/data/batch_schedule.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Examples is a whole data set in memory, whatever it is of.
 //
@@ -50,6 +50,6 @@ std::optional<int64_t> CountTrainingExamples(const DataConfig& data);
 // thread at a time.
 BatchSource MakeBatchSource(BatchSchedule schedule, const Examples& examples);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_EXAMPLES_H_

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr size_t kChunk = size_t{1} << 20;
@@ -80,4 +80,4 @@ absl::StatusOr<std::vector<uint8_t>> Gunzip(absl::Span<const uint8_t> bytes,
   return out;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Whether `bytes` begin as gzip data does (RFC 1952).
 bool IsGzip(absl::Span<const uint8_t> bytes);
@@ -19,6 +19,6 @@ bool IsGzip(absl::Span<const uint8_t> bytes);
 absl::StatusOr<std::vector<uint8_t>> Gunzip(absl::Span<const uint8_t> bytes,
                                             int64_t max_bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_GUNZIP_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr size_t kMagicSize = 4;
@@ -101,4 +101,4 @@ absl::StatusOr<IdxHeader> ParseIdxHeader(absl::Span<const uint8_t> bytes) {
   return header;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

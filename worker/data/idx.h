@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // IdxArray is what an IDX file holds: unsigned bytes in row-major order.
 struct IdxArray {
@@ -30,6 +30,6 @@ struct IdxHeader {
 //   kDataLoss         the dimensions ask for more or fewer values than follow
 absl::StatusOr<IdxHeader> ParseIdxHeader(absl::Span<const uint8_t> bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_IDX_H_

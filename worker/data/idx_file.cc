@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "worker/data/data_file.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 absl::StatusOr<IdxArray> Read(const std::string& path, int64_t max_bytes) {
@@ -32,4 +32,4 @@ absl::StatusOr<IdxArray> ReadIdxFile(const std::string& path,
                       absl::StrCat(path, ": ", array.status().message()));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "worker/data/idx.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // No IDX file may be, or decompress to, more than 4 GiB.
 inline constexpr int64_t kMaxIdxFileBytes = int64_t{1} << 32;
@@ -23,6 +23,6 @@ inline constexpr int64_t kMaxIdxFileBytes = int64_t{1} << 32;
 absl::StatusOr<IdxArray> ReadIdxFile(const std::string& path,
                                      int64_t max_bytes = kMaxIdxFileBytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_IDX_FILE_H_

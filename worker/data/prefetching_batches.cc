@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // So far that no index that is fetched ahead can overflow.
@@ -81,4 +81,4 @@ void PrefetchingBatches::Run() {
   mutex_.Unlock();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -11,7 +11,7 @@
 #include "common/base/mutex.h"
 #include "worker/data/batch.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // PrefetchingBatches makes the next batches in a thread of its own while the
 // caller computes on the present one.
@@ -59,6 +59,6 @@ class PrefetchingBatches {
   std::thread thread_;  // last: it uses everything above
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_PREFETCHING_BATCHES_H_

@@ -7,7 +7,7 @@
 #include "common/base/status_macros.h"
 #include "worker/data/data_file.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 absl::StatusOr<Text> Read(const std::string& path, int64_t length) {
@@ -58,4 +58,4 @@ absl::StatusOr<Batch> LoadTextBatch(const Text& text,
   return batch;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

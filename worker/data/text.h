@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "worker/data/batch.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Text is bytes cut into examples of `length`, one after the other. What fills
 // no example at the end is left out.
@@ -43,6 +43,6 @@ absl::StatusOr<Text> LoadText(const std::string& path, int64_t length);
 absl::StatusOr<Batch> LoadTextBatch(const Text& text,
                                     absl::Span<const int64_t> ids);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DATA_TEXT_H_

@@ -7,7 +7,7 @@
 #include "common/base/status_macros.h"
 #include "worker/compute/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // Whether a driver shows a GPU, even one that cannot be used.
@@ -34,4 +34,4 @@ absl::StatusOr<std::unique_ptr<ComputeBackend>> OpenComputeDevice(
   return backend;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

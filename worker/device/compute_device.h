@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "worker/compute/backend/compute_backend.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // MakeBackend(), which says in the log what it found. Where "auto" finds no GPU
 // the log says why: at level debug on a machine that has none, at level info
@@ -18,6 +18,6 @@ namespace lockstep {
 absl::StatusOr<std::unique_ptr<ComputeBackend>> OpenComputeDevice(
     const std::string& name, int threads, const std::string& devices = "/dev");
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DEVICE_COMPUTE_DEVICE_H_

@@ -3,7 +3,7 @@
 #include "common/base/status_macros.h"
 #include "worker/compute/backend/indices.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 Shape ShapeOf(const VariableSpec& variable) {
@@ -227,4 +227,4 @@ absl::StatusOr<BatchView> BatchStage::View(const Batch& batch, int64_t first,
   return view;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -20,7 +20,7 @@
 #include "worker/memory/parameter_memory.h"
 #include "worker/models/model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // The shape of the examples, as a model takes it.
 ModelInput InputOf(const Examples& examples);
@@ -122,6 +122,6 @@ std::vector<ConstTensor> ValueViews(const std::vector<VariableSpec>& variables,
 std::vector<Tensor> GradientViews(const std::vector<VariableSpec>& variables,
                                   const ParameterMemory& memory);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DEVICE_DEVICE_VARIABLES_H_

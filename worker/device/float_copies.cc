@@ -5,7 +5,7 @@
 #include "common/numeric/bfloat16.h"
 #include "common/numeric/float16.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // Elements of a span of bytes, which starts at a multiple of their size.
@@ -56,4 +56,4 @@ void FloatCopies::RoundGradient(size_t variable) const {
   for (size_t i = 0; i < floats.size(); ++i) halves[i] = ToFloat16(floats[i]);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -10,7 +10,7 @@
 #include "common/plan/variable_spec.h"
 #include "worker/memory/parameter_memory.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // FloatCopies is float32 memory for a model whose variables the worker's memory
 // holds in float16 or bfloat16: copies of their values, and gradients that are
@@ -47,6 +47,6 @@ class FloatCopies {
   const ParameterMemory copies_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DEVICE_FLOAT_COPIES_H_

@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // The pass of one part of a batch, as the model sees it: in front of the
 // caller's pass, for the device is between the two. Only the first part waits
@@ -260,4 +260,4 @@ absl::StatusOr<GradientResult> ModelGradientSource::Finish(GradientPass& pass) {
   return Result();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -15,7 +15,7 @@
 #include "worker/memory/parameter_memory.h"
 #include "worker/models/model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // ModelGradientSource computes a model's gradients on a backend, batch by
 // batch from a data source. A batch may be computed in several parts whose
@@ -114,6 +114,6 @@ class ModelGradientSource final : public GradientSource {
   std::vector<size_t> order_;  // in which CallOperations() made the gradients
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DEVICE_MODEL_GRADIENT_SOURCE_H_

@@ -6,7 +6,7 @@
 
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // Memory is pinned by the page: no other shall share these.
@@ -73,4 +73,4 @@ absl::Status PassNumbers::Download() {
   return backend_.Download(there_, Here(0, count_));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

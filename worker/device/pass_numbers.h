@@ -12,7 +12,7 @@
 #include "worker/compute/tensor/buffer.h"
 #include "worker/compute/tensor/tensor.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // PassNumbers are the few float64 numbers that a pass results in, such as its
 // loss, in the backend's memory, with a copy in ordinary memory. The copy is
@@ -62,6 +62,6 @@ class PassNumbers {
   std::vector<std::optional<CopyId>> copies_;  // under way, by number
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_DEVICE_PASS_NUMBERS_H_

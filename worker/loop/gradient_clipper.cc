@@ -2,7 +2,7 @@
 
 #include "worker/loop/gradient_clipping.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 void GradientClipper::Ready(size_t variable, Send send) {
   switch (config_.kind) {
@@ -32,4 +32,4 @@ void GradientClipper::EndPass(Send send) {
   kept_.clear();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -11,7 +11,7 @@
 #include "common/job/job_config.h"
 #include "common/numeric/dtype.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // GradientClipper limits the gradients of a pass in memory, before they are
 // sent. The global norm is that of all gradients, so it keeps them all back to
@@ -52,6 +52,6 @@ class GradientClipper {
   std::vector<size_t> kept_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_LOOP_GRADIENT_CLIPPER_H_

@@ -12,7 +12,7 @@
 
 // Compiled with -ffp-contract=off. Functions that do arithmetic are not inlined
 // next to where the floating-point mode changes.
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 #define LOCKSTEP_NOINLINE __attribute__((noinline))
@@ -256,4 +256,4 @@ void ClipByValue(DType dtype, double limit, absl::Span<std::byte> gradient) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -15,7 +15,7 @@
 //
 // Units: spans hold whole elements of the dtype and start at multiples of
 //        their size. Results are of the dtype, which double holds exactly.
-namespace lockstep {
+namespace lockstep::worker {
 
 // Returns the square root of the sum of all squares; 0 without gradients. For
 // gradients of up to some thousand elements it adds in TensorFlow's order; for
@@ -37,6 +37,6 @@ void ClipByNorm(DType dtype, double clip_norm, absl::Span<std::byte> gradient);
 // Limits each element to [-limit, limit]. A NaN stays NaN.
 void ClipByValue(DType dtype, double limit, absl::Span<std::byte> gradient);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_LOOP_GRADIENT_CLIPPING_H_

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // GradientPass is one pass as the code that computes it sees it: which values
 // it may read, whether its result is still wanted, and where to report its
@@ -46,6 +46,6 @@ class GradientPass {
   virtual void GradientReady(size_t /*variable*/) {}
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_LOOP_GRADIENT_PASS_H_

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "worker/loop/gradient_pass.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // The result of a pass, besides its gradients.
 struct GradientResult {
@@ -53,6 +53,6 @@ class GradientSource {
   virtual absl::StatusOr<GradientResult> Finish(GradientPass& pass) = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_LOOP_GRADIENT_SOURCE_H_

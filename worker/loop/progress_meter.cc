@@ -1,6 +1,6 @@
 #include "worker/loop/progress_meter.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 ProgressMeter::ProgressMeter(const Clock& clock)
     : clock_(clock), since_(clock.Now()) {
@@ -61,4 +61,4 @@ Progress ProgressMeter::Get() const {
   return progress;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

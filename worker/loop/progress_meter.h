@@ -8,7 +8,7 @@
 #include "common/base/mutex.h"
 #include "common/plan/progress.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // ProgressMeter counts a worker's passes and measures how long it waits, for
 // its reports to the chief.
@@ -45,6 +45,6 @@ class ProgressMeter {
   absl::Time since_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_LOOP_PROGRESS_METER_H_

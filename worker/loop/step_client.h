@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/plan/step_vocabulary.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // The outcomes of a push, counted by part.
 struct PushCounts {
@@ -110,6 +110,6 @@ class StepClient {
                                           int64_t attempt) = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_LOOP_STEP_CLIENT_H_

@@ -1,6 +1,6 @@
 #include "worker/loop/strict_pass.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 StrictPass::StrictPass(StepClient& client, const PassId& pass,
                        const Options& options)
@@ -56,4 +56,4 @@ void StrictPass::Decide() {
   if (attempt_ > 0) client_.BeginPush(pass_, attempt_);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -9,7 +9,7 @@
 #include "worker/loop/gradient_pass.h"
 #include "worker/loop/step_client.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // StrictPass lets the transfer of one pass of strict mode overlap with its
 // computing: gradients are sent as they become ready, if the worker is a member
@@ -69,6 +69,6 @@ class StrictPass final : public GradientPass {
   absl::Status status_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_LOOP_STRICT_PASS_H_

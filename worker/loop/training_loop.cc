@@ -9,7 +9,7 @@
 #include "common/plan/shares.h"
 #include "worker/loop/strict_pass.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 std::string Computes(int64_t step) {
@@ -256,4 +256,4 @@ absl::Status TrainingLoop::RunCompatible() {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

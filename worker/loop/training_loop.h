@@ -14,7 +14,7 @@
 #include "worker/loop/step_client.h"
 #include "worker/loop/strict_pass.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // TrainingLoop makes a worker's passes, one after the other, until training
 // ends:
@@ -108,6 +108,6 @@ class TrainingLoop {
   PassId pass_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_LOOP_TRAINING_LOOP_H_

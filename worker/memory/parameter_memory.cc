@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr size_t kAlignment = 64;
@@ -143,4 +143,4 @@ absl::Status ParameterMemory::ChooseRows(size_t variable,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

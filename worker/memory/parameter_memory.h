@@ -13,7 +13,7 @@
 #include "common/memory/shared_memory.h"
 #include "common/plan/variable_spec.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // The rows of a table that a pass uses, with their gradients.
 struct TableRows {
@@ -116,6 +116,6 @@ class ParameterMemory {
   absl::Span<std::byte> gradients_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MEMORY_PARAMETER_MEMORY_H_

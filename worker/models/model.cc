@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 absl::Status CheckTensor(const char* what, const VariableSpec& spec,
@@ -180,4 +180,4 @@ absl::Status Model::CheckTensors(const char* what,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -15,7 +15,7 @@
 #include "worker/loop/gradient_pass.h"
 #include "worker/models/layers/pass_context.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // The shape of the examples. Units: height and width in pixels, channels in
 // values per pixel, tokens in bytes of text.
@@ -165,6 +165,6 @@ class Model {
   Scratch score_;  // what Evaluate() finds, two numbers
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_MODEL_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr int64_t kMaxSide = 1 << 16;
@@ -114,4 +114,4 @@ absl::Status CheckKernelSize(int64_t kernel_size) {
                    "], got ", kernel_size));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -11,7 +11,7 @@
 // Ranges that models of every kind share. Each function returns OK or
 // kInvalidArgument, naming the field as the job file spells it, the value and
 // the allowed range.
-namespace lockstep {
+namespace lockstep::worker {
 
 // Sizes that fit any machine, and products that fit BLAS.
 absl::Status CheckModelInput(const ModelInput& input);
@@ -44,6 +44,6 @@ absl::Status CheckNotGiven(const char* kind, const char* field,
 // Odd, so that the kernel has a centre.
 absl::Status CheckKernelSize(int64_t kernel_size);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_MODEL_LIMITS_H_

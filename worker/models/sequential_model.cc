@@ -5,7 +5,7 @@
 #include "common/base/status_macros.h"
 #include "worker/models/model_limits.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 absl::StatusOr<std::unique_ptr<Model>> SequentialModel::Make(
     const ModelInput& input, ElementType type, Layers layers) {
@@ -47,4 +47,4 @@ absl::Status SequentialModel::Backward(ComputeBackend& backend,
                          [&](size_t, size_t) { return pass.CheckWanted(); });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

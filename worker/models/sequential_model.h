@@ -8,7 +8,7 @@
 #include "worker/models/layers/layer_stack.h"
 #include "worker/models/model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // SequentialModel is a model whose layers follow one another; the last one's
 // output are the logits. Its variables are those of the layers, in order.
@@ -38,6 +38,6 @@ class SequentialModel final : public Model {
   LayerStack stack_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_SEQUENTIAL_MODEL_H_

@@ -7,7 +7,7 @@
 #include "worker/compute/backend/indices.h"
 #include "worker/compute/kernels/counter_random.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // In the order of the logits; a logit that is NaN weighs nothing.
@@ -78,4 +78,4 @@ absl::Status TextSampler::Extend(std::string& text) {
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -11,7 +11,7 @@
 #include "worker/compute/backend/scratch.h"
 #include "worker/models/model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Returns the class that `uniform`, in [0, 1), picks if class i has the weight
 // exp(logits[i] / temperature): at temperature 0 the likeliest, the first one
@@ -53,6 +53,6 @@ class TextSampler {
   uint64_t drawn_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_TEXT_SAMPLER_H_

@@ -11,7 +11,7 @@
 #include "worker/device/device_variables.h"
 #include "worker/models/zoo/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr int64_t kBatchSize = 500;    // pictures
@@ -163,4 +163,4 @@ absl::StatusOr<BatchScore> CheckpointScorer::ScoreExamples(
   return total;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

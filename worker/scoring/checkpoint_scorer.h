@@ -17,7 +17,7 @@
 #include "worker/models/model.h"
 #include "worker/tables/table_workload.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // CheckpointScorer scores checkpoints of a job on its test set. Of variables
 // that have moving averages it scores these, unless the job says otherwise.
@@ -72,6 +72,6 @@ class CheckpointScorer {
   std::optional<ParameterMemory> memory_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_SCORING_CHECKPOINT_SCORER_H_

@@ -16,7 +16,7 @@
 #include "lockstep/v1/tf_example.pb.h"
 #include "worker/data/data_file.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 absl::Status CheckSet(const char* field, int64_t value, const char* meaning) {
@@ -215,4 +215,4 @@ absl::Status ReadExampleFile(const std::string& path,
   return ParseExamples(bytes, path, layout, examples);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // What a model reads of a tf.train.Example. A categorical feature is one text
 // or one integer, which counts as its decimal digits; a cross is the pair of
@@ -64,6 +64,6 @@ absl::Status ReadExampleFile(const std::string& path,
                              const ColumnLayout& layout,
                              ColumnExamples& examples);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_TABLES_EXAMPLE_COLUMNS_H_

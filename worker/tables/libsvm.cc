@@ -11,7 +11,7 @@
 #include "common/text/excerpt.h"
 #include "worker/data/data_file.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // The whole of `word` as a number; a plus sign may be in front.
@@ -119,4 +119,4 @@ absl::Status ReadLibsvmFile(const std::string& path,
   return ParseLibsvm(text, path, options, examples);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

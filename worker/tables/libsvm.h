@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Examples of a few features each, one after the other.
 struct SparseExamples {
@@ -51,6 +51,6 @@ absl::Status ReadLibsvmFile(const std::string& path,
                             const LibsvmOptions& options,
                             SparseExamples& examples);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_TABLES_LIBSVM_H_

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace lockstep {
+namespace lockstep::worker {
 
 double CrossEntropy(bool label, double log_odds) {
   const double z = label ? log_odds : -log_odds;
@@ -25,4 +25,4 @@ TableScore LogOddsScore::Get() const {
           .auc = AreaUnderCurve(scored_)};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

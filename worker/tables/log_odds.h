@@ -8,7 +8,7 @@
 
 // What models of two classes have in common: they say the logarithm of the odds
 // that an example is of the positive one.
-namespace lockstep {
+namespace lockstep::worker {
 
 // Minus the logarithm of the probability of the class that `label` names.
 double CrossEntropy(bool label, double log_odds);
@@ -30,6 +30,6 @@ class LogOddsScore {
   std::vector<ScoredExample> scored_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_TABLES_LOG_ODDS_H_

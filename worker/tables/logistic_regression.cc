@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "worker/tables/log_odds.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr size_t kWeights = 0;
@@ -124,4 +124,4 @@ absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(
       job.model.cut_by_div ? RowCut::kDiv : RowCut::kMod);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

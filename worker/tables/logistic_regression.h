@@ -8,7 +8,7 @@
 #include "worker/tables/libsvm.h"
 #include "worker/tables/table_workload.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Logistic regression over sparse features: the table "weights" has a row of
 // one number for each, or, if it grows, for each that a batch has had; "bias"
@@ -48,6 +48,6 @@ class LogisticRegression final : public TableWorkload {
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(
     const JobConfig& job, Purpose purpose);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_TABLES_LOGISTIC_REGRESSION_H_

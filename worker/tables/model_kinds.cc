@@ -9,7 +9,7 @@
 #include "worker/models/zoo/registry.h"
 #include "worker/tables/table_workload.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 std::vector<std::string> AllModelKinds() {
   std::vector<std::string> kinds = ModelKinds();
@@ -33,4 +33,4 @@ absl::Status CheckModelKind(const std::string& kind) {
   return absl::InvalidArgumentError(message);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

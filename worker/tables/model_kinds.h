@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // The values that model.kind may have, with tables or without, in alphabetical
 // order.
@@ -16,6 +16,6 @@ std::vector<std::string> AllModelKinds();
 //                     nearest one
 absl::Status CheckModelKind(const std::string& kind);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_TABLES_MODEL_KINDS_H_

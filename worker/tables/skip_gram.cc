@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "worker/data/data_file.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr size_t kInput = 0;
@@ -182,4 +182,4 @@ absl::StatusOr<std::unique_ptr<TableWorkload>> MakeSkipGram(
       std::move(vocabulary), text);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

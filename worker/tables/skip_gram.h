@@ -11,7 +11,7 @@
 #include "worker/data/epoch_shuffle.h"
 #include "worker/tables/table_workload.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Skip-gram with negative sampling (Mikolov and others, 2013): the vector of a
 // word, a row of "input_vectors", is to tell the words near it in a sentence
@@ -77,6 +77,6 @@ class SkipGram final : public TableWorkload {
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeSkipGram(
     const JobConfig& job, Purpose purpose);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_TABLES_SKIP_GRAM_H_

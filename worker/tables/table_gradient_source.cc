@@ -6,7 +6,7 @@
 #include "common/base/fingerprint.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 absl::Status TableGradientSource::Prepare(int64_t index) {
   prepared_ = -1;
@@ -36,4 +36,4 @@ absl::StatusOr<GradientResult> TableGradientSource::Finish(GradientPass& pass) {
   return result;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -10,7 +10,7 @@
 #include "worker/memory/parameter_memory.h"
 #include "worker/tables/table_workload.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // TableGradientSource computes the gradients of a model with tables, batch by
 // batch. A batch and its random draws follow from its index.
@@ -39,6 +39,6 @@ class TableGradientSource final : public GradientSource {
   int64_t prepared_ = -1;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_TABLES_TABLE_GRADIENT_SOURCE_H_

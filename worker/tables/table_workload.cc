@@ -9,7 +9,7 @@
 #include "worker/tables/skip_gram.h"
 #include "worker/tables/wide_and_deep.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 struct Registration {
@@ -147,4 +147,4 @@ absl::Span<float> Floats(absl::Span<std::byte> bytes) {
   return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -16,7 +16,7 @@
 #include "worker/loop/gradient_source.h"
 #include "worker/memory/parameter_memory.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // How good a checkpoint is.
 struct TableScore {
@@ -91,6 +91,6 @@ absl::Status CheckHasExamples(int64_t count, Purpose purpose);
 // Views of memory as floats, which all values of these models are.
 absl::Span<float> Floats(absl::Span<std::byte> bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_TABLES_TABLE_WORKLOAD_H_

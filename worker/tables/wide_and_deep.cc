@@ -12,7 +12,7 @@
 #include "worker/models/model_limits.h"
 #include "worker/tables/log_odds.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr ElementType kFloat = ElementType::kFloat32;
@@ -267,4 +267,4 @@ absl::StatusOr<std::unique_ptr<TableWorkload>> MakeWideAndDeep(
   return workload;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -13,7 +13,7 @@
 #include "worker/tables/example_columns.h"
 #include "worker/tables/table_workload.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Wide and deep learning (Cheng and others, 2016): the log-odds of an example
 // are the sum of a wide and of a deep part, trained together.
@@ -98,6 +98,6 @@ class WideAndDeep final : public TableWorkload {
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeWideAndDeep(
     const JobConfig& job, Purpose purpose);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_TABLES_WIDE_AND_DEEP_H_

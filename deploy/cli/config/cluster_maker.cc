@@ -13,7 +13,7 @@
 #include "common/text/excerpt.h"
 #include "nlohmann/json.hpp"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr int kMaxTasks = 10'000;
@@ -104,4 +104,4 @@ std::string PrettyCluster(const std::string& json) {
   return absl::StrCat(text, "\n}\n");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

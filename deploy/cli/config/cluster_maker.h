@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "common/cluster/cluster_spec.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The arguments of `lockstep config make`.
 struct ClusterRequest {
@@ -30,6 +30,6 @@ absl::StatusOr<ClusterSpec> MakeCluster(const ClusterRequest& request);
 // of tasks on one line.
 std::string PrettyCluster(const std::string& json);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_CLUSTER_MAKER_H_

@@ -8,7 +8,7 @@
 #include "deploy/cli/text/text_format.h"
 #include "deploy/cli/text/text_table.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Reachable = std::map<TaskId, std::string>;
@@ -137,4 +137,4 @@ std::string FormatClusterReport(const Cluster& cluster,
   return absl::StrCat(text, mistakes.empty() ? "no mistakes\n" : "");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -9,7 +9,7 @@
 #include "common/cluster/cluster.h"
 #include "common/cluster/task_id.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Returns the mistakes of a cluster whose single values are valid: a sentence
 // with path and fix for each. Empty for a cluster that can train. A missing
@@ -25,6 +25,6 @@ std::string FormatClusterReport(const Cluster& cluster,
                                 const std::vector<std::string>& mistakes,
                                 size_t width);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_CLUSTER_REPORT_H_

@@ -15,7 +15,7 @@
 #include "deploy/cli/config/connection_probe.h"
 #include "deploy/cli/tasks/log_files.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr int kMistakeExitCode = 1;
@@ -141,4 +141,4 @@ std::map<TaskId, std::string> ConfigCheckCommand::Connect(
   return reachable;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -11,7 +11,7 @@
 #include "common/cluster/cluster.h"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // ConfigCheckCommand is `lockstep config check`: it reads a TF_CONFIG as the
 // programs do, and explains its meaning and its mistakes.
@@ -38,6 +38,6 @@ class ConfigCheckCommand {
   double timeout_seconds_ = 2;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_CONFIG_CHECK_COMMAND_H_

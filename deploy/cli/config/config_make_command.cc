@@ -13,7 +13,7 @@
 #include "common/text/excerpt.h"
 #include "nlohmann/json.hpp"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // Parses "worker:1" and checks that `cluster` has this task.
@@ -98,4 +98,4 @@ absl::StatusOr<std::string> ConfigMakeCommand::Make() const {
                       : PrettyCluster(json);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -8,7 +8,7 @@
 #include "deploy/cli/config/cluster_maker.h"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // ConfigMakeCommand is `lockstep config make`: writes a cluster file, or the
 // TF_CONFIG of one of its tasks.
@@ -31,6 +31,6 @@ class ConfigMakeCommand {
   bool environment_ = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_CONFIG_MAKE_COMMAND_H_

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // Returns 0, or an errno; ETIMEDOUT also after `timeout`.
@@ -68,4 +68,4 @@ ProbeResult ProbeConnection(const HostPort& address, absl::Duration timeout) {
   return {error == 0, Describe(error, timeout)};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

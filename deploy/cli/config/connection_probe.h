@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "common/cluster/host_port.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The result of one attempt to reach an address.
 struct ProbeResult {
@@ -21,6 +21,6 @@ struct ProbeResult {
 // Threads: safe to call at the same time.
 ProbeResult ProbeConnection(const HostPort& address, absl::Duration timeout);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_CONNECTION_PROBE_H_

@@ -5,7 +5,7 @@
 #include "deploy/cli/config/job_field.h"
 #include "deploy/cli/config/job_reference.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 ExplainCommand::ExplainCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
@@ -35,4 +35,4 @@ int ExplainCommand::Run(Terminal& terminal, std::ostream& err) const {
   return 0;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -7,7 +7,7 @@
 #include "CLI/CLI.hpp"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // ExplainCommand is `lockstep explain`: it explains the fields of a job file.
 class ExplainCommand {
@@ -25,6 +25,6 @@ class ExplainCommand {
   bool manual_page_ = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_EXPLAIN_COMMAND_H_

@@ -15,7 +15,7 @@
 #include "common/flags/wrap_text.h"
 #include "common/text/excerpt.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 std::string TypeOf(const JobField& field) {
@@ -193,4 +193,4 @@ std::string JobManualPage(const JobField& root, absl::string_view version) {
   return page;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // JobField is one field of a job file with its documentation; the root, which
 // has no path, is the whole file.
@@ -37,6 +37,6 @@ absl::StatusOr<std::string> ExplainField(const JobField& root,
 // Returns the manual page lockstep-job(5), in roff.
 std::string JobManualPage(const JobField& root, absl::string_view version);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_JOB_FIELD_H_

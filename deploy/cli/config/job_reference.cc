@@ -16,7 +16,7 @@
 #include "google/protobuf/text_format.h"
 #include "lockstep/v1/job.pb.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The descriptor set that CMake makes from job.proto, with its comments.
 extern const unsigned char kJobDescriptorSet[];
@@ -163,4 +163,4 @@ JobField JobReference() {
   return root;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -3,12 +3,12 @@
 
 #include "deploy/cli/config/job_field.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Returns the fields of a job file, with the comments of job.proto and this
 // program's defaults.
 JobField JobReference();
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_CONFIG_JOB_REFERENCE_H_

@@ -10,10 +10,10 @@
 #include "worker/compute/registry.h"
 #include "worker/scoring/checkpoint_scorer.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
-std::string Describe(int64_t step, const TableScore& score) {
+std::string Describe(int64_t step, const worker::TableScore& score) {
   std::string text = absl::StrFormat("step %d: accuracy %.4f, loss %.4f", step,
                                      score.accuracy, score.loss);
   if (score.auc.has_value())
@@ -51,14 +51,17 @@ absl::Status EvaluateCommand::Evaluate(Terminal& terminal) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.Read());
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
                             trained_.OpenCheckpoint(job, step_));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<ComputeBackend> backend,
-                            MakeBackend(device_, {.threads = threads_}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointScorer> scorer,
-                            CheckpointScorer::Make(job, *backend));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::unique_ptr<worker::ComputeBackend> backend,
+      worker::MakeBackend(device_, {.threads = threads_}));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::unique_ptr<worker::CheckpointScorer> scorer,
+      worker::CheckpointScorer::Make(job, *backend));
   LOCKSTEP_RETURN_IF_ERROR(scorer->FitToTrainingSet());
-  LOCKSTEP_ASSIGN_OR_RETURN(const TableScore score, scorer->Score(checkpoint));
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::TableScore score,
+                            scorer->Score(checkpoint));
   terminal.Print(Describe(checkpoint.manifest().global_step, score));
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -10,7 +10,7 @@
 #include "deploy/cli/inspect/trained_job.h"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // EvaluateCommand is `lockstep evaluate`: it scores a checkpoint on the job's
 // test set as the evaluator does, without a chief.
@@ -34,6 +34,6 @@ class EvaluateCommand {
   int threads_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_EVALUATE_COMMAND_H_

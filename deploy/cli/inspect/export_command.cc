@@ -15,7 +15,7 @@
 #include "common/checkpoint/files/posix_file.h"
 #include "common/job/variable_settings.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr uint64_t kPieceBytes = 4 << 20;  // bytes copied at a time
@@ -178,4 +178,4 @@ absl::Status ExportCommand::Write(const CheckpointReader& checkpoint,
   return Publish(made, out_);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -11,7 +11,7 @@
 #include "common/checkpoint/checkpoint_reader.h"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // ExportCommand is `lockstep export`: it copies variables of one checkpoint, or
 // their moving averages, into one safetensors file, without slots and counters.
@@ -50,6 +50,6 @@ class ExportCommand {
   std::vector<std::string> patterns_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_EXPORT_COMMAND_H_

@@ -15,7 +15,7 @@
 #include "deploy/cli/inspect/nearest_words.h"
 #include "deploy/cli/tasks/log_files.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // Moves each row of a growing table to the index of its key, which is a word.
@@ -145,4 +145,4 @@ absl::Status NearestCommand::Answer(Terminal& terminal) const {
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

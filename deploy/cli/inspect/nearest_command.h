@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // NearestCommand is `lockstep nearest`: it looks up words in the newest
 // checkpoint of a model of kind skip_gram.
@@ -36,6 +36,6 @@ class NearestCommand {
   int64_t count_ = 30;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_NEAREST_COMMAND_H_

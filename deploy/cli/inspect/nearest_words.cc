@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 NearestWords::NearestWords(Vocabulary vocabulary, std::vector<float> vectors)
     : vocabulary_(std::move(vocabulary)),
@@ -74,4 +74,4 @@ absl::StatusOr<int64_t> NearestWords::Rank(const std::string& word,
                                           word, "\"; it may be too rare"));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

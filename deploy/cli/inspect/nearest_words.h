@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/text/vocabulary.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // NearestWords compares the vectors of words by the cosine of the angle
 // between them.
@@ -43,6 +43,6 @@ class NearestWords {
   size_t width_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_NEAREST_WORDS_H_

@@ -11,7 +11,7 @@
 #include "worker/models/text_sampler.h"
 #include "worker/models/zoo/registry.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr int64_t kByteValues = 256;
@@ -19,21 +19,22 @@ constexpr int64_t kByteValues = 256;
 // A model's values, read from a checkpoint.
 struct Values {
   std::vector<std::vector<float>> memory;
-  std::vector<ConstTensor> views;
+  std::vector<worker::ConstTensor> views;
 };
 
-absl::StatusOr<Values> Load(const CheckpointReader& reader, const Model& model,
+absl::StatusOr<Values> Load(const CheckpointReader& reader,
+                            const worker::Model& model,
                             const ModelConfig& config) {
   Values values;
-  for (const VariableSpec& variable : KeptVariables(model, config)) {
+  for (const VariableSpec& variable : worker::KeptVariables(model, config)) {
     LOCKSTEP_RETURN_IF_ERROR(reader.CheckVariable(variable));
-    const Shape shape(variable.shape.begin(), variable.shape.end());
-    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t size, CountElements(shape));
+    const worker::Shape shape(variable.shape.begin(), variable.shape.end());
+    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t size, worker::CountElements(shape));
     std::vector<float>& elements =
         values.memory.emplace_back(static_cast<size_t>(size));
     LOCKSTEP_RETURN_IF_ERROR(
         reader.Read(variable.name, absl::MakeSpan(elements)));
-    values.views.push_back(ConstTensor::Of<float>(elements, shape));
+    values.views.push_back(worker::ConstTensor::Of<float>(elements, shape));
   }
   return values;
 }
@@ -83,23 +84,24 @@ absl::Status SampleCommand::Write(Terminal& terminal) const {
         absl::StrCat("model.kind must be \"transformer\", got \"",
                      job.model.kind, "\"; no other model writes text"));
   }
-  const ModelInput input = {.height = 1,
-                            .width = 1,
-                            .channels = 1,
-                            .classes = kByteValues,
-                            .tokens = job.data.sequence_length};
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
-                            MakeModel(job.model, input));
+  const worker::ModelInput input = {.height = 1,
+                                    .width = 1,
+                                    .channels = 1,
+                                    .classes = kByteValues,
+                                    .tokens = job.data.sequence_length};
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
+                            worker::MakeModel(job.model, input));
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
                             trained_.OpenCheckpoint(job));
   LOCKSTEP_ASSIGN_OR_RETURN(const Values values,
                             Load(checkpoint, *model, job.model));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<ComputeBackend> backend,
-                            MakeBackend("cpu", {}));
-  TextSampler sampler(*model, *backend, values.views,
-                      {.window = job.data.sequence_length,
-                       .temperature = temperature_,
-                       .key = seed_});
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::unique_ptr<worker::ComputeBackend> backend,
+      worker::MakeBackend("cpu", {}));
+  worker::TextSampler sampler(*model, *backend, values.views,
+                              {.window = job.data.sequence_length,
+                               .temperature = temperature_,
+                               .key = seed_});
   std::string text = prompt_;
   for (int64_t i = 0; i < bytes_; ++i) {
     LOCKSTEP_RETURN_IF_ERROR(sampler.Extend(text));
@@ -108,4 +110,4 @@ absl::Status SampleCommand::Write(Terminal& terminal) const {
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -10,7 +10,7 @@
 #include "deploy/cli/inspect/trained_job.h"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // SampleCommand is `lockstep sample`: it generates text with the newest
 // checkpoint of a model of kind transformer.
@@ -34,6 +34,6 @@ class SampleCommand {
   uint64_t seed_ = 1;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_SAMPLE_COMMAND_H_

@@ -6,7 +6,7 @@
 #include "deploy/cli/tasks/job_file.h"
 #include "deploy/cli/tasks/log_files.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 TrainedJob::TrainedJob(CLI::App& command) {
   command.add_option("--job", file_, "The job file that it was trained with.")
@@ -35,4 +35,4 @@ absl::StatusOr<CheckpointReader> TrainedJob::OpenCheckpoint(
   return step == kNewest ? store.OpenLatest() : store.Open(step);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

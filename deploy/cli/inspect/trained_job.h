@@ -10,7 +10,7 @@
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // TrainedJob holds the flags of commands that compute with a checkpoint: --job,
 // --set and --checkpoints.
@@ -40,6 +40,6 @@ class TrainedJob {
   std::string checkpoints_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_TRAINED_JOB_H_

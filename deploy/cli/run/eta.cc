@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::cli {
 
 void Eta::Record(absl::Time now, int64_t step) {
   if (!samples_.empty() &&
@@ -28,4 +28,4 @@ std::optional<absl::Duration> Eta::Remaining(int64_t train_steps) const {
   return absl::Seconds(std::max(0.0, left) * seconds / steps);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

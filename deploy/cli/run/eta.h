@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Eta estimates the time of the remaining steps from the rate of the last
 // kWindow.
@@ -32,6 +32,6 @@ class Eta {
   std::deque<Sample> samples_;  // by time, the oldest first
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_ETA_H_

@@ -16,7 +16,7 @@
 #include "deploy/cli/tasks/log_files.h"
 #include "deploy/cli/tasks/log_reason.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr int kTickMillis = 200;
@@ -249,4 +249,4 @@ std::map<TaskId, LogTail> Launcher::ReadLogs(const RunOutcome& outcome) const {
   return logs;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

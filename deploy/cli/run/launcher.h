@@ -19,7 +19,7 @@
 #include "deploy/cli/tasks/task_process.h"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Launcher runs the processes of one cluster from start to end, and shows their
 // progress. Supervisor decides; this class starts, calls, signals and prints.
@@ -77,6 +77,6 @@ class Launcher {
   std::unique_ptr<StatusPoller> poller_;  // set when all processes are started
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_LAUNCHER_H_

@@ -5,7 +5,7 @@
 #include "deploy/cli/status/status_line.h"
 #include "deploy/cli/text/text_format.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 std::string StartLine(const JobStatus& status) {
@@ -66,4 +66,4 @@ bool PlainProgress::IsDue(const JobStatus& status, absl::Time now) const {
   return now - last_line_ >= interval_;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "deploy/cli/status/job_status.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // PlainProgress selects the lines of a run where no line can be redrawn: one
 // when training starts, one for each new score, one every `interval`.
@@ -30,6 +30,6 @@ class PlainProgress {
   int64_t last_scored_step_ = -1;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_PLAIN_PROGRESS_H_

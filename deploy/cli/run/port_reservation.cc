@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // Returns the socket, or -1 with errno.
@@ -113,4 +113,4 @@ PortReservation::~PortReservation() {
   if (fd_ >= 0) close(fd_);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // PortReservation reserves one free TCP port for a server that starts later.
 //
@@ -40,6 +40,6 @@ class PortReservation {
   int port_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_PORT_RESERVATION_H_

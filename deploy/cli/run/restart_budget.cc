@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace lockstep {
+namespace lockstep::cli {
 
 std::optional<absl::Time> RestartBudget::Take(absl::Time now) {
   while (!taken_.empty() && now - taken_.front() >= kWindow) {
@@ -20,4 +20,4 @@ std::optional<absl::Time> RestartBudget::Take(absl::Time now) {
   return now + std::min(pause, kLongestPause);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // RestartBudget decides if and when a dead task may restart: at most `restarts`
 // times within any kWindow, after a pause that doubles from kFirstPause to
@@ -30,6 +30,6 @@ class RestartBudget {
   std::deque<absl::Time> taken_;  // ascending, within the last kWindow
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_RESTART_BUDGET_H_

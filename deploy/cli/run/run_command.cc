@@ -13,7 +13,7 @@
 #include "deploy/cli/tasks/own_directory.h"
 #include "deploy/cli/text/shell_words.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // Returns "2 ps, 1 chief, 3 workers", in the order of their start.
@@ -139,4 +139,4 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
   return launcher.Run();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

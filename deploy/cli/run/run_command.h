@@ -8,7 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // RunCommand is `lockstep run`: it runs a whole cluster on this machine.
 class RunCommand {
@@ -38,6 +38,6 @@ class RunCommand {
   std::string from_;  // a step, or empty
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_RUN_COMMAND_H_

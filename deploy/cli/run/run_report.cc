@@ -6,7 +6,7 @@
 #include "deploy/cli/text/shell_words.h"
 #include "deploy/cli/text/text_format.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Logs = std::map<TaskId, LogTail>;
@@ -177,4 +177,4 @@ std::string FormatRunReport(const RunOutcome& outcome,
   return absl::StrCat(report, LastLine(outcome, status, logs), "\n");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

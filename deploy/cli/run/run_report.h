@@ -11,7 +11,7 @@
 #include "deploy/cli/run/supervisor.h"
 #include "deploy/cli/status/job_status.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The end of a task's log, since the task's last start.
 struct LogTail {
@@ -43,6 +43,6 @@ std::string FormatRunReport(const RunOutcome& outcome,
                             const std::map<TaskId, LogTail>& logs,
                             const RunPlace& place, size_t width);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_RUN_REPORT_H_

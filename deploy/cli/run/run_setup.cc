@@ -25,7 +25,7 @@
 #include "deploy/cli/tasks/log_files.h"
 #include "nlohmann/json.hpp"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 std::string TemporaryDirectory() {
@@ -201,4 +201,4 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
   return setup;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -12,7 +12,7 @@
 #include "deploy/cli/tasks/local_cluster.h"
 #include "deploy/cli/tasks/log_directory.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The arguments of `lockstep run`.
 struct RunRequest {
@@ -56,6 +56,6 @@ struct RunSetup {
 //   kResourceExhausted   no port is free
 absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_RUN_SETUP_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "deploy/cli/text/text_format.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 RunView::RunView(Terminal& terminal, absl::Time start)
     : terminal_(terminal),
@@ -86,4 +86,4 @@ std::optional<absl::Duration> RunView::Remaining() const {
   return eta_.Remaining(status_->train_steps);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

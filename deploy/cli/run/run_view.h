@@ -13,7 +13,7 @@
 #include "deploy/cli/status/status_line.h"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // RunView shows the progress of a run: one live line on a terminal, else a line
 // now and then. It also shows that the chief does not answer.
@@ -59,6 +59,6 @@ class RunView {
   absl::Time complained_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_RUN_VIEW_H_

@@ -3,7 +3,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-namespace lockstep {
+namespace lockstep::cli {
 
 SignalInbox::SignalInbox(std::initializer_list<int> signals) {
   sigset_t set;
@@ -28,4 +28,4 @@ std::vector<int> SignalInbox::TakeAll() {
   return signals;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // SignalInbox turns signals into readable events during its life. Must be
 // constructed before any other thread, so that all threads inherit the blocked
@@ -31,6 +31,6 @@ class SignalInbox {
   int fd_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_SIGNAL_INBOX_H_

@@ -16,7 +16,7 @@
 #include "common/base/status_macros.h"
 #include "common/process/private_directory.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr char kPrefix[] = "lockstep-run-";
@@ -136,4 +136,4 @@ absl::Status StateDirectory::MakeChild(const std::string& child_path) const {
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

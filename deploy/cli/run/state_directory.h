@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // StateDirectory holds the state of the servers of one run. A lock on a file in
 // it lasts as long as this process, however it ends; if another process can
@@ -54,6 +54,6 @@ class StateDirectory {
   const bool remove_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_STATE_DIRECTORY_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/process/process.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr int kSignalBase = 128;
@@ -299,4 +299,4 @@ Supervisor::Actions Supervisor::SignalOne(TaskId task, int signal) {
   return {{.task = task, .signal = signal}};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -13,7 +13,7 @@
 #include "deploy/cli/status/job_status.h"
 #include "deploy/cli/tasks/task_exit.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // An action that a Supervisor requests.
 struct SupervisorAction {
@@ -180,6 +180,6 @@ class Supervisor {
   std::string reason_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_SUPERVISOR_H_

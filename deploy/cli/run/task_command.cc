@@ -15,7 +15,7 @@
 #include "deploy/cli/tasks/log_files.h"
 #include "deploy/cli/tasks/own_directory.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 std::string OwnHostName() {
@@ -101,4 +101,4 @@ absl::StatusOr<TaskPlan> TaskCommand::Plan() const {
   return PlanTask(options);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -10,7 +10,7 @@
 #include "deploy/cli/tasks/task_plan.h"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // TaskCommand is `lockstep task`: it becomes the program of one task of a job
 // whose configuration is in a directory, for service managers and containers.
@@ -38,6 +38,6 @@ class TaskCommand {
   bool show_ = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_RUN_TASK_COMMAND_H_

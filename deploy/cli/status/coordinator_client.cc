@@ -8,7 +8,7 @@
 #include "grpcpp/client_context.h"
 #include "lockstep/v1/coordinator.grpc.pb.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 void Prepare(grpc::ClientContext& context, absl::Duration timeout) {
@@ -96,4 +96,4 @@ absl::StatusOr<int64_t> CoordinatorClient::ChangeSettings(
   return response.revision();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

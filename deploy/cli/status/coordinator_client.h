@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "deploy/cli/status/job_status.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // CoordinatorClient calls one chief, which need not be up yet.
 //
@@ -58,6 +58,6 @@ class CoordinatorClient {
   const std::unique_ptr<Stub> stub_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_STATUS_COORDINATOR_CLIENT_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "deploy/cli/text/text_format.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 absl::string_view JobStateName(JobState state) {
   switch (state) {
@@ -77,4 +77,4 @@ std::string WaitText(const WaitStatus& wait) {
                       ")");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The state of the job, from the chief.
 enum class JobState : int {
@@ -144,6 +144,6 @@ std::optional<WaitStatus> LongestWait(const JobStatus& status);
 // "step 12 on ps 0 waits for 1 more gradient; worker 2 (3.4 s)".
 std::string WaitText(const WaitStatus& wait);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_STATUS_JOB_STATUS_H_

@@ -18,7 +18,7 @@
 #include "deploy/cli/tasks/log_files.h"
 #include "deploy/cli/text/text_format.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(5);
@@ -237,4 +237,4 @@ int StopCommand::Run(Terminal& terminal, std::ostream& err) const {
   return 0;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -14,7 +14,7 @@
 #include "deploy/cli/status/status_json.h"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // ChiefFlags select the chief of a command: by its address, or by a file with
 // the address.
@@ -106,6 +106,6 @@ class StopCommand {
   std::string reason_ = "lockstep stop";
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_STATUS_OPERATOR_COMMAND_H_

@@ -1,6 +1,6 @@
 #include "deploy/cli/status/status_codec.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 absl::Duration Decode(const google::protobuf::Duration& duration) {
@@ -118,4 +118,4 @@ JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
   return status;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

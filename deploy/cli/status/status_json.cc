@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -174,4 +174,4 @@ absl::StatusOr<RunResult> ParseResultJson(absl::string_view text,
                        (*result)["ended_at_unix_seconds"].get<int64_t>())};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

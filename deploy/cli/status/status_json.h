@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "deploy/cli/status/job_status.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The result of `lockstep run`.
 struct RunResult {
@@ -38,6 +38,6 @@ std::string FormatStatusJson(const JobStatus& status, int indent = 2,
 absl::StatusOr<RunResult> ParseResultJson(absl::string_view text,
                                           absl::string_view source);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_STATUS_STATUS_JSON_H_

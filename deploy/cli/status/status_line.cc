@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "deploy/cli/text/text_format.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr char kBold[] = "\x1b[1m";
@@ -208,4 +208,4 @@ std::string StatusLine::Format(const JobStatus& status,
   return Join(segments, gap, columns, colour_);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

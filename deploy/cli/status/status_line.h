@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "deploy/cli/status/job_status.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // StatusLine formats a job's status as one line that fits the terminal. If
 // space is short, it drops the least important parts first: labels, then each
@@ -36,6 +36,6 @@ class StatusLine {
   const bool colour_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_STATUS_STATUS_LINE_H_

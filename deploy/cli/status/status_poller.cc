@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::cli {
 
 StatusPoller::StatusPoller(const std::string& address, const Options& options)
     : options_(options),
@@ -78,4 +78,4 @@ void StatusPoller::Notify() {
   [[maybe_unused]] const ssize_t put = write(event_fd_, &one, sizeof(one));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

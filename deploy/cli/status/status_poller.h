@@ -11,7 +11,7 @@
 #include "deploy/cli/status/coordinator_client.h"
 #include "deploy/cli/status/job_status.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // StatusPoller calls GetStatus periodically in its own thread, so that a slow
 // chief delays no other thread.
@@ -64,6 +64,6 @@ class StatusPoller {
   std::thread thread_;  // last: it uses all of the above
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_STATUS_STATUS_POLLER_H_

@@ -9,7 +9,7 @@
 #include "deploy/cli/text/text_format.h"
 #include "deploy/cli/text/text_table.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Align = TextTable::Align;
@@ -199,4 +199,4 @@ std::string FormatStatusReport(const JobStatus& status, size_t width) {
                       Waits(status, width), FormatDeaths(status, width));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

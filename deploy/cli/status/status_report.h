@@ -6,7 +6,7 @@
 
 #include "deploy/cli/status/job_status.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Returns one line per worker: the counts of its gradients and its waiting
 // time. Empty without workers. Lines have at most `width` columns.
@@ -33,6 +33,6 @@ std::string FormatDoneLine(const JobStatus& status);
 // `width` columns; longer texts of the chief are wrapped.
 std::string FormatStatusReport(const JobStatus& status, size_t width);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_STATUS_STATUS_REPORT_H_

@@ -11,7 +11,7 @@
 #include "common/flags/flag_parser.h"
 #include "deploy/cli/text/text_format.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(5);
@@ -187,4 +187,4 @@ int SteerCommands::Run(const Command& command, Terminal& terminal,
   return 0;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

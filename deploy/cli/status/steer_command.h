@@ -14,7 +14,7 @@
 #include "deploy/cli/status/operator_command.h"
 #include "deploy/cli/text/terminal.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Parses the arguments of `lockstep set`: "replicas_to_aggregate=3",
 // "learning_rate=0.05".
@@ -59,6 +59,6 @@ class SteerCommands {
   int worker_ = -1;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_STATUS_STEER_COMMAND_H_

@@ -25,7 +25,7 @@
 #include "worker/tables/model_kinds.h"
 #include "worker/tables/table_workload.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -109,7 +109,7 @@ absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator) {
         "its user, which `lockstep run` does not start; start each task by "
         "itself, or name a model");
   }
-  LOCKSTEP_RETURN_IF_ERROR(CheckModelKind(job.model.kind));
+  LOCKSTEP_RETURN_IF_ERROR(worker::CheckModelKind(job.model.kind));
   for (const NamedFile& file : DataFiles(job.data, has_evaluator)) {
     if (!file.path.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckFile(file));
   }
@@ -117,11 +117,12 @@ absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator) {
 }
 
 absl::Status CheckBatch(const JobConfig& job, int num_workers) {
-  if (IsTableModel(job.model.kind)) return absl::OkStatus();
-  const std::optional<int64_t> examples = CountTrainingExamples(job.data);
+  if (worker::IsTableModel(job.model.kind)) return absl::OkStatus();
+  const std::optional<int64_t> examples =
+      worker::CountTrainingExamples(job.data);
   // The worker explains an empty data set.
   if (examples.value_or(0) < 1) return absl::OkStatus();
-  return BatchSchedule::Create(
+  return worker::BatchSchedule::Create(
              {.num_examples = *examples,
               .batch_size = job.batch_size,
               .num_workers = job.elastic_workers ? 1 : num_workers})
@@ -164,4 +165,4 @@ absl::Status CheckGpus(int gpus, const std::string& devices) {
                               : "give a smaller number"));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

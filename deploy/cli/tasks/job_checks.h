@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Checks of a job's needs on this machine, before any of its processes starts.
 // They change nothing, except that checkpoint.directory is created.
@@ -36,6 +36,6 @@ absl::Status CheckCheckpoints(const JobConfig& job, bool begins_anew);
 // number is unknown, and nothing is refused.
 absl::Status CheckGpus(int gpus, const std::string& devices = "/dev");
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TASKS_JOB_CHECKS_H_

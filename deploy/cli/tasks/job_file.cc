@@ -5,7 +5,7 @@
 #include "common/base/status_macros.h"
 #include "common/job/codec/job_config_codec.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 absl::StatusOr<JobConfig> DecodeJobFile(
     absl::string_view text, absl::string_view source,
@@ -21,4 +21,4 @@ absl::StatusOr<JobConfig> DecodeJobFile(
   return job;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

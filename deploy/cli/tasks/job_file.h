@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "common/job/job_config.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Parses a job file as the chief will: `settings` are "key=value" each, applied
 // in order. `source` names the file in messages.
@@ -18,6 +18,6 @@ absl::StatusOr<JobConfig> DecodeJobFile(absl::string_view text,
                                         absl::string_view source,
                                         absl::Span<const std::string> settings);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TASKS_JOB_FILE_H_

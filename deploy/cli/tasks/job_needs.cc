@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // In strict mode each worker contributes one gradient to a step, or, if there
 // are fewer replicas than gradients, its share of them.
@@ -15,4 +15,4 @@ int NeededWorkers(const JobConfig& job, int num_workers) {
   return std::max(1, std::min({gradients, replicas, num_workers}));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -5,7 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "common/cluster/tf_config.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Args = std::vector<std::string>;
@@ -113,4 +113,4 @@ std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,
   return launches;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -10,7 +10,7 @@
 #include "common/cluster/task_id.h"
 #include "deploy/cli/tasks/local_cluster.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Options that the processes of one run share.
 struct LaunchOptions {
@@ -60,6 +60,6 @@ std::string ProgramCommand(TaskType type);
 std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,
                                      const LaunchOptions& options);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TASKS_LAUNCH_PLAN_H_

@@ -10,7 +10,7 @@
 #include "common/cluster/tf_config.h"
 #include "common/text/excerpt.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // Parses the view of the task that hosts the chief, which sees all training
@@ -115,4 +115,4 @@ absl::StatusOr<std::string> ChiefAddressOf(absl::string_view json,
   return address;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -11,7 +11,7 @@
 #include "common/cluster/task_id.h"
 #include "deploy/cli/tasks/local_hosts.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // LocalCluster is a cluster whose tasks all run on this machine.
 struct LocalCluster {
@@ -45,6 +45,6 @@ absl::StatusOr<LocalCluster> MakeLocalCluster(absl::string_view json,
 absl::StatusOr<std::string> ChiefAddressOf(absl::string_view json,
                                            absl::string_view source);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TASKS_LOCAL_CLUSTER_H_

@@ -14,7 +14,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 std::string AddressText(const sockaddr* address) {
@@ -102,4 +102,4 @@ bool LocalHosts::ContainsAddress(const std::string& address) const {
          machine_.addresses.contains(address);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

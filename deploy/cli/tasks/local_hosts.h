@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // LocalHosts knows the names and addresses of one machine.
 class LocalHosts {
@@ -39,6 +39,6 @@ class LocalHosts {
   const Machine machine_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TASKS_LOCAL_HOSTS_H_

@@ -17,7 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -133,4 +133,4 @@ bool LogDirectory::IsLeft(const std::string& path) {
 
 LogDirectory::~LogDirectory() { close(lock_fd_); }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // LogDirectory holds the logs of one run. A lock on a file in it lasts as long
 // as this process, however it ends, so that no other run can use it.
@@ -47,6 +47,6 @@ class LogDirectory {
   const int lock_fd_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TASKS_LOG_DIRECTORY_H_

@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "deploy/cli/text/text_format.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr int64_t kMaxTailBytes = 64 << 10;
@@ -94,4 +94,4 @@ absl::Status WriteTextFile(const std::string& path, absl::string_view text) {
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Files in a run's log directory, for `lockstep status --log_dir`.
 inline constexpr char kChiefAddressFile[] = "chief.address";
@@ -41,6 +41,6 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path);
 //   kInvalidArgument  it cannot be written
 absl::Status WriteTextFile(const std::string& path, absl::string_view text);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TASKS_LOG_FILES_H_

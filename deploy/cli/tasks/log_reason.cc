@@ -4,7 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // Column of the level in "2026-11-23T11:37:20.123 error   worker 1: ...".
@@ -41,4 +41,4 @@ std::string ReasonIn(const std::vector<std::string>& lines) {
   return Message(lines.back());
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

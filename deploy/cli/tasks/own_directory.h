@@ -5,7 +5,7 @@
 #include <string>
 #include <system_error>
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Returns the path of the running program, with links resolved.
 inline std::string OwnProgram() {
@@ -18,6 +18,6 @@ inline std::string OwnDirectory() {
   return std::filesystem::path(OwnProgram()).parent_path().string();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TASKS_OWN_DIRECTORY_H_

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 TaskExit TaskExit::FromWaitStatus(int status) {
   if (WIFSIGNALED(status)) return TaskExit{.signal = WTERMSIG(status)};
@@ -22,4 +22,4 @@ std::ostream& operator<<(std::ostream& out, const TaskExit& exit) {
   return out << exit.ToString();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // The end of a process: by itself with `code`, or by `signal`.
 struct TaskExit {
@@ -27,6 +27,6 @@ struct TaskExit {
   friend std::ostream& operator<<(std::ostream& out, const TaskExit& exit);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TASKS_TASK_EXIT_H_

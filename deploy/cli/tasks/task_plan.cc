@@ -14,7 +14,7 @@
 #include "common/text/excerpt.h"
 #include "deploy/cli/tasks/launch_plan.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 bool IsIndex(absl::string_view text) {
@@ -96,4 +96,4 @@ absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options) {
   return plan;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

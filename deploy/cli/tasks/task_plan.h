@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "common/cluster/task_id.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // One task of a job, as a service manager names it: "fashion.1" is task 1 of
 // the job whose configuration is called "fashion", and "fashion" its task 0.
@@ -53,6 +53,6 @@ struct TaskPlanOptions {
 //                     place of its own
 absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TASKS_TASK_PLAN_H_

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr int kCannotRun = 127;
@@ -179,4 +179,4 @@ std::optional<TaskExit> TaskProcess::Reap(int options) {
   return TaskExit::FromWaitStatus(status);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "deploy/cli/tasks/task_exit.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // TaskProcess is one running program of the cluster. It leads its own process
 // group, so that a terminal's Ctrl-C does not reach it, has no input, and
@@ -59,6 +59,6 @@ class TaskProcess {
   std::optional<TaskExit> exit_;  // set once the process is reaped
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TASKS_TASK_PROCESS_H_

@@ -11,7 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -43,4 +43,4 @@ std::string CallOf(const std::string& path, absl::string_view search_path) {
   return ShellWord(path);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

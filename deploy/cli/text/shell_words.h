@@ -5,7 +5,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Returns `text` as one word of a shell's command line.
 std::string ShellWord(absl::string_view text);
@@ -15,6 +15,6 @@ std::string ShellWord(absl::string_view text);
 // value of PATH; else `path`. It is one word of a command line.
 std::string CallOf(const std::string& path, absl::string_view search_path);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TEXT_SHELL_WORDS_H_

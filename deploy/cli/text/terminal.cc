@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr size_t kUsualColumns = 80;
@@ -67,4 +67,4 @@ void Terminal::Write(absl::string_view text) const {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

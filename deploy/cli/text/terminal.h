@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Terminal is the output of a command: text, and below it, on a real terminal,
 // one live line that is redrawn. If the reader of the output is gone, output is
@@ -50,6 +50,6 @@ class Terminal {
   bool shown_ = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TEXT_TERMINAL_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 std::string Printable(absl::string_view text) {
   std::string out(text);
@@ -61,4 +61,4 @@ std::string FormatFigure(double value, int digits) {
   return absl::StrFormat("%.*f", digits, value);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

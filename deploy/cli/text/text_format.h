@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // Replaces all bytes that are not printable ASCII by '?', so that one byte is
 // one column and outside text cannot control the terminal.
@@ -33,6 +33,6 @@ std::string FormatCompact(double value);
 // with an exponent from a million on.
 std::string FormatFigure(double value, int digits);
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TEXT_TEXT_FORMAT_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "deploy/cli/text/text_format.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr size_t kGap = 2;
@@ -71,4 +71,4 @@ std::string TextTable::FormatRow(const std::vector<std::string>& cells,
   return Clip(absl::StripTrailingAsciiWhitespace(line), width);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cli

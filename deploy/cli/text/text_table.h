@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::cli {
 
 // TextTable formats a table for people: columns as wide as their widest cell,
 // two spaces apart, under a line of titles.
@@ -40,6 +40,6 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;  // the titles first
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_TEXT_TEXT_TABLE_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 LockedParts::LockedParts(const JobConfig& of_job,
                          std::vector<VariableSpec> of_model,
@@ -31,4 +31,4 @@ std::string LockedParts::Name(int part) const {
                       variables[parts[part].variable].name, "\")");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -15,7 +15,7 @@
 #include "server/state/variable_store.h"
 #include "server/update/slots.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // LockedParts is the parts of one server in their VariableStore, with the locks
 // that the store asks of its callers. The classes that read, update and restore
@@ -63,6 +63,6 @@ struct LockedParts {
   const std::shared_ptr<VariableStore> store;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_PARTS_LOCKED_PARTS_H_

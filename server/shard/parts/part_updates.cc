@@ -15,7 +15,7 @@
 #include "server/update/projection.h"
 #include "server/update/update_kernels.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 template <typename T>
@@ -274,4 +274,4 @@ absl::Status PartUpdates::Commit(int64_t step) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -15,7 +15,7 @@
 #include "server/update/optimizer.h"
 #include "server/update/sparse_optimizer.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // PartUpdates moves the parts of a server from step to step: it is the
 // arithmetic behind the engine.
@@ -72,6 +72,6 @@ class PartUpdates final : public PartUpdater {
   std::vector<int64_t> averaged_step_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_PARTS_PART_UPDATES_H_

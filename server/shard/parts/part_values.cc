@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "server/shard/parts/row_gradients.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 PartValues::PartValues(LockedParts& parts,
                        std::shared_ptr<EventQueue<int>> returned,
@@ -161,4 +161,4 @@ std::vector<std::pair<int64_t, int64_t>> PartValues::KeptRows(int part) const {
   return parts_.store->tables().KeptRows(part);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

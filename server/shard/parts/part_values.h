@@ -17,7 +17,7 @@
 #include "server/shard/parts/read_loans.h"
 #include "server/step/engine.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // PartValues reads the parts of a server: it lends values in place where there
 // are two buffers of each, and copies them out otherwise. Processes of the same
@@ -117,6 +117,6 @@ class PartValues {
   const absl::StatusOr<std::unique_ptr<WriteCounters>> counters_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_PARTS_PART_VALUES_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::server {
 
 std::shared_ptr<ReadLoans> ReadLoans::Create(int num_buffers,
                                              OnReturned on_returned) {
@@ -46,4 +46,4 @@ void ReadLoans::Close() {
   on_returned_ = nullptr;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -10,7 +10,7 @@
 
 #include "common/base/mutex.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // ReadLoans counts the readers of each buffer, so that no buffer is written
 // while it is read. The caller assigns the numbers of buffers.
@@ -54,6 +54,6 @@ class ReadLoans : public std::enable_shared_from_this<ReadLoans> {
   std::set<int> claimed_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_PARTS_READ_LOANS_H_

@@ -14,7 +14,7 @@
 #include "server/step/flush_subnormals.h"
 #include "server/step/sparse_rows.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // All bytes in one stretch: where they lie, or gathered in `scratch`.
@@ -124,4 +124,4 @@ SparseGradient MeanOfRows(const PartSpec& part,
   return sum.HandOut(count);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

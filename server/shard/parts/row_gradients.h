@@ -8,7 +8,7 @@
 #include "server/step/gradient.h"
 
 // Gradients of some rows of a part that is a table, as strict mode takes them.
-namespace lockstep {
+namespace lockstep::server {
 
 // Checks a gradient of a table's part and makes it canonical: its rows ascend,
 // and rows of the same index are added up in the order of appearance. A
@@ -35,6 +35,6 @@ SparseGradient MeanOfRows(const PartSpec& part,
 absl::Status CheckRows(int index, const PartSpec& part,
                        absl::Span<const int64_t> rows);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_PARTS_ROW_GRADIENTS_H_

@@ -6,7 +6,7 @@
 #include "common/base/status_macros.h"
 #include "server/update/projection.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 VariableStore::Options StoreOptions(
@@ -232,4 +232,4 @@ absl::Status ShardState::Remove() {
   return parts_.store == nullptr ? absl::OkStatus() : parts_.store->Remove();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

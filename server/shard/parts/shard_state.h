@@ -19,7 +19,7 @@
 #include "server/shard/parts/part_values.h"
 #include "server/state/variable_store.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // ShardState is the variables of one server. It opens, restores and deletes
 // them; values() reads them, and updates() moves them from step to step.
@@ -149,6 +149,6 @@ class ShardState {
   PartUpdates updates_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_SHARD_PARTS_SHARD_STATE_H_

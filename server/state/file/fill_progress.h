@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // FillProgress is how far the making of a state file is: its memory, and then
 // the initial values in it. That may take minutes, so who waits is told, and
@@ -37,6 +37,6 @@ class FillProgress {
   std::atomic<bool> stopped_ = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_FILE_FILL_PROGRESS_H_

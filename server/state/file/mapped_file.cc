@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 constexpr mode_t kOwnerOnly = 0600;
@@ -240,4 +240,4 @@ absl::Status MappedFile::Map(uint64_t size) {
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

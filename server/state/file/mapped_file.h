@@ -15,7 +15,7 @@
 #include "common/process/private_directory.h"
 #include "server/state/file/fill_progress.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // MappedFile is a file that one process at a time maps for reading and
 // writing. What was written outlives the process, however it ends.
@@ -111,6 +111,6 @@ class MappedFile {
   absl::Span<std::byte> bytes_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_FILE_MAPPED_FILE_H_

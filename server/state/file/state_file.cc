@@ -12,7 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/process/private_directory.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 constexpr size_t kRecordOffset = 1024;
@@ -195,4 +195,4 @@ absl::Status StateFile::Remove() {
   return path_.empty() ? absl::OkStatus() : MappedFile::Remove(path_);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

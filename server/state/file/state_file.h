@@ -12,7 +12,7 @@
 #include "server/state/file/state_header.h"
 #include "server/state/file/step_record.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // StateFile is the state of one server on a memory file system, which lives on
 // when the server is killed; or, where the directory is "", in the server's own
@@ -112,6 +112,6 @@ class StateFile {
   StepRecord record_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_FILE_STATE_FILE_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'L', 'O', 'C', 'K', 'S', 'T', 'E', 'P'};
@@ -118,4 +118,4 @@ absl::Status CheckStateHeader(const StateHeader& found,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // StateHeader says whose state a file holds. It never changes after the file
 // was made.
@@ -48,6 +48,6 @@ absl::StatusOr<StateHeader> DecodeStateHeader(
 absl::Status CheckStateHeader(const StateHeader& found,
                               const StateHeader& expected);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_FILE_STATE_HEADER_H_

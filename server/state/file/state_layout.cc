@@ -10,7 +10,7 @@
 #include "server/state/tables/row_directory.h"
 #include "server/state/tables/row_log.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // File offsets are signed.
@@ -171,4 +171,4 @@ uint64_t LayoutHash(absl::Span<const VariableSpec> variables,
   return hash.value();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -10,7 +10,7 @@
 #include "common/numeric/dtype.h"
 #include "common/plan/variable_spec.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // PartSpec is a slice of a variable, the unit of placement and update.
 //
@@ -107,6 +107,6 @@ class StateLayout {
 uint64_t LayoutHash(absl::Span<const VariableSpec> variables,
                     const StateLayout& layout);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_FILE_STATE_LAYOUT_H_

@@ -9,7 +9,7 @@
 #include <optional>
 #include <type_traits>
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 constexpr size_t kSlotSize = StepRecordSlots::kSize / 2;
@@ -93,4 +93,4 @@ void StepRecordSlots::Write(const StepRecord& record) {
   Order();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "server/update/adam_powers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // StepRecord is what a server knows about its progress and must know again
 // after it was killed. Its layout is part of state files.
@@ -60,6 +60,6 @@ class StepRecordSlots {
   std::byte* const memory_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_FILE_STEP_RECORD_H_

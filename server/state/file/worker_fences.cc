@@ -4,7 +4,7 @@
 
 #include "server/state/tables/stored_word.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 void WorkerFences::KeepIn(absl::Span<std::byte> memory) {
   words_ = {reinterpret_cast<int64_t*>(memory.data()),
@@ -51,4 +51,4 @@ void WorkerFences::Keep(int worker, const Fence& fence) {
   StoreWord(&words[1], fence.shut_out ? 1 : 0);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // WorkerFences knows which incarnations of workers are heard no more: those
 // that were taken for dead, and those that were away when the job went back. A
@@ -65,6 +65,6 @@ class WorkerFences {
   absl::Span<int64_t> words_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_FILE_WORKER_FENCES_H_

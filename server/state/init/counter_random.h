@@ -8,7 +8,7 @@
 
 #include "common/base/fingerprint.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // CounterRandom gives random numbers by index, in any order: number i follows
 // from (seed, name, i) alone.
@@ -61,6 +61,6 @@ class CounterRandom {
   uint64_t key_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_INIT_COUNTER_RANDOM_H_

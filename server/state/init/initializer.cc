@@ -10,7 +10,7 @@
 #include "common/numeric/float16.h"
 #include "server/state/init/orthogonal_matrix.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // What the standard deviation of normal numbers becomes when those beyond two
@@ -211,4 +211,4 @@ absl::Status InitialValues::Draw(const CounterRandom& random, int64_t offset,
       absl::StrCat("variable ", spec_.name, " has an unknown dtype"));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

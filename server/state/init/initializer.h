@@ -11,7 +11,7 @@
 #include "common/plan/variable_spec.h"
 #include "server/state/init/counter_random.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Inputs and outputs of one unit, as TensorFlow counts them: rows and columns
 // of a matrix; for more dimensions the last two, each times the product of the
@@ -66,6 +66,6 @@ class InitialValues {
   std::vector<double> matrix_;  // kOrthogonal alone
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_INIT_INITIALIZER_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using Vector = std::vector<double>;
@@ -51,4 +51,4 @@ std::vector<double> OrthogonalMatrix(const CounterRandom& random, int64_t rows,
   return matrix;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -6,7 +6,7 @@
 
 #include "server/state/init/counter_random.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // A random matrix of `rows` times `cols`, row-major, whose columns (or rows,
 // if there are fewer of them) are orthonormal: what is left of normal numbers
@@ -18,6 +18,6 @@ namespace lockstep {
 std::vector<double> OrthogonalMatrix(const CounterRandom& random, int64_t rows,
                                      int64_t cols);
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_INIT_ORTHOGONAL_MATRIX_H_

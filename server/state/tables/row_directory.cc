@@ -6,7 +6,7 @@
 #include "common/base/status_macros.h"
 #include "server/state/tables/stored_word.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 bool IsFresh(int64_t word) { return word < 0; }
@@ -70,4 +70,4 @@ void RowDirectory::Clear() {
   rows_.clear();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // RowDirectory says which row of a growing table's part belongs to which key.
 // Rows are given out one after the other and never taken back:
@@ -77,6 +77,6 @@ class RowDirectory {
   absl::flat_hash_map<int64_t, int64_t> rows_;  // by key
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_TABLES_ROW_DIRECTORY_H_

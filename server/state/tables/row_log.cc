@@ -4,7 +4,7 @@
 
 #include "server/state/tables/stored_word.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // A file that was just made is zeros: of a log, only step 0, to which none
 // leads.
@@ -23,4 +23,4 @@ void RowLog::Begin(absl::Span<const int64_t> rows) {
 
 void RowLog::Finish(int64_t step) { StoreWord(&head_[0], step); }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -6,7 +6,7 @@
 
 #include "absl/types/span.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // RowLog says which rows of a table's part the next step changes. It is a redo
 // log, and how a step of a table keeps the promises of two buffers without
@@ -66,6 +66,6 @@ class RowLog {
   const uint64_t capacity_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_TABLES_ROW_LOG_H_

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Writes a word of a state file, after all that was written before and before
 // all that is written later, as seen by a process that finds the file when this
@@ -16,6 +16,6 @@ inline void StoreWord(int64_t* to, int64_t value) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STATE_TABLES_STORED_WORD_H_

@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/text/count_text.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // The elements of a gradient in one stretch: where they lie, if in one slice,
@@ -345,4 +345,4 @@ std::string CompatibleEngine::WaitsFor() const {
                       " of ", CountText(open, "part"));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -16,7 +16,7 @@
 #include "server/step/compatible/sparse_accumulator.h"
 #include "server/step/engine.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // What has to be known of a part.
 struct CompatiblePart {
@@ -123,6 +123,6 @@ class CompatibleEngine final : public Engine {
   std::vector<std::map<int, Accepted>> accepted_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_COMPATIBLE_COMPATIBLE_ENGINE_H_

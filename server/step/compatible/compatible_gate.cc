@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // A wait ends with a token, or because the queue was closed, or because
@@ -154,4 +154,4 @@ std::vector<Gate::Waiting> CompatibleGate::WaitingWorkers() const {
   return waiting;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -8,7 +8,7 @@
 #include "server/step/compatible/token_queue.h"
 #include "server/step/gate.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // CompatibleGate is the gate of compatible mode: TensorFlow's token queue.
 // Whoever takes a token may compute, however often and however late; the
@@ -82,6 +82,6 @@ class CompatibleGate final : public Gate {
   int tokens_per_step_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_COMPATIBLE_COMPATIBLE_GATE_H_

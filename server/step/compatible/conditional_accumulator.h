@@ -16,7 +16,7 @@
 #include "common/numeric/dtype.h"
 #include "server/step/gradient.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // The outcome of a well-formed gradient.
 enum class ApplyOutcome {
@@ -196,6 +196,6 @@ void ConditionalAccumulator<Sum>::ServePending(
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_COMPATIBLE_CONDITIONAL_ACCUMULATOR_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "server/step/element_math.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 absl::Status DenseSum::Check(const View& gradient, int64_t count) const {
   if (count > 0 && gradient.shape != absl::MakeConstSpan(shape_)) {
@@ -41,4 +41,4 @@ DenseGradient DenseSum::HandOut(int64_t count) {
           std::exchange(values_, {})};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

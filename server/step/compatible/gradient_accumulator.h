@@ -11,7 +11,7 @@
 #include "server/step/compatible/conditional_accumulator.h"
 #include "server/step/gradient.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // DenseSum is the running sum of dense gradients of one shape, added in order
 // of arrival. Where the shape is not wholly declared, the first gradient after
@@ -48,6 +48,6 @@ class DenseSum {
 // GradientAccumulator is one variable part's accumulator of dense gradients.
 using GradientAccumulator = ConditionalAccumulator<DenseSum>;
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_COMPATIBLE_GRADIENT_ACCUMULATOR_H_

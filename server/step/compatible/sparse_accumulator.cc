@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
@@ -148,4 +148,4 @@ SparseGradient SparseSum::HandOut(int64_t /*count*/) {
   return gradient;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

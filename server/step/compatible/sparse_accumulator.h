@@ -10,7 +10,7 @@
 #include "server/step/gradient.h"
 #include "server/step/sparse_rows.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // What becomes of the rows of a gradient before they are merged.
 enum class SparseInput {
@@ -64,6 +64,6 @@ class SparseSum {
 // SparseAccumulator is one variable part's accumulator of sparse gradients.
 using SparseAccumulator = ConditionalAccumulator<SparseSum>;
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_COMPATIBLE_SPARSE_ACCUMULATOR_H_

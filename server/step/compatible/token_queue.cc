@@ -7,7 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/wire/status_detail.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 absl::StatusOr<TokenQueue::Completions> TokenQueue::Enqueue(int64_t token,
                                                             uint64_t id) {
@@ -264,4 +264,4 @@ bool TokenQueue::ServeWaiting(Completions& completed) {
   return changed;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "common/base/mutex.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // TokenQueue is the queue of tokens that admits workers to their next pass. A
 // token is the value of the global step at which it was issued. Both tokens and
@@ -189,6 +189,6 @@ class TokenQueue {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_COMPATIBLE_TOKEN_QUEUE_H_

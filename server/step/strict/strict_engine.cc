@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/text/count_text.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // Pushes that wait for one worker's gradient of a part: the first one, and the
@@ -488,4 +488,4 @@ std::string StrictEngine::WaitsFor() const {
                       " of ", CountText(open, "part"));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -13,7 +13,7 @@
 #include "common/base/mutex.h"
 #include "server/step/engine.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // StrictEngine collects, part by part, the gradients of the one set of passes
 // that counts for a step. It updates a part when its last gradient has arrived,
@@ -194,6 +194,6 @@ class StrictEngine final : public Engine {
   std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_STRICT_STRICT_ENGINE_H_

@@ -7,7 +7,7 @@
 #include "common/plan/shares.h"
 #include "common/wire/status_detail.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 bool SamePass(const Pass& a, const Pass& b) {
@@ -412,4 +412,4 @@ std::vector<StrictGate::Waiting> StrictGate::WaitingWorkers() const {
   return waiting;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -13,7 +13,7 @@
 #include "common/base/mutex.h"
 #include "server/step/gate.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // StrictGate is the gate of strict mode: it chooses the one set of
 // gradients that counts for a step.
@@ -170,6 +170,6 @@ class StrictGate final : public Gate {
   std::map<int, int64_t> counted_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_SERVER_STEP_STRICT_STRICT_GATE_H_

@@ -26,7 +26,7 @@ namespace lockstep::benchmark {
 namespace {
 
 constexpr int kRounds = 7;
-constexpr ElementType kFloat = ElementType::kFloat32;
+constexpr worker::ElementType kFloat = worker::ElementType::kFloat32;
 constexpr int64_t kSide = 8192;     // rows and columns of matrices
 constexpr int64_t kRows = 1 << 18;  // rows of a tensor of 1 GiB
 constexpr int64_t kColumns = 1 << 10;
@@ -36,7 +36,7 @@ const std::string kDevice = "device 0";
 using Work = std::function<absl::Status()>;
 
 absl::Status Cuda(cudaError_t error, const char* call) {
-  return cuda::ToStatus(error, {call, "gpu_benchmark", kDevice});
+  return worker::cuda::ToStatus(error, {call, "gpu_benchmark", kDevice});
 }
 
 absl::Status Wait() { return Cuda(cudaDeviceSynchronize(), "synchronize"); }
@@ -82,37 +82,39 @@ void Print(const std::string& what, double ratio, const std::string& of) {
 // real data and allow a higher clock.
 class Bench {
  public:
-  explicit Bench(std::unique_ptr<ComputeBackend> backend)
+  explicit Bench(std::unique_ptr<worker::ComputeBackend> backend)
       : backend_(std::move(backend)) {}
 
-  ComputeBackend& backend() { return *backend_; }
+  worker::ComputeBackend& backend() { return *backend_; }
 
   // Returns a tensor of numbers in [-1, 1).
-  absl::StatusOr<Tensor> Random(const Shape& shape) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t count, CountElements(shape));
+  absl::StatusOr<worker::Tensor> Random(const worker::Shape& shape) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const int64_t count,
+                              worker::CountElements(shape));
     std::vector<float> values(static_cast<size_t>(count));
     for (float& value : values) {
       state_ = state_ * 1664525u + 1013904223u;
       value = static_cast<float>(static_cast<int32_t>(state_)) * 0x1p-31f;
     }
     LOCKSTEP_ASSIGN_OR_RETURN(
-        Buffer buffer, backend_->Allocate(values.size() * sizeof(float)));
-    const Tensor tensor(kFloat, shape, buffer.data());
+        worker::Buffer buffer,
+        backend_->Allocate(values.size() * sizeof(float)));
+    const worker::Tensor tensor(kFloat, shape, buffer.data());
     buffers_.push_back(std::move(buffer));
-    LOCKSTEP_RETURN_IF_ERROR(
-        backend_->Upload(ConstTensor::Of<float>(values, shape), tensor));
+    LOCKSTEP_RETURN_IF_ERROR(backend_->Upload(
+        worker::ConstTensor::Of<float>(values, shape), tensor));
     return tensor;
   }
 
  private:
-  std::unique_ptr<ComputeBackend> backend_;
-  std::vector<Buffer> buffers_;
+  std::unique_ptr<worker::ComputeBackend> backend_;
+  std::vector<worker::Buffer> buffers_;
   uint32_t state_ = 1;
 };
 
 absl::StatusOr<Bench> MakeBench() {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<ComputeBackend> backend,
-                            MakeCudaBackend());
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<worker::ComputeBackend> backend,
+                            worker::MakeCudaBackend());
   return Bench(std::move(backend));
 }
 
@@ -120,19 +122,22 @@ absl::StatusOr<Bench> MakeBench() {
 // of cuBLAS.
 absl::Status Gemm() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
-  bench.backend().set_precision(Precision::kBfloat16);
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor a, bench.Random({kSide, kSide}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor b, bench.Random({kSide, kSide}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor out, bench.Random({kSide, kSide}));
+  bench.backend().set_precision(worker::Precision::kBfloat16);
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor a,
+                            bench.Random({kSide, kSide}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor b,
+                            bench.Random({kSide, kSide}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor out,
+                            bench.Random({kSide, kSide}));
   cublasHandle_t blas = nullptr;
-  LOCKSTEP_RETURN_IF_ERROR(cuda::ToStatus(
+  LOCKSTEP_RETURN_IF_ERROR(worker::cuda::ToStatus(
       cublasCreate(&blas), {"cublasCreate", "gpu_benchmark", kDevice}));
   const std::unique_ptr<cublasContext, cublasStatus_t (*)(cublasHandle_t)>
       owner(blas, cublasDestroy);
   constexpr int kInt = kSide;
   const float one = 1, zero = 0;
   const auto bare = [&] {
-    return cuda::ToStatus(
+    return worker::cuda::ToStatus(
         cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, kInt, kInt, kInt, &one,
                      b.raw(), CUDA_R_32F, kInt, a.raw(), CUDA_R_32F, kInt,
                      &zero, out.raw(), CUDA_R_32F, kInt,
@@ -152,11 +157,14 @@ absl::Status Gemm() {
 // move.
 absl::Status Kernels() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
-  ComputeBackend& backend = bench.backend();
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor in, bench.Random({kRows, kColumns}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor out, bench.Random({kRows, kColumns}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor row, bench.Random({kColumns}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor kept, bench.Random({kRows, 2}));
+  worker::ComputeBackend& backend = bench.backend();
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor in,
+                            bench.Random({kRows, kColumns}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor out,
+                            bench.Random({kRows, kColumns}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor row, bench.Random({kColumns}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor kept,
+                            bench.Random({kRows, 2}));
   struct Kernel {
     const char* name;
     int moves;  // bytes moved, as a multiple of those of `in`
@@ -167,7 +175,7 @@ absl::Status Kernels() {
       {"Relu", 2, [&] { return backend.Relu(in, out); }},
       {"ReluGradient", 3, [&] { return backend.ReluGradient(in, out, out); }},
       {"Activate", 2,
-       [&] { return backend.Activate(Activation::kGelu, in, out); }},
+       [&] { return backend.Activate(worker::Activation::kGelu, in, out); }},
       {"Combine", 3, [&] { return backend.Combine(in, 1, 1, out); }},
       {"Dropout", 2,
        [&] {
@@ -190,10 +198,10 @@ absl::Status Kernels() {
   return absl::OkStatus();
 }
 
-Work Uploading(ComputeBackend& backend, const ConstTensor& host,
-               const Tensor& there) {
+Work Uploading(worker::ComputeBackend& backend, const worker::ConstTensor& host,
+               const worker::Tensor& there) {
   return [&backend, host, there]() -> absl::Status {
-    LOCKSTEP_ASSIGN_OR_RETURN(const CopyId copy,
+    LOCKSTEP_ASSIGN_OR_RETURN(const worker::CopyId copy,
                               backend.StartUpload(host, there));
     return backend.FinishCopy(copy);
   };
@@ -204,17 +212,19 @@ absl::Status Pinned() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
   std::vector<float> ordinary(kCopied), pinned(kCopied);
   LOCKSTEP_ASSIGN_OR_RETURN(
-      const Buffer pin,
+      const worker::Buffer pin,
       bench.backend().Pin({reinterpret_cast<std::byte*>(pinned.data()),
                            pinned.size() * sizeof(float)}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor there, bench.Random({kCopied}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor there,
+                            bench.Random({kCopied}));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::vector<double> seconds,
-      InTurn(3,
-             {Uploading(bench.backend(),
-                        ConstTensor::Of<float>(pinned, {kCopied}), there),
-              Uploading(bench.backend(),
-                        ConstTensor::Of<float>(ordinary, {kCopied}), there)}));
+      InTurn(3, {Uploading(bench.backend(),
+                           worker::ConstTensor::Of<float>(pinned, {kCopied}),
+                           there),
+                 Uploading(bench.backend(),
+                           worker::ConstTensor::Of<float>(ordinary, {kCopied}),
+                           there)}));
   Print("pinned", seconds[1] / seconds[0], "the speed of pageable copies");
   std::cout << "pinned: " << there.bytes() / seconds[0] / 1e9 << " GB/s\n";
   return absl::OkStatus();
@@ -223,17 +233,19 @@ absl::Status Pinned() {
 // Compares a step that computes while it copies with the longer of both alone.
 absl::Status Overlap() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
-  ComputeBackend& backend = bench.backend();
+  worker::ComputeBackend& backend = bench.backend();
   std::vector<float> memory(kCopied);
   LOCKSTEP_ASSIGN_OR_RETURN(
-      const Buffer pin,
+      const worker::Buffer pin,
       backend.Pin({reinterpret_cast<std::byte*>(memory.data()),
                    memory.size() * sizeof(float)}));
-  const ConstTensor host = ConstTensor::Of<float>(memory, {kCopied});
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor there, bench.Random({kCopied}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor a,
+  const worker::ConstTensor host =
+      worker::ConstTensor::Of<float>(memory, {kCopied});
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor there,
+                            bench.Random({kCopied}));
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor a,
                             bench.Random({kSide / 4, kSide / 4}));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Tensor out,
+  LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor out,
                             bench.Random({kSide / 4, kSide / 4}));
   const Work copy = Uploading(backend, host, there);
   const Work product = [&] { return backend.MatMul(a, a, {}, out); };
@@ -245,7 +257,7 @@ absl::Status Overlap() {
     return Wait();
   };
   const Work both = [&]() -> absl::Status {
-    LOCKSTEP_ASSIGN_OR_RETURN(const CopyId id,
+    LOCKSTEP_ASSIGN_OR_RETURN(const worker::CopyId id,
                               backend.StartUpload(host, there));
     LOCKSTEP_RETURN_IF_ERROR(compute());
     return backend.FinishCopy(id);

@@ -14,14 +14,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr ElementType kFloat = ElementType::kFloat32;
+constexpr worker::ElementType kFloat = worker::ElementType::kFloat32;
 
 // What every backend promises beside its arithmetic.
 class ContractTest : public ::testing::TestWithParam<std::string> {
  protected:
   ContractTest() : device_(GetParam()) {}
 
-  ComputeBackend& backend() { return device_.backend(); }
+  worker::ComputeBackend& backend() { return device_.backend(); }
 
   Device device_;
 };
@@ -32,7 +32,7 @@ TEST_P(ContractTest, IsNamedAsInTheRegistry) {
 
 TEST_P(ContractTest, MemoryIsAligned) {
   for (const size_t bytes : {1u, 63u, 64u, 1000u}) {
-    const absl::StatusOr<Buffer> buffer = backend().Allocate(bytes);
+    const absl::StatusOr<worker::Buffer> buffer = backend().Allocate(bytes);
 
     ASSERT_TRUE(buffer.ok()) << buffer.status();
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % 64, 0u);
@@ -41,28 +41,28 @@ TEST_P(ContractTest, MemoryIsAligned) {
 }
 
 TEST_P(ContractTest, NoMemoryAtAllIsAnEmptyBuffer) {
-  const absl::StatusOr<Buffer> buffer = backend().Allocate(0);
+  const absl::StatusOr<worker::Buffer> buffer = backend().Allocate(0);
 
   ASSERT_TRUE(buffer.ok()) << buffer.status();
   EXPECT_EQ(buffer->bytes(), 0u);
 }
 
 TEST_P(ContractTest, TooMuchMemoryIsAnError) {
-  const absl::StatusOr<Buffer> buffer =
+  const absl::StatusOr<worker::Buffer> buffer =
       backend().Allocate(std::numeric_limits<size_t>::max() / 2);
 
   EXPECT_EQ(buffer.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_P(ContractTest, WhatIsUploadedIsDownloaded) {
-  const Tensor tensor = device_.Put(kFloat, {3}, {1, -2, 3});
+  const worker::Tensor tensor = device_.Put(kFloat, {3}, {1, -2, 3});
 
   EXPECT_THAT(device_.Get(tensor), ElementsAre(1, -2, 3));
 }
 
 TEST_P(ContractTest, WrongShapeIsRefusedAndNothingIsWritten) {
-  const Tensor a = device_.Put(kFloat, {1, 2}, {1, 2});
-  const Tensor out = device_.Put(kFloat, {2}, {5, 6});
+  const worker::Tensor a = device_.Put(kFloat, {1, 2}, {1, 2});
+  const worker::Tensor out = device_.Put(kFloat, {2}, {5, 6});
 
   const absl::Status status = backend().MatMul(a, a, {}, out);
 
@@ -72,8 +72,8 @@ TEST_P(ContractTest, WrongShapeIsRefusedAndNothingIsWritten) {
 }
 
 TEST_P(ContractTest, LabelsThatNobodyHasLookedAtAreRefused) {
-  const Tensor logits = device_.Put(kFloat, {1, 2}, {1, 2});
-  const Tensor gradient = device_.Put(kFloat, {1, 2}, {5, 6});
+  const worker::Tensor logits = device_.Put(kFloat, {1, 2}, {1, 2});
+  const worker::Tensor gradient = device_.Put(kFloat, {1, 2}, {5, 6});
 
   for (const int64_t bound : {0, 3}) {
     const absl::Status status = backend().SoftmaxCrossEntropy(
@@ -88,9 +88,9 @@ TEST_P(ContractTest, LabelsThatNobodyHasLookedAtAreRefused) {
 
 TEST_P(ContractTest, InfinityInALogitIsALossThatIsNotFinite) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const Tensor logits = device_.Put(kFloat, {1, 2}, {infinity, 2});
+  const worker::Tensor logits = device_.Put(kFloat, {1, 2}, {infinity, 2});
 
-  const Tensor loss = device_.Number();
+  const worker::Tensor loss = device_.Number();
 
   const absl::Status status = backend().SoftmaxCrossEntropy(
       logits, device_.Indices({1}, 2), loss, device_.Blank(kFloat, {1, 2}));

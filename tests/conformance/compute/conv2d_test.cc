@@ -9,12 +9,12 @@
 namespace lockstep::testing {
 namespace {
 
-constexpr ElementType kDouble = ElementType::kFloat64;
+constexpr worker::ElementType kDouble = worker::ElementType::kFloat64;
 
 struct Conv {
-  Shape images;   // [n,h,w,c]
-  Shape filters;  // [kh,kw,c,o]
-  Conv2DOptions options = {};
+  worker::Shape images;   // [n,h,w,c]
+  worker::Shape filters;  // [kh,kw,c,o]
+  worker::Conv2DOptions options = {};
 };
 
 class Conv2DTest
@@ -24,7 +24,7 @@ class Conv2DTest
 
   std::vector<double> Convolve(const std::vector<double>& images,
                                const std::vector<double>& filters) {
-    const Tensor out = device_.Blank(kDouble, out_);
+    const worker::Tensor out = device_.Blank(kDouble, out_);
     const absl::Status status = device_.backend().Conv2D(
         device_.Put(kDouble, images_, images),
         device_.Put(kDouble, filters_, filters), out, options_);
@@ -81,10 +81,10 @@ class Conv2DTest
   }
 
   Device device_;
-  const Shape images_ = std::get<1>(GetParam()).images;
-  const Shape filters_ = std::get<1>(GetParam()).filters;
-  const Conv2DOptions options_ = std::get<1>(GetParam()).options;
-  const Shape out_ = {images_[0], Side(1), Side(2), filters_[3]};
+  const worker::Shape images_ = std::get<1>(GetParam()).images;
+  const worker::Shape filters_ = std::get<1>(GetParam()).filters;
+  const worker::Conv2DOptions options_ = std::get<1>(GetParam()).options;
+  const worker::Shape out_ = {images_[0], Side(1), Side(2), filters_[3]};
 };
 
 TEST_P(Conv2DTest, IsTheDefinition) {
@@ -98,7 +98,7 @@ TEST_P(Conv2DTest, InputGradientIsTheDerivative) {
   const auto images = RandomValues(images_, 1);
   const auto filters = RandomValues(filters_, 2);
   const auto weights = RandomValues(out_, 3);
-  const Tensor gradient = device_.Blank(kDouble, images_);
+  const worker::Tensor gradient = device_.Blank(kDouble, images_);
 
   ASSERT_TRUE(device_.backend()
                   .Conv2DInputGradient(device_.Put(kDouble, filters_, filters),
@@ -115,7 +115,7 @@ TEST_P(Conv2DTest, FilterGradientIsTheDerivative) {
   const auto images = RandomValues(images_, 1);
   const auto filters = RandomValues(filters_, 2);
   const auto weights = RandomValues(out_, 3);
-  const Tensor gradient = device_.Blank(kDouble, filters_);
+  const worker::Tensor gradient = device_.Blank(kDouble, filters_);
 
   ASSERT_TRUE(device_.backend()
                   .Conv2DFilterGradient(device_.Put(kDouble, images_, images),

@@ -15,15 +15,15 @@ namespace {
 
 // Calls function(T{}) with the C++ type of the elements.
 template <typename Function>
-auto ForType(ElementType type, Function function) {
+auto ForType(worker::ElementType type, Function function) {
   switch (type) {
-    case ElementType::kUint8:
+    case worker::ElementType::kUint8:
       return function(uint8_t{});
-    case ElementType::kInt32:
+    case worker::ElementType::kInt32:
       return function(int32_t{});
-    case ElementType::kFloat32:
+    case worker::ElementType::kFloat32:
       return function(float{});
-    case ElementType::kFloat64:
+    case worker::ElementType::kFloat64:
       break;
   }
   return function(double{});
@@ -31,16 +31,18 @@ auto ForType(ElementType type, Function function) {
 
 // The CPU without its own loops: every operation as the kernels that a GPU
 // runs, called one after the other.
-class KernelsBackend final : public KernelBackend<cpu::SerialDevice> {
+class KernelsBackend final
+    : public worker::KernelBackend<worker::cpu::SerialDevice> {
  public:
-  KernelsBackend() : KernelBackend(cpu::SerialDevice()) {}
+  KernelsBackend() : KernelBackend(worker::cpu::SerialDevice()) {}
   const char* name() const override { return "kernels"; }
 };
 
-absl::StatusOr<std::unique_ptr<ComputeBackend>> Make(const std::string& name) {
+absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> Make(
+    const std::string& name) {
   if (name == "kernels") return std::make_unique<KernelsBackend>();
   if (name == "tape") return std::make_unique<TapeBackend>();
-  return MakeBackend(name, {.threads = 1});
+  return worker::MakeBackend(name, {.threads = 1});
 }
 
 }  // namespace
@@ -59,42 +61,44 @@ Device::Device(const std::string& backend_name) {
   backend_ = *std::move(backend);
 }
 
-Tensor Device::Put(ElementType type, const Shape& shape,
-                   const std::vector<double>& values) {
-  auto buffer = backend_->Allocate(values.size() * ElementBytes(type));
+worker::Tensor Device::Put(worker::ElementType type, const worker::Shape& shape,
+                           const std::vector<double>& values) {
+  auto buffer = backend_->Allocate(values.size() * worker::ElementBytes(type));
   EXPECT_TRUE(buffer.ok()) << buffer.status();
-  const Tensor tensor(type, shape, buffer->data());
+  const worker::Tensor tensor(type, shape, buffer->data());
   EXPECT_EQ(tensor.size(), static_cast<int64_t>(values.size()));
   buffers_.push_back(*std::move(buffer));
   ForType(type, [&]<typename T>(T) {
     std::vector<T> host(values.begin(), values.end());
-    const absl::Status status =
-        backend_->Upload(Tensor::Of<T>(absl::MakeSpan(host), shape), tensor);
+    const absl::Status status = backend_->Upload(
+        worker::Tensor::Of<T>(absl::MakeSpan(host), shape), tensor);
     EXPECT_TRUE(status.ok()) << status;
   });
   return tensor;
 }
 
-ConstTensor Device::Indices(const std::vector<int32_t>& numbers,
-                            int64_t bound) {
-  return Put(ElementType::kInt32, {static_cast<int64_t>(numbers.size())},
+worker::ConstTensor Device::Indices(const std::vector<int32_t>& numbers,
+                                    int64_t bound) {
+  return Put(worker::ElementType::kInt32,
+             {static_cast<int64_t>(numbers.size())},
              std::vector<double>(numbers.begin(), numbers.end()))
       .WithBound(bound);
 }
 
-Tensor Device::Blank(ElementType type, const Shape& shape) {
-  const double filler = type == ElementType::kUint8
+worker::Tensor Device::Blank(worker::ElementType type,
+                             const worker::Shape& shape) {
+  const double filler = type == worker::ElementType::kUint8
                             ? 255
                             : std::numeric_limits<double>::quiet_NaN();
-  const int64_t count = CountElements(shape).value_or(0);
+  const int64_t count = worker::CountElements(shape).value_or(0);
   return Put(type, shape, std::vector<double>(count, filler));
 }
 
-std::vector<double> Device::Get(const ConstTensor& tensor) {
+std::vector<double> Device::Get(const worker::ConstTensor& tensor) {
   return ForType(tensor.type(), [&]<typename T>(T) {
     std::vector<T> host(tensor.size());
     const absl::Status status = backend_->Download(
-        tensor, Tensor::Of<T>(absl::MakeSpan(host), tensor.shape()));
+        tensor, worker::Tensor::Of<T>(absl::MakeSpan(host), tensor.shape()));
     EXPECT_TRUE(status.ok()) << status;
     return std::vector<double>(host.begin(), host.end());
   });
@@ -109,8 +113,8 @@ std::vector<double> RandomValues(int64_t count, uint64_t seed) {
   return values;
 }
 
-std::vector<double> RandomValues(const Shape& shape, uint64_t seed) {
-  return RandomValues(CountElements(shape).value_or(0), seed);
+std::vector<double> RandomValues(const worker::Shape& shape, uint64_t seed) {
+  return RandomValues(worker::CountElements(shape).value_or(0), seed);
 }
 
 }  // namespace lockstep::testing

@@ -21,30 +21,31 @@ class Device {
  public:
   explicit Device(const std::string& backend_name);
 
-  ComputeBackend& backend() { return *backend_; }
+  worker::ComputeBackend& backend() { return *backend_; }
 
   // A tensor with these values, rounded to `type`.
-  Tensor Put(ElementType type, const Shape& shape,
-             const std::vector<double>& values);
+  worker::Tensor Put(worker::ElementType type, const worker::Shape& shape,
+                     const std::vector<double>& values);
   // Labels or ids, known to be in [0, bound).
-  ConstTensor Indices(const std::vector<int32_t>& numbers, int64_t bound);
+  worker::ConstTensor Indices(const std::vector<int32_t>& numbers,
+                              int64_t bound);
   // A tensor to write to, filled with NaN so that a gap shows.
-  Tensor Blank(ElementType type, const Shape& shape);
-  std::vector<double> Get(const ConstTensor& tensor);
+  worker::Tensor Blank(worker::ElementType type, const worker::Shape& shape);
+  std::vector<double> Get(const worker::ConstTensor& tensor);
   // Where an operation puts one number, and what is there.
-  Tensor Number() { return Blank(ElementType::kFloat64, {1}); }
-  double NumberAt(const Tensor& number) { return Get(number)[0]; }
+  worker::Tensor Number() { return Blank(worker::ElementType::kFloat64, {1}); }
+  double NumberAt(const worker::Tensor& number) { return Get(number)[0]; }
 
  private:
-  std::unique_ptr<ComputeBackend> backend_;
-  std::vector<Buffer> buffers_;
+  std::unique_ptr<worker::ComputeBackend> backend_;
+  std::vector<worker::Buffer> buffers_;
 };
 
 // Numbers of both signs in [-1, 1), the same for the same seed everywhere.
 std::vector<double> RandomValues(int64_t count, uint64_t seed);
 
 // As many as the shape has elements.
-std::vector<double> RandomValues(const Shape& shape, uint64_t seed);
+std::vector<double> RandomValues(const worker::Shape& shape, uint64_t seed);
 
 }  // namespace lockstep::testing
 

@@ -11,16 +11,16 @@
 namespace lockstep::testing {
 namespace {
 
-constexpr ElementType kDouble = ElementType::kFloat64;
+constexpr worker::ElementType kDouble = worker::ElementType::kFloat64;
 
 class ElementwiseTest
-    : public ::testing::TestWithParam<std::tuple<std::string, Shape>> {
+    : public ::testing::TestWithParam<std::tuple<std::string, worker::Shape>> {
  protected:
   ElementwiseTest() : device_(std::get<0>(GetParam())) {}
 
   std::vector<double> AddBias(const std::vector<double>& bias,
                               const std::vector<double>& values) {
-    const Tensor out = device_.Put(kDouble, shape_, values);
+    const worker::Tensor out = device_.Put(kDouble, shape_, values);
     EXPECT_TRUE(device_.backend()
                     .AddBias(device_.Put(kDouble, {shape_.back()}, bias), out)
                     .ok());
@@ -28,14 +28,14 @@ class ElementwiseTest
   }
 
   std::vector<double> Relu(const std::vector<double>& values) {
-    const Tensor out = device_.Blank(kDouble, shape_);
+    const worker::Tensor out = device_.Blank(kDouble, shape_);
     EXPECT_TRUE(
         device_.backend().Relu(device_.Put(kDouble, shape_, values), out).ok());
     return device_.Get(out);
   }
 
   Device device_;
-  const Shape shape_ = std::get<1>(GetParam());
+  const worker::Shape shape_ = std::get<1>(GetParam());
 };
 
 TEST_P(ElementwiseTest, BiasIsAddedToEveryRow) {
@@ -53,7 +53,7 @@ TEST_P(ElementwiseTest, BiasGradientIsTheDerivative) {
   const auto bias = RandomValues(shape_.back(), 1);
   const auto values = RandomValues(shape_, 2);
   const auto weights = RandomValues(shape_, 3);
-  const Tensor gradient = device_.Blank(kDouble, {shape_.back()});
+  const worker::Tensor gradient = device_.Blank(kDouble, {shape_.back()});
 
   ASSERT_TRUE(device_.backend()
                   .BiasGradient(device_.Put(kDouble, shape_, weights), gradient)
@@ -67,7 +67,7 @@ TEST_P(ElementwiseTest, BiasGradientIsTheDerivative) {
 TEST_P(ElementwiseTest, ReluGradientIsTheDerivative) {
   const auto values = RandomValues(shape_, 1);
   const auto weights = RandomValues(shape_, 2);
-  const Tensor gradient = device_.Blank(kDouble, shape_);
+  const worker::Tensor gradient = device_.Blank(kDouble, shape_);
 
   ASSERT_TRUE(device_.backend()
                   .ReluGradient(device_.Put(kDouble, shape_, Relu(values)),
@@ -81,8 +81,8 @@ TEST_P(ElementwiseTest, ReluGradientIsTheDerivative) {
 TEST_P(ElementwiseTest, ReluAndItsGradientWorkInPlace) {
   const auto values = RandomValues(shape_, 1);
   const auto weights = RandomValues(shape_, 2);
-  const Tensor out = device_.Put(kDouble, shape_, values);
-  const Tensor gradient = device_.Put(kDouble, shape_, weights);
+  const worker::Tensor out = device_.Put(kDouble, shape_, values);
+  const worker::Tensor gradient = device_.Put(kDouble, shape_, weights);
 
   ASSERT_TRUE(device_.backend().Relu(out, out).ok());
   ASSERT_TRUE(device_.backend().ReluGradient(out, gradient, gradient).ok());
@@ -103,11 +103,12 @@ TEST_P(ElementwiseTest, ReluKeepsNaN) {
 
 INSTANTIATE_TEST_SUITE_P(
     Backends, ElementwiseTest,
-    ::testing::Combine(::testing::ValuesIn(ViableBackends()),
-                       ::testing::Values(Shape{1}, Shape{1, 1}, Shape{7, 1},
-                                         Shape{1, 13}, Shape{11, 37},
-                                         Shape{2, 3, 5, 7}, Shape{0, 5},
-                                         Shape{3, 0})));
+    ::testing::Combine(
+        ::testing::ValuesIn(ViableBackends()),
+        ::testing::Values(worker::Shape{1}, worker::Shape{1, 1},
+                          worker::Shape{7, 1}, worker::Shape{1, 13},
+                          worker::Shape{11, 37}, worker::Shape{2, 3, 5, 7},
+                          worker::Shape{0, 5}, worker::Shape{3, 0})));
 
 }  // namespace
 }  // namespace lockstep::testing

@@ -14,22 +14,23 @@
 namespace lockstep::testing {
 namespace {
 
-constexpr ElementType kFloat = ElementType::kFloat32;
+constexpr worker::ElementType kFloat = worker::ElementType::kFloat32;
 
 // The GPU against the CPU, in the precision of training. Everything else of
 // the conformance suite runs on the GPU too where there is one.
 class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::string why = WhyNoGpu();
+    const std::string why = worker::WhyNoGpu();
     if (!why.empty()) GTEST_SKIP() << "no GPU, nothing was tested: " << why;
   }
 
-  using Run = std::function<Tensor(Device&)>;
+  using Run = std::function<worker::Tensor(Device&)>;
 
   // What `run` computes on both must agree, relative to the largest element.
-  static void ExpectAgreement(const Run& run, double tolerance,
-                              Precision precision = Precision::kFloat32) {
+  static void ExpectAgreement(
+      const Run& run, double tolerance,
+      worker::Precision precision = worker::Precision::kFloat32) {
     Device cpu("cpu");
     Device gpu("cuda");
     gpu.backend().set_precision(precision);
@@ -44,7 +45,8 @@ class GpuTest : public ::testing::Test {
     EXPECT_EQ(again.Get(run(again)), actual) << "not the same bits";
   }
 
-  static Tensor Random(Device& d, const Shape& shape, int seed) {
+  static worker::Tensor Random(Device& d, const worker::Shape& shape,
+                               int seed) {
     return d.Put(kFloat, shape, RandomValues(shape, seed));
   }
 };
@@ -52,16 +54,16 @@ class GpuTest : public ::testing::Test {
 constexpr int64_t kSides[] = {1, 7, 13, 129};
 
 TEST_F(GpuTest, ProductsAgree) {
-  const std::pair<Precision, double> precisions[] = {
-      {Precision::kFloat32, 1e-5},
-      {Precision::kTf32, 1e-3},
-      {Precision::kBfloat16, 1e-2}};
+  const std::pair<worker::Precision, double> precisions[] = {
+      {worker::Precision::kFloat32, 1e-5},
+      {worker::Precision::kTf32, 1e-3},
+      {worker::Precision::kBfloat16, 1e-2}};
   for (const auto& [precision, tolerance] : precisions) {
     for (const int64_t m : kSides) {
       for (const int64_t k : kSides) {
         ExpectAgreement(
             [m = m, k = k](Device& d) {
-              const Tensor out = d.Blank(kFloat, {m, 31});
+              const worker::Tensor out = d.Blank(kFloat, {m, 31});
               EXPECT_TRUE(d.backend()
                               .MatMul(Random(d, {k, m}, 1),
                                       Random(d, {k, 31}, 2),
@@ -79,7 +81,7 @@ TEST_F(GpuTest, SumsOverManyRowsAgree) {
   for (const int64_t rows : {0, 1, 511, 5003}) {
     ExpectAgreement(
         [rows](Device& d) {
-          const Tensor out = d.Blank(kFloat, {67});
+          const worker::Tensor out = d.Blank(kFloat, {67});
           EXPECT_TRUE(
               d.backend().BiasGradient(Random(d, {rows, 67}, 1), out).ok());
           return out;
@@ -93,7 +95,7 @@ TEST_F(GpuTest, ConvolutionsAgree) {
     const int64_t side = (11 + stride - 1) / stride;
     ExpectAgreement(
         [=](Device& d) {
-          const Tensor out = d.Blank(kFloat, {3, side, side, 5});
+          const worker::Tensor out = d.Blank(kFloat, {3, side, side, 5});
           EXPECT_TRUE(d.backend()
                           .Conv2D(Random(d, {3, 11, 11, 3}, 1),
                                   Random(d, {3, 3, 3, 5}, 2), out,
@@ -104,7 +106,7 @@ TEST_F(GpuTest, ConvolutionsAgree) {
         1e-5);
     ExpectAgreement(
         [=](Device& d) {
-          const Tensor out = d.Blank(kFloat, {3, 11, 11, 3});
+          const worker::Tensor out = d.Blank(kFloat, {3, 11, 11, 3});
           EXPECT_TRUE(d.backend()
                           .Conv2DInputGradient(Random(d, {3, 3, 3, 5}, 1),
                                                Random(d, {3, side, side, 5}, 2),
@@ -120,7 +122,7 @@ TEST_F(GpuTest, LayerNormsAgree) {
   for (const int64_t n : {2, 129, 1031}) {
     ExpectAgreement(
         [n](Device& d) {
-          const Tensor out = d.Blank(kFloat, {17, n});
+          const worker::Tensor out = d.Blank(kFloat, {17, n});
           EXPECT_TRUE(d.backend()
                           .LayerNorm(Random(d, {17, n}, 1), Random(d, {n}, 2),
                                      Random(d, {n}, 3), 1e-5, out,
@@ -136,10 +138,10 @@ TEST_F(GpuTest, AttentionAgrees) {
   for (const int64_t length : {1, 13, 67}) {
     ExpectAgreement(
         [length](Device& d) {
-          const Tensor qkv = Random(d, {3, length, 30}, 1);
-          const Tensor kept = d.Blank(kFloat, {3, 2, length, length});
-          const Tensor out = d.Blank(kFloat, {3, length, 10});
-          const Tensor gradient = d.Blank(kFloat, {3, length, 30});
+          const worker::Tensor qkv = Random(d, {3, length, 30}, 1);
+          const worker::Tensor kept = d.Blank(kFloat, {3, 2, length, length});
+          const worker::Tensor out = d.Blank(kFloat, {3, length, 10});
+          const worker::Tensor gradient = d.Blank(kFloat, {3, length, 30});
           EXPECT_TRUE(d.backend().CausalAttention(qkv, 2, out, kept).ok());
           EXPECT_TRUE(d.backend()
                           .CausalAttentionGradient(qkv, 2, kept, out, gradient)
@@ -155,7 +157,7 @@ TEST_F(GpuTest, LossesAgree) {
       [](Device& d) {
         std::vector<int32_t> labels(37);
         for (size_t i = 0; i < labels.size(); ++i) labels[i] = i * 7 % 257;
-        const Tensor out = d.Blank(kFloat, {37, 257});
+        const worker::Tensor out = d.Blank(kFloat, {37, 257});
         EXPECT_TRUE(d.backend()
                         .SoftmaxCrossEntropy(Random(d, {37, 257}, 1),
                                              d.Indices(labels, 257), d.Number(),
@@ -172,7 +174,7 @@ TEST_F(GpuTest, RecordingsGiveTheBitsOfLaunches) {
 
 TEST_F(GpuTest, DropoutHasTheSameBits) {
   const auto run = [](Device& d) {
-    const Tensor out = d.Blank(kFloat, {4099});
+    const worker::Tensor out = d.Blank(kFloat, {4099});
     EXPECT_TRUE(d.backend().Dropout(Random(d, {4099}, 1), {0.5, 42}, out).ok());
     return d.Get(out);
   };

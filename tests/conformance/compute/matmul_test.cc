@@ -9,7 +9,7 @@
 namespace lockstep::testing {
 namespace {
 
-constexpr ElementType kDouble = ElementType::kFloat64;
+constexpr worker::ElementType kDouble = worker::ElementType::kFloat64;
 
 struct Sides {
   int64_t m, k, n;
@@ -20,18 +20,19 @@ class MatMulTest
  protected:
   MatMulTest() : device_(std::get<0>(GetParam())) {}
 
-  Shape AShape(const MatMulOptions& options) const {
-    return options.transpose_a ? Shape{sides_.k, sides_.m}
-                               : Shape{sides_.m, sides_.k};
+  worker::Shape AShape(const worker::MatMulOptions& options) const {
+    return options.transpose_a ? worker::Shape{sides_.k, sides_.m}
+                               : worker::Shape{sides_.m, sides_.k};
   }
-  Shape BShape(const MatMulOptions& options) const {
-    return options.transpose_b ? Shape{sides_.n, sides_.k}
-                               : Shape{sides_.k, sides_.n};
+  worker::Shape BShape(const worker::MatMulOptions& options) const {
+    return options.transpose_b ? worker::Shape{sides_.n, sides_.k}
+                               : worker::Shape{sides_.k, sides_.n};
   }
 
   std::vector<double> Product(const std::vector<double>& a,
                               const std::vector<double>& b,
-                              const MatMulOptions& options, const Tensor& out) {
+                              const worker::MatMulOptions& options,
+                              const worker::Tensor& out) {
     const absl::Status status = device_.backend().MatMul(
         device_.Put(kDouble, AShape(options), a),
         device_.Put(kDouble, BShape(options), b), options, out);
@@ -42,7 +43,7 @@ class MatMulTest
   // The definition of a matrix product.
   std::vector<double> Expected(const std::vector<double>& a,
                                const std::vector<double>& b,
-                               const MatMulOptions& options) const {
+                               const worker::MatMulOptions& options) const {
     const auto [m, k, n] = sides_;
     std::vector<double> out(m * n);
     for (int64_t i = 0; i < m; ++i) {
@@ -63,10 +64,10 @@ class MatMulTest
 TEST_P(MatMulTest, EveryTranspositionIsTheDefinition) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
-      const MatMulOptions options = {transpose_a, transpose_b};
+      const worker::MatMulOptions options = {transpose_a, transpose_b};
       const auto a = RandomValues(AShape(options), 1);
       const auto b = RandomValues(BShape(options), 2);
-      const Tensor out = device_.Blank(kDouble, {sides_.m, sides_.n});
+      const worker::Tensor out = device_.Blank(kDouble, {sides_.m, sides_.n});
 
       ExpectNear(Product(a, b, options, out), Expected(a, b, options), 1e-12);
     }
@@ -74,10 +75,10 @@ TEST_P(MatMulTest, EveryTranspositionIsTheDefinition) {
 }
 
 TEST_P(MatMulTest, AccumulateAddsToWhatWasThere) {
-  const MatMulOptions options = {.accumulate = true};
+  const worker::MatMulOptions options = {.accumulate = true};
   const auto a = RandomValues(AShape(options), 1);
   const auto b = RandomValues(BShape(options), 2);
-  const Shape shape = {sides_.m, sides_.n};
+  const worker::Shape shape = {sides_.m, sides_.n};
   const auto before = RandomValues(shape, 3);
 
   const auto after =
@@ -94,9 +95,9 @@ TEST_P(MatMulTest, GradientsAreProductsWithTheTransposed) {
   const auto a = RandomValues(m * k, 1);
   const auto b = RandomValues(k * n, 2);
   const auto weights = RandomValues(m * n, 3);
-  const Tensor out_gradient = device_.Put(kDouble, {m, n}, weights);
-  const Tensor a_gradient = device_.Blank(kDouble, {m, k});
-  const Tensor b_gradient = device_.Blank(kDouble, {k, n});
+  const worker::Tensor out_gradient = device_.Put(kDouble, {m, n}, weights);
+  const worker::Tensor a_gradient = device_.Blank(kDouble, {m, k});
+  const worker::Tensor b_gradient = device_.Blank(kDouble, {k, n});
 
   ASSERT_TRUE(device_.backend()
                   .MatMul(out_gradient, device_.Put(kDouble, {k, n}, b),

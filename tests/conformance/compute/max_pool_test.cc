@@ -13,16 +13,16 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr ElementType kDouble = ElementType::kFloat64;
-constexpr ElementType kByte = ElementType::kUint8;
+constexpr worker::ElementType kDouble = worker::ElementType::kFloat64;
+constexpr worker::ElementType kByte = worker::ElementType::kUint8;
 
 class MaxPoolTest
-    : public ::testing::TestWithParam<std::tuple<std::string, Shape>> {
+    : public ::testing::TestWithParam<std::tuple<std::string, worker::Shape>> {
  protected:
   MaxPoolTest() : device_(std::get<0>(GetParam())) {}
 
   std::vector<double> Pool(const std::vector<double>& in) {
-    const Tensor out = device_.Blank(kDouble, half_);
+    const worker::Tensor out = device_.Blank(kDouble, half_);
     const absl::Status status = device_.backend().MaxPool2x2(
         device_.Put(kDouble, full_, in), out, argmax_);
     EXPECT_TRUE(status.ok()) << status;
@@ -45,10 +45,10 @@ class MaxPoolTest
   }
 
   Device device_;
-  const Shape full_ = std::get<1>(GetParam());
-  const Shape half_ = {full_[0], (full_[1] + 1) / 2, (full_[2] + 1) / 2,
-                       full_[3]};
-  const Tensor argmax_ = device_.Blank(kByte, half_);
+  const worker::Shape full_ = std::get<1>(GetParam());
+  const worker::Shape half_ = {full_[0], (full_[1] + 1) / 2, (full_[2] + 1) / 2,
+                               full_[3]};
+  const worker::Tensor argmax_ = device_.Blank(kByte, half_);
 };
 
 TEST_P(MaxPoolTest, TakesTheLargestOfEachWindow) {
@@ -61,7 +61,7 @@ TEST_P(MaxPoolTest, GradientIsTheDerivative) {
   const auto in = RandomValues(full_, 1);
   const auto weights = RandomValues(half_, 2);
   Pool(in);
-  const Tensor gradient = device_.Blank(kDouble, full_);
+  const worker::Tensor gradient = device_.Blank(kDouble, full_);
 
   ASSERT_TRUE(device_.backend()
                   .MaxPool2x2Gradient(
@@ -75,17 +75,19 @@ TEST_P(MaxPoolTest, GradientIsTheDerivative) {
 INSTANTIATE_TEST_SUITE_P(
     Backends, MaxPoolTest,
     ::testing::Combine(::testing::ValuesIn(ViableBackends()),
-                       ::testing::Values(Shape{1, 1, 1, 1}, Shape{1, 2, 2, 1},
-                                         Shape{2, 3, 5, 3}, Shape{1, 7, 4, 2},
-                                         Shape{0, 2, 2, 3})));
+                       ::testing::Values(worker::Shape{1, 1, 1, 1},
+                                         worker::Shape{1, 2, 2, 1},
+                                         worker::Shape{2, 3, 5, 3},
+                                         worker::Shape{1, 7, 4, 2},
+                                         worker::Shape{0, 2, 2, 3})));
 
 class MaxPoolTieTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(MaxPoolTieTest, FirstOfEqualsTakesTheGradient) {
   Device device(GetParam());
-  const Tensor argmax = device.Blank(kByte, {1, 1, 1, 1});
-  const Tensor out = device.Blank(kDouble, {1, 1, 1, 1});
-  const Tensor gradient = device.Blank(kDouble, {1, 2, 2, 1});
+  const worker::Tensor argmax = device.Blank(kByte, {1, 1, 1, 1});
+  const worker::Tensor out = device.Blank(kDouble, {1, 1, 1, 1});
+  const worker::Tensor gradient = device.Blank(kDouble, {1, 2, 2, 1});
 
   ASSERT_TRUE(device.backend()
                   .MaxPool2x2(device.Put(kDouble, {1, 2, 2, 1}, {1, 2, 2, 2}),

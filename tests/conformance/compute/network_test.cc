@@ -16,7 +16,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 
 using Values = std::vector<double>;
-constexpr ElementType kDouble = ElementType::kFloat64;
+constexpr worker::ElementType kDouble = worker::ElementType::kFloat64;
 constexpr double kEpsilon = 1e-5;
 
 // Operations of deeper networks, each against its definition or against central
@@ -25,15 +25,17 @@ class NetworkTest : public ::testing::TestWithParam<std::string> {
  protected:
   NetworkTest() : device_(GetParam()) {}
 
-  ComputeBackend& backend() { return device_.backend(); }
-  Tensor Put(const Shape& shape, const Values& values) {
+  worker::ComputeBackend& backend() { return device_.backend(); }
+  worker::Tensor Put(const worker::Shape& shape, const Values& values) {
     return device_.Put(kDouble, shape, values);
   }
-  Tensor Random(const Shape& shape, int seed) {
+  worker::Tensor Random(const worker::Shape& shape, int seed) {
     return Put(shape, RandomValues(shape, seed));
   }
-  Tensor Blank(const Shape& shape) { return device_.Blank(kDouble, shape); }
-  Values Get(const ConstTensor& tensor) { return device_.Get(tensor); }
+  worker::Tensor Blank(const worker::Shape& shape) {
+    return device_.Blank(kDouble, shape);
+  }
+  Values Get(const worker::ConstTensor& tensor) { return device_.Get(tensor); }
 
   void Expect(const absl::Status& status) {
     EXPECT_TRUE(status.ok()) << status;
@@ -42,19 +44,21 @@ class NetworkTest : public ::testing::TestWithParam<std::string> {
   Device device_;
 };
 
-const Shape kMatrices[] = {{1, 1}, {3, 1}, {1, 7}, {5, 13}, {37, 3}, {0, 3}};
+const worker::Shape kMatrices[] = {{1, 1},  {3, 1},  {1, 7},
+                                   {5, 13}, {37, 3}, {0, 3}};
 
 TEST_P(NetworkTest, ActivationsAreTheirDefinitions) {
-  const std::pair<Activation, double (*)(double)> cases[] = {
-      {Activation::kTanh, [](double x) { return std::tanh(x); }},
-      {Activation::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
-      {Activation::kGelu, [](double x) {
+  const std::pair<worker::Activation, double (*)(double)> cases[] = {
+      {worker::Activation::kTanh, [](double x) { return std::tanh(x); }},
+      {worker::Activation::kSigmoid,
+       [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {worker::Activation::kGelu, [](double x) {
          const double inner = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
          return x / 2 * (1 + std::tanh(inner));
        }}};
   const Values in = {-1000, -30, -2, -0.5, 0, 1e-9, 0.5, 3, 30, 1000};
   for (const auto& [kind, definition] : cases) {
-    const Tensor out = Blank({10});
+    const worker::Tensor out = Blank({10});
 
     Expect(backend().Activate(kind, Put({10}, in), out));
 
@@ -65,19 +69,20 @@ TEST_P(NetworkTest, ActivationsAreTheirDefinitions) {
 }
 
 TEST_P(NetworkTest, ActivationGradientsAreTheDerivatives) {
-  for (const Activation kind :
-       {Activation::kTanh, Activation::kSigmoid, Activation::kGelu}) {
-    for (const Shape& shape : kMatrices) {
+  for (const worker::Activation kind :
+       {worker::Activation::kTanh, worker::Activation::kSigmoid,
+        worker::Activation::kGelu}) {
+    for (const worker::Shape& shape : kMatrices) {
       const Values in = RandomValues(shape, 1);
       const Values weights = RandomValues(shape, 2);
-      const Tensor gradient = Blank(shape);
+      const worker::Tensor gradient = Blank(shape);
 
       Expect(backend().ActivateGradient(kind, Put(shape, in),
                                         Put(shape, weights), gradient));
 
       ExpectGradient(
           [&](const Values& x) {
-            const Tensor out = Blank(shape);
+            const worker::Tensor out = Blank(shape);
             Expect(backend().Activate(kind, Put(shape, x), out));
             return Dot(Get(out), weights);
           },
@@ -87,7 +92,7 @@ TEST_P(NetworkTest, ActivationGradientsAreTheDerivatives) {
 }
 
 TEST_P(NetworkTest, CombineAddsMultiples) {
-  const Tensor out = Put({2}, {10, 20});
+  const worker::Tensor out = Put({2}, {10, 20});
 
   Expect(backend().Combine(Put({2}, {1, 2}), 3, 0.5, out));
 
@@ -95,7 +100,7 @@ TEST_P(NetworkTest, CombineAddsMultiples) {
 }
 
 TEST_P(NetworkTest, CombineWithNothingIsNotPoisoned) {
-  const Tensor out = Blank({2});  // NaN
+  const worker::Tensor out = Blank({2});  // NaN
 
   Expect(backend().Combine(Put({2}, {1, 2}), 3, 0, out));
 
@@ -103,7 +108,7 @@ TEST_P(NetworkTest, CombineWithNothingIsNotPoisoned) {
 }
 
 TEST_P(NetworkTest, DropoutKeepsTheMean) {
-  const Tensor out = Blank({10000});
+  const worker::Tensor out = Blank({10000});
 
   Expect(backend().Dropout(Put({10000}, Values(10000, 1)), {0.25, 7}, out));
 
@@ -117,7 +122,7 @@ TEST_P(NetworkTest, DropoutKeepsTheMean) {
 
 // Bits that every device has to draw.
 TEST_P(NetworkTest, DropoutFollowsFromKeyAndPlace) {
-  const Tensor out = Blank({12});
+  const worker::Tensor out = Blank({12});
 
   Expect(backend().Dropout(Put({12}, Values(12, 1)), {0.5, 1}, out));
 
@@ -126,7 +131,7 @@ TEST_P(NetworkTest, DropoutFollowsFromKeyAndPlace) {
 
 TEST_P(NetworkTest, NoDropoutIsTheIdentity) {
   const Values in = RandomValues(100, 1);
-  const Tensor out = Blank({100});
+  const worker::Tensor out = Blank({100});
 
   Expect(backend().Dropout(Put({100}, in), {0, 7}, out));
 
@@ -134,8 +139,9 @@ TEST_P(NetworkTest, NoDropoutIsTheIdentity) {
 }
 
 TEST_P(NetworkTest, AveragePoolIsTheMeanOfEachWindow) {
-  const Tensor in = Put({1, 3, 4, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
-  const Tensor out = Blank({1, 2, 2, 1});
+  const worker::Tensor in =
+      Put({1, 3, 4, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const worker::Tensor out = Blank({1, 2, 2, 1});
 
   Expect(backend().AveragePool(in, 2, out));
 
@@ -143,24 +149,24 @@ TEST_P(NetworkTest, AveragePoolIsTheMeanOfEachWindow) {
 }
 
 TEST_P(NetworkTest, AveragePoolGradientIsTheDerivative) {
-  const std::pair<Shape, int64_t> cases[] = {{{2, 5, 3, 2}, 2},
-                                             {{1, 3, 5, 3}, 5},
-                                             {{1, 1, 1, 1}, 1},
-                                             {{0, 4, 4, 2}, 2}};
+  const std::pair<worker::Shape, int64_t> cases[] = {{{2, 5, 3, 2}, 2},
+                                                     {{1, 3, 5, 3}, 5},
+                                                     {{1, 1, 1, 1}, 1},
+                                                     {{0, 4, 4, 2}, 2}};
   for (const auto& pool : cases) {
-    const Shape& shape = pool.first;
+    const worker::Shape& shape = pool.first;
     const int64_t window = pool.second;
-    const Shape small = {shape[0], (shape[1] + window - 1) / window,
-                         (shape[2] + window - 1) / window, shape[3]};
+    const worker::Shape small = {shape[0], (shape[1] + window - 1) / window,
+                                 (shape[2] + window - 1) / window, shape[3]};
     const Values weights = RandomValues(small, 2);
-    const Tensor gradient = Blank(shape);
+    const worker::Tensor gradient = Blank(shape);
 
     Expect(
         backend().AveragePoolGradient(Put(small, weights), window, gradient));
 
     ExpectGradient(
         [&](const Values& x) {
-          const Tensor out = Blank(small);
+          const worker::Tensor out = Blank(small);
           Expect(backend().AveragePool(Put(shape, x), window, out));
           return Dot(Get(out), weights);
         },
@@ -169,7 +175,7 @@ TEST_P(NetworkTest, AveragePoolGradientIsTheDerivative) {
 }
 
 TEST_P(NetworkTest, LayerNormHasMeanZeroAndVarianceOne) {
-  const Tensor out = Blank({3, 64});
+  const worker::Tensor out = Blank({3, 64});
 
   Expect(backend().LayerNorm(Random({3, 64}, 1), Put({64}, Values(64, 1)),
                              Put({64}, Values(64, 0)), 1e-12, out,
@@ -194,7 +200,7 @@ struct Norm {
                        const Values& shift)>
       run;
   Values in, scale, shift, weights;
-  Tensor in_gradient, scale_gradient, shift_gradient;
+  worker::Tensor in_gradient, scale_gradient, shift_gradient;
 };
 
 void ExpectNormGradients(Device& device, const Norm& norm) {
@@ -216,7 +222,7 @@ void ExpectNormGradients(Device& device, const Norm& norm) {
 }
 
 TEST_P(NetworkTest, LayerNormGradientsAreTheDerivatives) {
-  for (const Shape& shape : kMatrices) {
+  for (const worker::Shape& shape : kMatrices) {
     const int64_t n = shape[1];
     if (n < 2) continue;  // variance 0: differences are all rounding
     Norm norm = {.run = {},
@@ -227,9 +233,9 @@ TEST_P(NetworkTest, LayerNormGradientsAreTheDerivatives) {
                  .in_gradient = Blank(shape),
                  .scale_gradient = Blank({n}),
                  .shift_gradient = Blank({n})};
-    Tensor statistics;
+    worker::Tensor statistics;
     norm.run = [&](const Values& in, const Values& scale, const Values& shift) {
-      const Tensor out = Blank(shape);
+      const worker::Tensor out = Blank(shape);
       statistics = Blank({shape[0], 2});
       Expect(backend().LayerNorm(Put(shape, in), Put({n}, scale),
                                  Put({n}, shift), kEpsilon, out, statistics));
@@ -247,7 +253,7 @@ TEST_P(NetworkTest, LayerNormGradientsAreTheDerivatives) {
 }
 
 TEST_P(NetworkTest, BatchStatisticsAreMeansAndVariances) {
-  const Tensor statistics = Blank({2, 2});
+  const worker::Tensor statistics = Blank({2, 2});
 
   Expect(backend().BatchStatistics(Put({2, 2}, {1, 10, 3, 16}), statistics));
 
@@ -255,7 +261,7 @@ TEST_P(NetworkTest, BatchStatisticsAreMeansAndVariances) {
 }
 
 TEST_P(NetworkTest, BatchStatisticsOfNothingAreZero) {
-  const Tensor statistics = Blank({2, 3});
+  const worker::Tensor statistics = Blank({2, 3});
 
   Expect(backend().BatchStatistics(Blank({0, 3}), statistics));
 
@@ -263,7 +269,8 @@ TEST_P(NetworkTest, BatchStatisticsOfNothingAreZero) {
 }
 
 TEST_P(NetworkTest, BatchNormGradientsAreTheDerivatives) {
-  for (const Shape& shape : {Shape{5, 3}, Shape{37, 2}, Shape{0, 3}}) {
+  for (const worker::Shape& shape :
+       {worker::Shape{5, 3}, worker::Shape{37, 2}, worker::Shape{0, 3}}) {
     const int64_t n = shape[1];
     Norm norm = {.run = {},
                  .in = RandomValues(shape, 1),
@@ -273,11 +280,11 @@ TEST_P(NetworkTest, BatchNormGradientsAreTheDerivatives) {
                  .in_gradient = Blank(shape),
                  .scale_gradient = Blank({n}),
                  .shift_gradient = Blank({n})};
-    Tensor statistics;
+    worker::Tensor statistics;
     norm.run = [&](const Values& in, const Values& scale, const Values& shift) {
-      const Tensor out = Blank(shape);
+      const worker::Tensor out = Blank(shape);
       statistics = Blank({2, n});
-      const Tensor x = Put(shape, in);
+      const worker::Tensor x = Put(shape, in);
       Expect(backend().BatchStatistics(x, statistics));
       Expect(backend().BatchNorm(x, statistics, Put({n}, scale),
                                  Put({n}, shift), kEpsilon, out));
@@ -295,7 +302,7 @@ TEST_P(NetworkTest, BatchNormGradientsAreTheDerivatives) {
 }
 
 TEST_P(NetworkTest, EmbeddingLooksUpRows) {
-  const Tensor out = Blank({3, 2});
+  const worker::Tensor out = Blank({3, 2});
 
   Expect(backend().Embed(Put({2, 2}, {1, 2, 3, 4}),
                          device_.Indices({1, 0, 1}, 2), out));
@@ -304,7 +311,7 @@ TEST_P(NetworkTest, EmbeddingLooksUpRows) {
 }
 
 TEST_P(NetworkTest, EmbeddingGradientSumsPerRow) {
-  const Tensor gradient = Blank({3, 2});
+  const worker::Tensor gradient = Blank({3, 2});
 
   Expect(backend().EmbedGradient(device_.Indices({2, 0, 2}, 3),
                                  Put({3, 2}, {1, 2, 3, 4, 5, 6}), gradient));
@@ -324,14 +331,15 @@ TEST_P(NetworkTest, IdsThatMayBeOutsideTheTableAreRefused) {
 }
 
 struct Attention {
-  Shape qkv;
+  worker::Shape qkv;
   int64_t heads;
 };
 
 class AttentionTest : public NetworkTest {
  protected:
   Values Attend(const Attention& shape, const Values& qkv) {
-    const Tensor out = Blank({shape.qkv[0], shape.qkv[1], shape.qkv[2] / 3});
+    const worker::Tensor out =
+        Blank({shape.qkv[0], shape.qkv[1], shape.qkv[2] / 3});
     probabilities_ =
         Blank({shape.qkv[0], shape.heads, shape.qkv[1], shape.qkv[1]});
     Expect(backend().CausalAttention(Put(shape.qkv, qkv), shape.heads, out,
@@ -339,7 +347,7 @@ class AttentionTest : public NetworkTest {
     return Get(out);
   }
 
-  Tensor probabilities_;
+  worker::Tensor probabilities_;
 };
 
 const Attention kAttentions[] = {{{1, 1, 3}, 1},  {{2, 5, 12}, 2},
@@ -381,11 +389,11 @@ TEST_P(AttentionTest, IsTheDefinition) {
 
 TEST_P(AttentionTest, GradientIsTheDerivative) {
   for (const Attention& shape : kAttentions) {
-    const Shape out = {shape.qkv[0], shape.qkv[1], shape.qkv[2] / 3};
+    const worker::Shape out = {shape.qkv[0], shape.qkv[1], shape.qkv[2] / 3};
     const Values qkv = RandomValues(shape.qkv, 1);
     const Values weights = RandomValues(out, 2);
     Attend(shape, qkv);
-    const Tensor gradient = Blank(shape.qkv);
+    const worker::Tensor gradient = Blank(shape.qkv);
 
     Expect(backend().CausalAttentionGradient(Put(shape.qkv, qkv), shape.heads,
                                              probabilities_, Put(out, weights),
@@ -410,7 +418,7 @@ TEST_P(NetworkTest, NonFiniteElementsAreCounted) {
   values[16384] = INFINITY;
   values[39999] = -INFINITY;
 
-  const Tensor count = device_.Number();
+  const worker::Tensor count = device_.Number();
 
   Expect(backend().CountNonFinite(Put({40000}, values), count));
 
@@ -422,15 +430,15 @@ TEST_P(NetworkTest, NonFiniteElementsAreCounted) {
 TEST_P(NetworkTest, CopiesBesideOperationsArrive) {
   std::vector<double> up = {1, 2, 3};
   std::vector<double> down(3);
-  const Tensor there = Blank({3});
+  const worker::Tensor there = Blank({3});
 
-  const absl::StatusOr<CopyId> upload =
-      backend().StartUpload(Tensor::Of<double>(absl::MakeSpan(up), {3}), there);
+  const absl::StatusOr<worker::CopyId> upload = backend().StartUpload(
+      worker::Tensor::Of<double>(absl::MakeSpan(up), {3}), there);
   ASSERT_TRUE(upload.ok()) << upload.status();
   Expect(backend().UseCopy(*upload));
   Expect(backend().Combine(there, 2, 0, there));
-  const absl::StatusOr<CopyId> download = backend().StartDownload(
-      there, Tensor::Of<double>(absl::MakeSpan(down), {3}));
+  const absl::StatusOr<worker::CopyId> download = backend().StartDownload(
+      there, worker::Tensor::Of<double>(absl::MakeSpan(down), {3}));
   ASSERT_TRUE(download.ok()) << download.status();
   Expect(backend().FinishCopy(*download));
   Expect(backend().FinishCopy(*upload));

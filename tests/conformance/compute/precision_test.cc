@@ -14,53 +14,54 @@ namespace {
 // precision; what it wrote and returned.
 struct Operation {
   std::string name;
-  std::function<std::vector<double>(Device&, ElementType)> run;
+  std::function<std::vector<double>(Device&, worker::ElementType)> run;
 };
 
 // Inputs rounded to float.
-Tensor In(Device& device, ElementType type, const Shape& shape, int seed) {
+worker::Tensor In(Device& device, worker::ElementType type,
+                  const worker::Shape& shape, int seed) {
   std::vector<double> values = RandomValues(shape, seed);
   for (double& value : values) value = static_cast<float>(value);
   return device.Put(type, shape, values);
 }
 
 std::vector<double> Result(Device& device, const absl::Status& status,
-                           const Tensor& out) {
+                           const worker::Tensor& out) {
   EXPECT_TRUE(status.ok()) << status;
   return device.Get(out);
 }
 
-std::vector<double> MatMul(Device& d, ElementType t) {
-  const Tensor out = d.Blank(t, {31, 29});
+std::vector<double> MatMul(Device& d, worker::ElementType t) {
+  const worker::Tensor out = d.Blank(t, {31, 29});
   return Result(d,
                 d.backend().MatMul(In(d, t, {31, 101}, 1),
                                    In(d, t, {101, 29}, 2), {}, out),
                 out);
 }
 
-std::vector<double> BiasGradient(Device& d, ElementType t) {
-  const Tensor out = d.Blank(t, {13});
+std::vector<double> BiasGradient(Device& d, worker::ElementType t) {
+  const worker::Tensor out = d.Blank(t, {13});
   return Result(d, d.backend().BiasGradient(In(d, t, {97, 13}, 1), out), out);
 }
 
-std::vector<double> Conv2D(Device& d, ElementType t) {
-  const Tensor out = d.Blank(t, {3, 11, 7, 5});
+std::vector<double> Conv2D(Device& d, worker::ElementType t) {
+  const worker::Tensor out = d.Blank(t, {3, 11, 7, 5});
   return Result(d,
                 d.backend().Conv2D(In(d, t, {3, 11, 7, 4}, 1),
                                    In(d, t, {3, 3, 4, 5}, 2), out),
                 out);
 }
 
-std::vector<double> Conv2DInputGradient(Device& d, ElementType t) {
-  const Tensor out = d.Blank(t, {3, 11, 7, 4});
+std::vector<double> Conv2DInputGradient(Device& d, worker::ElementType t) {
+  const worker::Tensor out = d.Blank(t, {3, 11, 7, 4});
   return Result(d,
                 d.backend().Conv2DInputGradient(
                     In(d, t, {3, 3, 4, 5}, 1), In(d, t, {3, 11, 7, 5}, 2), out),
                 out);
 }
 
-std::vector<double> Conv2DFilterGradient(Device& d, ElementType t) {
-  const Tensor out = d.Blank(t, {3, 3, 4, 5});
+std::vector<double> Conv2DFilterGradient(Device& d, worker::ElementType t) {
+  const worker::Tensor out = d.Blank(t, {3, 3, 4, 5});
   return Result(
       d,
       d.backend().Conv2DFilterGradient(In(d, t, {3, 11, 7, 4}, 1),
@@ -68,17 +69,18 @@ std::vector<double> Conv2DFilterGradient(Device& d, ElementType t) {
       out);
 }
 
-std::vector<double> MaxPool(Device& d, ElementType t) {
-  const Tensor out = d.Blank(t, {2, 3, 4, 3});
-  const Tensor argmax = d.Blank(ElementType::kUint8, {2, 3, 4, 3});
+std::vector<double> MaxPool(Device& d, worker::ElementType t) {
+  const worker::Tensor out = d.Blank(t, {2, 3, 4, 3});
+  const worker::Tensor argmax =
+      d.Blank(worker::ElementType::kUint8, {2, 3, 4, 3});
   return Result(
       d, d.backend().MaxPool2x2(In(d, t, {2, 5, 7, 3}, 1), out, argmax), out);
 }
 
-std::vector<double> Softmax(Device& d, ElementType t) {
-  const Tensor out = d.Blank(t, {7, 10});
+std::vector<double> Softmax(Device& d, worker::ElementType t) {
+  const worker::Tensor out = d.Blank(t, {7, 10});
   const std::vector<int32_t> labels = {0, 9, 3, 3, 1, 7, 5};
-  const Tensor loss = d.Number();
+  const worker::Tensor loss = d.Number();
   std::vector<double> result =
       Result(d,
              d.backend().SoftmaxCrossEntropy(In(d, t, {7, 10}, 1),
@@ -95,8 +97,8 @@ TEST_P(PrecisionTest, FloatAgreesWithDouble) {
   const auto& [backend, operation] = GetParam();
   Device device(backend);
 
-  const auto single = operation.run(device, ElementType::kFloat32);
-  const auto twice = operation.run(device, ElementType::kFloat64);
+  const auto single = operation.run(device, worker::ElementType::kFloat32);
+  const auto twice = operation.run(device, worker::ElementType::kFloat64);
 
   ExpectNear(single, twice, 2e-5);
 }
@@ -106,8 +108,8 @@ TEST_P(PrecisionTest, EqualInputsGiveEqualBits) {
   Device first(backend);
   Device second(backend);
 
-  EXPECT_EQ(operation.run(first, ElementType::kFloat32),
-            operation.run(second, ElementType::kFloat32));
+  EXPECT_EQ(operation.run(first, worker::ElementType::kFloat32),
+            operation.run(second, worker::ElementType::kFloat32));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -12,7 +12,7 @@
 namespace lockstep::testing {
 namespace {
 
-constexpr ElementType kFloat = ElementType::kFloat32;
+constexpr worker::ElementType kFloat = worker::ElementType::kFloat32;
 constexpr int64_t kInputs = 7;
 constexpr int64_t kHidden = 33;
 constexpr int64_t kClasses = 5;
@@ -32,12 +32,12 @@ class Network {
       Operations();
       return absl::OkStatus();
     };
-    RecordingKey key;
-    for (const ConstTensor& tensor : {in_, labels_}) key.Add(tensor);
+    worker::RecordingKey key;
+    for (const worker::ConstTensor& tensor : {in_, labels_}) key.Add(tensor);
     Expect(replay ? recorder_.Run(key, operations) : operations());
     Expect(recorder_.TakeFailure());
     std::vector<double> found;
-    for (const Tensor& tensor :
+    for (const worker::Tensor& tensor :
          {loss_, count_, first_gradient_, bias_gradient_, second_gradient_}) {
       for (const double value : device_.Get(tensor)) found.push_back(value);
     }
@@ -47,39 +47,41 @@ class Network {
   int64_t replays() const { return recorder_.replays(); }
 
  private:
-  Tensor Random(const Shape& shape, int seed) {
+  worker::Tensor Random(const worker::Shape& shape, int seed) {
     return device_.Put(kFloat, shape, RandomValues(shape, seed));
   }
-  Tensor Reserve(Scratch& scratch, const Shape& shape) {
-    absl::StatusOr<Tensor> tensor =
+  worker::Tensor Reserve(worker::Scratch& scratch, const worker::Shape& shape) {
+    absl::StatusOr<worker::Tensor> tensor =
         scratch.Reserve(device_.backend(), kFloat, shape);
     Expect(tensor.status());
-    return tensor.value_or(Tensor());
+    return tensor.value_or(worker::Tensor());
   }
 
   void Stage(int64_t n, int seed) {
     std::vector<float> values;
     for (double x : RandomValues(n * kInputs, seed)) values.push_back(x);
-    const Tensor in = Reserve(in_memory_, {n, kInputs});
-    Expect(device_.backend().Upload(ConstTensor::Of<float>(values, in.shape()),
-                                    in));
+    const worker::Tensor in = Reserve(in_memory_, {n, kInputs});
+    Expect(device_.backend().Upload(
+        worker::ConstTensor::Of<float>(values, in.shape()), in));
     in_ = in;
     std::vector<int32_t> labels;
     for (int64_t i = 0; i < n; ++i) labels.push_back((i * 3 + seed) % kClasses);
-    absl::StatusOr<ConstTensor> staged =
-        StageIndices("labels", ConstTensor::Of<int32_t>(labels, {n}), kClasses,
-                     device_.backend(), labels_memory_);
+    absl::StatusOr<worker::ConstTensor> staged = worker::StageIndices(
+        "labels", worker::ConstTensor::Of<int32_t>(labels, {n}), kClasses,
+        device_.backend(), labels_memory_);
     Expect(staged.status());
-    labels_ = staged.value_or(ConstTensor());
+    labels_ = staged.value_or(worker::ConstTensor());
   }
 
   void Operations() {
-    ComputeBackend& backend = device_.backend();
+    worker::ComputeBackend& backend = device_.backend();
     const int64_t n = in_.dim(0);
-    const Tensor hidden = Reserve(hidden_, {n, kHidden});
-    const Tensor logits = Reserve(logits_, {n, kClasses});
-    const Tensor logits_gradient = Reserve(logits_gradient_, {n, kClasses});
-    const Tensor hidden_gradient = Reserve(hidden_gradient_, {n, kHidden});
+    const worker::Tensor hidden = Reserve(hidden_, {n, kHidden});
+    const worker::Tensor logits = Reserve(logits_, {n, kClasses});
+    const worker::Tensor logits_gradient =
+        Reserve(logits_gradient_, {n, kClasses});
+    const worker::Tensor hidden_gradient =
+        Reserve(hidden_gradient_, {n, kHidden});
     Expect(backend.MatMul(in_, first_, {}, hidden));
     Expect(backend.AddBias(bias_, hidden));
     Expect(backend.Relu(hidden, hidden));
@@ -98,23 +100,25 @@ class Network {
   }
 
   Device device_;
-  Recorder recorder_;
-  const Tensor first_ = Random({kInputs, kHidden}, 101);
-  const Tensor bias_ = Random({kHidden}, 102);
-  const Tensor second_ = Random({kHidden, kClasses}, 103);
-  const Tensor first_gradient_ = Random({kInputs, kHidden}, 1);
-  const Tensor bias_gradient_ = Random({kHidden}, 1);
-  const Tensor second_gradient_ = Random({kHidden, kClasses}, 1);
-  const Tensor loss_ = device_.Blank(ElementType::kFloat64, {1});
-  const Tensor count_ = device_.Blank(ElementType::kFloat64, {1});
-  Scratch in_memory_;
-  Scratch labels_memory_;
-  Scratch hidden_;
-  Scratch logits_;
-  Scratch logits_gradient_;
-  Scratch hidden_gradient_;
-  ConstTensor in_;
-  ConstTensor labels_;
+  worker::Recorder recorder_;
+  const worker::Tensor first_ = Random({kInputs, kHidden}, 101);
+  const worker::Tensor bias_ = Random({kHidden}, 102);
+  const worker::Tensor second_ = Random({kHidden, kClasses}, 103);
+  const worker::Tensor first_gradient_ = Random({kInputs, kHidden}, 1);
+  const worker::Tensor bias_gradient_ = Random({kHidden}, 1);
+  const worker::Tensor second_gradient_ = Random({kHidden, kClasses}, 1);
+  const worker::Tensor loss_ =
+      device_.Blank(worker::ElementType::kFloat64, {1});
+  const worker::Tensor count_ =
+      device_.Blank(worker::ElementType::kFloat64, {1});
+  worker::Scratch in_memory_;
+  worker::Scratch labels_memory_;
+  worker::Scratch hidden_;
+  worker::Scratch logits_;
+  worker::Scratch logits_gradient_;
+  worker::Scratch hidden_gradient_;
+  worker::ConstTensor in_;
+  worker::ConstTensor labels_;
 };
 
 }  // namespace

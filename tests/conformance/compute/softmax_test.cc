@@ -11,11 +11,11 @@
 namespace lockstep::testing {
 namespace {
 
-constexpr ElementType kDouble = ElementType::kFloat64;
+constexpr worker::ElementType kDouble = worker::ElementType::kFloat64;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 class SoftmaxTest
-    : public ::testing::TestWithParam<std::tuple<std::string, Shape>> {
+    : public ::testing::TestWithParam<std::tuple<std::string, worker::Shape>> {
  protected:
   SoftmaxTest() : device_(std::get<0>(GetParam())) {
     for (int64_t i = 0; i < shape_[0]; ++i) {
@@ -25,7 +25,7 @@ class SoftmaxTest
 
   double Loss(const std::vector<double>& logits) {
     gradient_ = device_.Blank(kDouble, shape_);
-    const Tensor loss = device_.Number();
+    const worker::Tensor loss = device_.Number();
     const absl::Status status = device_.backend().SoftmaxCrossEntropy(
         device_.Put(kDouble, shape_, logits),
         device_.Indices(labels_, shape_[1]), loss, gradient_);
@@ -47,9 +47,9 @@ class SoftmaxTest
   }
 
   Device device_;
-  const Shape shape_ = std::get<1>(GetParam());
+  const worker::Shape shape_ = std::get<1>(GetParam());
   std::vector<int32_t> labels_;
-  Tensor gradient_;  // of the last Loss()
+  worker::Tensor gradient_;  // of the last Loss()
 };
 
 TEST_P(SoftmaxTest, LossIsTheDefinition) {
@@ -77,16 +77,19 @@ TEST_P(SoftmaxTest, LargeLogitsDoNotOverflow) {
 INSTANTIATE_TEST_SUITE_P(
     Backends, SoftmaxTest,
     ::testing::Combine(::testing::ValuesIn(ViableBackends()),
-                       ::testing::Values(Shape{1, 1}, Shape{1, 7}, Shape{5, 2},
-                                         Shape{13, 11}, Shape{0, 3})));
+                       ::testing::Values(worker::Shape{1, 1},
+                                         worker::Shape{1, 7},
+                                         worker::Shape{5, 2},
+                                         worker::Shape{13, 11},
+                                         worker::Shape{0, 3})));
 
 class CountCorrectTest : public ::testing::TestWithParam<std::string> {
  protected:
   CountCorrectTest() : device_(GetParam()) {}
 
-  double Count(const Shape& shape, const std::vector<double>& logits,
+  double Count(const worker::Shape& shape, const std::vector<double>& logits,
                const std::vector<int32_t>& labels) {
-    const Tensor count = device_.Number();
+    const worker::Tensor count = device_.Number();
     const absl::Status status = device_.backend().CountCorrect(
         device_.Put(kDouble, shape, logits), device_.Indices(labels, shape[1]),
         count);

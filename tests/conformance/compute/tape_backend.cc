@@ -8,7 +8,7 @@
 namespace lockstep::testing {
 namespace {
 
-class TapeRecording final : public Recording {
+class TapeRecording final : public worker::Recording {
  public:
   explicit TapeRecording(std::vector<TapeDevice::Kernel> tape)
       : tape_(std::move(tape)) {}
@@ -22,7 +22,7 @@ class TapeRecording final : public Recording {
 
  private:
   const std::vector<TapeDevice::Kernel> tape_;
-  cpu::SerialDevice cpu_;
+  worker::cpu::SerialDevice cpu_;
 };
 
 }  // namespace
@@ -32,24 +32,24 @@ absl::Status TapeDevice::NotRecorded(const char* call) const {
   return absl::InternalError(absl::StrCat(call, " cannot be recorded"));
 }
 
-absl::StatusOr<Buffer> TapeDevice::Allocate(size_t bytes) {
+absl::StatusOr<worker::Buffer> TapeDevice::Allocate(size_t bytes) {
   if (absl::Status s = NotRecorded("Allocate"); !s.ok()) return s;
-  if (bytes == 0) return Buffer();
+  if (bytes == 0) return worker::Buffer();
   ++generation;
-  return cpu::SerialDevice::Allocate(bytes);
+  return worker::cpu::SerialDevice::Allocate(bytes);
 }
 
 absl::Status TapeDevice::Copy(const char* operation, const void* from, void* to,
                               size_t bytes) {
   if (absl::Status s = NotRecorded("a copy"); !s.ok()) return s;
-  return cpu::SerialDevice::Copy(operation, from, to, bytes);
+  return worker::cpu::SerialDevice::Copy(operation, from, to, bytes);
 }
 
-absl::StatusOr<CopyId> TapeDevice::StartCopy(const char* operation,
-                                             const void* from, void* to,
-                                             size_t bytes) {
+absl::StatusOr<worker::CopyId> TapeDevice::StartCopy(const char* operation,
+                                                     const void* from, void* to,
+                                                     size_t bytes) {
   if (absl::Status s = Copy(operation, from, to, bytes); !s.ok()) return s;
-  return CopyId{0};
+  return worker::CopyId{0};
 }
 
 absl::Status TapeBackend::BeginRecording() {
@@ -57,7 +57,7 @@ absl::Status TapeBackend::BeginRecording() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Recording>> TapeBackend::EndRecording() {
+absl::StatusOr<std::unique_ptr<worker::Recording>> TapeBackend::EndRecording() {
   device().recording = false;
   std::vector<TapeDevice::Kernel> tape = std::exchange(device().tape, {});
   if (broken) return absl::InternalError("the tape is broken");

@@ -20,7 +20,7 @@ namespace lockstep::testing {
 // arguments that it was launched with.
 class TapeDevice {
  public:
-  using Kernel = std::function<absl::Status(cpu::SerialDevice&)>;
+  using Kernel = std::function<absl::Status(worker::cpu::SerialDevice&)>;
 
   template <typename F>
   absl::Status ForEach(const char* operation, int64_t n, const F& f) {
@@ -42,8 +42,8 @@ class TapeDevice {
         [=](auto& cpu) { return cpu.SumColumns(operation, rows, n, f, out); });
   }
   template <typename T>
-  absl::Status Gemm(const char* operation, const StridedGemm& gemm, const T* a,
-                    const T* b, T* out) {
+  absl::Status Gemm(const char* operation, const worker::StridedGemm& gemm,
+                    const T* a, const T* b, T* out) {
     return Launch(
         [=](auto& cpu) { return cpu.Gemm(operation, gemm, a, b, out); });
   }
@@ -51,15 +51,18 @@ class TapeDevice {
   static constexpr bool kUsesOrdinaryMemory = false;
   static constexpr bool kHasOwnLoops = false;
 
-  absl::StatusOr<Buffer> Allocate(size_t bytes);
-  absl::StatusOr<Buffer> Pin(absl::Span<std::byte>) { return Buffer(); }
+  absl::StatusOr<worker::Buffer> Allocate(size_t bytes);
+  absl::StatusOr<worker::Buffer> Pin(absl::Span<std::byte>) {
+    return worker::Buffer();
+  }
   absl::Status Copy(const char* operation, const void* from, void* to,
                     size_t bytes);
-  absl::StatusOr<CopyId> StartCopy(const char* operation, const void* from,
-                                   void* to, size_t bytes);
-  absl::Status UseCopy(CopyId) { return NotRecorded("UseCopy"); }
-  absl::StatusOr<bool> CopyIsDone(CopyId) { return true; }
-  absl::Status FinishCopy(CopyId) { return absl::OkStatus(); }
+  absl::StatusOr<worker::CopyId> StartCopy(const char* operation,
+                                           const void* from, void* to,
+                                           size_t bytes);
+  absl::Status UseCopy(worker::CopyId) { return NotRecorded("UseCopy"); }
+  absl::StatusOr<bool> CopyIsDone(worker::CopyId) { return true; }
+  absl::Status FinishCopy(worker::CopyId) { return absl::OkStatus(); }
 
   bool recording = false;
   std::vector<Kernel> tape;
@@ -73,18 +76,18 @@ class TapeDevice {
     return absl::OkStatus();
   }
 
-  cpu::SerialDevice cpu_;
+  worker::cpu::SerialDevice cpu_;
 };
 
 // TapeBackend is a GPU that records, on the CPU: it has memory of its own, and
 // calls that must not be made while a GPU records fail here too.
-class TapeBackend final : public KernelBackend<TapeDevice>,
-                          private RecordingDevice {
+class TapeBackend final : public worker::KernelBackend<TapeDevice>,
+                          private worker::RecordingDevice {
  public:
   TapeBackend() : KernelBackend(TapeDevice()) {}
 
   const char* name() const override { return "tape"; }
-  RecordingDevice* recording_device() override { return this; }
+  worker::RecordingDevice* recording_device() override { return this; }
 
   // Set by tests: EndRecording() fails.
   bool broken = false;
@@ -92,7 +95,7 @@ class TapeBackend final : public KernelBackend<TapeDevice>,
  private:
   uint64_t generation() const override { return device().generation; }
   absl::Status BeginRecording() override;
-  absl::StatusOr<std::unique_ptr<Recording>> EndRecording() override;
+  absl::StatusOr<std::unique_ptr<worker::Recording>> EndRecording() override;
 };
 
 }  // namespace lockstep::testing

@@ -27,7 +27,7 @@ std::vector<json> Recorded() {
   return json::parse(file).at("models").get<std::vector<json>>();
 }
 
-ModelInput InputOf(const json& recorded) {
+worker::ModelInput InputOf(const json& recorded) {
   return {recorded.value("height", 1), recorded.value("width", 1),
           recorded.value("channels", 1), recorded.at("classes"),
           recorded.value("tokens", 0)};
@@ -47,8 +47,8 @@ ModelConfig ConfigOf(const json& recorded) {
 class RecordedGradientsTest : public ::testing::TestWithParam<json> {
  protected:
   RecordedGradientsTest()
-      : harness_(*MakeModel(ConfigOf(GetParam()), InputOf(GetParam()),
-                            ElementType::kFloat64),
+      : harness_(*worker::MakeModel(ConfigOf(GetParam()), InputOf(GetParam()),
+                                    worker::ElementType::kFloat64),
                  InputOf(GetParam()), GetParam().at("examples")) {
     for (size_t k = 0; k < harness_.values().size(); ++k) {
       std::vector<double>& values = harness_.values()[k];

@@ -23,26 +23,26 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-DenseSum::Options OneElement() {
-  return {DType::kFloat32, std::vector<int64_t>{1}, Reduction::kMean};
+server::DenseSum::Options OneElement() {
+  return {DType::kFloat32, std::vector<int64_t>{1}, server::Reduction::kMean};
 }
 
 TEST(AccumulatorCasesTest, D10StalenessIsFoundBeforeTheShape) {
-  GradientAccumulator accumulator(OneElement());
+  server::GradientAccumulator accumulator(OneElement());
   accumulator.SetGlobalStep(2);
   const Dense wrong({2}, {1, 2});
 
   const auto stale = accumulator.Apply(1, wrong);
 
   ASSERT_OK(stale);
-  EXPECT_EQ(stale->outcome, ApplyOutcome::kStale);
+  EXPECT_EQ(stale->outcome, server::ApplyOutcome::kStale);
   EXPECT_THAT(accumulator.Apply(2, wrong),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(accumulator.num_accumulated(), 0);
 }
 
 TEST(AccumulatorCasesTest, D11LargeTakeHoldsUpASmallOneUntilItIsCancelled) {
-  GradientAccumulator accumulator(OneElement());
+  server::GradientAccumulator accumulator(OneElement());
   EXPECT_THAT(accumulator.Take(1, 5).value(), IsEmpty());
   EXPECT_THAT(accumulator.Take(2, 1).value(), IsEmpty());
   EXPECT_THAT(accumulator.Apply(0, Scalar(7))->completed, IsEmpty());
@@ -56,23 +56,25 @@ TEST(AccumulatorCasesTest, D11LargeTakeHoldsUpASmallOneUntilItIsCancelled) {
 }
 
 TEST(AccumulatorCasesTest, D13StepMayGoBack) {
-  GradientAccumulator accumulator(OneElement());
+  server::GradientAccumulator accumulator(OneElement());
   EXPECT_FALSE(accumulator.SetGlobalStep(5).went_backwards);
   EXPECT_TRUE(accumulator.SetGlobalStep(3).went_backwards);
-  EXPECT_EQ(accumulator.Apply(3, Scalar(1))->outcome, ApplyOutcome::kAccepted);
+  EXPECT_EQ(accumulator.Apply(3, Scalar(1))->outcome,
+            server::ApplyOutcome::kAccepted);
 }
 
 TEST(AccumulatorCasesTest, D14GradientOfAStepToComeIsFresh) {
-  GradientAccumulator accumulator(OneElement());
-  EXPECT_EQ(accumulator.Apply(7, Scalar(1))->outcome, ApplyOutcome::kAccepted);
+  server::GradientAccumulator accumulator(OneElement());
+  EXPECT_EQ(accumulator.Apply(7, Scalar(1))->outcome,
+            server::ApplyOutcome::kAccepted);
   EXPECT_EQ(accumulator.num_accumulated(), 1);
 }
 
 // Rows with their means.
 std::vector<std::pair<int64_t, double>> MeanOf(
-    SparseInput input, const std::vector<Sparse>& gradients) {
-  SparseAccumulator accumulator(
-      {DType::kFloat32, std::nullopt, Reduction::kMean, input});
+    server::SparseInput input, const std::vector<Sparse>& gradients) {
+  server::SparseAccumulator accumulator(
+      {DType::kFloat32, std::nullopt, server::Reduction::kMean, input});
   for (const Sparse& gradient : gradients) {
     EXPECT_OK(accumulator.Apply(0, gradient));
   }
@@ -80,7 +82,7 @@ std::vector<std::pair<int64_t, double>> MeanOf(
   EXPECT_OK(taken);
   std::vector<std::pair<int64_t, double>> rows;
   if (!taken.ok() || taken->size() != 1) return rows;
-  const SparseGradient& mean = taken->front().gradient;
+  const server::SparseGradient& mean = taken->front().gradient;
   const std::vector<double> values = Values(mean);
   for (size_t i = 0; i < values.size(); ++i) {
     rows.emplace_back(mean.indices[i], values[i]);
@@ -89,8 +91,8 @@ std::vector<std::pair<int64_t, double>> MeanOf(
 }
 
 TEST(AccumulatorCasesTest, D15RowIsDividedByThoseWhoHadIt) {
-  for (const SparseInput input :
-       {SparseInput::kAsSent, SparseInput::kCanonical}) {
+  for (const server::SparseInput input :
+       {server::SparseInput::kAsSent, server::SparseInput::kCanonical}) {
     EXPECT_THAT(MeanOf(input, {Sparse({}, {0}, {}), Sparse({2}, {1}, {6})}),
                 ElementsAre(Pair(2, 6)));
   }
@@ -101,16 +103,16 @@ TEST(AccumulatorCasesTest, D15RowIsDividedByThoseWhoHadIt) {
 TEST(AccumulatorCasesTest, D16UnsortedRowsPairUpOnlyWhenCanonical) {
   const std::vector<Sparse> unsorted = {Sparse({5, 2}, {2}, {50, 20}),
                                         Sparse({2, 5}, {2}, {2, 5})};
-  EXPECT_THAT(MeanOf(SparseInput::kAsSent, unsorted),
+  EXPECT_THAT(MeanOf(server::SparseInput::kAsSent, unsorted),
               ElementsAre(Pair(2, 2), Pair(5, 27.5), Pair(2, 20)));
-  EXPECT_THAT(MeanOf(SparseInput::kCanonical, unsorted),
+  EXPECT_THAT(MeanOf(server::SparseInput::kCanonical, unsorted),
               ElementsAre(Pair(2, 11), Pair(5, 27.5)));
 
   const std::vector<Sparse> repeated = {Sparse({1, 1}, {2}, {1, 2}),
                                         Sparse({1}, {1}, {9})};
-  EXPECT_THAT(MeanOf(SparseInput::kAsSent, repeated),
+  EXPECT_THAT(MeanOf(server::SparseInput::kAsSent, repeated),
               ElementsAre(Pair(1, 5), Pair(1, 2)));
-  EXPECT_THAT(MeanOf(SparseInput::kCanonical, repeated),
+  EXPECT_THAT(MeanOf(server::SparseInput::kCanonical, repeated),
               ElementsAre(Pair(1, 6)));
 }
 

@@ -42,7 +42,8 @@ class CompatibleSimulation {
       : options_(options),
         updater_(options.num_parts),
         shard_(options.replicas_to_aggregate,
-               std::vector<CompatiblePart>(options.num_parts), updater_),
+               std::vector<server::CompatiblePart>(options.num_parts),
+               updater_),
         gate_({options.initial_tokens,
                std::max(options.replicas_to_aggregate,
                         static_cast<int>(options.durations.size()))}),
@@ -56,12 +57,13 @@ class CompatibleSimulation {
     Worker& worker = workers_[index];
     const Pass pass{index, worker.incarnation, worker.local_step,
                     ++worker.passes, 0};
-    Push push{pass, 0, 0, {}};
+    server::Push push{pass, 0, 0, {}};
     for (int part = 0; part < options_.num_parts; ++part) {
       push.gradients.push_back(
-          GradientOf(options_.gradient(index, worker.passes, part)));
+          server::GradientOf(options_.gradient(index, worker.passes, part)));
     }
-    absl::StatusOr<ShardAnswers> answers = shard_.AddPush(1, std::move(push));
+    absl::StatusOr<server::ShardAnswers> answers =
+        shard_.AddPush(1, std::move(push));
     ASSERT_OK(answers);
     Count(index, pass, answers->pushes.at(0));
     OnTakes(answers->takes);
@@ -111,9 +113,9 @@ class CompatibleSimulation {
   const std::map<int, std::vector<int64_t>>& dropped_passes() const {
     return dropped_passes_;
   }
-  const FakePartUpdater& updater() const { return updater_; }
-  const CompatibleEngine& shard() const { return shard_; }
-  const CompatibleGate& gate() const { return gate_; }
+  const server::FakePartUpdater& updater() const { return updater_; }
+  const server::CompatibleEngine& shard() const { return shard_; }
+  const server::CompatibleGate& gate() const { return gate_; }
 
  private:
   struct Worker {
@@ -130,8 +132,8 @@ class CompatibleSimulation {
     return workers_[worker].began + options_.durations[worker];
   }
 
-  void Count(int index, const Pass& pass, const PushAnswer& answer) {
-    if (answer.outcomes[0] == PushOutcome::kAccepted) {
+  void Count(int index, const Pass& pass, const server::PushAnswer& answer) {
+    if (answer.outcomes[0] == server::PushOutcome::kAccepted) {
       ++workers_[index].accepted;
     } else {
       drops_.push_back({pass.local_step, answer.server_step});
@@ -139,9 +141,9 @@ class CompatibleSimulation {
     }
   }
 
-  void OnTokens(const std::vector<Gate::Answer>& answers) {
-    for (const Gate::Answer& answer : answers) {
-      if (answer.outcome != Gate::Outcome::kToken) continue;
+  void OnTokens(const std::vector<server::Gate::Answer>& answers) {
+    for (const server::Gate::Answer& answer : answers) {
+      if (answer.outcome != server::Gate::Outcome::kToken) continue;
       Worker& worker = workers_[answer.ticket];
       worker.local_step = answer.step;
       worker.waits = false;
@@ -155,7 +157,7 @@ class CompatibleSimulation {
     ASSERT_OK(answers);
     OnTakes(answers->takes);
   }
-  void OnTakes(const std::vector<TakeAnswer>& answers) {
+  void OnTakes(const std::vector<server::TakeAnswer>& answers) {
     if (answers.empty()) return;
     ASSERT_TRUE(answers[0].prepared);
     const int64_t step = shard_.step() + 1;
@@ -167,9 +169,9 @@ class CompatibleSimulation {
   }
 
   const Options options_;
-  FakePartUpdater updater_;
-  CompatibleEngine shard_;
-  CompatibleGate gate_;
+  server::FakePartUpdater updater_;
+  server::CompatibleEngine shard_;
+  server::CompatibleGate gate_;
   std::vector<Worker> workers_;
   int64_t now_ = 0;
   std::vector<Drop> drops_;

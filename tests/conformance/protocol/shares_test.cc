@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-using Decision = Gate::Decision;
+using Decision = server::Gate::Decision;
 
 const absl::Time kNow = absl::FromUnixSeconds(1000);
 
@@ -46,12 +46,12 @@ class SharesTest : public ::testing::Test {
     return gate_.Wait(pass.worker, pass, attempt, kNow);
   }
 
-  StrictGate gate_;
+  server::StrictGate gate_;
 };
 
 TEST_F(SharesTest, SharesOfAStepAreSpreadEvenly) {
   const auto quotas = [](int a, int n) {
-    const StrictGate gate({a, n});
+    const server::StrictGate gate({a, n});
     std::vector<int> quotas;
     for (int worker = 0; worker < n; ++worker) {
       quotas.push_back(gate.Quota(worker));
@@ -97,7 +97,7 @@ TEST_F(SharesTest, NewAttemptBeginsWithTheFirstShareOfEveryWorker) {
   Announce(Share(1, 0, 1), 1);
   ASSERT_THAT(Wait(Share(0, 1, 2), 1), IsOkAndHolds(IsEmpty()));
 
-  const Gate::Expired expired = gate_.Expire(1, 1);
+  const server::Gate::Expired expired = gate_.Expire(1, 1);
 
   EXPECT_TRUE(expired.held_announcement);
   EXPECT_EQ(expired.attempt, 2);
@@ -145,7 +145,8 @@ TEST_F(SharesTest, DelayedAnnouncementOfAnEndedShareDoesNotCount) {
 }
 
 TEST_F(SharesTest, EveryWorkerCountsAsOftenAsItHasShares) {
-  StrictGate gate({.replicas_to_aggregate = 4, .total_num_replicas = 2});
+  server::StrictGate gate(
+      {.replicas_to_aggregate = 4, .total_num_replicas = 2});
   gate.Activate(0);
   for (int slot : {0, 1}) {
     for (int worker : {1, 0}) {

@@ -43,10 +43,10 @@ class Signal {
   bool set_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-Push PushFor(int worker, int64_t attempt, int first_part, int num_parts,
-             int64_t step = 0) {
-  return PushOf({worker, 1, step, step + 1, 0}, attempt, first_part, num_parts,
-                static_cast<float>(100 * worker + attempt));
+server::Push PushFor(int worker, int64_t attempt, int first_part, int num_parts,
+                     int64_t step = 0) {
+  return server::PushOf({worker, 1, step, step + 1, 0}, attempt, first_part,
+                        num_parts, static_cast<float>(100 * worker + attempt));
 }
 
 // A part whose first update stays in Update() until it is told to end.
@@ -75,14 +75,14 @@ class SlowUpdateTest : public ::testing::Test {
     if (slow_.joinable()) slow_.join();
   }
 
-  FakePartUpdater updater_{1};
-  StrictEngine shard_{{.replicas_to_aggregate = 2, .total_num_replicas = 3},
-                      updater_};
+  server::FakePartUpdater updater_{1};
+  server::StrictEngine shard_{
+      {.replicas_to_aggregate = 2, .total_num_replicas = 3}, updater_};
   std::atomic<int> updates_ = 0;
   Signal entered_;
   Signal leave_;
   std::thread slow_;
-  ShardAnswers slow_answers_;
+  server::ShardAnswers slow_answers_;
 };
 
 TEST_F(SlowUpdateTest, NobodyWaitsForAnUpdateThatRuns) {
@@ -99,7 +99,7 @@ TEST_F(SlowUpdateTest, NobodyWaitsForAnUpdateThatRuns) {
 }
 
 TEST_F(SlowUpdateTest, UpdateOfAnAttemptGivenUpIsNotCommitted) {
-  const ShardAnswers superseded = shard_.StartAttempt(0, 2);
+  const server::ShardAnswers superseded = shard_.StartAttempt(0, 2);
   EXPECT_THAT(superseded.pushes, SizeIs(2));
 
   EndUpdate();
@@ -179,8 +179,8 @@ class ManyThreadsTest : public ::testing::Test {
     for (std::thread& thread : threads) thread.join();
   }
 
-  FakePartUpdater updater_{kParts};
-  StrictEngine shard_{{kMembers, kWorkers}, updater_};
+  server::FakePartUpdater updater_{kParts};
+  server::StrictEngine shard_{{kMembers, kWorkers}, updater_};
   std::atomic<uint64_t> tickets_ = 0;
   std::vector<std::vector<std::vector<float>>> values_;  // by step, by part
 };

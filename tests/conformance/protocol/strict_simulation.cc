@@ -118,29 +118,29 @@ void StrictSimulation::SendWait(int worker) {
     if (chaos() && Chance(10)) {
       Post([this, ticket] {
         gate_.Cancel(ticket);
-        FinishWaits({{ticket, Gate::Outcome::kCancelled}});
+        FinishWaits({{ticket, server::Gate::Outcome::kCancelled}});
       });
     }
   });
 }
 
 void StrictSimulation::OnAnswer(const Caller& caller,
-                                const Gate::Answer& answer) {
+                                const server::Gate::Answer& answer) {
   Worker* worker = Find(caller);
   if (worker == nullptr) return;
   switch (answer.outcome) {
-    case Gate::Outcome::kCancelled:
+    case server::Gate::Outcome::kCancelled:
       SendWait(caller.worker);
       return;
-    case Gate::Outcome::kFinished:
+    case server::Gate::Outcome::kFinished:
       worker->finished = true;
       return;
-    case Gate::Outcome::kRedo:
+    case server::Gate::Outcome::kRedo:
       ++redone_attempts_;
       worker->attempt = answer.attempt;
       SendPushes(caller.worker);
       return;
-    case Gate::Outcome::kToken:
+    case server::Gate::Outcome::kToken:
       worker->counted = worker->counted && !answer.not_needed;
       EndPass(*worker);
       worker->pass.local_step = answer.step;
@@ -158,7 +158,7 @@ void StrictSimulation::SendPulls(int index) {
     caller.item = static_cast<int>(k);
     worker.open_items.insert(caller.item);
     Post([this, caller, step = worker.pass.local_step] {
-      StrictEngine& shard = servers_[caller.item].shard;
+      server::StrictEngine& shard = servers_[caller.item].shard;
       shard.LearnCommitted(step);
       if (shard.step() < step) {
         Break(absl::StrCat("P1: there is a token of step ", step,
@@ -203,10 +203,10 @@ void StrictSimulation::SendAnnounce(int index) {
 }
 
 void StrictSimulation::OnAnnounced(const Caller& caller,
-                                   const Gate::Announced& announced) {
+                                   const server::Gate::Announced& announced) {
   Worker* worker = Find(caller);
   if (worker == nullptr) return;
-  if (announced.decision == Gate::Decision::kSelected) {
+  if (announced.decision == server::Gate::Decision::kSelected) {
     worker->attempt = announced.attempt;
     SendPushes(caller.worker);
   } else {
@@ -225,15 +225,15 @@ void StrictSimulation::SendPushes(int index) {
     for (int part = 0; part < options_.parts[k]; ++part) {
       ++caller.item;
       worker.open_items.insert(caller.item);
-      const Push push =
-          PushOf(worker.pass, worker.attempt, part, 1, worker.gradient);
+      const server::Push push =
+          server::PushOf(worker.pass, worker.attempt, part, 1, worker.gradient);
       SendPush(caller, server, push);
     }
   }
 }
 
 void StrictSimulation::SendPush(const Caller& caller, int server,
-                                const Push& push) {
+                                const server::Push& push) {
   Send([this, caller, server, push](bool heard) {
     if (!Admits(server, caller)) return;
     const uint64_t ticket = ++tickets_;
@@ -250,10 +250,12 @@ void StrictSimulation::SendPush(const Caller& caller, int server,
   });
 }
 
-void StrictSimulation::OnPushed(const Caller& caller, PushOutcome outcome) {
+void StrictSimulation::OnPushed(const Caller& caller,
+                                server::PushOutcome outcome) {
   Worker* worker = Find(caller);
   if (worker == nullptr || worker->open_items.erase(caller.item) == 0) return;
-  if (outcome == PushOutcome::kStale || outcome == PushOutcome::kSuperseded) {
+  if (outcome == server::PushOutcome::kStale ||
+      outcome == server::PushOutcome::kSuperseded) {
     worker->counted = false;
   }
   if (worker->open_items.empty()) SendWait(caller.worker);

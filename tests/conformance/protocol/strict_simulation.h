@@ -82,8 +82,8 @@ class StrictSimulation {
   };
   struct Server {
     explicit Server(const Options& options, int parts);
-    FakePartUpdater updater;
-    StrictEngine shard;
+    server::FakePartUpdater updater;
+    server::StrictEngine shard;
     std::map<int, uint64_t> expired;  // by worker: the newest incarnation
   };
 
@@ -104,30 +104,32 @@ class StrictSimulation {
   // A server refuses a call: fine only if the caller is taken for dead.
   void OnRefused(const Caller& caller, const absl::Status& status);
   void SendWait(int worker);
-  void OnAnswer(const Caller& caller, const Gate::Answer& answer);
+  void OnAnswer(const Caller& caller, const server::Gate::Answer& answer);
   void SendPulls(int worker);
   void OnPulled(const Caller& caller, bool newer);
   void SendAnnounce(int worker);
-  void OnAnnounced(const Caller& caller, const Gate::Announced& announced);
+  void OnAnnounced(const Caller& caller,
+                   const server::Gate::Announced& announced);
   void SendPushes(int worker);
-  void SendPush(const Caller& caller, int server, const Push& push);
-  void OnPushed(const Caller& caller, PushOutcome outcome);
+  void SendPush(const Caller& caller, int server, const server::Push& push);
+  void OnPushed(const Caller& caller, server::PushOutcome outcome);
   void EndPass(Worker& worker);
 
   // Servers' answers.
-  void FinishWaits(const std::vector<Gate::Answer>& answers);
-  void Finish(const ShardAnswers& answers);
+  void FinishWaits(const std::vector<server::Gate::Answer>& answers);
+  void Finish(const server::ShardAnswers& answers);
   void OnCommit(int server, int64_t step,
                 const std::vector<std::vector<float>>& values);
   void CheckSet(int64_t step, const std::vector<float>& gradients);
 
   // The chief.
-  void Ask(const SyncLoop::Actions& actions);
+  void Ask(const chief::SyncLoop::Actions& actions);
   void SendTake(int server, int64_t step);
-  void OnTake(const TakeCall& call, const TakeAnswer& answer);
-  void SendCommit(const SyncLoop::CommitAction& commit);
-  void PerformCommit(const SyncLoop::CommitAction& commit, uint64_t call);
-  void OnCommitted(uint64_t call, const SyncLoop::CommitAction& commit);
+  void OnTake(const TakeCall& call, const server::TakeAnswer& answer);
+  void SendCommit(const chief::SyncLoop::CommitAction& commit);
+  void PerformCommit(const chief::SyncLoop::CommitAction& commit,
+                     uint64_t call);
+  void OnCommitted(uint64_t call, const chief::SyncLoop::CommitAction& commit);
   void Kill(int worker);
   void ReplaceSomebody();
   void TellOfAttempt(size_t server, int64_t step, int64_t attempt);
@@ -139,9 +141,9 @@ class StrictSimulation {
 
   const Options options_;
   std::mt19937 random_;
-  StrictGate gate_;
+  server::StrictGate gate_;
   std::deque<Server> servers_;
-  SyncLoop loop_;
+  chief::SyncLoop loop_;
   std::vector<Worker> workers_;
 
   int64_t now_ = 0;  // events so far

@@ -10,8 +10,9 @@
 
 namespace lockstep {
 
-void StrictSimulation::FinishWaits(const std::vector<Gate::Answer>& answers) {
-  for (const Gate::Answer& answer : answers) {
+void StrictSimulation::FinishWaits(
+    const std::vector<server::Gate::Answer>& answers) {
+  for (const server::Gate::Answer& answer : answers) {
     const auto found = waits_.find(answer.ticket);
     if (found == waits_.end()) continue;
     Post([this, caller = found->second, answer] { OnAnswer(caller, answer); });
@@ -19,8 +20,8 @@ void StrictSimulation::FinishWaits(const std::vector<Gate::Answer>& answers) {
   }
 }
 
-void StrictSimulation::Finish(const ShardAnswers& answers) {
-  for (const PushAnswer& answer : answers.pushes) {
+void StrictSimulation::Finish(const server::ShardAnswers& answers) {
+  for (const server::PushAnswer& answer : answers.pushes) {
     const auto found = pushes_.find(answer.ticket);
     if (found == pushes_.end()) continue;
     Post([this, caller = found->second, outcome = answer.outcomes[0]] {
@@ -28,7 +29,7 @@ void StrictSimulation::Finish(const ShardAnswers& answers) {
     });
     pushes_.erase(found);
   }
-  for (const TakeAnswer& answer : answers.takes) {
+  for (const server::TakeAnswer& answer : answers.takes) {
     const auto found = takes_.find(answer.ticket);
     if (found == takes_.end()) continue;
     Post([this, call = found->second, answer] { OnTake(call, answer); });
@@ -78,7 +79,7 @@ void StrictSimulation::CheckSet(int64_t step,
   }
 }
 
-void StrictSimulation::Ask(const SyncLoop::Actions& actions) {
+void StrictSimulation::Ask(const chief::SyncLoop::Actions& actions) {
   for (int server : actions.takes) SendTake(server, loop_.step());
   if (actions.commit.has_value()) SendCommit(*actions.commit);
 }
@@ -97,27 +98,28 @@ void StrictSimulation::SendTake(int server, int64_t step) {
     if (!chaos() || !Chance(10)) return;
     Post([this, server, ticket] {
       servers_[server].shard.CancelTake(ticket);
-      ShardAnswers nothing;
+      server::ShardAnswers nothing;
       nothing.takes.push_back({ticket, false, 0, absl::OkStatus()});
       Finish(nothing);
     });
   });
 }
 
-void StrictSimulation::OnTake(const TakeCall& call, const TakeAnswer& answer) {
+void StrictSimulation::OnTake(const TakeCall& call,
+                              const server::TakeAnswer& answer) {
   if (take_calls_[call.server] != call.call) return;
   ++take_calls_[call.server];
   Ask(answer.prepared ? loop_.OnPrepared(call.server, call.step, answer.attempt)
                       : loop_.OnTakeAgain(call.server, call.step));
 }
 
-void StrictSimulation::SendCommit(const SyncLoop::CommitAction& commit) {
+void StrictSimulation::SendCommit(const chief::SyncLoop::CommitAction& commit) {
   const uint64_t call = ++commit_call_;
   Send([this, commit, call](bool) { PerformCommit(commit, call); });
 }
 
-void StrictSimulation::PerformCommit(const SyncLoop::CommitAction& commit,
-                                     uint64_t call) {
+void StrictSimulation::PerformCommit(
+    const chief::SyncLoop::CommitAction& commit, uint64_t call) {
   const bool first = gate_.global_step() < commit.step;
   const std::vector<int> members = gate_.Members();
   const auto tokens = gate_.Commit(commit.step, commit.attempt);
@@ -144,8 +146,8 @@ void StrictSimulation::PerformCommit(const SyncLoop::CommitAction& commit,
   }
 }
 
-void StrictSimulation::OnCommitted(uint64_t call,
-                                   const SyncLoop::CommitAction& commit) {
+void StrictSimulation::OnCommitted(
+    uint64_t call, const chief::SyncLoop::CommitAction& commit) {
   if (commit_call_ != call) return;
   ++commit_call_;
   loop_.OnCommitted(commit.step);
@@ -171,7 +173,7 @@ void StrictSimulation::Kill(int index) {
 void StrictSimulation::ReplaceSomebody() {
   const auto worker = static_cast<int>(Random(options_.total_num_replicas));
   const int64_t attempt = 1 + Random(3);
-  const Gate::Replaced replaced =
+  const server::Gate::Replaced replaced =
       gate_.Replace(worker, gate_.global_step(), attempt);
   if (!replaced.by.has_value()) return;
   ++replaced_;
@@ -188,7 +190,7 @@ void StrictSimulation::TellOfAttempt(size_t server, int64_t step,
 
 void StrictSimulation::Bury(int worker, uint64_t incarnation) {
   servers_[0].expired[worker] = incarnation;
-  const Gate::Expired expired = gate_.Expire(worker, incarnation);
+  const server::Gate::Expired expired = gate_.Expire(worker, incarnation);
   const auto rest = [=, this] {
     Finish(servers_[0].shard.StartAttempt(expired.step, expired.attempt));
     FinishWaits(expired.answers);

@@ -32,7 +32,7 @@ ViewSimulation::ViewSimulation(const Options& options, uint32_t seed)
 }
 
 void ViewSimulation::Open() {
-  ShardState::Options options;
+  server::ShardState::Options options;
   options.job.replicas_to_aggregate = options_.replicas_to_aggregate;
   options.job.total_num_replicas = options_.total_num_replicas;
   options.job.learning_rate.base = kRate;
@@ -50,11 +50,12 @@ void ViewSimulation::Open() {
     offset += size;
   }
   options.returned_parts = returned_;
-  shard_ = Shard::Create(options).value();
+  shard_ = server::Shard::Create(options).value();
   shard_->Activate(0, {}).value();
-  const PartValues::Shared shared = shard_->state().values().Share().value();
-  shared_ = std::make_unique<MappedValues>(
-      MappedValues::Open(shared.values, shared.counters).value());
+  const server::PartValues::Shared shared =
+      shard_->state().values().Share().value();
+  shared_ = std::make_unique<worker::MappedValues>(
+      worker::MappedValues::Open(shared.values, shared.counters).value());
 }
 
 float ViewSimulation::Gradient(int worker, int64_t step, int part,
@@ -142,7 +143,7 @@ bool ViewSimulation::Copy(const SharedPlace& place, const Values& expected) {
   return copied.ok();
 }
 
-void ViewSimulation::See(LentBytes lent, const Values& expected,
+void ViewSimulation::See(server::LentBytes lent, const Values& expected,
                          const std::string& who) {
   if (Floats(lent.bytes) != expected) {
     Break(absl::StrCat("P4: ", who, " sees values that are not of its step"));
@@ -155,7 +156,7 @@ void ViewSimulation::See(LentBytes lent, const Values& expected,
 void ViewSimulation::Read() {
   const int first = static_cast<int>(Random(num_parts()));
   const int count = 1 + static_cast<int>(Random(num_parts() - first));
-  absl::StatusOr<Shard::Values> values = shard_->Pull(first, count, -1);
+  absl::StatusOr<server::Shard::Values> values = shard_->Pull(first, count, -1);
   if (!values.ok()) {
     Break(values.status().ToString());
     return;
@@ -168,7 +169,7 @@ void ViewSimulation::Read() {
 
 void ViewSimulation::Kill(int index) {
   Worker& worker = workers_[index];
-  const Gate::Expired expired =
+  const server::Gate::Expired expired =
       shard_->gate()->Expire(index, worker.incarnation);
   HandleShard(shard_->engine().StartAttempt(expired.step, expired.attempt));
   const uint64_t incarnation = worker.incarnation + 1;
@@ -180,7 +181,7 @@ void ViewSimulation::Kill(int index) {
 }
 
 void ViewSimulation::Replace(int index) {
-  const Gate::Replaced replaced =
+  const server::Gate::Replaced replaced =
       shard_->gate()->Replace(index, shard_->gate()->global_step(),
                               shard_->engine().arrivals().attempt);
   if (!replaced.by.has_value()) return;

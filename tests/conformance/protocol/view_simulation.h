@@ -50,7 +50,7 @@ class ViewSimulation {
   using Values = std::vector<float>;
   // What somebody was lent, and what it must be as long as it is kept.
   struct View {
-    LentBytes lent;
+    server::LentBytes lent;
     Values expected;
   };
   // What a worker holds of a part.
@@ -104,16 +104,17 @@ class ViewSimulation {
   void Replace(int worker);
   void Commit();
 
-  void HandleGate(const std::vector<Gate::Answer>& answers);
-  void TakeToken(int worker, const Gate::Answer& answer);
-  void HandleShard(ShardAnswers answers);
-  void HandlePush(PushAnswer answer);
+  void HandleGate(const std::vector<server::Gate::Answer>& answers);
+  void TakeToken(int worker, const server::Gate::Answer& answer);
+  void HandleShard(server::ShardAnswers answers);
+  void HandlePush(server::PushAnswer answer);
 
   // What a gradient is, and what a step makes of those of `workers`.
   float Gradient(int worker, int64_t step, int part, size_t element) const;
   Values Updated(int64_t step, int part, const std::set<int>& workers) const;
   // Looks at what was lent now, and keeps it for a while or not.
-  void See(LentBytes lent, const Values& expected, const std::string& who);
+  void See(server::LentBytes lent, const Values& expected,
+           const std::string& who);
   void CheckViews();
   // Copies from shared memory; false if the place has been written to since.
   bool Copy(const SharedPlace& place, const Values& expected);
@@ -124,8 +125,8 @@ class ViewSimulation {
   const std::shared_ptr<EventQueue<int>> returned_ =
       std::make_shared<EventQueue<int>>();
   std::deque<int> returned_parts_;  // taken out of it
-  std::unique_ptr<Shard> shard_;
-  std::unique_ptr<MappedValues> shared_;
+  std::unique_ptr<server::Shard> shard_;
+  std::unique_ptr<worker::MappedValues> shared_;
   std::vector<Worker> workers_;
   std::vector<View> views_;
   std::deque<LateCopy> late_copies_;
@@ -133,7 +134,7 @@ class ViewSimulation {
   int64_t events_ = 0;
   uint64_t tickets_ = 0;
   std::map<uint64_t, PushCall> pushes_;
-  std::deque<ShardAnswers::Prepared> prepared_;
+  std::deque<server::ShardAnswers::Prepared> prepared_;
   std::map<int64_t, std::vector<Values>> model_;  // by step, by part
   // By step, attempt and part: whose gradients are in.
   std::map<std::tuple<int64_t, int64_t, int>, std::set<int>> pushed_;

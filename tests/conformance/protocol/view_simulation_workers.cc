@@ -42,8 +42,9 @@ void ViewSimulation::Wait(int index) {
   HandleGate(*answers);
 }
 
-void ViewSimulation::HandleGate(const std::vector<Gate::Answer>& answers) {
-  for (const Gate::Answer& answer : answers) {
+void ViewSimulation::HandleGate(
+    const std::vector<server::Gate::Answer>& answers) {
+  for (const server::Gate::Answer& answer : answers) {
     for (size_t i = 0; i < workers_.size(); ++i) {
       if (workers_[i].ticket != answer.ticket) continue;
       workers_[i].ticket = 0;
@@ -52,10 +53,10 @@ void ViewSimulation::HandleGate(const std::vector<Gate::Answer>& answers) {
   }
 }
 
-void ViewSimulation::TakeToken(int index, const Gate::Answer& answer) {
+void ViewSimulation::TakeToken(int index, const server::Gate::Answer& answer) {
   Worker& worker = workers_[index];
   switch (answer.outcome) {
-    case Gate::Outcome::kToken:
+    case server::Gate::Outcome::kToken:
       for (Held& held : worker.memory) {
         if (held.attempt == 0) continue;
         const bool committed =
@@ -67,7 +68,7 @@ void ViewSimulation::TakeToken(int index, const Gate::Answer& answer) {
       worker.attempt = answer.selected_attempt;
       worker.phase = Phase::kPull;
       break;
-    case Gate::Outcome::kRedo:
+    case server::Gate::Outcome::kRedo:
       ++redone_attempts_;
       worker.attempt = answer.attempt;
       BeginPush(index);
@@ -96,7 +97,8 @@ void ViewSimulation::Pull(int index) {
   }
   const int first = static_cast<int>(missing - worker.memory.begin());
   const int count = 1 + static_cast<int>(Random(num_parts() - first));
-  absl::StatusOr<Shard::Values> values = shard_->Pull(first, count, step);
+  absl::StatusOr<server::Shard::Values> values =
+      shard_->Pull(first, count, step);
   if (!values.ok()) {
     Break(values.status().ToString());
     return;
@@ -121,7 +123,7 @@ void ViewSimulation::Announce(int index) {
       Break(answer.status().ToString());
       return;
     }
-    if (answer->decision != Gate::Decision::kSelected) {
+    if (answer->decision != server::Gate::Decision::kSelected) {
       worker.phase = Phase::kWait;
       return;
     }
@@ -152,7 +154,7 @@ void ViewSimulation::Push(int index) {
   for (size_t i = 0; i < bytes->size(); ++i) {
     (*bytes)[i] = Gradient(index, step, part, i);
   }
-  lockstep::Push push;
+  lockstep::server::Push push;
   push.pass = worker.pass;
   push.attempt = worker.attempt;
   push.first_part = part;
@@ -175,13 +177,14 @@ void ViewSimulation::Push(int index) {
   HandleShard(*std::move(answers));
 }
 
-void ViewSimulation::HandleShard(ShardAnswers answers) {
+void ViewSimulation::HandleShard(server::ShardAnswers answers) {
   if (answers.prepared.has_value()) prepared_.push_back(*answers.prepared);
-  for (PushAnswer& answer : answers.pushes) HandlePush(std::move(answer));
+  for (server::PushAnswer& answer : answers.pushes)
+    HandlePush(std::move(answer));
   if (shard_->engine().WaitsFor().find("readers") == 0) ++blocked_updates_;
 }
 
-void ViewSimulation::HandlePush(PushAnswer answer) {
+void ViewSimulation::HandlePush(server::PushAnswer answer) {
   const PushCall call = pushes_.at(answer.ticket);
   pushes_.erase(answer.ticket);
   Worker& worker = workers_[call.worker];
@@ -189,7 +192,7 @@ void ViewSimulation::HandlePush(PushAnswer answer) {
   if (heard && --worker.unanswered == 0 && worker.phase == Phase::kAnswers) {
     worker.phase = Phase::kWait;
   }
-  for (LentBytes& lent : answer.values) {
+  for (server::LentBytes& lent : answer.values) {
     const int64_t step = call.pass.local_step;
     const Values expected = Updated(
         step, call.first_part, pushed_[{step, call.attempt, call.first_part}]);

@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Jobs, ViewTest,
 
 // Readers in threads of their own, while steps are made: every element of a
 // value tells its step.
-class ViewThreadsTest : public ShardFixture {
+class ViewThreadsTest : public server::ShardFixture {
  protected:
   static constexpr int64_t kSteps = 300;
   static constexpr int kReaders = 3;
@@ -69,15 +69,15 @@ class ViewThreadsTest : public ShardFixture {
   static double ValueAt(int64_t step, double initial) {
     return initial - 0.5 * static_cast<double>(step);
   }
-  static bool IsAllOf(const Shard::Values& values) {
+  static bool IsAllOf(const server::Shard::Values& values) {
     for (size_t part = 0; part < values.parts.size(); ++part) {
       const absl::Span<const std::byte> bytes = values.parts[part].bytes;
       if (part < 2) {
-        for (float value : FromBytes<float>(bytes)) {
+        for (float value : server::FromBytes<float>(bytes)) {
           if (value != ValueAt(values.step, 1)) return false;
         }
       } else {
-        for (double value : FromBytes<double>(bytes)) {
+        for (double value : server::FromBytes<double>(bytes)) {
           if (value != ValueAt(values.step, 2)) return false;
         }
       }
@@ -95,7 +95,7 @@ class ViewThreadsTest : public ShardFixture {
   }
   void MakeStep(int64_t step) {
     for (int worker : {0, 1}) {
-      Push push;
+      server::Push push;
       push.pass = {worker, 1, step, step + 1, 0};
       push.attempt = 1;
       push.gradients = Gradients(1);
@@ -111,7 +111,8 @@ class ViewThreadsTest : public ShardFixture {
     ASSERT_OK(shard_->engine().Commit(step + 1, 1));
   }
 
-  std::unique_ptr<Shard> shard_ = Shard::Create(options_).value();
+  std::unique_ptr<server::Shard> shard_ =
+      server::Shard::Create(options_).value();
   std::atomic<bool> done_ = false;
   std::atomic<int64_t> reads_ = 0;
   std::atomic<int64_t> wrong_ = 0;

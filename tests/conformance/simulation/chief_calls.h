@@ -16,7 +16,7 @@ namespace lockstep::simulation {
 
 // ChiefCalls is one server as a chief sees it: ShardControlClient, over the
 // simulated network. Calls wait in the fiber that was given last.
-class ChiefCalls final : public ShardCalls {
+class ChiefCalls final : public chief::ShardCalls {
  public:
   ChiefCalls(Job& job, Waiting& waiting, uint64_t incarnation, int server)
       : job_(job),
@@ -27,8 +27,8 @@ class ChiefCalls final : public ShardCalls {
   void set_waiting(Waiting& waiting) { waiting_ = &waiting; }
   int place() const { return job_.server_place(server_); }
   // The chief, as servers hear of it.
-  ChiefCommands::Chief Self() const { return Self(epoch_); }
-  ChiefCommands::Chief Self(uint64_t epoch) const {
+  server::ChiefCommands::Chief Self() const { return Self(epoch_); }
+  server::ChiefCommands::Chief Self(uint64_t epoch) const {
     return {job_.id, epoch, incarnation_};
   }
 
@@ -47,8 +47,8 @@ class ChiefCalls final : public ShardCalls {
                                       absl::Span<const PlannedPart>,
                                       State state) override {
     const bool discard = state == State::kDiscard;
-    const auto report =
-        CallUntilUp<ServerReport>([chief = Self(), discard](ServerProcess& ps) {
+    const auto report = CallUntilUp<chief::ServerReport>(
+        [chief = Self(), discard](ServerProcess& ps) {
           return ps.CreateShard(chief, discard);
         });
     if (!report.ok()) return report.status();
@@ -73,10 +73,11 @@ class ChiefCalls final : public ShardCalls {
       return ps.ExpireWorker(chief, worker, incarnation, step, attempt);
     });
   }
-  absl::StatusOr<ShardSnapshot> BeginSnapshot() override {
-    const auto begun = Call<ShardSnapshot>([chief = Self()](ServerProcess& ps) {
-      return ps.BeginSnapshot(chief);
-    });
+  absl::StatusOr<chief::ShardSnapshot> BeginSnapshot() override {
+    const auto begun =
+        Call<chief::ShardSnapshot>([chief = Self()](ServerProcess& ps) {
+          return ps.BeginSnapshot(chief);
+        });
     if (begun.ok()) snapshot_step_ = begun->global_step;
     return begun;
   }
@@ -98,10 +99,11 @@ class ChiefCalls final : public ShardCalls {
            })
         .status();
   }
-  absl::Status ReadSnapshot(const TensorStretch&, absl::Span<char>) override {
+  absl::Status ReadSnapshot(const chief::TensorStretch&,
+                            absl::Span<char>) override {
     return absl::UnimplementedError("ReadAll");
   }
-  absl::Status WriteParts(const TensorStretch&,
+  absl::Status WriteParts(const chief::TensorStretch&,
                           absl::Span<const char>) override {
     return absl::UnimplementedError("WriteAll");
   }

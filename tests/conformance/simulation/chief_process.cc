@@ -32,7 +32,7 @@ ChiefProcess::ChiefProcess(Job& job)
       members_(MembersOf(job), job.config.lease),
       group_([this](uint64_t above) { return Incarnation((above >> 20) + 1); }),
       desk_(job.config),
-      in_effect_(InitialSettings(job.config)),
+      in_effect_(chief::InitialSettings(job.config)),
       config_(ConfigOf(job)),
       driver_(config_, {.num_servers = job.num_servers()}, members_,
               job.world.Now()),
@@ -92,17 +92,17 @@ absl::Status ChiefProcess::Leave(const TaskId& task, uint64_t incarnation,
 }
 
 void ChiefProcess::RequestStop() {
-  Post(StopWanted{StoppedStatus("an operator", /*hold=*/true)});
+  Post(chief::StopWanted{StoppedStatus("an operator", /*hold=*/true)});
 }
 
-void ChiefProcess::Do(const TakeOut& out) {
+void ChiefProcess::Do(const chief::TakeOut& out) {
   if (!job_.Has(PlantedBug::kLeaverStaysAMember)) desk_.Leave(out.worker);
 }
 
 // Events.
 
 void ChiefProcess::Main() {
-  Carry(driver_.On(Started{}, job_.world.Now()));
+  Carry(driver_.On(chief::Started{}, job_.world.Now()));
   while (!finished_) {
     const absl::Duration rest = driver_.next() - job_.world.Now();
     if (events_.empty() && rest > absl::ZeroDuration()) {
@@ -113,25 +113,25 @@ void ChiefProcess::Main() {
   waiting_.Until([this] { return !saver_ || saver_->done(); });
 }
 
-JobEvent ChiefProcess::NextEvent() {
+chief::JobEvent ChiefProcess::NextEvent() {
   if (has_model_ && !std::exchange(told_model_, has_model_)) {
-    return ModelDescribed{};
+    return chief::ModelDescribed{};
   }
   if (driver_.TakesSettings()) {
     const RunSettings wanted = desk_.wanted();
     const bool resumes = driver_.wanted_settings().paused && !wanted.paused;
     if (!(wanted == driver_.wanted_settings()) &&
         !(resumes && job_.Has(PlantedBug::kResumeIsLost))) {
-      return SettingsWanted{wanted};
+      return chief::SettingsWanted{wanted};
     }
   }
-  if (events_.empty()) return Tick{};
-  JobEvent event = std::move(events_.front());
+  if (events_.empty()) return chief::Tick{};
+  chief::JobEvent event = std::move(events_.front());
   events_.pop_front();
   return event;
 }
 
-void ChiefProcess::Post(const JobEvent& event) {
+void ChiefProcess::Post(const chief::JobEvent& event) {
   events_.push_back(event);
   // The main fiber goes on in an event of its own.
   job_.world.AfterFor(number_, absl::ZeroDuration(),
@@ -140,8 +140,8 @@ void ChiefProcess::Post(const JobEvent& event) {
 
 // Actions.
 
-void ChiefProcess::Carry(const JobActions& actions) {
-  for (const JobAction& action : actions) {
+void ChiefProcess::Carry(const chief::JobActions& actions) {
+  for (const chief::JobAction& action : actions) {
     std::visit([this](const auto& one) { Do(one); }, action);
   }
 }
@@ -161,74 +161,76 @@ void ChiefProcess::Ask(int server, Serve serve, Done done) {
       });
 }
 
-void ChiefProcess::Do(const Take& take) {
-  Ask<TakeResult>(
+void ChiefProcess::Do(const chief::Take& take) {
+  Ask<chief::TakeResult>(
       take.server,
-      [take](ServerProcess& ps, const ChiefCommands::Chief& chief,
-             const World::Reply<TakeResult>& reply) {
+      [take](ServerProcess& ps, const server::ChiefCommands::Chief& chief,
+             const World::Reply<chief::TakeResult>& reply) {
         ps.Take(chief, take.step, take.commit_until, take.attempt, reply);
       },
-      [take](const absl::StatusOr<TakeResult>& answer) {
-        return TakeAnswered{take.round, take.server, take.step, answer.status(),
-                            answer.value_or(TakeResult())};
+      [take](const absl::StatusOr<chief::TakeResult>& answer) {
+        return chief::TakeAnswered{take.round, take.server, take.step,
+                                   answer.status(),
+                                   answer.value_or(chief::TakeResult())};
       });
 }
 
-void ChiefProcess::Do(const Commit& commit) {
+void ChiefProcess::Do(const chief::Commit& commit) {
   std::vector<std::vector<int>> told;
   for (const std::vector<int>& set : commit.contributors) {
     if (!set.empty()) told.push_back(set);
   }
   Ask<int64_t>(
       0,
-      [commit, told](ServerProcess& ps, const ChiefCommands::Chief& chief,
+      [commit, told](ServerProcess& ps,
+                     const server::ChiefCommands::Chief& chief,
                      const World::Reply<int64_t>& reply) {
         reply(ps.Commit(chief, commit.step, commit.attempt, told));
       },
       [commit](const absl::StatusOr<int64_t>& answer) {
-        return CommitAnswered{commit.round, commit.step, commit.attempt,
-                              answer.status(), answer.value_or(0)};
+        return chief::CommitAnswered{commit.round, commit.step, commit.attempt,
+                                     answer.status(), answer.value_or(0)};
       });
 }
 
-void ChiefProcess::Do(const Expire& expire) {
-  Ask<ShardCalls::Expired>(
+void ChiefProcess::Do(const chief::Expire& expire) {
+  Ask<chief::ShardCalls::Expired>(
       expire.server,
-      [expire](ServerProcess& ps, const ChiefCommands::Chief& chief,
-               const World::Reply<ShardCalls::Expired>& reply) {
+      [expire](ServerProcess& ps, const server::ChiefCommands::Chief& chief,
+               const World::Reply<chief::ShardCalls::Expired>& reply) {
         reply(ps.ExpireWorker(chief, expire.worker, expire.incarnation,
                               expire.step, expire.attempt));
       },
-      [expire](const absl::StatusOr<ShardCalls::Expired>& answer) {
-        return ExpireAnswered{expire.round, expire.server, expire.worker,
-                              answer};
+      [expire](const absl::StatusOr<chief::ShardCalls::Expired>& answer) {
+        return chief::ExpireAnswered{expire.round, expire.server, expire.worker,
+                                     answer};
       });
 }
 
-void ChiefProcess::Do(const Replace& replace) {
-  Ask<ShardCalls::Replaced>(
+void ChiefProcess::Do(const chief::Replace& replace) {
+  Ask<chief::ShardCalls::Replaced>(
       replace.server,
-      [replace](ServerProcess& ps, const ChiefCommands::Chief& chief,
-                const World::Reply<ShardCalls::Replaced>& reply) {
+      [replace](ServerProcess& ps, const server::ChiefCommands::Chief& chief,
+                const World::Reply<chief::ShardCalls::Replaced>& reply) {
         reply(ps.ReplaceMember(chief, replace.worker, replace.step,
                                replace.attempt));
       },
-      [replace](const absl::StatusOr<ShardCalls::Replaced>& answer) {
-        return ReplaceAnswered{replace.round, replace.server, answer};
+      [replace](const absl::StatusOr<chief::ShardCalls::Replaced>& answer) {
+        return chief::ReplaceAnswered{replace.round, replace.server, answer};
       });
 }
 
-void ChiefProcess::Do(const CloseTokens& close) {
+void ChiefProcess::Do(const chief::CloseTokens& close) {
   Ask<bool>(
       0,
-      [](ServerProcess& ps, const ChiefCommands::Chief& chief,
+      [](ServerProcess& ps, const server::ChiefCommands::Chief& chief,
          const World::Reply<bool>& reply) { reply(ps.CloseTokens(chief)); },
       [close](const absl::StatusOr<bool>& answer) {
-        return TokensClosed{close.round, answer.status()};
+        return chief::TokensClosed{close.round, answer.status()};
       });
 }
 
-void ChiefProcess::Do(const BeginSnapshot& begin) {
+void ChiefProcess::Do(const chief::BeginSnapshot& begin) {
   // The one before has posted its last event.
   waiting_.Until([this] { return !saver_ || saver_->done(); });
   saver_ = std::make_unique<Waiting>(job_.world, number_);
@@ -236,24 +238,24 @@ void ChiefProcess::Do(const BeginSnapshot& begin) {
   saver_->Start([this, begin] { WriteCheckpoint(begin); });
 }
 
-void ChiefProcess::WriteCheckpoint(const BeginSnapshot& begin) {
+void ChiefProcess::WriteCheckpoint(const chief::BeginSnapshot& begin) {
   const bool skips =
       job_.Has(PlantedBug::kNoLastCheckpoint)
           ? begin.step == job_.options.steps
           : job_.Has(PlantedBug::kStopWithoutCheckpoint) && job_.stop_wanted;
   if (skips) {
-    Post(SnapshotBegun{begin.step});
-    return Post(SnapshotDone{begin.step});
+    Post(chief::SnapshotBegun{begin.step});
+    return Post(chief::SnapshotDone{begin.step});
   }
   const absl::Status begun =
       group_.BeginSnapshot(begin.step, begin.attempt).status();
-  Post(SnapshotBegun{begin.step, begun});
+  Post(chief::SnapshotBegun{begin.step, begun});
   if (!begun.ok()) return;
   absl::Status written;
   if (!CopyServers(begin.step)) {
     written = absl::UnavailableError("the copy could not be read");
   }
-  Post(SnapshotDone{begin.step, written});
+  Post(chief::SnapshotDone{begin.step, written});
 }
 
 bool ChiefProcess::CopyServers(int64_t step) {
@@ -277,31 +279,31 @@ bool ChiefProcess::CopyServers(int64_t step) {
   return true;
 }
 
-void ChiefProcess::Do(const CheckSaved& check) {
-  Post(SavedChecked{check.step, job_.checkpoints.count(check.step) > 0});
+void ChiefProcess::Do(const chief::CheckSaved& check) {
+  Post(chief::SavedChecked{check.step, job_.checkpoints.count(check.step) > 0});
 }
 
-void ChiefProcess::Do(const LookForEnd&) {
+void ChiefProcess::Do(const chief::LookForEnd&) {
   const int64_t latest = LatestStep().value_or(-1);
-  if (latest >= job_.options.steps) Post(EndFound{latest});
+  if (latest >= job_.options.steps) Post(chief::EndFound{latest});
 }
 
-void ChiefProcess::Do(const Say& say) {
+void ChiefProcess::Do(const chief::Say& say) {
   job_.Trace([&] { return absl::StrCat("chief: ", say.text); });
 }
 
-void ChiefProcess::Do(const JobReport& report) {
-  if (std::holds_alternative<TrainingBegun>(report)) {
+void ChiefProcess::Do(const chief::JobReport& report) {
+  if (std::holds_alternative<chief::TrainingBegun>(report)) {
     has_plan_ = true;
-    state_ = JobState::kTraining;
+    state_ = chief::JobState::kTraining;
   }
-  if (const auto* settings = std::get_if<SettingsInEffect>(&report)) {
+  if (const auto* settings = std::get_if<chief::SettingsInEffect>(&report)) {
     in_effect_ = settings->settings;
   }
-  const auto* reached = std::get_if<StateReached>(&report);
+  const auto* reached = std::get_if<chief::StateReached>(&report);
   if (reached == nullptr) return;
   state_ = reached->state;
-  if (state_ < JobState::kDone) return;
+  if (state_ < chief::JobState::kDone) return;
   over_ = true;
   if (job_.chief != this) return;  // it is another chief's job
   job_.done = true;
@@ -309,38 +311,38 @@ void ChiefProcess::Do(const JobReport& report) {
   job_.ended_because = reached->reason;
 }
 
-void ChiefProcess::Do(const Finish& finish) {
+void ChiefProcess::Do(const chief::Finish& finish) {
   finished_ = true;
   Exit(finish.replaced ? State::kRestartMe : State::kExited);
 }
 
 // Recovery rounds.
 
-void ChiefProcess::Do(const Recover& recover) {
+void ChiefProcess::Do(const chief::Recover& recover) {
   for (auto& server : calls_) server->set_waiting(waiting_);
   const auto outcome =
-      RecoveryRound(job_.config, group_, members_, *this, job_.world)
+      chief::RecoveryRound(job_.config, group_, members_, *this, job_.world)
           .Run(job_.plan, recover.step);
   job_.Trace([&] {
     return absl::StrCat("round of epoch ", group_.epoch(), ": ",
                         outcome.ok() ? absl::StrCat("step ", outcome->step)
                                      : outcome.status().ToString());
   });
-  if (!outcome.ok()) return Post(RecoveryDone{outcome.status()});
-  Post(RecoveryDone{RoundOutcome{outcome->plan, outcome->step,
-                                 outcome->checkpoint_step, group_.epoch()}});
+  if (!outcome.ok()) return Post(chief::RecoveryDone{outcome.status()});
+  Post(chief::RecoveryDone{chief::RoundOutcome{
+      outcome->plan, outcome->step, outcome->checkpoint_step, group_.epoch()}});
 }
 
 absl::StatusOr<int64_t> ChiefProcess::LatestStep() const {
   return job_.checkpoints.empty() ? -1 : job_.checkpoints.rbegin()->first;
 }
 
-absl::StatusOr<std::optional<RecoverySource::Restored>> ChiefProcess::Restore(
-    const StateMap&) {
+absl::StatusOr<std::optional<chief::RecoverySource::Restored>>
+ChiefProcess::Restore(const chief::StateMap&) {
   ++job_.unfinished_removed;
   if (job_.checkpoints.empty()) return std::nullopt;
   const auto [step, checkpoint] = *job_.checkpoints.rbegin();
-  JobActions actions;
+  chief::JobActions actions;
   driver_.OnRestore(checkpoint.settings, actions);
   Carry(actions);
   for (size_t k = 0; k < calls_.size(); ++k) {
@@ -349,8 +351,8 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> ChiefProcess::Restore(
   return Restored{step, {}};
 }
 
-void ChiefProcess::OnStartFrom(const RecoveryPlan& plan, bool first) {
-  JobActions actions;
+void ChiefProcess::OnStartFrom(const chief::RecoveryPlan& plan, bool first) {
+  chief::JobActions actions;
   const absl::Time until =
       driver_.OnStartFrom(plan, first, LatestStep().value_or(-1), actions);
   Carry(actions);
@@ -361,8 +363,8 @@ void ChiefProcess::OnStartFrom(const RecoveryPlan& plan, bool first) {
 std::string ChiefProcess::WaitsFor() const {
   std::string text =
       absl::StrCat("at step ", driver_.step(), has_plan_ ? "" : ", not open");
-  for (const MembershipTable::Member& member : members_.Members()) {
-    if (member.state == MembershipTable::State::kAlive) continue;
+  for (const chief::MembershipTable::Member& member : members_.Members()) {
+    if (member.state == chief::MembershipTable::State::kAlive) continue;
     absl::StrAppend(&text, ", ", member.task.ToString(), " is away");
   }
   for (const ServerProcess* server : job_.servers) {

@@ -27,7 +27,7 @@ namespace lockstep::simulation {
 // RecoveryRound. What Chief does with threads and over the wire, it does in
 // fibers and over the simulated network: it brings the driver events and
 // carries out its actions.
-class ChiefProcess final : public Process, private RecoverySource {
+class ChiefProcess final : public Process, private chief::RecoverySource {
  public:
   explicit ChiefProcess(Job& job);
   ~ChiefProcess() override;
@@ -39,14 +39,14 @@ class ChiefProcess final : public Process, private RecoverySource {
   absl::StatusOr<bool> Heartbeat(const TaskId& task, uint64_t incarnation);
   absl::Status Leave(const TaskId& task, uint64_t incarnation,
                      LeaveCause cause);
-  bool IsTraining() const { return state_ == JobState::kTraining; }
+  bool IsTraining() const { return state_ == chief::JobState::kTraining; }
   bool HasPlan() const { return has_plan_; }
 
   // For operators.
-  SteeringDesk& desk() { return desk_; }
+  chief::SteeringDesk& desk() { return desk_; }
   const RunSettings& in_effect() const { return in_effect_; }
   bool IsAlive(const TaskId& task) const {
-    return members_.Get(task).state == MembershipTable::State::kAlive;
+    return members_.Get(task).state == chief::MembershipTable::State::kAlive;
   }
   void RequestStop();
 
@@ -55,60 +55,62 @@ class ChiefProcess final : public Process, private RecoverySource {
 
  private:
   void Main();
-  JobEvent NextEvent();
-  void Post(const JobEvent& event);
-  void Carry(const JobActions& actions);
+  chief::JobEvent NextEvent();
+  void Post(const chief::JobEvent& event);
+  void Carry(const chief::JobActions& actions);
   template <typename Answer, typename Serve, typename Done>
   void Ask(int server, Serve serve, Done done);
 
-  void Do(const Take& take);
-  void Do(const Commit& commit);
-  void Do(const Expire& expire);
-  void Do(const Replace& replace);
-  void Do(const CloseTokens& close);
-  void Do(const BeginSnapshot& begin);
-  void Do(const CheckSaved& check);
-  void Do(const LookForEnd& look);
-  void Do(const Recover& recover);
-  void Do(const OpenSettings& open) { desk_.Open(open.settings); }
-  void Do(const CloseSettings& close) { desk_.Close(close.reason); }
-  void Do(const TakeOut& out);
-  void Do(const Say& say);
-  void Do(const SumUp& /*sum_up*/) {}
-  void Do(const JobReport& report);
-  void Do(const Finish& finish);
+  void Do(const chief::Take& take);
+  void Do(const chief::Commit& commit);
+  void Do(const chief::Expire& expire);
+  void Do(const chief::Replace& replace);
+  void Do(const chief::CloseTokens& close);
+  void Do(const chief::BeginSnapshot& begin);
+  void Do(const chief::CheckSaved& check);
+  void Do(const chief::LookForEnd& look);
+  void Do(const chief::Recover& recover);
+  void Do(const chief::OpenSettings& open) { desk_.Open(open.settings); }
+  void Do(const chief::CloseSettings& close) { desk_.Close(close.reason); }
+  void Do(const chief::TakeOut& out);
+  void Do(const chief::Say& say);
+  void Do(const chief::SumUp& /*sum_up*/) {}
+  void Do(const chief::JobReport& report);
+  void Do(const chief::Finish& finish);
   // In a fiber of its own.
-  void WriteCheckpoint(const BeginSnapshot& begin);
+  void WriteCheckpoint(const chief::BeginSnapshot& begin);
   bool CopyServers(int64_t step);
 
   absl::StatusOr<int64_t> LatestStep() const override;
-  absl::StatusOr<std::optional<Restored>> Restore(const StateMap& map) override;
-  bool OnResume(absl::Span<const ServerReport> reports, bool first) override {
+  absl::StatusOr<std::optional<Restored>> Restore(
+      const chief::StateMap& map) override;
+  bool OnResume(absl::Span<const chief::ServerReport> reports,
+                bool first) override {
     return driver_.OnResume(reports, first) &&
            !job_.Has(PlantedBug::kSumsOfOldSettingsCount);
   }
   RunSettings settings() const override { return driver_.settings(); }
   void OnEpoch(uint64_t /*epoch*/) override {}
-  void OnStartFrom(const RecoveryPlan& plan, bool first) override;
+  void OnStartFrom(const chief::RecoveryPlan& plan, bool first) override;
 
   // One that no other process has.
   uint64_t Incarnation(uint64_t time) const;
 
   Job& job_;
-  MembershipTable members_;
+  chief::MembershipTable members_;
   std::vector<std::unique_ptr<ChiefCalls>> calls_;
-  ShardGroup group_;
-  SteeringDesk desk_;
+  chief::ShardGroup group_;
+  chief::SteeringDesk desk_;
   RunSettings in_effect_;
   const JobConfig config_;  // as this chief knows it
-  JobDriver driver_;
-  JobState state_ = JobState::kStarting;
+  chief::JobDriver driver_;
+  chief::JobState state_ = chief::JobState::kStarting;
   bool has_model_ = false;
   bool told_model_ = false;
   bool has_plan_ = false;
   bool over_ = false;  // members are told
   bool finished_ = false;
-  std::deque<JobEvent> events_;
+  std::deque<chief::JobEvent> events_;
   Waiting waiting_;
   std::unique_ptr<Waiting> saver_;
 };

@@ -115,7 +115,7 @@ struct Job {
   std::vector<ServerProcess*> servers;
   // The chief has said how the job ended.
   bool done = false;
-  JobState ended_as = JobState::kStarting;
+  chief::JobState ended_as = chief::JobState::kStarting;
   std::string ended_because;
   // What may have ended it.
   bool stop_wanted = false;

@@ -55,25 +55,25 @@ absl::Span<std::byte> BytesOf(File& file) { return {file.bytes, file.size}; }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Create(
-    const std::string& path, uint64_t size, FillProgress*) {
+absl::StatusOr<std::unique_ptr<server::MappedFile>> server::MappedFile::Create(
+    const std::string& path, uint64_t size, server::FillProgress*) {
   if (Files().count(path) > 0) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   }
   auto file = std::make_shared<File>(size);
-  std::unique_ptr<MappedFile> mapped(
-      new MappedFile(path, "", MapAgain(file), std::nullopt));
+  std::unique_ptr<server::MappedFile> mapped(
+      new server::MappedFile(path, "", MapAgain(file), std::nullopt));
   mapped->bytes_ = BytesOf(*file);
   return mapped;
 }
 
 // Servers of the simulation have a directory.
-absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::InOwnMemory(
-    uint64_t, FillProgress*) {
+absl::StatusOr<std::unique_ptr<server::MappedFile>>
+server::MappedFile::InOwnMemory(uint64_t, server::FillProgress*) {
   return absl::UnimplementedError("every simulated server has a directory");
 }
 
-absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
+absl::StatusOr<std::unique_ptr<server::MappedFile>> server::MappedFile::Open(
     const std::string& path, uint64_t min_size) {
   const auto found = Files().find(path);
   if (found == Files().end()) {
@@ -83,28 +83,28 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
     return absl::UnavailableError(absl::StrCat(path, " is in use"));
   }
   if (found->second->size < min_size) return absl::DataLossError("too short");
-  std::unique_ptr<MappedFile> mapped(
-      new MappedFile(path, "", MapAgain(found->second), std::nullopt));
+  std::unique_ptr<server::MappedFile> mapped(
+      new server::MappedFile(path, "", MapAgain(found->second), std::nullopt));
   mapped->bytes_ = BytesOf(*found->second);
   return mapped;
 }
 
-MappedFile::~MappedFile() {
+server::MappedFile::~MappedFile() {
   const auto found = Mapped().find(fd_);
   found->second->in_use = false;
   Mapped().erase(found);
 }
 
-absl::Status MappedFile::Publish() {
+absl::Status server::MappedFile::Publish() {
   Files()[path_] = Mapped()[fd_];
   return absl::OkStatus();
 }
 
-absl::Status MappedFile::Remove(const std::string& path) {
+absl::Status server::MappedFile::Remove(const std::string& path) {
   Files().erase(path);
   return absl::OkStatus();
 }
 
-SharedFile MappedFile::Share(size_t) const { return {}; }
+SharedFile server::MappedFile::Share(size_t) const { return {}; }
 
 }  // namespace lockstep

@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kMomentum = 0.5F;  // as the job has it; its base rate is 1
 
-float ReadFloat(Shard& shard, int part, int tensor) {
+float ReadFloat(server::Shard& shard, int part, int tensor) {
   float value = 0;
   absl::Span<std::byte> bytes(reinterpret_cast<std::byte*>(&value),
                               sizeof(value));
@@ -95,9 +95,9 @@ void Promises::OnOpen(int64_t step) {
   sets_.erase(sets_.upper_bound(step), sets_.end());
 }
 
-void Promises::OnServer(int server, Shard* shard) {
+void Promises::OnServer(int server, server::Shard* shard) {
   if (shard == nullptr) return;
-  const StepRecord record = shard->state().record();
+  const server::StepRecord record = shard->state().record();
   Server& known = servers_[server];
   if (record.committed_step != known.committed) known.checked = false;
   known.committed = record.committed_step;
@@ -110,7 +110,7 @@ void Promises::OnServer(int server, Shard* shard) {
   CheckValues(server, *shard);
 }
 
-void Promises::CheckValues(int server, Shard& shard) {
+void Promises::CheckValues(int server, server::Shard& shard) {
   const int64_t step = servers_[server].committed;
   const auto found = model_.find(step);
   if (found == model_.end() ||

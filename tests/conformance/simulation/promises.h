@@ -41,7 +41,7 @@ class Promises {
 
   // After each event of a server: what it has now. Null: the process has gone
   // or has no shard.
-  void OnServer(int server, Shard* shard);
+  void OnServer(int server, server::Shard* shard);
   // The server's state is gone for good; the chief has it discarded.
   void OnStateLost(int server);
   void OnDiscard(int server);
@@ -84,7 +84,7 @@ class Promises {
 
   std::vector<PartState> After(int64_t step,
                                const std::vector<int>& members) const;
-  void CheckValues(int server, Shard& shard);
+  void CheckValues(int server, server::Shard& shard);
 
   const std::vector<int> parts_of_server_;
   std::vector<int> first_part_;

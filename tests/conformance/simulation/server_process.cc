@@ -13,15 +13,15 @@ namespace {
 // As the services have them.
 constexpr absl::Duration kLongestWait = absl::Seconds(3);
 
-float FloatOf(const LentBytes& lent) {
+float FloatOf(const server::LentBytes& lent) {
   float value = 0;
   std::memcpy(&value, lent.bytes.data(), sizeof(value));
   return value;
 }
 
-std::vector<float> FloatsOf(const std::vector<LentBytes>& lent) {
+std::vector<float> FloatsOf(const std::vector<server::LentBytes>& lent) {
   std::vector<float> values;
-  for (const LentBytes& part : lent) values.push_back(FloatOf(part));
+  for (const server::LentBytes& part : lent) values.push_back(FloatOf(part));
   return values;
 }
 
@@ -49,10 +49,10 @@ ServerProcess::ServerProcess(Job& job, int server)
                                            : State::kRestartMe);
           }) {
   job_.servers[server_] = this;
-  StateHeader header;
+  server::StateHeader header;
   header.job_id = job_.id;
   header.task_index = server_;
-  if (!StateFile::Peek("/", header).ok()) {
+  if (!server::StateFile::Peek("/", header).ok()) {
     job_.promises.OnStartWithoutState(server_);
   }
   job_.world.AfterFor(number_, absl::ZeroDuration(),
@@ -64,13 +64,13 @@ ServerProcess::~ServerProcess() {
   if (job_.servers[server_] == this) job_.servers[server_] = nullptr;
 }
 
-Shard* ServerProcess::shard() const {
+server::Shard* ServerProcess::shard() const {
   const auto found = host_.shard();
   return found.ok() ? found->get() : nullptr;
 }
 
 void ServerProcess::BeforeEvent() {
-  Shard* open = shard();
+  server::Shard* open = shard();
   was_active_ = open != nullptr && open->active();
   step_before_ = was_active_ ? open->engine().step() : -1;
   members_before_.clear();
@@ -83,7 +83,7 @@ void ServerProcess::UpdateReturnedParts() {
   auto& returned = host_.returned_parts();
   while (const auto part = returned.PopFor(absl::ZeroDuration())) {
     job_.world.AfterFor(number_, absl::ZeroDuration(), [this, part = *part] {
-      if (Shard* open = shard()) {
+      if (server::Shard* open = shard()) {
         Send(control_.Settle(*open, open->engine().PartReturned(part)));
       }
     });
@@ -92,7 +92,7 @@ void ServerProcess::UpdateReturnedParts() {
 
 void ServerProcess::AfterEvent() {
   UpdateReturnedParts();
-  Shard* open = shard();
+  server::Shard* open = shard();
   if (open != nullptr && open->active() && server_ == 0) {
     const int64_t step = open->engine().step();
     if (!was_active_) {
@@ -106,8 +106,9 @@ void ServerProcess::AfterEvent() {
   job_.promises.OnServer(server_, open);
 }
 
-ChiefCommands::Chief ServerProcess::ChiefOf(const ChiefCommands::Chief& chief) {
-  ChiefCommands::Chief taken_for = chief;
+server::ChiefCommands::Chief ServerProcess::ChiefOf(
+    const server::ChiefCommands::Chief& chief) {
+  server::ChiefCommands::Chief taken_for = chief;
   if (job_.Has(PlantedBug::kOldChiefIsObeyed)) {
     while (absl::IsAborted(
         host_.CheckChief(job_.id, taken_for.epoch, taken_for.incarnation))) {
@@ -117,7 +118,7 @@ ChiefCommands::Chief ServerProcess::ChiefOf(const ChiefCommands::Chief& chief) {
   return taken_for;
 }
 
-absl::Status ServerProcess::Obeyed(const ChiefCommands::Chief& chief,
+absl::Status ServerProcess::Obeyed(const server::ChiefCommands::Chief& chief,
                                    const absl::Status& status) {
   if (status.ok()) {
     job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);
@@ -125,8 +126,9 @@ absl::Status ServerProcess::Obeyed(const ChiefCommands::Chief& chief,
   return status;
 }
 
-absl::StatusOr<std::shared_ptr<Shard>> ServerProcess::Admit(const Pass& pass) {
-  absl::StatusOr<std::shared_ptr<Shard>> admitted =
+absl::StatusOr<std::shared_ptr<server::Shard>> ServerProcess::Admit(
+    const Pass& pass) {
+  absl::StatusOr<std::shared_ptr<server::Shard>> admitted =
       host_.Admit(job_.id, {TaskType::kWorker, pass.worker}, pass.incarnation);
   if (job_.Has(PlantedBug::kServesBeforeOpen) &&
       absl::IsUnavailable(admitted.status())) {
@@ -140,12 +142,12 @@ absl::StatusOr<std::shared_ptr<Shard>> ServerProcess::Admit(const Pass& pass) {
 }
 
 void ServerProcess::TakeToken(const Pass& pass, int64_t attempt, bool computing,
-                              const World::Reply<Gate::Answer>& reply) {
+                              const World::Reply<server::Gate::Answer>& reply) {
   const auto admitted = Admit(pass);
   if (!admitted.ok()) return reply(admitted.status());
   const uint64_t ticket = ++tickets_;
   waits_[ticket] = reply;
-  Gate& gate = *(*admitted)->gate();
+  server::Gate& gate = *(*admitted)->gate();
   const auto answers = computing
                            ? gate.Watch(ticket, pass, job_.world.Now())
                            : gate.Wait(ticket, pass, attempt, job_.world.Now());
@@ -156,17 +158,19 @@ void ServerProcess::TakeToken(const Pass& pass, int64_t attempt, bool computing,
   job_.world.AfterFor(number_, kLongestWait, [this, ticket] {
     if (waits_.count(ticket) == 0) return;
     if (shard() != nullptr) shard()->gate()->Cancel(ticket);
-    SendTokens({{ticket, Gate::Outcome::kCancelled}});
+    SendTokens({{ticket, server::Gate::Outcome::kCancelled}});
   });
   SendTokens(*answers);
 }
 
-absl::StatusOr<Gate::Announced> ServerProcess::Announce(const Pass& pass) {
+absl::StatusOr<server::Gate::Announced> ServerProcess::Announce(
+    const Pass& pass) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto admitted, Admit(pass));
   return admitted->gate()->Announce(pass);
 }
 
-void ServerProcess::PlantInPush(Shard& shard, Push& push, uint64_t ticket) {
+void ServerProcess::PlantInPush(server::Shard& shard, server::Push& push,
+                                uint64_t ticket) {
   const int64_t step = shard.engine().step();
   if (job_.Has(PlantedBug::kStaleGradientCounts) &&
       push.pass.local_step < step) {
@@ -178,15 +182,15 @@ void ServerProcess::PlantInPush(Shard& shard, Push& push, uint64_t ticket) {
   }
 }
 
-void ServerProcess::AddPush(const Push& pushed,
+void ServerProcess::AddPush(const server::Push& pushed,
                             const World::Reply<PushReply>& reply) {
   const auto admitted = Admit(pushed.pass);
   if (!admitted.ok()) return reply(admitted.status());
   const uint64_t ticket = ++tickets_;
-  Push push = pushed;
+  server::Push push = pushed;
   PlantInPush(**admitted, push, ticket);
   pushes_[ticket] = reply;
-  absl::StatusOr<ShardAnswers> answers =
+  absl::StatusOr<server::ShardAnswers> answers =
       (*admitted)->engine().AddPush(ticket, std::move(push));
   if (!answers.ok()) {
     pushes_.erase(ticket);
@@ -198,7 +202,7 @@ void ServerProcess::AddPush(const Push& pushed,
 absl::StatusOr<PullReply> ServerProcess::Pull(const Pass& pass, int first_part,
                                               int num_parts, int64_t step) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto admitted, Admit(pass));
-  LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Values values,
+  LOCKSTEP_ASSIGN_OR_RETURN(const server::Shard::Values values,
                             admitted->Pull(first_part, num_parts, step));
   PullReply reply{values.step, FloatsOf(values.parts)};
   if (job_.Has(PlantedBug::kPullOfHalfAnUpdate) &&
@@ -208,20 +212,21 @@ absl::StatusOr<PullReply> ServerProcess::Pull(const Pass& pass, int first_part,
   return reply;
 }
 
-void ServerProcess::SendTokens(const std::vector<Gate::Answer>& answers) {
+void ServerProcess::SendTokens(
+    const std::vector<server::Gate::Answer>& answers) {
   AfterEvent();
-  for (const Gate::Answer& answer : answers) {
+  for (const server::Gate::Answer& answer : answers) {
     auto call = waits_.extract(answer.ticket);
     if (call.empty()) continue;
-    if (answer.outcome == Gate::Outcome::kToken) {
+    if (answer.outcome == server::Gate::Outcome::kToken) {
       job_.promises.OnToken(answer.step);
     }
     call.mapped()(answer);
   }
 }
 
-void ServerProcess::Send(ChiefCommands::Ready ready) {
-  for (const PushAnswer& answer : ready.answers.pushes) {
+void ServerProcess::Send(server::ChiefCommands::Ready ready) {
+  for (const server::PushAnswer& answer : ready.answers.pushes) {
     auto call = pushes_.extract(answer.ticket);
     if (call.empty()) continue;
     if (!answer.status.ok()) {
@@ -231,11 +236,11 @@ void ServerProcess::Send(ChiefCommands::Ready ready) {
     call.mapped()(PushReply{answer.outcomes, FloatsOf(answer.values)});
   }
   SendTokens(ready.tokens);
-  for (const TakeAnswer& answer : ready.answers.takes) {
+  for (const server::TakeAnswer& answer : ready.answers.takes) {
     auto call = takes_.extract(answer.ticket);
     if (call.empty()) continue;
     if (answer.status.ok()) {
-      TakeResult taken;
+      chief::TakeResult taken;
       taken.prepared = answer.prepared;
       taken.attempt = answer.attempt;
       taken.committed_step = ready.committed_step;
@@ -245,22 +250,23 @@ void ServerProcess::Send(ChiefCommands::Ready ready) {
       call.mapped()(answer.status);
     }
   }
-  Shard* open = shard();
+  server::Shard* open = shard();
   if (!job_.Has(PlantedBug::kTokenBeforeCommit) || open == nullptr ||
       open->gate() == nullptr) {
     return;
   }
-  const StepRecord record = open->state().record();
+  const server::StepRecord record = open->state().record();
   if (record.prepared_step < 0) return;
-  std::vector<Gate::Answer> early;
+  std::vector<server::Gate::Answer> early;
   for (const auto& [ticket, reply] : waits_) {
-    early.push_back({ticket, Gate::Outcome::kToken, record.prepared_step});
+    early.push_back(
+        {ticket, server::Gate::Outcome::kToken, record.prepared_step});
   }
   SendTokens(early);
 }
 
 std::string ServerProcess::WaitsFor() const {
-  const Shard* open = shard();
+  const server::Shard* open = shard();
   if (open == nullptr) return absl::StrCat("ps ", server_, " has no shard");
   return absl::StrCat("ps ", server_, " waits for ",
                       shard()->engine().WaitsFor());

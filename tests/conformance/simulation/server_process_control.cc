@@ -14,20 +14,20 @@ constexpr absl::Duration kLongestTake = absl::Seconds(1);
 }  // namespace
 
 absl::StatusOr<uint64_t> ServerProcess::TakeEpoch(
-    const ChiefCommands::Chief& chief, uint64_t newer_than) {
+    const server::ChiefCommands::Chief& chief, uint64_t newer_than) {
   const auto epoch =
       control_.TakeEpoch(chief.job_id, newer_than, chief.incarnation);
   if (epoch.ok()) job_.promises.OnEpoch(server_, *epoch, chief.incarnation);
   return epoch;
 }
 
-absl::StatusOr<ServerReport> ServerProcess::CreateShard(
-    const ChiefCommands::Chief& chief, bool discard) {
-  const ChiefCommands::Chief taken_for = ChiefOf(chief);
+absl::StatusOr<chief::ServerReport> ServerProcess::CreateShard(
+    const server::ChiefCommands::Chief& chief, bool discard) {
+  const server::ChiefCommands::Chief taken_for = ChiefOf(chief);
   LOCKSTEP_RETURN_IF_ERROR(
       Obeyed(chief, host_.FollowChief(taken_for.job_id, taken_for.epoch,
                                       taken_for.incarnation)));
-  std::vector<PartSpec> parts;
+  std::vector<server::PartSpec> parts;
   for (const PlannedPart& part : job_.plan.parts) {
     if (part.server != server_) continue;
     parts.push_back({part.variable, part.offset, part.count, DType::kFloat32});
@@ -37,29 +37,31 @@ absl::StatusOr<ServerReport> ServerProcess::CreateShard(
   }
 
   const bool reopened = shard() == nullptr;
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> made,
-                            host_.Create(job_.config, job_.variables, parts,
-                                         discard ? ShardHost::Keep::kNothing
-                                                 : ShardHost::Keep::kState));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<server::Shard> made,
+      host_.Create(job_.config, job_.variables, parts,
+                   discard ? server::ShardHost::Keep::kNothing
+                           : server::ShardHost::Keep::kState));
   // One that was delayed finds what the first one has made.
   if (discard && !made->active()) job_.promises.OnDiscard(server_);
-  Shard::Report report = made->GetReport();
+  server::Shard::Report report = made->GetReport();
   if (job_.Has(PlantedBug::kInitialisedAnew) && reopened && !discard &&
       report.committed_step > 0 && !parts.empty()) {
     made.reset();
     LOCKSTEP_ASSIGN_OR_RETURN(made,
                               host_.Create(job_.config, job_.variables, parts,
-                                           ShardHost::Keep::kNothing));
+                                           server::ShardHost::Keep::kNothing));
     LOCKSTEP_RETURN_IF_ERROR(made->state().Activate(report.committed_step, {}));
     report = made->GetReport();
   }
-  return ServerReport{!parts.empty(),        report.active,
-                      report.committed_step, report.prepared_step,
-                      made->settings(),      report.attempt};
+  return chief::ServerReport{!parts.empty(),        report.active,
+                             report.committed_step, report.prepared_step,
+                             made->settings(),      report.attempt};
 }
 
 absl::StatusOr<bool> ServerProcess::WriteParts(
-    const ChiefCommands::Chief& chief, const std::vector<PartState>& parts) {
+    const server::ChiefCommands::Chief& chief,
+    const std::vector<PartState>& parts) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                             control_.CheckedShard(ChiefOf(chief)));
   job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);
@@ -77,15 +79,16 @@ absl::StatusOr<bool> ServerProcess::WriteParts(
 }
 
 absl::StatusOr<bool> ServerProcess::Activate(
-    const ChiefCommands::Chief& chief, const ShardCalls::Opening& opening) {
-  ShardCalls::Opening changed = opening;
+    const server::ChiefCommands::Chief& chief,
+    const chief::ShardCalls::Opening& opening) {
+  chief::ShardCalls::Opening changed = opening;
   if (server_ > 0 && job_.Has(PlantedBug::kRateOfOneServerStays)) {
     changed.settings.learning_rate_scale = 1;
   }
   if (server_ == 0 && job_.Has(PlantedBug::kSetKeepsItsSize)) {
     changed.settings.replicas_to_aggregate = job_.options.replicas_to_aggregate;
   }
-  absl::StatusOr<ChiefCommands::Ready> ready =
+  absl::StatusOr<server::ChiefCommands::Ready> ready =
       control_.Activate(ChiefOf(chief), changed);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, ready.status()));
   if (server_ == 0) job_.promises.OnSettings(opening.settings);
@@ -93,12 +96,12 @@ absl::StatusOr<bool> ServerProcess::Activate(
   return true;
 }
 
-void ServerProcess::Take(const ChiefCommands::Chief& chief, int64_t step,
-                         int64_t commit_until, int64_t attempt,
-                         const World::Reply<TakeResult>& reply) {
+void ServerProcess::Take(const server::ChiefCommands::Chief& chief,
+                         int64_t step, int64_t commit_until, int64_t attempt,
+                         const World::Reply<chief::TakeResult>& reply) {
   const uint64_t ticket = ++tickets_;
   takes_[ticket] = reply;
-  absl::StatusOr<ChiefCommands::Ready> ready =
+  absl::StatusOr<server::ChiefCommands::Ready> ready =
       control_.Take(ChiefOf(chief), ticket, step, commit_until, attempt);
   if (absl::Status status = Obeyed(chief, ready.status()); !status.ok()) {
     takes_.erase(ticket);
@@ -106,11 +109,11 @@ void ServerProcess::Take(const ChiefCommands::Chief& chief, int64_t step,
   }
   job_.world.AfterFor(number_, kLongestTake, [this, ticket] {
     auto call = takes_.extract(ticket);
-    Shard* open = shard();
+    server::Shard* open = shard();
     if (call.empty() || open == nullptr) return;
     open->engine().CancelTake(ticket);
-    const Engine::Arrivals arrivals = open->engine().arrivals();
-    TakeResult late;
+    const server::Engine::Arrivals arrivals = open->engine().arrivals();
+    chief::TakeResult late;
     late.attempt = arrivals.attempt;
     late.open_parts = arrivals.open_parts;
     late.pushed = {arrivals.parts.begin(), arrivals.parts.end()};
@@ -123,53 +126,54 @@ void ServerProcess::Take(const ChiefCommands::Chief& chief, int64_t step,
 }
 
 absl::StatusOr<int64_t> ServerProcess::Commit(
-    const ChiefCommands::Chief& chief, int64_t step, int64_t attempt,
+    const server::ChiefCommands::Chief& chief, int64_t step, int64_t attempt,
     const std::vector<std::vector<int>>& contributors) {
-  absl::StatusOr<ChiefCommands::Committed> committed =
+  absl::StatusOr<server::ChiefCommands::Committed> committed =
       control_.Commit(ChiefOf(chief), step, attempt, contributors);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, committed.status()));
   Send(std::move(committed->ready));
   return committed->redone_attempt;
 }
 
-absl::StatusOr<ShardCalls::Expired> ServerProcess::ExpireWorker(
-    const ChiefCommands::Chief& chief, int worker, uint64_t incarnation,
+absl::StatusOr<chief::ShardCalls::Expired> ServerProcess::ExpireWorker(
+    const server::ChiefCommands::Chief& chief, int worker, uint64_t incarnation,
     int64_t step, int64_t attempt) {
   if (job_.Has(PlantedBug::kDeadWorkerKeepsItsPlace)) {
     LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                               control_.CheckedShard(ChiefOf(chief)));
-    return ShardCalls::Expired{false, false, open->engine().step(),
-                               open->engine().arrivals().attempt, incarnation};
+    return chief::ShardCalls::Expired{false, false, open->engine().step(),
+                                      open->engine().arrivals().attempt,
+                                      incarnation};
   }
-  absl::StatusOr<ChiefCommands::Expired> expired =
+  absl::StatusOr<server::ChiefCommands::Expired> expired =
       control_.ExpireWorker(ChiefOf(chief), worker, incarnation, step, attempt);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, expired.status()));
   Send(std::move(expired->ready));
   return *expired;
 }
 
-absl::StatusOr<ShardCalls::Replaced> ServerProcess::ReplaceMember(
-    const ChiefCommands::Chief& chief, int worker, int64_t step,
+absl::StatusOr<chief::ShardCalls::Replaced> ServerProcess::ReplaceMember(
+    const server::ChiefCommands::Chief& chief, int worker, int64_t step,
     int64_t attempt) {
-  absl::StatusOr<ChiefCommands::Replaced> replaced =
+  absl::StatusOr<server::ChiefCommands::Replaced> replaced =
       control_.ReplaceMember(ChiefOf(chief), worker, step, attempt);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, replaced.status()));
   Send(std::move(replaced->ready));
   return *replaced;
 }
 
-absl::StatusOr<ShardSnapshot> ServerProcess::BeginSnapshot(
-    const ChiefCommands::Chief& chief) {
+absl::StatusOr<chief::ShardSnapshot> ServerProcess::BeginSnapshot(
+    const server::ChiefCommands::Chief& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                             control_.CheckedShard(ChiefOf(chief)));
   job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);
   open->Grant(0);
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t step, open->BeginSnapshot());
-  return ShardSnapshot{step, {}};
+  return chief::ShardSnapshot{step, {}};
 }
 
 absl::StatusOr<std::vector<PartState>> ServerProcess::ReadSnapshot(
-    const ChiefCommands::Chief& chief, int64_t step) {
+    const server::ChiefCommands::Chief& chief, int64_t step) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                             control_.CheckedShard(ChiefOf(chief)));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto snapshot, open->snapshot());
@@ -190,7 +194,7 @@ absl::StatusOr<std::vector<PartState>> ServerProcess::ReadSnapshot(
 }
 
 absl::StatusOr<bool> ServerProcess::CloseTokens(
-    const ChiefCommands::Chief& chief) {
+    const server::ChiefCommands::Chief& chief) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                             control_.CheckedShard(ChiefOf(chief)));
   job_.promises.OnObeyed(server_, chief.epoch, chief.incarnation);

@@ -16,10 +16,10 @@ constexpr int64_t kLongestRun = 60'000;                 // events
 constexpr absl::Duration kPatience = absl::Minutes(3);  // when all is calm
 
 void DiscardState(const Job& job, int server) {
-  StateHeader header;
+  server::StateHeader header;
   header.job_id = job.id;
   header.task_index = server;
-  StateFile::Discard("/", header).IgnoreError();
+  server::StateFile::Discard("/", header).IgnoreError();
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ ChiefProcess* Simulation::Chief() const {
 void Simulation::Steer() {
   ChiefProcess* chief = Chief();
   if (chief == nullptr) return;
-  SettingsChange change;
+  chief::SettingsChange change;
   const int64_t kind = world_.Random(job_.options.elastic ? 5 : 3);
   if (kind == 0) {
     change.paused = true;
@@ -221,7 +221,7 @@ void Simulation::Operate() {
   ChiefProcess* chief = Chief();
   if (chief == nullptr || job_.done) return;
   if (chief->in_effect().paused && chief->desk().wanted().paused) {
-    SettingsChange change;
+    chief::SettingsChange change;
     change.paused = false;
     chief->desk().Change(change).IgnoreError();
   }
@@ -327,7 +327,7 @@ void Simulation::CheckOutcome() {
   const int64_t saved =
       job_.checkpoints.empty() ? -1 : job_.checkpoints.rbegin()->first;
   int64_t last = job_.options.steps;
-  if (job_.ended_as == JobState::kFailed) {
+  if (job_.ended_as == chief::JobState::kFailed) {
     if (!MayFail()) {
       job_.promises.Break(
           absl::StrCat("P6: the job fails: ", job_.ended_because));
@@ -337,7 +337,7 @@ void Simulation::CheckOutcome() {
     // Then servers keep the state, and the chief says so.
     if (absl::StrContains(job_.ended_because, "last checkpoint")) return;
     last = job_.promises.committed();
-  } else if (job_.ended_as == JobState::kStopped) {
+  } else if (job_.ended_as == chief::JobState::kStopped) {
     if (!job_.stop_wanted) {
       job_.promises.Break(
           absl::StrCat("P6: the job stops: ", job_.ended_because));

@@ -15,7 +15,7 @@ bool Transient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
-PartGradient GradientOf(float value) {
+server::PartGradient GradientOf(float value) {
   auto owner = std::make_shared<float>(value);
   return {{{reinterpret_cast<const std::byte*>(owner.get()), sizeof(float)}},
           owner};
@@ -92,16 +92,16 @@ void WorkerClient::BeginPass(const PassId& pass, PassKind /*kind*/,
 
 void WorkerClient::AskAboutStep(const PassId& pass,
                                 const std::shared_ptr<Watch>& watch) {
-  job_.world.Call<Gate::Answer>(
+  job_.world.Call<server::Gate::Answer>(
       process_, job_.server_place(0),
       [&job = job_,
-       of = ToPass(pass)](const World::Reply<Gate::Answer>& reply) {
+       of = ToPass(pass)](const World::Reply<server::Gate::Answer>& reply) {
         job.servers[0]->TakeToken(of, 0, /*computing=*/true, reply);
       },
-      [this, pass, watch](const absl::StatusOr<Gate::Answer>& answer) {
+      [this, pass, watch](const absl::StatusOr<server::Gate::Answer>& answer) {
         if (!answer.ok()) return;
-        if (answer->outcome == Gate::Outcome::kToken ||
-            answer->outcome == Gate::Outcome::kFinished) {
+        if (answer->outcome == server::Gate::Outcome::kToken ||
+            answer->outcome == server::Gate::Outcome::kFinished) {
           watch->over = true;
         } else if (!watch->ended && !cancelled_) {
           AskAboutStep(pass, watch);
@@ -130,11 +130,11 @@ void WorkerClient::SendPush(int part, const std::shared_ptr<ActivePush>& push) {
   if (!push->sent[part]) ++push->open;
   push->sent[part] = true;
   const PlannedPart& planned = job_.plan.parts[part];
-  lockstep::Push request{ToPass(push->pass),
-                         push->attempt,
-                         planned.index,
-                         {},
-                         /*return_values=*/true};
+  lockstep::server::Push request{ToPass(push->pass),
+                                 push->attempt,
+                                 planned.index,
+                                 {},
+                                 /*return_values=*/true};
   request.gradients.push_back(GradientOf(gradients[part]));
   job_.world.Call<PushReply>(
       process_, job_.server_place(planned.server),
@@ -163,16 +163,16 @@ void WorkerClient::TakePush(int part, const std::shared_ptr<ActivePush>& push,
       held_[part] = {push->pass.step + 1, push->attempt};
     }
     switch (answer->outcomes[0]) {
-      case PushOutcome::kAccepted:
+      case server::PushOutcome::kAccepted:
         ++push->counts.accepted;
         break;
-      case PushOutcome::kStale:
+      case server::PushOutcome::kStale:
         ++push->counts.stale;
         break;
-      case PushOutcome::kDuplicate:
+      case server::PushOutcome::kDuplicate:
         ++push->counts.duplicate;
         break;
-      case PushOutcome::kSuperseded:
+      case server::PushOutcome::kSuperseded:
         ++push->counts.superseded;
         break;
     }
@@ -212,8 +212,8 @@ absl::Status WorkerClient::AwaitValues(size_t first, size_t count) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PushCounts> WorkerClient::Push(const PassId& pass,
-                                              int64_t attempt) {
+absl::StatusOr<worker::PushCounts> WorkerClient::Push(const PassId& pass,
+                                                      int64_t attempt) {
   SendRest(pass, attempt);
   waiting_.Until(
       [this] { return push_->open == 0 || !push_->status.ok() || cancelled_; });
@@ -223,18 +223,20 @@ absl::StatusOr<PushCounts> WorkerClient::Push(const PassId& pass,
   return push->counts;
 }
 
-absl::StatusOr<Announcement> WorkerClient::Announce(const PassId& pass) {
+absl::StatusOr<worker::Announcement> WorkerClient::Announce(
+    const PassId& pass) {
   while (!cancelled_) {
-    const auto answer = waiting_.Call<Gate::Announced>(
+    const auto answer = waiting_.Call<server::Gate::Announced>(
         job_.server_place(0),
-        [&job = job_,
-         of = ToPass(pass)](const World::Reply<Gate::Announced>& reply) {
+        [&job = job_, of = ToPass(pass)](
+            const World::Reply<server::Gate::Announced>& reply) {
           reply(job.servers[0]->Announce(of));
         },
         &cancelled_);
     if (answer.ok()) {
-      return Announcement{static_cast<Announcement::Decision>(answer->decision),
-                          answer->attempt};
+      return worker::Announcement{
+          static_cast<worker::Announcement::Decision>(answer->decision),
+          answer->attempt};
     }
     if (!Transient(answer.status())) return answer.status();
     waiting_.Sleep(kRetryPause);
@@ -246,22 +248,22 @@ void WorkerClient::SendTakeToken(const PassId& pass, int64_t attempt) {
   if (watch_) watch_->ended = true;
   early_wait_ = {
       pass, attempt,
-      std::make_shared<std::optional<absl::StatusOr<Gate::Answer>>>()};
-  job_.world.Call<Gate::Answer>(
+      std::make_shared<std::optional<absl::StatusOr<server::Gate::Answer>>>()};
+  job_.world.Call<server::Gate::Answer>(
       process_, job_.server_place(0),
       [&job = job_, of = ToPass(pass),
-       attempt](const World::Reply<Gate::Answer>& reply) {
+       attempt](const World::Reply<server::Gate::Answer>& reply) {
         job.servers[0]->TakeToken(of, attempt, /*computing=*/false, reply);
       },
-      [this,
-       answer = early_wait_->answer](const absl::StatusOr<Gate::Answer>& came) {
+      [this, answer = early_wait_->answer](
+          const absl::StatusOr<server::Gate::Answer>& came) {
         *answer = came;
         waiting_.Wake();
       });
 }
 
-absl::StatusOr<Gate::Answer> WorkerClient::WaitForToken(const PassId& pass,
-                                                        int64_t attempt) {
+absl::StatusOr<server::Gate::Answer> WorkerClient::WaitForToken(
+    const PassId& pass, int64_t attempt) {
   if (!early_wait_ || !(early_wait_->pass == pass) ||
       early_wait_->attempt != attempt) {
     SendTakeToken(pass, attempt);
@@ -273,8 +275,8 @@ absl::StatusOr<Gate::Answer> WorkerClient::WaitForToken(const PassId& pass,
   return **answer;
 }
 
-absl::StatusOr<Token> WorkerClient::TakeToken(const PassId& pass,
-                                              int64_t attempt) {
+absl::StatusOr<worker::Token> WorkerClient::TakeToken(const PassId& pass,
+                                                      int64_t attempt) {
   while (true) {
     const auto answer = WaitForToken(pass, attempt);
     if (!answer.ok()) {
@@ -283,20 +285,20 @@ absl::StatusOr<Token> WorkerClient::TakeToken(const PassId& pass,
       continue;
     }
     switch (answer->outcome) {
-      case Gate::Outcome::kToken:
+      case server::Gate::Outcome::kToken:
         SettleHeld(answer->step, answer->attempt);
-        return Token{Token::Kind::kToken,
-                     answer->step,
-                     answer->slot,
-                     answer->attempt,
-                     answer->selected_attempt,
-                     answer->not_needed};
-      case Gate::Outcome::kRedo:
-        return Token{Token::Kind::kRedo, 0, 0, answer->attempt};
-      case Gate::Outcome::kFinished:
-        return Token{.kind = Token::Kind::kFinished,
-                     .not_needed = answer->not_needed};
-      case Gate::Outcome::kCancelled:
+        return worker::Token{worker::Token::Kind::kToken,
+                             answer->step,
+                             answer->slot,
+                             answer->attempt,
+                             answer->selected_attempt,
+                             answer->not_needed};
+      case server::Gate::Outcome::kRedo:
+        return worker::Token{worker::Token::Kind::kRedo, 0, 0, answer->attempt};
+      case server::Gate::Outcome::kFinished:
+        return worker::Token{.kind = worker::Token::Kind::kFinished,
+                             .not_needed = answer->not_needed};
+      case server::Gate::Outcome::kCancelled:
         break;
     }
   }

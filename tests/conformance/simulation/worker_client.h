@@ -18,7 +18,7 @@ namespace lockstep::simulation {
 // part: it repeats what fails for a passing reason, sends gradients as they
 // become ready, and keeps the values that pushes bring until the token says
 // whether they count.
-class WorkerClient final : public StepClient {
+class WorkerClient final : public worker::StepClient {
  public:
   WorkerClient(Job& job, Waiting& waiting, int process, int worker,
                uint64_t incarnation);
@@ -28,11 +28,13 @@ class WorkerClient final : public StepClient {
   bool StepIsOver() const override { return watch_ && watch_->over; }
   void GradientReady(size_t variable) override;
   void BeginPush(const PassId& pass, int64_t attempt) override;
-  absl::StatusOr<Announcement> Announce(const PassId& pass) override;
-  absl::StatusOr<PushCounts> Push(const PassId& pass, int64_t attempt) override;
+  absl::StatusOr<worker::Announcement> Announce(const PassId& pass) override;
+  absl::StatusOr<worker::PushCounts> Push(const PassId& pass,
+                                          int64_t attempt) override;
   void SendRest(const PassId& pass, int64_t attempt) override;
   absl::Status AwaitValues(size_t first, size_t count) override;
-  absl::StatusOr<Token> TakeToken(const PassId& pass, int64_t attempt) override;
+  absl::StatusOr<worker::Token> TakeToken(const PassId& pass,
+                                          int64_t attempt) override;
 
   // The membership is over: calls end with kCancelled.
   void Cancel() { cancelled_ = true; }
@@ -51,7 +53,7 @@ class WorkerClient final : public StepClient {
     int64_t attempt = 0;
     int open = 0;  // calls
     bool rest_sent = false;
-    PushCounts counts;
+    worker::PushCounts counts;
     absl::Status status;
     std::vector<bool> sent;
     std::vector<bool> answered;
@@ -67,7 +69,7 @@ class WorkerClient final : public StepClient {
   struct EarlyWait {
     PassId pass;
     int64_t attempt = 0;
-    std::shared_ptr<std::optional<absl::StatusOr<Gate::Answer>>> answer;
+    std::shared_ptr<std::optional<absl::StatusOr<server::Gate::Answer>>> answer;
   };
 
   Pass ToPass(const PassId& pass) const {
@@ -78,8 +80,8 @@ class WorkerClient final : public StepClient {
   void TakePush(int part, const std::shared_ptr<ActivePush>& push,
                 const absl::StatusOr<PushReply>& answer);
   void SendTakeToken(const PassId& pass, int64_t attempt);
-  absl::StatusOr<Gate::Answer> WaitForToken(const PassId& pass,
-                                            int64_t attempt);
+  absl::StatusOr<server::Gate::Answer> WaitForToken(const PassId& pass,
+                                                    int64_t attempt);
   void AskAboutStep(const PassId& pass, const std::shared_ptr<Watch>& watch);
   void DropPush();
   void SettleHeld(int64_t step, int64_t attempt);

@@ -13,10 +13,10 @@ namespace lockstep::simulation {
 namespace {
 
 // Computes part after part, the last one first, and tells Promises what from.
-class Source final : public GradientSource {
+class Source final : public worker::GradientSource {
  public:
-  Source(Job& job, Waiting& waiting, WorkerClient& client, ProgressMeter& meter,
-         int worker, int history, int64_t& passes)
+  Source(Job& job, Waiting& waiting, WorkerClient& client,
+         worker::ProgressMeter& meter, int worker, int history, int64_t& passes)
       : job_(job),
         waiting_(waiting),
         client_(client),
@@ -33,7 +33,7 @@ class Source final : public GradientSource {
     return absl::OkStatus();
   }
 
-  absl::Status Begin(int64_t index, GradientPass& pass) override {
+  absl::Status Begin(int64_t index, worker::GradientPass& pass) override {
     // Only a job with fewer workers than gradients has more than one.
     const int shares = SharesOf(worker_, job_.options.replicas_to_aggregate,
                                 job_.options.total_num_replicas);
@@ -52,7 +52,8 @@ class Source final : public GradientSource {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
+  absl::StatusOr<worker::GradientResult> Finish(
+      worker::GradientPass& pass) override {
     const int shares = SharesOf(worker_, job_.options.replicas_to_aggregate,
                                 job_.options.total_num_replicas);
     NoteClaim();
@@ -73,7 +74,7 @@ class Source final : public GradientSource {
           Promises::Gradient(batch, worker_, slot, part, client_.values[part]);
       pass.GradientReady(part);
     }
-    return GradientResult{0, 1};
+    return worker::GradientResult{0, 1};
   }
 
   // The pass before has counted, as far as the worker knows.
@@ -89,7 +90,7 @@ class Source final : public GradientSource {
   Job& job_;
   Waiting& waiting_;
   WorkerClient& client_;
-  ProgressMeter& meter_;
+  worker::ProgressMeter& meter_;
   const int worker_;
   const int history_;
   int64_t& passes_;
@@ -184,10 +185,10 @@ absl::Status WorkerProcess::Train() {
   clients_.push_back(std::make_unique<WorkerClient>(
       job_, waiting_, number_, worker_, member_.incarnation()));
   WorkerClient& client = *clients_.back();
-  ProgressMeter meter(job_.world);
+  worker::ProgressMeter meter(job_.world);
   Source source(job_, waiting_, client, meter, worker_, job_.promises.history(),
                 passes_);
-  TrainingLoop::Options options;
+  worker::TrainingLoop::Options options;
   // As the chief answers a registration.
   const std::vector<int>& workers = settings_.workers;
   options.replicas_to_aggregate = settings_.replicas_to_aggregate;
@@ -201,7 +202,7 @@ absl::Status WorkerProcess::Train() {
                 std::lower_bound(workers.begin(), workers.end(), worker_) -
                 workers.begin());
   const absl::Status status =
-      TrainingLoop(options, client, source, meter).Run();
+      worker::TrainingLoop(options, client, source, meter).Run();
   if (status.ok()) source.NoteClaim();
   return status;
 }

@@ -9,7 +9,7 @@
 
 // A whole chief, with whole servers and workers in the process of the test.
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -116,4 +116,4 @@ TEST(ChiefTest, SecondJobMayNotWriteItsCheckpointsWhereOneRuns) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -62,13 +62,13 @@ class ShardGroupClientTest : public ::testing::Test {
       addresses.push_back(absl::StrCat("127.0.0.1:", (*server)->port()));
       servers_.push_back(*std::move(server));
     }
-    group_ = std::make_unique<ShardGroupClient>(
+    group_ = std::make_unique<chief::ShardGroupClient>(
         addresses, Sender{"job-1", {TaskType::kChief, 0}, 1});
   }
 
   std::vector<std::unique_ptr<SlowServer>> services_;
   std::vector<std::unique_ptr<GrpcServer>> servers_;
-  std::unique_ptr<ShardGroupClient> group_;
+  std::unique_ptr<chief::ShardGroupClient> group_;
 };
 
 // ps 0 is asked before or after the others: twice a delay for each call, where

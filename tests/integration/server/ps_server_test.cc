@@ -8,7 +8,7 @@
 #include "tests/testing/local_roles.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -73,4 +73,4 @@ TEST(PsServerTest, ServerThatHasToGoStopsTheJobWithACheckpoint) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

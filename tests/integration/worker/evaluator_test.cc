@@ -6,7 +6,7 @@
 #include "tests/testing/local_roles.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -57,4 +57,4 @@ TEST(EvaluatorTest, TestSetThatIsMissingIsNamedAndFailsNoJob) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

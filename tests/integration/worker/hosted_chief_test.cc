@@ -6,7 +6,7 @@
 #include "tests/testing/local_roles.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -62,4 +62,4 @@ TEST(HostedChiefTest, PortThatIsTakenIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

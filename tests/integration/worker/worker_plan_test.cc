@@ -12,7 +12,7 @@
 #include "tests/testing/temp_dir.h"
 #include "worker/worker.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::FakeChief;
@@ -111,4 +111,4 @@ TEST_F(WorkerPlanTest, JobThatNoChiefShouldHaveTakenIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

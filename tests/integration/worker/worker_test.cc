@@ -6,7 +6,7 @@
 #include "tests/testing/local_roles.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -70,4 +70,4 @@ TEST(WorkerTest, DataThatIsMissingIsToldToTheChiefAndEndsTheJob) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

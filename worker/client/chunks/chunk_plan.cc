@@ -1,6 +1,6 @@
 #include "worker/client/chunks/chunk_plan.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 std::vector<std::vector<Chunk>> MakeChunks(const Plan& plan, int num_servers,
                                            size_t target_bytes) {
@@ -26,4 +26,4 @@ std::vector<std::vector<Chunk>> MakeChunks(const Plan& plan, int num_servers,
   return chunks;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -8,7 +8,7 @@
 
 #include "common/plan/plan.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // A range of a variable's memory.
 //
@@ -37,6 +37,6 @@ struct Chunk {
 std::vector<std::vector<Chunk>> MakeChunks(const Plan& plan, int num_servers,
                                            size_t target_bytes);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_CHUNKS_CHUNK_PLAN_H_

@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr absl::Duration kLongestPause = absl::Milliseconds(300);
@@ -148,4 +148,4 @@ absl::Status ChunkTransfer::Run() {
   return failure_;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

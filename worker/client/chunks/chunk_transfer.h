@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // ChunkTransfer drives one call per chunk to a number of servers, a few at a
 // time for each, and repeats those that fail for a passing reason. The calls
@@ -97,6 +97,6 @@ class ChunkTransfer {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_CHUNKS_CHUNK_TRANSFER_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // Calls to a server whose memory is mapped: enough for all threads of it.
@@ -85,4 +85,4 @@ void HeldChunks::Settle(int64_t step, int64_t attempt) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -12,7 +12,7 @@
 #include "worker/client/chunks/row_route.h"
 #include "worker/memory/parameter_memory.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // HeldChunks is the variables of a job as a worker moves them: cut into chunks,
 // with the rows that the pass at hand needs of tables, and with the step that
@@ -83,6 +83,6 @@ class HeldChunks {
   std::vector<std::vector<RoutedRows>> routed_;  // as chunks_
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_CHUNKS_HELD_CHUNKS_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::worker {
 
 ReadyChunks::ReadyChunks(const std::vector<std::vector<Chunk>>& chunks)
     : parts_(chunks.size()), order_(chunks.size()), as_ready_(chunks.size()) {
@@ -89,4 +89,4 @@ const std::vector<ReadyChunks::Id>& ReadyChunks::ChunksOf(
   return variable < by_variable_.size() ? by_variable_[variable] : *kNone;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -8,7 +8,7 @@
 
 #include "worker/client/chunks/chunk_plan.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // ReadyChunks decides which chunks are sent while a pass goes on: those whose
 // variables are all ready, in an order that is the same for every worker of a
@@ -80,6 +80,6 @@ class ReadyChunks {
   std::vector<std::deque<size_t>> as_ready_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_CHUNKS_READY_CHUNKS_H_

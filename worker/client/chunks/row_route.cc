@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::worker {
 
 namespace {
 
@@ -38,4 +38,4 @@ RoutedRows RouteRows(const PlannedPart& part, const VariableSpec& table,
   return routed;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

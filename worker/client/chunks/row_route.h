@@ -9,7 +9,7 @@
 #include "common/plan/plan.h"
 #include "common/plan/variable_spec.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // RoutedRows says which of a pass's rows of a table are in one part of it.
 struct RoutedRows {
@@ -23,6 +23,6 @@ struct RoutedRows {
 RoutedRows RouteRows(const PlannedPart& part, const VariableSpec& table,
                      absl::Span<const int64_t> ids);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_CHUNKS_ROW_ROUTE_H_

@@ -8,7 +8,7 @@
 #include "common/rpc/poller_limit.h"
 #include "grpcpp/alarm.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // For how long no thread polls after a follower has left: in a loop of short
@@ -185,4 +185,4 @@ void CallPoller::WakeFollower() {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

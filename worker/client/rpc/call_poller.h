@@ -10,7 +10,7 @@
 #include "common/base/mutex.h"
 #include "grpcpp/completion_queue.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // CallPoller serves the events of calls that are made on its queue. It is a
 // leader/follower pool: the thread in RunUntil() polls the queue for all
@@ -96,6 +96,6 @@ class CallPoller {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_RPC_CALL_POLLER_H_

@@ -5,7 +5,7 @@
 #include "common/rpc/status.h"
 #include "common/wire/tensor_message.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 void CallStreamClient::Open(v1::CallStreamService::Stub& stub,
                             CallPoller& poller, OnEnd on_end) {
@@ -154,4 +154,4 @@ void CallStreamClient::Cancel() {
   context_.TryCancel();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

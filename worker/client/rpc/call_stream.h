@@ -17,7 +17,7 @@
 #include "lockstep/v1/call_stream.grpc.pb.h"
 #include "worker/client/rpc/call_poller.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // CallStreamClient is one open stream to a server's CallStreamService, with
 // the calls that wait for an answer on it. It opens once. When it breaks, for
@@ -113,6 +113,6 @@ class CallStreamClient final {
   std::map<uint64_t, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_RPC_CALL_STREAM_H_

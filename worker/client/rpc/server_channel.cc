@@ -7,7 +7,7 @@
 #include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr absl::Duration kWatchEvery = absl::Seconds(1);
@@ -127,4 +127,4 @@ void ServerChannel::Cancel() {
   for (const auto& [call, owned] : in_flight_) call->context.TryCancel();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -20,7 +20,7 @@
 #include "worker/client/rpc/call_poller.h"
 #include "worker/client/rpc/call_stream.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // ServerChannel sends raw messages to one server, and can end all calls in
 // flight at once. Large ones are calls of their own, over a few connections in
@@ -109,6 +109,6 @@ class ServerChannel {
   std::thread watch_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_CLIENT_RPC_SERVER_CHANNEL_H_

@@ -11,7 +11,7 @@
 #include "worker/compute/tensor/buffer.h"
 #include "worker/compute/tensor/tensor.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // How MatMul() reads its operands and writes its result.
 struct MatMulOptions {
@@ -297,6 +297,6 @@ class ComputeBackend {
   Precision precision_ = Precision::kFloat32;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_COMPUTE_BACKEND_H_

@@ -3,7 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 absl::Status CheckRange(const char* name, const ConstTensor& host,
@@ -36,4 +36,4 @@ absl::StatusOr<ConstTensor> StageIndices(const char* name,
   return there->WithBound(bound);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

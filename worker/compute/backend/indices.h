@@ -8,7 +8,7 @@
 #include "worker/compute/backend/scratch.h"
 #include "worker/compute/tensor/tensor.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Copies labels or ids to where operations can read them, and checks each of
 // them while that is cheap, in ordinary memory: operations rely on the result's
@@ -26,6 +26,6 @@ absl::StatusOr<ConstTensor> StageIndices(const char* name,
                                          ComputeBackend& backend,
                                          Scratch& memory);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_INDICES_H_

@@ -5,7 +5,7 @@
 
 #include "worker/compute/backend/kernel_backend_attention.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // KernelBackend is every operation in terms of a few that a Device has, so that
 // the arithmetic, its order and its memory are written once. Each family of
@@ -42,6 +42,6 @@ class KernelBackend : public KernelAttention<Device> {
   const Device& device() const { return this->device_; }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_KERNEL_BACKEND_H_

@@ -11,7 +11,7 @@
 #include "worker/compute/kernels/rows.h"
 #include "worker/compute/kernels/strided_gemm.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace kernel_backend {
 
 // The products of an attention over one [n, t, 3 d] tensor: Q, K and V are
@@ -179,6 +179,6 @@ class KernelAttention : public KernelRows<Device> {
   Scratch scores_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_KERNEL_BACKEND_ATTENTION_H_

@@ -11,7 +11,7 @@
 #include "worker/compute/kernels/elementwise.h"
 #include "worker/compute/kernels/strided_gemm.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // KernelElements is the products of KernelBackend and its operations on each
 // element, row or column by itself.
@@ -208,6 +208,6 @@ class KernelElements : public KernelMemory<Device> {
   using KernelMemory<Device>::KernelMemory;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_KERNEL_BACKEND_ELEMENTS_H_

@@ -11,7 +11,7 @@
 #include "worker/compute/kernels/images.h"
 #include "worker/compute/kernels/strided_gemm.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // KernelImages is the convolutions and poolings of KernelBackend.
 template <typename Device>
@@ -281,6 +281,6 @@ class KernelImages : public KernelElements<Device> {
   Scratch patches_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_KERNEL_BACKEND_IMAGES_H_

@@ -10,7 +10,7 @@
 #include "worker/compute/backend/compute_backend.h"
 #include "worker/compute/backend/operation_checks.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // KernelMemory is the memory and the copies of KernelBackend, and its device.
 template <typename Device>
@@ -81,6 +81,6 @@ class KernelMemory : public ComputeBackend {
   Device device_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_KERNEL_BACKEND_MEMORY_H_

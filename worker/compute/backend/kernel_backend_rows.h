@@ -11,7 +11,7 @@
 #include "worker/compute/kernels/columns.h"
 #include "worker/compute/kernels/rows.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // KernelRows is the normalisations, losses and counts of KernelBackend.
 template <typename Device>
@@ -317,6 +317,6 @@ class KernelRows : public KernelImages<Device> {
   Scratch rows_;  // a float64 for each row
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_KERNEL_BACKEND_ROWS_H_

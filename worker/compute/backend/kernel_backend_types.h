@@ -9,7 +9,7 @@
 #include "worker/compute/tensor/tensor.h"
 
 // Types and shapes of tensors, for the operations of KernelBackend.
-namespace lockstep {
+namespace lockstep::worker {
 namespace kernel_backend {
 
 // Calls function(double{}) for kFloat64, else function(float{}).
@@ -49,6 +49,6 @@ auto ForKind(Activation kind, Function function) {
 
 }  // namespace kernel_backend
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_KERNEL_BACKEND_TYPES_H_

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr char kMatMul[] = "MatMul";
@@ -310,4 +310,4 @@ absl::Status CheckNumber(const char* operation, const Argument& number) {
   return CheckIs(operation, number, ElementType::kFloat64, {1});
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

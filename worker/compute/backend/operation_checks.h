@@ -13,7 +13,7 @@
 // The demands of the operations on their arguments. Each function
 // returns OK or kInvalidArgument with a message such as
 //   MatMul: out must be float32 [2,3], got float32 [3,2]
-namespace lockstep {
+namespace lockstep::worker {
 
 // Longest side of a matrix, which is an int to BLAS.
 inline constexpr int64_t kMaxMatrixSide = INT32_MAX;
@@ -92,6 +92,6 @@ absl::Status CheckLabels(const char* operation, const ConstTensor& logits,
 // Where an operation puts one number: float64 [1].
 absl::Status CheckNumber(const char* operation, const Argument& number);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_OPERATION_CHECKS_H_

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 absl::StatusOr<Tensor> Scratch::Reserve(ComputeBackend& backend,
                                         ElementType type, Shape shape) {
@@ -27,4 +27,4 @@ absl::StatusOr<Tensor> Scratch::Reserve(ComputeBackend& backend,
   return Tensor(type, std::move(shape), buffer_.data());
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -6,7 +6,7 @@
 #include "worker/compute/tensor/buffer.h"
 #include "worker/compute/tensor/tensor.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Scratch is memory that is kept between passes, so that a pass which is no
 // larger than those before it allocates nothing. It only ever grows.
@@ -27,6 +27,6 @@ class Scratch {
   Buffer buffer_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_BACKEND_SCRATCH_H_

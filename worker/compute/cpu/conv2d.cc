@@ -4,7 +4,7 @@
 
 #include "worker/compute/cpu/gemm.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 namespace {
 
 constexpr int64_t kGroupElements = 1 << 18;
@@ -89,4 +89,4 @@ template void Conv2DFilterGradient(const ConvShape&, const float*, const float*,
 template void Conv2DFilterGradient(const ConvShape&, const double*,
                                    const double*, double*, double*);
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu

@@ -9,7 +9,7 @@
 // PatchElements(); images go through it in groups, so that it stays small
 // for any batch. Tensors are dense: `images` [n,h,w,c], `filters` [kh,kw,c,o],
 // `out` [n,oh,ow,o], gradients as their tensors. T is float or double.
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 
 // Elements of `patches` that a convolution of this shape needs: one image's,
 // or about a megabyte's worth where images are smaller.
@@ -30,6 +30,6 @@ void Conv2DFilterGradient(const ConvShape& shape, const T* images,
                           const T* out_gradient, T* patches,
                           T* filters_gradient);
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CPU_CONV2D_H_

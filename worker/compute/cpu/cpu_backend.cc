@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 template class KernelBackend<cpu::CpuDevice>;
 
@@ -27,4 +27,4 @@ absl::StatusOr<std::unique_ptr<CpuBackend>> CpuBackend::Make(
   return std::unique_ptr<CpuBackend>(new CpuBackend);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

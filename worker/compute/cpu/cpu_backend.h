@@ -7,7 +7,7 @@
 #include "worker/compute/backend/kernel_backend.h"
 #include "worker/compute/cpu/cpu_device.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 extern template class KernelBackend<cpu::CpuDevice>;
 
@@ -29,6 +29,6 @@ class CpuBackend : public KernelBackend<cpu::CpuDevice> {
   CpuBackend();
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CPU_CPU_BACKEND_H_

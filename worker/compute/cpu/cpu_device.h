@@ -9,7 +9,7 @@
 #include "worker/compute/cpu/serial_device.h"
 #include "worker/compute/kernels/image_shapes.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 
 // CpuDevice is a SerialDevice with loops of its own for the operations that a
 // processor does better than an element at a time. They add in the order in
@@ -69,6 +69,6 @@ class CpuDevice final : public SerialDevice {
   }
 };
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CPU_CPU_DEVICE_H_

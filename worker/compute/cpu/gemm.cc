@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 namespace {
 
 CBLAS_TRANSPOSE Transpose(bool transpose) {
@@ -71,4 +71,4 @@ template void Gemm(const GemmShape&, const float*, const float*, bool, float*);
 template void Gemm(const GemmShape&, const double*, const double*, bool,
                    double*);
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu

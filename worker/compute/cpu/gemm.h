@@ -5,7 +5,7 @@
 
 #include "worker/compute/kernels/strided_gemm.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 
 // out [m,n] = a [m,k] b [k,n], where a transposed matrix is stored the other
 // way round. Sides are at most INT32_MAX.
@@ -27,6 +27,6 @@ void Gemm(const GemmShape& shape, const T* a, const T* b, bool accumulate,
 template <typename T>
 void Gemm(const StridedGemm& gemm, const T* a, const T* b, T* out);
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CPU_GEMM_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 namespace {
 
 // One row of the kernel at one pixel: `length` elements, `before` of them
@@ -77,4 +77,4 @@ template void ImagesToPatches(const ConvShape&, const double*, double*);
 template void AddPatchesToImages(const ConvShape&, const float*, float*);
 template void AddPatchesToImages(const ConvShape&, const double*, double*);
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu

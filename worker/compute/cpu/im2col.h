@@ -3,7 +3,7 @@
 
 #include "worker/compute/kernels/image_shapes.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 
 // Writes, for each pixel of the output, the patch of input that the kernel sees
 // there: `images` [pixels, channels] becomes `patches` [out_pixels, patch], so
@@ -15,6 +15,6 @@ void ImagesToPatches(const ConvShape& shape, const T* images, T* patches);
 template <typename T>
 void AddPatchesToImages(const ConvShape& shape, const T* patches, T* images);
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CPU_IM2COL_H_

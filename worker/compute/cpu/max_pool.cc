@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 namespace {
 
 // One window, by the elements that its channels start at.
@@ -97,4 +97,4 @@ template void MaxPool2x2Gradient(const PoolShape&, const uint8_t*, const float*,
 template void MaxPool2x2Gradient(const PoolShape&, const uint8_t*,
                                  const double*, double*);
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu

@@ -5,7 +5,7 @@
 
 #include "worker/compute/kernels/image_shapes.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 
 // As ComputeBackend::MaxPool2x2(): `in` [n,h,w,c], `out` and `argmax`
 // [n,ceil(h/2),ceil(w/2),c]. A NaN in a window is its largest value.
@@ -18,6 +18,6 @@ template <typename T>
 void MaxPool2x2Gradient(const PoolShape& shape, const uint8_t* argmax,
                         const T* out_gradient, T* in_gradient);
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CPU_MAX_POOL_H_

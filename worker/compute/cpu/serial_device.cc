@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
@@ -26,4 +26,4 @@ absl::StatusOr<Buffer> SerialDevice::Allocate(size_t bytes) {
   return Buffer(data, bytes, Release);
 }
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu

@@ -14,7 +14,7 @@
 #include "worker/compute/cpu/gemm.h"
 #include "worker/compute/kernels/strided_gemm.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 
 // SerialGroup is a Group of one thread (worker/compute/kernels/rows.h). Sums
 // run in eight lanes, so that the compiler can use vector instructions without
@@ -116,6 +116,6 @@ class SerialDevice {
   }
 };
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CPU_SERIAL_DEVICE_H_

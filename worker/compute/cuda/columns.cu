@@ -1,7 +1,7 @@
 #include "worker/compute/cuda/launch.cuh"
 #include "worker/compute/kernels/columns.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 
 #define LOCKSTEP_SUM(T, ...)                                            \
   template cudaError_t LaunchSumColumns(cudaStream_t, int64_t, int64_t, \
@@ -20,4 +20,4 @@ namespace lockstep::cuda {
 LOCKSTEP_COLUMNS(float);
 LOCKSTEP_COLUMNS(double);
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda

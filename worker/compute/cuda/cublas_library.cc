@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 namespace {
 
 constexpr cublasStatus_t kMissing = CUBLAS_STATUS_NOT_INITIALIZED;
@@ -48,11 +48,11 @@ absl::StatusOr<void*> OpenFirst(absl::Span<const std::string> names) {
 
 absl::Status LoadCublas() { return Library().status(); }
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda
 
-using lockstep::cuda::Find;
-using lockstep::cuda::kMissing;
-using lockstep::cuda::kMissingText;
+using lockstep::worker::cuda::Find;
+using lockstep::worker::cuda::kMissing;
+using lockstep::worker::cuda::kMissingText;
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   static auto* const call = Find<decltype(cublasCreate_v2)>("cublasCreate_v2");

@@ -12,7 +12,7 @@
 // functions of <cublas_v2.h> that this backend calls are defined here, and hand
 // over to the library's; without it they fail with
 // CUBLAS_STATUS_NOT_INITIALIZED.
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 
 // Loads the library, once; it stays.
 //
@@ -25,6 +25,6 @@ absl::Status LoadCublas();
 // LoadCublas().
 absl::StatusOr<void*> OpenFirst(absl::Span<const std::string> names);
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_CUBLAS_LIBRARY_H_

@@ -6,7 +6,7 @@
 #include "worker/compute/cuda/cuda_device.h"
 #include "worker/compute/replay/recording.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 class CudaBackend final : public KernelBackend<cuda::CudaDevice>,
@@ -38,4 +38,4 @@ absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeCudaBackend() {
   return std::make_unique<CudaBackend>(*std::move(device));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

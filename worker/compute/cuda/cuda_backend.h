@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "worker/compute/backend/compute_backend.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // The backend of one GPU: every operation as KernelBackend has it, by the
 // kernels of this folder and cuBLAS.
@@ -15,6 +15,6 @@ namespace lockstep {
 //   others               errors of CUDA while the device was set up
 absl::StatusOr<std::unique_ptr<ComputeBackend>> MakeCudaBackend();
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_BACKEND_H_

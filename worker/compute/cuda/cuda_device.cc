@@ -8,7 +8,7 @@
 #include "worker/compute/cuda/cublas_library.h"
 #include "worker/compute/cuda/cuda_recording.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 namespace {
 
 // As NVIDIA advises for Hopper.
@@ -293,4 +293,4 @@ absl::Status CudaDevice::Gemm(const char* operation, const StridedGemm& gemm,
   return GemmOf(operation, gemm, a, b, out);
 }
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda

@@ -19,7 +19,7 @@
 #include "worker/compute/kernels/strided_gemm.h"
 #include "worker/compute/replay/recording.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 
 // CudaDevice is a Device (worker/compute/backend/kernel_backend.h) on one GPU.
 // Operations are queued on a compute stream; copies that run beside them are on
@@ -133,6 +133,6 @@ class CudaDevice {
   std::vector<CopyId> idle_;   // events whose copy has been finished
 };
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_DEVICE_H_

@@ -2,7 +2,7 @@
 
 #include "worker/compute/cuda/cuda_status.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 namespace {
 
 constexpr char kRecord[] = "Record";
@@ -61,4 +61,4 @@ absl::StatusOr<std::unique_ptr<Recording>> EndCapture(
   return std::make_unique<CudaRecording>(executable, stream, device);
 }
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda

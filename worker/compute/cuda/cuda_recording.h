@@ -14,7 +14,7 @@
 // launched as one graph. Calls of other threads do not matter.
 //
 // Errors: those of ToStatus().
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 
 // `device` is its name, for messages.
 absl::Status BeginCapture(cudaStream_t stream, const std::string& device);
@@ -24,6 +24,6 @@ absl::Status BeginCapture(cudaStream_t stream, const std::string& device);
 absl::StatusOr<std::unique_ptr<Recording>> EndCapture(
     cudaStream_t stream, const std::string& device);
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_RECORDING_H_

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 namespace {
 
 std::string Where(const CallSite& site) {
@@ -71,4 +71,4 @@ absl::Status OutOfMemory(size_t asked, size_t free, size_t total,
       " are free; make batch_size smaller, or micro_batches larger"));
 }
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda

@@ -16,7 +16,7 @@
 //                       started again
 //   kResourceExhausted  memory of the device is short
 //   kInternal           anything else
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 
 // Where a call was made: its name, the operation that needed it, and the
 // device.
@@ -36,6 +36,6 @@ absl::Status OutOfMemory(size_t asked, size_t free, size_t total,
 // True if no further call of this process on the device can succeed.
 bool IsLost(cudaError_t error);
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_CUDA_STATUS_H_

@@ -1,7 +1,7 @@
 #include "worker/compute/cuda/launch.cuh"
 #include "worker/compute/kernels/elementwise.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 
 #define LOCKSTEP_FOR_EACH(...)                              \
   template cudaError_t LaunchForEach(cudaStream_t, int64_t, \
@@ -27,4 +27,4 @@ namespace lockstep::cuda {
 LOCKSTEP_ELEMENTWISE(float);
 LOCKSTEP_ELEMENTWISE(double);
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda

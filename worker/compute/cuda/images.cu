@@ -1,7 +1,7 @@
 #include "worker/compute/cuda/launch.cuh"
 #include "worker/compute/kernels/images.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 
 #define LOCKSTEP_GRID(...)                                        \
   template cudaError_t LaunchGrid(cudaStream_t, int64_t, int64_t, \
@@ -17,4 +17,4 @@ namespace lockstep::cuda {
 LOCKSTEP_IMAGES(float);
 LOCKSTEP_IMAGES(double);
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda

@@ -6,7 +6,7 @@
 
 #include "worker/compute/cuda/launch.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 
 inline constexpr int kThreads = 256;
 inline constexpr int kRowThreads = 128;
@@ -162,6 +162,6 @@ cudaError_t LaunchSumColumns(cudaStream_t stream, int64_t rows, int64_t n,
   return LaunchForEach(stream, n, SumOfChunks<T>{partial, chunks, n, out});
 }
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_LAUNCH_CUH_

@@ -13,7 +13,7 @@
 //
 // No thread adds to an element that another one writes, and the order of each
 // sum follows from the shape alone, so equal inputs give equal bits.
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 
 template <typename F>
 cudaError_t LaunchForEach(cudaStream_t stream, int64_t n, const F& f);
@@ -37,6 +37,6 @@ template <typename T, typename F>
 cudaError_t LaunchSumColumns(cudaStream_t stream, int64_t rows, int64_t n,
                              const F& f, T* partial, T* out);
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_CUDA_LAUNCH_H_

@@ -1,7 +1,7 @@
 #include "worker/compute/cuda/launch.cuh"
 #include "worker/compute/kernels/rows.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 
 #define LOCKSTEP_ROWS(...)                               \
   template cudaError_t LaunchRows(cudaStream_t, int64_t, \
@@ -19,4 +19,4 @@ LOCKSTEP_ROWS_OF(float);
 LOCKSTEP_ROWS_OF(double);
 LOCKSTEP_ROWS(Total);
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda

@@ -1,7 +1,7 @@
 #ifndef LOCKSTEP_WORKER_COMPUTE_KERNELS_ACTIVATION_H_
 #define LOCKSTEP_WORKER_COMPUTE_KERNELS_ACTIVATION_H_
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Functions of one element; ReLU is an operation of its own.
 enum class Activation : int {
@@ -12,6 +12,6 @@ enum class Activation : int {
   kSigmoid,  // 1 / (1 + exp(-x))
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_KERNELS_ACTIVATION_H_

@@ -13,7 +13,7 @@
 // Pointers are to dense row-major tensors: [rows, n], or [n] for those that are
 // per column, such as means, scale, shift and their gradients. T is float or
 // double.
-namespace lockstep::kernels {
+namespace lockstep::worker::kernels {
 
 // values[row, column] factor: with factor 1 the sums are those of the columns.
 template <typename T>
@@ -127,6 +127,6 @@ struct BatchNormGradient {
   }
 };
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::worker::kernels
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_KERNELS_COLUMNS_H_

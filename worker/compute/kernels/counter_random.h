@@ -5,7 +5,7 @@
 
 #include "worker/compute/kernels/host_device.h"
 
-namespace lockstep::kernels {
+namespace lockstep::worker::kernels {
 
 // 32 random bits that follow from a key and a counter alone: element i of a
 // tensor draws number i, in whatever order and on whatever device. Two rounds
@@ -22,6 +22,6 @@ LOCKSTEP_HOST_DEVICE inline uint32_t RandomBits(uint64_t key,
   return static_cast<uint32_t>(Mix(Mix(key) ^ counter) >> 32);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::worker::kernels
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_KERNELS_COUNTER_RANDOM_H_

@@ -13,7 +13,7 @@
 // writes one element. Pointers are to dense row-major tensors; those without a
 // comment have the shape of the operation's `in` and `out`. T is float or
 // double.
-namespace lockstep::kernels {
+namespace lockstep::worker::kernels {
 
 // values[row, column] += bias[column].
 template <typename T>
@@ -184,6 +184,6 @@ struct EmbedGradient {
   }
 };
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::worker::kernels
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_KERNELS_ELEMENTWISE_H_

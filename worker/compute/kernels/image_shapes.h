@@ -5,7 +5,7 @@
 
 #include "worker/compute/kernels/host_device.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Sizes of a convolution of `images` NHWC images: the kernel sees a pixel of
 // the output every `stride` pixels, and `padding` rows and columns of zeros
@@ -89,6 +89,6 @@ struct PoolShape {
   }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_KERNELS_IMAGE_SHAPES_H_

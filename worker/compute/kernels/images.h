@@ -13,7 +13,7 @@
 // Pointers are to dense NHWC tensors. A kernel is called for each (row,
 // column): row is the number of a pixel in the batch, column a channel, unless
 // said. T is float or double.
-namespace lockstep::kernels {
+namespace lockstep::worker::kernels {
 
 // Where a pixel is in a batch of height x width images.
 struct Pixel {
@@ -191,6 +191,6 @@ struct AveragePoolGradient {
   }
 };
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::worker::kernels
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_KERNELS_IMAGES_H_

@@ -20,7 +20,7 @@
 //
 // Pointers are to dense row-major tensors, [rows, n] unless said. T is float or
 // double.
-namespace lockstep::kernels {
+namespace lockstep::worker::kernels {
 
 // -log(softmax(logits)[label]) of a row, and its gradient times `scale`. The
 // largest logit is taken off first, so that exp() cannot overflow.
@@ -221,6 +221,6 @@ struct CausalSoftmaxGradient {
   }
 };
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::worker::kernels
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_KERNELS_ROWS_H_

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // out = alpha a b, or out += alpha a b, for a batch of row-major matrices that
 // may lie inside of larger ones: rows of a matrix are its stride apart. The
@@ -34,6 +34,6 @@ struct StridedGemm {
   }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_KERNELS_STRIDED_GEMM_H_

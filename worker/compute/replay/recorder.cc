@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace lockstep {
+namespace lockstep::worker {
 
 void RecordingKey::Add(const ConstTensor& tensor) {
   entries_.push_back({tensor.type(), tensor.shape(), tensor.raw()});
@@ -75,4 +75,4 @@ absl::Status Recorder::TakeFailure() {
   return std::exchange(failure_, absl::OkStatus());
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

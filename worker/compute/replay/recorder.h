@@ -11,7 +11,7 @@
 #include "worker/compute/replay/recording.h"
 #include "worker/compute/tensor/tensor.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // RecordingKey is equal for passes that queue the same operations: the type,
 // shape and address of each tensor that a pass is given.
@@ -104,6 +104,6 @@ class Recorder {
   int64_t replays_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_REPLAY_RECORDER_H_

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Recording is a sequence of operations on the tensors that they were called
 // with. It must not outlive its backend, and must not be replayed when memory
@@ -42,6 +42,6 @@ class RecordingDevice {
   virtual absl::StatusOr<std::unique_ptr<Recording>> EndRecording() = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_REPLAY_RECORDING_H_

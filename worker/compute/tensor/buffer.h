@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Buffer owns memory that a backend allocated, perhaps on a device; an empty
 // one owns nothing. Tensors point into it and must not outlive it.
@@ -27,6 +27,6 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_TENSOR_BUFFER_H_

@@ -1,6 +1,6 @@
 #include "worker/compute/tensor/element_type.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 size_t ElementBytes(ElementType type) {
   switch (type) {
@@ -30,4 +30,4 @@ const char* ElementTypeName(ElementType type) {
   return "unknown";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

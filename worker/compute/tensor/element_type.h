@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // ElementType is the type of a tensor's elements. Training runs in float32;
 // float64 lets tests check gradients against differences; uint8 holds the
@@ -33,6 +33,6 @@ inline constexpr ElementType kElementTypeOf<float> = ElementType::kFloat32;
 template <>
 inline constexpr ElementType kElementTypeOf<double> = ElementType::kFloat64;
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_TENSOR_ELEMENT_TYPE_H_

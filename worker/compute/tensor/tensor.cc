@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 std::string ShapeText(const Shape& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
@@ -35,4 +35,4 @@ size_t ConstTensor::bytes() const {
   return static_cast<size_t>(size()) * ElementBytes(type_);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "worker/compute/tensor/element_type.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Dimensions in elements, row-major: the last one varies fastest.
 using Shape = absl::InlinedVector<int64_t, 4>;
@@ -102,6 +102,6 @@ class Tensor : public ConstTensor {
   }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_COMPUTE_TENSOR_TENSOR_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr size_t kFilters = 0;
@@ -73,4 +73,4 @@ absl::Status ConvLayer::Backward(const BackwardPass& pass,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

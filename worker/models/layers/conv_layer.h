@@ -7,7 +7,7 @@
 #include "worker/compute/backend/scratch.h"
 #include "worker/models/layers/layer.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // ConvLayer is a square convolution, max(out, 0) and a 2x2 max-pool that
 // halves height and width, rounding up: [n,h,w,channels] becomes
@@ -44,6 +44,6 @@ class ConvLayer final : public Layer {
   Scratch argmax_memory_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_LAYERS_CONV_LAYER_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr size_t kWeights = 0;
@@ -79,4 +79,4 @@ void AppendDense(int64_t inputs, absl::Span<const int64_t> hidden_units,
       type));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

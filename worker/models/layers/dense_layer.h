@@ -9,7 +9,7 @@
 #include "worker/compute/backend/scratch.h"
 #include "worker/models/layers/layer.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // DenseLayer is out = in W + b, with max(out, 0) if asked for: `in` [n,...] of
 // `inputs` elements per example becomes [n,units].
@@ -49,6 +49,6 @@ void AppendDense(int64_t inputs, absl::Span<const int64_t> hidden_units,
                  int64_t outputs, ElementType type,
                  std::vector<std::unique_ptr<Layer>>& layers);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_LAYERS_DENSE_LAYER_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr size_t kTokens = 0;
@@ -57,4 +57,4 @@ absl::Status EmbeddingLayer::Backward(const BackwardPass& pass,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -8,7 +8,7 @@
 #include "worker/compute/backend/scratch.h"
 #include "worker/models/layers/layer.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // EmbeddingLayer is a vector for each token plus one for its position: int32
 // [n,t] becomes [n*t,width]. Must be the first layer of a model.
@@ -35,6 +35,6 @@ class EmbeddingLayer final : public Layer {
   ConstTensor in_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_LAYERS_EMBEDDING_LAYER_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::worker {
 
 bool AnyRandom(const Layers& layers) {
   return std::any_of(layers.begin(), layers.end(),
@@ -22,4 +22,4 @@ DType VariableType(ElementType type) {
   return type == ElementType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

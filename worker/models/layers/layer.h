@@ -16,7 +16,7 @@
 #include "worker/compute/tensor/tensor.h"
 #include "worker/models/layers/pass_context.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // The arguments of a layer's backward pass. The spans hold only the layer's own
 // variables, in its order.
@@ -86,6 +86,6 @@ std::vector<VariableSpec> VariablesOf(const Layers& layers);
 // The element type that variables of a tensor type have outside.
 DType VariableType(ElementType type);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_LAYERS_LAYER_H_

@@ -4,7 +4,7 @@
 
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 absl::Status AskNobody(size_t /*first*/, size_t /*count*/) {
@@ -154,4 +154,4 @@ absl::Status ResidualLayer::Backward(const BackwardPass& pass,
   return backend.Combine(through_branch, 1, 1, *in_gradient);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

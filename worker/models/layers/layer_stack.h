@@ -6,7 +6,7 @@
 #include "worker/compute/backend/scratch.h"
 #include "worker/models/layers/layer.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // LayerStack is layers that follow one another, as one layer: from the shape of
 // the first layer's input to that of the last one's output. An empty stack
@@ -74,6 +74,6 @@ class ResidualLayer final : public Layer {
   Scratch branch_gradient_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_LAYERS_LAYER_STACK_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr double kEpsilon = 1e-5;
@@ -126,4 +126,4 @@ absl::Status BatchNormLayer::Backward(const BackwardPass& pass,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

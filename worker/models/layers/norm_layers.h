@@ -7,7 +7,7 @@
 #include "worker/compute/backend/scratch.h"
 #include "worker/models/layers/layer.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // LayerNormLayer normalises each row of its input [rows,width]; the output has
 // that shape. Variables: NAME/scale [width], NAME/shift [width].
@@ -65,6 +65,6 @@ class BatchNormLayer final : public Layer {
   Scratch in_gradient_memory_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_LAYERS_NORM_LAYERS_H_

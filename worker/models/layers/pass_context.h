@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Properties of the pass that begins.
 struct PassContext {
@@ -13,6 +13,6 @@ struct PassContext {
   int64_t length = 0;  // text: positions of each sequence
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_LAYERS_PASS_CONTEXT_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 absl::StatusOr<Tensor> ReluLayer::Forward(ComputeBackend& backend,
                                           const ConstTensor& in,
@@ -141,4 +141,4 @@ absl::Status ConvolutionLayer::Backward(const BackwardPass& pass,
   return absl::OkStatus();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

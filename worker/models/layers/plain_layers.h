@@ -10,7 +10,7 @@
 
 // Layers without variables, and a convolution without bias or activation. Where
 // no shapes are given, input and output may have any shape, and the same.
-namespace lockstep {
+namespace lockstep::worker {
 
 // ReluLayer is max(in, 0), element by element.
 class ReluLayer final : public Layer {
@@ -131,6 +131,6 @@ class ConvolutionLayer final : public Layer {
   ConstTensor in_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_LAYERS_PLAIN_LAYERS_H_

@@ -9,7 +9,7 @@
 #include "worker/models/model_limits.h"
 #include "worker/models/sequential_model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 absl::Status CheckConfig(const ModelConfig& config, const ModelInput& input) {
@@ -48,4 +48,4 @@ absl::StatusOr<std::unique_ptr<Model>> MakeCnn(const ModelConfig& config,
   return SequentialModel::Make(input, type, std::move(layers));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -7,7 +7,7 @@
 #include "common/job/job_config.h"
 #include "worker/models/model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // A convolutional network: convolution, ReLU and 2x2 max-pool per entry of
 // conv_filters, a ReLU layer per entry of hidden_units, which may be empty,
@@ -20,6 +20,6 @@ absl::StatusOr<std::unique_ptr<Model>> MakeCnn(const ModelConfig& config,
                                                const ModelInput& input,
                                                ElementType type);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_ZOO_CNN_H_

@@ -7,7 +7,7 @@
 #include "worker/models/model_limits.h"
 #include "worker/models/sequential_model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 absl::StatusOr<std::unique_ptr<Model>> MakeMlp(const ModelConfig& config,
                                                const ModelInput& input,
@@ -26,4 +26,4 @@ absl::StatusOr<std::unique_ptr<Model>> MakeMlp(const ModelConfig& config,
   return SequentialModel::Make(input, type, std::move(layers));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

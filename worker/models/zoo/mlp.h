@@ -7,7 +7,7 @@
 #include "common/job/job_config.h"
 #include "worker/models/model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // A multi-layer perceptron: a ReLU layer per entry of hidden_units, then the
 // logits. Variables: hidden1/weights, hidden1/bias, ..., logits/weights,
@@ -19,6 +19,6 @@ absl::StatusOr<std::unique_ptr<Model>> MakeMlp(const ModelConfig& config,
                                                const ModelInput& input,
                                                ElementType type);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_ZOO_MLP_H_

@@ -13,7 +13,7 @@
 #include "worker/models/zoo/softmax.h"
 #include "worker/models/zoo/transformer.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 struct Registration {
@@ -71,4 +71,4 @@ std::vector<VariableSpec> KeptVariables(const Model& model,
   return variables;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

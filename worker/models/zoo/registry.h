@@ -9,7 +9,7 @@
 #include "common/job/job_config.h"
 #include "worker/models/model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // The values that model.kind may have, in alphabetical order.
 std::vector<std::string> ModelKinds();
@@ -29,6 +29,6 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(
 std::vector<VariableSpec> KeptVariables(const Model& model,
                                         const ModelConfig& config);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_ZOO_REGISTRY_H_

@@ -12,7 +12,7 @@
 #include "worker/models/model_limits.h"
 #include "worker/models/sequential_model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr int64_t kMaxBlocks = 64;
@@ -89,4 +89,4 @@ absl::StatusOr<std::unique_ptr<Model>> MakeResnet(const ModelConfig& config,
   return SequentialModel::Make(input, type, std::move(layers));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

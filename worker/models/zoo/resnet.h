@@ -7,7 +7,7 @@
 #include "common/job/job_config.h"
 #include "worker/models/model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // A residual network for small pictures, as for CIFAR-10 in "Deep Residual
 // Learning" (He et al. 2015): a 3x3 convolution; per entry of `conv_filters` a
@@ -23,6 +23,6 @@ absl::StatusOr<std::unique_ptr<Model>> MakeResnet(const ModelConfig& config,
                                                   const ModelInput& input,
                                                   ElementType type);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_ZOO_RESNET_H_

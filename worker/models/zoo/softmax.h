@@ -7,7 +7,7 @@
 #include "common/job/job_config.h"
 #include "worker/models/model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // Softmax regression: one layer from pixels to logits, starting at zero.
 // Variables: softmax/weights, softmax/bias.
@@ -17,6 +17,6 @@ absl::StatusOr<std::unique_ptr<Model>> MakeSoftmax(const ModelConfig& config,
                                                    const ModelInput& input,
                                                    ElementType type);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_ZOO_SOFTMAX_H_

@@ -14,7 +14,7 @@
 #include "worker/models/model_limits.h"
 #include "worker/models/sequential_model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr int64_t kMaxLayers = 256;
@@ -133,4 +133,4 @@ absl::StatusOr<std::unique_ptr<Model>> MakeTransformer(
   return SequentialModel::Make(input, type, std::move(layers));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -7,7 +7,7 @@
 #include "common/job/job_config.h"
 #include "worker/models/model.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 
 // A decoder-only transformer language model over bytes, as GPT-2 (Radford et
 // al. 2019) but for the vocabulary: embeddings of bytes and positions;
@@ -23,6 +23,6 @@ namespace lockstep {
 absl::StatusOr<std::unique_ptr<Model>> MakeTransformer(
     const ModelConfig& config, const ModelInput& input, ElementType type);
 
-}  // namespace lockstep
+}  // namespace lockstep::worker
 
 #endif  // LOCKSTEP_WORKER_MODELS_ZOO_TRANSFORMER_H_

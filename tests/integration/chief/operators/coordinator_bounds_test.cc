@@ -72,13 +72,13 @@ class CoordinatorBoundsTest : public ::testing::Test {
   }
 
   ManualClock clock_;
-  MembershipTable members_{{{TaskType::kPs, 0}, {TaskType::kWorker, 0}},
-                           absl::Seconds(2)};
-  JobBoard board_;
+  chief::MembershipTable members_{{{TaskType::kPs, 0}, {TaskType::kWorker, 0}},
+                                  absl::Seconds(2)};
+  chief::JobBoard board_;
   std::optional<std::string> stopped_;
-  SteeringDesk desk_{Job()};
-  CoordinatorService service_{
-      CoordinatorService::Options{
+  chief::SteeringDesk desk_{Job()};
+  chief::CoordinatorService service_{
+      chief::CoordinatorService::Options{
           kJobId, Job(), /*num_workers=*/1,
           /*has_evaluator=*/false,
           [this](const std::string& reason, bool) { stopped_ = reason; }},
@@ -128,7 +128,8 @@ TEST_F(CoordinatorBoundsTest, ReasonsOfPeersAreCut) {
   stop.set_reason(endless);
   ASSERT_OK(Call(*stub_, &Stub::Stop, stop));
 
-  const MembershipTable::Member member = members_.Get({TaskType::kWorker, 0});
+  const chief::MembershipTable::Member member =
+      members_.Get({TaskType::kWorker, 0});
   EXPECT_EQ(member.leave_reason.size(), 1024u + 3);
   EXPECT_EQ(member.progress.activity.size(), 1024u + 3);
   EXPECT_EQ(stopped_->size(), 1024u + 3);

@@ -99,28 +99,28 @@ class CoordinatorServiceTest : public ::testing::Test {
   }
   // Cleans up the dead, as the chief's loop does.
   void Bury() {
-    for (const MembershipTable::Dead& dead : members_.TakeDead(clock_.Now())) {
+    for (const auto& dead : members_.TakeDead(clock_.Now())) {
       members_.Buried(dead.task, dead.incarnation);
     }
   }
 
   ManualClock clock_;
-  MembershipTable members_{{{TaskType::kPs, 0},
-                            {TaskType::kWorker, 0},
-                            {TaskType::kWorker, 1},
-                            {TaskType::kEvaluator, 0}},
-                           kLease};
-  JobBoard board_;
+  chief::MembershipTable members_{{{TaskType::kPs, 0},
+                                   {TaskType::kWorker, 0},
+                                   {TaskType::kWorker, 1},
+                                   {TaskType::kEvaluator, 0}},
+                                  kLease};
+  chief::JobBoard board_;
   std::optional<std::string> stopped_;
-  SteeringDesk desk_{Job()};
+  chief::SteeringDesk desk_{Job()};
   bool hold_ = false;
-  CoordinatorService service_{
-      CoordinatorService::Options{kJobId, Job(), /*num_workers=*/2,
-                                  /*has_evaluator=*/true,
-                                  [this](const std::string& reason, bool hold) {
-                                    stopped_ = reason;
-                                    hold_ = hold;
-                                  }},
+  chief::CoordinatorService service_{
+      chief::CoordinatorService::Options{
+          kJobId, Job(), /*num_workers=*/2, /*has_evaluator=*/true,
+          [this](const std::string& reason, bool hold) {
+            stopped_ = reason;
+            hold_ = hold;
+          }},
       members_, board_, desk_, clock_};
   std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -238,7 +238,7 @@ TEST_F(CoordinatorServiceTest, HeartbeatTellsHowTheJobStands) {
   board_.StartTraining(0, clock_.Now());
   board_.Stepped(3, clock_.Now());
   auto training = Heartbeat(Worker(1));
-  board_.SetState(JobState::kFailed, "ps 1 is gone", clock_.Now());
+  board_.SetState(chief::JobState::kFailed, "ps 1 is gone", clock_.Now());
 
   auto failed = Heartbeat(Worker(1));
 
@@ -448,7 +448,7 @@ TEST_F(CoordinatorServiceTest, AHeldJobIsSaidToBeSo) {
   ASSERT_OK(Call(*stub_, &Stub::Stop, request));
   EXPECT_TRUE(hold_);
 
-  board_.SetState(JobState::kStopped, "lunch", clock_.Now(), /*hold=*/true);
+  board_.SetState(chief::JobState::kStopped, "lunch", clock_.Now(), true);
 
   const auto heard = Heartbeat(worker);
   ASSERT_OK(heard);
@@ -461,7 +461,7 @@ TEST_F(CoordinatorServiceTest, AChangeIsNotedUnderARevision) {
   request.set_paused(true);
   EXPECT_THAT(Call(*stub_, &Stub::ChangeSettings, request),
               StatusIs(kPrecondition));
-  desk_.Open(InitialSettings(Job()));
+  desk_.Open(chief::InitialSettings(Job()));
 
   const auto response = Call(*stub_, &Stub::ChangeSettings, request);
 

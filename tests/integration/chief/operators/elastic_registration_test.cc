@@ -33,8 +33,8 @@ JobConfig Elastic() {
 class ElasticRegistrationTest : public ::testing::Test {
  protected:
   ElasticRegistrationTest() {
-    desk_.Open(InitialSettings(Elastic()));
-    board_.SetSettings(InitialSettings(Elastic()));
+    desk_.Open(chief::InitialSettings(Elastic()));
+    board_.SetSettings(chief::InitialSettings(Elastic()));
     auto server = GrpcServer::Start("127.0.0.1:0", {&service_});
     EXPECT_OK(server);
     server_ = *std::move(server);
@@ -53,17 +53,17 @@ class ElasticRegistrationTest : public ::testing::Test {
     return Call(*stub_, &Stub::Register, request);
   }
 
-  MembershipTable members_{{{TaskType::kPs, 0},
-                            {TaskType::kWorker, 0},
-                            {TaskType::kWorker, 1},
-                            {TaskType::kWorker, 2}},
-                           absl::Seconds(2)};
-  JobBoard board_;
-  SteeringDesk desk_{Elastic()};
-  CoordinatorService service_{
-      CoordinatorService::Options{"job-1", Elastic(), /*num_workers=*/3,
-                                  /*has_evaluator=*/false,
-                                  [](const std::string&, bool) {}},
+  chief::MembershipTable members_{{{TaskType::kPs, 0},
+                                   {TaskType::kWorker, 0},
+                                   {TaskType::kWorker, 1},
+                                   {TaskType::kWorker, 2}},
+                                  absl::Seconds(2)};
+  chief::JobBoard board_;
+  chief::SteeringDesk desk_{Elastic()};
+  chief::CoordinatorService service_{
+      chief::CoordinatorService::Options{"job-1", Elastic(), /*num_workers=*/3,
+                                         /*has_evaluator=*/false,
+                                         [](const std::string&, bool) {}},
       members_, board_, desk_, Clock::Real()};
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<Stub> stub_;
@@ -101,9 +101,9 @@ TEST_F(ElasticRegistrationTest, LeaveOfAMemberOfTheChiefBeforeCounts) {
 
   ASSERT_OK(Call(*stub_, &Stub::Leave, leave));
 
-  for (const MembershipTable::Member& member : members_.Members()) {
+  for (const chief::MembershipTable::Member& member : members_.Members()) {
     if (member.task != TaskId{TaskType::kWorker, 1}) continue;
-    EXPECT_EQ(member.state, MembershipTable::State::kLeft);
+    EXPECT_EQ(member.state, chief::MembershipTable::State::kLeft);
     EXPECT_EQ(member.incarnation, 7);
   }
 }

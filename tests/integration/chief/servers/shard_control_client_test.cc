@@ -93,16 +93,17 @@ class ShardControlClientTest : public ::testing::Test {
   }
 
   // Talks to the parking server, if there is no other address.
-  std::unique_ptr<ShardControlClient> Client(std::string address = "") const {
+  std::unique_ptr<chief::ShardControlClient> Client(
+      std::string address = "") const {
     if (address.empty() && server_ != nullptr) {
       address = absl::StrCat("127.0.0.1:", server_->port());
     }
-    return std::make_unique<ShardControlClient>(
+    return std::make_unique<chief::ShardControlClient>(
         address, Sender{"job-1", {TaskType::kChief, 0}, 1});
   }
 
   // Has `client` make kCalls calls, of both kinds in turn.
-  void Ask(ShardControlClient& client) {
+  void Ask(chief::ShardControlClient& client) {
     for (int i = 0; i < kCalls; ++i) {
       if (i % 2 == 0) {
         client.TakeAndApply(i, 0, 0,

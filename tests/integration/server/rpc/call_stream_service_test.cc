@@ -183,12 +183,14 @@ class CallStreamLimitsTest : public ::testing::Test {
  protected:
   // The answer to "m" has so many bytes.
   void Start(size_t bytes) {
-    service_ = std::make_unique<CallStreamService>(CallStreamService::Handlers{
-        {"m", [this, bytes](const grpc::ByteBuffer&, const Respond& respond) {
-           ++handled_;
-           const grpc::Slice slice(std::string(bytes, 'x'));
-           respond(absl::OkStatus(), grpc::ByteBuffer(&slice, 1));
-         }}});
+    service_ = std::make_unique<server::CallStreamService>(
+        server::CallStreamService::Handlers{
+            {"m", [this, bytes](const grpc::ByteBuffer&,
+                                const server::Respond& respond) {
+               ++handled_;
+               const grpc::Slice slice(std::string(bytes, 'x'));
+               respond(absl::OkStatus(), grpc::ByteBuffer(&slice, 1));
+             }}});
     auto server = GrpcServer::Start("127.0.0.1:0", {service_.get()});
     ASSERT_OK(server);
     server_ = *std::move(server);
@@ -206,7 +208,7 @@ class CallStreamLimitsTest : public ::testing::Test {
   }
 
   std::atomic<int> handled_ = 0;
-  std::unique_ptr<CallStreamService> service_;
+  std::unique_ptr<server::CallStreamService> service_;
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<v1::CallStreamService::Stub> stub_;
   grpc::ClientContext context_;

@@ -32,13 +32,13 @@ using Keys = std::vector<int64_t>;
 class TestCluster {
  public:
   TestCluster(int servers, int64_t row_limit)
-      : plan_(*MakePlan({{"t",
-                          {row_limit, 2},
-                          DType::kFloat32,
-                          {Initializer::Kind::kUniform, -1, 1},
-                          RowCut::kKey}},
-                        servers, 1 << 20)),
-        memory_(*ParameterMemory::Make(plan_.variables)) {
+      : plan_(*chief::MakePlan({{"t",
+                                 {row_limit, 2},
+                                 DType::kFloat32,
+                                 {Initializer::Kind::kUniform, -1, 1},
+                                 RowCut::kKey}},
+                               servers, 1 << 20)),
+        memory_(*worker::ParameterMemory::Make(plan_.variables)) {
     const Sender chief{kJobId, {TaskType::kChief, 0}, /*incarnation=*/1};
     std::vector<std::string> addresses;
     for (int i = 0; i < servers; ++i) {
@@ -46,13 +46,13 @@ class TestCluster {
       shards_.back()->host().SetJobId(kJobId);
       addresses.push_back(shards_.back()->address());
       clients_.push_back(
-          std::make_unique<ShardControlClient>(addresses.back(), chief));
+          std::make_unique<chief::ShardControlClient>(addresses.back(), chief));
       group_.Add(*clients_.back());
     }
-    worker_ = std::make_unique<ParameterClient>(
-        ParameterClient::Options{addresses,
-                                 {kJobId, {TaskType::kWorker, 1}, 1},
-                                 /*max_part_bytes=*/1 << 20},
+    worker_ = std::make_unique<worker::ParameterClient>(
+        worker::ParameterClient::Options{addresses,
+                                         {kJobId, {TaskType::kWorker, 1}, 1},
+                                         /*max_part_bytes=*/1 << 20},
         plan_, memory_);
   }
 
@@ -61,14 +61,15 @@ class TestCluster {
     job.optimizer.kind = OptimizerConfig::Kind::kMomentum;
     ASSERT_OK(group_.TakeEpoch());
     for (auto& shard : shards_) shard->set_epoch(group_.epoch());
-    auto found = group_.Create(
-        job, plan_, ShardCalls::State::kDiscard,
-        [](int, const ShardCalls::Working&) { return absl::OkStatus(); });
+    auto found = group_.Create(job, plan_, chief::ShardCalls::State::kDiscard,
+                               [](int, const chief::ShardCalls::Working&) {
+                                 return absl::OkStatus();
+                               });
     ASSERT_OK(found);
     map_ = std::move(found->map);
   }
   void Activate(int64_t step) {
-    ShardCalls::Opening opening;
+    chief::ShardCalls::Opening opening;
     opening.global_step = step;
     ASSERT_OK(group_.Activate(opening));
   }
@@ -85,7 +86,8 @@ class TestCluster {
     manifest.mode = "strict";
     manifest.num_workers = 1;
     manifest.saved_at_unix_ms = 1;
-    return SaveCheckpoint(store, manifest, map_, *snapshot, group_.Access());
+    return chief::SaveCheckpoint(store, manifest, map_, *snapshot,
+                                 group_.Access());
   }
 
   absl::StatusOr<std::vector<float>> Pull(int64_t step, const Keys& keys) {
@@ -103,7 +105,8 @@ class TestCluster {
     std::fill_n(reinterpret_cast<float*>(gradient.data()),
                 gradient.size() / sizeof(float), 1.0f);
     const PassId pass{step, step + 1, 0};
-    worker_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+    worker_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
+                       /*watch=*/false);
     const auto announced = worker_->Announce(pass);
     ASSERT_OK(announced);
     ASSERT_OK(worker_->Push(pass, announced->attempt));
@@ -112,12 +115,12 @@ class TestCluster {
 
  private:
   const Plan plan_;
-  ParameterMemory memory_;
+  worker::ParameterMemory memory_;
   std::vector<std::unique_ptr<ServedShard>> shards_;
-  std::vector<std::unique_ptr<ShardControlClient>> clients_;
-  ShardGroup group_;
-  StateMap map_;
-  std::unique_ptr<ParameterClient> worker_;
+  std::vector<std::unique_ptr<chief::ShardControlClient>> clients_;
+  chief::ShardGroup group_;
+  chief::StateMap map_;
+  std::unique_ptr<worker::ParameterClient> worker_;
 };
 
 class GrowingTableTest : public ::testing::Test {

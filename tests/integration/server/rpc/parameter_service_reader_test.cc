@@ -48,7 +48,7 @@ class ReaderTest : public ::testing::Test {
   }
   // The step's only gradient; its update may have to wait.
   void Push(int64_t step) {
-    lockstep::Push push;
+    lockstep::server::Push push;
     push.pass = {0, 1, step, step + 1, 0};
     push.attempt = 1;
     push.gradients = {{{{reinterpret_cast<const std::byte*>(gradient_.data()),
@@ -79,7 +79,7 @@ class ReaderTest : public ::testing::Test {
   }
 
   ServedShard server_;
-  std::shared_ptr<Shard> shard_;
+  std::shared_ptr<server::Shard> shard_;
   const std::vector<float> gradient_ = std::vector<float>(kElements, 1);
 };
 

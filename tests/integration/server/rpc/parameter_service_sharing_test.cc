@@ -222,7 +222,7 @@ TEST_F(ParameterServiceSharingTest, WhatADeadWorkerSharedIsLetGo) {
   ASSERT_OK(Open());
   auto shard = shard_.host().shard();
   ASSERT_OK(shard);
-  const SharedGradients& shared = (*shard)->shared_gradients();
+  const server::SharedGradients& shared = (*shard)->shared_gradients();
   EXPECT_OK(shared.Find(0, 1, 0, 3));
 
   shard_.host().ExpireWorker(0, 1);

@@ -29,7 +29,7 @@ class PushCodecTest : public ::testing::Test {
   }
 
   // The request in slices of `size` bytes, decoded.
-  absl::StatusOr<Push> ToPushInSlices(size_t size) {
+  absl::StatusOr<server::Push> ToPushInSlices(size_t size) {
     const std::string bytes = request_.SerializeAsString();
     std::vector<grpc::Slice> slices;
     for (size_t i = 0; i < bytes.size(); i += size) {
@@ -39,18 +39,18 @@ class PushCodecTest : public ::testing::Test {
     v1::PushHeader header;
     TensorPayload payload;
     EXPECT_OK(DecodeTensorMessage(buffer, header, payload));
-    return ToPush(header, payload, *opened_);
+    return server::ToPush(header, payload, *opened_);
   }
   absl::Status Status() { return ToPushInSlices(1000).status(); }
 
   ServedShard shard_;
-  std::shared_ptr<Shard> opened_;
+  std::shared_ptr<server::Shard> opened_;
   v1::PushRequest request_ = ServedShard::PushRequest(3, 2, 0);
 };
 
-std::string Bytes(const PartGradient& gradient) {
+std::string Bytes(const server::PartGradient& gradient) {
   std::string bytes;
-  for (const ByteSlice& slice : gradient.slices) {
+  for (const server::ByteSlice& slice : gradient.slices) {
     bytes.append(reinterpret_cast<const char*>(slice.data), slice.size);
   }
   return bytes;
@@ -92,7 +92,7 @@ TEST_F(PushCodecTest, BFloat16PartsAreHalfAsLong) {
 TEST_F(PushCodecTest, GradientsKeepTheSlicesThatTheyLieIn) {
   auto push = ToPushInSlices(1000);
   ASSERT_OK(push);
-  const PartGradient last = push->gradients[2];
+  const server::PartGradient last = push->gradients[2];
   const auto* begin = push->gradients[0].slices[0].data;
 
   push = absl::CancelledError();
@@ -144,12 +144,12 @@ TEST_F(PushCodecTest, PassesCountFromOne) {
 }
 
 TEST_F(PushCodecTest, AnswerHasOneOutcomeForEachPart) {
-  const grpc::ByteBuffer buffer =
-      EncodePushAnswer({7,
-                        {PushOutcome::kAccepted, PushOutcome::kStale,
-                         PushOutcome::kDuplicate, PushOutcome::kSuperseded},
-                        12,
-                        absl::OkStatus()});
+  const grpc::ByteBuffer buffer = server::EncodePushAnswer(
+      {7,
+       {server::PushOutcome::kAccepted, server::PushOutcome::kStale,
+        server::PushOutcome::kDuplicate, server::PushOutcome::kSuperseded},
+       12,
+       absl::OkStatus()});
   v1::PushResponse response;
 
   ASSERT_OK(DecodeMessage(buffer, response));
@@ -165,12 +165,12 @@ TEST_F(PushCodecTest, ValuesFollowTheHeaderInOrderAndAreLetGoOnceSent) {
   auto small = std::make_shared<std::string>("small");
   const auto lent = [](const std::shared_ptr<std::string>& text) {
     const auto* bytes = reinterpret_cast<const std::byte*>(text->data());
-    return LentBytes{{bytes, text->size()}, text};
+    return server::LentBytes{{bytes, text->size()}, text};
   };
-  PushAnswer answer;
+  server::PushAnswer answer;
   answer.values = {lent(small), lent(large), lent(small), lent(small)};
 
-  grpc::ByteBuffer buffer = EncodePushAnswer(std::move(answer));
+  grpc::ByteBuffer buffer = server::EncodePushAnswer(std::move(answer));
   v1::PushResponse response;
   ASSERT_OK(DecodeMessage(buffer, response));
 
@@ -183,11 +183,11 @@ TEST_F(PushCodecTest, ValuesFollowTheHeaderInOrderAndAreLetGoOnceSent) {
 
 TEST_F(PushCodecTest, SharedValuesAreNamedAndNotKept) {
   auto owner = std::make_shared<std::string>("value");
-  PushAnswer answer;
+  server::PushAnswer answer;
   answer.values = {{{}, owner, {4096, 1, 7}}, {{}, owner, {8192, 3, 9}}};
 
   const grpc::ByteBuffer buffer =
-      EncodePushAnswer(std::move(answer), /*shared=*/true);
+      server::EncodePushAnswer(std::move(answer), /*shared=*/true);
   v1::PushResponse response;
   ASSERT_OK(DecodeMessage(buffer, response));
 

@@ -49,7 +49,8 @@ ServedShard::ServedShard(int task_index, SyncMode mode, DType dtype)
       replies_(host_, Clock::Real()),
       parameter_service_(host_, commands_, replies_),
       sync_service_(host_, replies_, Clock::Real()),
-      stream_service_(StreamedMethods(parameter_service_, sync_service_)),
+      stream_service_(
+          server::StreamedMethods(parameter_service_, sync_service_)),
       control_service_(host_, commands_, replies_, Clock::Real()) {
   parameter_service_.set_moved([this](size_t bytes) { moved_ += bytes; });
   auto server =

@@ -54,7 +54,7 @@ class ServedShard {
   void Create();
   void Open();
 
-  ShardHost& host() { return host_; }
+  server::ShardHost& host() { return host_; }
   // Bytes of tensors that calls have moved so far, as the service says.
   size_t moved() const { return moved_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
@@ -101,13 +101,13 @@ class ServedShard {
   int workers_ = 2;
   const TempDir directory_;
   std::atomic<size_t> moved_ = 0;
-  ShardHost host_;
-  ChiefCommands commands_;
-  Replies replies_;
-  ParameterService parameter_service_;
-  SyncService sync_service_;
-  CallStreamService stream_service_;
-  ShardControlService control_service_;
+  server::ShardHost host_;
+  server::ChiefCommands commands_;
+  server::Replies replies_;
+  server::ParameterService parameter_service_;
+  server::SyncService sync_service_;
+  server::CallStreamService stream_service_;
+  server::ShardControlService control_service_;
   std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::ParameterService::Stub> parameter_stub_;

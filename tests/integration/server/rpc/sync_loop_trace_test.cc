@@ -184,7 +184,7 @@ class ServedTrace {
   }
 
   void Activate(int i) {
-    const int average = 1 + static_cast<int>(NumSlots(Job().optimizer));
+    const int average = 1 + static_cast<int>(server::NumSlots(Job().optimizer));
     for (size_t v = 0; v < num_variables(); ++v) {
       if (ServerOf(v) != i) continue;
       ASSERT_NO_FATAL_FAILURE(Write(v, 0));
@@ -349,8 +349,9 @@ class ServedTrace {
     report_.Expect("local_steps", golden::ReadInts(state.at("local_steps")),
                    local_steps);
     report_.Expect("blocked", golden::ReadInts(state.at("blocked")), blocked);
-    report_.Expect("tokens", golden::ReadInts(state.at("tokens")),
-                   dynamic_cast<CompatibleGate&>(*shard->gate()).tokens());
+    report_.Expect(
+        "tokens", golden::ReadInts(state.at("tokens")),
+        dynamic_cast<server::CompatibleGate&>(*shard->gate()).tokens());
     for (const auto& server : servers_) {
       v1::BeginSnapshotRequest request;
       *request.mutable_chief() = server->Chief();
@@ -363,11 +364,11 @@ class ServedTrace {
     const auto shard = servers_[ServerOf(v)]->host().shard().value();
     report_.Expect(absl::StrCat("accumulated of ", v),
                    ReadInt(state.at("accumulated").at(v)),
-                   dynamic_cast<CompatibleEngine&>(shard->engine())
+                   dynamic_cast<server::CompatibleEngine&>(shard->engine())
                        .num_accumulated(PartOf(v)));
     CompareTensor(v, 0, state.at("variables").at(v));
     int tensor = 0;
-    for (const SlotSpec& slot : Slots(Job().optimizer)) {
+    for (const server::SlotSpec& slot : server::Slots(Job().optimizer)) {
       CompareTensor(v, ++tensor, state.at("slots").at(v).at(slot.key));
     }
     const Json& averages = state.at("averages");
@@ -397,7 +398,7 @@ class ServedTrace {
   const DType dtype_;
   std::vector<Worker> workers_;
   std::vector<TakeFuture> takes_;
-  SyncLoop loop_{kServers, 0};
+  chief::SyncLoop loop_{kServers, 0};
   std::vector<std::unique_ptr<ServedShard>> servers_;
 };
 

@@ -23,15 +23,16 @@ using ::testing::ElementsAre;
 // SlowSource is a model with more layers than any step has time for.
 //
 // Threads: safe to share.
-class SlowSource final : public GradientSource {
+class SlowSource final : public worker::GradientSource {
  public:
-  absl::Status Begin(int64_t index, GradientPass& /*pass*/) override {
+  absl::Status Begin(int64_t index, worker::GradientPass& /*pass*/) override {
     MutexLock lock(mutex_);
     begun_.push_back(index);
     changed_.SignalAll();
     return absl::OkStatus();
   }
-  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
+  absl::StatusOr<worker::GradientResult> Finish(
+      worker::GradientPass& pass) override {
     while (true) {
       {
         MutexLock lock(mutex_);
@@ -67,8 +68,8 @@ class DroppedPassTest : public ::testing::Test {
   void SetUp() override {
     shard_.Open();
     backup_ = std::thread([this] {
-      result_ = TrainingLoop({SyncMode::kStrict, 1, 2, 1, 0}, client_, source_,
-                             meter_)
+      result_ = worker::TrainingLoop({SyncMode::kStrict, 1, 2, 1, 0}, client_,
+                                     source_, meter_)
                     .Run();
     });
   }
@@ -84,13 +85,14 @@ class DroppedPassTest : public ::testing::Test {
 
   ServedShard shard_;
   const Plan plan_ = ServedShard::MakePlan();
-  ParameterMemory memory_ = *ParameterMemory::Make(plan_.variables);
-  ParameterClient client_{
+  worker::ParameterMemory memory_ =
+      *worker::ParameterMemory::Make(plan_.variables);
+  worker::ParameterClient client_{
       {{shard_.address()}, {kJobId, {TaskType::kWorker, 1}, 1}, 32},
       plan_,
       memory_};
   SlowSource source_;
-  ProgressMeter meter_{Clock::Real()};
+  worker::ProgressMeter meter_{Clock::Real()};
   std::thread backup_;
   absl::Status result_;
 };

@@ -21,12 +21,13 @@ namespace {
 // Remembers what its passes read. Gradients are 2 in the first pass, then 4 ...
 //
 // Threads: safe to share.
-class WaitingSource final : public GradientSource {
+class WaitingSource final : public worker::GradientSource {
  public:
-  explicit WaitingSource(const ParameterMemory& memory) : memory_(memory) {}
+  explicit WaitingSource(const worker::ParameterMemory& memory)
+      : memory_(memory) {}
 
   bool MayBeginEarly() const override { return true; }
-  absl::Status Begin(int64_t index, GradientPass& pass) override {
+  absl::Status Begin(int64_t index, worker::GradientPass& pass) override {
     index_ = index;
     for (size_t variable = 0; variable < 2; ++variable) {
       LOCKSTEP_RETURN_IF_ERROR(pass.NeedValues(variable, 1));
@@ -34,13 +35,14 @@ class WaitingSource final : public GradientSource {
     Note(forward_, memory_.value(0));
     return absl::OkStatus();
   }
-  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
+  absl::StatusOr<worker::GradientResult> Finish(
+      worker::GradientPass& pass) override {
     const auto gradient = 2 * static_cast<float>(index_ + 1);
     Fill(memory_.gradient(0), gradient);
     Fill(memory_.gradient(1), static_cast<double>(gradient));
     Note(backward_, memory_.value(0));
     for (const size_t variable : {1, 0}) pass.GradientReady(variable);
-    return GradientResult{0, 1};
+    return worker::GradientResult{0, 1};
   }
 
   // What pass number `pass` read of "w", once it has.
@@ -69,7 +71,7 @@ class WaitingSource final : public GradientSource {
     return seen[pass - 1];
   }
 
-  const ParameterMemory& memory_;
+  const worker::ParameterMemory& memory_;
   int64_t index_ = 0;
   Mutex mutex_;
   CondVar changed_;
@@ -83,21 +85,22 @@ class EarlyPassTest : public ::testing::Test {
     shard_.set_workers(1);
     shard_.Open();
     worker_ = std::thread([this] {
-      result_ = TrainingLoop({SyncMode::kStrict, 1, 1, 0, 0}, client_, source_,
-                             meter_)
+      result_ = worker::TrainingLoop({SyncMode::kStrict, 1, 1, 0, 0}, client_,
+                                     source_, meter_)
                     .Run();
     });
   }
 
   ServedShard shard_;
   const Plan plan_ = ServedShard::MakePlan();
-  ParameterMemory memory_ = *ParameterMemory::Make(plan_.variables);
-  ParameterClient client_{
+  worker::ParameterMemory memory_ =
+      *worker::ParameterMemory::Make(plan_.variables);
+  worker::ParameterClient client_{
       {{shard_.address()}, {kJobId, {TaskType::kWorker, 0}, 1}, 32},
       plan_,
       memory_};
   WaitingSource source_{memory_};
-  ProgressMeter meter_{Clock::Real()};
+  worker::ProgressMeter meter_{Clock::Real()};
   std::thread worker_;
   absl::Status result_;
 };

@@ -24,14 +24,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Field;
 
-using Gradients = ParameterMemory::Gradients;
+using Gradients = worker::ParameterMemory::Gradients;
 
 // A worker, and what it has in its memory.
 struct Client {
   Client(const std::string& address, int worker, Gradients gradients,
          GradientType gradient_type = GradientType::kVariable)
-      : memory(*ParameterMemory::Make(ServedShard::MakePlan().variables,
-                                      gradients)),
+      : memory(*worker::ParameterMemory::Make(ServedShard::MakePlan().variables,
+                                              gradients)),
         client({{address},
                 {kJobId, {TaskType::kWorker, worker}, /*incarnation=*/1},
                 /*max_part_bytes=*/16,
@@ -56,8 +56,8 @@ struct Client {
   }
 
   bool rounded = false;  // are the gradients of "w" that Compute() makes
-  ParameterMemory memory;
-  ParameterClient client;
+  worker::ParameterMemory memory;
+  worker::ParameterClient client;
 };
 
 bool IsShared(ServedShard& server, int worker) {
@@ -71,13 +71,13 @@ void Step(ServedShard& server, Client& worker, int64_t step) {
   worker.Compute(step);
   auto announced = worker.client.Announce(pass);
   ASSERT_OK(announced);
-  ASSERT_EQ(announced->decision, Announcement::Decision::kSelected);
+  ASSERT_EQ(announced->decision, worker::Announcement::Decision::kSelected);
   auto counts = worker.client.Push(pass, announced->attempt);
   ASSERT_OK(counts);
   EXPECT_EQ(counts->accepted, 3);
   server.FinishStep(step);
   EXPECT_THAT(worker.client.TakeToken(pass, announced->attempt),
-              IsOkAndHolds(Field(&Token::step, step + 1)));
+              IsOkAndHolds(Field(&worker::Token::step, step + 1)));
   EXPECT_THAT(worker.client.Pull(step + 1), IsOkAndHolds(step + 1));
 }
 
@@ -120,7 +120,7 @@ TEST(ParameterClientSharingTest, GradientsAreReadAsTheyBecomeReady) {
   const auto w = worker.memory.gradient(0);
   const std::vector<std::byte> gradient(w.begin(), w.end());
   std::memset(w.data(), 0xff, w.size());  // NaN
-  worker.client.BeginPass(pass, StepClient::PassKind::kSomeCount,
+  worker.client.BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
                           /*watch=*/false);
   const auto announced = worker.client.Announce(pass);
   ASSERT_OK(announced);

@@ -40,11 +40,12 @@ class ParameterClientTest : public ::testing::Test {
   }
 
   // Of worker 1, which sends "w" in one message and "b" in another.
-  std::unique_ptr<ParameterClient> MakeClient(uint64_t incarnation) {
-    return std::make_unique<ParameterClient>(
-        ParameterClient::Options{{shard_.address()},
-                                 {kJobId, {TaskType::kWorker, 1}, incarnation},
-                                 /*max_part_bytes=*/32},
+  std::unique_ptr<worker::ParameterClient> MakeClient(uint64_t incarnation) {
+    return std::make_unique<worker::ParameterClient>(
+        worker::ParameterClient::Options{
+            {shard_.address()},
+            {kJobId, {TaskType::kWorker, 1}, incarnation},
+            /*max_part_bytes=*/32},
         plan_, memory_);
   }
 
@@ -63,7 +64,7 @@ class ParameterClientTest : public ::testing::Test {
   bool ServerWaitsForParts(int parts) {
     const std::string lack =
         parts == 0 ? "" : "1 of 1 gradient of " + CountText(parts, "part");
-    const std::shared_ptr<Shard> shard = *shard_.host().shard();
+    const std::shared_ptr<server::Shard> shard = *shard_.host().shard();
     return Eventually([&] { return shard->engine().WaitsFor() == lack; });
   }
 
@@ -91,21 +92,23 @@ class ParameterClientTest : public ::testing::Test {
   int64_t Announce(const PassId& pass) {
     const auto announced = client_->Announce(pass);
     EXPECT_OK(announced);
-    EXPECT_EQ(announced->decision, Announcement::Decision::kSelected);
+    EXPECT_EQ(announced->decision, worker::Announcement::Decision::kSelected);
     return announced->attempt;
   }
 
   const Plan plan_ = ServedShard::MakePlan();
   ServedShard shard_;
-  ParameterMemory memory_ = *ParameterMemory::Make(plan_.variables);
-  std::unique_ptr<ParameterClient> client_;
+  worker::ParameterMemory memory_ =
+      *worker::ParameterMemory::Make(plan_.variables);
+  std::unique_ptr<worker::ParameterClient> client_;
 };
 
 TEST_F(ParameterClientTest, GradientsAreSentAsTheyBecomeReady) {
   const PassId pass{0, 1, 0};
   ASSERT_THAT(client_->Pull(0), IsOkAndHolds(0));
   FillGradients(2);
-  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
+                     /*watch=*/false);
   client_->BeginPush(pass, Announce(pass));
 
   client_->GradientReady(1);
@@ -129,7 +132,8 @@ TEST_F(ParameterClientTest, GradientsAreSentAsTheyBecomeReady) {
 TEST_F(ParameterClientTest, WhatWasReadyBeforeThePushBeganIsSentToo) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
+                     /*watch=*/false);
   client_->GradientReady(1);
 
   client_->BeginPush(pass, Announce(pass));
@@ -142,7 +146,8 @@ TEST_F(ParameterClientTest, WhatWasReadyBeforeThePushBeganIsSentToo) {
 TEST_F(ParameterClientTest, PushSendsWhatNobodyCalledReady) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
+                     /*watch=*/false);
 
   const auto counts = client_->Push(pass, Announce(pass));
 
@@ -153,7 +158,8 @@ TEST_F(ParameterClientTest, PushSendsWhatNobodyCalledReady) {
 TEST_F(ParameterClientTest, PushForANewerAttemptSendsEverythingAgain) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
+                     /*watch=*/false);
   client_->BeginPush(pass, Announce(pass));
   client_->GradientReady(1);
   ASSERT_TRUE(ServerWaitsForParts(2));
@@ -168,7 +174,8 @@ TEST_F(ParameterClientTest, PushForANewerAttemptSendsEverythingAgain) {
 TEST_F(ParameterClientTest, PassThatIsGivenUpHalfWayCountsNothing) {
   const PassId pass{0, 1, 0};
   FillGradients(100);
-  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
+                     /*watch=*/false);
   client_->BeginPush(pass, Announce(pass));
   client_->GradientReady(1);
   ASSERT_TRUE(ServerWaitsForParts(2));
@@ -188,7 +195,7 @@ TEST_F(ParameterClientTest, PassThatIsGivenUpHalfWayCountsNothing) {
 }
 
 TEST_F(ParameterClientTest, WatcherLearnsThatItsStepIsOver) {
-  client_->BeginPass({0, 1, 0}, StepClient::PassKind::kSomeCount,
+  client_->BeginPass({0, 1, 0}, worker::StepClient::PassKind::kSomeCount,
                      /*watch=*/true);
   EXPECT_FALSE(client_->StepIsOver());
 
@@ -201,7 +208,7 @@ TEST_F(ParameterClientTest, WatcherLearnsThatItsStepIsOver) {
 }
 
 TEST_F(ParameterClientTest, WatchOutlastsTheAnswerToALongWait) {
-  client_->BeginPass({0, 1, 0}, StepClient::PassKind::kSomeCount,
+  client_->BeginPass({0, 1, 0}, worker::StepClient::PassKind::kSomeCount,
                      /*watch=*/true);
   for (int i = 0; i < 20; ++i) {
     shard_.AnswerWaits();
@@ -215,12 +222,12 @@ TEST_F(ParameterClientTest, WatchOutlastsTheAnswerToALongWait) {
 }
 
 TEST_F(ParameterClientTest, NextPassIsWatchedAnew) {
-  client_->BeginPass({0, 1, 0}, StepClient::PassKind::kSomeCount,
+  client_->BeginPass({0, 1, 0}, worker::StepClient::PassKind::kSomeCount,
                      /*watch=*/true);
   shard_.Step(0, 1);
   ASSERT_TRUE(Eventually([&] { return client_->StepIsOver(); }));
 
-  client_->BeginPass({1, 2, 0}, StepClient::PassKind::kSomeCount,
+  client_->BeginPass({1, 2, 0}, worker::StepClient::PassKind::kSomeCount,
                      /*watch=*/true);
 
   EXPECT_FALSE(client_->StepIsOver());
@@ -231,7 +238,8 @@ TEST_F(ParameterClientTest, NextPassIsWatchedAnew) {
 TEST_F(ParameterClientTest, WatchedPassMayBeAnnouncedAndPushed) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/true);
+  client_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
+                     /*watch=*/true);
 
   client_->BeginPush(pass, Announce(pass));
 
@@ -245,7 +253,8 @@ TEST_F(ParameterClientTest, WatchedPassMayBeAnnouncedAndPushed) {
 TEST_F(ParameterClientTest, ValuesAreAwaitedBeforeTheirStepIsCommitted) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
+                     /*watch=*/false);
 
   client_->SendRest(pass, Announce(pass));
 
@@ -268,12 +277,12 @@ TEST_F(ParameterClientTest, ValuesAreAwaitedBeforeTheirStepIsCommitted) {
 TEST_F(ParameterClientTest, LaterAttemptsKeepNothingBack) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_ = std::make_unique<ParameterClient>(
-      ParameterClient::Options{{shard_.address()},
-                               {kJobId, {TaskType::kWorker, 1}, 1},
-                               /*max_part_bytes=*/16},
+  client_ = std::make_unique<worker::ParameterClient>(
+      worker::ParameterClient::Options{{shard_.address()},
+                                       {kJobId, {TaskType::kWorker, 1}, 1},
+                                       /*max_part_bytes=*/16},
       plan_, memory_);
-  client_->BeginPass(pass, StepClient::PassKind::kEverybodyCounts,
+  client_->BeginPass(pass, worker::StepClient::PassKind::kEverybodyCounts,
                      /*watch=*/false);
   Announce(pass);
   (*shard_.host().shard())->engine().StartAttempt(0, 2);
@@ -291,7 +300,8 @@ TEST_F(ParameterClientTest, LaterAttemptsKeepNothingBack) {
 TEST_F(ParameterClientTest, PushThatCameTooLateBringsNoValues) {
   const PassId pass{0, 1, 0};
   FillGradients(2);
-  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
+                     /*watch=*/false);
   const int64_t attempt = Announce(pass);
   (*shard_.host().shard())->engine().StartAttempt(0, 2);
 
@@ -313,7 +323,8 @@ TEST_F(ParameterClientTest, NoValuesAreAwaitedWhereNothingWasSent) {
 
 TEST_F(ParameterClientTest, CancelEndsTheWaitForValues) {
   const PassId pass{0, 1, 0};
-  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/false);
+  client_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
+                     /*watch=*/false);
   const int64_t attempt = Announce(pass);
   client_->Cancel();
 
@@ -326,7 +337,8 @@ TEST_F(ParameterClientTest, CancelEndsTheWaitForValues) {
 
 TEST_F(ParameterClientTest, CancelEndsAPushThatHasBegun) {
   const PassId pass{0, 1, 0};
-  client_->BeginPass(pass, StepClient::PassKind::kSomeCount, /*watch=*/true);
+  client_->BeginPass(pass, worker::StepClient::PassKind::kSomeCount,
+                     /*watch=*/true);
   client_->BeginPush(pass, Announce(pass));
   client_->Cancel();
 

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 const absl::Time kStart = absl::FromUnixSeconds(1000);
@@ -96,4 +96,4 @@ TEST(CheckpointPolicyTest, WithoutARuleNothingIsDue) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

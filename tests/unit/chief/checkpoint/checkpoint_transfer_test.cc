@@ -18,7 +18,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -413,4 +413,4 @@ TEST_F(CheckpointTransferTest, CheckpointMayHoldMoreThanTheJobWants) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

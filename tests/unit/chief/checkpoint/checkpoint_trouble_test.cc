@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::Eq;
@@ -49,4 +49,4 @@ TEST(CheckpointTroubleTest, AnotherReasonIsSaidAtOnceTheSameOneNowAndThen) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -16,7 +16,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -257,4 +257,4 @@ TEST_F(GrowingTablesTest, AServerThatSaysNothingOfItsRowsFailsTheSave) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -14,7 +14,7 @@
 #include "tests/unit/common/checkpoint/sample_checkpoint.h"
 #include "tests/unit/common/checkpoint/scratch_directory.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -117,4 +117,4 @@ TEST_F(JobCheckpointsTest, BeginningThatIsNotThereIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::ElementsAre;
@@ -61,4 +61,4 @@ TEST(KeyMergeTest, IsAsSortingAllKeysWhateverTheBlocks) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

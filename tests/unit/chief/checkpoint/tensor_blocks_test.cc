@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 // Rows 0, 2, 4 and 1, 3 of a table of five rows of two.
@@ -55,4 +55,4 @@ TEST(TensorBlocksTest, RowsInTurnAreInTheOrderOfTheTable) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

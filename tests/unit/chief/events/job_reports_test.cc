@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::ElementsAre;
@@ -69,4 +69,4 @@ TEST_F(JobReportsTest, SummaryNamesLossesAndDeaths) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

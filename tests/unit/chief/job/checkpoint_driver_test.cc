@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 class CheckpointDriverTest : public ::testing::Test {
@@ -74,4 +74,4 @@ TEST_F(CheckpointDriverTest, FailureToCopyIsToldUnlessItIsLeftToTheCaller) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 class FarewellTest : public ::testing::Test {
@@ -82,4 +82,4 @@ TEST_F(FarewellTest, NothingIsAwaitedForLongerThanTheGrace) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -2,7 +2,7 @@
 
 #include "tests/unit/chief/job/job_driver_fixture.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::Contains;
@@ -289,4 +289,4 @@ TEST_F(JobDriverDeathsTest, NobodyIsReplacedWithoutBackups) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

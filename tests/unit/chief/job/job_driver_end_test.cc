@@ -2,7 +2,7 @@
 
 #include "tests/unit/chief/job/job_driver_fixture.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::Contains;
@@ -260,4 +260,4 @@ TEST_F(JobDriverEndTest, FailedJobAwaitsTheCheckpointThatIsWritten) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

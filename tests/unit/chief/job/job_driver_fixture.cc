@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 std::string Attempt(int64_t attempt) {
@@ -255,4 +255,4 @@ JobDriverTest::Actions JobDriverTest::Closed(const absl::Status& status) {
   return On(TokensClosed{round, status});
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // JobDriverTest drives a job of `servers` servers and `workers` workers by
 // hand. Actions are words, such as "take 0 at 3": see the .cc. What goes to the
@@ -35,14 +35,14 @@ class JobDriverTest : public ::testing::Test {
   void Leave(int worker, LeaveCause cause, const std::string& reason = "bye");
 
   Actions On(const JobEvent& event);
-  Actions Tick() { return On(lockstep::Tick{}); }
+  Actions Tick() { return On(lockstep::chief::Tick{}); }
   // Time passes, with ticks, while members beat; returns all actions.
   Actions Pass(absl::Duration time);
   // The same, without heartbeats of `silent`.
   Actions PassWithout(const TaskId& silent, absl::Duration time);
 
   Actions Started(const absl::Status& status = absl::OkStatus()) {
-    return On(lockstep::Started{status});
+    return On(lockstep::chief::Started{status});
   }
   // What a round has come to.
   Actions Recovered(int64_t step, int64_t saved = -1,
@@ -85,6 +85,6 @@ class JobDriverTest : public ::testing::Test {
   std::vector<std::string> waits;  // "who: for what", the last ones
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_TESTS_UNIT_CHIEF_JOB_JOB_DRIVER_FIXTURE_H_

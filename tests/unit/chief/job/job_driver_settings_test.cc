@@ -2,7 +2,7 @@
 
 #include "tests/unit/chief/job/job_driver_fixture.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::Contains;
@@ -236,4 +236,4 @@ TEST_F(JobDriverSettingsTest, StopBeforeTheNextGrantKeepsTheServerAlone) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

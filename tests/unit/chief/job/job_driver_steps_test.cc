@@ -2,7 +2,7 @@
 
 #include "tests/unit/chief/job/job_driver_fixture.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::AllOf;
@@ -243,4 +243,4 @@ TEST_F(JobDriverStepsTest, LastStepEndsTraining) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -3,7 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "tests/unit/chief/job/job_driver_fixture.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::Contains;
@@ -220,4 +220,4 @@ TEST_F(JobDriverStartTest, FirstRoundThatGoesBackWaitsForMembersToRegister) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 class JobSettingsTest : public ::testing::Test {
@@ -92,4 +92,4 @@ TEST_F(JobSettingsTest, ManifestOfMoreWorkersOrANegativeRateIsNotBelieved) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

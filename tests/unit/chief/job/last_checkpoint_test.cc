@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 class LastCheckpointTest : public ::testing::Test {
@@ -54,4 +54,4 @@ TEST_F(LastCheckpointTest, SavedStepIsCheckedAndWrittenAnewIfItIsDamaged) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -69,4 +69,4 @@ TEST_F(MemberDeathsTest, EndedInputCountsOnceTheWorkerIsBuried) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

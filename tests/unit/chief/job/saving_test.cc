@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using Turn = Saving::Turn;
@@ -71,4 +71,4 @@ TEST_F(SavingTest, FailureOfTheAttemptBeforeAFailureChangesNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

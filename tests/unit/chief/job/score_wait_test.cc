@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::HasSubstr;
@@ -79,4 +79,4 @@ TEST_F(ScoreWaitTest, EvaluatorThatWasStoppedOrDiedMayComeBack) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

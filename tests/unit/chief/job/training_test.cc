@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using Turn = Training::Turn;
@@ -89,4 +89,4 @@ TEST_F(TrainingTest, NewerChiefIsToldApartFromAFailure) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

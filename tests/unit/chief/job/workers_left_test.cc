@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -71,4 +71,4 @@ TEST_F(WorkersLeftTest, OtherDeathsMayBeMadeGood) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -467,4 +467,4 @@ TEST_F(MembershipTableTest, UnknownWorkerRetriesWhileWorkersAreAwaited) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::HasSubstr;
@@ -84,4 +84,4 @@ TEST(ChiefMetricsTest, NoNameIsOneThatWorkersHave) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -316,4 +316,4 @@ TEST(JobBoardTest, FirstChiefOfAJobStopsAskingForHistory) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -272,4 +272,4 @@ TEST(DescribeChangeTest, NamesWhatIsDifferent) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -107,4 +107,4 @@ TEST(PartitionerTest, HugeShapesAreCutLikeOthers) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

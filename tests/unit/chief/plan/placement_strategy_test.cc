@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -44,4 +44,4 @@ TEST(PlacementStrategyTest, ServerByNameIsTheHashOfNameAndSeed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -9,7 +9,7 @@
 #include "chief/servers/shard_calls.h"
 #include "common/wire/status_detail.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // One server that notes in a common log what it is asked, and answers what the
 // test has set.
@@ -104,6 +104,6 @@ class FakeShardCalls final : public ShardCalls {
   uint64_t epoch_ = 0;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_TESTS_UNIT_CHIEF_RECOVERY_FAKE_SHARD_CALLS_FIXTURE_H_

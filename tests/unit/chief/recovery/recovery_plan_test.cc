@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::HasSubstr;
@@ -202,4 +202,4 @@ TEST(FirstAttemptTest, IsNewerThanAnyOfAnEarlierEpoch) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/chief/recovery/fake_shard_calls_fixture.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -287,4 +287,4 @@ TEST_F(RecoveryRoundTest, ServerThatIsNotWhereItSaidMakesARoundInVain) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -5,7 +5,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/chief/recovery/fake_shard_calls_fixture.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -92,4 +92,4 @@ TEST_F(ShardGroupTest, SnapshotOfAnotherStepIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

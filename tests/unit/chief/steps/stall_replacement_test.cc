@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 class StallReplacementTest : public ::testing::Test {
@@ -67,4 +67,4 @@ TEST_F(StallReplacementTest, AnswersAfterARoundAreOfNoInterest) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

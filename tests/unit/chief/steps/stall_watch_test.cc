@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::Eq;
@@ -117,4 +117,4 @@ TEST_F(StallWatchTest, NewStepForgetsEverything) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

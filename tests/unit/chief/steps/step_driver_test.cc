@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -124,4 +124,4 @@ TEST_F(StepDriverTest, WaitsNameThoseThatAreNotThereFirst) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 constexpr absl::Time kNow = absl::UnixEpoch();
@@ -79,4 +79,4 @@ TEST(StepPaceTest, ClockThatStandsStillIsNoTrouble) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

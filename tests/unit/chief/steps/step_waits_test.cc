@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::AllOf;
@@ -49,4 +49,4 @@ TEST(StepWaitsTest, PreparedStepWaitsForItsCommit) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::ElementsAre;
@@ -170,4 +170,4 @@ TEST_F(SyncLoopTest, NewAttemptAsksThoseAgainThatArePreparedForAnOlderOne) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

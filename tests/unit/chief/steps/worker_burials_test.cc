@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -103,4 +103,4 @@ TEST_F(WorkerBurialsTest, OneServerIsEnough) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

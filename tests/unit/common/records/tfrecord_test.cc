@@ -56,7 +56,8 @@ TEST(TfRecordTest, EveryDamagedOrMissingByteIsFound) {
 }
 
 TEST(TfRecordTest, WhatTensorFlowWroteIsReadAndWrittenAgain) {
-  const auto bytes = ReadDataFile(LOCKSTEP_RECORDS_DATA "/tensorflow.tfrecord");
+  const auto bytes =
+      worker::ReadDataFile(LOCKSTEP_RECORDS_DATA "/tensorflow.tfrecord");
   ASSERT_OK(bytes);
   const std::string file(bytes->begin(), bytes->end());
   TfRecordReader reader(file);

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -83,4 +83,4 @@ TEST_F(LentCallsTest, PartsOfAWireNeedNotBeThere) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -12,7 +12,7 @@
 #include "tests/testing/manual_clock.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -201,4 +201,4 @@ TEST_F(LongCallsTest, AllCallsEndWithTheProcess) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

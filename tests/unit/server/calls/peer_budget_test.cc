@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 TEST(PeerBudgetTest, PeerHoldsUpToTheLimit) {
@@ -52,4 +52,4 @@ TEST(PeerBudgetTest, ShareMayOutliveTheBudget) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

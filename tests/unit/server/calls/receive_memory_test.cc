@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 constexpr size_t kMebibyte = size_t{1} << 20;
@@ -57,4 +57,4 @@ TEST(ReceiveMemoryTest, HugePartIsNoOverflow) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

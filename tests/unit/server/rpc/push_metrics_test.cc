@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 PushAnswer Answer(std::vector<PushOutcome> outcomes) {
@@ -30,4 +30,4 @@ TEST(PushMetricsTest, PartsAreCountedByOutcome) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

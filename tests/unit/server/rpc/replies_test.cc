@@ -10,7 +10,7 @@
 #include "tests/testing/manual_clock.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::IsEmpty;
@@ -98,4 +98,4 @@ TEST_F(RepliesTest, CopiedAnswerLendsNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

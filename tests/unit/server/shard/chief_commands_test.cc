@@ -6,7 +6,7 @@
 #include "tests/unit/server/shard/parts/shard_fixture.h"
 #include "tests/unit/server/step/answer_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -227,4 +227,4 @@ TEST_F(ChiefCommandsTest, TakeOfAnotherStepIsAnsweredWithWhy) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

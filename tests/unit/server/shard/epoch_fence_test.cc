@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -126,4 +126,4 @@ TEST(EpochFenceTest, OrdersThatDiscardCountOnceAnEpoch) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

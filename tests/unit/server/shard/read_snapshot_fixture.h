@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "server/shard/shard.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // Reads a shard's snapshot. Returns its step.
 inline absl::StatusOr<int64_t> ReadSnapshot(const Shard& shard,
@@ -21,6 +21,6 @@ inline absl::StatusOr<int64_t> ReadSnapshot(const Shard& shard,
   return snapshot->step();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_TESTS_UNIT_SERVER_SHARD_READ_SNAPSHOT_FIXTURE_H_

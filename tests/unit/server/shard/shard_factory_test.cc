@@ -5,7 +5,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/shard/parts/shard_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -60,4 +60,4 @@ TEST_F(ShardFactoryTest, ShardThatDiffersInAnythingLastingIsAnother) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

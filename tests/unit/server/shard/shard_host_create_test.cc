@@ -11,7 +11,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -80,4 +80,4 @@ TEST_F(ShardHostCreateTest, EpochThatIsTakenWhileAShardIsMadeIsKept) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

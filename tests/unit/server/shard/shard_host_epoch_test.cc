@@ -11,7 +11,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -111,4 +111,4 @@ TEST_F(ShardHostEpochTest, StateFileWithAnEpochThatNothingCanFollowIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

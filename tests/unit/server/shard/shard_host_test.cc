@@ -9,7 +9,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -454,4 +454,4 @@ TEST_F(ShardHostTest, RemovedStateLeavesNoFile) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

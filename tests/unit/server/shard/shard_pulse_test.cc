@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/manual_clock.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST_F(ShardPulseTest, PauseOfTheWholeProcessIsNotTheShards) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

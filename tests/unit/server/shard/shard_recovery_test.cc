@@ -9,7 +9,7 @@
 #include "tests/unit/server/shard/parts/shard_fixture.h"
 #include "tests/unit/server/step/answer_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::RedoFor;
@@ -193,4 +193,4 @@ TEST_F(ShardRecoveryTest, SharesOfAStepAreNoMatterOfSettings) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -9,7 +9,7 @@
 #include "tests/unit/server/shard/read_snapshot_fixture.h"
 
 // What a job says of variables by name: optimizers, averages, constraints.
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -204,4 +204,4 @@ TEST_F(ShardStateSettingsTest, SnapshotHoldsTheAverageOfItsStep) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -13,7 +13,7 @@
 #include "tests/unit/server/shard/parts/shard_fixture.h"
 #include "tests/unit/server/shard/read_snapshot_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -224,4 +224,4 @@ TEST_F(ShardTablesGrowingTest, RowsAreRestoredByTheirKeysAlone) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -9,7 +9,7 @@
 #include "tests/unit/server/shard/parts/shard_fixture.h"
 #include "tests/unit/server/shard/read_snapshot_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -302,4 +302,4 @@ INSTANTIATE_TEST_SUITE_P(Rules, AveragedTableTest,
                                            Kind::kMomentum));
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

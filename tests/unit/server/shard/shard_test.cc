@@ -14,7 +14,7 @@
 #include "tests/unit/server/shard/parts/shard_fixture.h"
 #include "tests/unit/server/shard/read_snapshot_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -376,4 +376,4 @@ TEST_F(ShardTest, StateThatCannotBeMadeIsAnError) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -135,4 +135,4 @@ TEST_F(SharedGradientsTest, EveryPartNeedsAnOffset) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

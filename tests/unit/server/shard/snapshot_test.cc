@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/shard/parts/shard_state_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -54,4 +54,4 @@ TEST_F(SnapshotTest, IsCutOffWhenTheProcessEnds) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/state/variable_store_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -91,4 +91,4 @@ TEST_F(StateTensorsTest, WhatIsNotThereIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

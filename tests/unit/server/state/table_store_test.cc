@@ -6,7 +6,7 @@
 #include "server/state/init/initializer.h"
 #include "tests/unit/server/state/variable_store_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -196,4 +196,4 @@ TEST_F(TableStoreTest, WhatMovesAllRowsCannotBeOfAGrowingTable) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

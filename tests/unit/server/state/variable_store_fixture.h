@@ -12,7 +12,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // A server with three parts: both halves of the float32 variable "w" and the
 // float64 variable "b", updated by Adam.
@@ -66,6 +66,6 @@ class VariableStoreFixture : public ::testing::Test {
   VariableStore::Options options_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_TESTS_UNIT_SERVER_STATE_VARIABLE_STORE_FIXTURE_H_

@@ -11,7 +11,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/state/variable_store_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -86,4 +86,4 @@ TEST_F(VariableStoreInitializeTest, StateThatWasNeverOpenedIsCountedAnew) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -14,7 +14,7 @@
 #include "server/state/variable_store.h"
 #include "tests/unit/server/state/variable_store_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -225,4 +225,4 @@ TEST_F(VariableStoreStepTest, KilledAtAnyInstantItsCommittedStepIsWhole) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -9,7 +9,7 @@
 #include "server/state/init/initializer.h"
 #include "tests/unit/server/state/variable_store_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -245,4 +245,4 @@ TEST_F(VariableStoreTest, OldChiefIsFencedOff) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

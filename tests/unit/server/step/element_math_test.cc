@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/unit/server/step/gradient_builder.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::BytesOf;
@@ -103,4 +103,4 @@ TEST(ElementMathTest, EveryLengthAndAlignmentGivesTheSame) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -16,7 +16,7 @@
 #include "common/base/mutex.h"
 #include "server/step/engine.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // A gradient of one float.
 inline PartGradient GradientOf(float value) {
@@ -185,6 +185,6 @@ class FakePartUpdater : public PartUpdater {
   bool overlapped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_TESTS_UNIT_SERVER_STEP_FAKE_PART_UPDATER_H_

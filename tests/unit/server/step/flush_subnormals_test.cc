@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "server/step/element_math.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 template <typename T>
@@ -94,4 +94,4 @@ TEST(FlushSubnormalsTest, EndsWithItsScope) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

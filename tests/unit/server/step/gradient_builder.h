@@ -81,7 +81,7 @@ struct Dense {
       : dtype(dtype),
         shape(std::move(shape)),
         values(Encode(dtype, elements)) {}
-  operator DenseGradientView() const { return {dtype, shape, values}; }
+  operator server::DenseGradientView() const { return {dtype, shape, values}; }
 
   DType dtype;
   Shape shape;
@@ -104,9 +104,9 @@ struct Sparse {
         values_shape(std::move(values_shape)),
         values(Encode(dtype, elements)),
         dense_shape(std::move(dense_shape)) {}
-  operator SparseGradientView() const {
-    SparseGradientView view{dtype,        indices, indices_rank,
-                            values_shape, values,  std::nullopt};
+  operator server::SparseGradientView() const {
+    server::SparseGradientView view{dtype,        indices, indices_rank,
+                                    values_shape, values,  std::nullopt};
     if (dense_shape.has_value()) view.dense_shape = *dense_shape;
     return view;
   }

@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/gradient_builder.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::Dense;
@@ -96,4 +96,4 @@ TEST(CheckFormTest, RefusesNegativeAndHugeDimensions) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

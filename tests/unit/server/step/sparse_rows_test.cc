@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/unit/server/step/gradient_builder.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::Decode;
@@ -102,4 +102,4 @@ TEST(SparseRowsTest, RowsWithoutColumnsKeepTheirIndices) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 OptimizerConfig Adam(double beta1, double beta2) {
@@ -41,4 +41,4 @@ TEST(AdamPowersTest, OtherOptimizersHaveNone) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

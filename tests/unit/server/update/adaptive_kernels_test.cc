@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // The facts are those of TensorFlow's own tests: values 1 and 2 with gradient
@@ -138,4 +138,4 @@ TYPED_TEST(AdaptiveKernelsTest, DenseFtrlMakesANaNZero) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 ByteSlice Slice(const std::string& bytes) {
@@ -82,4 +82,4 @@ TEST(GradientReaderTest, AnyCutYieldsTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

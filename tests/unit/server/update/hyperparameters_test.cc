@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -63,4 +63,4 @@ TEST(HyperparametersTest, RefusesWhatTensorFlowRefuses) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

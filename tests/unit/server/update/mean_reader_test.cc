@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -224,4 +224,4 @@ TEST(MeanReaderTest, SubnormalBFloat16IsFlushedLikeTheFloat) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -13,7 +13,7 @@
 #include "server/update/mean_reader.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -465,4 +465,4 @@ TEST(OptimizerTest, MeanOfBFloat16sThatIsNotFiniteIsTold) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

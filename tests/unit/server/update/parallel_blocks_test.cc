@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 TEST(ParallelBlocksTest, EveryElementIsVisitedOnce) {
@@ -32,4 +32,4 @@ TEST(ParallelBlocksTest, SubnormalNumbersAreFlushedInEveryThread) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

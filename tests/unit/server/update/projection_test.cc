@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -81,4 +81,4 @@ TEST(ProjectionTest, NormsNeedPartsOfWholeRows) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

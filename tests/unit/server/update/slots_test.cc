@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -76,4 +76,4 @@ TEST(SlotsTest, ElementsAreFilledInTheirOwnType) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

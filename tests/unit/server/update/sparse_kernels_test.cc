@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -54,4 +54,4 @@ TEST(SparseKernelsTest, LazyAdamTakesItsFirstStepAsAdamDoes) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -278,4 +278,4 @@ TEST_F(SparseOptimizerTest, AdamDecaysAndMovesAllRowsOfBFloat16) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

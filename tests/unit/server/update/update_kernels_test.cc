@@ -12,7 +12,7 @@
 #include "common/numeric/denormals.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // Not a multiple of any vector width.
@@ -298,4 +298,4 @@ TEST(UpdateKernelsTest, AllFiniteJudgesEveryBFloat16AsItsFloat) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

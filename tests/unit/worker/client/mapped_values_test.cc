@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -114,4 +114,4 @@ TEST_F(MappedValuesTest, ProcessesThatCannotBeSeenAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

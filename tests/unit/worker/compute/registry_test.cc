@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -50,4 +50,4 @@ TEST(BackendRegistryTest, OptionsReachTheBackend) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

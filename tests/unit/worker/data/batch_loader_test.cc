@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -113,4 +113,4 @@ TEST(BatchLoaderTest, SourceLoadsWhatTheScheduleChooses) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -6,7 +6,7 @@
 #include "tests/testing/temp_dir.h"
 #include "tests/unit/worker/data/idx_bytes.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -50,4 +50,4 @@ TEST(DataFileTest, WhatIsNoFileIsNotRead) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

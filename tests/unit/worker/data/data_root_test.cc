@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -99,4 +99,4 @@ TEST_F(DataRootTest, EveryFieldThatNamesAFileIsChecked) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

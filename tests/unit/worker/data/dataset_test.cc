@@ -8,7 +8,7 @@
 #include "tests/testing/temp_dir.h"
 #include "tests/unit/worker/data/idx_bytes.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::Gzip;
@@ -135,4 +135,4 @@ TEST(DatasetTest, MissingFileOfAPairIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::AllOf;
@@ -96,4 +96,4 @@ TEST(EpochShuffleTest, SmallSetsAreShuffledToo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

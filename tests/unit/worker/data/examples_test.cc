@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -43,4 +43,4 @@ TEST(ExamplesTest, MissingFilesAreErrors) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

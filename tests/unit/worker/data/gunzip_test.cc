@@ -7,7 +7,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/worker/data/idx_bytes.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::Bytes;
@@ -121,4 +121,4 @@ TEST(GunzipTest, SmallFileThatUnpacksToMuchIsStoppedAtTheLimit) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -10,7 +10,7 @@
 #include "tests/testing/temp_dir.h"
 #include "tests/unit/worker/data/idx_bytes.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::Bytes;
@@ -119,4 +119,4 @@ TEST_F(IdxFileTest, GzipThatUnpacksAboveTheLimitIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -231,4 +231,4 @@ TEST(PrefetchingBatchesTest, DestructionWaitsForTheBatchInTheMaking) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -67,4 +67,4 @@ TEST(TextTest, ErrorsNameTheFile) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -13,7 +13,7 @@
 #include "tests/testing/temp_dir.h"
 #include "worker/compute/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -68,4 +68,4 @@ TEST(ComputeDeviceTest, UnknownNameIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

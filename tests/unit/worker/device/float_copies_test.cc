@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(FloatCopiesTest, NoneAreNeededOfWhatTheModelComputesWith) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -12,7 +12,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/worker/models/zoo/model_trainer.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::ComputePass;
@@ -121,4 +121,4 @@ INSTANTIATE_TEST_SUITE_P(Models, EarlyPassTest,
                                             ::testing::Bool()));
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -6,7 +6,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/worker/models/zoo/model_trainer.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::ComputePass;
@@ -147,4 +147,4 @@ TEST(ReplayTest, PassesThatCannotBeRecordedAreLaunched) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -11,7 +11,7 @@
 #include "worker/compute/registry.h"
 #include "worker/models/zoo/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::ComputePass;
@@ -166,4 +166,4 @@ TEST_F(ModelGradientSourceTest,
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -7,7 +7,7 @@
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/cpu/cpu_backend.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -94,4 +94,4 @@ TEST_F(PassNumbersTest, CopyUnderWayIsOverBeforeItsMemoryIsFreed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -104,4 +104,4 @@ TEST_F(GradientClipperTest, NothingIsSentTwice) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::Each;
@@ -103,4 +103,4 @@ TEST_F(GradientClippingTest, ValuesAreLimitedOneByOne) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -32,4 +32,4 @@ TEST(GradientPassTest, PassThatIsNotWantedNeedsNoValues) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

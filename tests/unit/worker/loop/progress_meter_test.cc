@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/manual_clock.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::ManualClock;
@@ -47,4 +47,4 @@ TEST(ProgressMeterTest, CountsPassesAndWhatBecameOfThem) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

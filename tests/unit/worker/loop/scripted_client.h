@@ -15,7 +15,7 @@
 namespace lockstep::testing {
 
 // Answers from a script and writes down what it was asked.
-class ScriptedClient final : public StepClient {
+class ScriptedClient final : public worker::StepClient {
  public:
   absl::StatusOr<int64_t> Pull(int64_t step) override {
     calls.push_back("pull " + std::to_string(step));
@@ -29,13 +29,13 @@ class ScriptedClient final : public StepClient {
   void GradientReady(size_t variable) override {
     calls.push_back("ready " + std::to_string(variable));
   }
-  absl::StatusOr<Announcement> Announce(const PassId& pass) override {
+  absl::StatusOr<worker::Announcement> Announce(const PassId& pass) override {
     calls.push_back("announce " + std::to_string(pass.step) + "." +
                     std::to_string(pass.slot));
     return announcements.Next();
   }
-  absl::StatusOr<PushCounts> Push(const PassId& pass,
-                                  int64_t attempt) override {
+  absl::StatusOr<worker::PushCounts> Push(const PassId& pass,
+                                          int64_t attempt) override {
     calls.push_back("push " + std::to_string(pass.step) + " attempt " +
                     std::to_string(attempt));
     return pushes.Next();
@@ -49,8 +49,8 @@ class ScriptedClient final : public StepClient {
     calls.push_back("await " + std::to_string(first));
     return awaited;
   }
-  absl::StatusOr<Token> TakeToken(const PassId& pass,
-                                  int64_t attempt) override {
+  absl::StatusOr<worker::Token> TakeToken(const PassId& pass,
+                                          int64_t attempt) override {
     calls.push_back("token after " + std::to_string(pass.step) + " attempt " +
                     std::to_string(attempt));
     return tokens.Next();
@@ -69,16 +69,16 @@ class ScriptedClient final : public StepClient {
   std::optional<int64_t> pulled;
   bool over = false;  // the step, until the next pass
   absl::Status awaited;
-  Script<Announcement> announcements;
-  Script<PushCounts> pushes;
-  Script<Token> tokens;
+  Script<worker::Announcement> announcements;
+  Script<worker::PushCounts> pushes;
+  Script<worker::Token> tokens;
   std::vector<std::string> calls;
 };
 
 // Computes nothing, layer by layer.
-class CountingSource final : public GradientSource {
+class CountingSource final : public worker::GradientSource {
  public:
-  absl::Status Begin(int64_t index, GradientPass& pass) override {
+  absl::Status Begin(int64_t index, worker::GradientPass& pass) override {
     if (index >= end) return absl::OutOfRangeError("end of input");
     batches.push_back(index);
     if (at_begin) at_begin();
@@ -87,14 +87,15 @@ class CountingSource final : public GradientSource {
     }
     return absl::OkStatus();
   }
-  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
+  absl::StatusOr<worker::GradientResult> Finish(
+      worker::GradientPass& pass) override {
     for (int layer = layers - 1; layer >= 0; --layer) {
       if (before_layer) before_layer(layer);
       LOCKSTEP_RETURN_IF_ERROR(pass.CheckWanted());
       pass.GradientReady(layer);
     }
     LOCKSTEP_RETURN_IF_ERROR(failure);
-    return GradientResult{0.5, 10};
+    return worker::GradientResult{0.5, 10};
   }
   bool MayBeginEarly() const override { return may_begin_early; }
 
@@ -107,23 +108,24 @@ class CountingSource final : public GradientSource {
   std::vector<int64_t> batches;
 };
 
-inline Token TokenFor(int64_t step, int slot = 0) {
-  return {Token::Kind::kToken, step, slot, 0};
+inline worker::Token TokenFor(int64_t step, int slot = 0) {
+  return {worker::Token::Kind::kToken, step, slot, 0};
 }
-inline const Token kFinished{Token::Kind::kFinished};
+inline const worker::Token kFinished{worker::Token::Kind::kFinished};
 
 class TrainingLoopFixture : public ::testing::Test {
  protected:
-  absl::Status Run(const TrainingLoop::Options& options) {
-    return TrainingLoop(options, client_, source_, meter_).Run();
+  absl::Status Run(const worker::TrainingLoop::Options& options) {
+    return worker::TrainingLoop(options, client_, source_, meter_).Run();
   }
 
-  const TrainingLoop::Options kStrict{SyncMode::kStrict, 2, 3, 1, 0};
-  const TrainingLoop::Options kEverybody{SyncMode::kStrict, 2, 2, 1, 0};
-  const TrainingLoop::Options kCompatible{SyncMode::kCompatible, 2, 3, 1, 7};
+  const worker::TrainingLoop::Options kStrict{SyncMode::kStrict, 2, 3, 1, 0};
+  const worker::TrainingLoop::Options kEverybody{SyncMode::kStrict, 2, 2, 1, 0};
+  const worker::TrainingLoop::Options kCompatible{SyncMode::kCompatible, 2, 3,
+                                                  1, 7};
   ScriptedClient client_;
   CountingSource source_;
-  ProgressMeter meter_{Clock::Real()};
+  worker::ProgressMeter meter_{Clock::Real()};
 };
 
 }  // namespace lockstep::testing

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -174,4 +174,4 @@ TEST_F(StrictPassTest, FailedAnnouncementEndsThePassWithItsError) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -9,7 +9,7 @@
 #include "tests/unit/worker/loop/scripted_client.h"
 #include "worker/loop/training_loop.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -156,4 +156,4 @@ TEST_F(EarlyPassesTest, WhereSomeMayBeLateNoneBeginsEarly) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -11,7 +11,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/worker/loop/scripted_client.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -271,4 +271,4 @@ TEST_F(TrainingLoopTest, FailedPushEndsTheLoopWithItsError) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

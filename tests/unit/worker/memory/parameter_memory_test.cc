@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -141,4 +141,4 @@ TEST(ParameterMemoryTest, AGrowingTableHasAnyKeys) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

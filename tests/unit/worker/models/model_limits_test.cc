@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -95,4 +95,4 @@ TEST(CheckKernelSizeTest, KernelHasACentre) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

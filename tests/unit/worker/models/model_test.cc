@@ -14,7 +14,7 @@
 #include "worker/compute/cpu/cpu_backend.h"
 #include "worker/models/zoo/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::Config;
@@ -205,4 +205,4 @@ TEST_F(ModelTest, NaNInAnImageReachesLossAndGradients) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -13,7 +13,7 @@
 #include "worker/models/layers/conv_layer.h"
 #include "worker/models/layers/dense_layer.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::ModelHarness;
@@ -143,4 +143,4 @@ TEST(SequentialModelTest, VariableTooLargeIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -9,7 +9,7 @@
 #include "worker/compute/registry.h"
 #include "worker/models/zoo/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -97,4 +97,4 @@ TEST_F(TextSamplerTest, NothingFollowsNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -8,7 +8,7 @@
 #include "tests/unit/worker/scoring/softmax_checkpoint.h"
 #include "worker/compute/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IdxBytes;
@@ -110,4 +110,4 @@ TEST_F(CheckpointScorerTest, JobWithoutATestSetIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -13,7 +13,7 @@
 #include "tests/unit/worker/data/idx_bytes.h"
 #include "worker/data/data_file.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::AppendTfRecord;
@@ -252,4 +252,4 @@ TEST(ExampleColumnsTest, LayoutsNameWhatIsMissingOrWrong) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

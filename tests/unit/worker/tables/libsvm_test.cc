@@ -6,7 +6,7 @@
 #include "tests/testing/temp_dir.h"
 #include "tests/unit/worker/data/idx_bytes.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -80,4 +80,4 @@ TEST(LibsvmTest, FilesMayBeGzipped) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

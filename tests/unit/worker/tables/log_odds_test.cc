@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::Optional;
@@ -46,4 +46,4 @@ TEST(LogOddsTest, AScoreIsTheMeanOverAll) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -66,4 +66,4 @@ TEST(LogisticRegressionTest, AGrowingTableHasRowsOfAnyFeature) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -30,4 +30,4 @@ TEST(ModelKindsTest, AnUnknownKindIsRefusedWithAllThatThereAre) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

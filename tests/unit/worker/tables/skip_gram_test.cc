@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 constexpr char kText[] = "a b a b\nc a\nb\n";
@@ -65,4 +65,4 @@ TEST(SkipGramTest, ALineOfOneWordHasNoPair) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -7,7 +7,7 @@
 #include "tests/testing/hooked_pass.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -79,4 +79,4 @@ TEST_F(TableGradientSourceTest, DrawsFollowFromTheBatch) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

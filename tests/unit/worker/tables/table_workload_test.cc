@@ -10,7 +10,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -119,4 +119,4 @@ TEST_F(ReadTableRowsTest, RowsOfAGrownTableAreNotThoseOfAnother) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

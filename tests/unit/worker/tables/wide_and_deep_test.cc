@@ -10,7 +10,7 @@
 #include "worker/compute/registry.h"
 #include "worker/tables/log_odds.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -161,4 +161,4 @@ TEST(WideAndDeepTest, ABatchLeavesNothingForTheNext) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(20);
@@ -64,4 +64,4 @@ TEST(ConnectionProbeTest, ANameThatCannotBeIsNotResolved) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

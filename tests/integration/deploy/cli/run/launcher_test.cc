@@ -15,7 +15,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::FakeCoordinator;
@@ -287,4 +287,4 @@ TEST_F(LauncherTest, AProgramThatIsGoneWhenItIsNeededAgainEndsTheRun) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

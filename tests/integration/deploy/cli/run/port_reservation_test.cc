@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -100,4 +100,4 @@ TEST(PortReservationTest, WhatANameMeansIsLeftToTheProgram) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -25,7 +25,7 @@
 
 // The real `lockstep`, with shell scripts as the cluster's programs.
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::ChildProcess;
@@ -298,4 +298,4 @@ TEST_F(RunCommandTest, UsageErrorsExitWithTwo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

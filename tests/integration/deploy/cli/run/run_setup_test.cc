@@ -16,7 +16,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -247,4 +247,4 @@ TEST_F(RunSetupTest, AMissingProgramIsNamedWithItsTask) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -8,7 +8,7 @@
 #include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::FakeCoordinator;
@@ -73,4 +73,4 @@ TEST(CoordinatorClientTest, AChiefThatComesLaterIsFound) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -18,7 +18,7 @@
 #include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::FakeCoordinator;
@@ -227,4 +227,4 @@ TEST_F(OperatorCommandTest, AChiefThatRefusesToStopIsAFailure) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 TEST(StatusCodecTest, EveryFieldIsTakenOver) {
@@ -138,4 +138,4 @@ TEST(StatusCodecTest, DurationsBeyondTheirRangeDoNoHarm) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

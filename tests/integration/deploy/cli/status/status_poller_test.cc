@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::FakeCoordinator;
@@ -86,4 +86,4 @@ TEST(StatusPollerTest, AnAbsentChiefRefusesToStop) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

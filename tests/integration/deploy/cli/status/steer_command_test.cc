@@ -11,7 +11,7 @@
 #include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::FakeCoordinator;
@@ -126,4 +126,4 @@ TEST_F(SteerCommandsTest, WhatDoesNotComeAboutInTimeIsAFailure) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -12,7 +12,7 @@
 #include "grpcpp/alarm.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // Happens after a while, once, and remembers where.
@@ -225,4 +225,4 @@ TEST(CallPollerTest, WhatIsCancelledHappensBeforeTheEnd) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

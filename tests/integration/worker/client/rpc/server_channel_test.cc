@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-using Size = ServerChannel::Size;
+using Size = worker::ServerChannel::Size;
 using Answer = std::pair<absl::Status, std::string>;
 
 // Answers what it was asked, but for "wait", which it leaves unanswered, and
@@ -70,7 +70,8 @@ grpc::ByteBuffer Bytes(const std::string& text) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-std::future<Answer> Start(ServerChannel& channel, const std::string& text,
+std::future<Answer> Start(worker::ServerChannel& channel,
+                          const std::string& text,
                           absl::Duration deadline = absl::Minutes(1),
                           Size size = Size::kSmall) {
   auto promise = std::make_shared<std::promise<Answer>>();
@@ -90,21 +91,21 @@ class ServerChannelTest : public ::testing::Test {
 
   EchoService echo_;
   std::unique_ptr<GrpcServer> server_;
-  CallPoller poller_;
+  worker::CallPoller poller_;
 };
 
 TEST_F(ServerChannelTest, SmallCallsAreAnsweredOnTheStream) {
-  ServerChannel channel(poller_, address(), 1);
+  worker::ServerChannel channel(poller_, address(), 1);
   EXPECT_EQ(Start(channel, "a").get(), Answer(absl::OkStatus(), "1 m a"));
   EXPECT_EQ(Start(channel, "b").get(), Answer(absl::OkStatus(), "1 m b"));
 }
 
 TEST_F(ServerChannelTest, CallsMadeTogetherTravelTogether) {
-  ServerChannel channel(poller_, address(), 1);
+  worker::ServerChannel channel(poller_, address(), 1);
   std::future<Answer> first;
   std::future<Answer> second;
   {
-    const ServerChannel::Together together(channel);
+    const worker::ServerChannel::Together together(channel);
     first = Start(channel, "a");
     second = Start(channel, "b");
   }
@@ -113,7 +114,7 @@ TEST_F(ServerChannelTest, CallsMadeTogetherTravelTogether) {
 }
 
 TEST_F(ServerChannelTest, CallsOfABrokenStreamHaveFailedAndTheNextHasANewOne) {
-  ServerChannel channel(poller_, address(), 1);
+  worker::ServerChannel channel(poller_, address(), 1);
   auto waiting = Start(channel, "wait");
   auto breaking = Start(channel, "break");
   EXPECT_THAT(waiting.get().first, StatusIs(absl::StatusCode::kUnavailable));
@@ -126,13 +127,13 @@ TEST_F(ServerChannelTest, CallsOfABrokenStreamHaveFailedAndTheNextHasANewOne) {
 }
 
 TEST_F(ServerChannelTest, CallWithoutAnAnswerFailsAfterItsDeadline) {
-  ServerChannel channel(poller_, address(), 1);
+  worker::ServerChannel channel(poller_, address(), 1);
   EXPECT_THAT(Start(channel, "wait", absl::Milliseconds(1)).get().first,
               StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
 TEST_F(ServerChannelTest, CancelEndsCallsAtHandAndLaterOnes) {
-  ServerChannel channel(poller_, address(), 1);
+  worker::ServerChannel channel(poller_, address(), 1);
   auto waiting = Start(channel, "wait");
   channel.Cancel();
   EXPECT_THAT(waiting.get().first, StatusIs(absl::StatusCode::kCancelled));
@@ -141,7 +142,7 @@ TEST_F(ServerChannelTest, CancelEndsCallsAtHandAndLaterOnes) {
 }
 
 TEST_F(ServerChannelTest, ServerThatIsGoneMakesCallsUnavailable) {
-  ServerChannel channel(poller_, address(), 1);
+  worker::ServerChannel channel(poller_, address(), 1);
   auto waiting = Start(channel, "wait");
   server_.reset();
   EXPECT_THAT(waiting.get().first, StatusIs(absl::StatusCode::kUnavailable));
@@ -202,11 +203,11 @@ class ServerChannelWithoutStreamsTest : public ::testing::Test {
   OldService service_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
-  CallPoller poller_;
+  worker::CallPoller poller_;
 };
 
 TEST_F(ServerChannelWithoutStreamsTest, SmallCallsTravelAlone) {
-  ServerChannel channel(poller_, address_, 1);
+  worker::ServerChannel channel(poller_, address_, 1);
   Answer answer;
   do {  // the first says that there are no streams
     answer = Start(channel, "a").get();
@@ -215,7 +216,7 @@ TEST_F(ServerChannelWithoutStreamsTest, SmallCallsTravelAlone) {
 }
 
 TEST_F(ServerChannelWithoutStreamsTest, LargeCallsTakeTurnsOnTheConnections) {
-  ServerChannel channel(poller_, address_, 3);
+  worker::ServerChannel channel(poller_, address_, 3);
   for (int i = 0; i < 6; ++i) {
     EXPECT_EQ(Start(channel, "a", absl::Minutes(1), Size::kLarge).get(),
               Answer(absl::OkStatus(), "alone"));

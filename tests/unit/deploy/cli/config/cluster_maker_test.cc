@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -83,4 +83,4 @@ TEST(ClusterMakerTest, AJobTakesALineAndIsReadBack) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

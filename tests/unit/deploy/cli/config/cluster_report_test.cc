@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::ElementsAre;
@@ -103,4 +103,4 @@ TEST(ClusterReportTest, AClusterThatCannotTrainHasMistakes) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

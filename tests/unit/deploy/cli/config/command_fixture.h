@@ -35,7 +35,7 @@ class CommandTest : public ::testing::Test {
     std::reverse(args.begin(), args.end());  // CLI11's order
     app.parse(args);
     EXPECT_TRUE(command.chosen());
-    Terminal terminal(pipe_[1], nullptr, nullptr);
+    cli::Terminal terminal(pipe_[1], nullptr, nullptr);
     return command.Run(terminal, err_);
   }
 

@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/deploy/cli/config/command_fixture.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::AllOf;
@@ -143,4 +143,4 @@ TEST_F(ConfigCheckCommandTest, ConnectSaysWhoRefuses) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

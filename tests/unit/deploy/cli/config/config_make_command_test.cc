@@ -6,7 +6,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/deploy/cli/config/command_fixture.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::HasSubstr;
@@ -62,4 +62,4 @@ TEST_F(ConfigMakeCommandTest, BadFlagsAreNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "tests/unit/deploy/cli/config/command_fixture.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::AllOf;
@@ -39,4 +39,4 @@ TEST_F(ExplainCommandTest, TheManualPageIsRoff) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -100,4 +100,4 @@ TEST(JobFieldTest, TheManualPageHasEachFieldAndEscapesRoff) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

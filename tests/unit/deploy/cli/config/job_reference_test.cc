@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST(JobReferenceTest, WhatIsSettableCanBeSet) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

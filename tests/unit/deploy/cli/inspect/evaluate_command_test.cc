@@ -8,7 +8,7 @@
 #include "tests/unit/worker/data/idx_bytes.h"
 #include "tests/unit/worker/scoring/softmax_checkpoint.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::CommandTest;
@@ -70,4 +70,4 @@ TEST_F(EvaluateCommandTest, WhatIsMissingIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

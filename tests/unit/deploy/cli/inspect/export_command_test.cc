@@ -10,7 +10,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::ElementsAre;
@@ -181,4 +181,4 @@ TEST_F(ExportCommandTest, ADamagedCheckpointIsNotCopied) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -9,7 +9,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::HasSubstr;
@@ -118,4 +118,4 @@ TEST_F(NearestCommandTest, KeysThatAreNoWordsAreNoticed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

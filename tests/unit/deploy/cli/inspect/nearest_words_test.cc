@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -38,4 +38,4 @@ TEST(NearestWordsTest, UnknownWordsAreNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

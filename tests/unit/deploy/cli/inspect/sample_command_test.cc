@@ -10,7 +10,7 @@
 #include "tests/unit/deploy/cli/config/command_fixture.h"
 #include "worker/models/zoo/registry.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::HasSubstr;
@@ -32,7 +32,7 @@ class SampleCommandTest : public testing::CommandTest {
     config.kind = "transformer";
     config.layers = config.heads = 1;
     config.width = 2;
-    const auto model = *MakeModel(config, {1, 1, 1, 256, 4});
+    const auto model = *worker::MakeModel(config, {1, 1, 1, 256, 4});
     std::vector<TensorSpec> tensors;
     for (const VariableSpec& variable : model->variables()) {
       tensors.push_back({variable.name, TensorType::kF32, variable.shape});
@@ -97,4 +97,4 @@ TEST_F(SampleCommandTest, WhatIsMissingOrOfAnotherModelIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -11,7 +11,7 @@
 #include "tests/testing/temp_dir.h"
 #include "tests/unit/worker/scoring/softmax_checkpoint.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -74,4 +74,4 @@ TEST_F(TrainedJobTest, WhatIsMissingIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

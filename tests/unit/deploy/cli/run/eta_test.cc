@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::Eq;
@@ -90,4 +90,4 @@ TEST(EtaTest, ExtremeStepsDoNotOverflow) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

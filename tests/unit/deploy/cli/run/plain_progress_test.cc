@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::Eq;
@@ -90,4 +90,4 @@ TEST(PlainProgressTest, TheEndIsLeftToTheLastLine) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 absl::Time At(double seconds) {
@@ -49,4 +49,4 @@ TEST(RestartBudgetTest, NothingIsAllowedWithoutABudget) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Verdict = RunOutcome::Verdict;
@@ -172,4 +172,4 @@ TEST(RunReportTest, ARunThatWasGivenUpSaysWhyWhateverTheChiefSays) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

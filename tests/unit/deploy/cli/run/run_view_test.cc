@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::HasSubstr;
@@ -150,4 +150,4 @@ TEST_F(RunViewTest, AChiefThatIsDoneNeedNotAnswer) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

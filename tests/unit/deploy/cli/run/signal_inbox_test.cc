@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::IsEmpty;
@@ -38,4 +38,4 @@ TEST(SignalInboxTest, WhatWasNotTakenIsDropped) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

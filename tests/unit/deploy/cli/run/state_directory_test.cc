@@ -14,7 +14,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -154,4 +154,4 @@ TEST(StateDirectoryTest, TheDefaultParentCanBeWritten) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -16,19 +16,19 @@ using ::testing::UnorderedElementsAre;
 class SupervisorRestartTest : public ::testing::Test {
  protected:
   // Ends all running tasks, like a job that is done.
-  RunOutcome Finish(absl::Time now) {
-    supervisor_.OnJobState(JobState::kDone, now);
+  cli::RunOutcome Finish(absl::Time now) {
+    supervisor_.OnJobState(cli::JobState::kDone, now);
     EndAll(kOk, now);
     return supervisor_.Outcome();
   }
 
-  void EndAll(TaskExit exit, absl::Time now) {
+  void EndAll(cli::TaskExit exit, absl::Time now) {
     for (const TaskId task : {kPs, kChief, kWorker0, kWorker1, kEvaluator}) {
       supervisor_.OnTaskExit(task, exit, now);
     }
   }
 
-  Supervisor supervisor_{
+  cli::Supervisor supervisor_{
       {.tasks = {kPs, kChief, kWorker0, kWorker1, kEvaluator},
        .chief = kChief,
        .needed_workers = 2,
@@ -52,7 +52,7 @@ TEST_F(SupervisorRestartTest, EveryRoleThatDiesStartsAgainAfterAPause) {
 
 TEST_F(SupervisorRestartTest, ATaskThatAsksForItWithItsCodeStartsAgain) {
   for (const int code : {128, 129, 143, 255}) {
-    Supervisor supervisor(
+    cli::Supervisor supervisor(
         {.tasks = {kChief, kWorker0}, .chief = kChief, .restarts = 1});
     supervisor.OnTaskExit(kWorker0, {.code = code}, At(0));
     EXPECT_THAT(supervisor.OnTime(At(1)), ElementsAre(Start(kWorker0))) << code;
@@ -61,9 +61,9 @@ TEST_F(SupervisorRestartTest, ATaskThatAsksForItWithItsCodeStartsAgain) {
 
 TEST_F(SupervisorRestartTest, ATaskThatMustNotIsNotStartedAgain) {
   for (const int code : {0, 1, 2, 127}) {
-    Supervisor supervisor({.tasks = {kChief, kWorker0, kWorker1},
-                           .chief = kChief,
-                           .restarts = 1});
+    cli::Supervisor supervisor({.tasks = {kChief, kWorker0, kWorker1},
+                                .chief = kChief,
+                                .restarts = 1});
     supervisor.OnTaskExit(kWorker0, {.code = code}, At(0));
     EXPECT_THAT(supervisor.OnTime(At(100)), IsEmpty()) << code;
     EXPECT_FALSE(supervisor.RestartTime(kWorker0).has_value());
@@ -77,7 +77,7 @@ TEST_F(SupervisorRestartTest, ADoneRunIsDoneThoughTasksDiedOnItsWay) {
   supervisor_.OnTaskExit(kWorker1, kKilled, At(2));
   supervisor_.OnTime(At(4));
 
-  const RunOutcome outcome = Finish(At(5));
+  const cli::RunOutcome outcome = Finish(At(5));
 
   EXPECT_EQ(outcome.verdict, Verdict::kDone);
   EXPECT_EQ(outcome.exit_code, 0);
@@ -104,12 +104,12 @@ TEST_F(SupervisorRestartTest, AUsedUpBudgetEndsTheRunThroughTheChief) {
   EXPECT_EQ(supervisor_.OnTime(At(40)).size(), 4u);
   EndAll(kStoppedCode, At(41));
 
-  const RunOutcome outcome = supervisor_.Outcome();
+  const cli::RunOutcome outcome = supervisor_.Outcome();
   EXPECT_EQ(outcome.verdict, Verdict::kFailed);
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_TRUE(outcome.gave_up);
   EXPECT_EQ(outcome.reason, reason);
-  EXPECT_THAT(outcome.bad_ends, ElementsAre(BadEnd{kEvaluator, kKilled}));
+  EXPECT_THAT(outcome.bad_ends, ElementsAre(cli::BadEnd{kEvaluator, kKilled}));
 }
 
 TEST_F(SupervisorRestartTest, WithoutAChiefAGivenUpRunIsTerminatedAtOnce) {
@@ -132,7 +132,7 @@ TEST_F(SupervisorRestartTest, TenQuietMinutesFillTheBudgetAgain) {
 }
 
 TEST_F(SupervisorRestartTest, NobodyStartsAgainOnceTheRunEnds) {
-  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnJobState(cli::JobState::kTraining, At(0));
   supervisor_.OnTaskExit(kWorker0, {.code = 129}, At(0));
 
   supervisor_.OnTaskExit(kChief, kFailedCode, At(0.2));
@@ -144,7 +144,7 @@ TEST_F(SupervisorRestartTest, NobodyStartsAgainOnceTheRunEnds) {
   EndAll(kOk, At(6));
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
   EXPECT_EQ(supervisor_.Outcome().bad_ends.front(),
-            (BadEnd{kWorker0, {.code = 129}}));
+            (cli::BadEnd{kWorker0, {.code = 129}}));
 }
 
 TEST_F(SupervisorRestartTest, AJobStoppedByAnOperatorIsNotTakenUpAgain) {
@@ -168,7 +168,7 @@ TEST_F(SupervisorRestartTest, ASignalEndsARunOfWhichNothingRuns) {
 }
 
 TEST_F(SupervisorRestartTest, WorkersAreNotStartedAgainAfterTheLastStep) {
-  supervisor_.OnJobState(JobState::kFinishing, At(0));
+  supervisor_.OnJobState(cli::JobState::kFinishing, At(0));
   supervisor_.OnTaskExit(kWorker0, kKilled, At(1));
   supervisor_.OnTaskExit(kPs, kKilled, At(1));
 

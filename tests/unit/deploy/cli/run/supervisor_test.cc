@@ -15,12 +15,12 @@ using ::testing::UnorderedElementsAre;
 
 class SupervisorTest : public ::testing::Test {
  protected:
-  Supervisor supervisor_{
+  cli::Supervisor supervisor_{
       {.tasks = {kPs, kChief, kWorker0, kWorker1, kEvaluator},
        .chief = kChief,
        .needed_workers = 1}};
 
-  void ExitRest(TaskExit exit, absl::Time now) {
+  void ExitRest(cli::TaskExit exit, absl::Time now) {
     for (const TaskId task : {kPs, kChief, kWorker0, kWorker1, kEvaluator}) {
       supervisor_.OnTaskExit(task, exit, now);
     }
@@ -28,14 +28,15 @@ class SupervisorTest : public ::testing::Test {
 };
 
 TEST_F(SupervisorTest, AHealthyRunNeedsNothing) {
-  EXPECT_THAT(supervisor_.OnJobState(JobState::kTraining, At(1)), IsEmpty());
+  EXPECT_THAT(supervisor_.OnJobState(cli::JobState::kTraining, At(1)),
+              IsEmpty());
   EXPECT_THAT(supervisor_.OnTime(At(1e9)), IsEmpty());
   EXPECT_TRUE(supervisor_.healthy());
   EXPECT_FALSE(supervisor_.finished());
 }
 
 TEST_F(SupervisorTest, AllThatEndWithZeroMakeARunThatIsDone) {
-  supervisor_.OnJobState(JobState::kDone, At(1));
+  supervisor_.OnJobState(cli::JobState::kDone, At(1));
   ExitRest(kOk, At(2));
 
   EXPECT_TRUE(supervisor_.finished());
@@ -51,17 +52,17 @@ TEST_F(SupervisorTest, TheChiefsExitCodeStandsInForAMissedAnswer) {
 }
 
 TEST_F(SupervisorTest, ABackupWorkerThatDiesEndsNothing) {
-  supervisor_.OnJobState(JobState::kTraining, At(1));
+  supervisor_.OnJobState(cli::JobState::kTraining, At(1));
 
   EXPECT_THAT(supervisor_.OnTaskExit(kWorker1, kKilled, At(2)), IsEmpty());
   EXPECT_TRUE(supervisor_.healthy());
   EXPECT_THAT(supervisor_.OnTime(At(1000)), IsEmpty());
 
-  supervisor_.OnJobState(JobState::kDone, At(1001));
+  supervisor_.OnJobState(cli::JobState::kDone, At(1001));
   ExitRest(kOk, At(1002));
   EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
   EXPECT_THAT(supervisor_.Outcome().bad_ends,
-              ElementsAre(BadEnd{kWorker1, kKilled}));
+              ElementsAre(cli::BadEnd{kWorker1, kKilled}));
 }
 
 TEST_F(SupervisorTest, AnEvaluatorThatDiesEndsNothing) {
@@ -82,12 +83,13 @@ TEST_F(SupervisorTest, TooFewWorkersEndTheRunUnlessTheChiefSpeaks) {
                            Signal(kEvaluator, SIGTERM)));
   ExitRest(kStoppedCode, At(6));
 
-  const RunOutcome outcome = supervisor_.Outcome();
+  const cli::RunOutcome outcome = supervisor_.Outcome();
   EXPECT_EQ(outcome.verdict, Verdict::kFailed);
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.reason, "a step needs 1 worker; left: 0");
-  EXPECT_THAT(outcome.bad_ends, ElementsAre(BadEnd{kWorker0, kFailedCode},
-                                            BadEnd{kWorker1, kFailedCode}));
+  EXPECT_THAT(outcome.bad_ends,
+              ElementsAre(cli::BadEnd{kWorker0, kFailedCode},
+                          cli::BadEnd{kWorker1, kFailedCode}));
 }
 
 TEST_F(SupervisorTest, WorkersThatAreDoneAreNotMissed) {
@@ -98,7 +100,7 @@ TEST_F(SupervisorTest, WorkersThatAreDoneAreNotMissed) {
 }
 
 TEST_F(SupervisorTest, WorkersAreNotNeededAfterTheLastStep) {
-  supervisor_.OnJobState(JobState::kFinishing, At(0));
+  supervisor_.OnJobState(cli::JobState::kFinishing, At(0));
   supervisor_.OnTaskExit(kWorker0, kFailedCode, At(1));
   supervisor_.OnTaskExit(kWorker1, kFailedCode, At(1));
 
@@ -112,10 +114,10 @@ TEST_F(SupervisorTest, AfterAServersDeathTheOthersHaveThirtySeconds) {
   EXPECT_THAT(supervisor_.OnTime(At(29)), IsEmpty());
   ExitRest(kFailedCode, At(29.5));
 
-  const RunOutcome outcome = supervisor_.Outcome();
+  const cli::RunOutcome outcome = supervisor_.Outcome();
   EXPECT_EQ(outcome.verdict, Verdict::kFailed);
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_EQ(outcome.bad_ends.front(), (BadEnd{kPs, kKilled}));
+  EXPECT_EQ(outcome.bad_ends.front(), (cli::BadEnd{kPs, kKilled}));
   EXPECT_EQ(outcome.bad_ends.size(), 5u);
 }
 
@@ -142,11 +144,11 @@ TEST_F(SupervisorTest, WhoOverstaysIsTerminatedThenKilled) {
 
   EXPECT_TRUE(supervisor_.finished());
   EXPECT_EQ(supervisor_.Outcome().bad_ends.back(),
-            (BadEnd{kWorker1, kKilled, /*forced=*/true}));
+            (cli::BadEnd{kWorker1, kKilled, /*forced=*/true}));
 }
 
 TEST_F(SupervisorTest, AFailedJobIsAFailureThoughAllAnswerWithCodes) {
-  supervisor_.OnJobState(JobState::kFailed, At(0));
+  supervisor_.OnJobState(cli::JobState::kFailed, At(0));
   ExitRest(kFailedCode, At(1));
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
@@ -154,7 +156,7 @@ TEST_F(SupervisorTest, AFailedJobIsAFailureThoughAllAnswerWithCodes) {
 }
 
 TEST_F(SupervisorTest, ADoneJobWithATaskThatHadToBeForcedExitsOne) {
-  supervisor_.OnJobState(JobState::kDone, At(0));
+  supervisor_.OnJobState(cli::JobState::kDone, At(0));
   for (const TaskId task : {kPs, kChief, kWorker0, kEvaluator}) {
     supervisor_.OnTaskExit(task, kOk, At(1));
   }
@@ -165,12 +167,13 @@ TEST_F(SupervisorTest, ADoneJobWithATaskThatHadToBeForcedExitsOne) {
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
   EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
-  EXPECT_THAT(supervisor_.Outcome().bad_ends,
-              ElementsAre(BadEnd{kWorker1, kStoppedCode, /*forced=*/true}));
+  EXPECT_THAT(
+      supervisor_.Outcome().bad_ends,
+      ElementsAre(cli::BadEnd{kWorker1, kStoppedCode, /*forced=*/true}));
 }
 
 TEST_F(SupervisorTest, ADoneJobWhoseServerCrashedExitsOne) {
-  supervisor_.OnJobState(JobState::kDone, At(0));
+  supervisor_.OnJobState(cli::JobState::kDone, At(0));
   supervisor_.OnTaskExit(kPs, kKilled, At(1));
   ExitRest(kOk, At(1));
 
@@ -179,7 +182,7 @@ TEST_F(SupervisorTest, ADoneJobWhoseServerCrashedExitsOne) {
 
 TEST_F(SupervisorTest, AJobStoppedByAnOperatorExitsAsItsTasksDo) {
   supervisor_.OnTaskExit(kWorker0, kStoppedCode, At(0));
-  supervisor_.OnJobState(JobState::kStopped, At(0));
+  supervisor_.OnJobState(cli::JobState::kStopped, At(0));
   ExitRest(kStoppedCode, At(1));
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kStopped);
@@ -188,7 +191,7 @@ TEST_F(SupervisorTest, AJobStoppedByAnOperatorExitsAsItsTasksDo) {
 }
 
 TEST_F(SupervisorTest, AJobThatAnOperatorStoppedForGoodExitsWithThree) {
-  supervisor_.OnJobState(JobState::kStopped, At(0));
+  supervisor_.OnJobState(cli::JobState::kStopped, At(0));
   ExitRest({.code = 3}, At(1));
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kStopped);
@@ -199,11 +202,11 @@ TEST_F(SupervisorTest, AJobThatAnOperatorStoppedForGoodExitsWithThree) {
 // The launcher stopped the chief, which could not know that its workers would
 // never come back.
 TEST_F(SupervisorTest, AStopForWantOfWorkersIsAFailure) {
-  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnJobState(cli::JobState::kTraining, At(0));
   supervisor_.OnTaskExit(kWorker0, kFailedCode, At(0));
   supervisor_.OnTaskExit(kWorker1, kFailedCode, At(0));
   supervisor_.OnTime(At(5));
-  supervisor_.OnJobState(JobState::kStopped, At(6));
+  supervisor_.OnJobState(cli::JobState::kStopped, At(6));
   ExitRest(kStoppedCode, At(6));
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
@@ -211,11 +214,11 @@ TEST_F(SupervisorTest, AStopForWantOfWorkersIsAFailure) {
 }
 
 TEST_F(SupervisorTest, ATaskThatRefusesItsInputGivesTheRunItsCode) {
-  supervisor_.OnJobState(JobState::kStarting, At(0));
+  supervisor_.OnJobState(cli::JobState::kStarting, At(0));
   supervisor_.OnTaskExit(kPs, {.code = 2}, At(0));
   EXPECT_THAT(supervisor_.OnTime(At(4.9)), IsEmpty());
   EXPECT_EQ(supervisor_.OnTime(At(5)).size(), 4u);
-  supervisor_.OnJobState(JobState::kStopped, At(6));
+  supervisor_.OnJobState(cli::JobState::kStopped, At(6));
   ExitRest(kStoppedCode, At(6));
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
@@ -312,9 +315,9 @@ TEST_F(SupervisorTest, TheEndOfAnUnknownTaskIsIgnored) {
 }
 
 TEST(SupervisorWithoutChiefJobTest, WorkerZeroIsTheChief) {
-  Supervisor supervisor({.tasks = {kPs, kWorker0, kWorker1},
-                         .chief = kWorker0,
-                         .needed_workers = 1});
+  cli::Supervisor supervisor({.tasks = {kPs, kWorker0, kWorker1},
+                              .chief = kWorker0,
+                              .needed_workers = 1});
 
   supervisor.OnTaskExit(kWorker0, kKilled, At(0));
 

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "tests/unit/deploy/cli/config/command_fixture.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::AllOf;
@@ -74,4 +74,4 @@ TEST_F(TaskCommandTest, BecomesTheProgramWithItsTfConfig) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::ElementsAre;
@@ -52,4 +52,4 @@ TEST(JobStatusTest, TheOldestWaitIsTheOneToShow) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

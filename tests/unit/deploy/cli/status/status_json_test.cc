@@ -7,7 +7,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -117,4 +117,4 @@ TEST(StatusJsonTest, BytesThatAreNoUtf8AreReplaced) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

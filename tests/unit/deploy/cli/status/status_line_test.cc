@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::EndsWith;
@@ -197,4 +197,4 @@ TEST(StatusLineTest, RestartsShowAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

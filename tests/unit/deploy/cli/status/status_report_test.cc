@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::testing::Each;
@@ -232,4 +232,4 @@ TEST(StatusReportTest, SaysWhyTheNewestCheckpointFailed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -15,7 +15,7 @@
 #include "tests/testing/temp_dir.h"
 #include "tests/unit/worker/data/idx_bytes.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::Bytes;
@@ -177,4 +177,4 @@ TEST_F(JobChecksTest, GpusAreCountedByTheirDevices) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

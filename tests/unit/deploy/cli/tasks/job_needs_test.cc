@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 JobConfig Job(int replicas_to_aggregate, int total_num_replicas) {
@@ -37,4 +37,4 @@ TEST(NeededWorkersTest, InCompatibleModeOneCanDoItAll) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -133,4 +133,4 @@ TEST(LaunchPlanTest, GpusAreChosenAmongTheVisibleOnes) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

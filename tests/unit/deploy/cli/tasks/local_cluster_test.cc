@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -126,4 +126,4 @@ TEST(ChiefAddressTest, APortThatWasChosenLaterIsUnknown) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 LocalHosts Box() {
@@ -69,4 +69,4 @@ TEST(LocalHostsTest, ThisMachineKnowsItself) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -103,4 +103,4 @@ TEST(TextFileTest, AHugeFileIsNotRead) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

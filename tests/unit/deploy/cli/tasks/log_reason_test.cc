@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 TEST(ReasonInTest, TheLastErrorCountsWhateverFollowsIt) {
@@ -30,4 +30,4 @@ TEST(ReasonInTest, WithoutAnErrorTheLastLineHasToDo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

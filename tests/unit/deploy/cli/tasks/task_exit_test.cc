@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 TEST(TaskExitTest, TellsACodeFromASignal) {
@@ -26,4 +26,4 @@ TEST(TaskExitTest, NamesTheSignal) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

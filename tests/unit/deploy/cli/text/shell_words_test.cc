@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::TempDir;
@@ -48,4 +48,4 @@ TEST(CallOfTest, AnotherProgramOfThatNameIsNotMeant) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 // Returns everything written to the other end so far.
@@ -117,4 +117,4 @@ TEST(TerminalTest, OutputThatNobodyReadsIsDropped) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 TEST(PrintableTest, NoTextBecomesACommandOfTheTerminal) {
@@ -61,4 +61,4 @@ TEST(FormatFigureTest, HugeFiguresStayShort) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using Align = TextTable::Align;
@@ -62,4 +62,4 @@ TEST(TextTableTest, CellsAreMadePrintable) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

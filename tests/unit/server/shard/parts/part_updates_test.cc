@@ -9,7 +9,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/shard/parts/shard_state_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -241,4 +241,4 @@ TEST_F(PartUpdatesTest, FiniteGradientInOddPiecesIsFinite) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -11,7 +11,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/shard/parts/shard_state_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::Each;
@@ -99,4 +99,4 @@ TEST_F(PartValuesTest, ReadNeverSeesHalfAnUpdateOfAPart) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

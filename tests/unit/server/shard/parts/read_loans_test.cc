@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -102,4 +102,4 @@ TEST(ReadLoansThreadsTest, NoReturnIsMissed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

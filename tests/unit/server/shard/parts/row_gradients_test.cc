@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/shard/parts/shard_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -112,4 +112,4 @@ TEST(RowGradientsTest, NoRowsAtAllAreAMeanToo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -17,7 +17,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 template <typename T>
 absl::Span<const std::byte> BytesOf(const std::vector<T>& values) {
@@ -88,6 +88,6 @@ class ShardFixture : public ::testing::Test {
   ShardState::Options options_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_TESTS_UNIT_SERVER_SHARD_PARTS_SHARD_FIXTURE_H_

@@ -13,7 +13,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/shard/parts/shard_fixture.h"
 
-namespace lockstep {
+namespace lockstep::server {
 
 // A ShardState of the parts of ShardFixture.
 class ShardStateFixture : public ShardFixture {
@@ -52,6 +52,6 @@ class ShardStateFixture : public ShardFixture {
   }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::server
 
 #endif  // LOCKSTEP_TESTS_UNIT_SERVER_SHARD_PARTS_SHARD_STATE_FIXTURE_H_

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -24,4 +24,4 @@ TEST(FillProgressTest, CountsUntilItIsNotWantedAnyMore) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -15,7 +15,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -193,4 +193,4 @@ TEST_F(MappedFileTest, PipeIsNotWaitedFor) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

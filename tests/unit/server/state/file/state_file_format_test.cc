@@ -26,7 +26,7 @@
 #include "server/state/tables/row_log.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::Pair;
@@ -181,4 +181,4 @@ TEST_F(StateFileFormatTest, RowDirectoryIsAsThePageSays) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -12,7 +12,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -315,4 +315,4 @@ TEST_F(StateFileTest, DirectoryGoesOnceNothingIsLeftInIt) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -177,4 +177,4 @@ TEST(StateLayoutTest, OnlyTablesWithTwoBuffersGrow) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

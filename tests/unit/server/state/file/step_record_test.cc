@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -160,4 +160,4 @@ TEST_F(StepRecordTest, RecordThatCannotBeIsNotBelieved) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 class WorkerFencesTest : public ::testing::Test {
@@ -110,4 +110,4 @@ TEST_F(WorkerFencesTest, WorkersBeyondTheMemoryAreFencedOffByThisProcess) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 absl::Status FillInitialValues(const VariableSpec& spec, uint64_t seed,
@@ -286,4 +286,4 @@ TEST(InitializerTest, WhatIsNoRowOfAGrowingTableIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 // Entry (i, j) of the products of all columns, or of all rows.
@@ -40,4 +40,4 @@ TEST(OrthogonalMatrixTest, TheFewerOfRowsAndColumnsAreOrthonormal) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -151,4 +151,4 @@ TEST_F(RowDirectoryCrashTest, IsAsAMapWhateverWasBeingWritten) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -52,4 +52,4 @@ TEST_F(RowLogTest, ADamagedCountNamesNoRowBeyondTheLog) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

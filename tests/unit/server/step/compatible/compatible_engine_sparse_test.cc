@@ -7,7 +7,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -135,4 +135,4 @@ TEST_F(CompatibleEngineSparseTest, WithoutAChiefGradientsGatherForTheNextTake) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -14,7 +14,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -358,4 +358,4 @@ TEST_F(CompatibleEngineTest, FromManyThreadsEveryPushCountsOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -15,7 +15,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/gradient_builder.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::Scalar;
@@ -313,4 +313,4 @@ TYPED_TEST(ConditionalAccumulatorTest, NoGradientIsLostOrCountedTwice) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

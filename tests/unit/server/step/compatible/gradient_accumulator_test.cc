@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/gradient_builder.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::Dense;
@@ -182,4 +182,4 @@ TEST(GradientAccumulatorTest, CopiedSubnormalsStayAndComputedOnesDoNot) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

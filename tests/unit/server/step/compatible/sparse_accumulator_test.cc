@@ -7,7 +7,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/gradient_builder.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::Shape;
@@ -245,4 +245,4 @@ TEST(SparseAccumulatorTest, CopiedSubnormalsStayAndComputedOnesDoNot) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

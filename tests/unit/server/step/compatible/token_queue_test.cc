@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -394,4 +394,4 @@ TEST(BoundedTokenQueueTest, CancellingTheHeadLetsInWhatIsBehindIt) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -7,7 +7,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -95,4 +95,4 @@ TEST_F(StrictEngineArrivalsTest, OfRepeatedPushesOnlyTheNewestTwoWait) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -10,7 +10,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -150,4 +150,4 @@ TEST_F(StrictEngineNonFiniteTest, ItCountsWhereTheJobAllowsIt) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

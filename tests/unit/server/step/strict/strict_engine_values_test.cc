@@ -7,7 +7,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/fake_part_updater.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::testing::Each;
@@ -177,4 +177,4 @@ TEST_F(StrictEngineValuesTest, RedoneStepWaitsForReadersOfTheOldAttempt) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

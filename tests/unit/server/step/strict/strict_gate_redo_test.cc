@@ -6,7 +6,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/answer_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -150,4 +150,4 @@ TEST(StrictGateRedoTest, NextStepIsAsAnyOther) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -6,7 +6,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/answer_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -163,4 +163,4 @@ TEST_F(StrictGateReplaceTest, WithoutBackupsNobodyIsReplaced) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/answer_matchers.h"
 
-namespace lockstep {
+namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::CancelledFor;
@@ -175,4 +175,4 @@ TEST(StrictGateWatchEverybodyTest, WatchMakesNobodyAMember) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::server

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -82,4 +82,4 @@ TEST_F(HeldChunksTest, ServerIsCutAnewAloneAndHoldsNothingThen) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -179,4 +179,4 @@ TEST(ReadyChunksTest, ServersWithoutChunksAreFine) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

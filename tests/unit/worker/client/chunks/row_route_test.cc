@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -61,4 +61,4 @@ TEST(RowRouteTest, EveryKeyOfAGrowingTableIsInOnePartUnderItsOwnNumber) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

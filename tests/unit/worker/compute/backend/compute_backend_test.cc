@@ -9,7 +9,7 @@
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -106,4 +106,4 @@ TEST_F(ComputeBackendTest, ClassificationIsChecked) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/cpu/cpu_backend.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -68,4 +68,4 @@ TEST_F(IndicesTest, OtherTypesAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

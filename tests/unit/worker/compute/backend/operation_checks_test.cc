@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -180,4 +180,4 @@ TEST(CheckNumberTest, OneDouble) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -6,7 +6,7 @@
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -84,4 +84,4 @@ TEST_F(ScratchTest, FailureLeavesTheLastTensorGood) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 namespace {
 
 using ::testing::Each;
@@ -108,4 +108,4 @@ TEST_F(Conv2DTest, NoImagesHaveAZeroGradient) {
 }
 
 }  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 namespace {
 
 using ::testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(GemmTest, AddingASumOverNothingChangesNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 namespace {
 
 using ::testing::ElementsAre;
@@ -101,4 +101,4 @@ TEST(Im2ColTest, AddingBackAddsToWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu

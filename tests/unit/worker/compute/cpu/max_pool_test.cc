@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 namespace {
 
 using ::testing::ElementsAre;
@@ -91,4 +91,4 @@ TEST(MaxPoolTest, PositionOutsideTheWindowPassesNothingOn) {
 }
 
 }  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep::cpu {
+namespace lockstep::worker::cpu {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -54,4 +54,4 @@ TEST(SerialDeviceTest, CopyIsCompleteWhenItHasBeenStarted) {
 }
 
 }  // namespace
-}  // namespace lockstep::cpu
+}  // namespace lockstep::worker::cpu

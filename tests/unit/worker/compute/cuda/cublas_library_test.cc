@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -52,4 +52,4 @@ TEST(OpenFirstTest, FirstThatIsThereIsTaken) {
 }
 
 }  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda

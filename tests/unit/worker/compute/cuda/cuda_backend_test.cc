@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 // What it computes, the conformance suite tests where there is a GPU.
@@ -21,4 +21,4 @@ TEST(CudaBackendTest, IsNamedCudaOrRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

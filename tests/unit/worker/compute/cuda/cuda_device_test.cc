@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -27,4 +27,4 @@ TEST(CudaDeviceTest, WithoutADeviceTheMessageSaysWhatToDo) {
 }
 
 }  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 namespace {
 
 using ::testing::StartsWith;
@@ -24,4 +24,4 @@ TEST(CudaRecordingTest, EndWithoutABeginningIsAnErrorThatSaysWhere) {
 }
 
 }  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda

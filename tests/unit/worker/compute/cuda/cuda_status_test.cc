@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep::cuda {
+namespace lockstep::worker::cuda {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -49,4 +49,4 @@ TEST(CudaStatusTest, MemoryThatIsShortIsNamedWithWhatIsFree) {
 }
 
 }  // namespace
-}  // namespace lockstep::cuda
+}  // namespace lockstep::worker::cuda

@@ -9,7 +9,7 @@
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/cpu/cpu_backend.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -205,4 +205,4 @@ TEST_F(RecorderTest, FailureOfTheOperationsIsReturnedAndEndsTheRecording) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

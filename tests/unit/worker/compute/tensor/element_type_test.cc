@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 TEST(ElementTypeTest, BytesAreThoseOfTheCppType) {
@@ -25,4 +25,4 @@ TEST(ElementTypeTest, ValueThatIsNoTypeHasNoSize) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

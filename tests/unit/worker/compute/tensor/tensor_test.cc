@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/tensor/buffer.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
@@ -104,4 +104,4 @@ TEST(BufferTest, DefaultOwnsNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -94,4 +94,4 @@ TEST_F(ConvLayerTest, NothingGoesThroughWhereAllIsCutOff) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

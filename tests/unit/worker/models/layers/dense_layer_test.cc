@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -125,4 +125,4 @@ TEST(AppendDenseTest, HiddenLayersComeBeforeTheLogits) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

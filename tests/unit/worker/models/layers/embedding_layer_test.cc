@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -33,4 +33,4 @@ TEST(EmbeddingLayerTest, TokenAndPositionAreAdded) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -9,7 +9,7 @@
 #include "worker/compute/registry.h"
 #include "worker/models/layers/plain_layers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -67,4 +67,4 @@ TEST_F(LayerStackTest, ShortcutIsAddedInTheInputsPlace) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

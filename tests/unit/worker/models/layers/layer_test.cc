@@ -4,7 +4,7 @@
 #include "worker/models/layers/layer_stack.h"
 #include "worker/models/layers/plain_layers.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 TEST(LayerTest, VariablesKeepThePrecisionOfTheTensors) {
@@ -29,4 +29,4 @@ TEST(LayerTest, LayersAreRandomIfOneInsideOfThemIs) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -9,7 +9,7 @@
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::DoubleNear;
@@ -69,4 +69,4 @@ TEST_F(BatchNormLayerTest, MovingStatisticsAreDrawnToTheBatch) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

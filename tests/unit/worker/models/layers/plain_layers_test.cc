@@ -8,7 +8,7 @@
 #include "tests/testing/status_matchers.h"
 #include "worker/compute/registry.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::testing::Each;
@@ -74,4 +74,4 @@ TEST_F(PlainLayersTest, StrideDividesThePictureRoundingUp) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -5,7 +5,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/worker/models/zoo/model_harness.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::Config;
@@ -64,4 +64,4 @@ TEST(MlpModelTest, BadConfigurationNamesTheField) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

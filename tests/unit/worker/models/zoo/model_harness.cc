@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-Shape ShapeOf(const VariableSpec& spec) {
-  return Shape(spec.shape.begin(), spec.shape.end());
+worker::Shape ShapeOf(const VariableSpec& spec) {
+  return worker::Shape(spec.shape.begin(), spec.shape.end());
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ ModelConfig Config(std::string kind, std::vector<int64_t> hidden_units,
           kernel_size};
 }
 
-std::vector<std::string> Signatures(const Model& model) {
+std::vector<std::string> Signatures(const worker::Model& model) {
   std::vector<std::string> signatures;
   for (const VariableSpec& spec : model.variables()) {
     signatures.push_back(spec.name + ShapeString(spec.shape));
@@ -35,10 +35,10 @@ std::vector<std::string> Signatures(const Model& model) {
   return signatures;
 }
 
-ModelHarness::ModelHarness(std::unique_ptr<Model> model,
-                           const ModelInput& input, int64_t examples)
+ModelHarness::ModelHarness(std::unique_ptr<worker::Model> model,
+                           const worker::ModelInput& input, int64_t examples)
     : model_(std::move(model)),
-      backend_(*MakeBackend("cpu", {.threads = 1})),
+      backend_(*worker::MakeBackend("cpu", {.threads = 1})),
       image_shape_({examples, input.height, input.width, input.channels}),
       token_shape_({examples, input.tokens}),
       images_(RandomValues(image_shape_, 1)),
@@ -56,30 +56,30 @@ ModelHarness::ModelHarness(std::unique_ptr<Model> model,
   }
 }
 
-BatchView ModelHarness::Batch() const {
+worker::BatchView ModelHarness::Batch() const {
   const auto count = static_cast<int64_t>(labels_.size());
-  return {
-      .images = ConstTensor::Of<double>(images_, image_shape_),
-      .labels = ConstTensor::Of<int32_t>(labels_, {count}).WithBound(classes_),
-      .tokens =
-          ConstTensor::Of<int32_t>(tokens_, token_shape_).WithBound(classes_),
-      .key = key_};
+  return {.images = worker::ConstTensor::Of<double>(images_, image_shape_),
+          .labels = worker::ConstTensor::Of<int32_t>(labels_, {count})
+                        .WithBound(classes_),
+          .tokens = worker::ConstTensor::Of<int32_t>(tokens_, token_shape_)
+                        .WithBound(classes_),
+          .key = key_};
 }
 
-std::vector<ConstTensor> ModelHarness::Variables() const {
-  std::vector<ConstTensor> tensors;
+std::vector<worker::ConstTensor> ModelHarness::Variables() const {
+  std::vector<worker::ConstTensor> tensors;
   for (size_t i = 0; i < values_.size(); ++i) {
-    tensors.push_back(
-        ConstTensor::Of<double>(values_[i], ShapeOf(model_->variables()[i])));
+    tensors.push_back(worker::ConstTensor::Of<double>(
+        values_[i], ShapeOf(model_->variables()[i])));
   }
   return tensors;
 }
 
-std::vector<Tensor> ModelHarness::Gradients() {
-  std::vector<Tensor> tensors;
+std::vector<worker::Tensor> ModelHarness::Gradients() {
+  std::vector<worker::Tensor> tensors;
   for (size_t i = 0; i < gradients_.size(); ++i) {
-    tensors.push_back(Tensor::Of<double>(absl::MakeSpan(gradients_[i]),
-                                         ShapeOf(model_->variables()[i])));
+    tensors.push_back(worker::Tensor::Of<double>(
+        absl::MakeSpan(gradients_[i]), ShapeOf(model_->variables()[i])));
   }
   return tensors;
 }
@@ -122,7 +122,7 @@ double ModelHarness::TrainAndScore(int steps, double learning_rate) {
       }
     }
   }
-  const absl::StatusOr<BatchScore> evaluation =
+  const absl::StatusOr<worker::BatchScore> evaluation =
       model_->Evaluate(*backend_, Batch(), Variables());
   EXPECT_TRUE(evaluation.ok()) << evaluation.status();
   return static_cast<double>(evaluation->correct) /

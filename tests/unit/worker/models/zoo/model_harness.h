@@ -19,22 +19,24 @@ ModelConfig Config(std::string kind, std::vector<int64_t> hidden_units = {},
                    int64_t kernel_size = 3);
 
 // "name[shape]" of each variable, for comparing.
-std::vector<std::string> Signatures(const Model& model);
+std::vector<std::string> Signatures(const worker::Model& model);
 
 // ModelHarness is a model in double on the CPU with all that a pass needs:
 // random variables, their gradients and a random batch.
 class ModelHarness {
  public:
-  ModelHarness(std::unique_ptr<Model> model, const ModelInput& input,
-               int64_t examples);
+  ModelHarness(std::unique_ptr<worker::Model> model,
+               const worker::ModelInput& input, int64_t examples);
 
-  Model& model() { return *model_; }
-  ComputeBackend& backend() { return *backend_; }
-  BatchView Batch() const;
-  std::vector<ConstTensor> Variables() const;
-  std::vector<Tensor> Gradients();
+  worker::Model& model() { return *model_; }
+  worker::ComputeBackend& backend() { return *backend_; }
+  worker::BatchView Batch() const;
+  std::vector<worker::ConstTensor> Variables() const;
+  std::vector<worker::Tensor> Gradients();
   // Where Gradients() puts the loss.
-  Tensor Loss() { return Tensor(ElementType::kFloat64, {1}, &loss_); }
+  worker::Tensor Loss() {
+    return worker::Tensor(worker::ElementType::kFloat64, {1}, &loss_);
+  }
 
   std::vector<std::vector<double>>& values() { return values_; }
   std::vector<std::vector<double>>& gradients() { return gradients_; }
@@ -55,10 +57,10 @@ class ModelHarness {
   double TrainAndScore(int steps, double learning_rate);
 
  private:
-  const std::unique_ptr<Model> model_;
-  const std::unique_ptr<ComputeBackend> backend_;
-  const Shape image_shape_;
-  const Shape token_shape_;
+  const std::unique_ptr<worker::Model> model_;
+  const std::unique_ptr<worker::ComputeBackend> backend_;
+  const worker::Shape image_shape_;
+  const worker::Shape token_shape_;
   std::vector<std::vector<double>> values_;
   std::vector<std::vector<double>> gradients_;
   std::vector<double> images_;

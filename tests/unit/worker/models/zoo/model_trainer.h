@@ -19,15 +19,15 @@
 
 namespace lockstep::testing {
 
-inline constexpr ModelInput kPictures = {
+inline constexpr worker::ModelInput kPictures = {
     .height = 5, .width = 4, .channels = 1, .classes = 3};
-inline constexpr ModelInput kText = {
+inline constexpr worker::ModelInput kText = {
     .height = 1, .width = 1, .channels = 1, .classes = 7, .tokens = 6};
 inline constexpr int64_t kExamples = 4;
 
 // Other examples for each index.
-inline Batch MakeBatch(const ModelInput& input, int64_t index) {
-  Batch batch;
+inline worker::Batch MakeBatch(const worker::ModelInput& input, int64_t index) {
+  worker::Batch batch;
   batch.size = kExamples;
   for (const double x : RandomValues(kExamples * input.elements(), index)) {
     batch.images.push_back(static_cast<float>(x));
@@ -43,17 +43,17 @@ inline Batch MakeBatch(const ModelInput& input, int64_t index) {
 // A model on a device that can record.
 class ModelTrainer {
  public:
-  ModelTrainer(const ModelConfig& config, const ModelInput& input,
-               const ModelGradientSource::Options& options)
-      : model_(*MakeModel(config, input)),
-        memory_(*ParameterMemory::Make(model_->variables())),
+  ModelTrainer(const ModelConfig& config, const worker::ModelInput& input,
+               const worker::ModelGradientSource::Options& options)
+      : model_(*worker::MakeModel(config, input)),
+        memory_(*worker::ParameterMemory::Make(model_->variables())),
         source_(
             *model_, input, backend_,
             [input](int64_t index) { return MakeBatch(input, index); }, memory_,
             options) {}
 
   TapeBackend& backend() { return backend_; }
-  ModelGradientSource& source() { return source_; }
+  worker::ModelGradientSource& source() { return source_; }
 
   size_t num_variables() const { return model_->variables().size(); }
   absl::Span<std::byte> gradient(size_t variable) {
@@ -88,7 +88,7 @@ class ModelTrainer {
   }
   // The same with the values that are there, or that the hooks set.
   std::vector<float> PassWith(int step, const PassHooks& hooks) {
-    const absl::StatusOr<GradientResult> result =
+    const absl::StatusOr<worker::GradientResult> result =
         ComputePass(source_, step, hooks);
     EXPECT_OK(result);
     if (!result.ok()) return {};
@@ -104,9 +104,9 @@ class ModelTrainer {
 
  private:
   TapeBackend backend_;
-  const std::unique_ptr<Model> model_;
-  const ParameterMemory memory_;
-  ModelGradientSource source_;
+  const std::unique_ptr<worker::Model> model_;
+  const worker::ParameterMemory memory_;
+  worker::ModelGradientSource source_;
 };
 
 inline ModelConfig ConfigOf(const std::string& kind) {

@@ -9,7 +9,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/worker/models/zoo/model_harness.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::Config;
@@ -147,4 +147,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryModelTest,
                          [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -5,7 +5,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/worker/models/zoo/model_harness.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::Config;
@@ -57,4 +57,4 @@ TEST(ResnetModelTest, BlocksAreNeeded) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker

@@ -7,7 +7,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/worker/models/zoo/model_harness.h"
 
-namespace lockstep {
+namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::Config;
@@ -146,4 +146,4 @@ TEST_F(TransformerTest, WrongSettingsAreNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::worker
