@@ -82,7 +82,7 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
       clock_(clock),
       members_(MembersOf(cluster), job_.lease,
                kMissedHeartbeats * job_.heartbeat_interval),
-      desk_(job_),
+      settings_table_(job_),
       servers_(servers, self),
       checkpoints_(job_.checkpoint,
                    [this](const std::string& text) { Notify(text); }),
@@ -97,8 +97,8 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
                                   [this](const std::string& reason, bool hold) {
                                     RequestStop(reason, hold);
                                   }},
-      members_, board_, desk_, clock_);
-  board_.SetSettings(driver_.settings());
+      members_, status_table_, settings_table_, clock_);
+  status_table_.SetSettings(driver_.settings());
 }
 
 Chief::~Chief() { JoinCheckpoint(); }
@@ -137,19 +137,20 @@ void Chief::Deliver(const JobEvent& event) {
 }
 
 void Chief::DeliverWishes() {
-  if (!told_model_ && !board_.variables().empty()) {
+  if (!told_model_ && !status_table_.variables().empty()) {
     told_model_ = true;
     Deliver(ModelDescribed{});
   }
   if (driver_.TakesSettings()) {
-    const RunSettings wanted = desk_.wanted();
+    const RunSettings wanted = settings_table_.wanted();
     if (!(wanted == driver_.wanted_settings())) Deliver(SettingsWanted{wanted});
   }
-  if (desk_.checkpoint_wanted()) {
-    desk_.CheckpointBegun();
+  if (settings_table_.checkpoint_wanted()) {
+    settings_table_.CheckpointBegun();
     Deliver(CheckpointWanted{});
   }
-  if (const int64_t scored = board_.scored_step(); scored > told_score_) {
+  if (const int64_t scored = status_table_.scored_step();
+      scored > told_score_) {
     told_score_ = scored;
     Deliver(Scored{scored});
   }
@@ -157,7 +158,7 @@ void Chief::DeliverWishes() {
 
 void Chief::Notify(const std::string& text) {
   spdlog::warn("{}", text);
-  board_.Notify(text, clock_.Now());
+  status_table_.Notify(text, clock_.Now());
 }
 
 // Actions.
@@ -265,11 +266,15 @@ void Chief::Do(const LookForEnd&) {
   }
 }
 
-void Chief::Do(const OpenSettings& open) { desk_.Open(open.settings); }
+void Chief::Do(const OpenSettings& open) {
+  settings_table_.Open(open.settings);
+}
 
-void Chief::Do(const CloseSettings& close) { desk_.Close(close.reason); }
+void Chief::Do(const CloseSettings& close) {
+  settings_table_.Close(close.reason);
+}
 
-void Chief::Do(const TakeOut& out) { desk_.Leave(out.worker); }
+void Chief::Do(const TakeOut& out) { settings_table_.Leave(out.worker); }
 
 void Chief::Do(const Say& say) {
   const auto level = say.level == Say::Level::kInfo      ? spdlog::level::info
@@ -279,7 +284,7 @@ void Chief::Do(const Say& say) {
 }
 
 void Chief::Do(const SumUp&) {
-  for (const std::string& line : SummaryOf(board_.Get(clock_.Now()))) {
+  for (const std::string& line : SummaryOf(status_table_.Get(clock_.Now()))) {
     spdlog::info("{}", line);
   }
 }
@@ -296,8 +301,8 @@ void Chief::Do(const JobReport& report) {
                  CountText(servers_.size(), "server"), servers_.epoch());
     SetLogStep(begun->step);
   }
-  Write(report, board_, clock_.Now());
-  if (begun != nullptr) board_.PublishPlan(map_.plan);
+  Write(report, status_table_, clock_.Now());
+  if (begun != nullptr) status_table_.PublishPlan(map_.plan);
 }
 
 void Chief::Do(const Finish& finish) { finished_ = finish.status; }
@@ -321,11 +326,12 @@ absl::StatusOr<RoundOutcome> Chief::RunRound(const Recover& recover) {
 
 absl::Status Chief::MakeStateMap() {
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckGradientType(board_.variables(), job_.gradient_wire_type));
-  LOCKSTEP_RETURN_IF_ERROR(SettingsOf(job_, board_.variables()).status());
+      CheckGradientType(status_table_.variables(), job_.gradient_wire_type));
+  LOCKSTEP_RETURN_IF_ERROR(
+      SettingsOf(job_, status_table_.variables()).status());
   LOCKSTEP_ASSIGN_OR_RETURN(
       map_.plan,
-      MakePlan(board_.variables(), servers_.size(), job_.max_part_bytes,
+      MakePlan(status_table_.variables(), servers_.size(), job_.max_part_bytes,
                job_.placement, job_.partitioner));
   return absl::OkStatus();
 }
@@ -372,12 +378,12 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
   }
   LOCKSTEP_RETURN_IF_ERROR(scalars.status());
   restored.scalars = *std::move(scalars);
-  board_.Checkpointed(restored.step);
+  status_table_.Checkpointed(restored.step);
   const std::string resumed =
       absl::StrCat("resumed from the checkpoint of step ", restored.step,
                    " in ", checkpoints_.directory());
   spdlog::info("{}", resumed);
-  board_.Notify(resumed, clock_.Now());
+  status_table_.Notify(resumed, clock_.Now());
   return restored;
 }
 

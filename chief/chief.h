@@ -17,8 +17,8 @@
 #include "chief/members/membership_table.h"
 #include "chief/operators/chief_metrics.h"
 #include "chief/operators/coordinator_service.h"
-#include "chief/operators/job_board.h"
-#include "chief/operators/steering_desk.h"
+#include "chief/operators/settings_table.h"
+#include "chief/operators/status_table.h"
 #include "chief/recovery/recovery_round.h"
 #include "chief/shard_group_client.h"
 #include "common/base/clock.h"
@@ -62,7 +62,7 @@ class Chief final : private RecoverySource {
 
   // As ChiefMetrics() has them, of now.
   std::vector<Metric> Metrics() const {
-    const JobBoard::View view = board_.Get(clock_.Now());
+    const StatusTable::View view = status_table_.Get(clock_.Now());
     return ChiefMetrics(
         view, members_.Members(),
         LearningRateInEffect(job_, view.settings.learning_rate_scale,
@@ -130,7 +130,7 @@ class Chief final : private RecoverySource {
   }
   RunSettings settings() const override { return driver_.settings(); }
   absl::Status OnWorking(const std::string& what) override;
-  void OnEpoch(uint64_t epoch) override { board_.SetEpoch(epoch); }
+  void OnEpoch(uint64_t epoch) override { status_table_.SetEpoch(epoch); }
   void OnStartFrom(const RecoveryPlan& plan, bool first) override;
 
   // Tells operators, in the log and wherever they look.
@@ -143,8 +143,8 @@ class Chief final : private RecoverySource {
   const bool has_evaluator_;  // that can score
   const Clock& clock_;
   MembershipTable members_;
-  JobBoard board_;
-  SteeringDesk desk_;
+  StatusTable status_table_;
+  SettingsTable settings_table_;
   std::unique_ptr<CoordinatorService> service_;
   EventQueue<JobEvent> events_;
   ShardGroupClient servers_;  // its calls report to events_ until it ends

@@ -69,7 +69,7 @@ struct Portion {
 
   uint64_t offset() const { return block.offset * element; }
   size_t size() const { return block.count * element; }
-  TensorStretch StretchOf(const TensorBlock::Piece& piece) const {
+  ElementRange StretchOf(const TensorBlock::Piece& piece) const {
     return {piece.part, tensor, piece.first, piece.count};
   }
 };

@@ -14,7 +14,7 @@ namespace lockstep::chief {
 // block by block, so that a checkpoint has the same bytes for any number of
 // servers.
 //
-// Of each block a part has a stretch of rows that follow one another in its own
+// Of each block a part has a range of rows that follow one another in its own
 // order, so that one call reads them.
 class KeyMerge {
  public:

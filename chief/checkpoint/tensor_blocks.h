@@ -10,9 +10,9 @@
 
 namespace lockstep::chief {
 
-// TensorBlock is a stretch of a variable, of its value or of a slot, and where
-// the servers have it: in one stretch of one part, or, of tables that are cut
-// by RowCut::kMod, row by row in turn in stretches of several.
+// TensorBlock is a range of a variable, of its value or of a slot, and where
+// the servers have it: in one range of one part, or, of tables that are cut
+// by RowCut::kMod, row by row in turn in ranges of several.
 //
 // Units: elements.
 struct TensorBlock {
@@ -34,7 +34,7 @@ std::vector<TensorBlock> CutIntoBlocks(const Plan& plan, int variable,
                                        int64_t target);
 
 // Where the bytes of piece `index` lie in those of its block: calls
-// `visit(in_block, in_piece, size)` for each stretch, in bytes.
+// `visit(in_block, in_piece, size)` for each range, in bytes.
 template <typename Visit>
 void ForEachStretch(const TensorBlock& block, size_t index, size_t element,
                     Visit visit) {

@@ -74,7 +74,7 @@ struct Recover {
   std::optional<int64_t> step = {};  // the last one seen committed, if any was
 };
 
-// The desk where operators change settings.
+// The table of settings, which operators change.
 struct OpenSettings {
   RunSettings settings = {};
 };

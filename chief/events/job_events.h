@@ -77,7 +77,7 @@ struct RecoveryDone {
   absl::StatusOr<RoundOutcome> outcome = RoundOutcome{};
 };
 
-// What people want, as the desk has it.
+// What operators want, as the settings table has it.
 struct SettingsWanted {
   RunSettings settings = {};
 };

@@ -7,54 +7,58 @@ namespace lockstep::chief {
 namespace {
 
 struct Writer {
-  JobBoard& board;
+  StatusTable& status_table;
   absl::Time now;
 
   void operator()(const StepReached& report) const {
-    board.Stepped(report.step, now);
+    status_table.Stepped(report.step, now);
   }
   void operator()(const TrainingBegun& report) const {
-    board.StartTraining(report.step, now);
+    status_table.StartTraining(report.step, now);
   }
   void operator()(const StateReached& report) const {
-    board.SetState(report.state, report.reason, now, report.hold);
+    status_table.SetState(report.state, report.reason, now, report.hold);
   }
-  void operator()(const Waits& report) const { board.SetWaits(report.waits); }
+  void operator()(const Waits& report) const {
+    status_table.SetWaits(report.waits);
+  }
   void operator()(const SettingsInEffect& report) const {
-    board.SetSettings(report.settings);
+    status_table.SetSettings(report.settings);
   }
   void operator()(const LossesSoFar& report) const {
-    board.SetLosses(report.losses);
+    status_table.SetLosses(report.losses);
   }
-  void operator()(const ProcessDied& report) const { board.Died(report.death); }
+  void operator()(const ProcessDied& report) const {
+    status_table.Died(report.death);
+  }
   void operator()(const StepsRedone& report) const {
-    board.Redone(report.what);
+    status_table.Redone(report.what);
   }
   void operator()(const CheckpointSaved& report) const {
-    board.Checkpointed(report.step);
+    status_table.Checkpointed(report.step);
   }
   void operator()(const CheckpointTroubled& report) const {
-    board.CheckpointFailed(report.why);
+    status_table.CheckpointFailed(report.why);
   }
   void operator()(const ScoreTroubled& report) const {
-    board.SetScoreTrouble(report.why);
+    status_table.SetScoreTrouble(report.why);
   }
   void operator()(const StateSaved& report) const {
-    board.SetStateSaved(report.saved);
+    status_table.SetStateSaved(report.saved);
   }
   void operator()(const Noticed& report) const {
-    board.Notify(report.text, now);
+    status_table.Notify(report.text, now);
   }
 };
 
 }  // namespace
 
-void Write(const JobReport& report, JobBoard& board, absl::Time now) {
-  std::visit(Writer{board, now}, report);
+void Write(const JobReport& report, StatusTable& status_table, absl::Time now) {
+  std::visit(Writer{status_table, now}, report);
 }
 
-std::vector<std::string> SummaryOf(const JobBoard::View& view) {
-  const JobBoard::Losses& losses = view.losses;
+std::vector<std::string> SummaryOf(const StatusTable::View& view) {
+  const StatusTable::Losses& losses = view.losses;
   std::vector<std::string> lines;
   if (losses.recoveries == 0 && losses.steps_redone == 0) return lines;
   lines.push_back(absl::StrCat(
@@ -64,7 +68,7 @@ std::vector<std::string> SummaryOf(const JobBoard::View& view) {
       " repeated; the job stood still for ",
       absl::FormatDuration(
           absl::Trunc(losses.stood_still, absl::Milliseconds(10)))));
-  for (const JobBoard::Death& death : view.deaths) {
+  for (const StatusTable::Death& death : view.deaths) {
     lines.push_back(absl::StrCat(
         death.task, " died at ",
         absl::FormatTime("%H:%M:%E3S", death.at, absl::UTCTimeZone()), " (",

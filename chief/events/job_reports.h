@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "chief/operators/job_board.h"
+#include "chief/operators/status_table.h"
 #include "common/plan/run_settings.h"
 
 namespace lockstep::chief {
 
-// What the driver of a job tells the world, as the calls of JobBoard that have
-// nearly the same names.
+// What the driver of a job tells the world, as the calls of StatusTable that
+// have nearly the same names.
 struct StepReached {
   int64_t step = 0;
 };
@@ -26,16 +26,16 @@ struct StateReached {
   bool hold = false;
 };
 struct Waits {
-  std::vector<JobBoard::Wait> waits = {};
+  std::vector<StatusTable::Wait> waits = {};
 };
 struct SettingsInEffect {
   RunSettings settings = {};
 };
 struct LossesSoFar {
-  JobBoard::Losses losses = {};
+  StatusTable::Losses losses = {};
 };
 struct ProcessDied {
-  JobBoard::Death death = {};
+  StatusTable::Death death = {};
 };
 struct StepsRedone {
   std::string what = {};
@@ -61,12 +61,12 @@ using JobReport = std::variant<StepReached, TrainingBegun, StateReached, Waits,
                                StepsRedone, CheckpointSaved, CheckpointTroubled,
                                ScoreTroubled, StateSaved, Noticed>;
 
-// Writes a report, of `now`, on the board.
-void Write(const JobReport& report, JobBoard& board, absl::Time now);
+// Writes a report, of `now`, into the status table.
+void Write(const JobReport& report, StatusTable& status_table, absl::Time now);
 
 // What a job has lost in all, and by whose deaths: lines for the log; none if
 // nothing was lost.
-std::vector<std::string> SummaryOf(const JobBoard::View& view);
+std::vector<std::string> SummaryOf(const StatusTable::View& view);
 
 }  // namespace lockstep::chief
 

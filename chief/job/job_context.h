@@ -10,7 +10,7 @@
 #include "chief/events/job_actions.h"
 #include "chief/job/job_settings.h"
 #include "chief/members/membership_table.h"
-#include "chief/operators/job_board.h"
+#include "chief/operators/status_table.h"
 #include "common/base/stop_status.h"
 #include "common/job/job_config.h"
 
@@ -31,7 +31,7 @@ struct JobContext {
   JobActions out;  // what follows from the event, so far
   JobSettings settings;
   std::optional<absl::Status> stop;  // as StoppedStatus(), once it is wanted
-  JobBoard::Losses losses;
+  StatusTable::Losses losses;
   int64_t reached = 0;  // the step that was told last
 
   absl::Status Stop() const { return stop.value_or(absl::OkStatus()); }

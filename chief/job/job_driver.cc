@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "chief/events/call_errors.h"
-#include "chief/operators/steering_desk.h"
+#include "chief/operators/settings_table.h"
 #include "common/text/count_text.h"
 
 namespace lockstep::chief {
@@ -297,7 +297,7 @@ void JobDriver::SetUp() {
 
 void JobDriver::GoOnAfterDeath() {
   const int64_t step = steps_.step();
-  JobBoard::Losses& losses = context_.losses;
+  StatusTable::Losses& losses = context_.losses;
   const absl::Duration stood_still = context_.now - still_since_;
   losses.recoveries += 1;
   losses.stood_still += stood_still;

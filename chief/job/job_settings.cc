@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "chief/operators/steering_desk.h"
+#include "chief/operators/settings_table.h"
 
 namespace lockstep::chief {
 

@@ -159,7 +159,7 @@ void Training::ReplaceStalled() {
 void Training::ReportWaits() {
   const absl::Duration age = context_.now - steps_.began();
   if (age < absl::Seconds(1)) return;
-  std::vector<JobBoard::Wait> waits;
+  std::vector<StatusTable::Wait> waits;
   if (awaits_copy_) {
     waits.push_back({"everybody",
                      absl::StrCat("the servers to copy step ", steps_.step(),

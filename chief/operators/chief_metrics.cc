@@ -16,7 +16,7 @@ Labels LabelsOf(const TaskId& task) {
           {"index", absl::StrCat(task.index)}};
 }
 
-void AddJob(const JobBoard::View& job, std::vector<Metric>& metrics) {
+void AddJob(const StatusTable::View& job, std::vector<Metric>& metrics) {
   const auto gauge = [&](std::string name, std::string help, double value) {
     metrics.push_back(
         {std::move(name), std::move(help), Metric::Kind::kGauge, value, {}});
@@ -46,7 +46,7 @@ void AddJob(const JobBoard::View& job, std::vector<Metric>& metrics) {
 }  // namespace
 
 std::vector<Metric> ChiefMetrics(
-    const JobBoard::View& job,
+    const StatusTable::View& job,
     const std::vector<MembershipTable::Member>& members, double learning_rate) {
   std::vector<Metric> metrics;
   AddJob(job, metrics);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "chief/members/membership_table.h"
-#include "chief/operators/job_board.h"
+#include "chief/operators/status_table.h"
 #include "common/observe/metrics.h"
 
 namespace lockstep::chief {
@@ -13,7 +13,7 @@ namespace lockstep::chief {
 // and, as lockstep_member_*, what the workers reported last. Those figures are
 // since the newest incarnation began.
 std::vector<Metric> ChiefMetrics(
-    const JobBoard::View& job,
+    const StatusTable::View& job,
     const std::vector<MembershipTable::Member>& members, double learning_rate);
 
 }  // namespace lockstep::chief

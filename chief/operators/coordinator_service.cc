@@ -46,12 +46,13 @@ absl::Status Twice(const TaskId& task, const absl::Status& why) {
 
 CoordinatorService::CoordinatorService(Options options,
                                        MembershipTable& members,
-                                       JobBoard& board, SteeringDesk& desk,
+                                       StatusTable& status_table,
+                                       SettingsTable& settings_table,
                                        const Clock& clock)
     : options_(std::move(options)),
       members_(members),
-      board_(board),
-      desk_(desk),
+      status_table_(status_table),
+      settings_table_(settings_table),
       clock_(clock) {}
 
 absl::StatusOr<Sender> CoordinatorService::Check(
@@ -68,7 +69,7 @@ absl::StatusOr<Sender> CoordinatorService::Check(
 // What the job is at this moment, so that whoever comes late has it right.
 void CoordinatorService::FillJob(const TaskId& task,
                                  v1::RegisterResponse& response) const {
-  const RunSettings now = board_.Get(clock_.Now()).settings;
+  const RunSettings now = status_table_.Get(clock_.Now()).settings;
   JobConfig job = options_.job;
   response.set_num_workers(options_.num_workers);
   response.set_data_shard(task.index);
@@ -104,8 +105,8 @@ absl::Status CoordinatorService::HandleRegister(
         absl::StrCat("identity.job_id is \"", sender.job_id,
                      "\"; this chief runs \"", options_.job_id, "\""));
   }
-  const absl::Status part = desk_.CheckTakesPart(
-      sender.task, request.again(), board_.Get(clock_.Now()).settings);
+  const absl::Status part = settings_table_.CheckTakesPart(
+      sender.task, request.again(), status_table_.Get(clock_.Now()).settings);
   if (IsHeld(part)) {
     response.set_taken_out(std::string(part.message()));
     return absl::OkStatus();
@@ -145,7 +146,7 @@ absl::Status CoordinatorService::HandleDescribeModel(
   if (request.has_examples()) {
     LOCKSTEP_ASSIGN_OR_RETURN(examples, FromProto(request.examples()));
   }
-  return board_.Describe(variables, examples);
+  return status_table_.Describe(variables, examples);
 }
 
 absl::Status CoordinatorService::HandleGetPlan(
@@ -153,16 +154,16 @@ absl::Status CoordinatorService::HandleGetPlan(
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
                                               nullptr, clock_.Now()));
-  const JobBoard::View view = board_.Get(clock_.Now());
+  const StatusTable::View view = status_table_.Get(clock_.Now());
   response.set_global_step(view.global_step);
-  const std::optional<Plan> plan = board_.plan();
+  const std::optional<Plan> plan = status_table_.plan();
   if (!plan.has_value()) {
     response.set_waiting_for(view.waits.empty() ? "the chief"
                                                 : view.waits.front().waits_for);
     return absl::OkStatus();
   }
   response.set_ready(true);
-  if (const std::optional<ExampleShape> examples = board_.examples();
+  if (const std::optional<ExampleShape> examples = status_table_.examples();
       examples.has_value()) {
     *response.mutable_examples() = ToProto(*examples);
   }
@@ -190,15 +191,15 @@ absl::Status CoordinatorService::HandleHeartbeat(
       request.has_progress() ? &progress : nullptr, clock_.Now());
   if (absl::IsFailedPrecondition(heard)) return Twice(sender.task, heard);
   LOCKSTEP_RETURN_IF_ERROR(heard);
-  const JobBoard::View view = board_.Get(clock_.Now());
+  const StatusTable::View view = status_table_.Get(clock_.Now());
   response.set_state(static_cast<v1::JobState>(view.state));
   response.set_reason(view.reason);
   response.set_global_step(view.global_step);
-  response.set_model_wanted(board_.variables().empty());
+  response.set_model_wanted(status_table_.variables().empty());
   response.set_hold(view.hold);
   response.set_state_saved(view.state_saved);
   response.set_leave(sender.task.type == TaskType::kWorker &&
-                     desk_.IsToLeave(sender.task.index));
+                     settings_table_.IsToLeave(sender.task.index));
   if (sender.task.type == TaskType::kPs) ExchangeHistory(request, response);
   return absl::OkStatus();
 }
@@ -206,10 +207,11 @@ absl::Status CoordinatorService::HandleHeartbeat(
 void CoordinatorService::ExchangeHistory(const v1::HeartbeatRequest& request,
                                          v1::HeartbeatResponse& response) {
   const absl::Time now = clock_.Now();
-  if (!board_.WantsHistory(now)) {
-    *response.mutable_history() = HistoryToProto(board_.GetHistory(now), now);
+  if (!status_table_.WantsHistory(now)) {
+    *response.mutable_history() =
+        HistoryToProto(status_table_.GetHistory(now), now);
   } else if (request.has_history()) {
-    board_.Restore(HistoryFromProto(request.history(), now));
+    status_table_.Restore(HistoryFromProto(request.history(), now));
   } else {
     response.set_history_wanted(true);
   }
@@ -251,8 +253,8 @@ absl::Status CoordinatorService::HandleReportEvaluation(
     return absl::InvalidArgumentError(
         absl::StrCat("accuracy is ", accuracy, "; it must be in [0, 1]"));
   }
-  JobBoard::Evaluation evaluation{request.global_step(), request.loss(),
-                                  accuracy};
+  StatusTable::Evaluation evaluation{request.global_step(), request.loss(),
+                                     accuracy};
   if (request.has_auc()) evaluation.auc = request.auc();
   if (!(evaluation.auc.value_or(0) >= 0 && evaluation.auc.value_or(0) <= 1)) {
     return absl::InvalidArgumentError(
@@ -264,7 +266,7 @@ absl::Status CoordinatorService::HandleReportEvaluation(
                evaluation.auc.has_value()
                    ? absl::StrFormat(", AUC %.4f", *evaluation.auc)
                    : std::string());
-  board_.Evaluated(evaluation);
+  status_table_.Evaluated(evaluation);
   return absl::OkStatus();
 }
 
@@ -338,8 +340,8 @@ grpc::ServerUnaryReactor* CoordinatorService::Stop(
 grpc::ServerUnaryReactor* CoordinatorService::Checkpoint(
     grpc::CallbackServerContext* context, const v1::CheckpointRequest*,
     v1::CheckpointResponse* response) {
-  response->set_global_step(board_.Get(clock_.Now()).global_step);
-  return Answer(context, desk_.RequestCheckpoint());
+  response->set_global_step(status_table_.Get(clock_.Now()).global_step);
+  return Answer(context, settings_table_.RequestCheckpoint());
 }
 
 absl::Status CoordinatorService::HandleChangeSettings(
@@ -356,13 +358,14 @@ absl::Status CoordinatorService::HandleChangeSettings(
   if (request.has_remove_worker()) {
     change.remove_worker = request.remove_worker();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t revision, desk_.Change(change));
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t revision,
+                            settings_table_.Change(change));
   response.set_revision(revision);
   if (!change.remove_worker.has_value()) return absl::OkStatus();
   // Nobody can finish the pass of a worker that is not there.
   const TaskId task{TaskType::kWorker, *change.remove_worker};
   if (members_.Get(task).state != MembershipTable::State::kAlive) {
-    desk_.Leave(task.index);
+    settings_table_.Leave(task.index);
   }
   return absl::OkStatus();
 }

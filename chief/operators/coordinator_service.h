@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "chief/members/membership_table.h"
-#include "chief/operators/job_board.h"
-#include "chief/operators/steering_desk.h"
+#include "chief/operators/settings_table.h"
+#include "chief/operators/status_table.h"
 #include "common/base/clock.h"
 #include "common/job/job_config.h"
 #include "common/wire/wire_codec.h"
@@ -32,8 +32,9 @@ class CoordinatorService final
     std::function<void(const std::string& reason, bool hold)> on_stop;
   };
 
-  CoordinatorService(Options options, MembershipTable& members, JobBoard& board,
-                     SteeringDesk& desk, const Clock& clock);
+  CoordinatorService(Options options, MembershipTable& members,
+                     StatusTable& status_table, SettingsTable& settings_table,
+                     const Clock& clock);
 
   grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
                                      const v1::RegisterRequest* request,
@@ -97,8 +98,8 @@ class CoordinatorService final
 
   const Options options_;
   MembershipTable& members_;
-  JobBoard& board_;
-  SteeringDesk& desk_;
+  StatusTable& status_table_;
+  SettingsTable& settings_table_;
   const Clock& clock_;
 };
 

@@ -84,7 +84,7 @@ void CoordinatorService::FillMembers(absl::Time now,
 void CoordinatorService::HandleGetStatus(
     v1::GetStatusResponse& response) const {
   const absl::Time now = clock_.Now();
-  const JobBoard::View view = board_.Get(now);
+  const StatusTable::View view = status_table_.Get(now);
   response.set_job_name(options_.job.name);
   response.set_job_id(options_.job_id);
   response.set_state(static_cast<v1::JobState>(view.state));
@@ -112,15 +112,15 @@ void CoordinatorService::HandleGetStatus(
   response.set_checkpoint_trouble(view.checkpoint_trouble);
   response.set_checkpoint_directory(options_.job.checkpoint.directory);
   response.set_score_trouble(view.score_trouble);
-  for (const JobBoard::Death& death : view.deaths) {
+  for (const StatusTable::Death& death : view.deaths) {
     *response.add_deaths() = DeathToProto(death, now);
   }
-  for (const JobBoard::Notice& notice : view.notices) {
+  for (const StatusTable::Notice& notice : view.notices) {
     v1::Notice& told = *response.add_notices();
     told.set_number(notice.number);
     told.set_text(notice.text);
   }
-  for (const JobBoard::Wait& wait : view.waits) {
+  for (const StatusTable::Wait& wait : view.waits) {
     v1::WaitStatus& status = *response.add_waits();
     status.set_owner(wait.owner);
     status.set_waits_for(wait.waits_for);

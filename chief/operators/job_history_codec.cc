@@ -14,8 +14,9 @@ absl::Duration Age(const google::protobuf::Duration& proto) {
   return std::max(lockstep::FromProto(proto), absl::ZeroDuration());
 }
 
-JobBoard::Death DeathFromProto(const v1::DeathStatus& proto, absl::Time now) {
-  JobBoard::Death death;
+StatusTable::Death DeathFromProto(const v1::DeathStatus& proto,
+                                  absl::Time now) {
+  StatusTable::Death death;
   death.task = proto.task().substr(0, kMaxText);
   death.reason = proto.reason().substr(0, kMaxText);
   death.held = proto.held().substr(0, kMaxText);
@@ -27,7 +28,7 @@ JobBoard::Death DeathFromProto(const v1::DeathStatus& proto, absl::Time now) {
 
 }  // namespace
 
-v1::DeathStatus DeathToProto(const JobBoard::Death& death, absl::Time now) {
+v1::DeathStatus DeathToProto(const StatusTable::Death& death, absl::Time now) {
   v1::DeathStatus proto;
   proto.set_task(death.task);
   proto.set_reason(death.reason);
@@ -40,7 +41,7 @@ v1::DeathStatus DeathToProto(const JobBoard::Death& death, absl::Time now) {
   return proto;
 }
 
-v1::LossStatus LossesToProto(const JobBoard::Losses& losses) {
+v1::LossStatus LossesToProto(const StatusTable::Losses& losses) {
   v1::LossStatus proto;
   proto.set_recoveries(losses.recoveries);
   proto.set_steps_redone(losses.steps_redone);
@@ -49,23 +50,23 @@ v1::LossStatus LossesToProto(const JobBoard::Losses& losses) {
   return proto;
 }
 
-v1::JobHistory HistoryToProto(const JobBoard::History& history,
+v1::JobHistory HistoryToProto(const StatusTable::History& history,
                               absl::Time now) {
   v1::JobHistory proto;
   *proto.mutable_training_time() = ToProto(history.training_time);
-  for (const JobBoard::Death& death : history.deaths) {
+  for (const StatusTable::Death& death : history.deaths) {
     *proto.add_deaths() = DeathToProto(death, now);
   }
   *proto.mutable_losses() = LossesToProto(history.losses);
   return proto;
 }
 
-JobBoard::History HistoryFromProto(const v1::JobHistory& proto,
-                                   absl::Time now) {
-  JobBoard::History history;
+StatusTable::History HistoryFromProto(const v1::JobHistory& proto,
+                                      absl::Time now) {
+  StatusTable::History history;
   history.training_time = Age(proto.training_time());
   for (const v1::DeathStatus& death : proto.deaths()) {
-    if (history.deaths.size() == JobBoard::kDeaths) break;
+    if (history.deaths.size() == StatusTable::kDeaths) break;
     history.deaths.push_back(DeathFromProto(death, now));
   }
   const v1::LossStatus& losses = proto.losses();

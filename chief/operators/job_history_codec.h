@@ -2,19 +2,21 @@
 #define LOCKSTEP_CHIEF_OPERATORS_JOB_HISTORY_CODEC_H_
 
 #include "absl/time/time.h"
-#include "chief/operators/job_board.h"
+#include "chief/operators/status_table.h"
 #include "lockstep/v1/coordinator.pb.h"
 
 namespace lockstep::chief {
 
 // Times of deaths travel as ages at `now`.
-v1::DeathStatus DeathToProto(const JobBoard::Death& death, absl::Time now);
-v1::LossStatus LossesToProto(const JobBoard::Losses& losses);
-v1::JobHistory HistoryToProto(const JobBoard::History& history, absl::Time now);
+v1::DeathStatus DeathToProto(const StatusTable::Death& death, absl::Time now);
+v1::LossStatus LossesToProto(const StatusTable::Losses& losses);
+v1::JobHistory HistoryToProto(const StatusTable::History& history,
+                              absl::Time now);
 
 // What cannot be is left out: negative numbers, more deaths than are kept, and
 // what is beyond the first kilobyte of a text.
-JobBoard::History HistoryFromProto(const v1::JobHistory& proto, absl::Time now);
+StatusTable::History HistoryFromProto(const v1::JobHistory& proto,
+                                      absl::Time now);
 
 }  // namespace lockstep::chief
 

@@ -18,7 +18,7 @@ struct ShardSnapshot {
 };
 
 // Some elements of one part of a server.
-struct TensorStretch {
+struct ElementRange {
   int part = 0;    // among those of the server
   int tensor = 0;  // 0: the value; k: the k-th slot
   int64_t first = 0;
@@ -33,11 +33,11 @@ class ShardAccess {
   virtual ~ShardAccess() = default;
 
   // Fills `bytes` from the snapshot that was begun last.
-  virtual absl::Status ReadSnapshot(const TensorStretch& stretch,
+  virtual absl::Status ReadSnapshot(const ElementRange& range,
                                     absl::Span<char> bytes) = 0;
 
   // Overwrites, before the server is opened for workers.
-  virtual absl::Status WriteParts(const TensorStretch& stretch,
+  virtual absl::Status WriteParts(const ElementRange& range,
                                   absl::Span<const char> bytes) = 0;
 
   // The same of a part of a growing table: keys of the snapshot's rows, from

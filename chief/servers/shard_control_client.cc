@@ -8,9 +8,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "chief/servers/step_answers_codec.h"
+#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/fault_points.h"
-#include "common/base/retry_schedule.h"
 #include "common/base/status_macros.h"
 #include "common/job/codec/job_config_codec.h"
 #include "common/rpc/channel.h"
@@ -40,7 +40,7 @@ absl::Status CallUntilUp(
     absl::Duration limit,
     const std::function<grpc::Status(grpc::ClientContext*)>& call) {
   const absl::Time began = Clock::Real().Now();
-  absl::Duration pause = RetrySchedule::kFirstPause;
+  absl::Duration pause = Backoff::kFirstPause;
   while (true) {
     grpc::ClientContext context;
     Prepare(context, limit);
@@ -50,17 +50,17 @@ absl::Status CallUntilUp(
       return status;
     }
     absl::SleepFor(pause);
-    pause = std::min(2 * pause, RetrySchedule::kLongestPause);
+    pause = std::min(2 * pause, Backoff::kLongestPause);
   }
 }
 
-v1::TensorSelector SelectorOf(const TensorStretch& stretch) {
+v1::TensorSelector SelectorOf(const ElementRange& range) {
   v1::TensorSelector selector;
-  selector.mutable_parts()->set_first_part(stretch.part);
+  selector.mutable_parts()->set_first_part(range.part);
   selector.mutable_parts()->set_num_parts(1);
-  selector.set_tensor(stretch.tensor);
-  selector.set_first_element(stretch.first);
-  selector.set_num_elements(stretch.count);
+  selector.set_tensor(range.tensor);
+  selector.set_first_element(range.first);
+  selector.set_num_elements(range.count);
   return selector;
 }
 
@@ -188,10 +188,10 @@ absl::Status ShardControlClient::CallRaw(const std::string& method,
           channel_.get(), rpc, &context, request, &response));
 }
 
-absl::Status ShardControlClient::WriteParts(const TensorStretch& stretch,
+absl::Status ShardControlClient::WriteParts(const ElementRange& range,
                                             absl::Span<const char> bytes) {
   v1::WritePartsHeader header;
-  *header.mutable_selector() = SelectorOf(stretch);
+  *header.mutable_selector() = SelectorOf(range);
   return Write(header, bytes);
 }
 
@@ -199,7 +199,7 @@ absl::Status ShardControlClient::WriteRows(int part, int tensor,
                                            absl::Span<const int64_t> keys,
                                            absl::Span<const char> bytes) {
   v1::WritePartsHeader header;
-  *header.mutable_selector() = SelectorOf(TensorStretch{part, tensor});
+  *header.mutable_selector() = SelectorOf(ElementRange{part, tensor});
   header.mutable_keys()->Assign(keys.begin(), keys.end());
   return Write(header, bytes);
 }
@@ -426,15 +426,15 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot() {
                        {response.rows().begin(), response.rows().end()}};
 }
 
-absl::Status ShardControlClient::ReadSnapshot(const TensorStretch& stretch,
+absl::Status ShardControlClient::ReadSnapshot(const ElementRange& range,
                                               absl::Span<char> bytes) {
-  return Read(SelectorOf(stretch), bytes);
+  return Read(SelectorOf(range), bytes);
 }
 
 absl::Status ShardControlClient::ReadKeys(int part, int64_t first,
                                           absl::Span<int64_t> keys) {
   v1::TensorSelector selector = SelectorOf(
-      TensorStretch{part, 0, first, static_cast<int64_t>(keys.size())});
+      ElementRange{part, 0, first, static_cast<int64_t>(keys.size())});
   selector.set_keys(true);
   return Read(selector, {reinterpret_cast<char*>(keys.data()),
                          keys.size() * sizeof(int64_t)});

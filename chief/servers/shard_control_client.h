@@ -57,7 +57,7 @@ class ShardControlClient final : public ShardCalls {
   absl::StatusOr<Created> CreateShard(const JobConfig& job, const Plan& plan,
                                       absl::Span<const PlannedPart> parts,
                                       State state) override;
-  absl::Status WriteParts(const TensorStretch& stretch,
+  absl::Status WriteParts(const ElementRange& range,
                           absl::Span<const char> bytes) override;
   absl::Status WriteRows(int part, int tensor, absl::Span<const int64_t> keys,
                          absl::Span<const char> bytes) override;
@@ -88,7 +88,7 @@ class ShardControlClient final : public ShardCalls {
   void StartCloseTokens(CloseCallback callback) ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::StatusOr<ShardSnapshot> BeginSnapshot() override;
-  absl::Status ReadSnapshot(const TensorStretch& stretch,
+  absl::Status ReadSnapshot(const ElementRange& range,
                             absl::Span<char> bytes) override;
   absl::Status ReadKeys(int part, int64_t first,
                         absl::Span<int64_t> keys) override;

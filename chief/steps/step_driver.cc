@@ -19,7 +19,7 @@ StepDriver::StepDriver(const JobConfig& job, int num_servers)
 
 void StepDriver::Open(int64_t step, int replicas_to_aggregate) {
   ++round_;
-  retries_ = RetrySchedule(num_servers_);
+  retries_ = Backoff(num_servers_);
   commit_again_.reset();
   granted_until_ = told_until_ = step;
   committed_attempt_ = 0;

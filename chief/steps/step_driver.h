@@ -15,7 +15,7 @@
 #include "chief/steps/step_pace.h"
 #include "chief/steps/step_waits.h"
 #include "chief/steps/sync_loop.h"
-#include "common/base/retry_schedule.h"
+#include "common/base/backoff.h"
 #include "common/job/job_config.h"
 
 namespace lockstep::chief {
@@ -97,7 +97,7 @@ class StepDriver {
   const int num_servers_;
   std::optional<SyncLoop> loop_;
   int64_t round_ = 0;
-  RetrySchedule retries_;
+  Backoff retries_;
   // What ps task 0 could not be asked; nothing while a take is at hand.
   std::optional<SyncLoop::CommitAction> commit_again_;
   int64_t committed_attempt_ = 0;

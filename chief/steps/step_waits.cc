@@ -4,8 +4,8 @@
 
 namespace lockstep::chief {
 
-std::vector<JobBoard::Wait> StepWaits::List() const {
-  std::vector<JobBoard::Wait> waits;
+std::vector<StatusTable::Wait> StepWaits::List() const {
+  std::vector<StatusTable::Wait> waits;
   for (size_t i = 0; i < servers.size(); ++i) {
     if (servers[i].empty()) continue;
     waits.push_back(

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "chief/operators/job_board.h"
+#include "chief/operators/status_table.h"
 
 namespace lockstep::chief {
 
@@ -21,7 +21,7 @@ struct StepWaits {
 
   // At least one, each with a name: where all servers are prepared, ps 0 has
   // yet to commit the step.
-  std::vector<JobBoard::Wait> List() const;
+  std::vector<StatusTable::Wait> List() const;
   // The same in a few words: the workers, or else the first wait.
   std::string Summary() const;
 };

@@ -11,7 +11,7 @@
 #include "chief/events/job_events.h"
 #include "chief/members/membership_table.h"
 #include "chief/servers/shard_calls.h"
-#include "common/base/retry_schedule.h"
+#include "common/base/backoff.h"
 
 namespace lockstep::chief {
 
@@ -56,7 +56,7 @@ class WorkerBurials {
   void Ended(const Open& open, absl::Time now, Heard& heard, JobActions& out);
 
   const int num_servers_;
-  RetrySchedule pauses_;      // by worker
+  Backoff pauses_;            // by worker
   std::map<int, Open> open_;  // by worker
 };
 

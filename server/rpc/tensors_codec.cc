@@ -13,11 +13,11 @@
 namespace lockstep::server {
 namespace {
 
-absl::StatusOr<Shard::Stretch> FindStretch(const v1::TensorSelector& selector,
+absl::StatusOr<Shard::ByteRange> FindRange(const v1::TensorSelector& selector,
                                            const Shard& shard) {
-  return shard.FindStretch(selector.parts().first_part(),
-                           selector.parts().num_parts(),
-                           selector.first_element(), selector.num_elements());
+  return shard.FindRange(selector.parts().first_part(),
+                         selector.parts().num_parts(), selector.first_element(),
+                         selector.num_elements());
 }
 
 // Of a growing table.
@@ -61,22 +61,22 @@ absl::StatusOr<std::string> ReadKeys(const v1::TensorSelector& selector,
 absl::Status WriteTensors(const v1::WritePartsHeader& header,
                           const TensorPayload& payload, Shard& shard) {
   if (header.keys_size() > 0) return WriteRows(header, payload, shard);
-  LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Stretch stretch,
-                            FindStretch(header.selector(), shard));
-  if (payload.size != stretch.size) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Shard::ByteRange range,
+                            FindRange(header.selector(), shard));
+  if (payload.size != range.size) {
     return absl::InvalidArgumentError(
         absl::StrCat("payload has ", payload.size,
-                     " bytes; what is to be written has ", stretch.size));
+                     " bytes; what is to be written has ", range.size));
   }
-  std::vector<std::byte> bytes(stretch.size);
+  std::vector<std::byte> bytes(range.size);
   payload.CopyTo(bytes.data());
   absl::Span<const std::byte> left = bytes;
-  for (int i = 0; i < stretch.num_parts; ++i) {
-    const int part = stretch.first_part + i;
+  for (int i = 0; i < range.num_parts; ++i) {
+    const int part = range.first_part + i;
     const size_t size =
-        stretch.num_parts == 1 ? stretch.size : shard.PartSize(part);
+        range.num_parts == 1 ? range.size : shard.PartSize(part);
     LOCKSTEP_RETURN_IF_ERROR(shard.state().Write(
-        part, header.selector().tensor(), stretch.first, left.first(size)));
+        part, header.selector().tensor(), range.first, left.first(size)));
     left.remove_prefix(size);
   }
   return absl::OkStatus();
@@ -94,26 +94,26 @@ absl::StatusOr<grpc::ByteBuffer> ReadTensors(const v1::TensorSelector& selector,
     const grpc::Slice payload(keys);
     return EncodeTensorMessage(header, absl::MakeConstSpan(&payload, 1));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const Shard::Stretch stretch,
-                            FindStretch(selector, shard));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Shard::ByteRange range,
+                            FindRange(selector, shard));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> snapshot,
                             shard.snapshot());
   // A read of nothing checks the selector before memory is taken for the
   // answer.
   const int tensor = selector.tensor();
-  Shard::Stretch nothing = stretch;
+  Shard::ByteRange nothing = range;
   nothing.size = 0;
   std::byte none{};  // memcpy() must not be given a null pointer
   LOCKSTEP_RETURN_IF_ERROR(
       snapshot->Read(nothing, tensor, absl::MakeSpan(&none, 0)));
-  if (stretch.size > kLargestAnswer) {
+  if (range.size > kLargestAnswer) {
     return absl::InvalidArgumentError(
         absl::StrCat("an answer has at most ", kLargestAnswer,
-                     " bytes; ask for fewer than ", stretch.size));
+                     " bytes; ask for fewer than ", range.size));
   }
-  FilledSlice filled(stretch.size);
+  FilledSlice filled(range.size);
   LOCKSTEP_RETURN_IF_ERROR(
-      snapshot->Read(stretch, tensor, {filled.memory, stretch.size}));
+      snapshot->Read(range, tensor, {filled.memory, range.size}));
   header.set_global_step(snapshot->step());
   return EncodeTensorMessage(header, absl::MakeConstSpan(&filled.slice, 1));
 }

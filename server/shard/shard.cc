@@ -243,12 +243,12 @@ absl::StatusOr<size_t> Shard::SizeOf(int first_part, int num_parts) const {
   return size;
 }
 
-absl::StatusOr<Shard::Stretch> Shard::FindStretch(int first_part, int num_parts,
+absl::StatusOr<Shard::ByteRange> Shard::FindRange(int first_part, int num_parts,
                                                   int64_t first_element,
                                                   int64_t num_elements) const {
   LOCKSTEP_ASSIGN_OR_RETURN(size_t size, SizeOf(first_part, num_parts));
   if (first_element == 0 && num_elements == 0) {
-    return Stretch{first_part, num_parts, 0, size};
+    return ByteRange{first_part, num_parts, 0, size};
   }
   const PartSpec& part = state_->parts()[first_part];
   if (num_parts != 1 || first_element < 0 || num_elements < 1 ||
@@ -259,8 +259,8 @@ absl::StatusOr<Shard::Stretch> Shard::FindStretch(int first_part, int num_parts,
                      " has ", part.count, " elements"));
   }
   const size_t element = ElementSize(part.dtype);
-  return Stretch{first_part, 1, first_element * element,
-                 num_elements * element};
+  return ByteRange{first_part, 1, first_element * element,
+                   num_elements * element};
 }
 
 absl::StatusOr<int64_t> Shard::PullRows(int part,

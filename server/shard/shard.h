@@ -127,13 +127,13 @@ class Shard {
   //   kInvalidArgument  unknown parts
   absl::StatusOr<size_t> SizeOf(int first_part, int num_parts) const;
 
-  using Stretch = Snapshot::Stretch;
+  using ByteRange = Snapshot::ByteRange;
   // Returns whole parts if `first_element` and `num_elements` are 0, else those
   // elements of one part.
   //
   //   kInvalidArgument  unknown parts, several parts with elements, or elements
   //                     beyond the part
-  absl::StatusOr<Stretch> FindStretch(int first_part, int num_parts,
+  absl::StatusOr<ByteRange> FindRange(int first_part, int num_parts,
                                       int64_t first_element,
                                       int64_t num_elements) const;
 

@@ -103,28 +103,26 @@ absl::Status Snapshot::ReadKeys(int part, int64_t first,
   return absl::OkStatus();
 }
 
-absl::Status Snapshot::Read(const Stretch& stretch, int tensor,
+absl::Status Snapshot::Read(const ByteRange& range, int tensor,
                             absl::Span<std::byte> out) const {
-  bool found = tensor >= 0 && out.size() == stretch.size;
-  for (int i = 0; i < stretch.num_parts; ++i) {
-    const Part& part = parts_[stretch.first_part + i];
+  bool found = tensor >= 0 && out.size() == range.size;
+  for (int i = 0; i < range.num_parts; ++i) {
+    const Part& part = parts_[range.first_part + i];
     found = found && tensor < part.num_tensors;
     // The selector was checked against the size of the whole table, of which
     // the copy has a few rows.
     if (!part.grows) continue;
-    found = found && stretch.num_parts == 1 && stretch.first <= part.size &&
-            stretch.size <= part.size - stretch.first;
+    found = found && range.num_parts == 1 && range.first <= part.size &&
+            range.size <= part.size - range.first;
   }
   if (!found) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no tensor ", tensor, " of ", out.size(),
-                     " bytes in parts ", stretch.first_part, " to ",
-                     stretch.first_part + stretch.num_parts - 1));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no tensor ", tensor, " of ", out.size(), " bytes in parts ",
+        range.first_part, " to ", range.first_part + range.num_parts - 1));
   }
-  std::memcpy(
-      out.data(),
-      bytes_.get() + offsets_[tensor][stretch.first_part] + stretch.first,
-      stretch.size);
+  std::memcpy(out.data(),
+              bytes_.get() + offsets_[tensor][range.first_part] + range.first,
+              range.size);
   return absl::OkStatus();
 }
 

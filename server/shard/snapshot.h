@@ -21,10 +21,10 @@ namespace lockstep::server {
 // Units:   sizes count bytes.
 class Snapshot {
  public:
-  // A stretch of one part, or whole consecutive parts.
+  // A range of one part, or whole consecutive parts.
   //
   // Units: `first` and `size` count bytes of the first part's beginning.
-  struct Stretch {
+  struct ByteRange {
     int first_part = 0;
     int num_parts = 1;
     size_t first = 0;
@@ -51,13 +51,13 @@ class Snapshot {
   absl::Status ReadKeys(int part, int64_t first,
                         absl::Span<int64_t> keys) const;
 
-  // Copies a stretch of a tensor, or whole tensors of consecutive parts. A part
+  // Copies a range of a tensor, or whole tensors of consecutive parts. A part
   // that grows has num_rows() rows, in the order of their keys, and is read by
   // itself.
   //
   //   kInvalidArgument  unknown tensor, `out` of another length, or beyond the
   //                     rows of a part that grows
-  absl::Status Read(const Stretch& stretch, int tensor,
+  absl::Status Read(const ByteRange& range, int tensor,
                     absl::Span<std::byte> out) const;
 
  private:

@@ -85,8 +85,8 @@ class StateTensors {
   //   kInvalidArgument  unknown part or tensor, or another size than its own
   absl::Status CheckTensor(size_t part, size_t tensor, size_t size) const;
   //   kInvalidArgument  unknown part or tensor, or beyond its end
-  absl::Status CheckStretch(size_t part, size_t tensor, size_t first,
-                            size_t size) const;
+  absl::Status CheckRange(size_t part, size_t tensor, size_t first,
+                          size_t size) const;
   //   kFailedPrecondition  active already; `action` is for the message
   absl::Status CheckNotActive(absl::string_view action) const;
 

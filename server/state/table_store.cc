@@ -150,7 +150,7 @@ absl::Status TableStore::WriteRows(size_t part, size_t tensor,
                                    absl::Span<const int64_t> keys,
                                    uint64_t seed,
                                    absl::Span<const std::byte> bytes) {
-  LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckStretch(part, tensor, 0, 0));
+  LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckRange(part, tensor, 0, 0));
   LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckNotActive("overwrite"));
   if (directories_[part] == nullptr ||
       bytes.size() != keys.size() * tensors_.RowSize(part)) {

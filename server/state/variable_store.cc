@@ -17,7 +17,7 @@ namespace lockstep::server {
 namespace {
 
 // Few enough bytes that writing them does not take long.
-constexpr size_t kStretch = size_t{4} << 20;
+constexpr size_t kRange = size_t{4} << 20;
 
 absl::Status CheckPart(const std::vector<VariableSpec>& variables, size_t index,
                        const PartSpec& part) {
@@ -217,7 +217,7 @@ absl::Status VariableStore::WriteStretch(size_t part, size_t tensor,
                                          size_t first,
                                          absl::Span<const std::byte> bytes) {
   LOCKSTEP_RETURN_IF_ERROR(
-      tensors_.CheckStretch(part, tensor, first, bytes.size()));
+      tensors_.CheckRange(part, tensor, first, bytes.size()));
   LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckNotActive("overwrite"));
   const int buffer = static_cast<int>(record().current_buffer);
   std::memcpy(tensors_.Tensor(part, tensor, buffer).data() + first,
@@ -230,17 +230,17 @@ absl::Status VariableStore::FillPart(size_t i, const InitialValues& values,
   // Rows may be apart, in the variable.
   const bool apart = tensors_.part(i).row_stride != 1;
   const size_t element = ElementSize(tensors_.part(i).dtype);
-  const size_t stretch = apart ? tensors_.RowSize(i) : kStretch;
+  const size_t range = apart ? tensors_.RowSize(i) : kRange;
   const int64_t from_one_to_the_next =
       apart ? tensors_.part(i).row_stride * tensors_.part(i).row_width
-            : static_cast<int64_t>(stretch / element);
+            : static_cast<int64_t>(range / element);
   int64_t offset = tensors_.part(i).offset;
   size_t told = 0;
-  for (size_t first = 0; first < out.size(); first += stretch) {
-    const size_t size = std::min(stretch, out.size() - first);
+  for (size_t first = 0; first < out.size(); first += range) {
+    const size_t size = std::min(range, out.size() - first);
     LOCKSTEP_RETURN_IF_ERROR(values.Fill(offset, out.subspan(first, size)));
     offset += from_one_to_the_next;
-    if (first + size - told < kStretch && first + size < out.size()) continue;
+    if (first + size - told < kRange && first + size < out.size()) continue;
     LOCKSTEP_RETURN_IF_ERROR(Advance(first + size - told));
     told = first + size;
   }

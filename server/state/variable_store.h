@@ -160,7 +160,7 @@ class VariableStore {
   //   kFailedPrecondition  active already
   absl::Status WriteTensor(size_t part, size_t tensor,
                            absl::Span<const std::byte> bytes);
-  // The same of a stretch of it, from byte `first` on.
+  // The same of a range of it, from byte `first` on.
   absl::Status WriteStretch(size_t part, size_t tensor, size_t first,
                             absl::Span<const std::byte> bytes);
 

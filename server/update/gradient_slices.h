@@ -8,7 +8,7 @@
 
 namespace lockstep::server {
 
-// ByteSlice is a stretch of a gradient as it came off the wire: it may start
+// ByteSlice is a range of a gradient as it came off the wire: it may start
 // at any address and end in the middle of an element.
 //
 // Borrows: the bytes.

@@ -14,7 +14,7 @@ namespace lockstep::server {
 // Below so many elements a thread costs more than it saves.
 inline constexpr size_t kElementsPerThread = size_t{1} << 19;
 
-// Calls `visit(first, count)` for stretches that make up 0 to `count`, each in
+// Calls `visit(first, count)` for ranges that make up 0 to `count`, each in
 // a thread of its own, this one among them, and returns when all are done.
 // There are as many as processors, but none is shorter than kElementsPerThread.
 // In all of them subnormal numbers are flushed. What `visit` does must not

@@ -43,7 +43,7 @@ std::vector<Wanted> FindKeys(absl::Span<const int64_t> ids,
   return wanted;
 }
 
-// Reads stretches of the table, so that few calls read many rows.
+// Reads ranges of the table, so that few calls read many rows.
 absl::Status ReadWanted(const CheckpointReader& checkpoint,
                         const VariableSpec& table, int64_t num_rows,
                         absl::Span<const Wanted> wanted,

@@ -17,7 +17,7 @@
 namespace lockstep::server {
 namespace {
 
-// All bytes in one stretch: where they lie, or gathered in `scratch`.
+// All bytes in one range: where they lie, or gathered in `scratch`.
 absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
                                        std::vector<std::byte>& scratch) {
   if (gradient.slices.size() == 1) {

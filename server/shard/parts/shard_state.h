@@ -108,7 +108,7 @@ class ShardState {
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   RunSettings settings() const ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // Overwrites a stretch of a tensor of a part, from byte `first` on, before
+  // Overwrites a range of a tensor of a part, from byte `first` on, before
   // Activate().
   //
   //   kInvalidArgument     unknown part or tensor, or beyond its end, or a part

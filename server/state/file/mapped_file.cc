@@ -51,14 +51,14 @@ void Populate(absl::Span<std::byte> bytes) {
 #endif
 }
 
-// Calls `visit(first, count)` for stretches of `size` bytes, which are small
+// Calls `visit(first, count)` for ranges of `size` bytes, which are small
 // enough that none of them takes long, and tells how far it is.
-constexpr uint64_t kStretch = uint64_t{64} << 20;
+constexpr uint64_t kRange = uint64_t{64} << 20;
 template <typename Visit>
 absl::Status InStretches(uint64_t size, FillProgress* progress,
                          const Visit& visit) {
-  for (uint64_t first = 0; first < size; first += kStretch) {
-    const uint64_t count = std::min(kStretch, size - first);
+  for (uint64_t first = 0; first < size; first += kRange) {
+    const uint64_t count = std::min(kRange, size - first);
     LOCKSTEP_RETURN_IF_ERROR(visit(first, count));
     if (progress != nullptr) LOCKSTEP_RETURN_IF_ERROR(progress->Advance(count));
   }

@@ -23,7 +23,7 @@ struct Fans {
 };
 Fans ComputeFans(const std::vector<int64_t>& shape);
 
-// InitialValues gives the initial values of one variable, any stretch of them.
+// InitialValues gives the initial values of one variable, any range of them.
 // Element i follows from (seed, spec.name, i) alone: the bits are the same
 // however the variable is cut. Only an orthogonal matrix is made whole first.
 //

@@ -11,7 +11,7 @@
 namespace lockstep::server {
 namespace {
 
-// The elements of a gradient in one stretch: where they lie, if in one slice,
+// The elements of a gradient in one range: where they lie, if in one slice,
 // else gathered in `scratch`.
 absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
                                        std::vector<std::byte>& scratch) {

@@ -99,11 +99,11 @@ class ChiefCalls final : public chief::ShardCalls {
            })
         .status();
   }
-  absl::Status ReadSnapshot(const chief::TensorStretch&,
+  absl::Status ReadSnapshot(const chief::ElementRange&,
                             absl::Span<char>) override {
     return absl::UnimplementedError("ReadAll");
   }
-  absl::Status WriteParts(const chief::TensorStretch&,
+  absl::Status WriteParts(const chief::ElementRange&,
                           absl::Span<const char>) override {
     return absl::UnimplementedError("WriteAll");
   }

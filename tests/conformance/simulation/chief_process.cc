@@ -31,7 +31,7 @@ ChiefProcess::ChiefProcess(Job& job)
     : job_(job),
       members_(MembersOf(job), job.config.lease),
       group_([this](uint64_t above) { return Incarnation((above >> 20) + 1); }),
-      desk_(job.config),
+      settings_table_(job.config),
       in_effect_(chief::InitialSettings(job.config)),
       config_(ConfigOf(job)),
       driver_(config_, {.num_servers = job.num_servers()}, members_,
@@ -62,7 +62,7 @@ ChiefProcess::~ChiefProcess() {
 absl::StatusOr<RunSettings> ChiefProcess::Register(const TaskId& task,
                                                    uint64_t incarnation) {
   LOCKSTEP_RETURN_IF_ERROR(
-      desk_.CheckTakesPart(task, /*again=*/false, in_effect_));
+      settings_table_.CheckTakesPart(task, /*again=*/false, in_effect_));
   LOCKSTEP_RETURN_IF_ERROR(
       members_.Register(task, incarnation, job_.world.Now()));
   has_model_ |= task.type == TaskType::kWorker;
@@ -96,7 +96,8 @@ void ChiefProcess::RequestStop() {
 }
 
 void ChiefProcess::Do(const chief::TakeOut& out) {
-  if (!job_.Has(PlantedBug::kLeaverStaysAMember)) desk_.Leave(out.worker);
+  if (!job_.Has(PlantedBug::kLeaverStaysAMember))
+    settings_table_.Leave(out.worker);
 }
 
 // Events.
@@ -118,7 +119,7 @@ chief::JobEvent ChiefProcess::NextEvent() {
     return chief::ModelDescribed{};
   }
   if (driver_.TakesSettings()) {
-    const RunSettings wanted = desk_.wanted();
+    const RunSettings wanted = settings_table_.wanted();
     const bool resumes = driver_.wanted_settings().paused && !wanted.paused;
     if (!(wanted == driver_.wanted_settings()) &&
         !(resumes && job_.Has(PlantedBug::kResumeIsLost))) {

@@ -13,7 +13,7 @@
 #include "chief/events/job_events.h"
 #include "chief/job/job_driver.h"
 #include "chief/members/membership_table.h"
-#include "chief/operators/steering_desk.h"
+#include "chief/operators/settings_table.h"
 #include "chief/recovery/recovery_round.h"
 #include "chief/recovery/shard_group.h"
 #include "tests/conformance/simulation/chief_calls.h"
@@ -43,7 +43,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   bool HasPlan() const { return has_plan_; }
 
   // For operators.
-  chief::SteeringDesk& desk() { return desk_; }
+  chief::SettingsTable& settings_table() { return settings_table_; }
   const RunSettings& in_effect() const { return in_effect_; }
   bool IsAlive(const TaskId& task) const {
     return members_.Get(task).state == chief::MembershipTable::State::kAlive;
@@ -70,8 +70,12 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   void Do(const chief::CheckSaved& check);
   void Do(const chief::LookForEnd& look);
   void Do(const chief::Recover& recover);
-  void Do(const chief::OpenSettings& open) { desk_.Open(open.settings); }
-  void Do(const chief::CloseSettings& close) { desk_.Close(close.reason); }
+  void Do(const chief::OpenSettings& open) {
+    settings_table_.Open(open.settings);
+  }
+  void Do(const chief::CloseSettings& close) {
+    settings_table_.Close(close.reason);
+  }
   void Do(const chief::TakeOut& out);
   void Do(const chief::Say& say);
   void Do(const chief::SumUp& /*sum_up*/) {}
@@ -100,7 +104,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   chief::MembershipTable members_;
   std::vector<std::unique_ptr<ChiefCalls>> calls_;
   chief::ShardGroup group_;
-  chief::SteeringDesk desk_;
+  chief::SettingsTable settings_table_;
   RunSettings in_effect_;
   const JobConfig config_;  // as this chief knows it
   chief::JobDriver driver_;

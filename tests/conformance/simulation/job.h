@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "chief/operators/job_board.h"
+#include "chief/operators/status_table.h"
 #include "common/cluster/task_id.h"
 #include "common/job/job_config.h"
 #include "common/plan/plan.h"

@@ -183,7 +183,7 @@ void Simulation::Steer() {
   } else {
     return kind == 3 ? RemoveOne() : AddOne();
   }
-  const auto revision = chief->desk().Change(change);
+  const auto revision = chief->settings_table().Change(change);
   job_.Trace([&] {
     return absl::StrCat("an operator changes ",
                         kind == 0   ? "pause"
@@ -220,10 +220,10 @@ void Simulation::AddOne() {
 void Simulation::Operate() {
   ChiefProcess* chief = Chief();
   if (chief == nullptr || job_.done) return;
-  if (chief->in_effect().paused && chief->desk().wanted().paused) {
+  if (chief->in_effect().paused && chief->settings_table().wanted().paused) {
     chief::SettingsChange change;
     change.paused = false;
-    chief->desk().Change(change).IgnoreError();
+    chief->settings_table().Change(change).IgnoreError();
   }
   if (job_.Has(PlantedBug::kLeaverStaysAMember)) return;
   // A worker that is gone for good, which the chief need not know.
@@ -232,7 +232,7 @@ void Simulation::Operate() {
     if (job_.workers_lost || processes_[place] || chief->IsAlive(task)) {
       continue;
     }
-    chief->desk().Leave(task.index);
+    chief->settings_table().Leave(task.index);
   }
 }
 

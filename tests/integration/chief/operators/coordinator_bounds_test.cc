@@ -74,15 +74,15 @@ class CoordinatorBoundsTest : public ::testing::Test {
   ManualClock clock_;
   chief::MembershipTable members_{{{TaskType::kPs, 0}, {TaskType::kWorker, 0}},
                                   absl::Seconds(2)};
-  chief::JobBoard board_;
+  chief::StatusTable status_table_;
   std::optional<std::string> stopped_;
-  chief::SteeringDesk desk_{Job()};
+  chief::SettingsTable settings_table_{Job()};
   chief::CoordinatorService service_{
       chief::CoordinatorService::Options{
           kJobId, Job(), /*num_workers=*/1,
           /*has_evaluator=*/false,
           [this](const std::string& reason, bool) { stopped_ = reason; }},
-      members_, board_, desk_, clock_};
+      members_, status_table_, settings_table_, clock_};
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<Stub> stub_;
 };
@@ -98,7 +98,7 @@ TEST_F(CoordinatorBoundsTest, ModelBeyondAllBoundsIsRefusedAtOnce) {
   EXPECT_THAT(Describe(Worker(1),
                        {"w", std::vector<int64_t>(65, 1), DType::kFloat32, {}}),
               StatusIs(kInvalid, HasSubstr("65 dimensions")));
-  EXPECT_TRUE(board_.variables().empty());
+  EXPECT_TRUE(status_table_.variables().empty());
 
   EXPECT_OK(Describe(Worker(1), {"w", {2}, DType::kFloat32, {}}));
 }
@@ -113,7 +113,7 @@ TEST_F(CoordinatorBoundsTest, OnlyRegisteredWorkersDescribeTheModel) {
   EXPECT_FALSE(Describe(Worker(3), variable).ok());
   EXPECT_THAT(Describe(ps, variable),
               StatusIs(kInvalid, HasSubstr("only workers")));
-  EXPECT_TRUE(board_.variables().empty());
+  EXPECT_TRUE(status_table_.variables().empty());
 }
 
 TEST_F(CoordinatorBoundsTest, ReasonsOfPeersAreCut) {

@@ -110,9 +110,9 @@ class CoordinatorServiceTest : public ::testing::Test {
                                    {TaskType::kWorker, 1},
                                    {TaskType::kEvaluator, 0}},
                                   kLease};
-  chief::JobBoard board_;
+  chief::StatusTable table_;
   std::optional<std::string> stopped_;
-  chief::SteeringDesk desk_{Job()};
+  chief::SettingsTable settings_{Job()};
   bool hold_ = false;
   chief::CoordinatorService service_{
       chief::CoordinatorService::Options{
@@ -121,7 +121,7 @@ class CoordinatorServiceTest : public ::testing::Test {
             stopped_ = reason;
             hold_ = hold;
           }},
-      members_, board_, desk_, clock_};
+      members_, table_, settings_, clock_};
   std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Stub> stub_;
@@ -140,9 +140,9 @@ TEST_F(CoordinatorServiceTest, ChiefThatIsStartedAgainTakesMembersOver) {
 }
 
 TEST_F(CoordinatorServiceTest, StatusTellsWhatDeathsHaveCost) {
-  board_.SetLosses({2, 3, 4, absl::Seconds(5)});
-  board_.CheckpointFailed("the volume is full");
-  board_.Died({.task = "worker 1", .held = "a token", .at = clock_.Now()});
+  table_.SetLosses({2, 3, 4, absl::Seconds(5)});
+  table_.CheckpointFailed("the volume is full");
+  table_.Died({.task = "worker 1", .held = "a token", .at = clock_.Now()});
 
   const auto status = Call(*stub_, &Stub::GetStatus, v1::GetStatusRequest());
 
@@ -235,10 +235,10 @@ TEST_F(CoordinatorServiceTest, HeartbeatsKeepTheLease) {
 
 TEST_F(CoordinatorServiceTest, HeartbeatTellsHowTheJobStands) {
   ASSERT_OK(Register(Registration(Worker(1))));
-  board_.StartTraining(0, clock_.Now());
-  board_.Stepped(3, clock_.Now());
+  table_.StartTraining(0, clock_.Now());
+  table_.Stepped(3, clock_.Now());
   auto training = Heartbeat(Worker(1));
-  board_.SetState(chief::JobState::kFailed, "ps 1 is gone", clock_.Now());
+  table_.SetState(chief::JobState::kFailed, "ps 1 is gone", clock_.Now());
 
   auto failed = Heartbeat(Worker(1));
 
@@ -260,7 +260,7 @@ TEST_F(CoordinatorServiceTest, WorkersMustDescribeTheSameModel) {
   EXPECT_OK(Describe(Worker(1), weights));
   EXPECT_THAT(Describe(Worker(1), wider), StatusIs(kInvalid, HasSubstr("w")));
   EXPECT_THAT(Describe(Worker(9), weights), StatusIs(kPrecondition));
-  EXPECT_EQ(board_.variables()[0].shape, weights.shape);
+  EXPECT_EQ(table_.variables()[0].shape, weights.shape);
 }
 
 struct BadVariable {
@@ -282,7 +282,7 @@ TEST_P(BadVariableTest, IsRefusedAndAGoodDescriptionCanFollow) {
 
   EXPECT_THAT(Describe(bad), StatusIs(kInvalid));
 
-  EXPECT_THAT(board_.variables(), IsEmpty());
+  EXPECT_THAT(table_.variables(), IsEmpty());
   EXPECT_OK(Describe(good));
 }
 
@@ -341,8 +341,8 @@ TEST_F(CoordinatorServiceTest, StrangersAreRefusedByEveryRpcOfMembers) {
   EXPECT_THAT(codes(Task(TaskType::kWorker, 7, 1)), Each(Code::kNotFound));
   EXPECT_THAT(codes(v1::Identity()), Each(kInvalid));
 
-  EXPECT_THAT(board_.variables(), IsEmpty());
-  EXPECT_FALSE(board_.Get(clock_.Now()).evaluation.has_value());
+  EXPECT_THAT(table_.variables(), IsEmpty());
+  EXPECT_FALSE(table_.Get(clock_.Now()).evaluation.has_value());
   EXPECT_OK(Heartbeat(Worker(2)));
 }
 
@@ -350,9 +350,9 @@ TEST_F(CoordinatorServiceTest, PlanIsReadyOnceItIsPublished) {
   ASSERT_OK(Register(Registration(Worker(1))));
   v1::GetPlanRequest request;
   *request.mutable_identity() = Worker(1);
-  board_.SetWaits({{"chief", "ps 0", clock_.Now()}});
+  table_.SetWaits({{"chief", "ps 0", clock_.Now()}});
   auto early = Call(*stub_, &Stub::GetPlan, request);
-  board_.PublishPlan(
+  table_.PublishPlan(
       {{{"w", {8}, DType::kFloat32, {}}}, {PlannedPart{0, 0, 8, 0, 0}}});
 
   auto plan = Call(*stub_, &Stub::GetPlan, request);
@@ -401,7 +401,7 @@ TEST_F(CoordinatorServiceTest, ScoreMustBeAFraction) {
   EXPECT_THAT(Evaluate(1.5), StatusIs(kInvalid));
   EXPECT_THAT(Evaluate(std::numeric_limits<double>::quiet_NaN()),
               StatusIs(kInvalid));
-  EXPECT_FALSE(board_.Get(clock_.Now()).evaluation.has_value());
+  EXPECT_FALSE(table_.Get(clock_.Now()).evaluation.has_value());
 
   ASSERT_OK(Register(Registration(Worker(1))));
   v1::ReportEvaluationRequest of_a_worker;
@@ -410,7 +410,7 @@ TEST_F(CoordinatorServiceTest, ScoreMustBeAFraction) {
   EXPECT_THAT(Call(*stub_, &Stub::ReportEvaluation, of_a_worker),
               StatusIs(kInvalid, HasSubstr("only the evaluator")));
   EXPECT_OK(Evaluate(0.75));
-  EXPECT_EQ(board_.Get(clock_.Now()).evaluation->accuracy, 0.75);
+  EXPECT_EQ(table_.Get(clock_.Now()).evaluation->accuracy, 0.75);
 }
 
 TEST_F(CoordinatorServiceTest, OperatorCanAskForAStop) {
@@ -448,7 +448,7 @@ TEST_F(CoordinatorServiceTest, AHeldJobIsSaidToBeSo) {
   ASSERT_OK(Call(*stub_, &Stub::Stop, request));
   EXPECT_TRUE(hold_);
 
-  board_.SetState(chief::JobState::kStopped, "lunch", clock_.Now(), true);
+  table_.SetState(chief::JobState::kStopped, "lunch", clock_.Now(), true);
 
   const auto heard = Heartbeat(worker);
   ASSERT_OK(heard);
@@ -461,18 +461,18 @@ TEST_F(CoordinatorServiceTest, AChangeIsNotedUnderARevision) {
   request.set_paused(true);
   EXPECT_THAT(Call(*stub_, &Stub::ChangeSettings, request),
               StatusIs(kPrecondition));
-  desk_.Open(chief::InitialSettings(Job()));
+  settings_.Open(chief::InitialSettings(Job()));
 
   const auto response = Call(*stub_, &Stub::ChangeSettings, request);
 
   ASSERT_OK(response);
   EXPECT_EQ(response->revision(), 1);
-  EXPECT_EQ(desk_.wanted().replicas_to_aggregate, 1);
-  EXPECT_TRUE(desk_.wanted().paused);
+  EXPECT_EQ(settings_.wanted().replicas_to_aggregate, 1);
+  EXPECT_TRUE(settings_.wanted().paused);
 }
 
 TEST_F(CoordinatorServiceTest, StatusShowsTheSettingsInEffect) {
-  board_.SetSettings({.revision = 3,
+  table_.SetSettings({.revision = 3,
                       .replicas_to_aggregate = 1,
                       .learning_rate_scale = 0.5,
                       .workers = {1}});
@@ -485,7 +485,7 @@ TEST_F(CoordinatorServiceTest, StatusShowsTheSettingsInEffect) {
 }
 
 TEST_F(CoordinatorServiceTest, WhoeverRegistersLaterIsToldTheSettings) {
-  board_.SetSettings(
+  table_.SetSettings(
       {.revision = 1, .replicas_to_aggregate = 1, .workers = {1}});
 
   const auto response = Register(Registration(Task(TaskType::kWorker, 1, 5)));

@@ -33,8 +33,8 @@ JobConfig Elastic() {
 class ElasticRegistrationTest : public ::testing::Test {
  protected:
   ElasticRegistrationTest() {
-    desk_.Open(chief::InitialSettings(Elastic()));
-    board_.SetSettings(chief::InitialSettings(Elastic()));
+    settings_table_.Open(chief::InitialSettings(Elastic()));
+    status_table_.SetSettings(chief::InitialSettings(Elastic()));
     auto server = GrpcServer::Start("127.0.0.1:0", {&service_});
     EXPECT_OK(server);
     server_ = *std::move(server);
@@ -58,13 +58,13 @@ class ElasticRegistrationTest : public ::testing::Test {
                                    {TaskType::kWorker, 1},
                                    {TaskType::kWorker, 2}},
                                   absl::Seconds(2)};
-  chief::JobBoard board_;
-  chief::SteeringDesk desk_{Elastic()};
+  chief::StatusTable status_table_;
+  chief::SettingsTable settings_table_{Elastic()};
   chief::CoordinatorService service_{
       chief::CoordinatorService::Options{"job-1", Elastic(), /*num_workers=*/3,
                                          /*has_evaluator=*/false,
                                          [](const std::string&, bool) {}},
-      members_, board_, desk_, Clock::Real()};
+      members_, status_table_, settings_table_, Clock::Real()};
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<Stub> stub_;
 };
@@ -81,16 +81,16 @@ TEST_F(ElasticRegistrationTest, WhoWasTakenOutMeanwhileIsToEnd) {
 
   ASSERT_OK(answer);
   EXPECT_THAT(answer->taken_out(), HasSubstr("an operator"));
-  EXPECT_EQ(desk_.wanted().workers, (std::vector<int>{1, 2}));
+  EXPECT_EQ(settings_table_.wanted().workers, (std::vector<int>{1, 2}));
 }
 
 TEST_F(ElasticRegistrationTest, NewProcessJoinsInItsPlace) {
-  desk_.Leave(0);
+  settings_table_.Leave(0);
   members_.SetWorkers({1, 2});
 
   EXPECT_THAT(Register(0, 3, /*again=*/false), StatusIs(kUnavailable));
 
-  EXPECT_EQ(desk_.wanted().workers, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(settings_table_.wanted().workers, (std::vector<int>{0, 1, 2}));
 }
 
 TEST_F(ElasticRegistrationTest, LeaveOfAMemberOfTheChiefBeforeCounts) {
@@ -109,13 +109,13 @@ TEST_F(ElasticRegistrationTest, LeaveOfAMemberOfTheChiefBeforeCounts) {
 }
 
 TEST_F(ElasticRegistrationTest, WhoJoinsWaitsUntilTheStepBoundary) {
-  desk_.Leave(0);
-  board_.SetSettings(desk_.wanted());
+  settings_table_.Leave(0);
+  status_table_.SetSettings(settings_table_.wanted());
   members_.SetWorkers({1, 2});
   EXPECT_THAT(Register(0, 3, /*again=*/false), StatusIs(kUnavailable));
   EXPECT_THAT(Register(0, 3, /*again=*/false), StatusIs(kUnavailable));
 
-  board_.SetSettings(desk_.wanted());
+  status_table_.SetSettings(settings_table_.wanted());
   members_.SetWorkers({0, 1, 2});
 
   const auto answer = Register(0, 3, /*again=*/false);

@@ -44,32 +44,32 @@ class FakeShard final : public ShardAccess {
     }
   }
 
-  absl::Status ReadSnapshot(const TensorStretch& stretch,
+  absl::Status ReadSnapshot(const ElementRange& range,
                             absl::Span<char> bytes) override {
     if (!failure_.ok()) return failure_;
     if (read_ >= fail_after_)
       return absl::AbortedError("a newer chief is here");
     read_ += bytes.size();
-    const size_t size = ElementSizeOf(stretch.part);
-    const Tensor& from = bytes_.at(stretch.part).at(stretch.tensor);
-    if (bytes.size() != stretch.count * size ||
-        (stretch.first + stretch.count) * size > from.size()) {
+    const size_t size = ElementSizeOf(range.part);
+    const Tensor& from = bytes_.at(range.part).at(range.tensor);
+    if (bytes.size() != range.count * size ||
+        (range.first + range.count) * size > from.size()) {
       return absl::InternalError("not in the part");
     }
-    std::memcpy(bytes.data(), &from[stretch.first * size], bytes.size());
+    std::memcpy(bytes.data(), &from[range.first * size], bytes.size());
     return absl::OkStatus();
   }
-  absl::Status WriteParts(const TensorStretch& stretch,
+  absl::Status WriteParts(const ElementRange& range,
                           absl::Span<const char> bytes) override {
     ++writes_;
     if (on_write_) LOCKSTEP_RETURN_IF_ERROR(on_write_());
-    const size_t size = ElementSizeOf(stretch.part);
-    Tensor& to = bytes_.at(stretch.part).at(stretch.tensor);
-    if (bytes.size() != stretch.count * size ||
-        (stretch.first + stretch.count) * size > to.size()) {
+    const size_t size = ElementSizeOf(range.part);
+    Tensor& to = bytes_.at(range.part).at(range.tensor);
+    if (bytes.size() != range.count * size ||
+        (range.first + range.count) * size > to.size()) {
       return absl::InternalError("not in the part");
     }
-    std::memcpy(&to[stretch.first * size], bytes.data(), bytes.size());
+    std::memcpy(&to[range.first * size], bytes.data(), bytes.size());
     return absl::OkStatus();
   }
 

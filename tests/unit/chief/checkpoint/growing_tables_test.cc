@@ -35,16 +35,16 @@ class FakeShard final : public ShardAccess {
  public:
   explicit FakeShard(size_t parts) : parts_(parts) {}
 
-  absl::Status ReadSnapshot(const TensorStretch& stretch,
+  absl::Status ReadSnapshot(const ElementRange& range,
                             absl::Span<char> bytes) override {
     std::vector<char> all;
-    for (const auto& [key, row] : parts_.at(stretch.part)) {
+    for (const auto& [key, row] : parts_.at(range.part)) {
       const auto* from =
-          reinterpret_cast<const char*>(row.at(stretch.tensor).data());
+          reinterpret_cast<const char*>(row.at(range.tensor).data());
       all.insert(all.end(), from, from + sizeof(float) * kWidth);
     }
-    const size_t first = stretch.first * sizeof(float);
-    if (bytes.size() != stretch.count * sizeof(float) ||
+    const size_t first = range.first * sizeof(float);
+    if (bytes.size() != range.count * sizeof(float) ||
         first + bytes.size() > all.size()) {
       return absl::InternalError("not in the part");
     }
@@ -72,7 +72,7 @@ class FakeShard final : public ShardAccess {
     }
     return absl::OkStatus();
   }
-  absl::Status WriteParts(const TensorStretch&,
+  absl::Status WriteParts(const ElementRange&,
                           absl::Span<const char>) override {
     return absl::InternalError("a growing table is written by rows");
   }

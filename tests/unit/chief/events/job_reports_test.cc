@@ -11,14 +11,14 @@ using ::testing::IsEmpty;
 
 class JobReportsTest : public ::testing::Test {
  protected:
-  void Tell(const JobReport& report) { Write(report, board_, now_); }
-  JobBoard::View View() const { return board_.Get(now_); }
+  void Tell(const JobReport& report) { Write(report, status_table_, now_); }
+  StatusTable::View View() const { return status_table_.Get(now_); }
 
   absl::Time now_ = absl::UnixEpoch() + absl::Hours(1);
-  JobBoard board_;
+  StatusTable status_table_;
 };
 
-TEST_F(JobReportsTest, EachReportIsOnTheBoard) {
+TEST_F(JobReportsTest, EachReportIsInTheStatusTable) {
   Tell(TrainingBegun{3});
   EXPECT_EQ(View().state, JobState::kTraining);
   Tell(StepReached{4});
@@ -49,7 +49,7 @@ TEST_F(JobReportsTest, JobThatLostNothingHasNoSummary) {
 }
 
 TEST_F(JobReportsTest, SummaryNamesLossesAndDeaths) {
-  JobBoard::Losses losses;
+  StatusTable::Losses losses;
   losses.recoveries = 1;
   losses.steps_redone = 2;
   losses.stood_still = absl::Milliseconds(1234);

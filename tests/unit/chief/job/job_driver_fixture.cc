@@ -163,7 +163,7 @@ JobDriverTest::Actions JobDriverTest::On(const JobEvent& event) {
     if (const auto* report = std::get_if<JobReport>(&action)) {
       if (const auto* told = std::get_if<Waits>(report)) {
         waits.clear();
-        for (const JobBoard::Wait& wait : told->waits) {
+        for (const StatusTable::Wait& wait : told->waits) {
           waits.push_back(absl::StrCat(wait.owner, ": ", wait.waits_for));
         }
       }

@@ -39,8 +39,8 @@ TEST_F(JobDriverStepsTest, TakeThatEndsEarlyIsMadeAgain) {
 TEST_F(JobDriverStepsTest, FailedTakeIsRepeatedAfterAPause) {
   Open();
   EXPECT_THAT(TakeFailed(0, absl::UnavailableError("gone")), IsEmpty());
-  EXPECT_EQ(driver->next(), now + RetrySchedule::kFirstPause);
-  EXPECT_THAT(Pass(RetrySchedule::kFirstPause), ElementsAre("take 0 at 0"));
+  EXPECT_EQ(driver->next(), now + Backoff::kFirstPause);
+  EXPECT_THAT(Pass(Backoff::kFirstPause), ElementsAre("take 0 at 0"));
 }
 
 TEST_F(JobDriverStepsTest, FailedCommitIsRepeatedAfterAPause) {
@@ -49,7 +49,7 @@ TEST_F(JobDriverStepsTest, FailedCommitIsRepeatedAfterAPause) {
   Prepared(1);
   EXPECT_THAT(Committed(1, absl::DeadlineExceededError("no answer")),
               IsEmpty());
-  EXPECT_THAT(Pass(RetrySchedule::kFirstPause), ElementsAre("commit 1 #1"));
+  EXPECT_THAT(Pass(Backoff::kFirstPause), ElementsAre("commit 1 #1"));
 }
 
 TEST_F(JobDriverStepsTest, RefusedCommitTakesTheStepAgain) {

@@ -41,7 +41,7 @@ TEST_F(ServersWaitTest, SaysWhomOnceEveryTenSeconds) {
   EXPECT_EQ(out_.size(), 2U);
   now_ += absl::Seconds(9);
   Ready(away_).IgnoreError();
-  EXPECT_EQ(out_.size(), 1U);  // on the board alone
+  EXPECT_EQ(out_.size(), 1U);  // in the status table alone
   now_ += absl::Seconds(2);
   Ready(away_).IgnoreError();
   EXPECT_EQ(std::get<Say>(out_.at(1)).text,

@@ -23,7 +23,7 @@ MembershipTable::Member Member(TaskType type, int index, State state) {
 }
 
 TEST(ChiefMetricsTest, JobStandsInGauges) {
-  JobBoard::View job;
+  StatusTable::View job;
   job.state = JobState::kTraining;
   job.global_step = 42;
   job.last_checkpoint_step = 40;
@@ -35,10 +35,11 @@ TEST(ChiefMetricsTest, JobStandsInGauges) {
 }
 
 TEST(ChiefMetricsTest, AccuracyIsThereOnceACheckpointHasAScore) {
-  JobBoard::View job;
+  StatusTable::View job;
   EXPECT_THAT(FormatMetrics(ChiefMetrics(job, {}, 0.25)),
               Not(HasSubstr("accuracy")));
-  job.evaluation = JobBoard::Evaluation{.step = 5, .loss = 1, .accuracy = 0.5};
+  job.evaluation =
+      StatusTable::Evaluation{.step = 5, .loss = 1, .accuracy = 0.5};
   EXPECT_THAT(FormatMetrics(ChiefMetrics(job, {}, 0.25)),
               HasSubstr("lockstep_evaluation_accuracy 0.5\n"));
 }

@@ -78,10 +78,10 @@ class FakeShardCalls final : public ShardCalls {
     return ShardSnapshot{4, {}};
   }
   absl::Status EndSnapshot() override { return absl::OkStatus(); }
-  absl::Status ReadSnapshot(const TensorStretch&, absl::Span<char>) override {
+  absl::Status ReadSnapshot(const ElementRange&, absl::Span<char>) override {
     return absl::OkStatus();
   }
-  absl::Status WriteParts(const TensorStretch&,
+  absl::Status WriteParts(const ElementRange&,
                           absl::Span<const char>) override {
     return absl::OkStatus();
   }

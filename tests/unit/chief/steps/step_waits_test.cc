@@ -11,8 +11,8 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 auto Waits(const std::string& owner, const std::string& waits_for) {
-  return AllOf(Field(&JobBoard::Wait::owner, owner),
-               Field(&JobBoard::Wait::waits_for, waits_for));
+  return AllOf(Field(&StatusTable::Wait::owner, owner),
+               Field(&StatusTable::Wait::waits_for, waits_for));
 }
 
 StepWaits Of(std::vector<std::string> servers, std::string workers) {

@@ -75,7 +75,7 @@ TEST_F(WorkerBurialsTest, FailureOnAnyServerBeginsAnewAfterAPause) {
   EXPECT_EQ(Begin(Dead(2)), 0U);  // ps 2 has yet to answer
   EXPECT_FALSE(Answer(2, 2, ShardCalls::Expired{})->buried.has_value());
   EXPECT_EQ(Begin(Dead(2)), 0U);
-  now_ += RetrySchedule::kFirstPause;
+  now_ += Backoff::kFirstPause;
   EXPECT_EQ(Begin(Dead(2)), 1U);
 }
 

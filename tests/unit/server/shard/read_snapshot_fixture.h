@@ -13,11 +13,11 @@ namespace lockstep::server {
 
 // Reads a shard's snapshot. Returns its step.
 inline absl::StatusOr<int64_t> ReadSnapshot(const Shard& shard,
-                                            const Shard::Stretch& stretch,
+                                            const Shard::ByteRange& range,
                                             int tensor,
                                             absl::Span<std::byte> out) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto snapshot, shard.snapshot());
-  LOCKSTEP_RETURN_IF_ERROR(snapshot->Read(stretch, tensor, out));
+  LOCKSTEP_RETURN_IF_ERROR(snapshot->Read(range, tensor, out));
   return snapshot->step();
 }
 

@@ -152,7 +152,7 @@ TEST_F(ShardTablesGrowingTest, ASnapshotHasChangedRowsInTheOrderOfTheirKeys) {
   EXPECT_OK((*shard->snapshot())->ReadKeys(0, 0, absl::MakeSpan(keys)));
   EXPECT_THAT(keys, ElementsAre(2, 9));
   std::vector<std::byte> bytes(16);
-  const auto both = shard->FindStretch(0, 1, 0, 4);
+  const auto both = shard->FindRange(0, 1, 0, 4);
   ASSERT_OK(both);
   ASSERT_OK(ReadSnapshot(*shard, *both, 0, absl::MakeSpan(bytes)));
   EXPECT_EQ(FromBytes<float>(bytes), *Pull(*shard, {2, 9}));
@@ -167,10 +167,10 @@ TEST_F(ShardTablesGrowingTest, BeyondTheRowsOfASnapshotNothingIsRead) {
   const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
   for (const auto& [first, count] : std::vector<std::pair<int, int>>{
            {0, 6}, {4, 2}, {6, 2}, {2, 4}, {0, 0}}) {
-    const auto stretch = shard->FindStretch(0, 1, first, count);
-    ASSERT_OK(stretch);
-    std::vector<std::byte> bytes(stretch->size);
-    EXPECT_THAT(ReadSnapshot(*shard, *stretch, 0, absl::MakeSpan(bytes)),
+    const auto range = shard->FindRange(0, 1, first, count);
+    ASSERT_OK(range);
+    std::vector<std::byte> bytes(range->size);
+    EXPECT_THAT(ReadSnapshot(*shard, *range, 0, absl::MakeSpan(bytes)),
                 invalid);
   }
   for (const auto& [part, first, count] :

@@ -159,10 +159,10 @@ TEST_F(ShardTablesTest, SlotsFollowTheirRows) {
     ASSERT_OK(shard->engine().Commit(step + 1, 1));
   }
   ASSERT_OK(shard->BeginSnapshot());
-  const auto stretch = shard->FindStretch(0, 1, 4, 2);
-  ASSERT_OK(stretch);
+  const auto range = shard->FindRange(0, 1, 4, 2);
+  ASSERT_OK(range);
   std::vector<std::byte> bytes(8);
-  ASSERT_OK(ReadSnapshot(*shard, *stretch, 1, absl::MakeSpan(bytes)));
+  ASSERT_OK(ReadSnapshot(*shard, *range, 1, absl::MakeSpan(bytes)));
   EXPECT_THAT(FromBytes<float>(bytes), Each(1.9f));
 }
 

@@ -300,9 +300,9 @@ TEST_F(ShardTest, SharesOfAWorkerMakeAStepWhereReplicasAreFew) {
 
 absl::StatusOr<int64_t> Read(const Shard& shard, int first, int count,
                              int tensor, absl::Span<std::byte> out) {
-  const auto stretch = shard.FindStretch(first, count, 0, 0);
-  if (!stretch.ok()) return stretch.status();
-  return ReadSnapshot(shard, *stretch, tensor, out);
+  const auto range = shard.FindRange(first, count, 0, 0);
+  if (!range.ok()) return range.status();
+  return ReadSnapshot(shard, *range, tensor, out);
 }
 
 TEST_F(ShardTest, SnapshotIsTheCommittedStepWhileTheNextIsPrepared) {

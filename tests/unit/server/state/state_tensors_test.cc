@@ -82,10 +82,10 @@ TEST_F(StateTensorsTest, WhatIsNotThereIsRefused) {
   const auto tensors = Make(2);
   const auto invalid = StatusIs(absl::StatusCode::kInvalidArgument);
 
-  EXPECT_OK(tensors->CheckStretch(kVector, 1, 8, 8));
-  EXPECT_THAT(tensors->CheckStretch(kVector, 1, 8, 9), invalid);
-  EXPECT_THAT(tensors->CheckStretch(kVector, 2, 0, 0), invalid);
-  EXPECT_THAT(tensors->CheckStretch(2, 0, 0, 0), invalid);
+  EXPECT_OK(tensors->CheckRange(kVector, 1, 8, 8));
+  EXPECT_THAT(tensors->CheckRange(kVector, 1, 8, 9), invalid);
+  EXPECT_THAT(tensors->CheckRange(kVector, 2, 0, 0), invalid);
+  EXPECT_THAT(tensors->CheckRange(2, 0, 0, 0), invalid);
   EXPECT_OK(tensors->CheckTensor(kTable, 0, 24));
   EXPECT_THAT(tensors->CheckTensor(kTable, 0, 20), invalid);
 }

@@ -21,7 +21,7 @@ class VariableStoreInitializeTest : public VariableStoreFixture {
   VariableStoreInitializeTest() {
     options_.progress = std::make_shared<FillProgress>();
   }
-  // A variable of one part that is written in several stretches.
+  // A variable of one part that is written in several ranges.
   void MakeLarge() {
     options_.variables = {{"w",
                            {kElements},

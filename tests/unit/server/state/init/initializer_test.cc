@@ -263,7 +263,7 @@ TEST(InitializerTest, RowsOfAGrowingTableFollowFromTheirKeysAlone) {
   const std::vector<float> first = row(1, 5);
   EXPECT_EQ(row(1, 5), first);
   EXPECT_NE(row(2, 5), first);
-  // Keys that a stretch of rows has no numbers for, in any arithmetic.
+  // Keys that a range of rows has no numbers for, in any arithmetic.
   for (const int shift : {0, 10, 60, 61, 62}) {
     EXPECT_NE(row(1, (int64_t{1} << shift) + 5), first) << shift;
   }

@@ -1,4 +1,4 @@
-#include "common/base/retry_schedule.h"
+#include "common/base/backoff.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,23 +13,23 @@ constexpr absl::Time kNow = absl::UnixEpoch();
 constexpr absl::Duration kInstant = absl::Nanoseconds(1);
 
 // Returns how long the schedule pauses `server` after a failure.
-absl::Duration PauseAfterFailure(RetrySchedule& schedule, int server) {
+absl::Duration PauseAfterFailure(Backoff& schedule, int server) {
   schedule.Failed(server, kNow);
   const absl::Duration pause = schedule.next() - kNow;
   EXPECT_THAT(schedule.TakeDue(kNow + pause), ElementsAre(server));
   return pause;
 }
 
-TEST(RetryScheduleTest, NobodyIsDueBeforeAFailure) {
-  RetrySchedule schedule(2);
+TEST(BackoffTest, NobodyIsDueBeforeAFailure) {
+  Backoff schedule(2);
 
   EXPECT_EQ(schedule.next(), absl::InfiniteFuture());
   EXPECT_THAT(schedule.TakeDue(kNow), IsEmpty());
 }
 
-TEST(RetryScheduleTest, ServerIsDueOnceItsPauseIsOverAndOnlyOnce) {
-  RetrySchedule schedule(2);
-  const absl::Time due = kNow + RetrySchedule::kFirstPause;
+TEST(BackoffTest, ServerIsDueOnceItsPauseIsOverAndOnlyOnce) {
+  Backoff schedule(2);
+  const absl::Time due = kNow + Backoff::kFirstPause;
 
   schedule.Failed(1, kNow);
 
@@ -40,25 +40,25 @@ TEST(RetryScheduleTest, ServerIsDueOnceItsPauseIsOverAndOnlyOnce) {
   EXPECT_EQ(schedule.next(), absl::InfiniteFuture());
 }
 
-TEST(RetryScheduleTest, PausesDoubleUpToTheLongest) {
-  RetrySchedule schedule(1);
+TEST(BackoffTest, PausesDoubleUpToTheLongest) {
+  Backoff schedule(1);
 
   for (int milliseconds : {50, 100, 200, 400, 800, 1000, 1000}) {
     EXPECT_EQ(PauseAfterFailure(schedule, 0), absl::Milliseconds(milliseconds));
   }
 }
 
-TEST(RetryScheduleTest, AnswerMakesTheNextPauseTheFirstAgain) {
-  RetrySchedule schedule(1);
+TEST(BackoffTest, AnswerMakesTheNextPauseTheFirstAgain) {
+  Backoff schedule(1);
   for (int i = 0; i < 3; ++i) PauseAfterFailure(schedule, 0);
 
   schedule.Answered(0);
 
-  EXPECT_EQ(PauseAfterFailure(schedule, 0), RetrySchedule::kFirstPause);
+  EXPECT_EQ(PauseAfterFailure(schedule, 0), Backoff::kFirstPause);
 }
 
-TEST(RetryScheduleTest, AnswerTakesTheServerOffTheSchedule) {
-  RetrySchedule schedule(1);
+TEST(BackoffTest, AnswerTakesTheServerOffTheSchedule) {
+  Backoff schedule(1);
   schedule.Failed(0, kNow);
 
   schedule.Answered(0);
@@ -66,8 +66,8 @@ TEST(RetryScheduleTest, AnswerTakesTheServerOffTheSchedule) {
   EXPECT_EQ(schedule.next(), absl::InfiniteFuture());
 }
 
-TEST(RetryScheduleTest, ServersHavePausesOfTheirOwn) {
-  RetrySchedule schedule(3);
+TEST(BackoffTest, ServersHavePausesOfTheirOwn) {
+  Backoff schedule(3);
   for (int i = 0; i < 2; ++i) PauseAfterFailure(schedule, 2);
 
   schedule.Failed(2, kNow);
@@ -78,22 +78,22 @@ TEST(RetryScheduleTest, ServersHavePausesOfTheirOwn) {
   EXPECT_THAT(schedule.TakeDue(kNow + absl::Milliseconds(200)), ElementsAre(2));
 }
 
-TEST(RetryScheduleTest, ServersDueTogetherComeTogether) {
-  RetrySchedule schedule(3);
+TEST(BackoffTest, ServersDueTogetherComeTogether) {
+  Backoff schedule(3);
   for (int server : {0, 1, 2}) schedule.Failed(server, kNow);
 
   EXPECT_THAT(schedule.TakeDue(absl::InfiniteFuture()), ElementsAre(0, 1, 2));
 }
 
-TEST(RetryScheduleTest, PauseLastsFromAFailureUntilTheServerIsDueOrAnswers) {
-  RetrySchedule schedule(2);
+TEST(BackoffTest, PauseLastsFromAFailureUntilTheServerIsDueOrAnswers) {
+  Backoff schedule(2);
   EXPECT_FALSE(schedule.Pauses(0, kNow));
 
   schedule.Failed(0, kNow);
 
   EXPECT_TRUE(schedule.Pauses(0, kNow));
   EXPECT_FALSE(schedule.Pauses(1, kNow));
-  EXPECT_FALSE(schedule.Pauses(0, kNow + RetrySchedule::kFirstPause));
+  EXPECT_FALSE(schedule.Pauses(0, kNow + Backoff::kFirstPause));
   schedule.Answered(0);
   EXPECT_FALSE(schedule.Pauses(0, kNow));
 }

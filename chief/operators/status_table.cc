@@ -1,4 +1,4 @@
-#include "chief/operators/job_board.h"
+#include "chief/operators/status_table.h"
 
 #include <algorithm>
 #include <utility>
@@ -27,8 +27,9 @@ std::string ToString(const VariableSpec& variable) {
 
 }  // namespace
 
-absl::Status JobBoard::Describe(const std::vector<VariableSpec>& variables,
-                                const std::optional<ExampleShape>& examples) {
+absl::Status StatusTable::Describe(
+    const std::vector<VariableSpec>& variables,
+    const std::optional<ExampleShape>& examples) {
   MutexLock lock(mutex_);
   if (variables.empty()) {
     return absl::InvalidArgumentError("variables: the model has none");
@@ -59,32 +60,32 @@ absl::Status JobBoard::Describe(const std::vector<VariableSpec>& variables,
                    " on the worker that came first; start all workers alike"));
 }
 
-std::vector<VariableSpec> JobBoard::variables() const {
+std::vector<VariableSpec> StatusTable::variables() const {
   MutexLock lock(mutex_);
   return variables_;
 }
 
-std::optional<ExampleShape> JobBoard::examples() const {
+std::optional<ExampleShape> StatusTable::examples() const {
   MutexLock lock(mutex_);
   return examples_;
 }
 
-void JobBoard::PublishPlan(const Plan& plan) {
+void StatusTable::PublishPlan(const Plan& plan) {
   MutexLock lock(mutex_);
   plan_ = plan;
 }
 
-std::optional<Plan> JobBoard::plan() const {
+std::optional<Plan> StatusTable::plan() const {
   MutexLock lock(mutex_);
   return plan_;
 }
 
-void JobBoard::SetEpoch(uint64_t epoch) {
+void StatusTable::SetEpoch(uint64_t epoch) {
   MutexLock lock(mutex_);
   view_.epoch = epoch;
 }
 
-void JobBoard::StartTraining(int64_t global_step, absl::Time now) {
+void StatusTable::StartTraining(int64_t global_step, absl::Time now) {
   MutexLock lock(mutex_);
   view_.global_step = global_step;
   started_ = now;
@@ -92,7 +93,7 @@ void JobBoard::StartTraining(int64_t global_step, absl::Time now) {
   if (!Final(view_.state)) view_.state = JobState::kTraining;
 }
 
-void JobBoard::Stepped(int64_t global_step, absl::Time now) {
+void StatusTable::Stepped(int64_t global_step, absl::Time now) {
   MutexLock lock(mutex_);
   view_.global_step = global_step;
   recent_.emplace_back(now, global_step);
@@ -106,40 +107,40 @@ void JobBoard::Stepped(int64_t global_step, absl::Time now) {
   }
 }
 
-void JobBoard::Checkpointed(int64_t step) {
+void StatusTable::Checkpointed(int64_t step) {
   MutexLock lock(mutex_);
   view_.last_checkpoint_step = step;
   view_.checkpoint_trouble.clear();
 }
 
-void JobBoard::CheckpointFailed(const std::string& why) {
+void StatusTable::CheckpointFailed(const std::string& why) {
   MutexLock lock(mutex_);
   view_.checkpoint_trouble = why;
 }
 
-void JobBoard::SetScoreTrouble(const std::string& why) {
+void StatusTable::SetScoreTrouble(const std::string& why) {
   MutexLock lock(mutex_);
   view_.score_trouble = why;
 }
 
-void JobBoard::SetSettings(const RunSettings& settings) {
+void StatusTable::SetSettings(const RunSettings& settings) {
   MutexLock lock(mutex_);
   view_.settings = settings;
 }
 
-void JobBoard::SetLosses(const Losses& losses) {
+void StatusTable::SetLosses(const Losses& losses) {
   MutexLock lock(mutex_);
   view_.losses = losses;
 }
 
-void JobBoard::Died(Death death) {
+void StatusTable::Died(Death death) {
   MutexLock lock(mutex_);
   death.still_since = recent_.empty() ? death.at : recent_.back().first;
   if (view_.deaths.size() == kDeaths) view_.deaths.erase(view_.deaths.begin());
   view_.deaths.push_back(std::move(death));
 }
 
-void JobBoard::Redone(const std::string& what) {
+void StatusTable::Redone(const std::string& what) {
   MutexLock lock(mutex_);
   for (Death& death : view_.deaths) {
     if (!death.stood_still.has_value() && death.redone.empty()) {
@@ -148,7 +149,7 @@ void JobBoard::Redone(const std::string& what) {
   }
 }
 
-void JobBoard::Notify(const std::string& text, absl::Time now) {
+void StatusTable::Notify(const std::string& text, absl::Time now) {
   MutexLock lock(mutex_);
   std::vector<Notice>& notices = view_.notices;
   // The time, so that a chief that is started again goes on from there.
@@ -158,13 +159,13 @@ void JobBoard::Notify(const std::string& text, absl::Time now) {
   notices.push_back({number, text});
 }
 
-void JobBoard::SetWaits(std::vector<Wait> waits) {
+void StatusTable::SetWaits(std::vector<Wait> waits) {
   MutexLock lock(mutex_);
   view_.waits = std::move(waits);
 }
 
-void JobBoard::SetState(JobState state, const std::string& reason,
-                        absl::Time now, bool hold) {
+void StatusTable::SetState(JobState state, const std::string& reason,
+                           absl::Time now, bool hold) {
   MutexLock lock(mutex_);
   if (Final(view_.state)) return;
   view_.hold = hold;
@@ -177,12 +178,12 @@ void JobBoard::SetState(JobState state, const std::string& reason,
   }
 }
 
-void JobBoard::SetStateSaved(bool saved) {
+void StatusTable::SetStateSaved(bool saved) {
   MutexLock lock(mutex_);
   view_.state_saved = saved;
 }
 
-void JobBoard::Evaluated(const Evaluation& evaluation) {
+void StatusTable::Evaluated(const Evaluation& evaluation) {
   MutexLock lock(mutex_);
   if (view_.evaluation.has_value() &&
       view_.evaluation->step > evaluation.step) {
@@ -191,12 +192,12 @@ void JobBoard::Evaluated(const Evaluation& evaluation) {
   view_.evaluation = evaluation;
 }
 
-int64_t JobBoard::scored_step() const {
+int64_t StatusTable::scored_step() const {
   MutexLock lock(mutex_);
   return view_.evaluation.has_value() ? view_.evaluation->step : -1;
 }
 
-JobBoard::View JobBoard::Get(absl::Time now) const {
+StatusTable::View StatusTable::Get(absl::Time now) const {
   MutexLock lock(mutex_);
   View view = view_;
   if (started_.has_value()) {
@@ -220,12 +221,12 @@ JobBoard::View JobBoard::Get(absl::Time now) const {
   return view;
 }
 
-JobBoard::History JobBoard::GetHistory(absl::Time now) const {
+StatusTable::History StatusTable::GetHistory(absl::Time now) const {
   View view = Get(now);
   return {view.training_time, std::move(view.deaths), view.losses};
 }
 
-void JobBoard::Restore(const History& history) {
+void StatusTable::Restore(const History& history) {
   MutexLock lock(mutex_);
   if (earlier_.has_value()) return;
   earlier_ = history;
@@ -236,7 +237,7 @@ void JobBoard::Restore(const History& history) {
   }
 }
 
-bool JobBoard::WantsHistory(absl::Time now) const {
+bool StatusTable::WantsHistory(absl::Time now) const {
   MutexLock lock(mutex_);
   return !earlier_.has_value() &&
          (!started_.has_value() || now - *started_ < kHistoryWait);

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_CHIEF_OPERATORS_JOB_BOARD_H_
-#define LOCKSTEP_CHIEF_OPERATORS_JOB_BOARD_H_
+#ifndef LOCKSTEP_CHIEF_OPERATORS_STATUS_TABLE_H_
+#define LOCKSTEP_CHIEF_OPERATORS_STATUS_TABLE_H_
 
 #include <cstdint>
 #include <deque>
@@ -26,14 +26,14 @@ enum class JobState : int {
   kStopped = 6,
 };
 
-// JobBoard is what the chief's loop tells the world: it writes here, and the
+// StatusTable is what the chief's loop tells the world: it writes here, and the
 // coordinator service reads. The model's description goes the other way.
 //
 //   starting -> training -> finishing -> done
 //       `----------+------------+------> failed, stopped
 //
 // Threads: safe to share.
-class JobBoard {
+class StatusTable {
  public:
   struct Evaluation {
     int64_t step = 0;
@@ -173,4 +173,4 @@ class JobBoard {
 
 }  // namespace lockstep::chief
 
-#endif  // LOCKSTEP_CHIEF_OPERATORS_JOB_BOARD_H_
+#endif  // LOCKSTEP_CHIEF_OPERATORS_STATUS_TABLE_H_

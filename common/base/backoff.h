@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_COMMON_BASE_RETRY_SCHEDULE_H_
-#define LOCKSTEP_COMMON_BASE_RETRY_SCHEDULE_H_
+#ifndef LOCKSTEP_COMMON_BASE_BACKOFF_H_
+#define LOCKSTEP_COMMON_BASE_BACKOFF_H_
 
 #include <vector>
 
@@ -7,16 +7,16 @@
 
 namespace lockstep {
 
-// RetrySchedule computes when to repeat a call to a server that failed with a
+// Backoff computes when to repeat a call to a server that failed with a
 // temporary error: after a pause that doubles with every consecutive failure.
 //
 // Threads: not thread-safe; the chief's loop owns it.
-class RetrySchedule {
+class Backoff {
  public:
   static constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
   static constexpr absl::Duration kLongestPause = absl::Seconds(1);
 
-  explicit RetrySchedule(int num_servers);
+  explicit Backoff(int num_servers);
 
   // Records that a call to `server` failed at `now`.
   void Failed(int server, absl::Time now);
@@ -47,4 +47,4 @@ class RetrySchedule {
 
 }  // namespace lockstep
 
-#endif  // LOCKSTEP_COMMON_BASE_RETRY_SCHEDULE_H_
+#endif  // LOCKSTEP_COMMON_BASE_BACKOFF_H_

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_CHIEF_OPERATORS_STEERING_DESK_H_
-#define LOCKSTEP_CHIEF_OPERATORS_STEERING_DESK_H_
+#ifndef LOCKSTEP_CHIEF_OPERATORS_SETTINGS_TABLE_H_
+#define LOCKSTEP_CHIEF_OPERATORS_SETTINGS_TABLE_H_
 
 #include <cstdint>
 #include <optional>
@@ -24,7 +24,7 @@ struct SettingsChange {
   std::optional<int> remove_worker;  // of an elastic job
 };
 
-// SteeringDesk takes what operators want of a running job, and decides whether
+// SettingsTable takes what operators want of a running job, and decides whether
 // it is possible. The chief's loop looks at what is wanted and brings it about
 // at a step boundary; several changes may be under way at once.
 //
@@ -40,10 +40,10 @@ struct SettingsChange {
 //
 // Threads: safe to share.
 // Errors:  a call that fails has changed nothing.
-class SteeringDesk {
+class SettingsTable {
  public:
   // `job` has its replicas filled in.
-  explicit SteeringDesk(const JobConfig& job);
+  explicit SettingsTable(const JobConfig& job);
 
   // Training begins, or goes on, with these settings.
   void Open(const RunSettings& in_effect) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -124,4 +124,4 @@ std::string DescribeChange(const JobConfig& job, const RunSettings& from,
 
 }  // namespace lockstep::chief
 
-#endif  // LOCKSTEP_CHIEF_OPERATORS_STEERING_DESK_H_
+#endif  // LOCKSTEP_CHIEF_OPERATORS_SETTINGS_TABLE_H_

@@ -1,4 +1,4 @@
-#include "chief/operators/steering_desk.h"
+#include "chief/operators/settings_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,18 +59,18 @@ std::string DescribeChange(const JobConfig& job, const RunSettings& from,
   return absl::StrJoin(changes, ", ");
 }
 
-SteeringDesk::SteeringDesk(const JobConfig& job)
+SettingsTable::SettingsTable(const JobConfig& job)
     : job_(job),
       wanted_(InitialSettings(job)),
       fixed_(FixedOf(job.replicas_to_aggregate, job.total_num_replicas)) {}
 
-int SteeringDesk::FixedOf(int replicas, int workers) const {
+int SettingsTable::FixedOf(int replicas, int workers) const {
   return job_.elastic_policy == ElasticPolicy::kFixedBackups
              ? workers - replicas
              : replicas;
 }
 
-void SteeringDesk::Open(const RunSettings& in_effect) {
+void SettingsTable::Open(const RunSettings& in_effect) {
   MutexLock lock(mutex_);
   open_ = true;
   wanted_ = in_effect;
@@ -82,22 +82,22 @@ void SteeringDesk::Open(const RunSettings& in_effect) {
   if (!clipped) fixed_ = FixedOf(replicas, num_workers());
 }
 
-void SteeringDesk::Close(const std::string& reason) {
+void SettingsTable::Close(const std::string& reason) {
   MutexLock lock(mutex_);
   open_ = false;
   closed_ = reason;
 }
 
-absl::Status SteeringDesk::CheckOpen() const {
+absl::Status SettingsTable::CheckOpen() const {
   return open_ ? absl::OkStatus() : absl::FailedPreconditionError(closed_);
 }
 
-int SteeringDesk::num_workers() const {
+int SettingsTable::num_workers() const {
   return wanted_.workers.empty() ? job_.total_num_replicas
                                  : static_cast<int>(wanted_.workers.size());
 }
 
-absl::Status SteeringDesk::CheckReplicas(int replicas) const {
+absl::Status SettingsTable::CheckReplicas(int replicas) const {
   if (replicas < 1 || replicas > kMaxReplicas) {
     return absl::InvalidArgumentError(
         absl::StrCat("replicas_to_aggregate is ", replicas,
@@ -121,7 +121,7 @@ absl::Status SteeringDesk::CheckReplicas(int replicas) const {
       num_workers()));
 }
 
-absl::Status SteeringDesk::CheckRemoval(int worker) const {
+absl::Status SettingsTable::CheckRemoval(int worker) const {
   if (!job_.elastic_workers) {
     return absl::FailedPreconditionError(
         "the job has no elastic_workers: true, so its workers stay");
@@ -137,7 +137,7 @@ absl::Status SteeringDesk::CheckRemoval(int worker) const {
       "worker ", worker, " is the last one; stop the job instead"));
 }
 
-absl::StatusOr<int64_t> SteeringDesk::Change(const SettingsChange& change) {
+absl::StatusOr<int64_t> SettingsTable::Change(const SettingsChange& change) {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckOpen());
   if (change.replicas_to_aggregate.has_value()) {
@@ -164,7 +164,7 @@ absl::StatusOr<int64_t> SteeringDesk::Change(const SettingsChange& change) {
   return wanted_.revision + (change.remove_worker.has_value() ? 1 : 0);
 }
 
-absl::Status SteeringDesk::RequestCheckpoint() {
+absl::Status SettingsTable::RequestCheckpoint() {
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckOpen());
   if (job_.checkpoint.directory.empty()) {
@@ -176,17 +176,17 @@ absl::Status SteeringDesk::RequestCheckpoint() {
   return absl::OkStatus();
 }
 
-bool SteeringDesk::checkpoint_wanted() const {
+bool SettingsTable::checkpoint_wanted() const {
   MutexLock lock(mutex_);
   return checkpoint_wanted_;
 }
 
-void SteeringDesk::CheckpointBegun() {
+void SettingsTable::CheckpointBegun() {
   MutexLock lock(mutex_);
   checkpoint_wanted_ = false;
 }
 
-void SteeringDesk::SetWorkers(std::vector<int> workers) {
+void SettingsTable::SetWorkers(std::vector<int> workers) {
   wanted_.workers = std::move(workers);
   const int n = static_cast<int>(wanted_.workers.size());
   wanted_.replicas_to_aggregate =
@@ -196,7 +196,7 @@ void SteeringDesk::SetWorkers(std::vector<int> workers) {
   ++wanted_.revision;
 }
 
-absl::Status SteeringDesk::Join(int worker, bool again) {
+absl::Status SettingsTable::Join(int worker, bool again) {
   MutexLock lock(mutex_);
   if (!job_.elastic_workers) {
     return absl::NotFoundError(absl::StrCat(
@@ -227,8 +227,8 @@ absl::Status SteeringDesk::Join(int worker, bool again) {
       "worker ", worker, " joins at the next step boundary; retry meanwhile"));
 }
 
-absl::Status SteeringDesk::CheckTakesPart(const TaskId& task, bool again,
-                                          const RunSettings& in_effect) {
+absl::Status SettingsTable::CheckTakesPart(const TaskId& task, bool again,
+                                           const RunSettings& in_effect) {
   if (!job_.elastic_workers || task.type != TaskType::kWorker) {
     return absl::OkStatus();
   }
@@ -240,7 +240,7 @@ absl::Status SteeringDesk::CheckTakesPart(const TaskId& task, bool again,
   return Join(task.index, again);
 }
 
-void SteeringDesk::Leave(int worker) {
+void SettingsTable::Leave(int worker) {
   MutexLock lock(mutex_);
   to_leave_.erase(worker);
   std::vector<int> workers = wanted_.workers;
@@ -250,12 +250,12 @@ void SteeringDesk::Leave(int worker) {
   SetWorkers(std::move(workers));
 }
 
-bool SteeringDesk::IsToLeave(int worker) const {
+bool SettingsTable::IsToLeave(int worker) const {
   MutexLock lock(mutex_);
   return to_leave_.count(worker) > 0;
 }
 
-RunSettings SteeringDesk::wanted() const {
+RunSettings SettingsTable::wanted() const {
   MutexLock lock(mutex_);
   return wanted_;
 }

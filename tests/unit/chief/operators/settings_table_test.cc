@@ -1,0 +1,279 @@
+#include "chief/operators/settings_table.h"
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "common/base/stop_status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::chief {
+namespace {
+
+using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr auto kImpossible = absl::StatusCode::kFailedPrecondition;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+
+JobConfig Job(int replicas, int workers) {
+  JobConfig job;
+  job.replicas_to_aggregate = replicas;
+  job.total_num_replicas = workers;
+  job.learning_rate.base = 0.5;
+  job.checkpoint.directory = "/checkpoints";
+  return job;
+}
+
+JobConfig Elastic(int replicas, int workers,
+                  ElasticPolicy policy = ElasticPolicy::kFixedBackups) {
+  JobConfig job = Job(replicas, workers);
+  job.elastic_workers = true;
+  job.elastic_policy = policy;
+  return job;
+}
+
+class SettingsTableTest : public ::testing::Test {
+ protected:
+  SettingsTable& Open(const JobConfig& job) {
+    settings_table_.emplace(job);
+    settings_table_->Open(InitialSettings(job));
+    return *settings_table_;
+  }
+
+  std::optional<SettingsTable> settings_table_;
+};
+
+TEST_F(SettingsTableTest, AChangeIsWantedUnderANewRevision) {
+  SettingsTable& settings_table = Open(Job(2, 3));
+
+  EXPECT_THAT(settings_table.Change({.replicas_to_aggregate = 3}),
+              IsOkAndHolds(1));
+  EXPECT_THAT(settings_table.Change({.learning_rate = 0.125}), IsOkAndHolds(2));
+
+  EXPECT_EQ(settings_table.wanted(),
+            (RunSettings{.revision = 2,
+                         .replicas_to_aggregate = 3,
+                         .learning_rate_scale = 0.25}));
+}
+
+TEST_F(SettingsTableTest, WhatIsSoAlreadyIsNoChange) {
+  SettingsTable& settings_table = Open(Job(2, 3));
+  ASSERT_THAT(settings_table.Change({.paused = true}), IsOkAndHolds(1));
+
+  EXPECT_THAT(settings_table.Change({.paused = true}), IsOkAndHolds(1));
+}
+
+TEST_F(SettingsTableTest, MoreGradientsThanWorkersAreRefusedInStrictMode) {
+  SettingsTable& settings_table = Open(Job(2, 3));
+
+  EXPECT_THAT(
+      settings_table.Change({.replicas_to_aggregate = 4, .learning_rate = 0.1}),
+      StatusIs(kImpossible, HasSubstr("the job has 3 workers")));
+  EXPECT_EQ(settings_table.wanted().revision, 0);
+}
+
+TEST_F(SettingsTableTest, MoreGradientsThanWorkersAreFineInCompatibleMode) {
+  JobConfig job = Job(2, 3);
+  job.mode = SyncMode::kCompatible;
+
+  EXPECT_THAT(Open(job).Change({.replicas_to_aggregate = 4}), IsOkAndHolds(1));
+}
+
+TEST_F(SettingsTableTest, SharesOfAStepCannotBeChanged) {
+  EXPECT_THAT(Open(Job(4, 2)).Change({.replicas_to_aggregate = 2}),
+              StatusIs(kImpossible, HasSubstr("know their shares")));
+}
+
+TEST_F(SettingsTableTest, ValuesThatNoJobCanHaveAreInvalid) {
+  SettingsTable& settings_table = Open(Job(2, 3));
+
+  EXPECT_THAT(settings_table.Change({.replicas_to_aggregate = 0}),
+              StatusIs(kInvalid));
+  for (double rate : {0.0, -1.0, std::numeric_limits<double>::infinity(),
+                      std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THAT(settings_table.Change({.learning_rate = rate}),
+                StatusIs(kInvalid, HasSubstr("learning_rate")))
+        << rate;
+  }
+}
+
+TEST_F(SettingsTableTest, NothingChangesBeforeTrainingAndAfter) {
+  SettingsTable settings_table(Job(2, 3));
+  EXPECT_THAT(settings_table.Change({.paused = true}),
+              StatusIs(kImpossible, HasSubstr("not begun")));
+
+  settings_table.Open({});
+  settings_table.Close("the job is over");
+
+  EXPECT_THAT(settings_table.Change({.paused = true}),
+              StatusIs(kImpossible, HasSubstr("the job is over")));
+  EXPECT_THAT(settings_table.RequestCheckpoint(), StatusIs(kImpossible));
+}
+
+TEST_F(SettingsTableTest, ACheckpointIsWantedUntilItIsBegun) {
+  SettingsTable& settings_table = Open(Job(2, 3));
+  EXPECT_FALSE(settings_table.checkpoint_wanted());
+
+  EXPECT_OK(settings_table.RequestCheckpoint());
+  EXPECT_TRUE(settings_table.checkpoint_wanted());
+
+  settings_table.CheckpointBegun();
+  EXPECT_FALSE(settings_table.checkpoint_wanted());
+}
+
+TEST_F(SettingsTableTest, AJobWithoutADirectoryWritesNoCheckpoint) {
+  JobConfig job = Job(2, 3);
+  job.checkpoint.directory.clear();
+
+  EXPECT_THAT(Open(job).RequestCheckpoint(),
+              StatusIs(kImpossible, HasSubstr("checkpoint.directory")));
+}
+
+TEST_F(SettingsTableTest, BackupsStayWhenWorkersJoinAndLeave) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+
+  EXPECT_THAT(settings_table.Join(5, /*again=*/false), StatusIs(kUnavailable));
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 1, 2, 5));
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 3);
+
+  settings_table.Leave(1);
+  settings_table.Leave(2);
+  settings_table.Leave(0);
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(5));
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 1);
+
+  settings_table.Join(0, /*again=*/false).IgnoreError();
+  settings_table.Join(1, /*again=*/false).IgnoreError();
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 2);
+}
+
+TEST_F(SettingsTableTest, GradientsStayWhenThePolicySaysSo) {
+  SettingsTable& settings_table =
+      Open(Elastic(2, 3, ElasticPolicy::kFixedReplicasToAggregate));
+
+  settings_table.Join(3, /*again=*/false).IgnoreError();
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 2);
+
+  for (int worker : {0, 1, 2}) settings_table.Leave(worker);
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 1);
+
+  settings_table.Join(4, /*again=*/false).IgnoreError();
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 2);
+}
+
+TEST_F(SettingsTableTest, AnOperatorChangesWhatThePolicyFixes) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+  ASSERT_OK(settings_table.Change({.replicas_to_aggregate = 3}));
+
+  settings_table.Join(3, /*again=*/false).IgnoreError();
+
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 4);
+}
+
+TEST_F(SettingsTableTest, WhoJoinsAgainChangesNothing) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+
+  EXPECT_THAT(settings_table.Join(1, /*again=*/false), StatusIs(kUnavailable));
+
+  EXPECT_EQ(settings_table.wanted().revision, 0);
+}
+
+TEST_F(SettingsTableTest, AProcessThatWasTakenOutDoesNotJoinAgain) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+  settings_table.Leave(1);
+
+  const absl::Status again = settings_table.Join(1, /*again=*/true);
+
+  EXPECT_TRUE(IsHeld(again)) << again;
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 2));
+  EXPECT_THAT(settings_table.Join(1, /*again=*/false), StatusIs(kUnavailable));
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 1, 2));
+  EXPECT_THAT(settings_table.Join(1, /*again=*/true), StatusIs(kUnavailable));
+}
+
+// The chief that it joined may have lost its memory.
+TEST_F(SettingsTableTest, WorkerOfAnEarlierChiefJoinsAgain) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+
+  EXPECT_THAT(settings_table.Join(4, /*again=*/true), StatusIs(kUnavailable));
+
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 1, 2, 4));
+}
+
+TEST_F(SettingsTableTest, TheLastWorkerStays) {
+  SettingsTable& settings_table = Open(Elastic(1, 1));
+
+  EXPECT_THAT(settings_table.Change({.remove_worker = 0}),
+              StatusIs(kImpossible, HasSubstr("the last one")));
+  settings_table.Leave(0);
+
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0));
+}
+
+TEST_F(SettingsTableTest, AWorkerIsToLeaveUntilItHasLeft) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+
+  EXPECT_THAT(settings_table.Change({.remove_worker = 1}), IsOkAndHolds(1));
+  EXPECT_TRUE(settings_table.IsToLeave(1));
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 1, 2));
+
+  settings_table.Leave(1);
+  EXPECT_FALSE(settings_table.IsToLeave(1));
+  EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 2));
+  EXPECT_EQ(settings_table.wanted().revision, 1);
+}
+
+TEST_F(SettingsTableTest, WorkersOfOtherJobsStayAsTheyAre) {
+  SettingsTable& settings_table = Open(Job(2, 3));
+
+  EXPECT_THAT(settings_table.Join(3, /*again=*/false),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("elastic_workers: true")));
+  EXPECT_THAT(settings_table.Change({.remove_worker = 1}),
+              StatusIs(kImpossible, HasSubstr("elastic_workers: true")));
+  EXPECT_THAT(settings_table.wanted().workers, IsEmpty());
+}
+
+TEST_F(SettingsTableTest, WorkersOutOfRangeAreRefused) {
+  SettingsTable& settings_table = Open(Elastic(2, 3));
+
+  EXPECT_THAT(settings_table.Join(RunSettings::kMaxWorkers, /*again=*/false),
+              StatusIs(kInvalid));
+  EXPECT_THAT(settings_table.Join(-1, /*again=*/false), StatusIs(kInvalid));
+  EXPECT_THAT(settings_table.Change({.remove_worker = 7}),
+              StatusIs(kInvalid, HasSubstr("none of the workers 0, 1, 2")));
+}
+
+TEST_F(SettingsTableTest, AChiefThatIsStartedAgainKeepsTheFixedNumber) {
+  SettingsTable settings_table(Elastic(2, 2));
+  settings_table.Open(
+      {.revision = 4, .replicas_to_aggregate = 3, .workers = {0, 1, 2, 3, 4}});
+
+  settings_table.Leave(4);
+
+  EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 2);
+}
+
+TEST(DescribeChangeTest, NamesWhatIsDifferent) {
+  const JobConfig job = Elastic(2, 3);
+  RunSettings to = InitialSettings(job);
+  to.replicas_to_aggregate = 1;
+  to.learning_rate_scale = 0.5;
+  to.paused = true;
+  to.workers = {0, 2};
+
+  EXPECT_EQ(DescribeChange(job, InitialSettings(job), to),
+            "replicas_to_aggregate 2 -> 1, learning_rate 0.5 -> 0.25, paused, "
+            "workers 0 1 2 -> 0 2");
+  EXPECT_EQ(DescribeChange(job, to, to), "");
+}
+
+}  // namespace
+}  // namespace lockstep::chief
