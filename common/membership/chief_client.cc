@@ -53,6 +53,12 @@ Membership::Answer AnswerOf(const v1::HeartbeatResponse& response) {
   return answer;
 }
 
+absl::StatusOr<JobConfig> JobOf(const v1::RegisterResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, FromProto(response.job()));
+  LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
+  return job;
+}
+
 // A history that was received `ago`, with all of its ages as they are now.
 v1::JobHistory Aged(v1::JobHistory history, absl::Duration ago) {
   *history.mutable_training_time() =
@@ -154,9 +160,19 @@ absl::StatusOr<ChiefClient::Registration> ChiefClient::Register() {
   if (!response.taken_out().empty()) {
     return StoppedStatus(response.taken_out(), /*hold=*/true);
   }
+  absl::StatusOr<JobConfig> job = JobOf(response);
+  if (!job.ok()) {
+    {
+      MutexLock lock(mutex_);
+      membership_.OnJobRefused(response.job_id());
+    }
+    // The chief counts on this task now, and would wait for it.
+    Leave(LeaveCause::kCannotTakePart,
+          absl::StrCat("failed: the chief's job: ", job.status().message()));
+    return job.status();
+  }
   Registration registration;
-  LOCKSTEP_ASSIGN_OR_RETURN(registration.job, FromProto(response.job()));
-  LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(registration.job));
+  registration.job = *std::move(job);
   registration.job_id = response.job_id();
   SetLogJob(registration.job.name);
   registration.num_workers = response.num_workers();

@@ -64,6 +64,9 @@ class Membership {
   // The chief has let this process in, to a job of this max_wait.
   void BeginHeartbeats(const std::string& job_id, absl::Duration max_wait,
                        absl::Time now);
+  // The chief has let this process in, to a job that it cannot take part in: it
+  // must leave that job, with this id.
+  void OnJobRefused(const std::string& job_id) { job_id_ = job_id; }
 
   // The chief's answer to a heartbeat.
   struct Answer {

@@ -108,6 +108,16 @@ TEST_F(WorkerPlanTest, JobThatNoChiefShouldHaveTakenIsRefused) {
   FakeChief chief(job);
   EXPECT_THAT(Run(chief), StatusIs(absl::StatusCode::kInvalidArgument,
                                    HasSubstr("batch_size")));
+  EXPECT_THAT(chief.left(), HasSubstr("batch_size"));
+}
+
+TEST_F(WorkerPlanTest, WorkerThatRefusesTheNameOfAJobLeavesIt) {
+  v1::JobConfig job = ToProto(job_);
+  job.set_name("a\nname");
+  FakeChief chief(job);
+  EXPECT_THAT(Run(chief), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("name")));
+  EXPECT_THAT(chief.left(), HasSubstr("name"));
 }
 
 }  // namespace
