@@ -47,8 +47,9 @@ class Http2Peer {
   // True if the server ends the call within `millis`.
   bool EndsWithin(uint32_t stream, int millis);
 
-  // Sends headers of `bytes` length, in CONTINUATION frames; false as above.
-  bool SendLongHeader(size_t bytes);
+  // Sends the first `bytes` bytes of a header that never ends, in CONTINUATION
+  // frames. Returns its stream.
+  uint32_t BeginHeader(size_t bytes);
 
   // From now on a thread reads, and answers pings and settings. Afterwards only
   // the next three methods may be called.

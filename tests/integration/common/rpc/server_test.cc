@@ -148,6 +148,15 @@ TEST_F(GrpcServerTest, CallsOfAConnectionAreLimited) {
   EXPECT_FALSE(peer.SendBytes(one_more, 16 * kMebibyte));
 }
 
+// Nothing else may be sent within a header, an answer to a ping included.
+TEST_F(GrpcServerTest, ConnectionWhoseHeaderDoesNotEndIsClosed) {
+  Start({});
+  Http2Peer peer(server_->port());
+  const uint32_t call = peer.BeginHeader(1 << 20);
+
+  EXPECT_TRUE(peer.EndsWithin(call, 10'000));
+}
+
 TEST_F(GrpcServerTest, PortThatIsTakenIsRefused) {
   Start({});
 
