@@ -19,28 +19,27 @@ absl::Status ErrorAt(const TfConfig& config, absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat(config.source, ": ", text));
 }
 
-absl::StatusOr<TaskId> ReadSelf(const TfConfig& config) {
+absl::StatusOr<TaskType> ReadType(const TfConfig& config) {
   if (config.task_type.empty()) {
     return ErrorAt(config,
                    "task.type is missing; set it to chief, worker, ps or "
                    "evaluator");
   }
+  const absl::StatusOr<TaskType> type = ParseTaskType(config.task_type);
+  if (type.ok()) return type;
+  return ErrorAt(config,
+                 absl::StrCat("task.type is ", Excerpt(config.task_type),
+                              ", but must be chief, worker, ps or evaluator",
+                              TaskTypeHint(config.task_type)));
+}
+
+absl::StatusOr<int> ReadIndex(const TfConfig& config) {
   if (!config.task_index.has_value()) {
     return ErrorAt(config, "task.index is missing; set it, counting from 0");
   }
-  const absl::StatusOr<TaskType> type = ParseTaskType(config.task_type);
-  if (!type.ok()) {
-    return ErrorAt(config,
-                   absl::StrCat("task.type is ", Excerpt(config.task_type),
-                                ", but must be chief, worker, ps or "
-                                "evaluator",
-                                TaskTypeHint(config.task_type)));
-  }
-  if (*config.task_index < 0) {
-    return ErrorAt(config, absl::StrCat("task.index is ", *config.task_index,
-                                        ", but must be 0 or more"));
-  }
-  return TaskId{*type, *config.task_index};
+  if (*config.task_index >= 0) return *config.task_index;
+  return ErrorAt(config, absl::StrCat("task.index is ", *config.task_index,
+                                      ", but must be 0 or more"));
 }
 
 // Largest number of tasks listed in a message.
@@ -68,12 +67,15 @@ absl::StatusOr<Cluster> Cluster::Make(const TfConfig& config,
     LOCKSTEP_RETURN_IF_ERROR(config.mistakes.status());
     return MakeLocal(config);
   }
-  const absl::StatusOr<TaskId> read = ReadSelf(config);
-  const TaskId self = read.value_or(TaskId{TaskType::kWorker, 0});
+  const absl::StatusOr<TaskType> type = ReadType(config);
+  const absl::StatusOr<int> index = ReadIndex(config);
+  const TaskId self = type.ok() && index.ok() ? TaskId{*type, *index}
+                                              : TaskId{TaskType::kWorker, 0};
   absl::StatusOr<NormalizedCluster> normalized =
       NormalizeCluster(config, self, options.allow_port_zero);
   Mistakes mistakes = config.mistakes;
-  mistakes.Add(read.status());
+  mistakes.Add(type.status());
+  mistakes.Add(index.status());
   mistakes.Add(normalized.status());
   LOCKSTEP_RETURN_IF_ERROR(mistakes.status());
 

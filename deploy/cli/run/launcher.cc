@@ -71,7 +71,8 @@ int Launcher::End(const RunOutcome& outcome) {
   if (!options_.result_path.empty()) {
     const RunResult result = {.state = outcome.state(),
                               .exit_code = outcome.exit_code,
-                              .summary = FormatLastLine(outcome, status, logs),
+                              .summary = FormatLastLine(outcome, status, logs,
+                                                        options_.place),
                               .ended_at = absl::Now()};
     const absl::Status written = WriteTextFile(
         options_.result_path,

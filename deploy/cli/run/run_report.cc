@@ -146,13 +146,13 @@ std::string LastLine(const RunOutcome& outcome,
 
 std::string FormatLastLine(const RunOutcome& outcome,
                            const std::optional<JobStatus>& status,
-                           const std::map<TaskId, LogTail>& logs) {
+                           const std::map<TaskId, LogTail>& logs,
+                           const RunPlace& place) {
   std::string line = LastLine(outcome, status, logs);
   if (outcome.verdict == Verdict::kDone && status.has_value() &&
-      !status->checkpoint_directory.empty() &&
+      !place.checkpoints.empty() &&
       status->last_checkpoint_step == status->step) {
-    absl::StrAppend(&line, "; checkpoint in ",
-                    Printable(status->checkpoint_directory));
+    absl::StrAppend(&line, "; checkpoint in ", Printable(place.checkpoints));
   }
   return line;
 }

@@ -22,7 +22,9 @@ struct LogTail {
 
 // The directories of a run.
 struct RunPlace {
-  std::string checkpoints{};         // the directory; empty: none are kept
+  // The directory, from the root, since the result is read in other folders
+  // too; empty: none are kept.
+  std::string checkpoints{};
   std::string program = "lockstep";  // as it can be called from anywhere
 };
 
@@ -31,7 +33,8 @@ struct RunPlace {
 // one; `logs` has each task's.
 std::string FormatLastLine(const RunOutcome& outcome,
                            const std::optional<JobStatus>& status,
-                           const std::map<TaskId, LogTail>& logs);
+                           const std::map<TaskId, LogTail>& logs,
+                           const RunPlace& place);
 
 // Returns the report at the end of a run: tasks that ended badly, the first
 // with the end of its log; tasks that were restarted; the workers' counts; the

@@ -253,6 +253,13 @@ TEST_P(ClusterErrorTest, NamesSourcePathValueAndFix) {
       << GetParam().json;
 }
 
+TEST(ClusterTest, MistakesOfTheTaskAreFoundTogether) {
+  EXPECT_THAT(Make(R"({"cluster": {"ps": ["p:x"]}, "task": {"type": 5}})"),
+              StatusIs(kInvalid, AllOf(HasSubstr("task.type is \"5\""),
+                                       HasSubstr("task.index is missing"),
+                                       HasSubstr("p:x"))));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, ClusterErrorTest,
     ::testing::Values(

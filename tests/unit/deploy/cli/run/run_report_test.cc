@@ -138,12 +138,13 @@ TEST(RunReportTest, SaysWhereTheModelIsAndHowToGoOn) {
 TEST(RunReportTest, TheLastLineByItselfSaysWhereTheModelIs) {
   JobStatus status = Last(JobState::kDone);
   status.step = status.train_steps = status.last_checkpoint_step = 1500;
-  status.checkpoint_directory = "/data/c";
+  status.checkpoint_directory = "c";  // as the job file has it
+  const RunPlace place = {.checkpoints = "/data/c"};
 
-  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kDone}, status, {}),
+  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kDone}, status, {}, place),
             "done: step 1500, 30.1 s; checkpoint in /data/c");
   status.last_checkpoint_step = 1400;
-  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kDone}, status, {}),
+  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kDone}, status, {}, place),
             "done: step 1500, 30.1 s");
 }
 
