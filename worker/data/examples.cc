@@ -9,6 +9,7 @@
 
 #include "common/base/status_macros.h"
 #include "worker/data/batch_loader.h"
+#include "worker/data/data_file.h"
 #include "worker/data/dataset.h"
 #include "worker/data/gunzip.h"
 #include "worker/data/idx_file.h"
@@ -47,13 +48,26 @@ absl::StatusOr<Examples> LoadTextExamples(const std::string& path,
                   }};
 }
 
-std::optional<int64_t> CountTextExamples(const DataConfig& data) {
-  std::ifstream file(data.train_text, std::ios::binary | std::ios::ate);
+// Gzipped texts that are larger are not read to be counted.
+constexpr int64_t kMostToCount = int64_t{64} << 20;
+
+std::optional<int64_t> TextBytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
   const int64_t size = file.tellg();
   std::array<uint8_t, 2> start = {};
   file.seekg(0).read(reinterpret_cast<char*>(start.data()), start.size());
-  if (!file || IsGzip(start) || data.sequence_length < 1) return std::nullopt;
-  return (size - 1) / data.sequence_length;
+  if (!file) return std::nullopt;
+  if (!IsGzip(start)) return size;
+  const absl::StatusOr<std::vector<uint8_t>> bytes =
+      ReadDataFile(path, kMostToCount);
+  if (!bytes.ok()) return std::nullopt;
+  return static_cast<int64_t>(bytes->size());
+}
+
+std::optional<int64_t> CountTextExamples(const DataConfig& data) {
+  const std::optional<int64_t> size = TextBytes(data.train_text);
+  if (!size.has_value() || data.sequence_length < 1) return std::nullopt;
+  return (*size - 1) / data.sequence_length;
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -86,6 +88,30 @@ absl::Status CheckFile(const NamedFile& file) {
                    Remedy(file.path, error)));
 }
 
+// Files of tables are read to be counted if they have at most so many bytes.
+constexpr uintmax_t kMostToCount = uintmax_t{16} << 20;
+
+bool AreSmall(const std::vector<std::string>& files) {
+  uintmax_t bytes = 0;
+  for (const std::string& path : files) {
+    std::error_code error;
+    const uintmax_t size = fs::file_size(path, error);
+    if (error || size > kMostToCount) return false;
+    bytes += size;
+  }
+  return bytes <= kMostToCount;
+}
+
+std::optional<int64_t> CountExamples(const JobConfig& job) {
+  if (!worker::IsTableModel(job.model.kind))
+    return worker::CountTrainingExamples(job.data);
+  if (!AreSmall(job.data.train_files)) return std::nullopt;
+  const absl::StatusOr<std::unique_ptr<worker::TableWorkload>> tables =
+      worker::MakeTableWorkload(job, worker::Purpose::kTrain);
+  if (!tables.ok()) return std::nullopt;
+  return (*tables)->num_examples();
+}
+
 // A finished job writes nothing; its chief reports that.
 bool IsDone(const JobConfig& job, const CheckpointStore& store) {
   const absl::StatusOr<LatestCheckpoint> latest = store.Latest();
@@ -117,9 +143,7 @@ absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator) {
 }
 
 absl::Status CheckBatch(const JobConfig& job, int num_workers) {
-  if (worker::IsTableModel(job.model.kind)) return absl::OkStatus();
-  const std::optional<int64_t> examples =
-      worker::CountTrainingExamples(job.data);
+  const std::optional<int64_t> examples = CountExamples(job);
   // The worker explains an empty data set.
   if (examples.value_or(0) < 1) return absl::OkStatus();
   return worker::BatchSchedule::Create(

@@ -98,7 +98,23 @@ TEST_F(JobChecksTest, ABatchOfMoreTextThanAWorkerHasIsRefused) {
   job_.data.train_text = directory_.Join("text");
   job_.data.sequence_length = 3;
   job_.batch_size = 2;
-  WriteFile(job_.data.train_text, Bytes(13, 'x'));
+  const Bytes text(13, 'x');
+  for (const Bytes& file : {text, testing::Gzip(text)}) {
+    WriteFile(job_.data.train_text, file);
+    EXPECT_THAT(CheckBatch(job_, 2), IsOk());
+    EXPECT_THAT(CheckBatch(job_, 3),
+                StatusIs(kInvalid, HasSubstr("but 4 examples over 3 workers")));
+  }
+}
+
+TEST_F(JobChecksTest, ABatchOfMoreRowsOfATableThanAWorkerHasIsRefused) {
+  job_.model.kind = "logistic_regression";
+  job_.model.features = 5;
+  job_.data.train_files = {directory_.Join("one"), directory_.Join("two")};
+  job_.batch_size = 2;
+  for (const std::string& path : job_.data.train_files) {
+    std::ofstream(path) << "1 1:1\n0 2:1\n";
+  }
 
   EXPECT_THAT(CheckBatch(job_, 2), IsOk());
   EXPECT_THAT(CheckBatch(job_, 3),
@@ -111,7 +127,9 @@ TEST_F(JobChecksTest, ABatchOfDataThatCannotBeCountedIsLeftToTheWorkers) {
 
   job_.data.train_text = directory_.Join("text");
   job_.data.sequence_length = 3;
-  WriteFile(job_.data.train_text, testing::Gzip(Bytes(13, 'x')));
+  Bytes damaged = testing::Gzip(Bytes(13, 'x'));
+  damaged.pop_back();
+  WriteFile(job_.data.train_text, damaged);
   EXPECT_THAT(CheckBatch(job_, 1), IsOk());
   WriteFile(job_.data.train_text, {});
   EXPECT_THAT(CheckBatch(job_, 1), IsOk());
@@ -120,7 +138,13 @@ TEST_F(JobChecksTest, ABatchOfDataThatCannotBeCountedIsLeftToTheWorkers) {
   job_.data.train_labels = directory_.Join("labels");
   WriteFile(job_.data.train_labels, IdxBytes({1}, {1}));
   EXPECT_THAT(CheckBatch(job_, 1), StatusIs(kInvalid, HasSubstr("is 1000")));
-  job_.model.kind = "wide_and_deep";  // reads data.train_files
+  // Reads data.train_files.
+  job_.model.kind = "logistic_regression";
+  job_.model.features = 5;
+  EXPECT_THAT(CheckBatch(job_, 1), IsOk());
+  job_.data.train_files = {directory_.Join("large")};
+  std::ofstream(job_.data.train_files[0]) << "1 1:1\n";
+  std::filesystem::resize_file(job_.data.train_files[0], (16 << 20) + 1);
   EXPECT_THAT(CheckBatch(job_, 1), IsOk());
 }
 
