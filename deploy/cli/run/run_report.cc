@@ -149,11 +149,15 @@ std::string FormatLastLine(const RunOutcome& outcome,
                            const std::map<TaskId, LogTail>& logs,
                            const RunPlace& place) {
   std::string line = LastLine(outcome, status, logs);
-  if (outcome.verdict == Verdict::kDone && status.has_value() &&
-      !place.checkpoints.empty() &&
-      status->last_checkpoint_step == status->step) {
-    absl::StrAppend(&line, "; checkpoint in ", Printable(place.checkpoints));
+  if (!status.has_value() || place.checkpoints.empty() ||
+      status->last_checkpoint_step < 0) {
+    return line;
   }
+  const bool last = status->last_checkpoint_step == status->step;
+  absl::StrAppend(
+      &line, "; checkpoint ",
+      last ? "" : absl::StrCat("of step ", status->last_checkpoint_step, " "),
+      "in ", Printable(place.checkpoints));
   return line;
 }
 

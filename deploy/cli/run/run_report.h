@@ -28,9 +28,9 @@ struct RunPlace {
   std::string program = "lockstep";  // as it can be called from anywhere
 };
 
-// Returns the result in one line without a line feed, with the folder of the
-// model if the job is done. `status` is the chief's last answer, if there was
-// one; `logs` has each task's.
+// Returns the result in one line without a line feed, with the last checkpoint
+// and its folder. `status` is the chief's last answer, if there was one; `logs`
+// has each task's.
 std::string FormatLastLine(const RunOutcome& outcome,
                            const std::optional<JobStatus>& status,
                            const std::map<TaskId, LogTail>& logs,

@@ -143,9 +143,17 @@ TEST(RunReportTest, TheLastLineByItselfSaysWhereTheModelIs) {
 
   EXPECT_EQ(FormatLastLine({.verdict = Verdict::kDone}, status, {}, place),
             "done: step 1500, 30.1 s; checkpoint in /data/c");
-  status.last_checkpoint_step = 1400;
-  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kDone}, status, {}, place),
+  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kDone}, status, {}, {}),
             "done: step 1500, 30.1 s");
+  status.state = JobState::kStopped;
+  status.step = 1450;
+  status.last_checkpoint_step = 1400;
+  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kStopped}, status, {}, place),
+            "stopped: step 1450 of 1500, 30.1 s; checkpoint of step 1400 in "
+            "/data/c");
+  status.last_checkpoint_step = -1;
+  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kStopped}, status, {}, place),
+            "stopped: step 1450 of 1500, 30.1 s");
 }
 
 TEST(RunReportTest, RestartsAreCountedByTask) {
