@@ -19,6 +19,8 @@
 namespace lockstep::chief {
 namespace {
 
+constexpr absl::Duration kRefusalEvery = absl::Seconds(1);
+
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                  const absl::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -32,6 +34,12 @@ absl::Status OtherVersion(const Sender& sender, int protocol,
       absl::StrCat(sender.task.ToString(), " speaks protocol version ",
                    protocol, " (program ", program, "); this chief speaks ",
                    kProtocolVersion, "; install the same version everywhere"));
+}
+
+absl::Status OtherJob(const Sender& sender, const std::string& job_id) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("identity.job_id is \"", CutText(sender.job_id),
+                   "\"; this chief runs \"", job_id, "\""));
 }
 
 // If both came back whenever they are told so, none of them could work.
@@ -59,9 +67,7 @@ absl::StatusOr<Sender> CoordinatorService::Check(
     const v1::Identity& identity) const {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
   if (sender.job_id != options_.job_id) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("identity.job_id is \"", sender.job_id,
-                     "\"; this chief runs \"", options_.job_id, "\""));
+    return OtherJob(sender, options_.job_id);
   }
   return sender;
 }
@@ -86,9 +92,8 @@ void CoordinatorService::FillJob(const TaskId& task,
   *response.mutable_job() = ToProto(job);
 }
 
-absl::Status CoordinatorService::HandleRegister(
-    const v1::RegisterRequest& request, v1::RegisterResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
+absl::Status CoordinatorService::CheckIsMeant(
+    const Sender& sender, const v1::RegisterRequest& request) const {
   if (request.protocol_version() != kProtocolVersion) {
     return OtherVersion(sender, request.protocol_version(),
                         CutText(request.program_version()));
@@ -97,13 +102,30 @@ absl::Status CoordinatorService::HandleRegister(
       request.expected_job() != options_.job.name) {
     return absl::FailedPreconditionError(
         absl::StrCat(sender.task.ToString(), " wants job \"",
-                     request.expected_job(), "\"; this chief runs \"",
+                     CutText(request.expected_job()), "\"; this chief runs \"",
                      options_.job.name, "\"; check the chief's address"));
   }
-  if (!sender.job_id.empty() && sender.job_id != options_.job_id) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("identity.job_id is \"", sender.job_id,
-                     "\"; this chief runs \"", options_.job_id, "\""));
+  if (sender.job_id.empty() || sender.job_id == options_.job_id) {
+    return absl::OkStatus();
+  }
+  return OtherJob(sender, options_.job_id);
+}
+
+void CoordinatorService::LogRefusal(const absl::Status& status) {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  if (refusal_ == status.message() || now - refused_at_ < kRefusalEvery) return;
+  refusal_ = std::string(status.message());
+  refused_at_ = now;
+  spdlog::warn("refused: {}", refusal_);
+}
+
+absl::Status CoordinatorService::HandleRegister(
+    const v1::RegisterRequest& request, v1::RegisterResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
+  if (const absl::Status meant = CheckIsMeant(sender, request); !meant.ok()) {
+    LogRefusal(meant);
+    return meant;
   }
   const absl::Status part = settings_table_.CheckTakesPart(
       sender.task, request.again(), status_table_.Get(clock_.Now()).settings);

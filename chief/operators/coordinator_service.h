@@ -4,11 +4,14 @@
 #include <functional>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "chief/members/membership_table.h"
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/job/job_config.h"
 #include "common/wire/wire_codec.h"
 #include "lockstep/v1/coordinator.grpc.pb.h"
@@ -75,6 +78,12 @@ class CoordinatorService final
   // Checks who speaks, and that it is of this job.
   absl::StatusOr<Sender> Check(const v1::Identity& identity) const;
 
+  // Checks that the request is for this job and this protocol.
+  absl::Status CheckIsMeant(const Sender& sender,
+                            const v1::RegisterRequest& request) const;
+  // Logs a refusal that no operator would see otherwise: once if it repeats
+  // itself, and at most one a second.
+  void LogRefusal(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   void FillJob(const TaskId& task, v1::RegisterResponse& response) const;
   absl::Status HandleChangeSettings(const v1::ChangeSettingsRequest& request,
                                     v1::ChangeSettingsResponse& response);
@@ -101,6 +110,10 @@ class CoordinatorService final
   StatusTable& status_table_;
   SettingsTable& settings_table_;
   const Clock& clock_;
+
+  Mutex mutex_;
+  std::string refusal_ ABSL_GUARDED_BY(mutex_);  // the last one in the log
+  absl::Time refused_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace lockstep::chief

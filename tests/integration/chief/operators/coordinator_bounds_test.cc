@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "chief/operators/coordinator_service.h"
@@ -20,10 +21,13 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 using Stub = v1::CoordinatorService::Stub;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr absl::StatusCode kRefused = absl::StatusCode::kFailedPrecondition;
 constexpr char kJobId[] = "job-1";
 
 JobConfig Job() {
@@ -69,6 +73,17 @@ class CoordinatorBoundsTest : public ::testing::Test {
     *request.mutable_identity() = identity;
     *request.add_variables() = ToProto(variable);
     return Call(*stub_, &Stub::DescribeModel, request).status();
+  }
+
+  // Returns what is logged during `calls`, line by line.
+  static std::vector<std::string> Logged(absl::FunctionRef<void()> calls) {
+    std::ostringstream log;
+    const auto before = spdlog::default_logger();
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+    calls();
+    spdlog::set_default_logger(before);
+    return absl::StrSplit(log.str(), '\n', absl::SkipEmpty());
   }
 
   ManualClock clock_;
@@ -136,15 +151,25 @@ TEST_F(CoordinatorBoundsTest, ReasonsOfPeersAreCut) {
 }
 
 TEST_F(CoordinatorBoundsTest, RepeatedRegistrationIsLoggedOnce) {
-  std::ostringstream log;
-  const auto before = spdlog::default_logger();
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
-  for (int i = 0; i < 5; ++i) EXPECT_OK(Register(Registration(Worker(1))));
-  spdlog::set_default_logger(before);
+  const std::vector<std::string> lines = Logged([&] {
+    for (int i = 0; i < 5; ++i) EXPECT_OK(Register(Registration(Worker(1))));
+  });
 
-  EXPECT_EQ(std::vector<std::string>(absl::StrSplit(log.str(), '\n')).size(),
-            1u + 1);
+  EXPECT_THAT(lines, SizeIs(1));
+}
+
+TEST_F(CoordinatorBoundsTest, TaskThatWantsAnotherJobIsLoggedOnce) {
+  v1::RegisterRequest request = Registration(Worker(1));
+  const std::vector<std::string> lines = Logged([&] {
+    for (const std::string job : {"other", "other", "third", "fourth"}) {
+      request.set_expected_job(job);
+      EXPECT_THAT(Register(request), StatusIs(kRefused, HasSubstr(job)));
+      if (job == "third") clock_.Advance(absl::Seconds(1));
+    }
+  });
+
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("worker 0 wants job \"other\""),
+                                 HasSubstr("wants job \"fourth\"")));
 }
 
 }  // namespace
