@@ -7,10 +7,9 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
-#include "common/job/codec/job_config_codec.h"
+#include "common/membership/coordinator_answers.h"
 #include "common/membership/coordinator_calls.h"
 #include "common/process/process.h"
-#include "common/text/plain_text.h"
 #include "common/wire/status_detail.h"
 #include "common/wire/wire_codec.h"
 #include "lockstep/v1/coordinator.pb.h"
@@ -25,48 +24,6 @@ constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 std::string Since(absl::Time began, absl::Time now) {
   return absl::FormatDuration(
       absl::Trunc(now - began, absl::Milliseconds(100)));
-}
-
-Membership::Answer AnswerOf(const v1::HeartbeatResponse& response) {
-  using Job = Membership::Answer::Job;
-  Membership::Answer answer;
-  answer.state_saved = response.state_saved();
-  switch (response.state()) {
-    case v1::JOB_TRAINING:
-      answer.job = Job::kTrains;
-      break;
-    case v1::JOB_DONE:
-      answer.job = Job::kDone;
-      break;
-    case v1::JOB_STOPPED:
-      answer.job = Job::kStopped;
-      answer.reason = CutText(response.reason());
-      answer.hold = response.hold();
-      break;
-    case v1::JOB_FAILED:
-      answer.job = Job::kFailed;
-      answer.reason = CutText(response.reason());
-      break;
-    default:
-      break;
-  }
-  return answer;
-}
-
-absl::StatusOr<JobConfig> JobOf(const v1::RegisterResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job, FromProto(response.job()));
-  LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
-  return job;
-}
-
-// A history that was received `ago`, with all of its ages as they are now.
-v1::JobHistory Aged(v1::JobHistory history, absl::Duration ago) {
-  *history.mutable_training_time() =
-      ToProto(FromProto(history.training_time()) + ago);
-  for (v1::DeathStatus& death : *history.mutable_deaths()) {
-    *death.mutable_since() = ToProto(FromProto(death.since()) + ago);
-  }
-  return history;
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ absl::StatusOr<Examples> LoadTrainingExamples(const DataConfig& data);
 absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data);
 
 // How many examples the job trains on, as far as that can be told soon: of
-// pictures by their labels, of a text by its size, for which a gzipped one of at
-// most 64 MiB is read. Nothing otherwise, as of files that cannot be read.
+// pictures by their labels, of a text by its size, for which a gzipped one of
+// at most 64 MiB is read. Nothing otherwise, as of files that cannot be read.
 std::optional<int64_t> CountTrainingExamples(const DataConfig& data);
 
 // Joins the two: `schedule` chooses the examples. The source is used by one

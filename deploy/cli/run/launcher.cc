@@ -69,11 +69,11 @@ int Launcher::End(const RunOutcome& outcome) {
   terminal_.Print(FormatRunReport(outcome, status, logs, options_.place,
                                   terminal_.Columns()));
   if (!options_.result_path.empty()) {
-    const RunResult result = {.state = outcome.state(),
-                              .exit_code = outcome.exit_code,
-                              .summary = FormatLastLine(outcome, status, logs,
-                                                        options_.place),
-                              .ended_at = absl::Now()};
+    const RunResult result = {
+        .state = outcome.state(),
+        .exit_code = outcome.exit_code,
+        .summary = FormatLastLine(outcome, status, logs, options_.place),
+        .ended_at = absl::Now()};
     const absl::Status written = WriteTextFile(
         options_.result_path,
         FormatStatusJson(status.value_or(JobStatus()), 2, result) + "\n");

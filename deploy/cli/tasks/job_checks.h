@@ -19,9 +19,9 @@ namespace lockstep::cli {
 absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator);
 
 // Checks that each of `num_workers` workers has a batch of examples, by the
-// rule of BatchSchedule. Skipped if CountTrainingExamples() cannot count, and for
-// tables of more than 16 MiB, which would have to be read: the workers refuse
-// then. The workers of an elastic job may be fewer than now.
+// rule of BatchSchedule. Skipped if CountTrainingExamples() cannot count, and
+// for tables of more than 16 MiB, which would have to be read: the workers
+// refuse then. The workers of an elastic job may be fewer than now.
 absl::Status CheckBatch(const JobConfig& job, int num_workers);
 
 // Checks that checkpoints can be written, by CheckpointStore::CheckWritable();

@@ -115,8 +115,8 @@ TEST_F(WorkerPlanTest, WorkerThatRefusesTheNameOfAJobLeavesIt) {
   v1::JobConfig job = ToProto(job_);
   job.set_name("a\nname");
   FakeChief chief(job);
-  EXPECT_THAT(Run(chief), StatusIs(absl::StatusCode::kInvalidArgument,
-                                   HasSubstr("name")));
+  EXPECT_THAT(Run(chief),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("name")));
   EXPECT_THAT(chief.left(), HasSubstr("name"));
 }
 

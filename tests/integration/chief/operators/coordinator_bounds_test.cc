@@ -75,7 +75,7 @@ class CoordinatorBoundsTest : public ::testing::Test {
     return Call(*stub_, &Stub::DescribeModel, request).status();
   }
 
-  // Returns what is logged during `calls`, line by line.
+  // Returns the lines that are logged during `calls`.
   static std::vector<std::string> Logged(absl::FunctionRef<void()> calls) {
     std::ostringstream log;
     const auto before = spdlog::default_logger();

@@ -1,0 +1,25 @@
+#ifndef LOCKSTEP_COMMON_MEMBERSHIP_COORDINATOR_ANSWERS_H_
+#define LOCKSTEP_COMMON_MEMBERSHIP_COORDINATOR_ANSWERS_H_
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/job/job_config.h"
+#include "common/membership/membership.h"
+#include "lockstep/v1/coordinator.pb.h"
+
+namespace lockstep {
+
+// The chief's answer to a heartbeat, with its reason cut to a bounded length.
+Membership::Answer AnswerOf(const v1::HeartbeatResponse& response);
+
+// The chief's job.
+//
+//   kInvalidArgument  no chief of this version would have taken it
+absl::StatusOr<JobConfig> JobOf(const v1::RegisterResponse& response);
+
+// A history that was received `ago`, with all of its ages as they are now.
+v1::JobHistory Aged(v1::JobHistory history, absl::Duration ago);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_MEMBERSHIP_COORDINATOR_ANSWERS_H_
