@@ -109,6 +109,16 @@ TEST_F(EvaluatorTest, EvaluatorThatFailsBeforeServersAreThereFailsNothing) {
               IsOkAndHolds(Field(&cli::TaskExit::code, 0)));
 }
 
+TEST_F(EvaluatorTest, JobWithoutATestSetSaysAtTheStartThatNothingIsScored) {
+  auto job = TrainingJob::Make(
+      {.evaluator = true,
+       .set = {"train_steps=5", "data.test_images=", "data.test_labels="}});
+  ASSERT_THAT(job->Run(), IsOk());
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("evaluator 0 has nothing to score: the "
+                                     "job has no test set in data")));
+}
+
 TEST_F(EvaluatorTest, EvaluatorServesItsHealth) {
   auto job =
       TrainingJob::Make({.evaluator = true, .set = {"train_steps=1000000"}});
