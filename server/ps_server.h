@@ -70,8 +70,8 @@ class PsServer {
            ChiefClient::Options chief, const Clock& clock);
   // Registers with the chief.
   absl::Status Join();
-  // Loop of a thread: answers calls that have waited for long, and breaks off
-  // calls whose answers nobody reads.
+  // Loop of a thread: answers calls that have waited for long, and cancels
+  // calls whose callers do not read the answers.
   void Tick();
   // Loop of a thread: applies updates whose memory readers have returned. The
   // readers end in gRPC's threads, which must not do such work.

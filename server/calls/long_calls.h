@@ -33,7 +33,7 @@ class LongCalls {
   using Result = absl::StatusOr<std::string>;  // a response, serialized
   using Work = std::function<Result()>;
 
-  // A call that waits. Whoever takes it ends it, with one of these.
+  // A call that waits. The thread that takes it ends it, with one of these.
   struct Call {
     std::function<void(const Result&)> end;
     // While the work goes on; null: the call waits for the end of it.
@@ -83,7 +83,7 @@ class LongCalls {
   CondVar wake_;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);  // OK: it serves
   std::deque<std::shared_ptr<Entry>> waiting_ ABSL_GUARDED_BY(mutex_);
-  // Of Serve(): waiting, under way, or with a failure to be told.
+  // The calls of Serve(): waiting, under way, or with a failure to report.
   std::deque<std::shared_ptr<Entry>> served_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;  // last: it uses all of the above
 };

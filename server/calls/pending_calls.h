@@ -13,8 +13,8 @@
 namespace lockstep::server {
 
 // PendingCalls holds the calls of one RPC that wait for something, each with
-// whatever is needed to end it. No thread waits with them: a call is a ticket,
-// and whoever takes the ticket ends the call, once.
+// the data that ends it. No thread waits with them: a call is a ticket, and the
+// thread that takes the ticket ends the call, once.
 //
 // Threads: safe to share.
 template <typename Call>
@@ -26,7 +26,7 @@ class PendingCalls {
     return last_ticket_;
   }
 
-  // Returns the call if nobody has taken it yet.
+  // Returns the call unless it was taken before.
   std::optional<Call> Take(uint64_t ticket) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
     auto found = calls_.find(ticket);

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kWindow = 4;
 constexpr size_t kBase = size_t{256} << 20;
 constexpr size_t kLargestOfTable = size_t{256} << 20;
-// Of a row, as it is written before the row.
+// A row's key, as it is written before the row.
 constexpr size_t kKeyBytes = 10;
 
 size_t LargestPush(const PartSpec& part) {

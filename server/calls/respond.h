@@ -36,8 +36,8 @@ using CallHandler =
 // Breaks a call off, in any thread; where the call is over, it does nothing.
 using BreakOff = std::function<void(const absl::Status& why)>;
 
-// UnaryCall is a unary call of gRPC that can be broken off after it has been
-// answered: it takes a caller who reads to end it.
+// UnaryCall is a unary call of gRPC that the server can cancel after its
+// answer: gRPC ends a call only when its caller has read the answer.
 //
 // Threads: safe to share.
 // Owns:    itself, until gRPC is done with the call.

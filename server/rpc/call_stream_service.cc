@@ -21,7 +21,7 @@ constexpr size_t kMaxUnwritten = size_t{16} << 20;
 // Answers are copied into the stream's messages; large ones are for unary
 // calls.
 constexpr size_t kLargestAnswer = size_t{4} << 20;
-// Of an answer, besides what is sent.
+// Memory of an answer besides its message.
 constexpr size_t kAnswerBytes = 64;
 
 using Reactor = grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers>;
@@ -29,7 +29,7 @@ using Reactor = grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers>;
 class CallStream;
 
 // While one is in scope, answers that its thread gives are kept back, and then
-// sent together. What one call makes ready are often several answers.
+// sent together. One call often makes several answers ready.
 class AnswersTogether {
  public:
   AnswersTogether() : outer_(std::exchange(innermost, this)) {}
@@ -109,7 +109,7 @@ class CallStream final : public Reactor {
   }
 
  private:
-  // Puts off what comes after the caller has left too much unread.
+  // Postpones calls once the caller has left too many answers unread.
   void HandleAll(v1::StreamedCalls batch) {
     const AnswersTogether together;
     for (v1::StreamedCall& call : *batch.mutable_calls()) {

@@ -16,7 +16,7 @@
 namespace lockstep::server {
 namespace {
 
-// Of a PullRequest that names no step.
+// The step of a PullRequest that names none.
 constexpr int64_t kNewestStep = -1;
 
 size_t BytesOf(const std::vector<PartGradient>& gradients) {
@@ -145,7 +145,8 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
   v1::PullHeader header;
   header.set_step(values.step);
   if (message.shared()) {
-    // Who has opened the memory of an earlier process must not use this one's.
+    // A worker that has opened the memory of an earlier process must not use
+    // offsets of this one's.
     LOCKSTEP_RETURN_IF_ERROR(
         shard->shared_gradients()
             .Find(sender.task.index, sender.incarnation, 0, 0)

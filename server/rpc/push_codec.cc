@@ -37,14 +37,14 @@ struct Owner {
 };
 
 grpc::Slice SliceOf(LentBytes value, std::shared_ptr<const void> keep) {
-  // gRPC only reads what it sends.
+  // gRPC only reads the bytes that it sends.
   auto* bytes = const_cast<std::byte*>(value.bytes.data());
   return {bytes, value.bytes.size(),
           [](void* owner) { delete static_cast<Owner*>(owner); },
           new Owner{std::move(value.owner), std::move(keep)}};
 }
 
-// What a push says of one of its parts.
+// The form of one part's gradient, as a push declares it.
 struct GradientForm {
   size_t size = 0;  // bytes
   std::optional<GradientRows> rows = {};
@@ -144,7 +144,7 @@ absl::StatusOr<std::vector<PartGradient>> CutPayload(
                             FormsOf(header, type, shard, payload.size));
   size_t size = 0;
   for (const GradientForm& form : forms) {
-    // What does not fit is wrong, and no payload is as long as that.
+    // A sum that overflows is wrong, and no payload has SIZE_MAX bytes.
     if (__builtin_add_overflow(size, form.size, &size)) size = SIZE_MAX;
     if (size == SIZE_MAX) break;
   }

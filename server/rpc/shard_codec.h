@@ -23,7 +23,7 @@ struct ShardDescription {
 absl::StatusOr<ShardDescription> ToDescription(
     const v1::CreateShardRequest& request);
 
-// Tells a chief what an existing shard holds and where it stands.
+// Describes an existing shard to a chief: its parts, step and state.
 v1::CreateShardResponse Describe(Shard& shard);
 
 // `progress` may be null: nothing has begun.

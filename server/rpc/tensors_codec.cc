@@ -20,7 +20,7 @@ absl::StatusOr<Shard::ByteRange> FindRange(const v1::TensorSelector& selector,
                          selector.num_elements());
 }
 
-// Of a growing table.
+// Writes rows of a growing table.
 absl::Status WriteRows(const v1::WritePartsHeader& header,
                        const TensorPayload& payload, Shard& shard) {
   const v1::TensorSelector& selector = header.selector();

@@ -146,7 +146,7 @@ class Shard {
 
   const std::vector<PartSpec>& parts() const { return state_->parts(); }
   std::string PartName(int part) const { return state_->PartName(part); }
-  // Of an existing part.
+  // Bytes of an existing part.
   size_t PartSize(int part) const { return state_->part_size(part); }
   // As PartUpdater::GradientSize(), of an existing part.
   absl::StatusOr<size_t> GradientSize(int part, GradientType type) const {

@@ -30,7 +30,7 @@ struct MadeShard {
 absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
                                     Keep keep);
 
-// Whether a shard of `variables` fits what a chief describes.
+// Checks that `shard` fits the chief's description of it.
 //
 //   kFailedPrecondition  another layout, mode or number of replicas
 absl::Status CheckSameShard(const Shard& shard,

@@ -13,7 +13,7 @@ absl::Status SharedGradients::CheckOffsets(
   }
   for (size_t part = 0; part < offsets.size(); ++part) {
     const auto [size, element] = parts_[part];
-    // Of a table, which is not shared, there is nothing to be read.
+    // A table is not shared, so its size is 0.
     const bool misplaced = size > 0 && offsets[part] % element != 0;
     if (memory.Holds(offsets[part], size) && !misplaced) continue;
     return absl::InvalidArgumentError(absl::StrCat(

@@ -66,7 +66,7 @@ class Snapshot {
     size_t size = 0;
     int num_tensors = 0;
     bool grows = false;
-    // Of a part that grows: its rows' keys, ascending, and where the rows are.
+    // A part that grows has its rows' keys, ascending, and their places.
     std::vector<int64_t> keys;
     std::vector<int64_t> rows;
   };

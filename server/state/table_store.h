@@ -49,7 +49,7 @@ class TableStore {
   // The next step changes no row of a logged part.
   void SkipRows(size_t part);
   // Copies the rows of logs that lead to the committed step into their tables.
-  // Nobody may read or write tables meanwhile. Repeating it changes nothing.
+  // No call may read or write tables meanwhile. Repeating it changes nothing.
   void ApplyLogs();
 
   // Rows of keys of a part that grows, in the order given.
@@ -57,8 +57,8 @@ class TableStore {
   //   kInvalidArgument  a key has no row
   absl::StatusOr<std::vector<int64_t>> FindRows(
       size_t part, absl::Span<const int64_t> keys) const;
-  // As FindRows(); keys that have no row get one, with initial values. Nobody
-  // else may use the part meanwhile.
+  // As FindRows(); keys that have no row get one, with initial values. No
+  // other call may use the part meanwhile.
   //
   //   kInvalidArgument    a negative key, or one of another part
   //   kResourceExhausted  no room for those that have none: names the table and

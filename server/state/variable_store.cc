@@ -100,7 +100,7 @@ absl::StatusOr<std::unique_ptr<VariableStore>> VariableStore::Create(
   StepRecord record;
   record.incarnation = options.incarnation;
   if (options.progress != nullptr) {
-    // Initialize() follows; who waits is not to see the end come twice.
+    // Initialize() follows; a waiting chief must not see the end come twice.
     options.progress->Expect(layout.file_size() + BytesToInitialize(layout));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -34,10 +34,10 @@ class Gate {
     Outcome outcome = Outcome::kToken;
     int64_t step = 0;  // of kToken
     int slot = 0;      // of kToken
-    // Of kRedo: the attempt at hand. Of kToken, strict mode: the attempt that
-    // `step` came of, 0 where this gate has not seen it.
+    // With kRedo the attempt at hand. With kToken, strict mode, the attempt
+    // that `step` came of, 0 where this gate has not seen it.
     int64_t attempt = 0;
-    // Of kToken, strict mode: the worker is in the set of `step` already.
+    // With kToken, strict mode: the worker is in the set of `step` already.
     int64_t selected_attempt = 0;
     // Strict mode: the step of the pass went on without it, as far as this gate
     // has seen that step.
@@ -88,8 +88,8 @@ class Gate {
 
   // Files a wait for the token of the pass after `pass`, which was pushed for
   // `attempt` (0: not pushed). Returns the waits that are answered now, which
-  // may include this one. Of two waits of a worker the one for the older pass
-  // is answered kCancelled, whichever came first.
+  // may include this one. When a worker has two waits, the one for the older
+  // pass is answered kCancelled, whichever came first.
   //
   //   kInvalidArgument     worker or slot out of range
   //   kFailedPrecondition  the worker's incarnation, as Announce

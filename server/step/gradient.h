@@ -12,8 +12,8 @@
 #include "absl/types/span.h"
 #include "common/numeric/dtype.h"
 
-// What goes into gradient accumulators (views of the caller's memory) and what
-// comes out of them (values).
+// The input of gradient accumulators (views of the caller's memory) and their
+// output (values).
 //
 // Units: elements lie row-major in the machine's byte order; views need no
 //        alignment for them.
@@ -68,8 +68,8 @@ struct SparseGradient {
   std::vector<int64_t> dense_shape;  // first dimension -1 where unknown
 };
 
-// Checks that a message can mean a tensor of `dtype` at all: what TensorFlow's
-// type system guarantees before an accumulator sees anything.
+// Checks that a message can mean a tensor of `dtype` at all, as TensorFlow's
+// type system guarantees it to an accumulator.
 //
 //   kInvalidArgument  another element type; a negative dimension; a length of
 //                     `values` that is not that of the shape

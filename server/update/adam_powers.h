@@ -17,7 +17,7 @@ struct AdamPowers {
   bool operator==(const AdamPowers&) const = default;
 };
 
-// Of every optimizer of a job, in the order of OptimizersOf().
+// The powers of every optimizer of a job, in the order of OptimizersOf().
 using AllAdamPowers = std::array<AdamPowers, kMaxOptimizers>;
 
 // Whether the optimizer has them: Adam and LazyAdam.

@@ -26,8 +26,8 @@ Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
                                     double learning_rate,
                                     const AdamPowers& powers);
 
-// What TensorFlow's constructors refuse. It accepts much that makes no sense;
-// ValidateJobConfig() is stricter.
+// Refuses the values that TensorFlow's constructors refuse. These accept much
+// that makes no sense; ValidateJobConfig() is stricter.
 //
 //   kInvalidArgument  Adagrad's initial accumulator is not above 0; Ftrl's is
 //                     below 0, its learning rate power above 0, or one of its

@@ -55,7 +55,7 @@ class MeanReader {
   alignas(64) std::array<T, kBlockElements> mean_;
   alignas(64) std::array<T, kBlockElements> first_;
   alignas(64) std::array<T, kBlockElements> next_;
-  // Of a block that straddles slices.
+  // The elements of a block that straddles slices.
   alignas(64) std::array<std::byte, kBFloat16Size * kBlockElements> packed_;
 };
 

@@ -36,7 +36,7 @@ absl::Status UpdateAverage(DType dtype, float factor,
                            absl::Span<const std::byte> value,
                            absl::Span<std::byte> average);
 
-// An average that starts at 0, and what takes that start out of it again.
+// An average that starts at 0, and the factor that corrects for that start.
 //
 // Borrows: all memory.
 struct DebiasedAverage {

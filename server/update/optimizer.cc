@@ -144,7 +144,7 @@ class FloatBlock {
 };
 
 // BlockWalk walks through the state of an update block by block. New slots,
-// which nobody reads before the next step, go past the caches; those that are
+// which no call reads before the next step, go past the caches; those that are
 // updated in place stay where they are.
 //
 // New values are sent next and stay in the cache. Stores reach it in their

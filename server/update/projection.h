@@ -24,8 +24,8 @@ absl::Status CheckProjection(const VariableConstraint& constraint,
 // of a vector or a scalar.
 int64_t RowElements(const VariableSpec& variable);
 
-// Brings values back to what the constraint says, in place; kUnspecified leaves
-// them alone. NaN stays. `values` are whole rows of `row` elements of `dtype`
+// Projects values onto the constraint, in place; kUnspecified leaves them
+// alone. NaN stays. `values` are whole rows of `row` elements of `dtype`
 // and start at a multiple of its size.
 //
 // Norms are summed in float64, in order; elements of a row that is too long

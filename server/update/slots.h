@@ -18,8 +18,8 @@ inline constexpr size_t kMaxSlots = 3;
 // One slot of each variable. A slot has the shape and dtype of its variable.
 struct SlotSpec {
   std::string key;   // what TensorFlow's get_slot() calls it: "accumulator"
-  std::string name;  // what is appended to the variable's name: "Adagrad"
-  double initial_value = 0;      // of every element
+  std::string name;  // suffix of the variable's name: "Adagrad"
+  double initial_value = 0;      // each element's
   bool starts_as_value = false;  // as the variable's value instead
 
   bool operator==(const SlotSpec&) const = default;
@@ -29,7 +29,7 @@ struct SlotSpec {
 // "Adam" (m) and "Adam_1" (v).
 std::vector<SlotSpec> Slots(const OptimizerConfig& config);
 
-// What is kept beside a variable with a moving average, after its slots.
+// The slot of a variable with a moving average, after those of its optimizer.
 SlotSpec MovingAverageSlot();
 
 // How many there are.

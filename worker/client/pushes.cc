@@ -202,8 +202,8 @@ void Pushes::BeginPush(const PassId& pass, int64_t attempt) {
                                    ChunkTransfer::Report report) {
         Start(server, index, *push, std::move(report));
       });
-  // The members of an attempt send in one order. Of a later attempt some may
-  // have begun the pass as one in which only some workers count.
+  // The members of an attempt send in one order. In a later attempt some of
+  // them may have begun the pass as one in which only some workers count.
   if (attempt > 1) ready_.KeepNothingBack();
   for (int server = 0; server < links_.num_servers(); ++server) {
     for (size_t chunk : ready_.order()[server]) {

@@ -36,8 +36,8 @@ struct Examples {
 
 ExampleShape ShapeOf(const Examples& examples);
 
-// Reads what the job trains on, or what it is scored on. Errors are those of
-// LoadImageDataset() and LoadText().
+// Reads the examples that the job trains on, or is scored on. Errors are those
+// of LoadImageDataset() and LoadText().
 absl::StatusOr<Examples> LoadTrainingExamples(const DataConfig& data);
 absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data);
 

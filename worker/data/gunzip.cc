@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kChunk = size_t{1} << 20;
 constexpr int kGzipOnly = 16 + MAX_WBITS;  // what inflateInit2() shall accept
 
-// What `code` of inflate() means when it ends the reading.
+// The error for `code` of inflate() that ends the reading.
 absl::Status Explain(int code, const z_stream& stream) {
   if (code == Z_BUF_ERROR) {
     return absl::DataLossError(

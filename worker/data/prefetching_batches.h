@@ -28,10 +28,11 @@ class PrefetchingBatches {
   PrefetchingBatches& operator=(const PrefetchingBatches&) = delete;
 
   // Returns batch `index`. The successor of the last index is ready or being
-  // made; any other index discards what waits and starts again from there.
+  // made; any other index discards the batches that wait and
+  // starts again from there.
   //
   //   kInvalidArgument  `index` is negative or above 2^62
-  //   otherwise         what the source answered for this very index
+  //   otherwise         the source's answer for this very index
   absl::StatusOr<Batch> Get(int64_t index) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -37,7 +37,7 @@ absl::StatusOr<Text> MakeText(std::vector<uint8_t> bytes, int64_t length);
 //   kResourceExhausted            more than 4 GiB
 absl::StatusOr<Text> LoadText(const std::string& path, int64_t length);
 
-// The examples `ids` of `text`: tokens, and as labels what follows each.
+// The examples `ids` of `text`: tokens, and as labels the token after each.
 //
 //   kInvalidArgument  an id outside [0, num_examples)
 absl::StatusOr<Batch> LoadTextBatch(const Text& text,

@@ -11,10 +11,10 @@
 
 namespace lockstep::worker {
 
-// MakeBackend(), which says in the log what it found. Where "auto" finds no GPU
+// MakeBackend(), and logs the device that it found. Where "auto" finds no GPU
 // the log says why: at level debug on a machine that has none, at level info
 // where `devices`, which is /dev but for tests, shows one. `threads` as in
-// BackendOptions. Errors as of MakeBackend().
+// BackendOptions. Errors: as MakeBackend().
 absl::StatusOr<std::unique_ptr<ComputeBackend>> OpenComputeDevice(
     const std::string& name, int threads, const std::string& devices = "/dev");
 

@@ -19,8 +19,9 @@
 
 namespace lockstep::worker {
 
-// CheckpointScorer scores checkpoints of a job on its test set. Of variables
-// that have moving averages it scores these, unless the job says otherwise.
+// CheckpointScorer scores checkpoints of a job on its test set. It scores
+// the moving averages of variables that have them, unless the job says
+// otherwise.
 //
 // Threads: not thread-safe.
 // Borrows: the backend.

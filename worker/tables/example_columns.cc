@@ -58,8 +58,8 @@ absl::Status WrongFeature(const std::string& name, const char* allowed) {
       absl::StrCat("feature \"", name, "\" must be ", allowed));
 }
 
-// Of several with this name the last one, as in protobuf; an empty one if there
-// is none.
+// The last feature of this name, as in protobuf; an empty one if there is
+// none.
 const v1::TfFeature& Find(const v1::TfExample& example,
                           const std::string& name) {
   const auto& entries = example.features().feature();

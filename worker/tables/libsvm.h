@@ -38,8 +38,8 @@ struct LibsvmOptions {
 // occurs twice in a line. Empty lines are nothing. `source` names the text in
 // errors, "train.libsvm".
 //
-//   kInvalidArgument  names source and line, what is wrong there and what is
-//                     allowed; `examples` are as before
+//   kInvalidArgument  names source, line, the error and the allowed form;
+//                     `examples` are as before
 absl::Status ParseLibsvm(absl::string_view text, const std::string& source,
                          const LibsvmOptions& options,
                          SparseExamples& examples);

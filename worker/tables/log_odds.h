@@ -13,11 +13,11 @@ namespace lockstep::worker {
 // Minus the logarithm of the probability of the class that `label` names.
 double CrossEntropy(bool label, double log_odds);
 
-// Of the positive class; what CrossEntropy() grows by with the log-odds is this
-// minus the label.
+// The probability of the positive class. The derivative of CrossEntropy() with
+// respect to the log-odds is this minus the label.
 double Probability(double log_odds);
 
-// LogOddsScore collects what a model says of a test set.
+// LogOddsScore collects a model's predictions on a test set.
 class LogOddsScore {
  public:
   void Add(double log_odds, bool label);

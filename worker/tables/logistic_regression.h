@@ -36,7 +36,7 @@ class LogisticRegression final : public TableWorkload {
   const SparseExamples examples_;
   const std::vector<VariableSpec> variables_;
   std::vector<int64_t> batch_;
-  // Of every feature of every example of the batch, where the memory has it.
+  // By example and feature of the batch: its place in the memory.
   std::vector<size_t> places_;
 };
 
@@ -44,7 +44,7 @@ class LogisticRegression final : public TableWorkload {
 //
 //   kInvalidArgument  not one of model.features and model.row_limit is set, or
 //                     the files make no sense
-//   and what reading them reports
+//   and the errors of reading them
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(
     const JobConfig& job, Purpose purpose);
 

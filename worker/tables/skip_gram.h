@@ -17,9 +17,9 @@ namespace lockstep::worker {
 // word, a row of "input_vectors", is to tell the words near it in a sentence
 // from words drawn at random, each a row of "output_vectors".
 //
-// An example is a line of the text. Of a batch, frequent words are left out at
+// An example is a line of the text. A batch leaves out frequent words at
 // times, each word's window is drawn from 1 to `window`, and negatives are
-// drawn in proportion to their count to the power of 0.75. Gradients are of
+// drawn in proportion to their count to the power of 0.75. Gradients belong to
 // the sum of the loss over all pairs, since how many a row is in varies from
 // row to row; the loss told is the mean over pairs, and examples are words.
 class SkipGram final : public TableWorkload {

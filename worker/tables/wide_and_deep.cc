@@ -26,7 +26,7 @@ Layers DeepLayers(const WideAndDeep::Options& options, size_t inputs) {
   return layers;
 }
 
-// Of `layers` after the tables.
+// The variables of the tables, then those of `layers`.
 std::vector<VariableSpec> AllVariables(const WideAndDeep::Options& options,
                                        const ColumnLayout& layout,
                                        const Layer& layers) {

@@ -52,7 +52,7 @@ class WideAndDeep final : public TableWorkload {
   // Chooses the rows of a table, and keeps where each of `ids` is among them.
   absl::Status Choose(size_t table, const std::vector<int64_t>& ids,
                       ParameterMemory& memory);
-  // Of the batch that was prepared last, in its order.
+  // The log-odds of the batch that was prepared last, in its order.
   absl::StatusOr<std::vector<double>> LogOdds(const ParameterMemory& memory);
   // Writes what the layers read of the batch.
   void FillInputs(const ParameterMemory& memory, float* to) const;
@@ -67,7 +67,8 @@ class WideAndDeep final : public TableWorkload {
                     ParameterMemory& memory) const;
 
   size_t dim() const { return static_cast<size_t>(options_.embedding_dim); }
-  // Of variables(): the table of weights, the embeddings, the layers.
+  // The first layer's index in variables(), after the table of weights and the
+  // embeddings.
   size_t first_dense() const { return 1 + layout_.categorical.size(); }
   // Elements of an example.
   size_t inputs() const {
@@ -94,7 +95,7 @@ class WideAndDeep final : public TableWorkload {
 //
 //   kInvalidArgument  a field of the model is missing or out of range, or the
 //                     files make no sense
-//   and what reading them reports
+//   and the errors of reading them
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeWideAndDeep(
     const JobConfig& job, Purpose purpose);
 

@@ -260,7 +260,7 @@ void PartUpdates::DropPrepared() {
     parts_.store->DropPrepared();
 }
 
-// Rows of tables are copied: nobody may read them meanwhile.
+// Commit() copies rows of tables: no call may read them meanwhile.
 absl::Status PartUpdates::Commit(int64_t step) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   std::vector<std::unique_ptr<MutexLock>> tables;
   for (int part = 0; part < num_parts(); ++part) {

@@ -58,7 +58,7 @@ absl::Status CheckForm(int index, const PartSpec& part,
                    " elements of ", element, " bytes"));
 }
 
-// Of bfloat16 the floats that it stands for.
+// Replaces bfloat16 by the floats that it stands for.
 void Expand(PartGradient& gradient) {
   if (gradient.type != GradientType::kBFloat16) return;
   std::vector<std::byte> scratch;

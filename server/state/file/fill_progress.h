@@ -9,8 +9,8 @@
 namespace lockstep::server {
 
 // FillProgress is how far the making of a state file is: its memory, and then
-// the initial values in it. That may take minutes, so who waits is told, and
-// who does not want it any more can end it.
+// the initial values in it. That may take minutes, so a chief that waits can
+// read it, and a newer chief can cancel it.
 //
 // Threads: safe to share.
 // Units:   bytes.

@@ -219,7 +219,7 @@ absl::Status MappedFile::Allocate(uint64_t size, FillProgress* progress) {
 }
 
 // Asks for room first, so that a request that cannot be met does not fill the
-// file system for everybody else before it fails.
+// file system of other programs before it fails.
 absl::Status MappedFile::Resize(uint64_t size) {
   if (ftruncate(fd_, 0) != 0) return PosixError(errno, "resize", path_);
   struct statvfs room;

@@ -64,8 +64,8 @@ class MappedFile {
   static absl::StatusOr<std::unique_ptr<MappedFile>> Open(
       const std::string& path, uint64_t min_size);
 
-  // Deletes the file at `path`; whoever has it mapped keeps the memory. It is
-  // no error if there is none.
+  // Deletes the file at `path`; a process that has it mapped keeps the
+  // memory. A path without a file is no error.
   //
   //   kPermissionDenied  the directory is not ours
   static absl::Status Remove(const std::string& path);
@@ -76,7 +76,7 @@ class MappedFile {
 
   // Gives a created file its name. At most once.
   //
-  //   kAlreadyExists  somebody else made a file at `path` meanwhile
+  //   kAlreadyExists  another process made a file at `path`
   absl::Status Publish();
 
   absl::Span<std::byte> bytes() const { return bytes_; }

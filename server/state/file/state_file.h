@@ -49,20 +49,21 @@ class StateFile {
       const std::string& directory, const StateHeader& header);
 
   // Returns the newest record of the file that an earlier process of this task
-  // made, whatever its layout. Maps nothing for longer than that takes.
+  // made, in any layout. Unmaps the file before it returns.
   //
   // Errors: those of Open(); layout and size of `header` are not looked at.
   static absl::StatusOr<StepRecord> Peek(const std::string& directory,
                                          const StateHeader& header);
 
-  // Writes a newer epoch into the record of that file, which nobody has open.
+  // Writes a newer epoch into the record of that file, which no
+  // process has open.
   //
   // Errors: as Peek()
   static absl::Status NoteEpoch(const std::string& directory,
                                 const StateHeader& header, uint64_t epoch);
 
-  // Deletes the file that Open() would look for, whatever is in it. It is no
-  // error if there is none.
+  // Deletes the file that Open() would look for, with any content. A file that
+  // does not exist is no error.
   //
   //   kInvalidArgument   as in Create()
   //   kPermissionDenied  the directory is not ours
@@ -82,7 +83,7 @@ class StateFile {
   StateFile(const StateFile&) = delete;
   StateFile& operator=(const StateFile&) = delete;
 
-  // The whole file; a StateLayout says what is where.
+  // The whole file; a StateLayout has the place of each tensor.
   absl::Span<std::byte> bytes() const { return file_->bytes(); }
   const std::string& path() const { return path_; }
   // For processes that shall read it too; the header is the proof.
@@ -102,7 +103,7 @@ class StateFile {
  private:
   StateFile(std::string path, std::unique_ptr<MappedFile> file);
 
-  // The file of the job and task of `header`, whatever its layout.
+  // The file of the job and task of `header`, in any layout.
   static absl::StatusOr<std::unique_ptr<StateFile>> OpenAny(
       const std::string& directory, const StateHeader& header);
 

@@ -20,7 +20,7 @@ struct PartSpec {
   int64_t offset = 0;  // of its first element, row-major
   int64_t count = 0;   // > 0
   DType dtype = DType::kFloat32;
-  // Of tables: elements of a row, and rows of the table from one row of the
+  // Tables only: elements of a row, and rows of the table from one row of the
   // part to its next.
   int64_t row_width = 0;  // 0: no table
   int64_t row_stride = 1;
@@ -67,19 +67,19 @@ class StateLayout {
   int num_buffers() const { return num_buffers_; }
   uint64_t file_size() const { return file_size_; }
 
-  // Of WorkerFences: what is left before the first region.
+  // Offset of WorkerFences, which end where the first region begins.
   static constexpr uint64_t kFencesOffset = kHeaderSize;
   static constexpr uint64_t kFencesSize = kRegionAlignment - kHeaderSize;
 
-  // Of one tensor of the part.
+  // Bytes of one tensor of the part.
   uint64_t TensorSize(size_t part) const;
   uint64_t TensorOffset(size_t part, size_t tensor, int buffer) const;
 
-  // Of the log of a part that is a table; 2 buffers.
+  // Bytes of the log of a part that is a table; 2 buffers.
   uint64_t LogSize(size_t part) const;
   uint64_t LogOffset(size_t part) const { return log_offsets_[part]; }
 
-  // Of the directory of a part that grows.
+  // Bytes of the directory of a part that grows.
   uint64_t DirectorySize(size_t part) const;
   uint64_t DirectoryOffset(size_t part) const {
     return directory_offsets_[part];
@@ -94,7 +94,7 @@ class StateLayout {
   std::vector<PartSpec> parts_;
   std::vector<size_t> num_tensors_;  // by part
   int num_buffers_ = 2;
-  // By tensor, then part: where it lies in buffer 0. Of no meaning for a part
+  // By tensor, then part: its offset in buffer 0, meaningless for a part
   // without such a tensor.
   std::vector<std::vector<uint64_t>> offsets_;
   uint64_t buffer_size_ = 0;           // a multiple of kRegionAlignment

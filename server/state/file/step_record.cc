@@ -82,7 +82,7 @@ void StepRecordSlots::Write(const StepRecord& record) {
   slot.checksum = Checksum(slot);
   std::byte* target = memory_ + (newest == 0 ? kSlotSize : 0);
   const Slot nothing;
-  Order();  // what the record speaks of was there first
+  Order();  // the state that the record names came first
   std::memcpy(target, &nothing.sequence, sizeof(nothing.sequence));
   Order();
   std::memcpy(target + sizeof(slot.sequence),

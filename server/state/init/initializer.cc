@@ -17,7 +17,7 @@ namespace {
 // of them are left out.
 constexpr double kTruncatedDeviation = 0.87962566103423978;
 
-// An orthogonal matrix is made whole by everybody who needs a part of it.
+// A server that needs a part of an orthogonal matrix computes all of it.
 constexpr int64_t kMaxOrthogonalElements = int64_t{1} << 22;
 
 template <typename T>

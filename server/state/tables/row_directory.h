@@ -19,13 +19,13 @@ namespace lockstep::server {
 //
 //   free -> Add(key): fresh, has its initial values -> Keep(): steps changed it
 //
-// A fresh row is as good as none, since whoever asks for its key once more gets
-// the same values. So it does not matter whether a process that was killed has
-// left it, and a checkpoint holds the others alone: which rows that are follows
-// from the committed steps, and not from who has read what.
+// A fresh row is as good as none, since the next call with its key gets the
+// same values. So a row that a killed process left fresh does no harm, and a
+// checkpoint holds only the others: the committed steps decide which rows these
+// are, and reads do not.
 //
-// What outlives the process is a list in the state file; its layout is part of
-// that:
+// A list in the state file outlives the process; its layout is part of the
+// file's:
 //   int64 number of rows given out, then for each row int64 its key, or, while
 //   the row is fresh, the complement of its key
 // The index from keys to rows is in the process's own memory, some 20 bytes a
@@ -56,8 +56,8 @@ class RowDirectory {
   // capacity(). The row's values have been written before.
   void Add(int64_t key);
 
-  // A committed step has changed the row. Repeating it changes nothing. What is
-  // no row that was given out is ignored.
+  // A committed step has changed the row. Repeating it changes nothing. A row
+  // that was not given out is ignored.
   void Keep(int64_t row);
 
   // Keys and rows of those, ascending by key.

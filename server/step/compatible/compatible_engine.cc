@@ -119,8 +119,8 @@ absl::Status CompatibleEngine::CheckGradient(
                    " bytes; the part has ", updater_.part_size(part)));
 }
 
-// What rows there are is for the accumulator to judge, but for what only an
-// update would notice.
+// The accumulator checks the rows, but for errors that only an update would
+// notice.
 absl::Status CompatibleEngine::CheckRows(int part,
                                          const PartGradient& gradient) const {
   const int64_t rows = *parts_[part].sparse_rows;

@@ -43,12 +43,12 @@ class CompatibleEngine final : public Engine {
   CompatibleEngine(int replicas_to_aggregate, std::vector<CompatiblePart> parts,
                    PartUpdater& updater);
 
-  // Called again, it is what a chief does that has started again: gradients
+  // A chief that has started again calls it once more: gradients
   // that have come stay counted, parts that the step at hand has updated stay
   // updated and will be updated again.
   void Activate(int64_t global_step) override ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The chief is gone: nobody takes before the next Activate(), and gradients
+  // The chief is gone: no call takes before the next Activate(), and gradients
   // gather meanwhile.
   void StopTakes() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -117,7 +117,7 @@ class CompatibleEngine final : public Engine {
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
   bool taking_ ABSL_GUARDED_BY(mutex_) = false;  // accumulators hold a take
   int updated_parts_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of an update: the step can neither go on nor back.
+  // An update's failure: the step can neither go on nor back.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint64_t> take_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::map<int, Accepted>> accepted_ ABSL_GUARDED_BY(mutex_);

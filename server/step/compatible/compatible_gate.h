@@ -11,7 +11,7 @@
 namespace lockstep::server {
 
 // CompatibleGate is the gate of compatible mode: TensorFlow's token queue.
-// Whoever takes a token may compute, however often and however late; the
+// A worker that takes a token may compute, however often and however late; the
 // accumulators judge each gradient by its stamp. Nothing is announced.
 //
 // Beyond TensorFlow, tokens are leased: a retried take is given the same
@@ -39,8 +39,9 @@ class CompatibleGate final : public Gate {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Gradients that were taken for a step are not given twice.
   std::vector<Answer> Redo(int64_t /*attempt*/) override { return {}; }
-  // Where a step takes more tokens than before, those that lack are issued for
-  // the global step as it is; what is too many stays with whoever has it.
+  // Where a step takes more tokens than before, the missing ones are issued
+  // for the global step as it is; tokens beyond the new number stay with their
+  // workers.
   std::vector<Answer> SetReplicas(int replicas_to_aggregate,
                                   const std::vector<int>& workers) override
       ABSL_LOCKS_EXCLUDED(mutex_);

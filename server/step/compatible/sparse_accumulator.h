@@ -57,7 +57,7 @@ class SparseSum {
 
   const Options options_;
   const std::vector<int64_t> declared_;  // negative where unknown
-  std::vector<int64_t> values_shape_;    // of what has been summed
+  std::vector<int64_t> values_shape_;    // shape of the sum
   SparseRows rows_;                      // meaningful while `count` > 0
 };
 

@@ -124,9 +124,9 @@ class TokenQueue {
 
   // Undoes Close(): what has been refused meanwhile stays so.
   void Reopen() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Closes the queue. Who waits for a token ends with kOutOfRange. Who waits
-  // for room ends with kCancelled, or, if `cancel_pending_enqueues` is false,
-  // comes first: the closing then waits in the same line, under `id`.
+  // Closes the queue. A wait for a token ends with kOutOfRange. A wait for room
+  // ends with kCancelled, or, if `cancel_pending_enqueues` is false, is served
+  // first: the closing then waits in the same line, under `id`.
   //
   //   kCancelled  closed before, and `cancel_pending_enqueues` is false
   absl::StatusOr<Completions> Close(bool cancel_pending_enqueues,

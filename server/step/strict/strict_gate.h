@@ -27,8 +27,8 @@ namespace lockstep::server {
 //       |           `-> (died, replaced) -> attempt + 1: members push again
 //       `-> not needed, until a member goes
 //
-// Where N = A everybody is needed, so a token makes its worker a member of the
-// step and nobody has to announce.
+// Where N = A every worker is needed, so a token makes its worker a member of
+// the step, without an announcement.
 //
 // Where N < A each worker has several shares of a step, its slots, and makes
 // one pass for each; a new attempt then begins with its slot 0.

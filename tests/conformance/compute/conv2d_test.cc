@@ -36,7 +36,7 @@ class Conv2DTest
     return options_.padding < 0 ? filters_[axis] / 2 : options_.padding;
   }
 
-  // Of the output, with image axis 1 or 2.
+  // The side of the output along image axis 1 or 2.
   int64_t Side(int axis) const {
     const int64_t room =
         images_[axis] + 2 * Padding(axis - 1) - filters_[axis - 1];

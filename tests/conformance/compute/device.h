@@ -16,7 +16,7 @@ namespace lockstep::testing {
 std::vector<std::string> ViableBackends();
 
 // Device is a backend with tensors that live as long as it does, read and
-// written as doubles whatever they hold. A failure fails the test.
+// written as doubles with any element type. A failure fails the test.
 class Device {
  public:
   explicit Device(const std::string& backend_name);
@@ -32,7 +32,7 @@ class Device {
   // A tensor to write to, filled with NaN so that a gap shows.
   worker::Tensor Blank(worker::ElementType type, const worker::Shape& shape);
   std::vector<double> Get(const worker::ConstTensor& tensor);
-  // Where an operation puts one number, and what is there.
+  // Room for one number of an operation, and that number.
   worker::Tensor Number() { return Blank(worker::ElementType::kFloat64, {1}); }
   double NumberAt(const worker::Tensor& number) { return Get(number)[0]; }
 

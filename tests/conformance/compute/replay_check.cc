@@ -126,7 +126,7 @@ class Network {
 void ExpectReplaysAreLaunches(const std::string& backend_name) {
   Network launching(backend_name);
   Network replaying(backend_name);
-  // Of each shape the first pass is launched, the second recorded. More than
+  // The first pass of each shape is launched, the second recorded. More than
   // 512 rows are summed in chunks, for which the device itself needs memory.
   const std::vector<int64_t> sizes = {13, 13, 13, 1031, 1031, 1031, 13, 13};
   for (size_t i = 0; i < sizes.size(); ++i) {

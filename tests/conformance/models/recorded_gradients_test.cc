@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of values around 1, through some twenty operations in double.
+// For values around 1, through some twenty operations in double.
 constexpr double kTolerance = 1e-12;
 
 double Wave(size_t i, double frequency, double phase) {

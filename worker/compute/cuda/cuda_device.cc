@@ -48,7 +48,7 @@ absl::StatusOr<CudaDevice> CudaDevice::Open() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess || count == 0) {
-    cudaGetLastError();  // so that nobody else trips over it
+    cudaGetLastError();  // else the next call would return it
     return absl::FailedPreconditionError(absl::StrCat(
         "backend cuda: no device can be used: cudaGetDeviceCount: ",
         error == cudaSuccess ? "there is none" : cudaGetErrorString(error),
@@ -134,7 +134,8 @@ absl::Status CudaDevice::Grow(Buffer& buffer, size_t bytes) {
   if (buffer.bytes() >= bytes) return absl::OkStatus();
   absl::StatusOr<Buffer> larger = Allocate(bytes);
   if (!larger.ok()) return larger.status();
-  buffer = *std::move(larger);  // cudaFree() waits for who uses the old one
+  buffer =
+      *std::move(larger);  // cudaFree() waits for kernels that use the old one
   return absl::OkStatus();
 }
 

@@ -126,7 +126,7 @@ class CudaDevice {
   Stream compute_;
   Stream copies_;
   Event computed_;    // what the next copy has to wait for
-  Buffer workspace_;  // of cuBLAS: its own would depend on what ran before
+  Buffer workspace_;  // for cuBLAS: its own would depend on earlier calls
   Blas blas_;
   Buffer partial_;
   std::vector<Event> events_;  // a CopyId is an index

@@ -8,7 +8,7 @@
 namespace lockstep::worker::kernels {
 
 // 32 random bits that follow from a key and a counter alone: element i of a
-// tensor draws number i, in whatever order and on whatever device. Two rounds
+// tensor draws number i, in any order and on any device. Two rounds
 // of the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 LOCKSTEP_HOST_DEVICE inline uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;

@@ -140,7 +140,7 @@ TEST_F(ShardControlClientTest, DestructionEndsParkedCallsPromptly) {
   EXPECT_LT(absl::Now() - began, kPromptly);
   EXPECT_EQ(outcome_.calls, kCalls);
   EXPECT_EQ(outcome_.cancelled, kCalls);
-  server_.reset();  // ends what might still be under way
+  server_.reset();  // ends calls that might still be under way
   EXPECT_EQ(outcome_.calls, kCalls);
   EXPECT_EQ(outcome_.late, 0);
 }

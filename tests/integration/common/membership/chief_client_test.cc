@@ -22,7 +22,7 @@ using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Where nobody listens any more.
+// An address at which no process listens any more.
 std::string EndedChief() {
   const auto server = GrpcServer::Start("127.0.0.1:0", {});
   EXPECT_OK(server);
@@ -37,7 +37,7 @@ TEST(ChiefClientTest, ChiefThatHasEndedForGoodIsNotWaitedForForEver) {
   options.chief_wait = absl::Milliseconds(200);
   ChiefClient client(options);
 
-  // Repeated as by one who was refused and wants to join again.
+  // Repeated, as by a worker that was refused and wants to join again.
   for (int attempt = 0; attempt < 2; ++attempt) {
     EXPECT_THAT(client.Register(),
                 StatusIs(absl::StatusCode::kUnavailable,
@@ -110,7 +110,7 @@ TEST(ChiefClientTest, NextIncarnationIsAboveThatWhichAServerKnows) {
   const uint64_t newest = DrawIncarnation() + 7'200'000'000;
 
   client.OnNewerIncarnation(newest);
-  client.OnNewerIncarnation(~uint64_t{0});  // as nobody can have drawn
+  client.OnNewerIncarnation(~uint64_t{0});  // which no process can have drawn
 
   const auto membership = client.Register();
   ASSERT_OK(membership);

@@ -167,7 +167,7 @@ TEST_F(CallStreamServiceTest, CallerThatGoesAwayLeavesNothingBehind) {
   EXPECT_FALSE(stream_->Read(&none));
   EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
 
-  shard_.AnswerWaits();  // to nobody
+  shard_.AnswerWaits();  // no caller is left
   shard_.Step(0, 2);
 }
 

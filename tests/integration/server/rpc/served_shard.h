@@ -47,10 +47,11 @@ class ServedShard {
             {{0, 0, 4, 0, 0}, {0, 4, 4, 0, 1}, {1, 0, 2, 0, 2}}};
   }
 
-  // Before Create(). With one worker, everybody counts.
+  // Must come before Create(). With one worker, each gradient counts.
   void set_workers(int workers) { workers_ = workers; }
 
-  // What a chief does before training. Fails the test if it does not work.
+  // Prepares the shard as a chief does before training. A failure fails the
+  // test.
   void Create();
   void Open();
 
@@ -65,7 +66,7 @@ class ServedShard {
 
   // Answers calls that wait, as ps_server does when they have waited for long.
   void AnswerWaits();
-  // Likewise, breaks off calls whose answers nobody reads.
+  // Likewise; cancels calls whose callers do not read the answers.
   void TakeBack(absl::Time now) { replies_.TakeBack(now); }
 
   JobConfig Job() const;

@@ -16,7 +16,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-// Of two workers the first is the set.
+// The set is the first of two workers.
 class ShardControlReplaceTest : public ShardControlFixture {
  protected:
   ShardControlReplaceTest() {

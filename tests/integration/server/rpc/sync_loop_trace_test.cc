@@ -203,8 +203,8 @@ class ServedTrace {
     });
   }
 
-  // Of two takes the server withdraws the first one as soon as the second one
-  // is there, which so proves to be there.
+  // When two takes are filed, the server withdraws the first one; that proves
+  // that the second one is there.
   void FileTakes() {
     loop_.Begin();
     takes_.clear();
@@ -306,7 +306,7 @@ class ServedTrace {
         request.set_step(loop_.step());
         ASSERT_OK(Call(server->control(), &Control::ExpireWorker, request));
       }
-      // Whoever waited there is told that there is nothing.
+      // The call that waited there is answered that no token came.
       const auto ended = worker.token.get();
       EXPECT_TRUE(!ended.ok() || ended->outcome() == v1::TOKEN_WAIT);
     }

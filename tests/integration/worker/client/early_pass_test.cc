@@ -45,7 +45,7 @@ class WaitingSource final : public worker::GradientSource {
     return worker::GradientResult{0, 1};
   }
 
-  // What pass number `pass` read of "w", once it has.
+  // The value of "w" that pass number `pass` read, once it has.
   float ForwardOf(size_t pass) { return Wait(forward_, pass); }
   float BackwardOf(size_t pass) { return Wait(backward_, pass); }
   size_t backward_passes() {

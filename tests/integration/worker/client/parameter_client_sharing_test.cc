@@ -199,7 +199,7 @@ class FakeService final : public v1::ParameterService::Service {
     std::memset(values_->bytes().data(), 's', 48);
   }
 
-  // What shared pulls are answered with.
+  // The answer to shared pulls.
   void Forget() { forgotten_ = true; }
   void OverwriteTooSoon() { counters_->Begin(0); }
   void SayWhereNothingIs() { offset_ = 48; }

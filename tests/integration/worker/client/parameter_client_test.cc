@@ -39,7 +39,7 @@ class ParameterClientTest : public ::testing::Test {
     client_ = MakeClient(/*incarnation=*/1);
   }
 
-  // Of worker 1, which sends "w" in one message and "b" in another.
+  // The client of worker 1, which sends "w" in one message and "b" in another.
   std::unique_ptr<worker::ParameterClient> MakeClient(uint64_t incarnation) {
     return std::make_unique<worker::ParameterClient>(
         worker::ParameterClient::Options{
@@ -68,7 +68,7 @@ class ParameterClientTest : public ::testing::Test {
     return Eventually([&] { return shard->engine().WaitsFor() == lack; });
   }
 
-  // What the chief does when all gradients of a step are in.
+  // Commits as the chief does when all gradients of a step are in.
   void Commit(int64_t step) {
     using Stub = v1::ShardControlService::Stub;
     const auto taken =
@@ -273,7 +273,7 @@ TEST_F(ParameterClientTest, ValuesAreAwaitedBeforeTheirStepIsCommitted) {
   EXPECT_THAT(client_->Pull(1), IsOkAndHolds(1));
 }
 
-// Of three messages the third, which is "b", would come last in the first one.
+// The third of three messages, which is "b", would come last in the first pass.
 TEST_F(ParameterClientTest, LaterAttemptsKeepNothingBack) {
   const PassId pass{0, 1, 0};
   FillGradients(2);

@@ -28,7 +28,7 @@ class JobDriverTest : public ::testing::Test {
   // Makes the driver; before, a test may change the job, servers, workers and
   // options.
   void Make();
-  // The same, and all members are there; answers what the first round asks for.
+  // The same, and all members are there; answers the calls of the first round.
   Actions Open(int64_t step = 0);
   void Join(TaskType type, int index, uint64_t incarnation = 1);
   void JoinAll();
@@ -44,7 +44,7 @@ class JobDriverTest : public ::testing::Test {
   Actions Started(const absl::Status& status = absl::OkStatus()) {
     return On(lockstep::chief::Started{status});
   }
-  // What a round has come to.
+  // The result of a round.
   Actions Recovered(int64_t step, int64_t saved = -1,
                     RecoveryPlan::Action action = RecoveryPlan::Action::kStart,
                     bool redo = false);

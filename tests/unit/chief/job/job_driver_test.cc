@@ -1,4 +1,4 @@
-// How a job begins: who is waited for, and what there is to be done.
+// How a job begins: which members it waits for, and its first actions.
 
 #include "absl/strings/str_join.h"
 #include "tests/unit/chief/job/job_driver_fixture.h"

@@ -11,8 +11,8 @@
 
 namespace lockstep::chief {
 
-// One server that notes in a common log what it is asked, and answers what the
-// test has set.
+// One server that notes its calls in a common log, and gives the answers that
+// the test has set.
 class FakeShardCalls final : public ShardCalls {
  public:
   FakeShardCalls(int index, std::vector<std::string>& log)

@@ -49,8 +49,8 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   }
   void OnStartFrom(const RecoveryPlan&, bool) override {}
 
-  // Of a chief that has seen this step committed; by default one that has
-  // been through a round that led to nothing.
+  // Runs a round of a chief that has seen this step committed; by default one
+  // that has been through a round without result.
   absl::StatusOr<RecoveryRound::Outcome> Run(std::optional<int64_t> step = 0) {
     return RecoveryRound(job_, group_, members_, *this, clock_)
         .Run(Plan(), step);
@@ -62,7 +62,7 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   testing::ManualClock clock_;
   JobConfig job_;
   int64_t checkpoint_ = -1;
-  // Of the newest one that is whole, if that is another.
+  // The step of the newest whole checkpoint, if that is another.
   std::optional<absl::StatusOr<int64_t>> whole_;
   bool anew_ = false;
   absl::Duration pause_ = absl::Seconds(50);  // after each answer of a server

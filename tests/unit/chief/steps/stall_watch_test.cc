@@ -85,7 +85,7 @@ TEST_F(StallWatchTest, OneServerThatLacksGradientsIsEnough) {
   EXPECT_THAT(FindAt(22), Optional(7));
 }
 
-// The server waits for somebody who reads.
+// The server waits for a reader.
 TEST_F(StallWatchTest, NobodyIsFoundWhereAllGradientsAreIn) {
   watch_.OnSet(1, {3, 7}, At(10));
   watch_.OnArrivals(0, 1, {0, {}}, At(10));

@@ -197,7 +197,7 @@ TEST_F(LongCallsTest, AllCallsEndWithTheProcess) {
   calls_.Run([&](const absl::Status& status) { late = status; });
   EXPECT_THAT(late, ended);
   EXPECT_EQ(repeated_, 0);
-  gate->end.set_value("done");  // nobody is told
+  gate->end.set_value("done");  // no call is left to answer
 }
 
 }  // namespace

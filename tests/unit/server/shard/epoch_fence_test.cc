@@ -37,14 +37,14 @@ TEST(EpochFenceTest, NewestChiefAloneIsFollowed) {
   const std::vector<Case> cases = {
       {5, 20, kOk, kOk},
       {5, 21, kAborted, kAborted},  // drew the same number elsewhere
-      {5, 0, kAborted, kAborted},   // does not say who it is
+      {5, 0, kAborted, kAborted},   // sends no incarnation
       {4, 20, kAborted, kAborted},  // its own older epoch
       {4, 21, kAborted, kAborted},  // an older chief
       {0, 20, kAborted, kAborted},  // has taken none
       {6, 20, kUnavailable, kOk},   // has to take over first
       {6, 21, kUnavailable, kOk},   // likewise
       {5 + kLongestEpochLead, 21, kUnavailable, kOk},
-      {6 + kLongestEpochLead, 21, kUnavailable, kInvalid},  // nobody drew it
+      {6 + kLongestEpochLead, 21, kUnavailable, kInvalid},  // never drawn
       {kLargestEpoch, 21, kUnavailable, kInvalid},
   };
   const EpochFence fence = Following();
@@ -69,7 +69,7 @@ TEST(EpochFenceTest, EveryDrawIsNewerThanAllBefore) {
       {9, 21, 10},  // another server was in epoch 9
       {0, 19, 0},   // an earlier chief
       {9, 19, 0},   // likewise
-      {0, 0, 6},    // does not say who it is
+      {0, 0, 6},    // sends no incarnation
   };
   const EpochFence fence = Following();
   for (const Case& c : cases) {

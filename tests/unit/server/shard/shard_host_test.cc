@@ -121,7 +121,7 @@ TEST_F(ShardHostTest, EpochThatAChiefHasTakenIsAnsweredAgain) {
 }
 
 TEST_F(ShardHostTest, ChiefThatHungWhileItsSuccessorBeganTakesNoEpoch) {
-  // What it knows of workers is older than what its successor has opened.
+  // Its news of workers are older than the settings that its successor opened.
   ASSERT_THAT(host_.TakeEpoch("job", 0, /*chief=*/8), IsOkAndHolds(1));
 
   EXPECT_THAT(host_.TakeEpoch("job", 5, /*chief=*/7),

@@ -63,7 +63,7 @@ class ShardTest : public ShardFixture {
     EXPECT_OK(values);
     return Floats(*values);
   }
-  // Of the first two parts.
+  // The floats of the first two parts.
   static std::vector<float> Floats(const Shard::Values& values) {
     std::vector<std::byte> bytes;
     for (int part = 0; part < 2; ++part) {

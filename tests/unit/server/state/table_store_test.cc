@@ -46,7 +46,7 @@ class TableStoreTest : public VariableStoreFixture {
     return store;
   }
 
-  // Of a committed tensor.
+  // A row of a committed tensor.
   static std::vector<float> Row(const VariableStore& store, int64_t row,
                                 size_t tensor = 0) {
     return Floats(store.Committed(0, tensor).subspan(row * 8, 8));

@@ -76,7 +76,7 @@ class FakePartUpdater : public PartUpdater {
     }
   }
 
-  // What an update does besides, and what comes of it. No lock is held.
+  // Called by each update, which returns its result. No lock is held.
   std::function<absl::Status(int part, int64_t step)> on_update;
   absl::Status on_mark_prepared;
   // By part: the gradients in the values that are committed as `step`.

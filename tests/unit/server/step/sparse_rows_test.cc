@@ -73,7 +73,7 @@ TEST(SparseRowsTest, CanonicalSortsAndAddsInOrderOfAppearance) {
       {{1, 4, 6}, {1, 4, 6}, {1, 4, 6}, {1, 4, 6}},
       {{6, 1, 4}, {6, 1, 4}, {1, 4, 6}, {1, 4, 6}},
       {{2, 1, 2, 1, 2}, {1, 2, 3, 4, 5}, {1, 2}, {6, 9}},
-      // 1e8 swallows what was there before it, not what comes after both.
+      // 1e8 swallows the terms before it, not those after both.
       {{3, 0, 3, 3, 3}, {1, 7, 1e8, -1e8, 1}, {0, 3}, {7, 1}},
   };
   for (const auto& c : cases) {

@@ -134,7 +134,7 @@ class PackedGradients {
     for (int worker = 0; worker < workers; ++worker) {
       std::vector<uint16_t> bits(count);
       for (uint16_t& b : bits) b = static_cast<uint16_t>(generator_());
-      // Of the widest range, but sums shall stay finite numbers.
+      // The widest range whose sums stay finite.
       for (uint16_t& b : bits) b &= 0xbfffu;
       bits[0] = 0x0001;  // the smallest subnormal
       std::vector<float> floats(count);

@@ -35,7 +35,7 @@ TEST(SparseKernelsTest, SweepMovesEveryElementByItsMoments) {
   EXPECT_EQ(value, std::vector<double>(5, 0.75));
 }
 
-// Of a sparse Ftrl row every element is computed, also one without a value.
+// Sparse Ftrl computes every element of a row, also one without a value.
 TEST(SparseKernelsTest, FtrlOfNothingIsNotANumber) {
   float value = 0, accumulator = 0, linear = 0;
   const float gradient = 0;

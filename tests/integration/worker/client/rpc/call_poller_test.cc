@@ -21,7 +21,7 @@ class Timer final : public CallPoller::Event {
   Timer(CallPoller& poller, absl::Duration delay) {
     alarm_.Set(&poller.queue(), absl::ToChronoTime(absl::Now() + delay), this);
   }
-  // Who has seen that it happened may end it.
+  // A thread that has seen that it happened may end it.
   void Happened(bool ok) override {
     const std::shared_ptr<std::promise<std::thread::id>> thread = thread_;
     ok_ = ok;

@@ -150,7 +150,7 @@ TEST_F(ServerChannelTest, ServerThatIsGoneMakesCallsUnavailable) {
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// Knows no streams: answers any method with "alone", and remembers who called.
+// Knows no streams: answers any method with "alone", and remembers the methods.
 class OldService final : public grpc::CallbackGenericService {
  public:
   std::set<std::string> peers() {

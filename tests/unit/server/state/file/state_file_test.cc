@@ -33,7 +33,7 @@ class StateFileTest : public ::testing::Test {
   void Make() {
     ASSERT_OK(StateFile::Create(directory_, kHeader, RecordAt(7)));
   }
-  // Changes one byte behind the back of everybody.
+  // Changes one byte of the file while no process maps it.
   void Damage(size_t offset) {
     std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(static_cast<std::streamoff>(offset));
@@ -108,7 +108,7 @@ TEST_F(StateFileTest, DirectoryIsCheckedBeforeThereIsAnythingToKeep) {
   EXPECT_THAT(
       StateFile::CheckDirectory(temp_dir_.Join("missing/states")),
       StatusIs(absl::StatusCode::kNotFound, HasSubstr("--state_dir: ")));
-  // Where nobody can write, be it root.
+  // A directory in which not even root can write.
   EXPECT_FALSE(StateFile::CheckDirectory("/proc/lockstep").ok());
 }
 

@@ -100,8 +100,8 @@ TEST_F(StepRecordTest, DamagedBothIsDataLoss) {
   EXPECT_THAT(slots_.Read(), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// Whatever bytes of a write were there when the process was killed, in
-// whatever order they were written, a whole record is read.
+// With any bytes of a write in the file when the process is killed, written in
+// any order, a whole record is read.
 TEST_F(StepRecordTest, TornWriteLeavesTheRecordBeforeOrAfter) {
   for (int64_t step = 1; step < 4; ++step) {
     memory_ = {};

@@ -13,7 +13,7 @@ class WorkerFencesTest : public ::testing::Test {
     return {reinterpret_cast<std::byte*>(words_.data()),
             words_.size() * sizeof(int64_t)};
   }
-  // Of three workers.
+  // The memory of three workers' fences.
   std::vector<int64_t> words_ = std::vector<int64_t>(7);
   WorkerFences fences_;
 };

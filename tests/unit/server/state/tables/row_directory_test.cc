@@ -139,7 +139,7 @@ TEST_F(RowDirectoryCrashTest, IsAsAMapWhateverWasBeingWritten) {
         memory_[1 + row] = ~key;
         directory = Open();
         ExpectSame(*directory);
-        if (random() % 2 == 0) continue;  // somebody else's key comes first
+        if (random() % 2 == 0) continue;  // another key comes first
       }
       directory->Add(key);
       rows_[key] = row;

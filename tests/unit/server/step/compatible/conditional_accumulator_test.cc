@@ -282,7 +282,7 @@ TYPED_TEST(ConditionalAccumulatorTest, ParallelTakesGetAStepEach) {
   EXPECT_THAT(values, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
 }
 
-// Whatever the order, each gradient is in exactly one result or still in the
+// In any order, each gradient is in exactly one result or still in the
 // sum, and a mean of ones is one.
 TYPED_TEST(ConditionalAccumulatorTest, NoGradientIsLostOrCountedTwice) {
   constexpr int kPushes = 400;

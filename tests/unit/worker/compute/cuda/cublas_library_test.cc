@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StrEq;
 
-// Who builds the test has the toolkit; a machine that it is brought to may not.
+// The machine that builds the test has the toolkit; one that runs it may not.
 class CublasLibraryTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -43,7 +43,7 @@ class ModelHarness {
   std::vector<double>& images() { return images_; }
   std::vector<int32_t>& labels() { return labels_; }
   std::vector<int32_t>& tokens() { return tokens_; }
-  // Of dropout.
+  // The key of dropout's random numbers.
   void set_key(uint64_t key) { key_ = key; }
 
   // One pass; a failure fails the test.
