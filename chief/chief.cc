@@ -192,8 +192,8 @@ void Chief::Do(const Commit& commit) {
 void Chief::Do(const Expire& expire) {
   servers_.server(expire.server)
       .StartExpireWorker(
-          expire.worker, expire.incarnation, expire.reason, expire.step,
-          expire.attempt,
+          expire.worker, expire.incarnation, expire.reason, expire.input_ended,
+          expire.step, expire.attempt,
           [this, round = expire.round, server = expire.server,
            worker = expire.worker](absl::StatusOr<ShardCalls::Expired> answer) {
             events_.Push(

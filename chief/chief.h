@@ -125,6 +125,10 @@ class Chief final : private RecoverySource {
   }
   bool BeginsAnew() const override { return driver_.BeginsAnew(); }
   absl::StatusOr<std::optional<Restored>> Restore(const StateMap& map) override;
+  void OnFound(absl::Span<const ServerReport> reports) override {
+    driver_.OnFound(reports);
+  }
+  std::vector<int> EndedInput() const override { return driver_.EndedInput(); }
   bool OnResume(absl::Span<const ServerReport> reports, bool first) override {
     return driver_.OnResume(reports, first);
   }

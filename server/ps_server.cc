@@ -67,10 +67,12 @@ PsServer::PsServer(const Options& options, const Cluster& cluster,
       ticks_([this] { Tick(); }),
       returns_([this] { UpdateReturnedParts(); }) {
   if (options.moved) parameters_.set_moved(options.moved);
-  control_.set_created(
-      [this](const JobConfig& job, const std::vector<PartSpec>& parts) {
-        if (server_ != nullptr) server_->SetMemory(ReceiveMemory(job, parts));
-      });
+  control_.set_created([this](const JobConfig& job,
+                              const std::vector<VariableSpec>& variables,
+                              const std::vector<PartSpec>& parts) {
+    chief_.KnowModel(variables);
+    if (server_ != nullptr) server_->SetMemory(ReceiveMemory(job, parts));
+  });
 }
 
 PsServer::~PsServer() {

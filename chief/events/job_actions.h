@@ -39,6 +39,7 @@ struct Expire {
   std::string reason = {};
   int64_t step = 0;  // as in ExpireWorkerRequest
   int64_t attempt = 0;
+  bool input_ended = false;  // the worker has used up its data
 };
 struct Replace {
   int64_t round = 0;

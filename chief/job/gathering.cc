@@ -43,6 +43,8 @@ Gathering::Turn Gathering::Look() {
       return End(absl::AbortedError(
           absl::StrCat(dead.task.ToString(), " ", dead.reason)));
     }
+    // Servers must be told, once they are open.
+    if (dead.leave == LeaveCause::kEndOfInput) continue;
     context_.members.Buried(dead.task, dead.incarnation);  // holds nothing yet
   }
   return Turn::kWaits;

@@ -4,15 +4,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "chief/events/call_errors.h"
+#include "chief/events/job_lines.h"
 #include "chief/operators/settings_table.h"
-#include "common/text/count_text.h"
 
 namespace lockstep::chief {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
+constexpr char kDoneBefore[] = "it was done before";
 // How often the log says what the end waits for.
 constexpr absl::Duration kReportEvery = absl::Seconds(10);
 
@@ -127,23 +127,10 @@ void JobDriver::Handle(const EndFound& event) {
   if (steps_.opened() || !waits) return;
   context_.Reach(event.step);
   context_.out.push_back(CheckpointSaved{event.step});
-  SayNothingToDo(event.step);
+  why_done_ = kDoneBefore;
+  SayDoneBefore(event.step, context_.job.train_steps,
+                context_.job.checkpoint.directory, context_.out);
   End(absl::OkStatus());
-}
-
-void JobDriver::SayNothingToDo(int64_t step) {
-  why_done_ = "it was done before";
-  const JobConfig& job = context_.job;
-  const std::string what = absl::StrCat(
-      "nothing to do: ", job.checkpoint.directory, " has step ", step);
-  if (step == job.train_steps) {
-    Notify(context_.out, absl::StrCat(what, " of ", step));
-  } else {
-    Notify(context_.out,
-           absl::StrCat(what, ", and train_steps is ", job.train_steps,
-                        "; raise train_steps to train on, or begin before it "
-                        "with --from STEP or --fresh"));
-  }
 }
 
 // Rounds that bring the servers to one step.
@@ -183,6 +170,14 @@ void JobDriver::BeginRound() {
   context_.out.push_back(round);
 }
 
+void JobDriver::OnFound(absl::Span<const ServerReport> reports) {
+  for (const ServerReport& report : reports) {
+    for (const WorkerStanding& worker : report.workers) {
+      if (worker.input_ended) deaths_.EndedInput(worker.worker);
+    }
+  }
+}
+
 bool JobDriver::OnResume(absl::Span<const ServerReport> reports, bool first) {
   if (first) {
     context_.settings.Adopt(reports);
@@ -204,13 +199,7 @@ absl::Time JobDriver::OnStartFrom(const RecoveryPlan& plan, bool first,
                                   int64_t latest, JobActions& out) {
   if (!first) steps_.GoBack(plan.step);
   if (plan.action != RecoveryPlan::Action::kGoBack) return absl::InfinitePast();
-  const std::string from =
-      latest == plan.step
-          ? absl::StrCat("the checkpoint of step ", plan.step)
-          : "their initial values, since there is no checkpoint";
-  Error(out,
-        absl::StrCat(plan.reason, ": all servers go back to ", from,
-                     "; repeated: ", CountText(plan.repeated_steps, "step")));
+  SayGoingBack(plan, latest, out);
   if (!first) return absl::InfinitePast();
   return started_ + kTakeOver + context_.job.heartbeat_interval;
 }
@@ -238,6 +227,7 @@ void JobDriver::TogetherFailed(const absl::Status& status) {
       return End(status);
     case Cause::kServerAway:
     case Cause::kSettings:
+    case Cause::kEndOfInput:
       return EndTraining(status);
     case Cause::kSaving:
       return Follow(saving_.GiveUp(status));
@@ -271,6 +261,8 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
       return SetUp();
     case Cause::kSettings:
       return GoOnWithSettings();
+    case Cause::kEndOfInput:
+      return EndWithInput();
     case Cause::kServerAway:
     case Cause::kSaving:
       return GoOnAfterDeath();
@@ -286,7 +278,9 @@ void JobDriver::SetUp() {
   context_.reached = step;
   context_.out.push_back(TrainingBegun{step});
   if (step >= context_.job.train_steps && checkpoints_.saved_step() == step) {
-    SayNothingToDo(step);
+    why_done_ = kDoneBefore;
+    SayDoneBefore(step, context_.job.train_steps,
+                  context_.job.checkpoint.directory, context_.out);
   }
   context_.settings.WantNothing();
   takes_settings_ = true;
@@ -306,13 +300,8 @@ void JobDriver::GoOnAfterDeath() {
                     step_before_, "), epoch ", epoch_, "; it stood still for ",
                     Rounded(stood_still, absl::Milliseconds(10))));
   context_.out.push_back(Waits{});
-  if (step < step_before_) {
-    context_.out.push_back(
-        StepsRedone{absl::StrCat("steps ", step + 1, " to ", step_before_)});
-  } else if (losses.steps_redone > redone_before_) {
-    context_.out.push_back(
-        StepsRedone{absl::StrCat("step ", step_before_ + 1)});
-  }
+  SayRedone(step, step_before_, losses.steps_redone > redone_before_,
+            context_.out);
   context_.Reach(step);
   context_.out.push_back(LossesSoFar{losses});
   if (cause_ == Cause::kSaving) {
@@ -395,11 +384,23 @@ void JobDriver::EndTraining(const absl::Status& status) {
   const bool failed = !status.ok() && !absl::IsCancelled(status);
   if (training_.input_ended()) why_done_ = "the input ended";
   training_.Interrupt();
-  phase_ = Phase::kSaving;
   context_.out.push_back(
       CloseSettings{"the job is finishing: its last checkpoint is written"});
+  // The step at hand may still be committed, as this chief has asked or
+  // granted; a round ends that, and says at which step the job is.
+  if (training_.input_ended() && status.ok() && !saving_.begun()) {
+    return BringTogether(Cause::kEndOfInput);
+  }
+  phase_ = Phase::kSaving;
   if (saving_.begun()) return Follow(saving_.TrainedAgain(status));
   Follow(failed ? saving_.BeginFailing(status) : saving_.Begin(status));
+}
+
+void JobDriver::EndWithInput() {
+  context_.out.push_back(Waits{});
+  context_.Reach(steps_.step());
+  phase_ = Phase::kSaving;
+  Follow(saving_.Begin(absl::OkStatus()));
 }
 
 void JobDriver::Handle(const TokensClosed& event) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -77,6 +78,8 @@ class JobDriver {
   // The actions must be carried out at once.
   const RunSettings& settings() const { return context_.settings.now(); }
   bool BeginsAnew() const { return options_.beginning.anew(); }
+  void OnFound(absl::Span<const ServerReport> reports);
+  std::vector<int> EndedInput() const { return deaths_.EndedInput(); }
   bool OnResume(absl::Span<const ServerReport> reports, bool first);
   // kCancelled: the job is to stop.
   absl::Status OnWorking(const std::string& what, absl::Time now,
@@ -112,7 +115,7 @@ class JobDriver {
     kOver
   };
   // Why servers are brought together.
-  enum class Cause { kSetUp, kServerAway, kSettings, kSaving };
+  enum class Cause { kSetUp, kServerAway, kSettings, kEndOfInput, kSaving };
 
   void Handle(const Started& event);
   void Handle(const ModelDescribed& event);
@@ -146,9 +149,9 @@ class JobDriver {
   void GoOnAfterDeath();
   void ApplySettings();
   void GoOnWithSettings();
-  void SayNothingToDo(int64_t step);
   void LookForEndSince(absl::Time since);
   void EndTraining(const absl::Status& status);
+  void EndWithInput();
   void EndSaving(const absl::Status& status);
   void Score();
   void End(const absl::Status& status);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -48,7 +49,10 @@ class MemberDeaths {
   bool TakeServerAway() { return std::exchange(server_away_, false); }
   bool server_away() const { return server_away_; }
 
-  bool InputEnded() const { return workers_left_.InputEnded(); }
+  bool InputEnded() const { return workers_left_.InputEnded(context_.members); }
+  // A worker has used up its data, as a chief before has left it.
+  void EndedInput(int worker) { workers_left_.EndedInput(worker); }
+  std::vector<int> EndedInput() const { return workers_left_.ended_input(); }
 
  private:
   absl::Status BuryWorker(const MembershipTable::Dead& dead);

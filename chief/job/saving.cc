@@ -120,7 +120,12 @@ Saving::Turn Saving::Pause() {
   }
   context_.out.push_back(Waits{});
   pause_ = std::min(2 * pause_, kLongestPause);
-  if (IsPassing(saved_) || deaths_.server_away()) return Turn::kServerAway;
+  // A server alone may have committed steps that it was granted, and this chief
+  // has not heard of them: a round learns its step.
+  const bool elsewhere = absl::IsFailedPrecondition(saved_);
+  if (IsPassing(saved_) || elsewhere || deaths_.server_away()) {
+    return Turn::kServerAway;
+  }
   Try();
   return Turn::kGoesOn;
 }

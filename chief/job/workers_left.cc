@@ -11,9 +11,14 @@ int WorkersLeft::Needed() const {
                   settings_.num_workers());
 }
 
-bool WorkersLeft::InputEnded() const {
-  const int left = settings_.num_workers() - static_cast<int>(ended_.size());
-  return left == 0 || left < Needed();
+bool WorkersLeft::InputEnded(const MembershipTable& members) const {
+  const auto gone =
+      std::count_if(ended_.begin(), ended_.end(), [&](int worker) {
+        return members.Get({TaskType::kWorker, worker}).state !=
+               MembershipTable::State::kAlive;
+      });
+  const int left = settings_.num_workers() - static_cast<int>(gone);
+  return left < std::max(Needed(), 1);
 }
 
 absl::Status WorkersLeft::CheckEnough(

@@ -21,8 +21,12 @@ class WorkersLeft {
   // The worker has used up its data.
   void EndedInput(int worker) { ended_.insert(worker); }
 
-  // Too few workers have data left for another step.
-  bool InputEnded() const;
+  // Too few workers have data left for another step. One that has registered
+  // again has not ended yet.
+  bool InputEnded(const MembershipTable& members) const;
+  std::vector<int> ended_input() const {
+    return {ended_.begin(), ended_.end()};
+  }
 
   // Fails where `dead` has failed for good and too few workers are left that
   // have not: another start would fail in the same way.

@@ -29,12 +29,41 @@ absl::Status MembershipTable::Register(const TaskId& task, uint64_t incarnation,
   if (entry.predecessor) {
     BuryPredecessor(entry, 0, "replaced", DeathCause::kReplaced);
   }
-  if (entry.shut_out && entry.unburied.empty()) {
-    BuryPredecessor(entry, incarnation - 1,
-                    "not known when all began from a checkpoint or anew",
-                    DeathCause::kUnknown);
+  if (entry.shut_out.has_value() && incarnation > *entry.shut_out) {
+    LOCKSTEP_RETURN_IF_ERROR(LetIn(entry, incarnation, now));
   }
   return RegisterLocked(entry, incarnation, now);
+}
+
+absl::Status MembershipTable::LetIn(Entry& entry, uint64_t incarnation,
+                                    absl::Time now) {
+  const uint64_t admitted = *entry.shut_out;
+  if (incarnation == admitted + 1) {
+    // Servers let in the successors of an incarnation above the one they admit.
+    return WithNewestIncarnation(
+        absl::FailedPreconditionError(absl::StrCat(
+            entry.member.task.ToString(), " with incarnation ", incarnation,
+            " follows directly on the one that is to be buried; register with "
+            "a newer incarnation")),
+        incarnation);
+  }
+  const bool begun = std::any_of(
+      entry.unburied.begin(), entry.unburied.end(),
+      [&](const Dead& dead) { return dead.incarnation > admitted; });
+  if (begun) return absl::OkStatus();
+  if (entry.member.state == State::kAlive) {
+    entry.member.state = State::kDead;
+    entry.member.since = now;
+    BuryPredecessor(entry, incarnation - 1, "replaced by a newer incarnation",
+                    DeathCause::kReplaced);
+  } else {
+    BuryPredecessor(entry, incarnation - 1,
+                    entry.member.incarnation > 0
+                        ? "gone"
+                        : "not known when all began from a checkpoint or anew",
+                    DeathCause::kUnknown);
+  }
+  return absl::OkStatus();
 }
 
 void MembershipTable::BuryPredecessor(Entry& entry, uint64_t incarnation,
@@ -95,6 +124,7 @@ absl::Status MembershipTable::RegisterLocked(Entry& entry, uint64_t incarnation,
   }
   entry.challenger = 0;
   entry.newest = std::max(entry.newest, incarnation);
+  if (incarnation != member.incarnation) entry.taken_over = false;
   if (incarnation > member.incarnation && member.state == State::kAlive) {
     entry.unburied.push_back({task, member.incarnation,
                               "replaced by a newer incarnation",
@@ -172,8 +202,15 @@ absl::Status MembershipTable::TakeOver(const TaskId& task, uint64_t incarnation,
                      " was silent for too long after this chief started; "
                      "register with a new incarnation"));
   }
+  if (entry.shut_out.has_value() && incarnation > *entry.shut_out) {
+    return absl::AbortedError(
+        absl::StrCat(task.ToString(), " with incarnation ", incarnation,
+                     " was not known when the job went back; register with a "
+                     "new incarnation"));
+  }
   entry.predecessor = false;
   const absl::Status status = RegisterLocked(entry, incarnation, now);
+  entry.taken_over = status.ok();
   has_taken_over_ |= status.ok() && task.type == TaskType::kWorker;
   return status;
 }
@@ -201,7 +238,7 @@ absl::Status MembershipTable::Leave(const TaskId& task, uint64_t incarnation,
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckMember(task, incarnation));
   Entry& entry = entries_[task];
-  if (entry.member.state == State::kLeft) return absl::OkStatus();
+  if (entry.member.state == State::kLeft) return CheckIsKnown(entry);
   entry.member.state = State::kLeft;
   entry.member.since = now;
   entry.member.leave_reason = reason;
@@ -209,7 +246,16 @@ absl::Status MembershipTable::Leave(const TaskId& task, uint64_t incarnation,
   if (progress != nullptr) entry.member.progress = *progress;
   entry.unburied.push_back({task, incarnation, absl::StrCat("left: ", reason),
                             DeathCause::kLeft, cause});
-  return absl::OkStatus();
+  return CheckIsKnown(entry);
+}
+
+absl::Status MembershipTable::CheckIsKnown(const Entry& entry) {
+  const bool told =
+      entry.unburied.empty() || entry.member.leave != LeaveCause::kEndOfInput;
+  if (told) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("servers are being told that ",
+                                             entry.member.task.ToString(),
+                                             " has used up its data; retry"));
 }
 
 std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
@@ -249,7 +295,8 @@ void MembershipTable::SetWorkers(const std::vector<int>& workers) {
     const auto& [task, entry] = *it;
     const bool out =
         task.type == TaskType::kWorker && entry.unburied.empty() &&
-        !entry.shut_out && entry.member.state != State::kAlive &&
+        !(entry.shut_out.has_value() && entry.member.incarnation == 0) &&
+        entry.member.state != State::kAlive &&
         std::find(workers.begin(), workers.end(), task.index) == workers.end();
     if (out) taken_out_.insert(task);
     it = out ? entries_.erase(it) : std::next(it);
@@ -274,25 +321,44 @@ void MembershipTable::GiveUpPredecessors() {
   }
 }
 
-void MembershipTable::ShutOutUnknown() {
+void MembershipTable::ShutOutWorkers() {
   MutexLock lock(mutex_);
   for (auto& [task, entry] : entries_) {
-    if (task.type != TaskType::kWorker || entry.member.incarnation != 0) {
-      continue;
-    }
+    if (task.type != TaskType::kWorker) continue;
+    entry.shut_out = entry.member.incarnation;
+    if (entry.member.incarnation != 0) continue;
     entry.predecessor = false;
     entry.given_up = true;
-    entry.shut_out = true;
   }
 }
 
-std::vector<TaskId> MembershipTable::ShutOut() const {
+void MembershipTable::ShutOutWorkers(
+    const std::vector<WorkerStanding>& standings, absl::Time now) {
   MutexLock lock(mutex_);
-  std::vector<TaskId> tasks;
-  for (const auto& [task, entry] : entries_) {
-    if (entry.shut_out) tasks.push_back(task);
+  for (const WorkerStanding& standing : standings) {
+    const auto found = entries_.find({TaskType::kWorker, standing.worker});
+    if (found == entries_.end() || !standing.shut_out_above.has_value()) {
+      continue;
+    }
+    Entry& entry = found->second;
+    Member& member = entry.member;
+    if (member.incarnation <= *standing.shut_out_above) {
+      entry.shut_out = standing.shut_out_above;
+    } else if (entry.taken_over && member.state == State::kAlive) {
+      member.state = State::kDead;
+      member.since = now;
+    }
   }
-  return tasks;
+}
+
+std::vector<WorkerStanding> MembershipTable::ShutOut() const {
+  MutexLock lock(mutex_);
+  std::vector<WorkerStanding> workers;
+  for (const auto& [task, entry] : entries_) {
+    if (!entry.shut_out.has_value()) continue;
+    workers.push_back({task.index, entry.shut_out});
+  }
+  return workers;
 }
 
 void MembershipTable::RenewAll(absl::Time now) {
@@ -318,10 +384,13 @@ void MembershipTable::Buried(const TaskId& task, uint64_t incarnation) {
   MutexLock lock(mutex_);
   auto found = entries_.find(task);
   if (found == entries_.end()) return;
-  const size_t erased = std::erase_if(
-      found->second.unburied,
-      [&](const Dead& dead) { return dead.incarnation == incarnation; });
-  if (erased > 0 && incarnation > 0) found->second.shut_out = false;
+  Entry& entry = found->second;
+  const size_t erased = std::erase_if(entry.unburied, [&](const Dead& dead) {
+    return dead.incarnation == incarnation;
+  });
+  const bool lets_in =
+      entry.shut_out.has_value() && erased > 0 && incarnation > *entry.shut_out;
+  if (lets_in) entry.shut_out.reset();
 }
 
 std::vector<MembershipTable::Member> MembershipTable::Members() const {

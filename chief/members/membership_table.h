@@ -14,6 +14,7 @@
 #include "common/cluster/task_id.h"
 #include "common/plan/leave_cause.h"
 #include "common/plan/progress.h"
+#include "common/plan/step_vocabulary.h"
 
 namespace lockstep::chief {
 
@@ -21,8 +22,8 @@ namespace lockstep::chief {
 enum class DeathCause {
   kSilent,    // its lease has ended
   kReplaced,  // a newer incarnation of its task has registered
-  kUnknown,   // not known when all began from a checkpoint or anew: perhaps
-              // there was none
+  kUnknown,   // gone, or not known, when all began from a checkpoint or anew:
+              // perhaps there was none
   kWentBack,  // it may live, but the job went back to an earlier step
   kLeft,      // it said so, and why
 };
@@ -118,7 +119,11 @@ class MembershipTable {
                          const Progress* progress, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends a membership in good order. Errors as Heartbeat.
+  // Ends a membership in good order. Errors as Heartbeat, and
+  //
+  //   kUnavailable  it has ended, but servers do not know yet that the worker
+  //                 has used up its data, which a chief that is started again
+  //                 must learn from them; retry
   absl::Status Leave(const TaskId& task, uint64_t incarnation, LeaveCause cause,
                      const std::string& reason, const Progress* progress,
                      absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -147,12 +152,17 @@ class MembershipTable {
   // anew if they are not.
   void GiveUpPredecessors() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // All begin from a checkpoint or anew. A worker not heard of before may live
-  // nevertheless, and hold what does not count any more: servers hear nothing
-  // of it from now on, and what it has been before is to be buried when it
-  // registers. ShutOut() names those that this is still to happen to.
-  void ShutOutUnknown() ABSL_LOCKS_EXCLUDED(mutex_);
-  std::vector<TaskId> ShutOut() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // All begin from a checkpoint or anew. A worker may live of which this table
+  // has not heard, or no longer hears as another chief does, and may hold what
+  // does not count any more: servers admit no incarnation that is newer than
+  // the one known here, until it registers and what it has been before is
+  // buried. ShutOut() names the workers that this still holds for.
+  void ShutOutWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same, as a chief before has left it on the servers: a worker that was
+  // taken over, and is newer than the incarnation that they admit, is dead.
+  void ShutOutWorkers(const std::vector<WorkerStanding>& standings,
+                      absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<WorkerStanding> ShutOut() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // All who live have just been heard: it was this process that was away.
   void RenewAll(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -177,16 +187,23 @@ class MembershipTable {
     absl::Time challenged = absl::InfinitePast();
     bool predecessor = false;  // one that was never heard of is to be buried
     bool given_up = false;     // nobody is taken over by a heartbeat any more
-    bool shut_out = false;     // servers hear none of its incarnations
+    bool taken_over = false;   // the member, by its heartbeat
+    // Servers admit no incarnation above this one.
+    std::optional<uint64_t> shut_out{};
     std::vector<Dead> unburied;
   };
 
+  // Whether a member that has left may go.
+  static absl::Status CheckIsKnown(const Entry& entry);
   static absl::Status CheckBounds(const Entry& entry, uint64_t incarnation);
   // What an incarnation learns that is not above the member's.
   absl::Status RefuseOlder(Entry& entry, uint64_t incarnation, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RegisterLocked(Entry& entry, uint64_t incarnation,
                               absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Before a worker that is shut out may join.
+  absl::Status LetIn(Entry& entry, uint64_t incarnation, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BuryPredecessor(Entry& entry, uint64_t incarnation,
                        const std::string& reason, DeathCause cause)

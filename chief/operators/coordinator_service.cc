@@ -21,6 +21,10 @@ namespace {
 
 constexpr absl::Duration kRefusalEvery = absl::Seconds(1);
 
+// How long a chief waits for a worker that describes the model before it asks
+// the servers.
+constexpr absl::Duration kWorkersDescribe = absl::Seconds(5);
+
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                  const absl::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -61,7 +65,8 @@ CoordinatorService::CoordinatorService(Options options,
       members_(members),
       status_table_(status_table),
       settings_table_(settings_table),
-      clock_(clock) {}
+      clock_(clock),
+      began_(clock.Now()) {}
 
 absl::StatusOr<Sender> CoordinatorService::Check(
     const v1::Identity& identity) const {
@@ -153,9 +158,11 @@ absl::Status CoordinatorService::HandleDescribeModel(
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
                                               nullptr, clock_.Now()));
-  if (sender.task.type != TaskType::kWorker) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        sender.task.ToString(), " describes no model; only workers do"));
+  if (sender.task.type != TaskType::kWorker &&
+      sender.task.type != TaskType::kPs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(sender.task.ToString(),
+                     " describes no model; only workers and servers do"));
   }
   std::vector<VariableSpec> variables;
   for (const v1::VariableDescription& proto : request.variables()) {
@@ -217,7 +224,11 @@ absl::Status CoordinatorService::HandleHeartbeat(
   response.set_state(static_cast<v1::JobState>(view.state));
   response.set_reason(view.reason);
   response.set_global_step(view.global_step);
-  response.set_model_wanted(status_table_.variables().empty());
+  // A server knows the model, but not its examples: it describes the model if
+  // no worker does, as all may have left when this chief was started again.
+  response.set_model_wanted(status_table_.variables().empty() &&
+                            (sender.task.type == TaskType::kWorker ||
+                             clock_.Now() - began_ > kWorkersDescribe));
   response.set_hold(view.hold);
   response.set_state_saved(view.state_saved);
   response.set_leave(sender.task.type == TaskType::kWorker &&

@@ -114,6 +114,7 @@ class CoordinatorService final
   Mutex mutex_;
   std::string refusal_ ABSL_GUARDED_BY(mutex_);  // the last one in the log
   absl::Time refused_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  const absl::Time began_;
 };
 
 }  // namespace lockstep::chief

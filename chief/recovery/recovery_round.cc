@@ -29,6 +29,7 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   LOCKSTEP_ASSIGN_OR_RETURN(ShardGroup::Found found,
                             Create(plan, anew ? ShardCalls::State::kDiscard
                                               : ShardCalls::State::kKeep));
+  if (first) source_.OnFound(found.reports);
   Outcome outcome;
   outcome.map = std::move(found.map);
   const auto decide = [&](int64_t checkpoint_step) {
@@ -45,6 +46,9 @@ absl::StatusOr<RecoveryRound::Outcome> RecoveryRound::Run(
   }
   if (outcome.plan.action == RecoveryPlan::Action::kResume) {
     if (source_.OnResume(found.reports, first)) outcome.plan.redo = true;
+    for (const ServerReport& report : found.reports) {
+      if (first) members_.ShutOutWorkers(report.workers, clock_.Now());
+    }
     LOCKSTEP_RETURN_IF_ERROR(Resume(outcome, first));
   } else {
     LOCKSTEP_RETURN_IF_ERROR(StartFrom(outcome, first));
@@ -102,8 +106,9 @@ absl::Status RecoveryRound::ExpirePredecessors() {
 }
 
 absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
-  // This chief need not have heard of whoever worked before it started.
-  members_.ShutOutUnknown();
+  // This chief need not have heard of the workers of another one, which may
+  // have trained before it started, or while it hung.
+  members_.ShutOutWorkers();
   ShardCalls::Opening opening;
   opening.global_step = outcome.plan.step;
   const bool discard = outcome.plan.action == RecoveryPlan::Action::kGoBack;
@@ -142,8 +147,9 @@ absl::Status RecoveryRound::Open(ShardCalls::Opening opening) {
     const uint64_t last = member.incarnation - (alive ? 1 : 0);
     if (last > 0) opening.expired.emplace_back(member.task.index, last);
   }
-  for (const TaskId& task : members_.ShutOut()) {
-    opening.expired.emplace_back(task.index, 0);
+  opening.workers = members_.ShutOut();
+  for (const int worker : source_.EndedInput()) {
+    opening.workers.push_back({.worker = worker, .input_ended = true});
   }
   opening.settings = source_.settings();
   const absl::Status opened = servers_.Activate(opening);

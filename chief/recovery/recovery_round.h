@@ -40,6 +40,11 @@ class RecoverySource {
   virtual absl::StatusOr<std::optional<Restored>> Restore(
       const StateMap& map) = 0;
 
+  // What servers have, in a chief's first round.
+  virtual void OnFound(absl::Span<const ServerReport> /*reports*/) {}
+  // Workers that have used up their data.
+  virtual std::vector<int> EndedInput() const { return {}; }
+
   // The servers are about to go on from what they have. Whether they would sum
   // the step at hand otherwise than this chief wants it, so that it has to
   // begin anew.

@@ -2,8 +2,10 @@
 #define LOCKSTEP_CHIEF_SERVERS_SERVER_REPORT_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "common/plan/run_settings.h"
+#include "common/plan/step_vocabulary.h"
 
 namespace lockstep::chief {
 
@@ -16,6 +18,7 @@ struct ServerReport {
   int64_t prepared_step = -1;   // the step that it can commit; -1: none
   RunSettings settings{};       // of its state
   int64_t attempt = 0;          // of the step at hand, if it is open
+  std::vector<WorkerStanding> workers{};  // what it keeps about them
 };
 
 }  // namespace lockstep::chief

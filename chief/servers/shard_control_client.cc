@@ -16,6 +16,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
+#include "common/wire/standing_codec.h"
 #include "common/wire/tensor_message.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/impl/codegen/client_unary_call.h"
@@ -158,6 +159,8 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
   PassFaultPoint(FaultPoint::kChiefCreateAnswered);
   LOCKSTEP_ASSIGN_OR_RETURN(RunSettings settings,
                             FromProto(response.settings()));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<WorkerStanding> workers,
+                            FromProto(response.workers()));
   std::vector<std::vector<std::string>> slots;
   for (const v1::VariableSlots& variable : response.variables()) {
     slots.emplace_back(variable.names().begin(), variable.names().end());
@@ -166,12 +169,12 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
     return absl::InternalError(absl::StrCat(
         "variables: ", slots.size(), " answered for ", plan.variables.size()));
   }
-  return Created{
-      std::nullopt,
-      std::move(slots),
-      {response.scalars().begin(), response.scalars().end()},
-      {!parts.empty(), response.active(), response.committed_step(),
-       response.prepared_step(), std::move(settings), response.attempt()}};
+  return Created{std::nullopt,
+                 std::move(slots),
+                 {response.scalars().begin(), response.scalars().end()},
+                 {!parts.empty(), response.active(), response.committed_step(),
+                  response.prepared_step(), std::move(settings),
+                  response.attempt(), std::move(workers)}};
 }
 
 absl::Status ShardControlClient::CallRaw(const std::string& method,
@@ -232,6 +235,7 @@ absl::Status ShardControlClient::Activate(const Opening& opening) {
     expired.set_worker(worker);
     expired.set_incarnation(incarnation);
   }
+  FillStandings(opening.workers, *request.mutable_workers());
   PassFaultPoint(FaultPoint::kChiefActivateSend);
   LOCKSTEP_RETURN_IF_ERROR(
       CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
@@ -332,11 +336,13 @@ absl::StatusOr<ShardControlClient::Expired> ShardControlClient::ExpireWorker(
 
 void ShardControlClient::StartExpireWorker(int worker, uint64_t incarnation,
                                            const std::string& reason,
-                                           int64_t step, int64_t attempt,
+                                           bool input_ended, int64_t step,
+                                           int64_t attempt,
                                            ExpireCallback callback) {
   auto owned = std::make_unique<
       StepCall<v1::ExpireWorkerRequest, v1::ExpireWorkerResponse>>();
   owned->request = ExpireRequest(worker, incarnation, reason, step, attempt);
+  owned->request.set_input_ended(input_ended);
   owned->callback = [callback = std::move(callback)](
                         const absl::Status& status,
                         const v1::ExpireWorkerResponse& response) {

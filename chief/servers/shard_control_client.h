@@ -76,10 +76,10 @@ class ShardControlClient final : public ShardCalls {
   absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
                                        const std::string& reason, int64_t step,
                                        int64_t attempt) override;
-  // The same, as a call of a step.
+  // The same, as a call of a step. `input_ended`: it has used up its data.
   void StartExpireWorker(int worker, uint64_t incarnation,
-                         const std::string& reason, int64_t step,
-                         int64_t attempt, ExpireCallback callback)
+                         const std::string& reason, bool input_ended,
+                         int64_t step, int64_t attempt, ExpireCallback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // `attempt`: of ps task 0, the one that is held up; of others, its answer.
   void StartReplaceMember(int worker, int64_t step, int64_t attempt,

@@ -1,5 +1,7 @@
 #include "chief/steps/worker_burials.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "chief/events/call_errors.h"
 
@@ -10,7 +12,9 @@ void WorkerBurials::Begin(const MembershipTable::Dead& dead, int64_t round,
   const int worker = dead.task.index;
   if (open_.count(worker) > 0 || pauses_.Pauses(worker, now)) return;
   open_[worker] = {dead, round};
-  out.push_back(Expire{round, 0, worker, dead.incarnation, dead.reason});
+  Expire expire{round, 0, worker, dead.incarnation, dead.reason};
+  expire.input_ended = dead.leave == LeaveCause::kEndOfInput;
+  out.push_back(std::move(expire));
 }
 
 absl::StatusOr<WorkerBurials::Heard> WorkerBurials::OnAnswer(
@@ -29,7 +33,8 @@ absl::StatusOr<WorkerBurials::Heard> WorkerBurials::OnAnswer(
     for (int server = 1; server < num_servers_; ++server) {
       out.push_back(Expire{event.round, server, event.worker,
                            open.held.incarnation, open.dead.reason,
-                           open.held.step, open.held.attempt});
+                           open.held.step, open.held.attempt,
+                           open.dead.leave == LeaveCause::kEndOfInput});
     }
   }
   if (open.unanswered > 0) return heard;

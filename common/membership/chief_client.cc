@@ -183,6 +183,14 @@ absl::Status ChiefClient::DescribeModel(
   });
 }
 
+void ChiefClient::KnowModel(const std::vector<VariableSpec>& variables) {
+  MutexLock lock(mutex_);
+  kept_->description.clear_variables();
+  for (const VariableSpec& variable : variables) {
+    *kept_->description.add_variables() = ToProto(variable);
+  }
+}
+
 absl::StatusOr<Plan> ChiefClient::PlanOf(const v1::GetPlanResponse& response,
                                          int num_servers) {
   LOCKSTEP_ASSIGN_OR_RETURN(Plan plan, PlanFromProto(response, num_servers));
@@ -274,8 +282,14 @@ void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {
   }
   v1::LeaveResponse response;
   PassFaultPoint(FaultPoint::kMemberLeaveSend);
-  const absl::Status status =
-      calls_->CallIfThere(&Stub::Leave, request, response);
+  absl::Status status = calls_->CallIfThere(&Stub::Leave, request, response);
+  // No other process can say this, and the job would wait for the worker.
+  const bool must_be_heard = cause == LeaveCause::kEndOfInput;
+  while (must_be_heard && Membership::MayPass(status) && !stopped() &&
+         !ended()) {
+    Pause();
+    status = calls_->Call(&Stub::Leave, request, response);
+  }
   PassFaultPoint(FaultPoint::kMemberLeaveAnswered);
   if (!status.ok()) {
     spdlog::info("could not say good-bye to the chief: {}",

@@ -98,6 +98,10 @@ class ChiefClient {
       const std::vector<VariableSpec>& variables,
       const std::optional<ExampleShape>& examples = std::nullopt);
 
+  // Describes this model to a chief that is started again and asks for it.
+  void KnowModel(const std::vector<VariableSpec>& variables)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Waits until variables have their values. Logs what is missing. Must be
   // called after DescribeModel(): the plan is checked against that model, so
   // that it can be used without further care.

@@ -34,6 +34,17 @@ struct Pass {
 // The answer of ps task 0 to a worker's announcement of a pass.
 enum class Decision { kSelected, kNotNeeded, kTooLate };
 
+// What servers keep about a worker, for a chief that does not know it.
+struct WorkerStanding {
+  int worker = 0;
+  // Its incarnations above this one are not admitted, until ExpireWorker()
+  // names one that is above it, too.
+  std::optional<uint64_t> shut_out_above{};
+  bool input_ended = false;  // it has used up its data
+
+  bool operator==(const WorkerStanding&) const = default;
+};
+
 // The orders of a chief to a server that opens its shard.
 struct Opening {
   int64_t global_step = 0;
@@ -41,8 +52,9 @@ struct Opening {
   // The step at hand begins anew with this attempt; 0: it stays as it is.
   int64_t attempt = 0;
   // Workers that are not admitted any more, with the last incarnation of which
-  // that holds; 0: all of them, until ExpireWorker() names one.
+  // that holds.
   std::vector<std::pair<int, uint64_t>> expired{};
+  std::vector<WorkerStanding> workers{};
   RunSettings settings{};
 };
 

@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/memory/spare_memory.h"
 #include "common/text/plain_text.h"
+#include "common/wire/standing_codec.h"
 #include "common/wire/tensor_message.h"
 #include "common/wire/wire_codec.h"
 #include "server/rpc/shard_codec.h"
@@ -91,8 +92,9 @@ absl::StatusOr<LongCalls::Work> ShardControlService::HandleCreateShard(
         discard ? ShardHost::Keep::kNothing : ShardHost::Keep::kState);
     PassFaultPoint(FaultPoint::kPsCreateAnswering);
     LOCKSTEP_RETURN_IF_ERROR(shard.status());
-    if (created_) created_(wanted.job, wanted.parts);
-    const v1::CreateShardResponse response = Describe(**shard);
+    if (created_) created_(wanted.job, wanted.variables, wanted.parts);
+    v1::CreateShardResponse response = Describe(**shard);
+    FillStandings(host_.Standings(), *response.mutable_workers());
     spdlog::info("holds {} parts of {} variables{}", wanted.parts.size(),
                  wanted.variables.size(),
                  response.committed_step() < 0
@@ -158,6 +160,7 @@ absl::Status ShardControlService::HandleActivate(
         CheckIncarnation("expired.incarnation", expired.incarnation()));
     opening.expired.emplace_back(expired.worker(), expired.incarnation());
   }
+  LOCKSTEP_ASSIGN_OR_RETURN(opening.workers, FromProto(request.workers()));
   LOCKSTEP_ASSIGN_OR_RETURN(ChiefCommands::Ready ready,
                             commands_.Activate(chief, opening));
   SetLogStep(opening.global_step);
@@ -235,7 +238,8 @@ absl::Status ShardControlService::HandleExpireWorker(
   LOCKSTEP_ASSIGN_OR_RETURN(
       ChiefCommands::Expired expired,
       commands_.ExpireWorker(chief, request.worker(), request.incarnation(),
-                             request.step(), request.attempt()));
+                             request.step(), request.attempt(),
+                             request.input_ended()));
   response.set_incarnation(expired.incarnation);
   response.set_held_announcement(expired.held_announcement);
   response.set_held_token(expired.held_token);

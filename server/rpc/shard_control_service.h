@@ -46,7 +46,8 @@ class ShardControlService final : public shard_control_internal::Base {
   // `created` is called when a shard has been created or found. Must be set
   // before serving.
   using Created =
-      std::function<void(const JobConfig&, const std::vector<PartSpec>&)>;
+      std::function<void(const JobConfig&, const std::vector<VariableSpec>&,
+                         const std::vector<PartSpec>&)>;
   void set_created(Created created) { created_ = std::move(created); }
 
   grpc::ServerUnaryReactor* TakeEpoch(grpc::CallbackServerContext* context,

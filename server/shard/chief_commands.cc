@@ -42,15 +42,10 @@ absl::StatusOr<uint64_t> ChiefCommands::TakeEpoch(const std::string& job_id,
 absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Activate(
     const Chief& chief, const Opening& opening) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
-  std::vector<int> unknown;
   for (const auto& [worker, incarnation] : opening.expired) {
-    if (incarnation == 0) {
-      unknown.push_back(worker);
-    } else {
-      host_.ExpireWorker(worker, incarnation);
-    }
+    host_.ExpireWorker(worker, incarnation);
   }
-  host_.ShutOut(unknown);
+  host_.KeepStandings(opening.workers);
   // Workers are fenced off before the shard opens: a push of one of them must
   // not get in between.
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -140,8 +135,11 @@ absl::StatusOr<ChiefCommands::Committed> ChiefCommands::Commit(
 
 absl::StatusOr<ChiefCommands::Expired> ChiefCommands::ExpireWorker(
     const Chief& chief, int worker, uint64_t incarnation, int64_t step,
-    int64_t attempt) {
+    int64_t attempt, bool input_ended) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
+  if (input_ended) {
+    host_.KeepStandings({{.worker = worker, .input_ended = true}});
+  }
   if (incarnation == 0 && shard->gate() != nullptr) {
     incarnation = shard->gate()->NewestIncarnation(worker);
   }

@@ -56,8 +56,8 @@ class ChiefCommands {
                                      uint64_t newer_than, uint64_t chief = 0)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
-  // As Shard::Activate(). Refuses `opening.expired` from now on: incarnations
-  // as ShardHost::ExpireWorker(), those with incarnation 0 as ShutOut().
+  // As Shard::Activate(). Refuses `opening.expired` from now on, as
+  // ShardHost::ExpireWorker(), and keeps `opening.workers`.
   absl::StatusOr<Ready> Activate(const Chief& chief, const Opening& opening)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
@@ -88,13 +88,14 @@ class ChiefCommands {
 
   // Removes a dead worker from the step. On ps task 0 the gate decides the step
   // and its attempt, and the incarnation if that is 0; other servers must be
-  // given the answer of ps task 0.
+  // given the answer of ps task 0. `input_ended`: it has used up its data.
   struct Expired : ExpiredWorker {
     Ready ready;
   };
   absl::StatusOr<Expired> ExpireWorker(const Chief& chief, int worker,
                                        uint64_t incarnation, int64_t step,
-                                       int64_t attempt)
+                                       int64_t attempt,
+                                       bool input_ended = false)
       ABSL_LOCKS_EXCLUDED(epoch_mutex_);
 
   // On ps task 0: replaces a member that holds up `attempt` of the step after

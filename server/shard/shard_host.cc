@@ -119,7 +119,7 @@ absl::StatusOr<std::shared_ptr<Shard>> ShardHost::Admit(
   MutexLock lock(mutex_);
   LOCKSTEP_RETURN_IF_ERROR(CheckJob(job_id));
   const bool worker = task.type == TaskType::kWorker;
-  if (worker && fences_.IsShutOut(task.index)) {
+  if (worker && fences_.IsShutOut(task.index, incarnation)) {
     return absl::FailedPreconditionError(
         absl::StrCat(task.ToString(), " was away when the job went back; ",
                      "register again"));
@@ -257,10 +257,23 @@ void ShardHost::ExpireWorker(int worker, uint64_t incarnation) {
   if (shard_ != nullptr) shard_->shared_gradients().Remove(worker, incarnation);
 }
 
-void ShardHost::ShutOut(const std::vector<int>& workers) {
+void ShardHost::KeepStandings(const std::vector<WorkerStanding>& workers) {
   MutexLock lock(mutex_);
-  if (!fence_.BeginShutOut()) return;
-  for (int worker : workers) fences_.ShutOut(worker);
+  const bool shuts_out = std::any_of(
+      workers.begin(), workers.end(), [](const WorkerStanding& standing) {
+        return standing.shut_out_above.has_value();
+      });
+  const bool first = shuts_out && fence_.BeginShutOut();
+  for (const WorkerStanding& standing : workers) {
+    if (standing.input_ended) fences_.EndInput(standing.worker);
+    if (!first || !standing.shut_out_above.has_value()) continue;
+    fences_.ShutOut(standing.worker, *standing.shut_out_above);
+  }
+}
+
+std::vector<WorkerStanding> ShardHost::Standings() const {
+  MutexLock lock(mutex_);
+  return fences_.Standings();
 }
 
 absl::Status ShardHost::RemoveState() {

@@ -149,10 +149,12 @@ class ShardHost {
   void ExpireWorker(int worker, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Refuses all incarnations of these workers until ExpireWorker() names one.
-  // Only the first call of an epoch has an effect, so that a delayed call does
-  // no harm.
-  void ShutOut(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Keeps these facts about workers, here and in later processes that find the
+  // state. Of workers to be shut out only the first call of an epoch has an
+  // effect, so that a delayed call does no harm.
+  void KeepStandings(const std::vector<WorkerStanding>& workers)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<WorkerStanding> Standings() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Deletes the state file, if there is one, also that of an earlier process.
   // Stops a running Create().

@@ -5,6 +5,13 @@
 #include "server/state/tables/stored_word.h"
 
 namespace lockstep::server {
+namespace {
+
+// Of the word of a worker's standing. The other bits are one more than the
+// incarnation that it is shut out above, or 0.
+constexpr uint64_t kInputEnded = uint64_t{1} << 62;
+
+}  // namespace
 
 void WorkerFences::KeepIn(absl::Span<std::byte> memory) {
   words_ = {reinterpret_cast<int64_t*>(memory.data()),
@@ -17,7 +24,12 @@ void WorkerFences::KeepIn(absl::Span<std::byte> memory) {
     if (words[0] == 0 && words[1] == 0) continue;
     Fence& fence = fences_[static_cast<int>(worker)];
     fence.expired = std::max(fence.expired, static_cast<uint64_t>(words[0]));
-    fence.shut_out = fence.shut_out || words[1] != 0;
+    const auto standing = static_cast<uint64_t>(words[1]);
+    fence.input_ended = fence.input_ended || (standing & kInputEnded) != 0;
+    const uint64_t shut_out = standing & (kInputEnded - 1);
+    if (shut_out != 0 && !fence.shut_out.has_value()) {
+      fence.shut_out = shut_out - 1;
+    }
   }
   for (const auto& [worker, fence] : fences_) Keep(worker, fence);
 }
@@ -25,14 +37,31 @@ void WorkerFences::KeepIn(absl::Span<std::byte> memory) {
 void WorkerFences::Expire(int worker, uint64_t incarnation) {
   Fence& fence = fences_[worker];
   fence.expired = std::max(fence.expired, incarnation);
-  if (incarnation > 0) fence.shut_out = false;
+  if (fence.shut_out.has_value() && incarnation > *fence.shut_out) {
+    fence.shut_out.reset();
+  }
   Keep(worker, fence);
 }
 
-void WorkerFences::ShutOut(int worker) {
+void WorkerFences::ShutOut(int worker, uint64_t above) {
   Fence& fence = fences_[worker];
-  fence.shut_out = true;
+  fence.shut_out = std::min(above, kInputEnded - 2);
   Keep(worker, fence);
+}
+
+void WorkerFences::EndInput(int worker) {
+  Fence& fence = fences_[worker];
+  fence.input_ended = true;
+  Keep(worker, fence);
+}
+
+std::vector<WorkerStanding> WorkerFences::Standings() const {
+  std::vector<WorkerStanding> standings;
+  for (const auto& [worker, fence] : fences_) {
+    if (!fence.shut_out.has_value() && !fence.input_ended) continue;
+    standings.push_back({worker, fence.shut_out, fence.input_ended});
+  }
+  return standings;
 }
 
 WorkerFences::Fence WorkerFences::Find(int worker) const {
@@ -48,7 +77,10 @@ void WorkerFences::Keep(int worker, const Fence& fence) {
   if (words_[0] <= worker) StoreWord(&words_[0], worker + 1);
   int64_t* words = Place(at);
   StoreWord(&words[0], static_cast<int64_t>(fence.expired));
-  StoreWord(&words[1], fence.shut_out ? 1 : 0);
+  const uint64_t shut_out =
+      fence.shut_out.has_value() ? *fence.shut_out + 1 : 0;
+  StoreWord(&words[1], static_cast<int64_t>(
+                           shut_out | (fence.input_ended ? kInputEnded : 0)));
 }
 
 }  // namespace lockstep::server

@@ -4,14 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "absl/types/span.h"
+#include "common/plan/step_vocabulary.h"
 
 namespace lockstep::server {
 
 // WorkerFences knows which incarnations of workers are heard no more: those
-// that were taken for dead, and those that were away when the job went back. A
-// worker that hung meanwhile would otherwise add what it has of lost steps.
+// that were taken for dead, and those that no chief has let in since the job
+// went back. A worker that hung meanwhile would otherwise add what it has of
+// lost steps. It also knows which workers have used up their data.
 //
 // They have to outlive the process: a chief that was started again does not
 // know who its predecessor fenced off. In a state file each of the first
@@ -34,12 +38,20 @@ class WorkerFences {
   // zeros hold none.
   void KeepIn(absl::Span<std::byte> memory);
 
-  // Incarnations up to this one are heard no more. One above 0 ends ShutOut().
+  // Incarnations up to this one are heard no more.
   void Expire(int worker, uint64_t incarnation);
-  // No incarnation is heard, until Expire() names one.
-  void ShutOut(int worker);
+  // No incarnation above this one is heard, until Expire() names one that is
+  // above it, too.
+  void ShutOut(int worker, uint64_t above);
+  // For the next chief.
+  void EndInput(int worker);
 
-  bool IsShutOut(int worker) const { return Find(worker).shut_out; }
+  bool IsShutOut(int worker, uint64_t incarnation) const {
+    const Fence fence = Find(worker);
+    return fence.shut_out.has_value() && incarnation > *fence.shut_out;
+  }
+  // Of workers that have one, ascending.
+  std::vector<WorkerStanding> Standings() const;
   // The newest one that is heard no more; 0: none.
   uint64_t Expired(int worker) const { return Find(worker).expired; }
   bool IsExpired(int worker, uint64_t incarnation) const {
@@ -47,11 +59,12 @@ class WorkerFences {
   }
 
  private:
-  static constexpr size_t kWordsPerWorker = 2;  // expired, shut out
+  static constexpr size_t kWordsPerWorker = 2;  // expired, standing
 
   struct Fence {
     uint64_t expired = 0;
-    bool shut_out = false;
+    std::optional<uint64_t> shut_out{};  // incarnations above this one
+    bool input_ended = false;
   };
   Fence Find(int worker) const;
   int64_t* Place(size_t worker) const {

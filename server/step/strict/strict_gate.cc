@@ -382,7 +382,11 @@ int64_t StrictGate::global_step() const {
 uint64_t StrictGate::NewestIncarnation(int worker) const {
   MutexLock lock(mutex_);
   auto newest = newest_.find(worker);
-  return newest == newest_.end() ? 0 : newest->second.incarnation;
+  if (newest == newest_.end()) return 0;
+  // Expire() notes the successor of the dead incarnation, of which no call has
+  // come yet: it is not the one to be taken for dead.
+  const bool is_expected = newest->second.pass == 0 && !newest->second.waits;
+  return newest->second.incarnation - (is_expected ? 1 : 0);
 }
 
 std::vector<int> StrictGate::Members() const {

@@ -8,6 +8,9 @@
 namespace lockstep::simulation {
 namespace {
 
+// As CoordinatorService has it.
+constexpr absl::Duration kWorkersDescribe = absl::Seconds(5);
+
 std::vector<TaskId> MembersOf(const Job& job) {
   std::vector<TaskId> tasks;
   const int last = job.worker_place(job.options.total_num_replicas);
@@ -32,6 +35,7 @@ ChiefProcess::ChiefProcess(Job& job)
       members_(MembersOf(job), job.config.lease),
       group_([this](uint64_t above) { return Incarnation((above >> 20) + 1); }),
       settings_table_(job.config),
+      began_(job.world.Now()),
       in_effect_(chief::InitialSettings(job.config)),
       config_(ConfigOf(job)),
       driver_(config_, {.num_servers = job.num_servers()}, members_,
@@ -75,6 +79,11 @@ absl::StatusOr<bool> ChiefProcess::Heartbeat(const TaskId& task,
   LOCKSTEP_RETURN_IF_ERROR(members_.TakeOver(task, incarnation, now));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(task, incarnation, nullptr, now));
   has_model_ |= task.type == TaskType::kWorker;
+  // A server describes the model if no worker does.
+  if (task.type == TaskType::kPs && now - began_ > kWorkersDescribe) {
+    const ServerProcess* server = job_.servers[task.index];
+    has_model_ |= server != nullptr && server->HasShard();
+  }
   return over_ && !job_.Has(PlantedBug::kMembersAreNotTold);
 }
 
@@ -200,7 +209,7 @@ void ChiefProcess::Do(const chief::Expire& expire) {
       [expire](ServerProcess& ps, const server::ChiefCommands::Chief& chief,
                const World::Reply<chief::ShardCalls::Expired>& reply) {
         reply(ps.ExpireWorker(chief, expire.worker, expire.incarnation,
-                              expire.step, expire.attempt));
+                              expire.step, expire.attempt, expire.input_ended));
       },
       [expire](const absl::StatusOr<chief::ShardCalls::Expired>& answer) {
         return chief::ExpireAnswered{expire.round, expire.server, expire.worker,

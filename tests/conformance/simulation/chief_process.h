@@ -86,10 +86,12 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   bool CopyServers(int64_t step);
 
   absl::StatusOr<int64_t> LatestStep() const override;
-  absl::StatusOr<std::optional<Restored>> Restore(
-      const chief::StateMap& map) override;
-  bool OnResume(absl::Span<const chief::ServerReport> reports,
-                bool first) override {
+  absl::StatusOr<std::optional<Restored>> Restore(const chief::StateMap& map) override;
+  void OnFound(absl::Span<const chief::ServerReport> reports) override {
+    if (!job_.Has(PlantedBug::kEndOfInputIsForgotten)) driver_.OnFound(reports);
+  }
+  std::vector<int> EndedInput() const override { return driver_.EndedInput(); }
+  bool OnResume(absl::Span<const chief::ServerReport> reports, bool first) override {
     return driver_.OnResume(reports, first) &&
            !job_.Has(PlantedBug::kSumsOfOldSettingsCount);
   }
@@ -105,6 +107,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   std::vector<std::unique_ptr<ChiefCalls>> calls_;
   chief::ShardGroup group_;
   chief::SettingsTable settings_table_;
+  const absl::Time began_;
   RunSettings in_effect_;
   const JobConfig config_;  // as this chief knows it
   chief::JobDriver driver_;

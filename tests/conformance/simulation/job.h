@@ -44,6 +44,7 @@ enum class PlantedBug {
   kStopWithoutCheckpoint,    // P7: a job that is stopped saves nothing
   kWaitsForEver,             // P6: max_wait does not count
   kFullTableIsNotTold,       // P6: the worker that finds out is only gone
+  kEndOfInputIsForgotten,    // P6: by a chief that is started again
 };
 
 // How a schedule may end besides with the last step.
@@ -51,6 +52,7 @@ enum class Ending {
   kLastStep,
   kStop,       // an operator stops the job
   kFullTable,  // every worker finds a table full at some step
+  kInput,      // each worker's data ends at some step
   kNoWorkers,  // all workers are lost for good, until max_wait ends the job
 };
 
@@ -121,6 +123,8 @@ struct Job {
   bool stop_wanted = false;
   bool workers_lost = false;
   int64_t full_at_step = -1;  // -1: no table is full
+  // By worker: the step at which it has used up its data.
+  std::map<int, int64_t> input_ends = {};
 };
 
 }  // namespace lockstep::simulation

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_MEMBER_H_
 #define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_MEMBER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 
@@ -28,6 +29,10 @@ class Member {
 
   // With a new incarnation. Once more after kLeaseLost.
   void Join();
+  // Later incarnations are above this one.
+  void OnNewerIncarnation(uint64_t newest) {
+    job_.last_incarnation = std::max(job_.last_incarnation, newest);
+  }
   void Leave();
   // The same with a cause, until the chief has heard it or knows better; then
   // `left`.

@@ -52,8 +52,7 @@ const Options kBackup{2, 3, {2, 1}};
 const Options kSteered{2, 3, {2, 1}, 4, 2, /*elastic=*/false, /*steered=*/600};
 const Options kElastic{2, 2, {2, 1}, 4, 2, /*elastic=*/true, /*steered=*/600};
 
-Options EndsWith(Ending ending) {
-  Options options = kAll;
+Options EndsWith(Ending ending, Options options = kAll) {
   options.ending = ending;
   return options;
 }
@@ -93,6 +92,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "P7", EndsWith(Ending::kStop)},
         Planted{"WaitsForEver", PlantedBug::kWaitsForEver, "P6",
                 EndsWith(Ending::kNoWorkers)},
+        Planted{"EndOfInputIsForgotten", PlantedBug::kEndOfInputIsForgotten,
+                "P6", EndsWith(Ending::kInput, kBackup)},
         Planted{"FullTableIsNotTold", PlantedBug::kFullTableIsNotTold, "P",
                 EndsWith(Ending::kFullTable)}),
     [](const auto& info) { return info.param.name; });

@@ -62,8 +62,8 @@ class ServerProcess final : public Process {
       const server::ChiefCommands::Chief& chief, int64_t step, int64_t attempt,
       const std::vector<std::vector<int>>& contributors = {});
   absl::StatusOr<chief::ShardCalls::Expired> ExpireWorker(
-      const server::ChiefCommands::Chief& chief, int worker,
-      uint64_t incarnation, int64_t step, int64_t attempt);
+      const server::ChiefCommands::Chief& chief, int worker, uint64_t incarnation,
+      int64_t step, int64_t attempt, bool input_ended = false);
   absl::StatusOr<chief::ShardCalls::Replaced> ReplaceMember(
       const server::ChiefCommands::Chief& chief, int worker, int64_t step,
       int64_t attempt);
@@ -73,6 +73,9 @@ class ServerProcess final : public Process {
       const server::ChiefCommands::Chief& chief, int64_t step);
   absl::StatusOr<bool> CloseTokens(const server::ChiefCommands::Chief& chief);
 
+  bool IsMember() const { return member_.joined(); }
+  bool HasShard() const { return shard() != nullptr; }
+  bool IsOpen() const { return shard() != nullptr && shard()->active(); }
   // What its step lacks, for a report.
   std::string WaitsFor() const;
 

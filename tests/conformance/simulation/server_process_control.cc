@@ -55,8 +55,9 @@ absl::StatusOr<chief::ServerReport> ServerProcess::CreateShard(
     report = made->GetReport();
   }
   return chief::ServerReport{!parts.empty(),        report.active,
-                             report.committed_step, report.prepared_step,
-                             made->settings(),      report.attempt};
+                      report.committed_step, report.prepared_step,
+                      made->settings(),      report.attempt,
+                      host_.Standings()};
 }
 
 absl::StatusOr<bool> ServerProcess::WriteParts(
@@ -137,7 +138,7 @@ absl::StatusOr<int64_t> ServerProcess::Commit(
 
 absl::StatusOr<chief::ShardCalls::Expired> ServerProcess::ExpireWorker(
     const server::ChiefCommands::Chief& chief, int worker, uint64_t incarnation,
-    int64_t step, int64_t attempt) {
+    int64_t step, int64_t attempt, bool input_ended) {
   if (job_.Has(PlantedBug::kDeadWorkerKeepsItsPlace)) {
     LOCKSTEP_ASSIGN_OR_RETURN(const auto open,
                               control_.CheckedShard(ChiefOf(chief)));
@@ -145,8 +146,8 @@ absl::StatusOr<chief::ShardCalls::Expired> ServerProcess::ExpireWorker(
                                       open->engine().arrivals().attempt,
                                       incarnation};
   }
-  absl::StatusOr<server::ChiefCommands::Expired> expired =
-      control_.ExpireWorker(ChiefOf(chief), worker, incarnation, step, attempt);
+  absl::StatusOr<server::ChiefCommands::Expired> expired = control_.ExpireWorker(
+      ChiefOf(chief), worker, incarnation, step, attempt, input_ended);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, expired.status()));
   Send(std::move(expired->ready));
   return *expired;

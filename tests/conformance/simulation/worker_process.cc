@@ -4,6 +4,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/plan/shares.h"
+#include "common/wire/status_detail.h"
 #include "tests/conformance/simulation/chief_process.h"
 #include "worker/loop/gradient_source.h"
 #include "worker/loop/progress_meter.h"
@@ -12,18 +13,22 @@
 namespace lockstep::simulation {
 namespace {
 
+// As Worker has it.
+constexpr absl::Duration kVerdict = absl::Seconds(4);
+
 // Computes part after part, the last one first, and tells Promises what from.
 class Source final : public worker::GradientSource {
  public:
-  Source(Job& job, Waiting& waiting, WorkerClient& client,
-         worker::ProgressMeter& meter, int worker, int history, int64_t& passes)
+  Source(Job& job, Waiting& waiting, WorkerClient& client, worker::ProgressMeter& meter,
+         int worker, int history, int64_t& passes, int64_t& computed_step)
       : job_(job),
         waiting_(waiting),
         client_(client),
         meter_(meter),
         worker_(worker),
         history_(history),
-        passes_(passes) {}
+        passes_(passes),
+        computed_step_(computed_step) {}
 
   bool MayBeginEarly() const override { return may_begin_early_; }
 
@@ -39,6 +44,10 @@ class Source final : public worker::GradientSource {
                                 job_.options.total_num_replicas);
     if (job_.full_at_step >= 0 && index / shares >= job_.full_at_step) {
       return absl::ResourceExhaustedError("no room for more rows");
+    }
+    const auto end = job_.input_ends.find(worker_);
+    if (end != job_.input_ends.end() && index / shares >= end->second) {
+      return absl::OutOfRangeError("end of input");
     }
     index_ = index;
     used_.resize(client_.values.size());
@@ -63,6 +72,7 @@ class Source final : public worker::GradientSource {
     const int64_t batch =
         job_.Has(PlantedBug::kDataFollowsPasses) ? passes_ : step_;
     ++passes_;
+    computed_step_ = step_;
     for (int part = job_.promises.num_parts() - 1; part >= 0; --part) {
       if (job_.world.Chance(300)) {
         waiting_.Sleep(job_.world.RandomDuration(absl::Milliseconds(2)));
@@ -94,6 +104,7 @@ class Source final : public worker::GradientSource {
   const int worker_;
   const int history_;
   int64_t& passes_;
+  int64_t& computed_step_;
   const bool may_begin_early_ = job_.world.Chance(700);
   int64_t index_ = 0;        // of the batch that has begun
   std::vector<float> used_;  // the values that its first half has read
@@ -147,9 +158,10 @@ Member::End WorkerProcess::RunOnce() {
   settings_ = member_.settings();
   const absl::Status status = Train();
   if (stopped_) return Member::End::kDone;
-  if (absl::IsResourceExhausted(status)) {
+  if (absl::IsResourceExhausted(status) || absl::IsOutOfRange(status)) {
     stopped_ = true;
-    LeaveFor(LeaveCause::kNoRoom);
+    LeaveFor(absl::IsOutOfRange(status) ? LeaveCause::kEndOfInput
+                                        : LeaveCause::kNoRoom);
     return Member::End::kDone;
   }
   const bool expected = status.ok() || absl::IsCancelled(status) ||
@@ -162,11 +174,12 @@ Member::End WorkerProcess::RunOnce() {
     return absl::StrCat("worker ", worker_,
                         " waits for the end: ", status.ToString());
   });
+  const absl::Duration grace = std::min(2 * job_.config.lease, kVerdict);
   do {
-    waiting_.UntilOrFor(2 * job_.config.lease,
-                        [this] { return end_.has_value(); });
+    waiting_.UntilOrFor(grace, [this] { return end_.has_value(); });
   } while (!end_.has_value() && (absl::IsCancelled(status) ||
                                  (status.ok() && !member_.job_is_training())));
+  member_.OnNewerIncarnation(NewestIncarnationOf(status));
   return end_.value_or(Member::End::kLeaseLost);
 }
 
@@ -187,7 +200,7 @@ absl::Status WorkerProcess::Train() {
   WorkerClient& client = *clients_.back();
   worker::ProgressMeter meter(job_.world);
   Source source(job_, waiting_, client, meter, worker_, job_.promises.history(),
-                passes_);
+                passes_, computed_step_);
   worker::TrainingLoop::Options options;
   // As the chief answers a registration.
   const std::vector<int>& workers = settings_.workers;

@@ -23,6 +23,8 @@ class WorkerProcess final : public Process {
   ~WorkerProcess() override;
 
   bool IsMember() const { return member_.joined(); }
+  // That its last gradient was computed for; -1: none yet.
+  int64_t computed_step() const { return computed_step_; }
   // As by SIGTERM, to a member: it leaves the job, for good.
   void Stop();
 
@@ -40,6 +42,7 @@ class WorkerProcess final : public Process {
   bool stopped_ = false;
   RunSettings settings_;  // when it joined
   int64_t passes_ = 0;    // of this process
+  int64_t computed_step_ = -1;
   // The one in use comes last. Answers may still come for the others.
   std::vector<std::unique_ptr<WorkerClient>> clients_;
   Waiting waiting_;  // its fiber ends before what it uses

@@ -72,10 +72,14 @@ void World::Wake(int number) {
   }
 }
 
+void World::WakeUp(int process) {
+  processes_[process].hung_until = now_;
+  Wake(process);
+}
+
 void World::WakeAll() {
   for (size_t number = 0; number < processes_.size(); ++number) {
-    processes_[number].hung_until = now_;
-    Wake(static_cast<int>(number));
+    WakeUp(static_cast<int>(number));
   }
 }
 

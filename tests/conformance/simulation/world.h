@@ -59,7 +59,10 @@ class World final : public Clock {
   bool IsHung(int process) const {
     return processes_[process].hung_until > now_;
   }
-  void WakeAll();  // whoever hangs goes on now
+  void WakeUp(int process);
+  // Calls to its place reach this process again, which was replaced.
+  void TakePlace(int process) { at_[processes_[process].place] = process; }
+  void WakeAll();
   // Runs an event of a process: not if it has ended, later while it hangs.
   void RunFor(int process, const Event& event);
   void AfterFor(int process, absl::Duration delay, Event event);

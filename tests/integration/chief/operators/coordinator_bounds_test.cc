@@ -86,8 +86,19 @@ class CoordinatorBoundsTest : public ::testing::Test {
     return absl::StrSplit(log.str(), '\n', absl::SkipEmpty());
   }
 
+  bool ModelIsWanted(const v1::Identity& identity) {
+    v1::HeartbeatRequest request;
+    *request.mutable_identity() = identity;
+    request.set_protocol_version(kProtocolVersion);
+    const auto answer = Call(*stub_, &Stub::Heartbeat, request);
+    EXPECT_OK(answer);
+    return answer.ok() && answer->model_wanted();
+  }
+
   ManualClock clock_;
-  chief::MembershipTable members_{{{TaskType::kPs, 0}, {TaskType::kWorker, 0}},
+  chief::MembershipTable members_{{{TaskType::kPs, 0},
+                                   {TaskType::kWorker, 0},
+                                   {TaskType::kEvaluator, 0}},
                                   absl::Seconds(2)};
   chief::StatusTable status_table_;
   std::optional<std::string> stopped_;
@@ -118,15 +129,16 @@ TEST_F(CoordinatorBoundsTest, ModelBeyondAllBoundsIsRefusedAtOnce) {
   EXPECT_OK(Describe(Worker(1), {"w", {2}, DType::kFloat32, {}}));
 }
 
-TEST_F(CoordinatorBoundsTest, OnlyRegisteredWorkersDescribeTheModel) {
+TEST_F(CoordinatorBoundsTest, OnlyRegisteredWorkersAndServersDescribeTheModel) {
   const VariableSpec variable{"w", {2}, DType::kFloat32, {}};
-  const v1::Identity ps = Task(TaskType::kPs, 0, 1);
+  const v1::Identity evaluator = Task(TaskType::kEvaluator, 0, 1);
   ASSERT_OK(Register(Registration(Worker(2))));
-  ASSERT_OK(Register(Registration(ps)));
+  ASSERT_OK(Register(Registration(evaluator)));
 
   EXPECT_FALSE(Describe(Worker(1), variable).ok());
   EXPECT_FALSE(Describe(Worker(3), variable).ok());
-  EXPECT_THAT(Describe(ps, variable),
+  EXPECT_FALSE(Describe(Task(TaskType::kPs, 0, 1), variable).ok());
+  EXPECT_THAT(Describe(evaluator, variable),
               StatusIs(kInvalid, HasSubstr("only workers")));
   EXPECT_TRUE(status_table_.variables().empty());
 }
@@ -170,6 +182,21 @@ TEST_F(CoordinatorBoundsTest, TaskThatWantsAnotherJobIsLoggedOnce) {
 
   EXPECT_THAT(lines, ElementsAre(HasSubstr("worker 0 wants job \"other\""),
                                  HasSubstr("wants job \"fourth\"")));
+}
+
+TEST_F(CoordinatorBoundsTest, ServerDescribesTheModelIfNoWorkerDoes) {
+  const v1::Identity server = Task(TaskType::kPs, 0, 1);
+  ASSERT_OK(Register(Registration(server)));
+  ASSERT_OK(Register(Registration(Worker(1))));
+  EXPECT_TRUE(ModelIsWanted(Worker(1)));
+  EXPECT_FALSE(ModelIsWanted(server));
+
+  clock_.Advance(absl::Seconds(6));
+  EXPECT_TRUE(ModelIsWanted(server));
+  EXPECT_OK(Describe(server, {"w", {8}, DType::kFloat32, {}}));
+
+  EXPECT_FALSE(ModelIsWanted(server));
+  EXPECT_EQ(status_table_.variables().size(), 1u);
 }
 
 }  // namespace

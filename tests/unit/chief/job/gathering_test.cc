@@ -49,5 +49,14 @@ TEST_F(GatheringTest, DeadMembersAreBuriedAtOnce) {
   EXPECT_OK(members_.Register(worker_, 2, context_.now));
 }
 
+TEST_F(GatheringTest, EndOfAWorkersInputIsLeftForTheServersToBeTold) {
+  ASSERT_OK(members_.Register(worker_, 1, context_.now));
+  members_
+      .Leave(worker_, 1, LeaveCause::kEndOfInput, "end", nullptr, context_.now)
+      .IgnoreError();
+  EXPECT_EQ(gathering_.Look(), Turn::kWaits);
+  EXPECT_EQ(members_.TakeDead(context_.now).size(), 1u);
+}
+
 }  // namespace
 }  // namespace lockstep::chief

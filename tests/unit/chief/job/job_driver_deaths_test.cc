@@ -214,9 +214,12 @@ TEST_F(JobDriverDeathsTest, JobWhoseInputHasEndedIsDone) {
   Expired(0, 1);
   Expired(1, 1);
   EXPECT_THAT(Pass(absl::Milliseconds(100)),
-              ElementsAre("close settings", "finishing", "close tokens"));
+              ElementsAre("close settings", "recover 0"));
   EXPECT_THAT(said, Contains("the input ended at step 0"));
+  // A commit was under way.
+  EXPECT_THAT(Recovered(1), Contains("finishing"));
   EXPECT_THAT(Closed(), Contains("done: the input ended"));
+  EXPECT_EQ(driver->step(), 1);
 }
 
 TEST_F(JobDriverDeathsTest, InputOfABackupMayEnd) {
@@ -227,6 +230,27 @@ TEST_F(JobDriverDeathsTest, InputOfABackupMayEnd) {
   Expired(0, 1);
   Expired(1, 1);
   EXPECT_THAT(Pass(absl::Seconds(1)), IsEmpty());
+}
+
+TEST_F(JobDriverDeathsTest, RestartedChiefKnowsWhoseInputHasEnded) {
+  workers = 3;
+  Open();
+  ServerReport report;
+  report.workers = {{.worker = 0, .input_ended = true}, {1, 5}};
+  driver->OnFound({report});
+  EXPECT_EQ(driver->EndedInput(), (std::vector<int>{0}));
+
+  Leave(1, LeaveCause::kEndOfInput);
+  Pass(absl::Milliseconds(100));
+  Expired(0, 1);
+  Expired(1, 1);
+  Pass(absl::Milliseconds(100));
+
+  // Worker 0 has registered with this chief, so that it may have data.
+  EXPECT_THAT(said, Not(Contains("the input ended at step 0")));
+  Kill({TaskType::kWorker, 0});
+  Pass(absl::Milliseconds(200));
+  EXPECT_THAT(said, Contains("the input ended at step 0"));
 }
 
 TEST_F(JobDriverDeathsTest, EvaluatorThatDiesCostsNothing) {

@@ -44,6 +44,13 @@ TEST_F(SavingTest, PassingFailureNeedsTheServersAfterAPause) {
   EXPECT_EQ(saving_.OnTick(), Turn::kServerAway);
 }
 
+TEST_F(SavingTest, ServerAtAnotherStepIsAskedWhereItIs) {
+  saving_.Begin(absl::OkStatus());
+  EXPECT_EQ(Close(absl::FailedPreconditionError("at step 9")), Turn::kGoesOn);
+  context_.now += absl::Milliseconds(100);
+  EXPECT_EQ(saving_.OnTick(), Turn::kServerAway);
+}
+
 TEST_F(SavingTest, NewerChiefIsGivenWayTo) {
   saving_.Begin(absl::OkStatus());
   EXPECT_EQ(Close(absl::AbortedError("x")), Turn::kReplaced);

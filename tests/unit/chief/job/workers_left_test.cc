@@ -35,19 +35,34 @@ class WorkersLeftTest : public ::testing::Test {
     return dead;
   }
 
+  static TaskId Worker(int index) { return {TaskType::kWorker, index}; }
+
+  MembershipTable members_{{Worker(0), Worker(1), Worker(2)},
+                           absl::Seconds(10)};
   const JobConfig job_ = Job();
   JobSettings settings_{job_};
   WorkersLeft left_{settings_};
 };
 
 TEST_F(WorkersLeftTest, InputEndsWhenTooFewWorkersHaveData) {
-  EXPECT_FALSE(left_.InputEnded());
+  EXPECT_FALSE(left_.InputEnded(members_));
   left_.EndedInput(1);
-  EXPECT_FALSE(left_.InputEnded());
+  EXPECT_FALSE(left_.InputEnded(members_));
   left_.EndedInput(1);
-  EXPECT_FALSE(left_.InputEnded());
+  EXPECT_FALSE(left_.InputEnded(members_));
   left_.EndedInput(0);
-  EXPECT_TRUE(left_.InputEnded());
+  EXPECT_TRUE(left_.InputEnded(members_));
+}
+
+TEST_F(WorkersLeftTest, WorkerThatRegistersAgainMayHaveData) {
+  left_.EndedInput(0);
+  left_.EndedInput(1);
+  EXPECT_TRUE(left_.InputEnded(members_));
+
+  ASSERT_OK(members_.Register(Worker(1), 5, absl::UnixEpoch()));
+
+  EXPECT_FALSE(left_.InputEnded(members_));
+  EXPECT_EQ(left_.ended_input(), (std::vector<int>{0, 1}));
 }
 
 TEST_F(WorkersLeftTest, OneFailureIsMadeGoodByABackup) {

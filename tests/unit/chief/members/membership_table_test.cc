@@ -158,22 +158,17 @@ TEST_F(MembershipTableTest, SilentMemberOfTheChiefBeforeIsGivenUp) {
   EXPECT_OK(Heartbeat(kWorker1, 6));
 }
 
-TEST_F(MembershipTableTest, WorkerThatWasAwayWhenTheJobWentBackJoinsAnew) {
-  ASSERT_OK(Register(kWorker1, 5));
-  table_.ShutOutUnknown();
-  EXPECT_THAT(table_.ShutOut(), ElementsAre(kWorker0));
+TEST_F(MembershipTableTest, EndOfInputIsAcknowledgedOnceServersKnow) {
+  ASSERT_OK(Register(kWorker0, 1));
+  const auto leave = [this] {
+    return table_.Leave(kWorker0, 1, LeaveCause::kEndOfInput, "end", nullptr,
+                        now_);
+  };
 
-  EXPECT_THAT(TakeOver(kWorker0, 3), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(Register(kWorker0, 8), StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(table_.ShutOut(), ElementsAre(kWorker0));
-  const auto dead = table_.TakeDead(now_);
-  ASSERT_THAT(dead, SizeIs(1));
-  EXPECT_EQ(dead[0].task, kWorker0);
-  EXPECT_EQ(dead[0].incarnation, 7u);
+  EXPECT_THAT(leave(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(leave(), StatusIs(absl::StatusCode::kUnavailable));
   BuryAll();
-
-  EXPECT_OK(Register(kWorker0, 8));
-  EXPECT_THAT(table_.ShutOut(), IsEmpty());
+  EXPECT_OK(leave());
 }
 
 TEST_F(MembershipTableTest, NobodyDiesOfTheChiefsOwnSleep) {
@@ -369,23 +364,22 @@ TEST_F(MembershipTableTest, LeavingIsNotDyingButIsCleanedUpToo) {
   Progress progress;
   progress.accepted = 3;
 
-  ASSERT_OK(table_.Leave(kWorker0, 1, LeaveCause::kEndOfInput, "end of input",
-                         &progress, now_));
+  ASSERT_OK(table_.Leave(kWorker0, 1, LeaveCause::kNoRoom, "no room", &progress,
+                         now_));
   ASSERT_OK(
       table_.Leave(kWorker0, 1, LeaveCause::kDone, "again", nullptr, now_));
 
   const MembershipTable::Member member = table_.Get(kWorker0);
   EXPECT_EQ(member.state, State::kLeft);
-  EXPECT_EQ(member.leave_reason, "end of input");
+  EXPECT_EQ(member.leave_reason, "no room");
   EXPECT_EQ(member.progress.accepted, 3);
   EXPECT_THAT(table_.NotAlive(TaskType::kWorker),
               ElementsAre(kWorker0, kWorker1));
-  EXPECT_THAT(
-      table_.TakeDead(now_ + absl::Hours(1)),
-      ElementsAre(AllOf(
-          Field(&MembershipTable::Dead::reason, "left: end of input"),
-          Field(&MembershipTable::Dead::cause, DeathCause::kLeft),
-          Field(&MembershipTable::Dead::leave, LeaveCause::kEndOfInput))));
+  EXPECT_THAT(table_.TakeDead(now_ + absl::Hours(1)),
+              ElementsAre(AllOf(
+                  Field(&MembershipTable::Dead::reason, "left: no room"),
+                  Field(&MembershipTable::Dead::cause, DeathCause::kLeft),
+                  Field(&MembershipTable::Dead::leave, LeaveCause::kNoRoom))));
 }
 
 TEST_F(MembershipTableTest, DelayedRegistrationDoesNotBringBackWhoHasLeft) {

@@ -15,6 +15,7 @@ using ::lockstep::testing::StatusIs;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
 using State = MembershipTable::State;
@@ -41,6 +42,12 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
     if (step < 0) return std::nullopt;
     return Restored{step, {}};
   }
+  void OnFound(absl::Span<const ServerReport> reports) override {
+    for (const ServerReport& report : reports) {
+      found_ += static_cast<int>(report.workers.size());
+    }
+  }
+  std::vector<int> EndedInput() const override { return ended_input_; }
   void OnEpoch(uint64_t) override {}
   absl::Status OnWorking(const std::string& what) override {
     log_.push_back(what);
@@ -67,6 +74,8 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   bool anew_ = false;
   absl::Duration pause_ = absl::Seconds(50);  // after each answer of a server
   absl::Status stop_;
+  int found_ = 0;  // workers of which servers keep something
+  std::vector<int> ended_input_;
   std::vector<std::string> log_;
   FakeShardCalls ps0_{0, log_};
   FakeShardCalls ps1_{1, log_};
@@ -237,26 +246,62 @@ TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAnotherChiefHasGoneBack) {
   EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 5)));
 }
 
-TEST_F(RecoveryRoundTest, WorkersThatNobodyKnowsAreShutOutWhenTheJobGoesBack) {
+TEST_F(RecoveryRoundTest, WorkersAreShutOutWhenTheJobGoesBack) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
   Report({.active = true, .committed_step = 7});
   ASSERT_OK(Run());
-  EXPECT_THAT(ps0_.opening.expired, ElementsAre());
+  EXPECT_THAT(ps0_.opening.workers, IsEmpty());
 
   ps1_.report = {};
   ASSERT_OK(Run());
 
-  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 0)));
-  EXPECT_THAT(ps1_.opening.expired, ElementsAre(Pair(0, 0)));
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 5)));
+  EXPECT_THAT(ps0_.opening.workers, ElementsAre(WorkerStanding{0, 5}));
+  EXPECT_EQ(ps1_.opening.workers, ps0_.opening.workers);
 }
 
-TEST_F(RecoveryRoundTest, WorkersThatNobodyKnowsAreShutOutOfAFirstRound) {
+TEST_F(RecoveryRoundTest, WorkersThatAreNotKnownAreShutOutOfAFirstRound) {
   for (int64_t checkpoint : {-1, 4}) {
     checkpoint_ = checkpoint;
 
     ASSERT_OK(Run(/*step=*/std::nullopt));
 
-    EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 0))) << checkpoint;
+    EXPECT_THAT(ps0_.opening.workers, ElementsAre(WorkerStanding{0, 0}))
+        << checkpoint;
   }
+}
+
+TEST_F(RecoveryRoundTest, FreshJobAdmitsTheIncarnationsThatRegisteredAlone) {
+  ASSERT_OK(members_.Register(kWorker0, 5, clock_.Now()));
+
+  ASSERT_OK(Run(/*step=*/std::nullopt));
+
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kAlive);
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 4)));
+  EXPECT_THAT(ps0_.opening.workers, ElementsAre(WorkerStanding{0, 5}));
+}
+
+TEST_F(RecoveryRoundTest, WorkerThatServersShutOutIsNotTakenOver) {
+  ASSERT_OK(members_.TakeOver(kWorker0, 7, clock_.Now()));
+  Report({.active = true, .committed_step = 7});
+  ps0_.report.workers = {{0, 5}};
+
+  ASSERT_OK(Run(/*step=*/std::nullopt));
+
+  EXPECT_EQ(members_.Get(kWorker0).state, State::kDead);
+  EXPECT_THAT(ps0_.opening.expired, ElementsAre(Pair(0, 7)));
+}
+
+TEST_F(RecoveryRoundTest, ServersAreToldWhoseInputHasEnded) {
+  ended_input_ = {0};
+  Report({.active = true, .committed_step = 7});
+  ps1_.report.workers = {{.worker = 0, .input_ended = true}};
+
+  ASSERT_OK(Run(/*step=*/std::nullopt));
+
+  EXPECT_EQ(found_, 1);
+  EXPECT_THAT(ps0_.opening.workers,
+              ElementsAre(WorkerStanding{.worker = 0, .input_ended = true}));
 }
 
 TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAllServersHaveLostTheirState) {

@@ -206,7 +206,8 @@ TEST_F(ChiefCommandsTest, DeathOfAMemberBeginsAnAttemptOfValuesToo) {
 
 TEST_F(ChiefCommandsTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
   Opening opening;
-  opening.expired = {{0, 4}, {1, 0}};
+  opening.expired = {{0, 4}};
+  opening.workers = {{1, 0}};
 
   ASSERT_OK(host_.FollowChief("job", kEpoch + 1));
   ASSERT_OK(control_.Activate({"job", kEpoch + 1}, opening));

@@ -223,7 +223,7 @@ TEST_F(ShardHostTest, ExpiredIncarnationsAreHeardNoMore) {
 TEST_F(ShardHostTest, WorkerThatIsShutOutIsHeardOnceItsIncarnationIsKnown) {
   ASSERT_NO_FATAL_FAILURE(CreateActive());
   ASSERT_OK(host_.FollowChief("job", 3));
-  host_.ShutOut({1});
+  host_.KeepStandings({{1, 0}});
   const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
                                 HasSubstr("when the job went back"));
   EXPECT_THAT(host_.Admit("job", kWorker1, 1000), refused);
@@ -232,7 +232,7 @@ TEST_F(ShardHostTest, WorkerThatIsShutOutIsHeardOnceItsIncarnationIsKnown) {
   host_.ExpireWorker(1, 0);  // of which nothing is known
   EXPECT_THAT(host_.Admit("job", kWorker1, 1000), refused);
   host_.ExpireWorker(1, 7);
-  host_.ShutOut({1});  // was delayed
+  host_.KeepStandings({{1, 0}});  // was delayed
 
   EXPECT_THAT(host_.Admit("job", kWorker1, 7),
               StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -249,7 +249,7 @@ TEST_F(ShardHostTest, ServerThatIsRestartedKnowsWhoIsHeardNoMore) {
     ASSERT_OK(shard);
     ASSERT_OK((*shard)->Activate(0, {}));
     killed.ExpireWorker(1, 7);
-    killed.ShutOut({0});
+    killed.KeepStandings({{0, 0}});
   }
   ASSERT_OK(host_.TakeEpoch("job", /*newer_than=*/3));
   const auto shard = Create();

@@ -140,15 +140,19 @@ TEST_F(StateFileFormatTest, FencesAreAsThePageSays) {
   WorkerFences fences;
   fences.KeepIn({reinterpret_cast<std::byte*>(words.data()), sizeof(words)});
   fences.Expire(1, 77);
-  fences.ShutOut(2);
+  fences.ShutOut(2, 0);
+  fences.ShutOut(3, 77);
+  fences.EndInput(3);
 
-  EXPECT_EQ(words[0], 3);
+  EXPECT_EQ(words[0], 4);
   const std::string section = "Worker fences";
   const auto* places = reinterpret_cast<const std::byte*>(&words[1]);
   EXPECT_EQ(At<int64_t>(places + 16, section, "expired"), 77);
-  EXPECT_EQ(At<int64_t>(places + 16, section, "shut_out"), 0);
+  EXPECT_EQ(At<int64_t>(places + 16, section, "standing"), 0);
   EXPECT_EQ(At<int64_t>(places + 32, section, "expired"), 0);
-  EXPECT_EQ(At<int64_t>(places + 32, section, "shut_out"), 1);
+  EXPECT_EQ(At<int64_t>(places + 32, section, "standing"), 1);
+  EXPECT_EQ(At<int64_t>(places + 48, section, "standing"),
+            78 | (int64_t{1} << 62));
 }
 
 TEST_F(StateFileFormatTest, RowLogIsAsThePageSays) {

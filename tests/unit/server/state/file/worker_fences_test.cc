@@ -22,7 +22,8 @@ TEST_F(WorkerFencesTest, NobodyIsFencedOffAtFirst) {
   fences_.KeepIn(Memory());
 
   EXPECT_FALSE(fences_.IsExpired(1, 1));
-  EXPECT_FALSE(fences_.IsShutOut(1));
+  EXPECT_FALSE(fences_.IsShutOut(1, 1));
+  EXPECT_TRUE(fences_.Standings().empty());
 }
 
 TEST_F(WorkerFencesTest, NewestIncarnationThatIsExpiredCounts) {
@@ -35,21 +36,34 @@ TEST_F(WorkerFencesTest, NewestIncarnationThatIsExpiredCounts) {
 }
 
 TEST_F(WorkerFencesTest, WorkerIsShutOutUntilAnIncarnationIsNamed) {
-  fences_.ShutOut(1);
+  fences_.ShutOut(1, 0);
   fences_.Expire(1, 0);
-  EXPECT_TRUE(fences_.IsShutOut(1));
+  EXPECT_TRUE(fences_.IsShutOut(1, 9));
 
   fences_.Expire(1, 7);
 
-  EXPECT_FALSE(fences_.IsShutOut(1));
+  EXPECT_FALSE(fences_.IsShutOut(1, 9));
+}
+
+TEST_F(WorkerFencesTest, ShutOutAboveAnIncarnationEndsAboveItOnly) {
+  fences_.ShutOut(1, 7);
+  EXPECT_FALSE(fences_.IsShutOut(1, 7));
+  EXPECT_TRUE(fences_.IsShutOut(1, 8));
+
+  fences_.Expire(1, 7);  // it has died, and lets in no other
+  EXPECT_TRUE(fences_.IsShutOut(1, 8));
+  fences_.Expire(1, 8);
+
+  EXPECT_FALSE(fences_.IsShutOut(1, 9));
 }
 
 TEST_F(WorkerFencesTest, LaterProcessFindsWhatWasKept) {
   fences_.Expire(0, 7);  // before there was memory
   fences_.KeepIn(Memory());
   fences_.Expire(1, 1'763'000'000'000'000);
-  fences_.ShutOut(1);
-  fences_.ShutOut(2);
+  fences_.ShutOut(1, 1'763'000'000'000'001);
+  fences_.EndInput(1);
+  fences_.ShutOut(2, 0);
   fences_.Expire(2, 3);
 
   WorkerFences later;
@@ -59,9 +73,11 @@ TEST_F(WorkerFencesTest, LaterProcessFindsWhatWasKept) {
   EXPECT_TRUE(later.IsExpired(0, 7));
   EXPECT_FALSE(later.IsExpired(0, 8));
   EXPECT_TRUE(later.IsExpired(1, 1'763'000'000'000'000));
-  EXPECT_TRUE(later.IsShutOut(1));
+  const std::vector<WorkerStanding> standings = {
+      {1, 1'763'000'000'000'001, /*input_ended=*/true}};
+  EXPECT_EQ(later.Standings(), standings);
   EXPECT_TRUE(later.IsExpired(2, 3));
-  EXPECT_FALSE(later.IsShutOut(2));
+  EXPECT_FALSE(later.IsShutOut(2, 9));
 }
 
 TEST_F(WorkerFencesTest, NothingIsWrittenOnceTheMemoryIsGivenUp) {

@@ -162,5 +162,17 @@ TEST_F(StrictGateReplaceTest, WithoutBackupsNobodyIsReplaced) {
   }
 }
 
+TEST_F(StrictGateReplaceTest, RepeatedDeathOfTheNewestIncarnationTakesNoOther) {
+  StrictGate gate({.replicas_to_aggregate = 1, .total_num_replicas = 1});
+  ASSERT_OK(gate.Wait(1, Pass{0, 7, -1, 0, 0}, 0, kNow));
+  EXPECT_EQ(gate.NewestIncarnation(0), 7u);
+
+  for (int i = 0; i < 3; ++i) gate.Expire(0, gate.NewestIncarnation(0));
+
+  EXPECT_EQ(gate.NewestIncarnation(0), 7u);
+  EXPECT_OK(gate.Wait(2, Pass{0, 8, -1, 0, 0}, 0, kNow));
+  EXPECT_EQ(gate.NewestIncarnation(0), 8u);
+}
+
 }  // namespace
 }  // namespace lockstep::server

@@ -1,0 +1,41 @@
+#include "chief/events/job_lines.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/text/count_text.h"
+
+namespace lockstep {
+
+void SayDoneBefore(int64_t step, int64_t train_steps,
+                   const std::string& directory, JobActions& out) {
+  const std::string what =
+      absl::StrCat("nothing to do: ", directory, " has step ", step);
+  if (step == train_steps) {
+    Notify(out, absl::StrCat(what, " of ", step));
+  } else {
+    Notify(out,
+           absl::StrCat(what, ", and train_steps is ", train_steps,
+                        "; raise train_steps to train on, or begin before it "
+                        "with --from STEP or --fresh"));
+  }
+}
+
+void SayGoingBack(const RecoveryPlan& plan, int64_t latest, JobActions& out) {
+  const std::string from =
+      latest == plan.step
+          ? absl::StrCat("the checkpoint of step ", plan.step)
+          : "their initial values, since there is no checkpoint";
+  Error(out,
+        absl::StrCat(plan.reason, ": all servers go back to ", from,
+                     "; repeated: ", CountText(plan.repeated_steps, "step")));
+}
+
+void SayRedone(int64_t step, int64_t before, bool redone, JobActions& out) {
+  if (step < before) {
+    out.push_back(
+        StepsRedone{absl::StrCat("steps ", step + 1, " to ", before)});
+  } else if (redone) {
+    out.push_back(StepsRedone{absl::StrCat("step ", before + 1)});
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,74 @@
+#ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_CLUSTER_H_
+#define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_CLUSTER_H_
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "tests/conformance/simulation/job.h"
+#include "tests/conformance/simulation/process.h"
+#include "tests/conformance/simulation/world.h"
+
+namespace lockstep::simulation {
+
+// Cluster runs the processes of one job, all in one thread: it starts them,
+// kills them, hangs them, starts again those that have ended, and judges how
+// the job has ended. Simulation disturbs them at random, Script as a test says.
+class Cluster {
+ public:
+  virtual ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+ protected:
+  Cluster(const Options& options, uint64_t seed, bool tracing);
+
+  // All that take part from the beginning.
+  void StartAll();
+  void Start(int place);
+  void Restart(int place, absl::Duration delay);
+  // Takes away processes that have ended by themselves.
+  void Reap();
+  // As by SIGKILL; a server may lose its state with it.
+  void Kill(int place, bool loses_state);
+  // As by SIGSTOP. `succeeded`: another process takes the place meanwhile, once
+  // it is started, and no call reaches this one any more.
+  void Hang(int place, absl::Duration time, bool succeeded);
+
+  // No process hangs and the network is reliable from now on.
+  void CalmDown();
+  // After each event: the next one, and what follows from it.
+  bool RunOne();
+  bool AllEnded() const;
+  // The schedule has taken too long.
+  bool IsStuck() const;
+  // Notes what the end of the schedule breaks.
+  void CheckEnd();
+  // Ends all processes.
+  void Clear();
+
+  ChiefProcess* Chief() const;  // null: no chief answers operators
+
+  World world_;
+  Job job_;
+  const int num_places_;
+  std::vector<std::unique_ptr<Process>> processes_;        // by place
+  std::vector<std::unique_ptr<Process>> successors_hung_;  // were replaced
+  std::vector<bool> ended_;                                // by place
+  std::set<int> lost_;  // places where no process comes back
+  absl::Time calm_since_ = absl::InfiniteFuture();
+  bool done_noted_ = false;
+
+ private:
+  void NoteDone();
+  void CheckOutcome();
+  bool MayFail() const;
+
+  std::set<int> must_end_;  // places whose process was fine at the end
+  absl::Duration calm_before_done_;
+};
+
+}  // namespace lockstep::simulation
+
+#endif  // LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_CLUSTER_H_

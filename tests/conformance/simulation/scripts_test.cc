@@ -1,0 +1,162 @@
+// Schedules that a test says, step by step.
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/conformance/simulation/chief_process.h"
+#include "tests/conformance/simulation/script.h"
+#include "tests/conformance/simulation/server_process.h"
+#include "tests/conformance/simulation/worker_process.h"
+
+namespace lockstep::simulation {
+namespace {
+
+using ::testing::IsEmpty;
+
+// One server alone, two gradients of three workers, no checkpoint: a server
+// that loses its state takes the whole job back to its beginning, and no other
+// server knows.
+class LoneServerTest : public ::testing::TestWithParam<uint64_t> {
+ protected:
+  LoneServerTest() {
+    script_.StartAll();
+    script_.Until("all to register", [this] { return AllRegistered(); });
+  }
+
+  int place(int worker) { return script_.job().worker_place(worker); }
+  bool AllRegistered() {
+    for (int at = 1; at < place(3); ++at) {
+      if (!script_.chief().IsAlive(script_.job().TaskAt(at))) return false;
+    }
+    return true;
+  }
+
+  // The chief that has replaced another one trains up to a step whose values
+  // worker 0 has when it hangs. Then the server loses its
+  // state, and that chief is killed before it has seen that.
+  void LoseTheStateWhileAWorkerHangs() {
+    script_.Until("a gradient of worker 0 that is not pushed yet", [this] {
+      step_ = script_.worker(0).computed_step();
+      return step_ >= 5 && step_ == script_.job().promises.committed();
+    });
+    script_.Hang(place(0), absl::Hours(1));
+    script_.Kill(place(1));
+    script_.Kill(server_, /*loses_state=*/true);
+    script_.StartAgain(server_);
+    script_.Until("the server to register",
+                  [this] { return script_.server(0).IsMember(); });
+    script_.Kill(chief_);
+  }
+  // The older chief opens the server from the beginning, and is killed.
+  void LetTheOlderChiefOpenTheServer() {
+    script_.WakeOldChief();
+    script_.Until("the older chief to open the server",
+                  [this] { return script_.server(0).IsOpen(); });
+    script_.KillOldChief();
+  }
+  // A third chief makes the steps again, of the other workers' gradients, until
+  // the step at hand needs worker 0.
+  void MakeTheStepsAgain() {
+    script_.StartAgain(chief_);
+    script_.StartAgain(place(1));
+    script_.UntilCommitted(step_);
+    script_.Kill(place(1));
+  }
+  // What that worker computed from values that were lost must not count.
+  auto LetTheWorkerGoOn() {
+    script_.WakeUp(place(0));
+    script_.UntilCommitted(step_ + 1);
+    script_.StartAgain(place(1));
+    return script_.Finish();
+  }
+
+  Script script_{Options{2, 3, {1}, /*steps=*/100, /*checkpoint_every=*/1000},
+                 /*seed=*/GetParam()};
+  const int chief_ = script_.job().chief_place();
+  const int server_ = script_.job().server_place(0);
+  int64_t step_ = 0;  // whose values the worker that hangs has
+};
+
+TEST_P(LoneServerTest, WorkerOfALostHistoryIsShutOutByAChiefThatHasNotTrained) {
+  script_.ReplaceChief();
+  LoseTheStateWhileAWorkerHangs();
+  LetTheOlderChiefOpenTheServer();
+  MakeTheStepsAgain();
+  EXPECT_THAT(LetTheWorkerGoOn(), IsEmpty());
+}
+
+TEST_P(LoneServerTest, WorkerThatAnOlderChiefHasNotHeardOfIsShutOut) {
+  script_.UntilCommitted(1);
+  script_.ReplaceChief();
+  for (int worker : {0, 1}) {
+    script_.Kill(place(worker));
+    script_.StartAgain(place(worker));
+  }
+  LoseTheStateWhileAWorkerHangs();
+  LetTheOlderChiefOpenTheServer();
+  MakeTheStepsAgain();
+  EXPECT_THAT(LetTheWorkerGoOn(), IsEmpty());
+}
+
+// Two gradients of three workers, whose data end one after the other.
+class EndOfInputTest : public ::testing::Test {
+ protected:
+  EndOfInputTest() {
+    script_.job().input_ends[0] = 3;
+    script_.StartAll();
+  }
+
+  int place(int worker) { return script_.job().worker_place(worker); }
+  void UntilItHasLeft(int worker) {
+    script_.Until("a worker to use up its data",
+                  [=, this] { return !script_.IsThere(place(worker)); });
+  }
+  void RestartTheChief() {
+    script_.Kill(chief_);
+    script_.StartAgain(chief_);
+  }
+
+  Script script_{Options{2, 3, {2, 1}, /*steps=*/15}};
+  const int chief_ = script_.job().chief_place();
+};
+
+TEST_F(EndOfInputTest, RestartedChiefKnowsWhoHasLeft) {
+  script_.job().input_ends[1] = 8;
+  script_.UntilCommitted(4);
+  script_.Kill(place(2));  // so that the job stands still
+  UntilItHasLeft(0);
+  RestartTheChief();
+  script_.StartAgain(place(2));
+  EXPECT_THAT(script_.Finish(), IsEmpty());
+  EXPECT_EQ(script_.job().promises.committed(), 8);
+}
+
+TEST_F(EndOfInputTest, RestartedChiefIsToldWhileItGathers) {
+  script_.job().input_ends[1] = 8;
+  script_.UntilCommitted(3);
+  script_.Kill(script_.job().server_place(1));
+  script_.Kill(place(2));
+  RestartTheChief();
+  script_.For(absl::Seconds(2));
+  script_.StartAgain(script_.job().server_place(1));
+  UntilItHasLeft(0);
+  RestartTheChief();
+  script_.StartAgain(place(2));
+  EXPECT_THAT(script_.Finish(), IsEmpty());
+}
+
+TEST_F(EndOfInputTest, ServersDescribeTheModelOnceAllWorkersHaveLeft) {
+  script_.job().input_ends = {{0, 3}, {1, 3}, {2, 3}};
+  script_.UntilCommitted(3);
+  for (int worker : {0, 1, 2}) UntilItHasLeft(worker);
+  RestartTheChief();
+  EXPECT_THAT(script_.Finish(), IsEmpty());
+  EXPECT_EQ(script_.job().promises.committed(), 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Timings, LoneServerTest,
+                         ::testing::Range(uint64_t{1}, uint64_t{21}));
+
+}  // namespace
+}  // namespace lockstep::simulation

@@ -1,0 +1,118 @@
+// Workers that are shut out when the job goes back.
+
+#include "chief/members/membership_table.h"
+#include "common/wire/status_detail.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+const TaskId kPs0{TaskType::kPs, 0};
+const TaskId kWorker0{TaskType::kWorker, 0};
+const TaskId kWorker1{TaskType::kWorker, 1};
+constexpr absl::Duration kLease = absl::Seconds(10);
+constexpr absl::Duration kSilence = absl::Seconds(2);
+
+class ShutOutWorkersTest : public ::testing::Test {
+ protected:
+  absl::Status Register(const TaskId& task, uint64_t incarnation) {
+    return table_.Register(task, incarnation, now_);
+  }
+  absl::Status Heartbeat(const TaskId& task, uint64_t incarnation) {
+    return table_.Heartbeat(task, incarnation, nullptr, now_);
+  }
+  absl::Status TakeOver(const TaskId& task, uint64_t incarnation) {
+    return table_.TakeOver(task, incarnation, now_);
+  }
+  // Takes the dead out and says that they are cleaned up.
+  void BuryAll() {
+    for (const MembershipTable::Dead& dead : table_.TakeDead(now_)) {
+      table_.Buried(dead.task, dead.incarnation);
+    }
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  MembershipTable table_{{kPs0, kWorker0, kWorker1}, kLease, kSilence};
+};
+
+TEST_F(ShutOutWorkersTest, WorkerIsLetInOnlyAsTheIncarnationThatRegisters) {
+  ASSERT_OK(Register(kWorker0, 5));
+  table_.ShutOutWorkers();
+
+  // As another chief knew it, while this one hung.
+  EXPECT_THAT(TakeOver(kWorker0, 7), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_OK(Heartbeat(kWorker0, 5));
+  now_ += 2 * kLease;
+  BuryAll();  // incarnation 5, which lets in no other
+  EXPECT_THAT(TakeOver(kWorker0, 7), StatusIs(absl::StatusCode::kAborted));
+
+  EXPECT_THAT(Register(kWorker0, 9), StatusIs(absl::StatusCode::kUnavailable));
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].incarnation, 8u);
+  BuryAll();
+  EXPECT_OK(Register(kWorker0, 9));
+  EXPECT_THAT(table_.ShutOut(), ElementsAre(WorkerStanding{1, 0}));
+}
+
+TEST_F(ShutOutWorkersTest, ShutOutWorkerNeedsAnIncarnationBetween) {
+  ASSERT_OK(Register(kWorker0, 5));
+  table_.ShutOutWorkers();
+
+  const absl::Status refused = Register(kWorker0, 6);
+
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(NewestIncarnationOf(refused), 6u);
+  EXPECT_THAT(Register(kWorker0, 7), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(ShutOutWorkersTest, WorkerThatServersShutOutIsNotTakenOver) {
+  ASSERT_OK(TakeOver(kWorker0, 7));
+  ASSERT_OK(Register(kWorker1, 9));
+
+  table_.ShutOutWorkers({{0, 5}, {1, 5}}, now_);
+
+  EXPECT_THAT(Heartbeat(kWorker0, 7), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_OK(Register(kWorker0, 8));
+  EXPECT_OK(Heartbeat(kWorker1, 9));
+}
+
+TEST_F(ShutOutWorkersTest, WorkerThatServersAdmitIsTakenOver) {
+  ASSERT_OK(TakeOver(kWorker0, 5));
+
+  table_.ShutOutWorkers({{0, 5}, {1, 3}}, now_);
+
+  EXPECT_OK(Heartbeat(kWorker0, 5));
+  EXPECT_THAT(TakeOver(kWorker1, 4), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_OK(TakeOver(kWorker1, 3));
+  EXPECT_THAT(table_.ShutOut(),
+              ElementsAre(WorkerStanding{0, 5}, WorkerStanding{1, 3}));
+}
+
+TEST_F(ShutOutWorkersTest, WorkerThatWasAwayWhenTheJobWentBackJoinsAnew) {
+  ASSERT_OK(Register(kWorker1, 5));
+  table_.ShutOutWorkers();
+  EXPECT_THAT(table_.ShutOut(),
+              ElementsAre(WorkerStanding{0, 0}, WorkerStanding{1, 5}));
+
+  EXPECT_THAT(TakeOver(kWorker0, 3), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Register(kWorker0, 8), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(table_.ShutOut(), SizeIs(2));
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].task, kWorker0);
+  EXPECT_EQ(dead[0].incarnation, 7u);
+  BuryAll();
+
+  EXPECT_OK(Register(kWorker0, 8));
+  EXPECT_THAT(table_.ShutOut(), ElementsAre(WorkerStanding{1, 5}));
+}
+
+}  // namespace
+}  // namespace lockstep
