@@ -33,10 +33,12 @@ class Fiber {
 
  private:
   struct Killed {};
+  class Sanitizer;
   static void Main(unsigned high, unsigned low);
 
   std::function<void()> body_;
   std::unique_ptr<char[]> stack_;
+  std::unique_ptr<Sanitizer> sanitizer_;
   ucontext_t self_;
   ucontext_t resumer_;
   bool killed_ = false;

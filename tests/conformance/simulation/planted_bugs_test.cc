@@ -39,7 +39,7 @@ TEST_P(PlantedBugsTest, IsFound) {
 
 TEST_P(PlantedBugsTest, NothingIsFoundWithoutIt) {
   const Options& options = GetParam().options;
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
+  for (uint64_t seed = 1; seed <= LOCKSTEP_SCHEDULES; ++seed) {
     const Simulation::Result result = Simulation(options, seed).Run();
     ASSERT_THAT(result.broken, ::testing::IsEmpty())
         << "seed " << seed << ":\n"

@@ -137,7 +137,9 @@ void Promises::OnStateLost(int server) {
 }
 
 void Promises::OnDiscard(int server) {
-  bool missing = going_back_;
+  // A history that another chief has begun, and in which nothing was committed
+  // since, costs no step.
+  bool missing = going_back_ || (history_ > 0 && committed_ == opened_);
   for (size_t k = 0; k < servers_.size(); ++k) {
     missing |= parts_of_server_[k] > 0 &&
                (servers_[k].committed < 0 || servers_[k].lost);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tests/conformance/simulation/chief_process.h"
+#include "tests/conformance/simulation/server_process.h"
 #include "tests/conformance/simulation/worker_process.h"
 
 namespace lockstep::simulation {
@@ -68,6 +69,9 @@ void Simulation::Disturb() {
   // A chief that starts needs a process that describes the model.
   const bool needs_chief = job_.workers_lost || job_.full_at_step >= 0;
   if (needs_chief && place == job_.chief_place()) return;
+  const bool is_server =
+      place >= job_.server_place(0) && place < job_.worker_place(0);
+  if (is_server && !job_.input_ends.empty()) return;
   const int64_t kind = world_.Random(10);
   if (kind < 6) {
     KillOne(place);
@@ -153,6 +157,13 @@ void Simulation::Operate() {
 void Simulation::BringTheEnd() {
   const bool has_chief = processes_[job_.chief_place()] != nullptr;
   if (!has_chief || Chief() == nullptr || !Chief()->HasPlan()) return;  // later
+  // Once its workers have left, the servers' processes alone know the model.
+  const bool servers_know =
+      std::all_of(job_.servers.begin(), job_.servers.end(),
+                  [](const ServerProcess* server) {
+                    return server != nullptr && server->HasShard();
+                  });
+  if (ending_ == Ending::kInput && !servers_know) return;
   const Ending ending = std::exchange(ending_, Ending::kLastStep);
   if (ending == Ending::kStop) {
     job_.stop_wanted = true;

@@ -21,7 +21,7 @@
 namespace lockstep::simulation {
 namespace {
 
-constexpr uint64_t kSchedules = 100'000;
+constexpr uint64_t kSchedules = LOCKSTEP_SCHEDULES;
 
 // A schedule's cluster follows from its seed, too.
 const std::vector<Options>& Clusters() {
