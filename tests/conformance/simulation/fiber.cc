@@ -46,7 +46,9 @@ std::unique_ptr<char[]> TakeStack() {
 
 }  // namespace
 
-// Sanitizers follow a change of stacks that they are told of.
+// Sanitizers follow a change of stacks that they are told of. What changes the
+// fiber of the thread sanitizer must be part of the function that changes the
+// stack: a function that returned in between would leave the other's frames.
 class Fiber::Sanitizer {
  public:
   explicit Sanitizer(char* stack) : stack_(stack) {}
@@ -58,7 +60,7 @@ class Fiber::Sanitizer {
   Sanitizer(const Sanitizer&) = delete;
   Sanitizer& operator=(const Sanitizer&) = delete;
 
-  void BeforeResume() {
+  [[gnu::always_inline]] void BeforeResume() {
 #ifdef LOCKSTEP_FIBER_ASAN
     __sanitizer_start_switch_fiber(&resumer_frames_, stack_, kStackSize);
 #endif
@@ -73,7 +75,7 @@ class Fiber::Sanitizer {
 #endif
   }
   // `last`: the fiber does not come back.
-  void BeforePause([[maybe_unused]] bool last) {
+  [[gnu::always_inline]] void BeforePause([[maybe_unused]] bool last) {
 #ifdef LOCKSTEP_FIBER_ASAN
     __sanitizer_start_switch_fiber(last ? nullptr : &frames_, resumer_stack_,
                                    resumer_size_);
