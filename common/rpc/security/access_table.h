@@ -1,0 +1,33 @@
+#ifndef LOCKSTEP_COMMON_RPC_SECURITY_ACCESS_TABLE_H_
+#define LOCKSTEP_COMMON_RPC_SECURITY_ACCESS_TABLE_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/rpc/security/caller.h"
+#include "common/rpc/security/role_set.h"
+
+namespace lockstep {
+
+// One row of the table of who may call what.
+struct AccessRow {
+  absl::string_view method;  // "/package.Service/Method"
+  RoleSet roles = 0;
+};
+
+// The whole table: each method of each service, the health service and
+// reflection too. A method without a row is for nobody.
+absl::Span<const AccessRow> AccessTable();
+
+// The roles that may call a method, given by its path; 0: nobody.
+RoleSet RolesThatMay(absl::string_view method);
+
+// Checks a call by its path alone, before its body is read.
+//
+//   kPermissionDenied  the caller's roles are not in the method's row; says who
+//                      it is and who may
+absl::Status CheckMayCall(const Caller& caller, absl::string_view method);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_RPC_SECURITY_ACCESS_TABLE_H_

@@ -1,0 +1,66 @@
+#ifndef LOCKSTEP_COMMON_RPC_SECURITY_CALLER_H_
+#define LOCKSTEP_COMMON_RPC_SECURITY_CALLER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "common/cluster/task_id.h"
+#include "common/rpc/security/certificate_name.h"
+#include "common/rpc/security/identity_map.h"
+#include "common/rpc/security/role_set.h"
+
+namespace lockstep {
+
+// The names in a certificate, as they stand there.
+struct NamesInCertificate {
+  std::vector<std::string> uris;
+  std::vector<std::string> dns;
+};
+
+// Caller is whoever makes a call: the owner of a certificate, or, on a
+// connection without certificates, somebody who is not checked.
+//
+// Threads: an immutable value.
+class Caller {
+ public:
+  // Somebody on a connection without certificates: may do everything, in each
+  // name. Such connections are loopback, Unix sockets, or --insecure.
+  Caller() = default;
+
+  // The owner of a certificate. Names that are neither Lockstep's nor in `map`
+  // count for nothing. The caller has no role if it has no name of `job`, or
+  // if it has one of another job.
+  Caller(const NamesInCertificate& names, absl::string_view job,
+         const IdentityMap& map);
+
+  // False on a connection without certificates.
+  bool is_checked() const { return checked_; }
+
+  // Empty if the certificate has no name of the job.
+  RoleSet roles() const { return roles_; }
+
+  // Checks that a message that says it is from `task` is from its sender.
+  //
+  //   kPermissionDenied  the certificate has no name of that task
+  absl::Status CheckSpeaksFor(const TaskId& task) const;
+
+  // True if it may do what takes one of `roles`.
+  bool HasOneOf(RoleSet roles) const {
+    return !checked_ || (roles_ & roles) != 0;
+  }
+
+  // "worker 1 of job fashion", "nobody in job fashion: ..."; for messages.
+  const std::string& ToString() const { return text_; }
+
+ private:
+  bool checked_ = false;
+  std::vector<CertificateName> names_;
+  RoleSet roles_ = 0;
+  std::string text_ = "a caller without certificate";
+};
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_RPC_SECURITY_CALLER_H_
