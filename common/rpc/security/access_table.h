@@ -9,23 +9,23 @@
 
 namespace lockstep {
 
-// One row of the table of who may call what.
+// One row of the table of roles and the methods that they may call.
 struct AccessRow {
   absl::string_view method;  // "/package.Service/Method"
   RoleSet roles = 0;
 };
 
 // The whole table: each method of each service, the health service and
-// reflection too. A method without a row is for nobody.
+// reflection too. A method without a row is for no role.
 absl::Span<const AccessRow> AccessTable();
 
-// The roles that may call a method, given by its path; 0: nobody.
+// The roles that may call a method, given by its path; 0: none.
 RoleSet RolesThatMay(absl::string_view method);
 
 // Checks a call by its path alone, before its body is read.
 //
-//   kPermissionDenied  the caller's roles are not in the method's row; says who
-//                      it is and who may
+//   kPermissionDenied  the caller's roles are not in the method's row; names
+//                      both
 absl::Status CheckMayCall(const Caller& caller, absl::string_view method);
 
 }  // namespace lockstep

@@ -19,14 +19,14 @@ struct NamesInCertificate {
   std::vector<std::string> dns;
 };
 
-// Caller is whoever makes a call: the owner of a certificate, or, on a
-// connection without certificates, somebody who is not checked.
+// Caller is the process at the other end of a call: the owner of a certificate,
+// or, on a connection without certificates, any process.
 //
 // Threads: an immutable value.
 class Caller {
  public:
-  // Somebody on a connection without certificates: may do everything, in each
-  // name. Such connections are loopback, Unix sockets, or --insecure.
+  // A process on a connection without certificates: it may do everything, in
+  // each name. Such connections are loopback, Unix sockets, or --insecure.
   Caller() = default;
 
   // The owner of a certificate. Names that are neither Lockstep's nor in `map`
