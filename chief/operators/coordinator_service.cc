@@ -13,6 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 #include "common/job/codec/job_config_codec.h"
+#include "common/rpc/security/transport/transport_security.h"
 #include "common/rpc/status.h"
 #include "common/text/plain_text.h"
 
@@ -69,8 +70,9 @@ CoordinatorService::CoordinatorService(Options options,
       began_(clock.Now()) {}
 
 absl::StatusOr<Sender> CoordinatorService::Check(
-    const v1::Identity& identity) const {
+    const Caller& caller, const v1::Identity& identity) const {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
+  LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
   if (sender.job_id != options_.job_id) {
     return OtherJob(sender, options_.job_id);
   }
@@ -126,8 +128,10 @@ void CoordinatorService::LogRefusal(const absl::Status& status) {
 }
 
 absl::Status CoordinatorService::HandleRegister(
-    const v1::RegisterRequest& request, v1::RegisterResponse& response) {
+    const Caller& caller, const v1::RegisterRequest& request,
+    v1::RegisterResponse& response) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
   if (const absl::Status meant = CheckIsMeant(sender, request); !meant.ok()) {
     LogRefusal(meant);
     return meant;
@@ -154,8 +158,8 @@ absl::Status CoordinatorService::HandleRegister(
 }
 
 absl::Status CoordinatorService::HandleDescribeModel(
-    const v1::DescribeModelRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+    const Caller& caller, const v1::DescribeModelRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
                                               nullptr, clock_.Now()));
   if (sender.task.type != TaskType::kWorker &&
@@ -179,8 +183,9 @@ absl::Status CoordinatorService::HandleDescribeModel(
 }
 
 absl::Status CoordinatorService::HandleGetPlan(
-    const v1::GetPlanRequest& request, v1::GetPlanResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+    const Caller& caller, const v1::GetPlanRequest& request,
+    v1::GetPlanResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
                                               nullptr, clock_.Now()));
   const StatusTable::View view = status_table_.Get(clock_.Now());
@@ -206,8 +211,9 @@ absl::Status CoordinatorService::HandleGetPlan(
 }
 
 absl::Status CoordinatorService::HandleHeartbeat(
-    const v1::HeartbeatRequest& request, v1::HeartbeatResponse& response) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+    const Caller& caller, const v1::HeartbeatRequest& request,
+    v1::HeartbeatResponse& response) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
   const Progress progress = FromProto(request.progress());
   if (request.protocol_version() == kProtocolVersion) {
     LOCKSTEP_RETURN_IF_ERROR(
@@ -257,8 +263,9 @@ LeaveCause CoordinatorService::Believed(LeaveCause cause) const {
   return impossible ? LeaveCause::kStopped : cause;
 }
 
-absl::Status CoordinatorService::HandleLeave(const v1::LeaveRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+absl::Status CoordinatorService::HandleLeave(const Caller& caller,
+                                             const v1::LeaveRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
   const Progress progress = FromProto(request.progress());
   const std::string reason = CutText(request.reason());
   // A chief that was started again need not have heard of it yet.
@@ -272,8 +279,8 @@ absl::Status CoordinatorService::HandleLeave(const v1::LeaveRequest& request) {
 }
 
 absl::Status CoordinatorService::HandleReportEvaluation(
-    const v1::ReportEvaluationRequest& request) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(request.identity()));
+    const Caller& caller, const v1::ReportEvaluationRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
                                               nullptr, clock_.Now()));
   if (sender.task.type != TaskType::kEvaluator) {
@@ -307,7 +314,8 @@ grpc::ServerUnaryReactor* CoordinatorService::Register(
     grpc::CallbackServerContext* context, const v1::RegisterRequest* request,
     v1::RegisterResponse* response) {
   PassFaultPoint(FaultPoint::kChiefRegisterReceived);
-  const absl::Status status = HandleRegister(*request, *response);
+  const absl::Status status =
+      HandleRegister(CallerOf(*context), *request, *response);
   PassFaultPoint(FaultPoint::kChiefRegisterAnswering);
   return Answer(context, status);
 }
@@ -316,7 +324,7 @@ grpc::ServerUnaryReactor* CoordinatorService::DescribeModel(
     grpc::CallbackServerContext* context,
     const v1::DescribeModelRequest* request, v1::DescribeModelResponse*) {
   PassFaultPoint(FaultPoint::kChiefDescribeReceived);
-  const absl::Status status = HandleDescribeModel(*request);
+  const absl::Status status = HandleDescribeModel(CallerOf(*context), *request);
   PassFaultPoint(FaultPoint::kChiefDescribeAnswering);
   return Answer(context, status);
 }
@@ -325,7 +333,8 @@ grpc::ServerUnaryReactor* CoordinatorService::GetPlan(
     grpc::CallbackServerContext* context, const v1::GetPlanRequest* request,
     v1::GetPlanResponse* response) {
   PassFaultPoint(FaultPoint::kChiefPlanReceived);
-  const absl::Status status = HandleGetPlan(*request, *response);
+  const absl::Status status =
+      HandleGetPlan(CallerOf(*context), *request, *response);
   PassFaultPoint(FaultPoint::kChiefPlanAnswering);
   return Answer(context, status);
 }
@@ -334,7 +343,9 @@ grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(
     grpc::CallbackServerContext* context, const v1::HeartbeatRequest* request,
     v1::HeartbeatResponse* response) {
   PassFaultPoint(FaultPoint::kChiefHeartbeatReceived);
-  const absl::Status status = HandleHeartbeat(*request, *response);
+  NoteExpiryOf(*context);
+  const absl::Status status =
+      HandleHeartbeat(CallerOf(*context), *request, *response);
   PassFaultPoint(FaultPoint::kChiefHeartbeatAnswering);
   return Answer(context, status);
 }
@@ -343,7 +354,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Leave(
     grpc::CallbackServerContext* context, const v1::LeaveRequest* request,
     v1::LeaveResponse*) {
   PassFaultPoint(FaultPoint::kChiefLeaveReceived);
-  const absl::Status status = HandleLeave(*request);
+  const absl::Status status = HandleLeave(CallerOf(*context), *request);
   PassFaultPoint(FaultPoint::kChiefLeaveAnswering);
   return Answer(context, status);
 }
@@ -351,7 +362,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Leave(
 grpc::ServerUnaryReactor* CoordinatorService::ReportEvaluation(
     grpc::CallbackServerContext* context,
     const v1::ReportEvaluationRequest* request, v1::ReportEvaluationResponse*) {
-  return Answer(context, HandleReportEvaluation(*request));
+  return Answer(context, HandleReportEvaluation(CallerOf(*context), *request));
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetStatus(
@@ -364,6 +375,11 @@ grpc::ServerUnaryReactor* CoordinatorService::GetStatus(
 grpc::ServerUnaryReactor* CoordinatorService::Stop(
     grpc::CallbackServerContext* context, const v1::StopRequest* request,
     v1::StopResponse*) {
+  if (request->hold() && !CallerOf(*context).HasOneOf(Bit(Role::kSteerer))) {
+    return Answer(context, absl::PermissionDeniedError(
+                               "only operator/steer may hold a job that it "
+                               "stops; leave out hold"));
+  }
   options_.on_stop(
       request->reason().empty() ? "asked to stop" : CutText(request->reason()),
       request->hold());

@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/job/job_config.h"
+#include "common/rpc/security/caller.h"
 #include "common/wire/wire_codec.h"
 #include "lockstep/v1/coordinator.grpc.pb.h"
 
@@ -75,8 +76,9 @@ class CoordinatorService final
       v1::ChangeSettingsResponse* response) override;
 
  private:
-  // Checks who speaks, and that it is of this job.
-  absl::StatusOr<Sender> Check(const v1::Identity& identity) const;
+  // Checks that the caller is the message's sender, and of this job.
+  absl::StatusOr<Sender> Check(const Caller& caller,
+                               const v1::Identity& identity) const;
 
   // Checks that the request is for this job and this protocol.
   absl::Status CheckIsMeant(const Sender& sender,
@@ -87,21 +89,26 @@ class CoordinatorService final
   void FillJob(const TaskId& task, v1::RegisterResponse& response) const;
   absl::Status HandleChangeSettings(const v1::ChangeSettingsRequest& request,
                                     v1::ChangeSettingsResponse& response);
-  absl::Status HandleRegister(const v1::RegisterRequest& request,
+  absl::Status HandleRegister(const Caller& caller,
+                              const v1::RegisterRequest& request,
                               v1::RegisterResponse& response);
-  absl::Status HandleDescribeModel(const v1::DescribeModelRequest& request);
-  absl::Status HandleGetPlan(const v1::GetPlanRequest& request,
+  absl::Status HandleDescribeModel(const Caller& caller,
+                                   const v1::DescribeModelRequest& request);
+  absl::Status HandleGetPlan(const Caller& caller,
+                             const v1::GetPlanRequest& request,
                              v1::GetPlanResponse& response);
-  absl::Status HandleHeartbeat(const v1::HeartbeatRequest& request,
+  absl::Status HandleHeartbeat(const Caller& caller,
+                               const v1::HeartbeatRequest& request,
                                v1::HeartbeatResponse& response);
   // Servers keep the job's history for a chief that is started again.
   void ExchangeHistory(const v1::HeartbeatRequest& request,
                        v1::HeartbeatResponse& response);
   // The cause, or kStopped for one that cannot be in this job.
   LeaveCause Believed(LeaveCause cause) const;
-  absl::Status HandleLeave(const v1::LeaveRequest& request);
+  absl::Status HandleLeave(const Caller& caller,
+                           const v1::LeaveRequest& request);
   absl::Status HandleReportEvaluation(
-      const v1::ReportEvaluationRequest& request);
+      const Caller& caller, const v1::ReportEvaluationRequest& request);
   void FillMembers(absl::Time now, v1::GetStatusResponse& response) const;
   void HandleGetStatus(v1::GetStatusResponse& response) const;
 

@@ -8,6 +8,7 @@
 #include "chief/operators/coordinator_service.h"
 #include "chief/operators/job_history_codec.h"
 #include "common/job/learning_rate.h"
+#include "common/rpc/security/transport/transport_security.h"
 
 namespace lockstep::chief {
 namespace {
@@ -125,6 +126,11 @@ void CoordinatorService::HandleGetStatus(
     status.set_owner(wait.owner);
     status.set_waits_for(wait.waits_for);
     *status.mutable_since() = ToProto(now - wait.since);
+  }
+  if (const auto security = OwnSecurity(); security != nullptr) {
+    for (const std::string& trouble : security->Troubles()) {
+      response.add_security_troubles(trouble);
+    }
   }
   FillMembers(now, response);
   response.set_examples_per_second(view.steps_per_second *

@@ -14,6 +14,13 @@ namespace lockstep {
 // Blocks as long as the system's resolver does.
 std::string ListenAddress(const std::string& address);
 
+// True if only processes of this machine reach a server that listens on
+// `address`, "host:port": all addresses of its host are loopback ones. False
+// for a name that does not resolve.
+//
+// Blocks as long as the system's resolver does.
+bool IsLoopback(const std::string& address);
+
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COMMON_PROCESS_LISTEN_ADDRESS_H_

@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -14,12 +15,16 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
+#include "common/cluster/host_port.h"
 #include "common/cluster/tf_config_loader.h"
 #include "common/job/codec/job_config_codec.h"
 #include "common/job/job_warnings.h"
 #include "common/memory/spare_memory.h"
 #include "common/observe/process_metrics.h"
+#include "common/process/listen_address.h"
 #include "common/process/process_limits.h"
+#include "common/program/security_metrics.h"
+#include "common/rpc/security/transport/transport_security.h"
 
 namespace lockstep {
 namespace {
@@ -35,6 +40,42 @@ std::vector<std::pair<std::string, std::string>> OwnLabels() {
   const std::pair<std::string, std::string> task =
       absl::StrSplit(subject.task, absl::MaxSplits(' ', 1));
   return {{"job", subject.job}, {"task", task.first}, {"index", task.second}};
+}
+
+std::map<std::string, TaskId> PeersOf(const Cluster& cluster) {
+  std::map<std::string, TaskId> peers;
+  for (const auto& [job, tasks] : cluster.spec().jobs()) {
+    const absl::StatusOr<TaskType> type = ParseTaskType(job);
+    if (!type.ok()) continue;
+    for (const auto& [index, address] : tasks) {
+      peers[address] = TaskId{*type, index};
+    }
+  }
+  // Where a worker hosts the chief, callers of its address mean the chief.
+  const absl::StatusOr<std::string> chief = cluster.Address(cluster.chief());
+  if (chief.ok()) peers[*chief] = TaskId{TaskType::kChief, 0};
+  return peers;
+}
+
+// Reads the certificates, or checks that the task can do without.
+absl::Status Secure(const CommonFlags& flags, const Cluster& cluster) {
+  if (flags.tls_dir.empty()) {
+    const absl::StatusOr<std::string> own = cluster.Address(cluster.self());
+    return own.ok() ? CheckExposure(flags, *own) : absl::OkStatus();
+  }
+  TransportSecurity::Options options;
+  options.directory = TlsDirOf(flags.tls_dir, cluster.self());
+  options.identity_map = flags.identity_map;
+  options.peers = PeersOf(cluster);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<TransportSecurity> security,
+                            TransportSecurity::Load(options));
+  const Caller own = security->ToCaller(security->own().names);
+  LOCKSTEP_RETURN_IF_ERROR(own.CheckSpeaksFor(cluster.self()));
+  if (cluster.IsChief()) {
+    LOCKSTEP_RETURN_IF_ERROR(own.CheckSpeaksFor({TaskType::kChief, 0}));
+  }
+  SetOwnSecurity(std::move(security));
+  return absl::OkStatus();
 }
 
 int ExitCodeFor(const CommonFlags& flags, const absl::Status& status) {
@@ -69,6 +110,20 @@ void AddCommonFlags(FlagParser& parser, CommonFlags& flags) {
       "--metrics_address", flags.metrics_address,
       "Serve metrics for Prometheus at http://HOST:PORT/metrics, given as "
       "HOST:PORT; port 0 takes a free one, which the log names.");
+  parser.app().add_option(
+      "--tls_dir", flags.tls_dir,
+      "Directory with tls.crt, tls.key and ca.crt: all connections use mutual "
+      "TLS 1.3, and each call needs a certificate whose role may make it. "
+      "{role} and {index} stand for those of this task. The files may be "
+      "renewed at any time. `lockstep certs make` makes them.");
+  parser.app().add_option(
+      "--identity_map", flags.identity_map,
+      "File that gives roles to certificates with other names than Lockstep's, "
+      "in lines such as spiffe://DOMAIN/PATH = worker/*.");
+  parser.app().add_flag(
+      "--insecure", flags.insecure,
+      "Listen beyond loopback without certificates: every host that reaches "
+      "the address can then stop the job, and read or change the model.");
   parser.app().add_flag("--exit_with_parent", flags.exit_with_parent,
                         "End when the process that started this one ends.");
   parser.app().add_flag(
@@ -179,6 +234,7 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
   LOCKSTEP_RETURN_IF_ERROR(InitLog(cluster.self().ToString(), flags.log_level));
   LOCKSTEP_RETURN_IF_ERROR(ArmFaultFromEnvironment());
   LOCKSTEP_RETURN_IF_ERROR(CheckThreads(kThreads));
+  LOCKSTEP_RETURN_IF_ERROR(Secure(flags, cluster));
   ReturnFreeMemoryEveryMinute();
   for (const std::string& warning : cluster.warnings()) {
     spdlog::warn("{}", warning);
@@ -186,12 +242,33 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
   return cluster;
 }
 
+absl::Status CheckExposure(const CommonFlags& flags,
+                           const std::string& address) {
+  if (flags.insecure || !flags.tls_dir.empty() || IsLoopback(address)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      address,
+      " is no loopback address, and there are no certificates: every host that "
+      "reaches it could stop the job, or read the model. Make certificates "
+      "with `lockstep certs make` and name them with --tls_dir, or allow it "
+      "with --insecure"));
+}
+
 absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
     const CommonFlags& flags, MetricsServer::Source source) {
   if (flags.metrics_address.empty()) return nullptr;
+  const absl::Status exposed = CheckExposure(flags, flags.metrics_address);
+  if (!exposed.ok() && ParseHostPort(flags.metrics_address).ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--metrics_address: ", exposed.message()));
+  }
   auto all = [source = std::move(source)] {
     std::vector<Metric> metrics = source();
     for (Metric& metric : ProcessMetrics()) {
+      metrics.push_back(std::move(metric));
+    }
+    for (Metric& metric : SecurityMetrics()) {
       metrics.push_back(std::move(metric));
     }
     AddLabels(OwnLabels(), metrics);

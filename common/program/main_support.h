@@ -29,6 +29,9 @@ struct CommonFlags {
   std::string tf_config;  // file; empty: the environment variable TF_CONFIG
   std::string log_level = "info";
   std::string metrics_address;  // host:port; empty: no metrics are served
+  std::string tls_dir;       // with {role} and {index}; empty: no certificates
+  std::string identity_map;  // a file; empty: none
+  bool insecure = false;     // may listen beyond loopback without certificates
   bool exit_with_parent = false;
   bool stopped_is_done = false;  // kExitDone instead of kExitHeld
 };
@@ -58,14 +61,23 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags);
 //   kInvalidArgument  names line or field, the value and the allowed range
 absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags);
 
-// Reads TF_CONFIG, checks that this process may run the task, and starts the
-// log in its name.
+// Reads TF_CONFIG, checks that this process may run the task, starts the log in
+// its name, and reads the certificates of --tls_dir.
 //
-//   kInvalidArgument    names the JSON path or flag, the value and the fix
+//   kInvalidArgument    names the JSON path or flag, the value and the fix; an
+//                       address beyond loopback without certificates
+//   and others          as TransportSecurity::Load()
 //   kResourceExhausted  too few threads can be made; names the limits
 absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
                                      const std::vector<TaskType>& allowed,
                                      const std::string& program);
+
+// Checks that a server may listen on `address`: on loopback, or elsewhere with
+// certificates or --insecure.
+//
+//   kInvalidArgument  it may not; says the fix
+absl::Status CheckExposure(const CommonFlags& flags,
+                           const std::string& address);
 
 // Serves the metrics of `source` and of the process at --metrics_address, with
 // the labels job, task and index of the log's subject; null without that flag.

@@ -8,6 +8,12 @@ namespace lockstep {
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            int connection) {
+  return MakeChannel(address, connection, OwnSecurity());
+}
+
+std::shared_ptr<grpc::Channel> MakeChannel(
+    const std::string& address, int connection,
+    const std::shared_ptr<TransportSecurity>& security) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
@@ -18,7 +24,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
+  return grpc::CreateCustomChannel(address,
+                                   security == nullptr
+                                       ? grpc::InsecureChannelCredentials()
+                                       : security->ForChannel(address),
                                    arguments);
 }
 

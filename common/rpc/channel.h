@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "common/rpc/security/transport/transport_security.h"
 #include "grpcpp/channel.h"
 
 namespace lockstep {
@@ -13,9 +14,16 @@ namespace lockstep {
 // `connection` numbers to one address use different connections. gRPC's limit
 // of message sizes is off; parts bound the messages.
 //
+// With `security`, it connects only to the task that the certificate of
+// `address` must name; the reason for which it does not is in the calls'
+// status.
+//
 // Units: a failed attempt is repeated within a second.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            int connection = 0);
+std::shared_ptr<grpc::Channel> MakeChannel(
+    const std::string& address, int connection,
+    const std::shared_ptr<TransportSecurity>& security);
 
 }  // namespace lockstep
 

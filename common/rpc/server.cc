@@ -28,6 +28,8 @@ constexpr absl::Duration kPingTimeout = absl::Seconds(2);
 
 // Time within which a new connection must complete the HTTP/2 preface.
 constexpr absl::Duration kHandshake = absl::Seconds(10);
+constexpr absl::Duration kLongestConnection = absl::Hours(12);
+constexpr absl::Duration kLongestGrace = absl::Minutes(1);
 constexpr int kCallsOfAConnection = 256;
 constexpr int kHeaderBytes = 8 << 10;
 
@@ -47,6 +49,17 @@ void SetLimits(grpc::ServerBuilder& builder, int largest_message) {
   builder.SetMaxReceiveMessageSize(largest_message);
   // Answers are bounded by the parts that a caller requests.
   builder.SetMaxSendMessageSize(-1);
+}
+
+// A connection outlives its certificate; this bounds for how long. Calls that
+// are cut off are repeated on a new connection.
+void LimitAge(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(
+      GRPC_ARG_MAX_CONNECTION_AGE_MS,
+      static_cast<int>(absl::ToInt64Milliseconds(kLongestConnection)));
+  builder.AddChannelArgument(
+      GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+      static_cast<int>(absl::ToInt64Milliseconds(kLongestGrace)));
 }
 
 // The value that gRPC uses for connections that it accepts itself.
@@ -79,9 +92,11 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   grpc::ServerBuilder builder;
   started->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+      options.security == nullptr ? grpc::InsecureServerCredentials()
+                                  : options.security->ForServer());
   builder.SetResourceQuota(started->quota_);
   SetLimits(builder, options.largest_message);
+  if (options.security != nullptr) LimitAge(builder);
   for (grpc::Service* service : services) builder.RegisterService(service);
   started->server_ = builder.BuildAndStart();
   if (started->server_ == nullptr) {

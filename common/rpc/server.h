@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/rpc/security/transport/transport_security.h"
 #include "common/rpc/tcp_listener.h"
 #include "grpcpp/impl/service_type.h"
 #include "grpcpp/resource_quota.h"
@@ -33,6 +34,8 @@ class GrpcServer {
     // SetMemory() raises it later.
     size_t memory = kLeastMemory;
     ConnectionLimits connections = OwnConnectionLimits();
+    // Null: each caller that reaches the address may make any call.
+    std::shared_ptr<TransportSecurity> security = OwnSecurity();
   };
   static constexpr size_t kLeastMemory = size_t{256} << 20;
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/flags/flag_parser.h"
+#include "deploy/cli/certs/certs_command.h"
 #include "deploy/cli/config/config_check_command.h"
 #include "deploy/cli/config/config_make_command.h"
 #include "deploy/cli/config/explain_command.h"
@@ -34,6 +35,7 @@ int main(int argc, char** argv) {
   const lockstep::cli::EvaluateCommand evaluate(flags.app());
   const lockstep::cli::NearestCommand nearest(flags.app());
   const lockstep::cli::SampleCommand sample(flags.app());
+  const lockstep::cli::CertsCommands certs(flags.app());
   CLI::App& config = *flags.app().add_subcommand(
       "config", "Checks or writes a TF_CONFIG, the addresses of all tasks.");
   config.require_subcommand(1);
@@ -53,6 +55,7 @@ int main(int argc, char** argv) {
   if (evaluate.chosen()) return evaluate.Run(terminal, std::cerr);
   if (nearest.chosen()) return nearest.Run(terminal, std::cerr);
   if (sample.chosen()) return sample.Run(terminal, std::cerr);
+  if (certs.chosen()) return certs.Run(terminal, std::cerr);
   if (task.chosen()) return task.Run(terminal, std::cerr);
   if (config_check.chosen()) return config_check.Run(terminal, std::cerr);
   if (config_make.chosen()) return config_make.Run(terminal, std::cerr);

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "common/base/mutex.h"
+#include "common/rpc/security/transport/transport_security.h"
 #include "common/rpc/status.h"
 #include "grpc/grpc.h"
 #include "grpcpp/server_context.h"
@@ -30,8 +31,8 @@ using Respond =
 
 // Serves one method, however its calls travel: it ends each of them once, now
 // or later, and waits for nothing.
-using CallHandler =
-    std::function<void(const grpc::ByteBuffer& request, Respond respond)>;
+using CallHandler = std::function<void(
+    const Caller& caller, const grpc::ByteBuffer& request, Respond respond)>;
 
 // Breaks a call off, in any thread; where the call is over, it does nothing.
 using BreakOff = std::function<void(const absl::Status& why)>;
@@ -90,15 +91,16 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
 };
 
 // Serves calls whose answers lend memory.
-using LendingHandler = std::function<void(const grpc::ByteBuffer& request,
-                                          Respond respond, BreakOff break_off)>;
+using LendingHandler =
+    std::function<void(const Caller& caller, const grpc::ByteBuffer& request,
+                       Respond respond, BreakOff break_off)>;
 
 inline grpc::ServerUnaryReactor* ServeLending(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response, const LendingHandler& handler) {
   auto* call = new UnaryCall(context->c_call());
   handler(
-      *request,
+      CallerOf(*context), *request,
       [call, response](const absl::Status& status, grpc::ByteBuffer answer) {
         *response = std::move(answer);
         call->Finish(ToGrpcStatus(status));
@@ -112,11 +114,12 @@ inline grpc::ServerUnaryReactor* ServeUnary(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response, const CallHandler& handler) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  handler(*request, [reactor, response](const absl::Status& status,
-                                        grpc::ByteBuffer answer) {
-    *response = std::move(answer);
-    reactor->Finish(ToGrpcStatus(status));
-  });
+  handler(
+      CallerOf(*context), *request,
+      [reactor, response](const absl::Status& status, grpc::ByteBuffer answer) {
+        *response = std::move(answer);
+        reactor->Finish(ToGrpcStatus(status));
+      });
   return reactor;
 }
 

@@ -57,8 +57,8 @@ thread_local AnswersTogether* AnswersTogether::innermost = nullptr;
 // their answers go nowhere.
 class CallStream final : public Reactor {
  public:
-  explicit CallStream(const CallStreamService::Handlers& handlers)
-      : handlers_(handlers) {}
+  CallStream(const CallStreamService::Handlers& handlers, Caller caller)
+      : handlers_(handlers), caller_(std::move(caller)) {}
 
   void Begin(std::shared_ptr<CallStream> self) {
     self_ = std::move(self);
@@ -141,7 +141,7 @@ class CallStream final : public Reactor {
       return;
     }
     const grpc::Slice slice(call.request());
-    handler->second(grpc::ByteBuffer(&slice, 1), std::move(respond));
+    handler->second(caller_, grpc::ByteBuffer(&slice, 1), std::move(respond));
   }
 
   void Answer(uint64_t id, const absl::Status& status,
@@ -207,6 +207,7 @@ class CallStream final : public Reactor {
   }
 
   const CallStreamService::Handlers& handlers_;
+  const Caller caller_;
   std::shared_ptr<CallStream> self_;  // until gRPC is done with the stream
   v1::StreamedCalls incoming_;
   v1::StreamedAnswers written_;
@@ -239,30 +240,34 @@ AnswersTogether::~AnswersTogether() {
 CallStreamService::Handlers StreamedMethods(ParameterService& parameters,
                                             SyncService& sync) {
   using grpc::ByteBuffer;
-  return {{"/lockstep.v1.ParameterService/Push",
-           [&](const ByteBuffer& request, Respond respond) {
-             parameters.ServePush(request, std::move(respond));
-           }},
-          {"/lockstep.v1.ParameterService/Pull",
-           [&](const ByteBuffer& request, const Respond& respond) {
-             parameters.ServePull(request, respond, {});
-           }},
-          {"/lockstep.v1.ParameterService/OpenSharedMemory",
-           [&](const ByteBuffer& request, const Respond& respond) {
-             parameters.ServeOpen(request, respond);
-           }},
-          {"/lockstep.v1.SyncService/Announce",
-           [&](const ByteBuffer& request, const Respond& respond) {
-             sync.ServeAnnounce(request, respond);
-           }},
-          {"/lockstep.v1.SyncService/TakeToken",
-           [&](const ByteBuffer& request, Respond respond) {
-             sync.ServeTakeToken(request, std::move(respond));
-           }}};
+  return {
+      {"/lockstep.v1.ParameterService/Push",
+       [&](const Caller& caller, const ByteBuffer& request, Respond respond) {
+         parameters.ServePush(caller, request, std::move(respond));
+       }},
+      {"/lockstep.v1.ParameterService/Pull",
+       [&](const Caller& caller, const ByteBuffer& request,
+           const Respond& respond) {
+         parameters.ServePull(caller, request, respond, {});
+       }},
+      {"/lockstep.v1.ParameterService/OpenSharedMemory",
+       [&](const Caller& caller, const ByteBuffer& request,
+           const Respond& respond) {
+         parameters.ServeOpen(caller, request, respond);
+       }},
+      {"/lockstep.v1.SyncService/Announce",
+       [&](const Caller& caller, const ByteBuffer& request,
+           const Respond& respond) {
+         sync.ServeAnnounce(caller, request, respond);
+       }},
+      {"/lockstep.v1.SyncService/TakeToken",
+       [&](const Caller& caller, const ByteBuffer& request, Respond respond) {
+         sync.ServeTakeToken(caller, request, std::move(respond));
+       }}};
 }
 
-Reactor* CallStreamService::Calls(grpc::CallbackServerContext* /*context*/) {
-  auto stream = std::make_shared<CallStream>(handlers_);
+Reactor* CallStreamService::Calls(grpc::CallbackServerContext* context) {
+  auto stream = std::make_shared<CallStream>(handlers_, CallerOf(*context));
   stream->Begin(stream);
   return stream.get();
 }

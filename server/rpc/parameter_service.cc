@@ -51,15 +51,16 @@ absl::StatusOr<std::shared_ptr<const PeerMemory>> OpenOffered(
 grpc::ServerUnaryReactor* ParameterService::Push(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  return ServeLending(context, request, response,
-                      [this](const grpc::ByteBuffer& message, Respond respond,
-                             BreakOff break_off) {
-                        ServePush(message, std::move(respond),
-                                  std::move(break_off));
-                      });
+  return ServeLending(
+      context, request, response,
+      [this](const Caller& caller, const grpc::ByteBuffer& message,
+             Respond respond, BreakOff break_off) {
+        ServePush(caller, message, std::move(respond), std::move(break_off));
+      });
 }
 
-void ParameterService::ServePush(const grpc::ByteBuffer& request,
+void ParameterService::ServePush(const Caller& caller,
+                                 const grpc::ByteBuffer& request,
                                  Respond respond, BreakOff break_off) {
   PassFaultPoint(FaultPoint::kPsPushReceived);
   v1::PushHeader header;
@@ -69,14 +70,16 @@ void ParameterService::ServePush(const grpc::ByteBuffer& request,
   const uint64_t ticket = replies_.FilePush(
       {std::move(respond), header.shared(), header.parts().first_part(),
        header.parts().num_parts(), std::move(break_off)});
-  status = HandlePush(header, payload, ticket);
+  status = HandlePush(caller, header, payload, ticket);
   if (!status.ok()) replies_.FailPush(ticket, status);
 }
 
-absl::Status ParameterService::HandlePush(const v1::PushHeader& header,
+absl::Status ParameterService::HandlePush(const Caller& caller,
+                                          const v1::PushHeader& header,
                                           const TensorPayload& payload,
                                           uint64_t ticket) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(header.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
@@ -98,27 +101,31 @@ grpc::ServerUnaryReactor* ParameterService::Pull(
     grpc::ByteBuffer* response) {
   return ServeLending(
       context, request, response,
-      [this, context](const grpc::ByteBuffer& message, const Respond& respond,
-                      const BreakOff& break_off) {
-        ServePull(message, respond, {break_off, context});
+      [this, context](const Caller& caller, const grpc::ByteBuffer& message,
+                      const Respond& respond, const BreakOff& break_off) {
+        ServePull(caller, message, respond, {break_off, context});
       });
 }
 
-void ParameterService::ServePull(const grpc::ByteBuffer& request,
-                                 const Respond& respond, const Caller& caller) {
+void ParameterService::ServePull(const Caller& caller,
+                                 const grpc::ByteBuffer& request,
+                                 const Respond& respond,
+                                 const Connection& connection) {
   PassFaultPoint(FaultPoint::kPsPullReceived);
   grpc::ByteBuffer response;
-  const absl::Status status = HandlePull(request, caller, response);
+  const absl::Status status = HandlePull(caller, request, connection, response);
   PassFaultPoint(FaultPoint::kPsPullAnswering);
   respond(status, std::move(response));
 }
 
-absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
-                                          const Caller& caller,
+absl::Status ParameterService::HandlePull(const Caller& caller,
+                                          const grpc::ByteBuffer& request,
+                                          const Connection& connection,
                                           grpc::ByteBuffer& response) {
   v1::PullRequest message;
   LOCKSTEP_RETURN_IF_ERROR(DecodeMessage(request, message));
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(message.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
@@ -133,7 +140,7 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
   const absl::Status worker = shard->CheckWorker(sender.task, /*slot=*/0);
   if (message.has_rows()) {
     LOCKSTEP_RETURN_IF_ERROR(worker);  // rows may come to be
-    return HandlePullRows(message, caller.context, *shard, response);
+    return HandlePullRows(message, connection.context, *shard, response);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       Shard::Values values,
@@ -159,7 +166,7 @@ absl::Status ParameterService::HandlePull(const grpc::ByteBuffer& request,
   response = EncodeValues(
       header, std::move(values.parts),
       replies_.Lend(message.parts().first_part(), message.parts().num_parts(),
-                    caller.break_off));
+                    connection.break_off));
   return absl::OkStatus();
 }
 
@@ -216,26 +223,27 @@ grpc::ServerUnaryReactor* ParameterService::OpenSharedMemory(
     grpc::ByteBuffer* response) {
   return ServeUnary(
       context, request, response,
-      [this](const grpc::ByteBuffer& message, const Respond& respond) {
-        ServeOpen(message, respond);
-      });
+      [this](const Caller& caller, const grpc::ByteBuffer& message,
+             const Respond& respond) { ServeOpen(caller, message, respond); });
 }
 
-void ParameterService::ServeOpen(const grpc::ByteBuffer& request,
+void ParameterService::ServeOpen(const Caller& caller,
+                                 const grpc::ByteBuffer& request,
                                  const Respond& respond) {
   PassFaultPoint(FaultPoint::kPsShareReceived);
   v1::OpenSharedMemoryRequest message;
   const absl::Status decoded = DecodeMessage(request, message);
   if (!decoded.ok()) return respond(decoded, {});
-  const auto response = HandleOpen(message);
+  const auto response = HandleOpen(caller, message);
   PassFaultPoint(FaultPoint::kPsShareAnswering);
   respond(response.status(),
           response.ok() ? EncodeMessage(*response) : grpc::ByteBuffer());
 }
 
 absl::StatusOr<v1::OpenSharedMemoryResponse> ParameterService::HandleOpen(
-    const v1::OpenSharedMemoryRequest& request) {
+    const Caller& caller, const v1::OpenSharedMemoryRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));

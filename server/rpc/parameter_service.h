@@ -53,31 +53,33 @@ class ParameterService final
       grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
       grpc::ByteBuffer* response) override;
 
-  // The caller of a unary call. Empty for calls of a stream, which copies and
-  // bounds its answers itself.
-  struct Caller {
+  // The connection of a unary call. Empty for calls of a stream, which copies
+  // and bounds its answers itself.
+  struct Connection {
     BreakOff break_off = nullptr;
     const grpc::CallbackServerContext* context = nullptr;
   };
 
   // Serve a call of a unary RPC or of a stream. `break_off` is null if answers
   // are copied before they are sent.
-  void ServePush(const grpc::ByteBuffer& request, Respond respond,
-                 BreakOff break_off = nullptr);
-  void ServePull(const grpc::ByteBuffer& request, const Respond& respond,
-                 const Caller& caller);
-  void ServeOpen(const grpc::ByteBuffer& request, const Respond& respond);
+  void ServePush(const Caller& caller, const grpc::ByteBuffer& request,
+                 Respond respond, BreakOff break_off = nullptr);
+  void ServePull(const Caller& caller, const grpc::ByteBuffer& request,
+                 const Respond& respond, const Connection& connection);
+  void ServeOpen(const Caller& caller, const grpc::ByteBuffer& request,
+                 const Respond& respond);
 
  private:
-  absl::Status HandlePush(const v1::PushHeader& header,
+  absl::Status HandlePush(const Caller& caller, const v1::PushHeader& header,
                           const TensorPayload& payload, uint64_t ticket);
-  absl::Status HandlePull(const grpc::ByteBuffer& request, const Caller& caller,
+  absl::Status HandlePull(const Caller& caller, const grpc::ByteBuffer& request,
+                          const Connection& connection,
                           grpc::ByteBuffer& response);
   absl::Status HandlePullRows(const v1::PullRequest& request,
                               const grpc::CallbackServerContext* context,
                               Shard& shard, grpc::ByteBuffer& response);
   absl::StatusOr<v1::OpenSharedMemoryResponse> HandleOpen(
-      const v1::OpenSharedMemoryRequest& request);
+      const Caller& caller, const v1::OpenSharedMemoryRequest& request);
 
   ShardHost& host_;
   ChiefCommands& commands_;

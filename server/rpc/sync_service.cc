@@ -8,8 +8,9 @@
 
 namespace lockstep::server {
 absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
-    const v1::Identity& identity, int slot) {
+    const Caller& caller, const v1::Identity& identity, int slot) {
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, FromProto(identity));
+  LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender.task));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::shared_ptr<Shard> shard,
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
@@ -22,9 +23,9 @@ absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
 }
 
 absl::StatusOr<v1::AnnounceResponse> SyncService::HandleAnnounce(
-    const v1::AnnounceRequest& request) {
+    const Caller& caller, const v1::AnnounceRequest& request) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            Admit(request.identity(), request.slot()));
+                            Admit(caller, request.identity(), request.slot()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       Gate::Announced announced,
       shard->gate()->Announce(
@@ -52,18 +53,21 @@ grpc::ServerUnaryReactor* SyncService::Announce(
     grpc::ByteBuffer* response) {
   return ServeUnary(
       context, request, response,
-      [this](const grpc::ByteBuffer& message, const Respond& respond) {
-        ServeAnnounce(message, respond);
+      [this](const Caller& caller, const grpc::ByteBuffer& message,
+             const Respond& respond) {
+        ServeAnnounce(caller, message, respond);
       });
 }
 
-void SyncService::ServeAnnounce(const grpc::ByteBuffer& request,
+void SyncService::ServeAnnounce(const Caller& caller,
+                                const grpc::ByteBuffer& request,
                                 const Respond& respond) {
   PassFaultPoint(FaultPoint::kPsAnnounceReceived);
   v1::AnnounceRequest message;
   const absl::Status decoded = DecodeMessage(request, message);
   if (!decoded.ok()) return respond(decoded, {});
-  const absl::StatusOr<v1::AnnounceResponse> response = HandleAnnounce(message);
+  const absl::StatusOr<v1::AnnounceResponse> response =
+      HandleAnnounce(caller, message);
   PassFaultPoint(FaultPoint::kPsAnnounceAnswering);
   respond(response.status(),
           response.ok() ? EncodeMessage(*response) : grpc::ByteBuffer());
@@ -73,26 +77,29 @@ grpc::ServerUnaryReactor* SyncService::TakeToken(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
   return ServeUnary(context, request, response,
-                    [this](const grpc::ByteBuffer& message, Respond respond) {
-                      ServeTakeToken(message, std::move(respond));
+                    [this](const Caller& caller,
+                           const grpc::ByteBuffer& message, Respond respond) {
+                      ServeTakeToken(caller, message, std::move(respond));
                     });
 }
 
-void SyncService::ServeTakeToken(const grpc::ByteBuffer& request,
+void SyncService::ServeTakeToken(const Caller& caller,
+                                 const grpc::ByteBuffer& request,
                                  Respond respond) {
   PassFaultPoint(FaultPoint::kPsTokenReceived);
   v1::TakeTokenRequest message;
   absl::Status status = DecodeMessage(request, message);
   if (!status.ok()) return respond(status, {});
   const uint64_t ticket = replies_.FileTokenWait(std::move(respond));
-  status = HandleTakeToken(message, ticket);
+  status = HandleTakeToken(caller, message, ticket);
   if (!status.ok()) replies_.FailTokenWait(ticket, status);
 }
 
-absl::Status SyncService::HandleTakeToken(const v1::TakeTokenRequest& request,
+absl::Status SyncService::HandleTakeToken(const Caller& caller,
+                                          const v1::TakeTokenRequest& request,
                                           uint64_t ticket) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            Admit(request.identity(), request.slot()));
+                            Admit(caller, request.identity(), request.slot()));
   const Pass pass{request.identity().task_index(),
                   request.identity().incarnation(), request.local_step(),
                   request.pass(), request.slot()};

@@ -35,15 +35,19 @@ class SyncService final
                                       grpc::ByteBuffer* response) override;
 
   // Serve a call of a unary RPC or of a stream.
-  void ServeAnnounce(const grpc::ByteBuffer& request, const Respond& respond);
-  void ServeTakeToken(const grpc::ByteBuffer& request, Respond respond);
+  void ServeAnnounce(const Caller& caller, const grpc::ByteBuffer& request,
+                     const Respond& respond);
+  void ServeTakeToken(const Caller& caller, const grpc::ByteBuffer& request,
+                      Respond respond);
 
  private:
-  absl::StatusOr<std::shared_ptr<Shard>> Admit(const v1::Identity& identity,
+  absl::StatusOr<std::shared_ptr<Shard>> Admit(const Caller& caller,
+                                               const v1::Identity& identity,
                                                int slot);
   absl::StatusOr<v1::AnnounceResponse> HandleAnnounce(
-      const v1::AnnounceRequest& request);
-  absl::Status HandleTakeToken(const v1::TakeTokenRequest& request,
+      const Caller& caller, const v1::AnnounceRequest& request);
+  absl::Status HandleTakeToken(const Caller& caller,
+                               const v1::TakeTokenRequest& request,
                                uint64_t ticket);
 
   ShardHost& host_;

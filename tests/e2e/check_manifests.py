@@ -150,6 +150,8 @@ def check_volumes(pod, objects):
         yield f"{pod.where}: nothing mounts the volume {name}"
     for volume in volumes.values():
         source = source_of(volume)
+        if source and source[0] == "Secret":
+            continue  # made by cert-manager or by kubectl, never a manifest
         if source and not source[2] and objects.get(*source[:2]) is None:
             yield f"{pod.where}: there is no {source[0]} {source[1]}"
 

@@ -36,9 +36,9 @@ until_true() {
 
 program_of() {
   case $1 in
-    chief-*) echo "$programs/chief --job $work/job.textproto" ;;
-    ps-*) echo "$programs/ps_server --shared_memory=off --state_dir $work/$1" ;;
-    worker-*) echo "$programs/worker --shared_memory=off --compute_threads 1" ;;
+    chief-*) echo "$programs/chief --insecure --job $work/job.textproto" ;;
+    ps-*) echo "$programs/ps_server --insecure --shared_memory=off --state_dir $work/$1" ;;
+    worker-*) echo "$programs/worker --insecure --shared_memory=off --compute_threads 1" ;;
   esac
 }
 

@@ -29,9 +29,9 @@ fail() {
 
 program_of() {
   case $1 in
-    chief-*) echo "$programs/chief --job $run/job.textproto" ;;
-    ps-*) echo "$programs/ps_server --shared_memory=off --state_dir $run/$1" ;;
-    worker-*) echo "$programs/worker --shared_memory=off --compute_threads 1" ;;
+    chief-*) echo "$programs/chief --insecure --job $run/job.textproto" ;;
+    ps-*) echo "$programs/ps_server --insecure --shared_memory=off --state_dir $run/$1" ;;
+    worker-*) echo "$programs/worker --insecure --shared_memory=off --compute_threads 1" ;;
   esac
 }
 

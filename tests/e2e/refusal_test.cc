@@ -160,6 +160,27 @@ TEST_F(RefusalTest, FlagThatIsNone) {
                 {"tpu", "cpu"});
 }
 
+// Without certificates no other host may reach a process.
+TEST_F(RefusalTest, AddressBeyondLoopbackWithoutCertificates) {
+  for (const char* host : {"0.0.0.0", "[::]", "192.0.2.1", "no-such-host"}) {
+    const std::string config = absl::StrCat(
+        R"({"cluster": {"chief": [")", host, R"(:7001"], "ps": [")", host,
+        R"(:7002"], "worker": [")", host, R"(:7003", "127.0.0.1:7004"]})");
+    const auto as = [&](const std::string& task) {
+      return absl::StrCat(config, R"(, "task": {"type": ")", task,
+                          R"(", "index": 0}})");
+    };
+    ExpectRefusal("ps_server", {}, as("ps"), {"--insecure", "--tls_dir"});
+    ExpectRefusal("worker", {}, as("worker"), {"--insecure", "--tls_dir"});
+    ExpectRefusal("chief", JobArgs({}), as("chief"),
+                  {"--insecure", "--tls_dir"});
+  }
+  ExpectRefusal("ps_server", {"--metrics_address=0.0.0.0:0"}, TfConfig("ps"),
+                {"--metrics_address", "--insecure"});
+  ExpectRefusal("ps_server", {"--tls_dir=/no/such/{role}"}, TfConfig("ps"),
+                {"/no/such/ps/tls.crt"});
+}
+
 // The previous process of the port may still be ending.
 TEST_F(RefusalTest, PortThatStaysTakenAsksToBeStartedAgain) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

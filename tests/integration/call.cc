@@ -8,11 +8,11 @@
 namespace lockstep::testing {
 
 absl::Status CallWithBytes(const std::shared_ptr<grpc::Channel>& channel,
-                           const std::string& method,
-                           const std::string& bytes) {
+                           const std::string& method, const std::string& bytes,
+                           absl::Duration timeout) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   const grpc::Slice slice(bytes);
   const grpc::ByteBuffer request(&slice, 1);
   grpc::ByteBuffer response;

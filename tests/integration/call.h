@@ -36,7 +36,8 @@ absl::StatusOr<Response> Call(Stub& stub,
 // Sends raw bytes to "/package.Service/Method" and returns the status of the
 // answer.
 absl::Status CallWithBytes(const std::shared_ptr<grpc::Channel>& channel,
-                           const std::string& method, const std::string& bytes);
+                           const std::string& method, const std::string& bytes,
+                           absl::Duration timeout = kCallTimeout);
 
 }  // namespace lockstep::testing
 

@@ -12,13 +12,30 @@
 namespace lockstep {
 namespace {
 
+constexpr absl::string_view kJob = "job";
+
+using Line = std::pair<absl::string_view, absl::string_view>;
+
+Line SplitLine(absl::string_view line) {
+  const Line sides = absl::StrSplit(line, absl::MaxSplits('=', 1));
+  return {absl::StripAsciiWhitespace(sides.first),
+          absl::StripAsciiWhitespace(sides.second)};
+}
+
 // Adds one line that is no comment.
 absl::Status AddLine(absl::string_view line, absl::string_view job,
                      IdentityMap& map) {
-  const std::pair<absl::string_view, absl::string_view> sides =
-      absl::StrSplit(line, absl::MaxSplits('=', 1));
-  const absl::string_view name = absl::StripAsciiWhitespace(sides.first);
-  const absl::string_view role = absl::StripAsciiWhitespace(sides.second);
+  const auto [name, role] = SplitLine(line);
+  if (name == kJob) {
+    if (role == job) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("the roles are of job ", Excerpt(role),
+                     ", the own certificate is of ", Excerpt(job)));
+  }
+  if (job.empty()) {
+    return absl::InvalidArgumentError(
+        "the job is missing; begin with a line job = NAME");
+  }
   if (name.empty() || role.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(Excerpt(line), " is not NAME = ROLE/INDEX"));
@@ -37,6 +54,14 @@ absl::Status AddLine(absl::string_view line, absl::string_view job,
 }
 
 }  // namespace
+
+std::string JobInIdentityMap(absl::string_view text) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const auto [name, value] = SplitLine(line);
+    if (name == kJob) return std::string(value);
+  }
+  return "";
+}
 
 absl::StatusOr<IdentityMap> ParseIdentityMap(absl::string_view text,
                                              absl::string_view source,

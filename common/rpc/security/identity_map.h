@@ -20,17 +20,24 @@ inline constexpr size_t kLargestIdentityMap = size_t{1} << 20;  // bytes
 
 // Parses lines "NAME = ROLE/INDEX", as in
 //
+//   job = fashion
 //   spiffe://cluster.local/ns/ml/sa/lockstep-worker = worker/*
 //   admin.example.com = operator/steer
 //
-// Empty lines and lines that begin with '#' are comments. `source` names the
-// text in messages; `job` is the job that the roles are of.
+// Empty lines and lines that begin with '#' are comments. The line "job" names
+// the job that the roles are of; it is needed where the own certificate has no
+// name of Lockstep's. `source` names the text in messages; `job` is the job of
+// the own certificate, or empty.
 //
 //   kInvalidArgument  another line, a name twice, or a name of Lockstep's own,
-//                     which must not change its meaning; says which line
+//                     which must not change its meaning; another job than
+//                     `job`, or none in either place; says which line
 absl::StatusOr<IdentityMap> ParseIdentityMap(absl::string_view text,
                                              absl::string_view source,
                                              absl::string_view job);
+
+// The job that such a text names; empty if it names none.
+std::string JobInIdentityMap(absl::string_view text);
 
 }  // namespace lockstep
 

@@ -6,11 +6,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster_environment.h"
 #include "common/cluster/host_port.h"
 #include "common/cluster/tf_config_loader.h"
 #include "common/flags/flag_parser.h"
+#include "common/rpc/security/certificate_name.h"
+#include "common/rpc/security/certificates/peer_probe.h"
 #include "deploy/cli/config/cluster_report.h"
 #include "deploy/cli/config/connection_probe.h"
 #include "deploy/cli/tasks/log_files.h"
@@ -39,10 +42,39 @@ absl::StatusOr<TfConfig> LoadClusterFile(const std::string& path) {
   return config;
 }
 
-ProbeResult Probe(const std::string& address, absl::Duration timeout) {
+// Finds out whose certificate answers at an address, and whether it is that of
+// the task.
+ProbeResult ProbeCertificate(const HostPort& address, const TaskId& task,
+                             const TlsFiles& own, absl::Duration timeout) {
+  const absl::StatusOr<PeerShown> shown =
+      ProbePeer(address.host, address.port, &own, timeout);
+  if (!shown.ok()) return {false, std::string(shown.status().message())};
+  const auto trusted = TrustedAuthorities::Make(own.authorities, own.revoked);
+  const absl::Status checked =
+      trusted.ok()
+          ? (*trusted)->Check(shown->chain, TrustedAuthorities::Side::kServer,
+                              absl::Now())
+          : trusted.status();
+  if (!checked.ok()) return {false, std::string(checked.message())};
+  for (const std::string& uri : shown->facts.names.uris) {
+    const absl::StatusOr<CertificateName> name = ParseCertificateName(uri);
+    if (!name.ok() || !name->Covers(task)) continue;
+    if (shown->refusal.empty()) return {true, name->ToString()};
+    return {false, absl::StrCat(name->ToString(),
+                                " refuses the certificate of --tls_dir; its "
+                                "log says why")};
+  }
+  return {false, absl::StrCat("the certificate of ", shown->facts.Owner(),
+                              " answers, which is not ", task.ToString())};
+}
+
+ProbeResult Probe(const std::string& address, const TaskId& task,
+                  const TlsFiles* own, absl::Duration timeout) {
   const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
   if (!parsed.ok()) return {false, "no address"};
-  return ProbeConnection(*parsed, timeout);
+  ProbeResult result = ProbeConnection(*parsed, timeout);
+  if (!result.reached || own == nullptr) return result;
+  return ProbeCertificate(*parsed, task, *own, timeout);
 }
 
 }  // namespace
@@ -63,6 +95,9 @@ ConfigCheckCommand::ConfigCheckCommand(CLI::App& parent)
   app_.add_flag("--connect", connect_,
                 "Try the name and the port of every other task. Tasks that are "
                 "not started refuse.");
+  app_.add_option("--tls_dir", tls_dir_,
+                  "With --connect: directory with tls.crt, tls.key and ca.crt, "
+                  "to look whose certificate answers at each address.");
   app_.add_option("--timeout", timeout_seconds_,
                   "Seconds to wait for each address with --connect.")
       ->capture_default_str()
@@ -94,6 +129,13 @@ int ConfigCheckCommand::Run(Terminal& terminal, std::ostream& err) const {
   }
   std::vector<std::string> mistakes = FindMistakes(*cluster);
   std::map<TaskId, std::string> reachable;
+  if (connect_ && !tls_dir_.empty()) {
+    const absl::StatusOr<TlsFiles> own = ReadTlsFiles(tls_dir_);
+    if (!own.ok()) {
+      err << "lockstep config check: " << own.status().message() << "\n";
+      return kUsageExitCode;
+    }
+  }
   if (connect_) reachable = Connect(*cluster, mistakes);
   terminal.Print(
       FormatClusterReport(*cluster, reachable, mistakes, terminal.Columns()));
@@ -120,12 +162,15 @@ std::map<TaskId, std::string> ConfigCheckCommand::Connect(
   }
   std::map<TaskId, std::string> reachable;
   const absl::Duration timeout = absl::Seconds(timeout_seconds_);
+  const absl::StatusOr<TlsFiles> own =
+      tls_dir_.empty() ? TlsFiles() : ReadTlsFiles(tls_dir_);
+  const TlsFiles* files = tls_dir_.empty() || !own.ok() ? nullptr : &*own;
   for (size_t first = 0; first < peers.size(); first += kProbesAtOnce) {
     std::vector<std::future<ProbeResult>> probes;
     const size_t end = std::min(peers.size(), first + kProbesAtOnce);
     for (size_t i = first; i < end; ++i) {
-      probes.push_back(
-          std::async(std::launch::async, Probe, peers[i].second, timeout));
+      probes.push_back(std::async(std::launch::async, Probe, peers[i].second,
+                                  peers[i].first, files, timeout));
     }
     for (size_t i = first; i < end; ++i) {
       const ProbeResult result = probes[i - first].get();

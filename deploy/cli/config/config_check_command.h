@@ -35,6 +35,7 @@ class ConfigCheckCommand {
   std::string environment_file_;
   std::string cluster_file_;
   bool connect_ = false;
+  std::string tls_dir_;
   double timeout_seconds_ = 2;
 };
 

@@ -102,6 +102,14 @@ RunCommand::RunCommand(CLI::App& parent)
       ->type_name("STEP")
       ->check(CLI::NonNegativeNumber)
       ->excludes(fresh);
+  CLI::Option* tls = app_.add_flag(
+      "--tls", tls_,
+      "Use mutual TLS with certificates that are made for this run and removed "
+      "with its state: other users of this machine can then neither reach the "
+      "job nor pose as a part of it.");
+  app_.add_flag("--insecure", insecure_,
+                "Listen on addresses beyond loopback without certificates.")
+      ->excludes(tls);
   app_.add_option("--log_level", log_level_, "How much all tasks log.")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
   app_.add_option("--program_dir", program_dir_)->group("");
@@ -120,6 +128,8 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .log_level = log_level_,
        .program_dir = program_dir_.empty() ? OwnDirectory() : program_dir_,
        .compute_threads = compute_threads_,
+       .tls = tls_,
+       .insecure = insecure_,
        .gpus = gpus_,
        .beginning = std::move(beginning)});
   if (!setup.ok()) {

@@ -35,6 +35,8 @@ class RunCommand {
   int gpus_ = 0;
   int restarts_ = 3;  // per task
   bool fresh_ = false;
+  bool tls_ = false;
+  bool insecure_ = false;
   std::string from_;  // a step, or empty
 };
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -12,12 +13,15 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/host_port.h"
 #include "common/cluster/tf_config.h"
 #include "common/job/cluster_fit.h"
 #include "common/job/job_config.h"
 #include "common/job/job_warnings.h"
+#include "deploy/cli/certs/certificate_set.h"
+#include "deploy/cli/status/operator_security.h"
 #include "deploy/cli/tasks/job_checks.h"
 #include "deploy/cli/tasks/job_file.h"
 #include "deploy/cli/tasks/job_needs.h"
@@ -27,6 +31,9 @@
 
 namespace lockstep::cli {
 namespace {
+
+// A run that lasts longer renews them with a restart.
+constexpr absl::Duration kCertificatesLast = absl::Hours(24 * 365);
 
 std::string TemporaryDirectory() {
   const char* directory = getenv("TMPDIR");
@@ -156,11 +163,40 @@ absl::Status MakeDirectories(const RunRequest& request, RunSetup& setup) {
                               StateDirectory::Adopt(request.state_dir));
   }
   unlink(absl::StrCat(setup.log_dir, "/", kResultFile).c_str());
+  unlink(absl::StrCat(setup.log_dir, "/", kOperatorTlsDir).c_str());
   LOCKSTEP_RETURN_IF_ERROR(
       WriteTextFile(absl::StrCat(setup.log_dir, "/", kChiefAddressFile),
                     setup.cluster.chief_address + "\n"));
   return WriteTextFile(absl::StrCat(setup.log_dir, "/", kClusterFile),
                        ClusterJson(setup.cluster));
+}
+
+// Makes certificates that only this run uses, in its private directory, and
+// takes the operator's for this process. Returns the --tls_dir of the tasks.
+absl::StatusOr<std::string> MakeCertificates(const RunSetup& setup) {
+  const absl::Time now = absl::Now();
+  CertificateSet set;
+  set.job = setup.job_name;
+  set.chief = setup.cluster.chief;
+  for (const TaskId& task : setup.cluster.tasks) {
+    set.tasks.push_back(
+        {task,
+         setup.cluster.spec.TaskAddress(TaskTypeName(task.type), task.index)
+             .value_or("")});
+  }
+  set.directory = absl::StrCat(setup.state->path(), "/tls");
+  set.validity = {now - absl::Hours(1), now + kCertificatesLast};
+  set.authority_valid = set.validity;
+  std::error_code error;
+  std::filesystem::remove_all(set.directory, error);  // of an earlier run
+  LOCKSTEP_RETURN_IF_ERROR(WriteCertificateSet(set).status());
+  const std::string own = set.directory + "/operator-steer";
+  const std::string link = absl::StrCat(setup.log_dir, "/", kOperatorTlsDir);
+  if (symlink(own.c_str(), link.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot make " + link);
+  }
+  LOCKSTEP_RETURN_IF_ERROR(UseOperatorCertificate(own));
+  return set.directory + "/{role}-{index}";
 }
 
 absl::Status MakeTaskDirectories(const RunSetup& setup) {
@@ -185,6 +221,7 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
       .job_file = request.job_file,
       .settings = request.settings,
       .log_level = request.log_level,
+      .insecure = request.insecure,
       .compute_threads = ComputeThreads(request, setup.cluster.num_workers),
       .beginning = request.beginning};
   if (request.gpus > 0) {
@@ -196,6 +233,9 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
   LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(request, setup));
   options.log_dir = setup.log_dir;
   options.state_dir = setup.state->path();
+  if (request.tls) {
+    LOCKSTEP_ASSIGN_OR_RETURN(options.tls_dir, MakeCertificates(setup));
+  }
   setup.launches = PlanLaunches(setup.cluster, options);
   LOCKSTEP_RETURN_IF_ERROR(MakeTaskDirectories(setup));
   return setup;

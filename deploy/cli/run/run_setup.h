@@ -24,6 +24,8 @@ struct RunRequest {
   std::string log_level = "info";
   std::string program_dir{};
   int compute_threads = 0;  // 0: divide the cores among workers
+  bool tls = false;         // with certificates for this run alone
+  bool insecure = false;    // may listen beyond loopback without them
   int gpus = 0;             // to divide among workers; 0: all that they find
   std::vector<std::string> beginning{};  // as in LaunchOptions
 };

@@ -1,6 +1,9 @@
 #include "deploy/cli/status/coordinator_client.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
@@ -20,10 +23,14 @@ absl::Status Explain(const grpc::Status& status, const std::string& address,
                      absl::Duration timeout) {
   const absl::Status plain = FromGrpcStatus(status);
   if (plain.code() == absl::StatusCode::kDeadlineExceeded) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("no chief answers at ", address, " within ",
-                     absl::FormatDuration(timeout),
-                     "; check the address and that the job runs"));
+    const std::shared_ptr<TransportSecurity> security = OwnSecurity();
+    const std::vector<std::string> troubles =
+        security == nullptr ? std::vector<std::string>() : security->Troubles();
+    return absl::DeadlineExceededError(absl::StrCat(
+        "no chief answers at ", address, " within ",
+        absl::FormatDuration(timeout), "; ",
+        troubles.empty() ? "check the address and that the job runs"
+                         : absl::StrJoin(troubles, "; ")));
   }
   return absl::Status(plain.code(), absl::StrCat("the chief at ", address, ": ",
                                                  plain.message()));

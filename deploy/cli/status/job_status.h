@@ -122,7 +122,9 @@ struct JobStatus {
   std::string checkpoint_directory{};  // empty: no checkpoints
   uint64_t epoch = 0;                  // of the chief
   std::string checkpoint_trouble{};    // empty: the newest attempt succeeded
-  Settings settings{};                 // in effect
+  // Sentences about certificates; empty: all are well, or there are none.
+  std::vector<std::string> security_troubles{};
+  Settings settings{};  // in effect
 };
 
 // Returns "starting", "training", ...; "paused" while an operator pauses

@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/cluster/host_port.h"
 #include "common/flags/flag_parser.h"
+#include "deploy/cli/status/operator_security.h"
 #include "deploy/cli/status/status_report.h"
 #include "deploy/cli/tasks/local_cluster.h"
 #include "deploy/cli/tasks/log_directory.h"
@@ -49,9 +50,31 @@ void ChiefFlags::AddTo(CLI::App& app) {
   app.add_option("--cluster", cluster_file_,
                  "JSON file with the cluster that the chief is in.");
   app.add_option("--log_dir", log_dir_, "Log directory of a `lockstep run`.");
+  app.add_option(
+      "--tls_dir", tls_dir_,
+      "Directory with tls.crt, tls.key and ca.crt of an operator, if "
+      "the job uses TLS; for a `lockstep run --tls` with --log_dir "
+      "it is known.");
 }
 
 absl::StatusOr<std::string> ChiefFlags::Address() const {
+  LOCKSTEP_RETURN_IF_ERROR(Secure());
+  return ChiefAddress();
+}
+
+absl::Status ChiefFlags::Secure() const {
+  std::string directory = tls_dir_;
+  std::error_code ignored;
+  if (const std::string own = absl::StrCat(log_dir_, "/", kOperatorTlsDir);
+      directory.empty() && !log_dir_.empty() &&
+      std::filesystem::exists(own, ignored)) {
+    directory = own;
+  }
+  if (directory.empty()) return absl::OkStatus();
+  return UseOperatorCertificate(directory);
+}
+
+absl::StatusOr<std::string> ChiefFlags::ChiefAddress() const {
   const int given = static_cast<int>(!chief_.empty()) +
                     static_cast<int>(!cluster_file_.empty()) +
                     static_cast<int>(!log_dir_.empty());

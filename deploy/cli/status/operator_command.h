@@ -25,8 +25,11 @@ class ChiefFlags {
   // This object must not move until the flags have been parsed.
   void AddTo(CLI::App& app);
 
+  // Reads the certificate of --tls_dir too, which all later connections use.
+  //
   //   kInvalidArgument     none or more than one flag; an invalid address or
   //                        file
+  //   others               as TransportSecurity::Load()
   //   kFailedPrecondition  the run of --log_dir is over; says how it ended
   absl::StatusOr<std::string> Address() const;
 
@@ -42,9 +45,14 @@ class ChiefFlags {
   absl::StatusOr<std::optional<Ended>> EndOfRun() const;
 
  private:
+  // Reads the operator's certificate, if there is one.
+  absl::Status Secure() const;
+  absl::StatusOr<std::string> ChiefAddress() const;
+
   std::string chief_;
   std::string cluster_file_;
   std::string log_dir_;
+  std::string tls_dir_;
 };
 
 // StatusCommand is `lockstep status`.

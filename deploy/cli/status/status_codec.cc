@@ -68,19 +68,22 @@ DeathStatus Decode(const v1::DeathStatus& death) {
 }  // namespace
 
 JobStatus DecodeStatus(const v1::GetStatusResponse& response) {
-  JobStatus status = {.job_name = response.job_name(),
-                      .job_id = response.job_id(),
-                      .state = Decode(response.state()),
-                      .reason = response.reason(),
-                      .step = response.global_step(),
-                      .train_steps = response.train_steps(),
-                      .training_time = Decode(response.training_time()),
-                      .loss = response.loss(),
-                      .examples_per_second = response.examples_per_second(),
-                      .last_checkpoint_step = response.last_checkpoint_step(),
-                      .checkpoint_directory = response.checkpoint_directory(),
-                      .epoch = response.epoch(),
-                      .checkpoint_trouble = response.checkpoint_trouble()};
+  JobStatus status = {
+      .job_name = response.job_name(),
+      .job_id = response.job_id(),
+      .state = Decode(response.state()),
+      .reason = response.reason(),
+      .step = response.global_step(),
+      .train_steps = response.train_steps(),
+      .training_time = Decode(response.training_time()),
+      .loss = response.loss(),
+      .examples_per_second = response.examples_per_second(),
+      .last_checkpoint_step = response.last_checkpoint_step(),
+      .checkpoint_directory = response.checkpoint_directory(),
+      .epoch = response.epoch(),
+      .checkpoint_trouble = response.checkpoint_trouble(),
+      .security_troubles = {response.security_troubles().begin(),
+                            response.security_troubles().end()}};
   if (!response.example_unit().empty()) {
     status.example_unit = response.example_unit();
   }

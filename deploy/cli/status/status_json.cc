@@ -135,6 +135,7 @@ std::string FormatStatusJson(const JobStatus& status, int indent,
                                             ? Json(status.last_checkpoint_step)
                                             : Json(nullptr)},
                {"checkpoint_trouble", status.checkpoint_trouble},
+               {"security_troubles", status.security_troubles},
                {"chief_epoch", status.epoch}};
   json["settings"] = ToJson(status.settings);
   json["evaluation"] = OrNull(status.evaluation);

@@ -186,6 +186,11 @@ std::string FormatStatusReport(const JobStatus& status, size_t width) {
        {Headline(status), Figures(status), Checkpoint(status)}) {
     absl::StrAppend(&out, WrapText(line, width, kIndent), "\n");
   }
+  for (const std::string& trouble : status.security_troubles) {
+    absl::StrAppend(
+        &out, WrapText("certificates: " + Printable(trouble), width, kIndent),
+        "\n");
+  }
   const Settings& settings = status.settings;
   const bool scheduled = settings.learning_rate_now > 0 &&
                          settings.learning_rate_now != settings.learning_rate;

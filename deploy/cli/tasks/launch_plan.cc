@@ -25,6 +25,10 @@ void AddJobArgs(const LaunchOptions& options, Args& args) {
 Args ArgsOf(TaskId task, bool hosts_chief, const std::string& state_dir,
             const LaunchOptions& options) {
   Args args = {"--log_level", options.log_level};
+  if (!options.tls_dir.empty()) {
+    args.insert(args.end(), {"--tls_dir", options.tls_dir});
+  }
+  if (options.insecure) args.push_back("--insecure");
   if (task.type == TaskType::kPs) {
     args.insert(args.end(), {"--state_dir", state_dir});
   }

@@ -13,6 +13,8 @@ namespace lockstep::cli {
 
 // Files in a run's log directory, for `lockstep status --log_dir`.
 inline constexpr char kChiefAddressFile[] = "chief.address";
+// A link to the certificate with which an operator steers the run.
+inline constexpr char kOperatorTlsDir[] = "operator_tls";
 inline constexpr char kClusterFile[] = "cluster.json";
 inline constexpr char kResultFile[] = "result.json";  // once it is over
 

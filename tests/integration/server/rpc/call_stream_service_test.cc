@@ -185,7 +185,7 @@ class CallStreamLimitsTest : public ::testing::Test {
   void Start(size_t bytes) {
     service_ = std::make_unique<server::CallStreamService>(
         server::CallStreamService::Handlers{
-            {"m", [this, bytes](const grpc::ByteBuffer&,
+            {"m", [this, bytes](const Caller&, const grpc::ByteBuffer&,
                                 const server::Respond& respond) {
                ++handled_;
                const grpc::Slice slice(std::string(bytes, 'x'));

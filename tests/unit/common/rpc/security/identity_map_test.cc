@@ -47,6 +47,19 @@ TEST(IdentityMapTest, MistakesAreNamedWithTheirLine) {
   }
 }
 
+TEST(IdentityMapTest, RolesAreOfTheJobOfTheCertificateOrTheMap) {
+  const std::string text = "a = worker/1\njob = fashion\n";
+  EXPECT_EQ(JobInIdentityMap(text), "fashion");
+  EXPECT_EQ(JobInIdentityMap("a = worker/1\n#job = x\n"), "");
+  EXPECT_THAT(ParseIdentityMap(text, "map", "fashion"), testing::IsOk());
+  EXPECT_THAT(ParseIdentityMap(text, "map", "other"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("of job \"fashion\", the own")));
+  EXPECT_THAT(ParseIdentityMap("a = worker/1", "map", ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the job is missing")));
+}
+
 TEST(IdentityMapTest, TooLargeAMapIsRefused) {
   EXPECT_THAT(
       ParseIdentityMap(std::string(kLargestIdentityMap + 1, '#'), "map", "f"),

@@ -1,0 +1,16 @@
+#ifndef LOCKSTEP_COMMON_PROGRAM_SECURITY_METRICS_H_
+#define LOCKSTEP_COMMON_PROGRAM_SECURITY_METRICS_H_
+
+#include <vector>
+
+#include "common/observe/metrics.h"
+
+namespace lockstep {
+
+// Metrics of this process's certificate, of connections that failed because of
+// one, and of refused calls; none for a process without certificates.
+std::vector<Metric> SecurityMetrics();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_PROGRAM_SECURITY_METRICS_H_

@@ -1,0 +1,118 @@
+#include "common/rpc/security/certificates/peer_probe.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "openssl/err.h"
+#include "openssl/pem.h"
+#include "openssl/ssl.h"
+
+namespace lockstep {
+namespace {
+
+constexpr unsigned char kHttp2[] = "\x02h2";  // as gRPC demands
+constexpr size_t kHttp2Bytes = 3;
+
+class Socket {
+ public:
+  explicit Socket(int fd) : fd_(fd) {}
+  ~Socket() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+absl::StatusOr<Socket> Connect(const std::string& host, int port,
+                               absl::Duration timeout) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int failed =
+      getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &found);
+  if (failed != 0) return absl::UnavailableError(gai_strerror(failed));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
+  int error = ECONNREFUSED;
+  for (const addrinfo* next = found; next != nullptr; next = next->ai_next) {
+    Socket made(socket(next->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (made.fd() < 0) continue;
+    const timeval limit = absl::ToTimeval(timeout);
+    // Linux applies the limit of sending to connect() too.
+    setsockopt(made.fd(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    setsockopt(made.fd(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    if (connect(made.fd(), next->ai_addr, next->ai_addrlen) == 0) return made;
+    error = errno;
+  }
+  return absl::UnavailableError(std::strerror(error));
+}
+
+std::string ChainOf(SSL* connection) {
+  const BioPtr bio(BIO_new(BIO_s_mem()));
+  const STACK_OF(X509)* chain = SSL_get_peer_cert_chain(connection);
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    PEM_write_bio_X509(bio.get(), sk_X509_value(chain, i));
+  }
+  return ContentsOf(bio.get());
+}
+
+void UseOwn(SSL_CTX* context, const TlsFiles& own) {
+  const KeyPtr key = ReadKey(own.key);
+  const auto certificates = ReadCertificates(own.certificate, "tls.crt");
+  if (key == nullptr || !certificates.ok()) return;
+  SSL_CTX_use_certificate(context, certificates->front().get());
+  SSL_CTX_use_PrivateKey(context, key.get());
+}
+
+}  // namespace
+
+absl::StatusOr<PeerShown> ProbePeer(const std::string& host, int port,
+                                    const TlsFiles* own,
+                                    absl::Duration timeout) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Socket socket, Connect(host, port, timeout));
+  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(
+      SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION);
+  if (own != nullptr) UseOwn(context.get(), *own);
+  const std::unique_ptr<SSL, void (*)(SSL*)> connection(SSL_new(context.get()),
+                                                        SSL_free);
+  SSL_set_alpn_protos(connection.get(), kHttp2, kHttp2Bytes);
+  SSL_set_fd(connection.get(), socket.fd());
+  ERR_clear_error();
+  if (SSL_connect(connection.get()) != 1) {
+    const bool late = errno == EAGAIN || errno == EWOULDBLOCK;
+    const std::string error = OpenSslError();
+    if (late)
+      return absl::DeadlineExceededError("no answer to a TLS handshake");
+    return absl::FailedPreconditionError(
+        absl::StrCat("the server speaks no TLS 1.3: ", error));
+  }
+  PeerShown shown;
+  shown.chain = ChainOf(connection.get());
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<X509Ptr> certificates,
+                            ReadCertificates(shown.chain, "the server"));
+  shown.facts = FactsOf(certificates.front().get());
+  // The server's verdict arrives after the handshake: its first HTTP/2 frame,
+  // an alert, or the end of the connection.
+  char byte = 0;
+  if (SSL_read(connection.get(), &byte, 1) != 1) {
+    const std::string error = OpenSslError();
+    shown.refusal = error == "unknown error" ? "connection closed" : error;
+  }
+  ERR_clear_error();
+  return shown;
+}
+
+}  // namespace lockstep

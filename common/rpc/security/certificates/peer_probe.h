@@ -1,0 +1,36 @@
+#ifndef LOCKSTEP_COMMON_RPC_SECURITY_CERTIFICATES_PEER_PROBE_H_
+#define LOCKSTEP_COMMON_RPC_SECURITY_CERTIFICATES_PEER_PROBE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/rpc/security/certificates/certificate_facts.h"
+#include "common/rpc/security/certificates/tls_files.h"
+
+namespace lockstep {
+
+// What a server showed in a TLS handshake.
+struct PeerShown {
+  std::string chain;  // PEM; its own certificate first
+  CertificateFacts facts;
+  // Empty if the server went on after it had seen the own certificate; else
+  // why not, in OpenSSL's words.
+  std::string refusal;
+};
+
+// Makes a TLS 1.3 handshake with the server at `host` and `port`, with the own
+// certificate if `own` is not null, and closes the connection. It checks
+// nothing of the server's certificate, which the caller must do. Blocks for at
+// most `timeout`, without the time of the system's resolver.
+//
+//   kUnavailable         no connection
+//   kFailedPrecondition  the server speaks no TLS 1.3
+//   kDeadlineExceeded    no answer
+absl::StatusOr<PeerShown> ProbePeer(const std::string& host, int port,
+                                    const TlsFiles* own,
+                                    absl::Duration timeout);
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_RPC_SECURITY_CERTIFICATES_PEER_PROBE_H_

@@ -1,0 +1,18 @@
+#ifndef LOCKSTEP_COMMON_RPC_SECURITY_CERTIFICATES_REQUIRE_TLS13_H_
+#define LOCKSTEP_COMMON_RPC_SECURITY_CERTIFICATES_REQUIRE_TLS13_H_
+
+#include "absl/status/status.h"
+
+namespace lockstep {
+
+// Makes TLS 1.3 the only version that connections of this process speak from
+// now on. gRPC 1.51 has no setting for it; this replaces the section of the
+// system's openssl.cnf with the defaults of connections. Call it before a
+// server or a channel is made; more than once does no harm.
+//
+//   kInternal  in OpenSSL's words
+absl::Status RequireTls13();
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_COMMON_RPC_SECURITY_CERTIFICATES_REQUIRE_TLS13_H_

@@ -1,0 +1,70 @@
+#include "common/rpc/security/trouble_book.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+bool TroubleBook::Note(const std::string& sentence, absl::Duration log_every) {
+  MutexLock lock(mutex_);
+  return Enter(sentence, /*is_current=*/true, log_every);
+}
+
+bool TroubleBook::NoteHandshake(const std::string& sentence) {
+  MutexLock lock(mutex_);
+  ++failed_handshakes_;
+  return Enter(sentence, /*is_current=*/true, kLogEvery);
+}
+
+bool TroubleBook::NoteDenied(const std::string& method, const std::string& role,
+                             const std::string& sentence) {
+  MutexLock lock(mutex_);
+  ++denied_[{method, role}];
+  return Enter(sentence, /*is_current=*/false, kLogEvery);
+}
+
+bool TroubleBook::Enter(const std::string& sentence, bool is_current,
+                        absl::Duration log_every) {
+  const absl::Time now = clock_.Now();
+  if (entries_.count(sentence) == 0 && entries_.size() >= kMost) {
+    std::erase_if(entries_, [now](const auto& entry) {
+      return now - entry.second.last > kLogEvery;
+    });
+    if (entries_.size() >= kMost) return false;
+  }
+  const auto [found, is_new] = entries_.try_emplace(sentence);
+  Entry& entry = found->second;
+  if (is_new || now - entry.last > kLasts) entry.first = now;
+  entry.last = now;
+  entry.is_current = is_current;
+  if (now - entry.logged < log_every) return false;
+  entry.logged = now;
+  return true;
+}
+
+std::vector<std::string> TroubleBook::Current() const {
+  MutexLock lock(mutex_);
+  const absl::Time now = clock_.Now();
+  std::vector<std::pair<absl::Time, std::string>> current;
+  for (const auto& [sentence, entry] : entries_) {
+    if (entry.is_current && now - entry.last <= kLasts) {
+      current.emplace_back(entry.first, sentence);
+    }
+  }
+  std::sort(current.begin(), current.end());
+  std::vector<std::string> sentences;
+  sentences.reserve(current.size());
+  for (auto& [first, sentence] : current) sentences.push_back(sentence);
+  return sentences;
+}
+
+int64_t TroubleBook::failed_handshakes() const {
+  MutexLock lock(mutex_);
+  return failed_handshakes_;
+}
+
+TroubleBook::Denied TroubleBook::denied() const {
+  MutexLock lock(mutex_);
+  return denied_;
+}
+
+}  // namespace lockstep

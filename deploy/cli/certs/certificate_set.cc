@@ -1,0 +1,177 @@
+#include "deploy/cli/certs/certificate_set.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/cluster/host_port.h"
+#include "common/rpc/security/certificate_name.h"
+#include "common/rpc/security/certificates/tls_files.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr char kAuthorityKey[] = "ca.key";
+constexpr mode_t kForAll = 0644;
+constexpr mode_t kForOwner = 0600;
+constexpr mode_t kDirectory = 0700;
+
+std::string NameOf(const TaskId& task) {
+  return absl::StrCat(TaskTypeName(task.type), "-", task.index);
+}
+
+absl::Status WriteFile(const std::string& path, const std::string& text,
+                       mode_t mode) {
+  // No other user can open it before its mode is right.
+  const int fd =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make " + path);
+  const ssize_t written = write(fd, text.data(), text.size());
+  const bool whole =
+      written == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
+  const int error = errno;
+  close(fd);
+  if (!whole) return absl::ErrnoToStatus(error, "cannot write " + path);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadWhole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return absl::NotFoundError("cannot read " + path);
+  }
+  return text.str();
+}
+
+absl::StatusOr<CertifiedKey> TakeAuthority(const CertificateSet& set) {
+  const std::string certificate =
+      absl::StrCat(set.directory, "/", TlsFiles::kAuthorities);
+  const std::string key = absl::StrCat(set.directory, "/", kAuthorityKey);
+  std::error_code error;
+  if (!std::filesystem::exists(certificate, error)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        CertifiedKey made,
+        MakeAuthority(absl::StrCat("Lockstep ", set.job), set.authority_valid));
+    LOCKSTEP_RETURN_IF_ERROR(WriteFile(key, made.key, kForOwner));
+    LOCKSTEP_RETURN_IF_ERROR(WriteFile(certificate, made.certificate, kForAll));
+    return made;
+  }
+  CertifiedKey pair;
+  LOCKSTEP_ASSIGN_OR_RETURN(pair.certificate, ReadWhole(certificate));
+  absl::StatusOr<std::string> text = ReadWhole(key);
+  if (!text.ok()) {
+    return absl::NotFoundError(absl::StrCat(
+        key,
+        " is not there: bring the authority's key back to sign, or name "
+        "another --out for a new authority"));
+  }
+  pair.key = *std::move(text);
+  return pair;
+}
+
+CertificateRequest RequestFor(const CertificateSet& set,
+                              const std::string& member) {
+  CertificateRequest request;
+  request.common_name = absl::StrCat(set.job, " ", member);
+  const auto add = [&](Role role, std::optional<int> index) {
+    request.uris.push_back(CertificateName{set.job, role, index}.ToUri());
+  };
+  if (member == "operator-read") add(Role::kReader, std::nullopt);
+  if (member == "operator-steer") add(Role::kSteerer, std::nullopt);
+  for (const CertificateSet::Task& task : set.tasks) {
+    if (NameOf(task.id) != member) continue;
+    add(RoleOf(task.id.type), task.id.index);
+    if (task.id == set.chief && task.id.type != TaskType::kChief) {
+      add(Role::kChief, 0);
+    }
+    const absl::StatusOr<HostPort> address = ParseHostPort(task.address);
+    if (address.ok()) request.hosts.push_back(address->host);
+    request.hosts.emplace_back("localhost");
+  }
+  return request;
+}
+
+// Writes the files of a member beside the present ones, and switches the link.
+absl::Status Place(const CertificateSet& set, const std::string& member,
+                   const CertifiedKey& pair, const std::string& authority) {
+  const std::string link = absl::StrCat(set.directory, "/", member);
+  std::error_code error;
+  const std::filesystem::path old = std::filesystem::read_symlink(link, error);
+  std::string next;
+  for (int i = 1; next.empty(); ++i) {
+    const std::string name = absl::StrCat(".", member, ".", i);
+    const std::string path = absl::StrCat(set.directory, "/", name);
+    if (mkdir(path.c_str(), kDirectory) == 0) {
+      next = name;
+    } else if (errno != EEXIST) {
+      return absl::ErrnoToStatus(errno, "cannot make " + path);
+    }
+  }
+  const std::string path = absl::StrCat(set.directory, "/", next, "/");
+  LOCKSTEP_RETURN_IF_ERROR(
+      WriteFile(path + TlsFiles::kCertificate, pair.certificate, kForAll));
+  LOCKSTEP_RETURN_IF_ERROR(
+      WriteFile(path + TlsFiles::kKey, pair.key, kForOwner));
+  LOCKSTEP_RETURN_IF_ERROR(
+      WriteFile(path + TlsFiles::kAuthorities, authority, kForAll));
+  const std::string new_link = absl::StrCat(link, ".next");
+  unlink(new_link.c_str());
+  if (symlink(next.c_str(), new_link.c_str()) != 0 ||
+      rename(new_link.c_str(), link.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot put in place " + link);
+  }
+  if (!old.empty()) {
+    std::filesystem::remove_all(set.directory / old, error);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<std::string> MembersOf(const CertificateSet& set) {
+  std::vector<std::string> members;
+  for (const CertificateSet::Task& task : set.tasks) {
+    members.push_back(NameOf(task.id));
+  }
+  members.insert(members.end(), {"operator-read", "operator-steer"});
+  return members;
+}
+
+absl::StatusOr<std::vector<std::string>> WriteCertificateSet(
+    const CertificateSet& set) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckJobInName(set.job));
+  std::vector<std::string> members = MembersOf(set);
+  if (!set.only.empty()) {
+    if (std::count(members.begin(), members.end(), set.only) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--only: there is no ", set.only, "; the members are ",
+                       absl::StrJoin(members, ", ")));
+    }
+    members = {set.only};
+  }
+  if (mkdir(set.directory.c_str(), kDirectory) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, "cannot make " + set.directory);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const CertifiedKey authority, TakeAuthority(set));
+  for (const std::string& member : members) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const CertifiedKey pair,
+        MakeCertificate(authority, RequestFor(set, member), set.validity));
+    LOCKSTEP_RETURN_IF_ERROR(Place(set, member, pair, authority.certificate));
+  }
+  return members;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,51 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_CERTS_CERTIFICATE_SET_H_
+#define LOCKSTEP_DEPLOY_CLI_CERTS_CERTIFICATE_SET_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/cluster/task_id.h"
+#include "common/rpc/security/certificates/certificate_maker.h"
+
+namespace lockstep::cli {
+
+// The certificates of one job.
+struct CertificateSet {
+  struct Task {
+    TaskId id;
+    std::string address;  // "host:port"; the host is among its names
+  };
+
+  std::string job;
+  std::vector<Task> tasks;
+  TaskId chief;              // the task that hosts the chief
+  std::string directory;     // of the set
+  std::string only;          // a member, "worker-1"; empty: all
+  Validity validity;         // of the pairs
+  Validity authority_valid;  // of the authority, if it has to be made
+};
+
+// The members of a set, "ps-0" and so on, and "operator-read" and
+// "operator-steer": each is a directory that can be a --tls_dir.
+std::vector<std::string> MembersOf(const CertificateSet& set);
+
+// Makes the authority of a set, ca.crt and ca.key in its directory, or uses the
+// one that is there, and a new key with its certificate for each member. A
+// member's directory is a link, which is switched when all of its new files are
+// there: a process that reads them never finds half of them.
+//
+// Returns the members that were made.
+//
+//   kInvalidArgument   the job's name fits no certificate; there is no member
+//                      `only`
+//   kNotFound          ca.key is not there, but ca.crt is: it was taken away,
+//                      and must be brought back for this
+//   others             of the system
+absl::StatusOr<std::vector<std::string>> WriteCertificateSet(
+    const CertificateSet& set);
+
+}  // namespace lockstep::cli
+
+#endif  // LOCKSTEP_DEPLOY_CLI_CERTS_CERTIFICATE_SET_H_

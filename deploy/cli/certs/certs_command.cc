@@ -1,0 +1,230 @@
+#include "deploy/cli/certs/certs_command.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/cluster/cluster.h"
+#include "common/cluster/host_port.h"
+#include "common/cluster/tf_config.h"
+#include "common/flags/flag_parser.h"
+#include "common/rpc/security/certificates/peer_probe.h"
+#include "common/rpc/security/certificates/tls_files.h"
+#include "deploy/cli/tasks/log_files.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr absl::Duration kDay = absl::Hours(24);
+// Clocks of other hosts may be late.
+constexpr absl::Duration kEarlier = absl::Hours(1);
+constexpr int kAuthorityDays = 3650;
+constexpr absl::Duration kTimeout = absl::Seconds(5);
+constexpr int kWrong = 1;
+
+absl::StatusOr<Cluster> ReadClusterOf(const std::string& path) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ParseTfConfig(text, path));
+  const bool has_chief =
+      config.cluster.NumTasks("chief") + config.cluster.NumTasks("master") > 0;
+  config.task_type = has_chief ? "chief" : "worker";
+  config.task_index = 0;
+  return Cluster::Make(config, {.allow_port_zero = true});
+}
+
+std::string Describe(const CertificateFacts& facts, absl::Time now) {
+  const std::string trouble = ValidityTrouble(facts, now);
+  return absl::StrCat(
+      "  names    ", absl::StrJoin(facts.names.uris, "\n           "),
+      facts.names.uris.empty() ? "none" : "", "\n  hosts    ",
+      absl::StrJoin(facts.names.dns, ", "),
+      facts.names.dns.empty() || facts.addresses.empty() ? "" : ", ",
+      absl::StrJoin(facts.addresses, ", "), "\n  signed   by ", facts.issuer,
+      "\n  valid    until ",
+      absl::FormatTime("%Y-%m-%d %H:%M UTC", facts.not_after,
+                       absl::UTCTimeZone()),
+      trouble.empty() ? "" : absl::StrCat("; ", trouble), "\n");
+}
+
+}  // namespace
+
+CertsCommands::CertsCommands(CLI::App& parent)
+    : app_(*parent.add_subcommand(
+          "certs", "Makes, renews and checks the certificates of a job.")),
+      make_(*app_.add_subcommand(
+          "make",
+          "Makes a certificate authority and a certificate for each task and "
+          "for operators: each is a directory for --tls_dir. Take DIR/ca.key "
+          "away to a safe place; it can sign certificates of any role.")),
+      renew_(*app_.add_subcommand(
+          "renew",
+          "Replaces certificates by new ones of the same authority; running "
+          "processes take them within seconds.")),
+      show_(*app_.add_subcommand(
+          "show",
+          "Shows the certificates in directories. Exit code: 1 if one "
+          "has expired, or expires within 14 days.")),
+      check_(*app_.add_subcommand(
+          "check",
+          "Says what is wrong with the files of a directory, and with the "
+          "certificate of a running server. Exit code: 1 if something is.")) {
+  app_.require_subcommand(1);
+  AddSetFlags(make_);
+  AddSetFlags(renew_);
+  show_.add_option("directory", directories_, "Directories with tls.crt.")
+      ->required();
+  check_
+      .add_option("--tls_dir", tls_dir_,
+                  "Directory with tls.crt, tls.key and ca.crt.")
+      ->required();
+  check_.add_option("--connect", connect_,
+                    "A server, host:port, to shake hands with.");
+}
+
+void CertsCommands::AddSetFlags(CLI::App& app) {
+  app.add_option("--cluster", cluster_file_, "JSON file with the cluster.")
+      ->required();
+  app.add_option("--job", job_, "The job's name, as in its job file.")
+      ->required();
+  app.add_option("--out", out_, "Directory for the certificates.")->required();
+  app.add_option("--days", days_, "Days for which they are valid.")
+      ->check(CLI::Range(1, 3650))
+      ->capture_default_str();
+  app.add_option("--only", only_,
+                 "One member only, as worker-1 or operator-read.");
+}
+
+int CertsCommands::Run(Terminal& terminal, std::ostream& err) const {
+  if (show_.parsed()) return Show(terminal, err);
+  if (check_.parsed()) return Check(terminal, err);
+  return Make(terminal, err);
+}
+
+absl::StatusOr<CertificateSet> CertsCommands::ReadSet() const {
+  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster,
+                            ReadClusterOf(cluster_file_));
+  CertificateSet set;
+  set.job = job_;
+  set.directory = out_;
+  set.only = only_;
+  set.chief = cluster.chief();
+  for (const TaskType type : {TaskType::kPs, TaskType::kChief,
+                              TaskType::kWorker, TaskType::kEvaluator}) {
+    for (const TaskId& task : cluster.Tasks(type)) {
+      set.tasks.push_back({task, cluster.Address(task).value_or("")});
+    }
+  }
+  const absl::Time now = absl::Now();
+  set.validity = {now - kEarlier, now + days_ * kDay};
+  set.authority_valid = {now - kEarlier, now + kAuthorityDays * kDay};
+  std::error_code error;
+  if (renew_.parsed() &&
+      !std::filesystem::exists(absl::StrCat(out_, "/ca.crt"), error)) {
+    return absl::NotFoundError(absl::StrCat(
+        out_, "/ca.crt is not there; `lockstep certs make` makes it"));
+  }
+  return set;
+}
+
+int CertsCommands::Make(Terminal& terminal, std::ostream& err) const {
+  const char* name = renew_.parsed() ? "renew" : "make";
+  const absl::StatusOr<CertificateSet> set = ReadSet();
+  absl::StatusOr<std::vector<std::string>> made =
+      set.ok() ? WriteCertificateSet(*set)
+               : absl::StatusOr<std::vector<std::string>>(set.status());
+  if (!made.ok()) {
+    err << "lockstep certs " << name << ": " << made.status().message() << "\n";
+    return kUsageExitCode;
+  }
+  for (const std::string& member : *made) {
+    terminal.Print(absl::StrCat(out_, "/", member, "\n"));
+  }
+  terminal.Print(
+      absl::StrCat("valid for ", days_,
+                   " days; copy each directory to its task alone, as "
+                   "--tls_dir, and take ",
+                   out_, "/ca.key to a safe place\n"));
+  return 0;
+}
+
+int CertsCommands::Show(Terminal& terminal, std::ostream& err) const {
+  bool all_well = true;
+  for (const std::string& directory : directories_) {
+    const absl::StatusOr<std::string> text =
+        ReadTextFile(absl::StrCat(directory, "/", TlsFiles::kCertificate));
+    const auto certificates =
+        text.ok() ? ReadCertificates(*text, directory)
+                  : absl::StatusOr<std::vector<X509Ptr>>(text.status());
+    if (!certificates.ok()) {
+      err << "lockstep certs show: " << certificates.status().message() << "\n";
+      return kUsageExitCode;
+    }
+    const CertificateFacts facts = FactsOf(certificates->front().get());
+    all_well = all_well && ValidityTrouble(facts, absl::Now()).empty();
+    terminal.Print(absl::StrCat(directory, "\n", Describe(facts, absl::Now())));
+  }
+  return all_well ? 0 : kWrong;
+}
+
+bool CertsCommands::CheckPeer(const std::string& directory,
+                              Terminal& terminal) const {
+  const absl::StatusOr<HostPort> address = ParseHostPort(connect_);
+  if (!address.ok()) {
+    terminal.Print(absl::StrCat(address.status().message(), "\n"));
+    return false;
+  }
+  const absl::StatusOr<TlsFiles> files = ReadTlsFiles(directory);
+  const auto shown = ProbePeer(address->host, address->port,
+                               files.ok() ? &*files : nullptr, kTimeout);
+  if (!shown.ok()) {
+    terminal.Print(
+        absl::StrCat(connect_, ": ", shown.status().message(), "\n"));
+    return false;
+  }
+  terminal.Print(
+      absl::StrCat(connect_, "\n", Describe(shown->facts, absl::Now())));
+  const auto trusted =
+      files.ok() ? TrustedAuthorities::Make(files->authorities, files->revoked)
+                 : files.status();
+  const absl::Status checked =
+      trusted.ok()
+          ? (*trusted)->Check(shown->chain, TrustedAuthorities::Side::kServer,
+                              absl::Now())
+          : trusted.status();
+  if (!checked.ok()) {
+    terminal.Print(absl::StrCat("wrong: ", checked.message(), "\n"));
+    return false;
+  }
+  if (!shown->refusal.empty()) {
+    terminal.Print(absl::StrCat("wrong: the server refuses this certificate (",
+                                shown->refusal,
+                                "); its log, status and metrics say why\n"));
+    return false;
+  }
+  return true;
+}
+
+int CertsCommands::Check(Terminal& terminal, std::ostream& err) const {
+  const absl::StatusOr<TlsFiles> files = ReadTlsFiles(tls_dir_);
+  if (!files.ok()) {
+    err << "lockstep certs check: " << files.status().message() << "\n";
+    return kWrong;
+  }
+  const auto checked = CheckTlsFiles(*files, "", absl::Now());
+  bool all_well = checked.ok();
+  if (checked.ok()) {
+    terminal.Print(
+        absl::StrCat(tls_dir_, "\n", Describe(checked->own, absl::Now())));
+    all_well = ValidityTrouble(checked->own, absl::Now()).empty();
+  } else {
+    terminal.Print(absl::StrCat("wrong: ", checked.status().message(), "\n"));
+  }
+  if (!connect_.empty()) all_well = CheckPeer(tls_dir_, terminal) && all_well;
+  if (all_well) terminal.Print("all is well\n");
+  return all_well ? 0 : kWrong;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,52 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_CERTS_CERTS_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_CERTS_CERTS_COMMAND_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "deploy/cli/certs/certificate_set.h"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep::cli {
+
+// CertsCommands are `lockstep certs make`, `renew`, `show` and `check`.
+class CertsCommands {
+ public:
+  explicit CertsCommands(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns 0; 1 if `show` or `check` finds something wrong; 2 if files cannot
+  // be read or written, or for bad flags.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  void AddSetFlags(CLI::App& app);
+  absl::StatusOr<CertificateSet> ReadSet() const;
+  int Make(Terminal& terminal, std::ostream& err) const;
+  int Show(Terminal& terminal, std::ostream& err) const;
+  int Check(Terminal& terminal, std::ostream& err) const;
+  // Says what the server at --connect shows; false if it is wrong.
+  bool CheckPeer(const std::string& directory, Terminal& terminal) const;
+
+  CLI::App& app_;
+  CLI::App& make_;
+  CLI::App& renew_;
+  CLI::App& show_;
+  CLI::App& check_;
+  std::string cluster_file_;
+  std::string job_;
+  std::string out_;
+  std::string only_;
+  int days_ = 90;
+  std::vector<std::string> directories_;
+  std::string tls_dir_;
+  std::string connect_;
+};
+
+}  // namespace lockstep::cli
+
+#endif  // LOCKSTEP_DEPLOY_CLI_CERTS_CERTS_COMMAND_H_

@@ -1,0 +1,18 @@
+#include "deploy/cli/status/operator_security.h"
+
+#include <memory>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/rpc/security/transport/transport_security.h"
+
+namespace lockstep::cli {
+
+absl::Status UseOperatorCertificate(const std::string& directory) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<TransportSecurity> security,
+                            TransportSecurity::Load({directory, ""}));
+  SetOwnSecurity(std::move(security));
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,17 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_STATUS_OPERATOR_SECURITY_H_
+#define LOCKSTEP_DEPLOY_CLI_STATUS_OPERATOR_SECURITY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace lockstep::cli {
+
+// Makes all later connections of this process use the certificate of an
+// operator, in a directory as TlsFiles describes it. Errors as
+// TransportSecurity::Load().
+absl::Status UseOperatorCertificate(const std::string& directory);
+
+}  // namespace lockstep::cli
+
+#endif  // LOCKSTEP_DEPLOY_CLI_STATUS_OPERATOR_SECURITY_H_

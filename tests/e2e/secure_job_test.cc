@@ -1,0 +1,132 @@
+// Jobs whose processes have certificates.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/security/transport/transport_security.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/test_certificates.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr char kJob[] = "lockstep://e2e/";
+
+class SecureJobTest : public ::testing::Test {
+ protected:
+  ~SecureJobTest() override { SetOwnSecurity(nullptr); }
+
+  std::string DirectoryOf(const std::string& job, int index) const {
+    return certificates_.Join(absl::StrCat(job, "-", index));
+  }
+
+  void Issue(const std::string& job, int index,
+             const Validity& validity = TestAuthority::Valid()) {
+    const std::string name = absl::StrCat(kJob, job, "/", index);
+    WriteTlsFiles(DirectoryOf(job, index),
+                  authority_.FilesOf(authority_.Issue(name, validity)));
+  }
+
+  // Gives each task its certificate, and this process an operator's.
+  void Secure(TrainingJob& job) {
+    for (const auto& [type, index] : job.Tasks()) {
+      Issue(type, index);
+      job.cluster().AddArgument(
+          type, index, "--tls_dir=" + certificates_.path() + "/{role}-{index}");
+    }
+    const std::string own = certificates_.Join("own");
+    WriteTlsFiles(own, authority_.Files(absl::StrCat(kJob, "operator/steer")));
+    SetOwnSecurity(TransportSecurity::Load({own, ""}).value());
+  }
+
+  const TestAuthority authority_;
+  const TempDir certificates_;
+};
+
+TrainingJob::Options Small(int64_t steps) {
+  return {.workers = 2,
+          .evaluator = true,
+          .set = {absl::StrCat("train_steps=", steps),
+                  "checkpoint.every_steps=50", "checkpoint.keep=1"}};
+}
+
+TEST_F(SecureJobTest, TrainsToTheSameBitsAsWithoutCertificates) {
+  auto plain = TrainingJob::Make(Small(100));
+  ASSERT_THAT(plain->Run(), IsOk());
+  auto secure = TrainingJob::Make(Small(100));
+  Secure(*secure);
+  ASSERT_THAT(secure->Run(), IsOk());
+  ExpectSameBits(plain->checkpoints(), secure->checkpoints(), 100);
+}
+
+TEST_F(SecureJobTest, TenRenewalsOfEveryCertificateLoseNoStep) {
+  auto options = Small(400);
+  options.more_args = {"--shared_memory=off"};
+  auto job = TrainingJob::Make(options);
+  Secure(*job);
+  ASSERT_THAT(job->StartAll(), IsOk());
+  for (int renewal = 0; renewal < 10; ++renewal) {
+    ASSERT_THAT(job->WaitForStep(renewal * 30), IsOk());
+    for (const auto& [type, index] : job->Tasks()) Issue(type, index);
+  }
+  ASSERT_THAT(job->WaitForStep(390), IsOk());
+  const auto status = job->GetStatus();
+  ASSERT_OK(status);
+  EXPECT_EQ(status->losses.steps_redone, 0);
+  EXPECT_EQ(status->losses.recoveries, 0);
+  EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+  EXPECT_THAT(job->cluster().ReadLog("ps", 0),
+              IsOkAndHolds(HasSubstr("uses new certificates")));
+}
+
+TEST_F(SecureJobTest, MemberIsKilledAndComesBack) {
+  auto job = TrainingJob::Make(Small(300));
+  Secure(*job);
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(20), IsOk());
+  for (const char* type : {"worker", "ps"}) {
+    job->cluster().Kill(type, 1);
+    ASSERT_THAT(job->cluster().Start(type, 1), IsOk());
+  }
+  EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+}
+
+TEST_F(SecureJobTest, ExpiredCertificateIsNamedByItsOwner) {
+  auto job = TrainingJob::Make(Small(50));
+  Secure(*job);
+  const absl::Time now = absl::Now();
+  Issue("worker", 1, {now - absl::Hours(2), now - absl::Minutes(5)});
+  ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
+  EXPECT_THAT(
+      job->cluster().WaitForLog("worker", 1, "expired 5 min ago", kPatience),
+      IsOk());
+}
+
+TEST_F(SecureJobTest, MemberOfAnotherAuthorityIsNamedInTheStatus) {
+  auto job = TrainingJob::Make(Small(1000));
+  Secure(*job);
+  const TestAuthority stranger("stranger");
+  TlsFiles files = stranger.Files(absl::StrCat(kJob, "worker/1"));
+  files.authorities += authority_.certificate();
+  WriteTlsFiles(DirectoryOf("worker", 1), files);
+  ASSERT_THAT(job->StartAll(), IsOk());
+  const absl::Time end = absl::Now() + kPatience;
+  std::vector<std::string> troubles;
+  while (troubles.empty() && absl::Now() < end) {
+    const auto status = job->GetStatus();
+    if (status.ok()) troubles = status->security_troubles;
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  EXPECT_THAT(troubles, Contains(HasSubstr("worker/1 is not signed by an "
+                                           "authority of ca.crt")));
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,184 @@
+// Every cell of the table of roles and methods, over real connections: the
+// server has all services, whose methods answer "not implemented" to the calls
+// that reach them.
+
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/security/access_table.h"
+#include "common/rpc/server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lockstep/v1/call_stream.grpc.pb.h"
+#include "lockstep/v1/coordinator.grpc.pb.h"
+#include "lockstep/v1/parameter.grpc.pb.h"
+#include "lockstep/v1/shard_control.grpc.pb.h"
+#include "lockstep/v1/sync.grpc.pb.h"
+#include "tests/integration/call.h"
+#include "tests/integration/common/rpc/security/raw_credentials.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/testing/test_certificates.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::CallWithBytes;
+using ::lockstep::testing::TempDir;
+using ::lockstep::testing::TestAuthority;
+using ::lockstep::testing::UncheckedChannel;
+
+struct Peer {
+  std::string title;
+  RoleSet roles = 0;  // that its certificate gives it
+  std::shared_ptr<grpc::Channel> channel;
+};
+
+class AccessMatrixTest : public ::testing::Test {
+ protected:
+  AccessMatrixTest() {
+    TlsFiles files = authority_.Files("ps/0");
+    const CertificateFacts facts =
+        FactsOf(ReadCertificates(revoked_.certificate, "x")->at(0).get());
+    files.revoked = MakeRevocationList(authority_.pair(), {facts.serial},
+                                       TestAuthority::Valid())
+                        .value();
+    testing::WriteTlsFiles(directory_.path(), files);
+    GrpcServer::Options options;
+    options.security = TransportSecurity::Load({directory_.path(), ""}).value();
+    server_ =
+        GrpcServer::Start(
+            "127.0.0.1:0",
+            {&coordinator_, &parameter_, &sync_, &control_, &stream_}, options)
+            .value();
+    address_ = absl::StrCat("127.0.0.1:", server_->port());
+  }
+
+  Peer With(const std::string& title, RoleSet roles,
+            const CertifiedKey& pair) const {
+    return {title, roles,
+            UncheckedChannel(address_, authority_.certificate(), pair)};
+  }
+
+  // True if the call got past the checks.
+  static bool Passes(const Peer& peer, const std::string& method) {
+    // A watch that is let in does not end.
+    const absl::Duration timeout = absl::EndsWith(method, "/Watch")
+                                       ? absl::Seconds(1)
+                                       : testing::kCallTimeout;
+    const absl::Status status =
+        CallWithBytes(peer.channel, method, "", timeout);
+    return !absl::IsPermissionDenied(status) &&
+           !absl::IsUnauthenticated(status) && !absl::IsUnavailable(status);
+  }
+
+  std::vector<Peer> Peers() const {
+    const absl::Time now = absl::Now();
+    const TestAuthority stranger("stranger");
+    const auto pair = [&](const std::string& name) {
+      return authority_.Issue(name);
+    };
+    return {
+        With("chief", Bit(Role::kChief), pair("chief/0")),
+        With("ps", Bit(Role::kPs), pair("ps/1")),
+        With("worker", Bit(Role::kWorker), pair("worker/1")),
+        With("any worker", Bit(Role::kWorker), pair("worker/*")),
+        With("evaluator", Bit(Role::kEvaluator), pair("evaluator/0")),
+        With("op read", Bit(Role::kReader), pair("operator/read")),
+        With("op steer", Bit(Role::kSteerer), pair("operator/steer")),
+        With("worker 0 + chief", Bit(Role::kWorker) | Bit(Role::kChief),
+             authority_.IssueAll({"worker/0", "chief/0"},
+                                 TestAuthority::Valid())),
+        With("other job", 0, pair("lockstep://other/operator/steer")),
+        With("no name", 0, pair("https://example.com")),
+        With("other CA", 0, stranger.Issue("operator/steer")),
+        With("expired", 0,
+             authority_.Issue("operator/steer",
+                              {now - absl::Hours(2), now - absl::Hours(1)})),
+        With("not yet", 0,
+             authority_.Issue("operator/steer",
+                              {now + absl::Hours(1), now + absl::Hours(2)})),
+        With("revoked", 0, revoked_),
+        With("no certificate", 0, {}),
+        {"plain text", 0, MakeChannel(address_, 0, nullptr)},
+    };
+  }
+
+  const TestAuthority authority_;
+  const CertifiedKey revoked_ = authority_.Issue("operator/steer");
+  const TempDir directory_;
+  v1::CoordinatorService::Service coordinator_;
+  v1::ParameterService::Service parameter_;
+  v1::SyncService::Service sync_;
+  v1::ShardControlService::Service control_;
+  v1::CallStreamService::Service stream_;
+  std::unique_ptr<GrpcServer> server_;
+  std::string address_;
+};
+
+TEST_F(AccessMatrixTest, NoForbiddenCallPassesAndEveryAllowedOneDoes) {
+  std::vector<std::string> methods;
+  for (const AccessRow& row : AccessTable()) {
+    methods.emplace_back(row.method);
+  }
+  methods.emplace_back("/lockstep.v1.CoordinatorService/Unknown");
+  const std::vector<Peer> peers = Peers();
+  int forbidden = 0;
+  int passed = 0;
+  int allowed = 0;
+  int refused = 0;
+  std::ostringstream out;  // the log has lines of its own
+  out << std::left << std::setw(58) << "method";
+  for (const Peer& peer : peers) out << " | " << peer.title;
+  out << "\n";
+  for (const std::string& method : methods) {
+    out << std::setw(58) << method;
+    for (const Peer& peer : peers) {
+      const bool may = (RolesThatMay(method) & peer.roles) != 0;
+      const bool passes = Passes(peer, method);
+      EXPECT_EQ(passes, may) << peer.title << " " << method;
+      (may ? allowed : forbidden) += 1;
+      if (!may && passes) ++passed;
+      if (may && !passes) ++refused;
+      out << " | " << std::setw(static_cast<int>(peer.title.size()))
+          << (passes ? "Y" : "-");
+    }
+    out << "\n";
+  }
+  out << passed << " of " << forbidden << " forbidden calls passed, " << refused
+      << " of " << allowed << " allowed ones were refused\n";
+  std::cout << out.str();
+}
+
+TEST_F(AccessMatrixTest, RefusalNamesTheCallerAndTheRolesThatMay) {
+  const Peer worker = With("worker", 0, authority_.Issue("worker/1"));
+  const absl::Status status =
+      CallWithBytes(worker.channel, "/lockstep.v1.CoordinatorService/Stop", "");
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(status.message(),
+            "worker 1 of job fashion must not call "
+            "\"/lockstep.v1.CoordinatorService/Stop\"; who may: ps, "
+            "operator/steer");
+}
+
+// A client that was let in and then asks for what is not its own.
+TEST_F(AccessMatrixTest, BodyOfARefusedCallIsNotRead) {
+  const Peer reader = With("reader", 0, authority_.Issue("operator/read"));
+  // Larger than the server accepts, which only a permitted caller is told.
+  const std::string body(32 << 20, 'x');
+  EXPECT_EQ(CallWithBytes(reader.channel,
+                          "/lockstep.v1.CoordinatorService/Stop", body)
+                .code(),
+            absl::StatusCode::kPermissionDenied);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,114 @@
+#include "deploy/cli/certs/certificate_set.h"
+
+#include <filesystem>
+
+#include "absl/time/clock.h"
+#include "common/rpc/security/certificates/tls_files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::TempDir;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class CertificateSetTest : public ::testing::Test {
+ protected:
+  CertificateSetTest() {
+    const absl::Time now = absl::Now();
+    set_.job = "fashion";
+    set_.tasks = {{{TaskType::kPs, 0}, "ps.example.com:1"},
+                  {{TaskType::kWorker, 0}, "10.0.0.7:2"}};
+    set_.chief = {TaskType::kWorker, 0};
+    set_.directory = directory_.Join("tls");
+    set_.validity = {now - absl::Hours(1), now + absl::Hours(24 * 90)};
+    set_.authority_valid = set_.validity;
+  }
+
+  CheckedTlsFiles Checked(const std::string& member) const {
+    return CheckTlsFiles(ReadTlsFiles(set_.directory + "/" + member).value(),
+                         "", absl::Now())
+        .value();
+  }
+
+  const TempDir directory_;
+  CertificateSet set_;
+};
+
+TEST_F(CertificateSetTest, EachMemberHasFilesThatFit) {
+  ASSERT_OK(WriteCertificateSet(set_));
+  EXPECT_THAT(Checked("ps-0").own.names.uris,
+              ElementsAre("lockstep://fashion/ps/0"));
+  EXPECT_THAT(Checked("ps-0").own.names.dns,
+              ElementsAre("ps.example.com", "localhost"));
+  EXPECT_THAT(Checked("worker-0").own.addresses, ElementsAre("10.0.0.7"));
+  EXPECT_THAT(Checked("operator-read").own.names.uris,
+              ElementsAre("lockstep://fashion/operator/read"));
+  EXPECT_THAT(Checked("operator-steer").own.names.uris,
+              ElementsAre("lockstep://fashion/operator/steer"));
+}
+
+TEST_F(CertificateSetTest, WorkerThatHostsTheChiefHasBothNames) {
+  ASSERT_OK(WriteCertificateSet(set_));
+  EXPECT_THAT(
+      Checked("worker-0").own.names.uris,
+      ElementsAre("lockstep://fashion/worker/0", "lockstep://fashion/chief/0"));
+}
+
+TEST_F(CertificateSetTest, RenewalKeepsTheAuthorityAndReplacesThePair) {
+  ASSERT_OK(WriteCertificateSet(set_));
+  const CheckedTlsFiles old = Checked("ps-0");
+  const CheckedTlsFiles other = Checked("worker-0");
+  set_.only = "ps-0";
+  ASSERT_OK(WriteCertificateSet(set_));
+  const CheckedTlsFiles renewed = Checked("ps-0");
+  EXPECT_EQ(renewed.files.authorities, old.files.authorities);
+  EXPECT_NE(renewed.files.key, old.files.key);
+  EXPECT_EQ(Checked("worker-0").files, other.files);
+  int pairs = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(set_.directory)) {
+    const std::string name = entry.path().filename();
+    pairs += name.rfind(".ps-0", 0) == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(pairs, 1) << "the old pair has gone";
+}
+
+TEST_F(CertificateSetTest, AuthorityThatWasTakenAwayIsAskedFor) {
+  ASSERT_OK(WriteCertificateSet(set_));
+  std::filesystem::remove(set_.directory + "/ca.key");
+  EXPECT_THAT(WriteCertificateSet(set_),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("bring the")));
+}
+
+TEST_F(CertificateSetTest, SecretsAreForTheOwnerAlone) {
+  ASSERT_OK(WriteCertificateSet(set_));
+  for (const char* path : {"/ca.key", "/ps-0/tls.key"}) {
+    const auto mode =
+        std::filesystem::status(set_.directory + path).permissions();
+    EXPECT_EQ(mode, std::filesystem::perms::owner_read |
+                        std::filesystem::perms::owner_write)
+        << path;
+  }
+}
+
+TEST_F(CertificateSetTest, UnknownMemberAndUnfitJobAreRefused) {
+  set_.only = "worker-7";
+  EXPECT_THAT(WriteCertificateSet(set_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the members are ps-0, worker-0")));
+  set_.only = "";
+  set_.job = "my job";
+  EXPECT_THAT(WriteCertificateSet(set_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_FALSE(std::filesystem::exists(set_.directory));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,98 @@
+#include "deploy/cli/certs/certs_command.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/testing/test_certificates.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::TempDir;
+using ::lockstep::testing::TestAuthority;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class CertsCommandTest : public ::testing::Test {
+ protected:
+  CertsCommandTest() {
+    std::ofstream(directory_.Join("cluster.json"))
+        << R"({"cluster": {"ps": ["localhost:0"], "chief": ["localhost:0"],
+               "worker": ["localhost:0"]}})";
+  }
+
+  // Runs the command; its output is in `out_`, its errors in `err_`.
+  int Run(const std::string& arguments) {
+    CLI::App app;
+    const CertsCommands command(app);
+    app.parse("certs " + arguments);
+    const std::string path = directory_.Join("out");
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    std::ostringstream err;
+    int code = 0;
+    {
+      Terminal terminal(fd, nullptr, nullptr);
+      code = command.Run(terminal, err);
+    }
+    close(fd);
+    std::ifstream file(path);
+    std::ostringstream out;
+    out << file.rdbuf();
+    out_ = out.str();
+    err_ = err.str();
+    return code;
+  }
+  int Make(const std::string& command, const std::string& more = "") {
+    return Run(absl::StrCat(
+        command, " --cluster ", directory_.Join("cluster.json"),
+        " --job fashion --out ", directory_.Join("tls"), " ", more));
+  }
+
+  const TempDir directory_;
+  std::string out_;
+  std::string err_;
+};
+
+TEST_F(CertsCommandTest, MadeCertificatesPassTheCheck) {
+  ASSERT_EQ(Make("make"), 0) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("/tls/ps-0\n"), HasSubstr("/tls/worker-0"),
+                          HasSubstr("/tls/operator-steer"),
+                          HasSubstr("ca.key to a safe place")));
+  EXPECT_EQ(Run("check --tls_dir " + directory_.Join("tls/ps-0")), 0) << out_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("lockstep://fashion/ps/0"),
+                          HasSubstr("all is well")));
+}
+
+TEST_F(CertsCommandTest, ExpiryWithinFourteenDaysIsToldByShow) {
+  ASSERT_EQ(Make("make", "--days 15"), 0) << err_;
+  EXPECT_EQ(Run("show " + directory_.Join("tls/ps-0")), 0);
+  ASSERT_EQ(Make("renew", "--days 13"), 0) << err_;
+  EXPECT_EQ(Run("show " + directory_.Join("tls/ps-0")), 1);
+  EXPECT_THAT(out_, HasSubstr("expires in 12 days"));
+}
+
+TEST_F(CertsCommandTest, RenewMakesNoAuthority) {
+  EXPECT_EQ(Make("renew"), 2);
+  EXPECT_THAT(err_, HasSubstr("`lockstep certs make` makes it"));
+}
+
+TEST_F(CertsCommandTest, CheckSaysWhatIsWrongInWords) {
+  const TestAuthority authority;
+  TlsFiles files = authority.Files("worker/1");
+  files.key = authority.Files("worker/1").key;
+  testing::WriteTlsFiles(directory_.Join("half"), files);
+  EXPECT_EQ(Run("check --tls_dir " + directory_.Join("half")), 1);
+  EXPECT_THAT(out_, HasSubstr("wrong: tls.key does not fit tls.crt"));
+  EXPECT_EQ(Run("check --tls_dir " + directory_.Join("missing")), 1);
+  EXPECT_THAT(err_, HasSubstr("tls.crt"));
+}
+
+}  // namespace
+}  // namespace lockstep
