@@ -2,6 +2,7 @@
 
 #include "common/membership/unreachable.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/connection_advice.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
 
@@ -32,6 +33,8 @@ std::string CoordinatorCalls::Trouble(const absl::Status& status) {
   const absl::Status now =
       CallIfThere(&Stub::GetStatus, v1::GetStatusRequest(), response);
   if (!absl::IsUnavailable(now)) return std::string(status.message());
+  const std::string advice = ConnectionAdvice(address_);
+  if (!advice.empty()) return advice;
   return DescribeUnreachable(address_, now.message());
 }
 

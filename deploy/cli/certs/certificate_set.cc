@@ -63,7 +63,11 @@ absl::StatusOr<CertifiedKey> TakeAuthority(const CertificateSet& set) {
   if (!std::filesystem::exists(certificate, error)) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         CertifiedKey made,
-        MakeAuthority(absl::StrCat("Lockstep ", set.job), set.authority_valid));
+        MakeAuthority(absl::StrCat("Lockstep ", set.job, " ",
+                                   absl::FormatTime("%Y-%m-%d %H:%M:%E3S",
+                                                    set.authority_valid.from,
+                                                    absl::UTCTimeZone())),
+                      set.authority_valid));
     LOCKSTEP_RETURN_IF_ERROR(WriteFile(key, made.key, kForOwner));
     LOCKSTEP_RETURN_IF_ERROR(WriteFile(certificate, made.certificate, kForAll));
     return made;
@@ -98,7 +102,9 @@ CertificateRequest RequestFor(const CertificateSet& set,
     }
     const absl::StatusOr<HostPort> address = ParseHostPort(task.address);
     if (address.ok()) request.hosts.push_back(address->host);
-    request.hosts.emplace_back("localhost");
+    if (!address.ok() || address->host != "localhost") {
+      request.hosts.emplace_back("localhost");
+    }
   }
   return request;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/connection_advice.h"
 #include "common/rpc/status.h"
 #include "deploy/cli/status/status_codec.h"
 #include "grpcpp/client_context.h"
@@ -26,11 +27,13 @@ absl::Status Explain(const grpc::Status& status, const std::string& address,
     const std::shared_ptr<TransportSecurity> security = OwnSecurity();
     const std::vector<std::string> troubles =
         security == nullptr ? std::vector<std::string>() : security->Troubles();
+    const std::string advice = ConnectionAdvice(address);
     return absl::DeadlineExceededError(absl::StrCat(
         "no chief answers at ", address, " within ",
         absl::FormatDuration(timeout), "; ",
-        troubles.empty() ? "check the address and that the job runs"
-                         : absl::StrJoin(troubles, "; ")));
+        !troubles.empty() ? absl::StrJoin(troubles, "; ")
+        : !advice.empty() ? advice
+                          : "check the address and that the job runs"));
   }
   return absl::Status(plain.code(), absl::StrCat("the chief at ", address, ": ",
                                                  plain.message()));

@@ -177,6 +177,11 @@ void TransportSecurity::NoteExpiry(const CertificateFacts& facts) {
   }
 }
 
+TlsFiles TransportSecurity::files() const {
+  MutexLock lock(mutex_);
+  return files_.files;
+}
+
 CertificateFacts TransportSecurity::own() const {
   MutexLock lock(mutex_);
   return files_.own;

@@ -72,6 +72,9 @@ class TransportSecurity
   absl::Status CheckReached(const std::string& address,
                             const NamesInCertificate& names) const;
 
+  // The files in use.
+  TlsFiles files() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // The facts of the own certificate.
   CertificateFacts own() const ABSL_LOCKS_EXCLUDED(mutex_);
 
