@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/text/count_text.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 void SayDoneBefore(int64_t step, int64_t train_steps,
                    const std::string& directory, JobActions& out) {
@@ -38,4 +38,4 @@ void SayRedone(int64_t step, int64_t before, bool redone, JobActions& out) {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::chief

@@ -7,7 +7,7 @@
 #include "chief/events/job_actions.h"
 #include "chief/recovery/recovery_plan.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 
 // Lines of the log, and reports, about the course of a job.
 
@@ -23,6 +23,6 @@ void SayGoingBack(const RecoveryPlan& plan, int64_t latest, JobActions& out);
 // hand begins anew.
 void SayRedone(int64_t step, int64_t before, bool redone, JobActions& out);
 
-}  // namespace lockstep
+}  // namespace lockstep::chief
 
 #endif  // LOCKSTEP_CHIEF_EVENTS_JOB_LINES_H_

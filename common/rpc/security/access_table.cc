@@ -29,7 +29,8 @@ constexpr AccessRow kTable[] = {
     {"/lockstep.v1.CallStreamService/Calls", kWorker},
     {"/lockstep.v1.CoordinatorService/ChangeSettings", kSteerer},
     {"/lockstep.v1.CoordinatorService/Checkpoint", kSteerer},
-    {"/lockstep.v1.CoordinatorService/DescribeModel", kWorker},
+    // A server, too: a chief that restarts when all workers have left.
+    {"/lockstep.v1.CoordinatorService/DescribeModel", kPs | kWorker},
     {"/lockstep.v1.CoordinatorService/GetPlan", kWorker | kEvaluator},
     {"/lockstep.v1.CoordinatorService/GetStatus", kEveryRole},
     {"/lockstep.v1.CoordinatorService/Heartbeat", kMembers},

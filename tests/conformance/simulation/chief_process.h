@@ -86,12 +86,14 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   bool CopyServers(int64_t step);
 
   absl::StatusOr<int64_t> LatestStep() const override;
-  absl::StatusOr<std::optional<Restored>> Restore(const chief::StateMap& map) override;
+  absl::StatusOr<std::optional<Restored>> Restore(
+      const chief::StateMap& map) override;
   void OnFound(absl::Span<const chief::ServerReport> reports) override {
     if (!job_.Has(PlantedBug::kEndOfInputIsForgotten)) driver_.OnFound(reports);
   }
   std::vector<int> EndedInput() const override { return driver_.EndedInput(); }
-  bool OnResume(absl::Span<const chief::ServerReport> reports, bool first) override {
+  bool OnResume(absl::Span<const chief::ServerReport> reports,
+                bool first) override {
     return driver_.OnResume(reports, first) &&
            !job_.Has(PlantedBug::kSumsOfOldSettingsCount);
   }

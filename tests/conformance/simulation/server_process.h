@@ -62,8 +62,9 @@ class ServerProcess final : public Process {
       const server::ChiefCommands::Chief& chief, int64_t step, int64_t attempt,
       const std::vector<std::vector<int>>& contributors = {});
   absl::StatusOr<chief::ShardCalls::Expired> ExpireWorker(
-      const server::ChiefCommands::Chief& chief, int worker, uint64_t incarnation,
-      int64_t step, int64_t attempt, bool input_ended = false);
+      const server::ChiefCommands::Chief& chief, int worker,
+      uint64_t incarnation, int64_t step, int64_t attempt,
+      bool input_ended = false);
   absl::StatusOr<chief::ShardCalls::Replaced> ReplaceMember(
       const server::ChiefCommands::Chief& chief, int worker, int64_t step,
       int64_t attempt);

@@ -55,9 +55,9 @@ absl::StatusOr<chief::ServerReport> ServerProcess::CreateShard(
     report = made->GetReport();
   }
   return chief::ServerReport{!parts.empty(),        report.active,
-                      report.committed_step, report.prepared_step,
-                      made->settings(),      report.attempt,
-                      host_.Standings()};
+                             report.committed_step, report.prepared_step,
+                             made->settings(),      report.attempt,
+                             host_.Standings()};
 }
 
 absl::StatusOr<bool> ServerProcess::WriteParts(
@@ -146,8 +146,9 @@ absl::StatusOr<chief::ShardCalls::Expired> ServerProcess::ExpireWorker(
                                       open->engine().arrivals().attempt,
                                       incarnation};
   }
-  absl::StatusOr<server::ChiefCommands::Expired> expired = control_.ExpireWorker(
-      ChiefOf(chief), worker, incarnation, step, attempt, input_ended);
+  absl::StatusOr<server::ChiefCommands::Expired> expired =
+      control_.ExpireWorker(ChiefOf(chief), worker, incarnation, step, attempt,
+                            input_ended);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, expired.status()));
   Send(std::move(expired->ready));
   return *expired;

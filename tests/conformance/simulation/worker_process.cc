@@ -19,8 +19,9 @@ constexpr absl::Duration kVerdict = absl::Seconds(4);
 // Computes part after part, the last one first, and tells Promises what from.
 class Source final : public worker::GradientSource {
  public:
-  Source(Job& job, Waiting& waiting, WorkerClient& client, worker::ProgressMeter& meter,
-         int worker, int history, int64_t& passes, int64_t& computed_step)
+  Source(Job& job, Waiting& waiting, WorkerClient& client,
+         worker::ProgressMeter& meter, int worker, int history, int64_t& passes,
+         int64_t& computed_step)
       : job_(job),
         waiting_(waiting),
         client_(client),

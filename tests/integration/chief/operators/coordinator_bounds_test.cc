@@ -96,10 +96,9 @@ class CoordinatorBoundsTest : public ::testing::Test {
   }
 
   ManualClock clock_;
-  chief::MembershipTable members_{{{TaskType::kPs, 0},
-                                   {TaskType::kWorker, 0},
-                                   {TaskType::kEvaluator, 0}},
-                                  absl::Seconds(2)};
+  chief::MembershipTable members_{
+      {{TaskType::kPs, 0}, {TaskType::kWorker, 0}, {TaskType::kEvaluator, 0}},
+      absl::Seconds(2)};
   chief::StatusTable status_table_;
   std::optional<std::string> stopped_;
   chief::SettingsTable settings_table_{Job()};
