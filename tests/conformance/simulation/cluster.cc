@@ -15,10 +15,10 @@ constexpr int64_t kLongestRun = 60'000;                 // events
 constexpr absl::Duration kPatience = absl::Minutes(3);  // when all is calm
 
 void DiscardState(const Job& job, int server) {
-  StateHeader header;
+  server::StateHeader header;
   header.job_id = job.id;
   header.task_index = server;
-  StateFile::Discard("/", header).IgnoreError();
+  server::StateFile::Discard("/", header).IgnoreError();
 }
 
 }  // namespace
@@ -201,7 +201,7 @@ void Cluster::CheckOutcome() {
       job_.checkpoints.empty() ? -1 : job_.checkpoints.rbegin()->first;
   int64_t last =
       job_.input_ends.empty() ? job_.options.steps : job_.promises.committed();
-  if (job_.ended_as == JobState::kFailed) {
+  if (job_.ended_as == chief::JobState::kFailed) {
     if (!MayFail()) {
       job_.promises.Break(
           absl::StrCat("P6: the job fails: ", job_.ended_because));
@@ -211,7 +211,7 @@ void Cluster::CheckOutcome() {
     // Then servers keep the state, and the chief says so.
     if (absl::StrContains(job_.ended_because, "last checkpoint")) return;
     last = job_.promises.committed();
-  } else if (job_.ended_as == JobState::kStopped) {
+  } else if (job_.ended_as == chief::JobState::kStopped) {
     if (!job_.stop_wanted) {
       job_.promises.Break(
           absl::StrCat("P6: the job stops: ", job_.ended_because));

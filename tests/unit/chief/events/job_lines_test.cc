@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::testing::AllOf;
@@ -65,4 +65,4 @@ TEST_F(JobLinesTest, RedoneAreLostStepsOrElseTheOneAtHand) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief

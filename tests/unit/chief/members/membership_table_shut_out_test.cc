@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 
-namespace lockstep {
+namespace lockstep::chief {
 namespace {
 
 using ::lockstep::testing::StatusIs;
@@ -115,4 +115,4 @@ TEST_F(ShutOutWorkersTest, WorkerThatWasAwayWhenTheJobWentBackJoinsAnew) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::chief
