@@ -81,19 +81,19 @@ class CoordinatorBindingTest : public ::testing::Test {
   const TestAuthority authority_;
   const TempDir directory_;
   ManualClock clock_;
-  MembershipTable members_{{{TaskType::kPs, 0},
-                            {TaskType::kWorker, 0},
-                            {TaskType::kWorker, 1},
-                            {TaskType::kEvaluator, 0}},
-                           absl::Seconds(2)};
-  JobBoard board_;
-  SteeringDesk desk_{Job()};
+  chief::MembershipTable members_{{{TaskType::kPs, 0},
+                                   {TaskType::kWorker, 0},
+                                   {TaskType::kWorker, 1},
+                                   {TaskType::kEvaluator, 0}},
+                                  absl::Seconds(2)};
+  chief::StatusTable table_;
+  chief::SettingsTable settings_{Job()};
   int stops_ = 0;
-  CoordinatorService service_{
-      CoordinatorService::Options{
+  chief::CoordinatorService service_{
+      chief::CoordinatorService::Options{
           kJobId, Job(), /*num_workers=*/2, /*has_evaluator=*/true,
           [this](const std::string&, bool) { ++stops_; }},
-      members_, board_, desk_, clock_};
+      members_, table_, settings_, clock_};
   std::unique_ptr<GrpcServer> server_;
 };
 

@@ -9,7 +9,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::IsOk;
@@ -111,4 +111,4 @@ TEST_F(CertificateSetTest, UnknownMemberAndUnfitJobAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli

@@ -12,7 +12,7 @@
 #include "tests/testing/temp_dir.h"
 #include "tests/testing/test_certificates.h"
 
-namespace lockstep {
+namespace lockstep::cli {
 namespace {
 
 using ::lockstep::testing::TempDir;
@@ -95,4 +95,4 @@ TEST_F(CertsCommandTest, CheckSaysWhatIsWrongInWords) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cli
