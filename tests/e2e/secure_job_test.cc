@@ -97,7 +97,7 @@ TEST_F(SecureJobTest, MemberIsKilledAndComesBack) {
   ASSERT_THAT(job->StartAll(), IsOk());
   ASSERT_THAT(job->WaitForStep(20), IsOk());
   for (const char* type : {"worker", "ps"}) {
-    job->cluster().Kill(type, 1);
+    ASSERT_THAT(job->cluster().Kill(type, 1), IsOk());
     ASSERT_THAT(job->cluster().Start(type, 1), IsOk());
   }
   EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
