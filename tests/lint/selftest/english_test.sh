@@ -18,7 +18,7 @@ plant d.cc 'f(R"(\n// who and what and what\n)");\n// Of-the-shelf parts.\n'
 plant e.cc "f(\"a \\\\\"b\", '/'); // A part of it. Often.\n"
 plant f.proto '// The whole of it: a model.\nmessage M {}\n'
 plant chief/a.cc '// Of all who wait, what and what.\n'
-plant tests/unit/server/step/a.cc '// Whoever waits.\n'
+plant server/state/file/a.cc '// Whoever waits.\n'
 expect_clean "nouns, quoted words, strings and undone folders pass"
 
 fresh; plant a.cc '// Of the ps, the index.\n'
