@@ -6,6 +6,14 @@
 
 namespace lockstep::chief {
 
+void Farewell::Begin(const absl::Status& ended, const std::string& why_done) {
+  ended_ = ended;
+  why_done_ = why_done;
+  // Servers hold the settings, which name the workers of an elastic job: a
+  // chief that has not opened them cannot know all who wait for the end.
+  context_.members.TakeOverAllWorkers();
+}
+
 bool Farewell::GoOn(bool busy) {
   if (!told_.has_value()) {
     if (busy) return false;
@@ -47,6 +55,7 @@ bool Farewell::AwaitsLeaves() const {
   // chief that has just started has not heard of all members yet.
   const bool may_join =
       waited < context_.job.lease + context_.job.heartbeat_interval;
+  if (may_join && context_.members.AwaitsWorkers()) return true;
   const auto members = context_.members.Members();
   return std::any_of(members.begin(), members.end(), [&](const auto& member) {
     return member.state == State::kAlive ||

@@ -24,10 +24,7 @@ class Farewell {
   explicit Farewell(JobContext& context) : context_(context) {}
 
   // The job has ended. `why_done` is of one that ended well.
-  void Begin(const absl::Status& ended, const std::string& why_done) {
-    ended_ = ended;
-    why_done_ = why_done;
-  }
+  void Begin(const absl::Status& ended, const std::string& why_done);
 
   // Goes on with time. `busy`: a checkpoint is still being written, which is
   // awaited before anybody is told. True once it is over.

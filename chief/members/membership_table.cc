@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/plan/run_settings.h"
 #include "common/wire/status_detail.h"
 
 namespace lockstep::chief {
@@ -189,6 +190,10 @@ absl::Status MembershipTable::CheckMember(const TaskId& task,
 absl::Status MembershipTable::TakeOver(const TaskId& task, uint64_t incarnation,
                                        absl::Time now) {
   MutexLock lock(mutex_);
+  if (takes_over_all_ && task.type == TaskType::kWorker && task.index >= 0 &&
+      task.index < RunSettings::kMaxWorkers) {
+    entries_[task].member.task = task;
+  }
   auto found = entries_.find(task);
   if (found == entries_.end()) return absl::OkStatus();
   Entry& entry = found->second;
@@ -281,6 +286,16 @@ std::vector<MembershipTable::Dead> MembershipTable::TakeDead(absl::Time now) {
 void MembershipTable::AwaitWorkers() {
   MutexLock lock(mutex_);
   awaits_workers_ = true;
+}
+
+void MembershipTable::TakeOverAllWorkers() {
+  MutexLock lock(mutex_);
+  takes_over_all_ = awaits_workers_;
+}
+
+bool MembershipTable::AwaitsWorkers() const {
+  MutexLock lock(mutex_);
+  return awaits_workers_;
 }
 
 void MembershipTable::SetWorkers(const std::vector<int>& workers) {

@@ -137,6 +137,12 @@ class MembershipTable {
   // Elastic jobs: until SetWorkers() is called, workers that this table does
   // not know may be members of a chief before, and are told to retry.
   void AwaitWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The job is over. Where SetWorkers() was not called since AwaitWorkers(),
+  // any worker that heartbeats is taken over, so that it hears of the end.
+  void TakeOverAllWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether workers may be members of a chief before that this table does not
+  // know.
+  bool AwaitsWorkers() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Elastic jobs: these are the workers from now on. Of others those stay that
   // live, or have to be buried. Who is taken out is not unknown: it may live
   // though it was declared dead, and is told to register again (kAborted).
@@ -219,6 +225,7 @@ class MembershipTable {
   std::set<TaskId> taken_out_ ABSL_GUARDED_BY(mutex_);
   bool has_taken_over_ ABSL_GUARDED_BY(mutex_) = false;
   bool awaits_workers_ ABSL_GUARDED_BY(mutex_) = false;
+  bool takes_over_all_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lockstep::chief

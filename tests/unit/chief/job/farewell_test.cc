@@ -61,6 +61,18 @@ TEST_F(FarewellTest, WorkerMayJoinForALeaseToLearnOfTheEnd) {
   EXPECT_TRUE(GoOn(Farewell::kLinger));
 }
 
+TEST_F(FarewellTest, ChiefThatDoesNotKnowItsWorkersAwaitsThemForALease) {
+  Join(worker_);
+  ASSERT_EQ(members_.Leave(worker_, 1, LeaveCause::kDone, "done", nullptr,
+                           context_.now),
+            absl::OkStatus());
+  members_.AwaitWorkers();
+  EXPECT_FALSE(GoOn(absl::ZeroDuration()));
+  EXPECT_FALSE(GoOn(kLease));
+  GoOn(job_.heartbeat_interval);
+  EXPECT_TRUE(GoOn(Farewell::kLinger));
+}
+
 TEST_F(FarewellTest, DeadServerIsAwaitedAndADeadWorkerIsNot) {
   Join(worker_);
   Join(ps_);

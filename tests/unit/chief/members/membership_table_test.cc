@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "common/plan/run_settings.h"
 #include "common/wire/status_detail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -458,6 +459,32 @@ TEST_F(MembershipTableTest, UnknownWorkerRetriesWhileWorkersAreAwaited) {
   table_.SetWorkers({0, 1});
   EXPECT_THAT(table_.Heartbeat(joined, 1, nullptr, now_),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(MembershipTableTest, UnknownWorkersAreTakenOverToHearOfTheEnd) {
+  const TaskId joined{TaskType::kWorker, 7};
+  table_.AwaitWorkers();
+  EXPECT_OK(TakeOver(joined, 1));
+  EXPECT_EQ(StateOf(joined), State::kMissing);
+  table_.TakeOverAllWorkers();
+
+  EXPECT_OK(TakeOver(joined, 1));
+  EXPECT_OK(Heartbeat(joined, 1));
+  EXPECT_EQ(StateOf(joined), State::kAlive);
+  EXPECT_OK(TakeOver({TaskType::kWorker, RunSettings::kMaxWorkers}, 1));
+  EXPECT_THAT(table_.Members(), SizeIs(4));
+}
+
+TEST_F(MembershipTableTest, StrangersAreNotTakenOverWhereTheWorkersAreKnown) {
+  table_.TakeOverAllWorkers();
+  EXPECT_OK(TakeOver(kStranger, 1));
+  EXPECT_THAT(Heartbeat(kStranger, 1), StatusIs(absl::StatusCode::kNotFound));
+
+  table_.AwaitWorkers();
+  table_.SetWorkers({0, 1});
+  table_.TakeOverAllWorkers();
+  EXPECT_OK(TakeOver(kStranger, 1));
+  EXPECT_THAT(Heartbeat(kStranger, 1), StatusIs(absl::StatusCode::kNotFound));
 }
 
 }  // namespace
