@@ -283,10 +283,7 @@ void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {
   v1::LeaveResponse response;
   PassFaultPoint(FaultPoint::kMemberLeaveSend);
   absl::Status status = calls_->CallIfThere(&Stub::Leave, request, response);
-  // No other process can say this, and the job would wait for the worker.
-  const bool must_be_heard = cause == LeaveCause::kEndOfInput;
-  while (must_be_heard && Membership::MayPass(status) && !stopped() &&
-         !ended()) {
+  while (MustLeaveAgain(status, cause) && !stopped()) {
     Pause();
     status = calls_->Call(&Stub::Leave, request, response);
   }
@@ -296,6 +293,12 @@ void ChiefClient::Leave(LeaveCause cause, const std::string& reason) {
                  std::string(status.message()));
   }
   JoinHeartbeats();
+}
+
+bool ChiefClient::MustLeaveAgain(const absl::Status& status, LeaveCause cause) {
+  MutexLock lock(mutex_);
+  return membership_.OnLeaveAnswer(status, cause) ==
+         Membership::AfterLeave::kTryAgain;
 }
 
 void ChiefClient::OnNewerIncarnation(uint64_t newest) {

@@ -126,7 +126,8 @@ class ChiefClient {
   void AskToStop(const std::string& reason);
 
   // Leaves the job in good order, and ends the heartbeats. `reason` is for
-  // people.
+  // people. If the lease has expired before the chief has heard of the end of
+  // the input, lease_lost() is true and the caller must register again.
   void Leave(LeaveCause cause, const std::string& reason);
 
   // As Membership::OnNewerIncarnation(): a server has refused this incarnation.
@@ -189,6 +190,8 @@ class ChiefClient {
   // Another call has failed for good with `status`, which is returned.
   absl::Status Refused(const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_, on_end_mutex_);
+  bool MustLeaveAgain(const absl::Status& status, LeaveCause cause)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void CallOnEnd() ABSL_LOCKS_EXCLUDED(mutex_, on_end_mutex_);
   // Waits until `over` is true, at most `duration`.
   void WaitUntil(absl::FunctionRef<bool()> over, absl::Duration duration)

@@ -86,6 +86,13 @@ std::optional<absl::Duration> Membership::SilenceToReport(absl::Time now) {
   return absl::Trunc(silence, kSilenceUnit);
 }
 
+Membership::AfterLeave Membership::OnLeaveAnswer(const absl::Status& status,
+                                                 LeaveCause cause) {
+  if (cause != LeaveCause::kEndOfInput || ended_) return AfterLeave::kGone;
+  OnRefusal(status);
+  return MayPass(status) ? AfterLeave::kTryAgain : AfterLeave::kGone;
+}
+
 void Membership::OnRefusal(const absl::Status& status) {
   if (!absl::IsAborted(status)) return;
   End(absl::UnavailableError(status.message()), /*lease_lost=*/true);

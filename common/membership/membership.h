@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/plan/leave_cause.h"
 
 namespace lockstep {
 
@@ -81,6 +82,14 @@ class Membership {
   void OnFailedHeartbeat(const absl::Status& status, absl::Time now);
   // How long the chief has been silent, if that is due to be logged at `now`.
   std::optional<absl::Duration> SilenceToReport(absl::Time now);
+
+  enum class AfterLeave { kGone, kTryAgain };
+  // Decides what `status`, the chief's answer to a leave for `cause`, leads to.
+  // The end of a worker's input must be heard: no other process can tell the
+  // chief, which would wait for the worker. If the lease has expired meanwhile
+  // the worker must register again, as lease_lost() says, and finds its new
+  // share of the input at its end or not.
+  AfterLeave OnLeaveAnswer(const absl::Status& status, LeaveCause cause);
 
   // Another call has failed for good. kAborted ends the membership: the lease
   // has expired.

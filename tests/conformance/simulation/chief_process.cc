@@ -28,6 +28,24 @@ JobConfig ConfigOf(const Job& job) {
   return config;
 }
 
+Membership::Answer::Job JobOf(chief::JobState state) {
+  using Told = Membership::Answer::Job;
+  switch (state) {
+    case chief::JobState::kTraining:
+      return Told::kTrains;
+    case chief::JobState::kDone:
+      return Told::kDone;
+    case chief::JobState::kFailed:
+      return Told::kFailed;
+    case chief::JobState::kStopped:
+      return Told::kStopped;
+    case chief::JobState::kStarting:
+    case chief::JobState::kFinishing:
+      break;
+  }
+  return Told::kWaits;
+}
+
 }  // namespace
 
 ChiefProcess::ChiefProcess(Job& job)
@@ -73,8 +91,8 @@ absl::StatusOr<RunSettings> ChiefProcess::Register(const TaskId& task,
   return in_effect_;
 }
 
-absl::StatusOr<bool> ChiefProcess::Heartbeat(const TaskId& task,
-                                             uint64_t incarnation) {
+absl::StatusOr<Membership::Answer> ChiefProcess::Heartbeat(
+    const TaskId& task, uint64_t incarnation) {
   const absl::Time now = job_.world.Now();
   LOCKSTEP_RETURN_IF_ERROR(members_.TakeOver(task, incarnation, now));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(task, incarnation, nullptr, now));
@@ -84,7 +102,11 @@ absl::StatusOr<bool> ChiefProcess::Heartbeat(const TaskId& task,
     const ServerProcess* server = job_.servers[task.index];
     has_model_ |= server != nullptr && server->HasShard();
   }
-  return over_ && !job_.Has(PlantedBug::kMembersAreNotTold);
+  return Membership::Answer{job_.Has(PlantedBug::kMembersAreNotTold) &&
+                                    state_ >= chief::JobState::kDone
+                                ? Membership::Answer::Job::kWaits
+                                : JobOf(state_),
+                            why_ended_};
 }
 
 absl::Status ChiefProcess::Leave(const TaskId& task, uint64_t incarnation,
@@ -314,7 +336,7 @@ void ChiefProcess::Do(const chief::JobReport& report) {
   if (reached == nullptr) return;
   state_ = reached->state;
   if (state_ < chief::JobState::kDone) return;
-  over_ = true;
+  why_ended_ = reached->reason;
   if (job_.chief != this) return;  // it is another chief's job
   job_.done = true;
   job_.ended_as = state_;

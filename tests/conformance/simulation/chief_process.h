@@ -16,6 +16,7 @@
 #include "chief/operators/settings_table.h"
 #include "chief/recovery/recovery_round.h"
 #include "chief/recovery/shard_group.h"
+#include "common/membership/membership.h"
 #include "tests/conformance/simulation/chief_calls.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/process.h"
@@ -36,10 +37,10 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   // Returns the settings in effect.
   absl::StatusOr<RunSettings> Register(const TaskId& task,
                                        uint64_t incarnation);
-  absl::StatusOr<bool> Heartbeat(const TaskId& task, uint64_t incarnation);
+  absl::StatusOr<Membership::Answer> Heartbeat(const TaskId& task,
+                                               uint64_t incarnation);
   absl::Status Leave(const TaskId& task, uint64_t incarnation,
                      LeaveCause cause);
-  bool IsTraining() const { return state_ == chief::JobState::kTraining; }
   bool HasPlan() const { return has_plan_; }
 
   // For operators.
@@ -47,6 +48,10 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   const RunSettings& in_effect() const { return in_effect_; }
   bool IsAlive(const TaskId& task) const {
     return members_.Get(task).state == chief::MembershipTable::State::kAlive;
+  }
+  // Whether its last process has left the job.
+  bool HasLeft(const TaskId& task) const {
+    return members_.Get(task).state == chief::MembershipTable::State::kLeft;
   }
   void RequestStop();
 
@@ -117,7 +122,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   bool has_model_ = false;
   bool told_model_ = false;
   bool has_plan_ = false;
-  bool over_ = false;  // members are told
+  std::string why_ended_;  // as members are told, once the job is over
   bool finished_ = false;
   std::deque<chief::JobEvent> events_;
   Waiting waiting_;

@@ -119,6 +119,10 @@ void Cluster::Reap() {
     });
     processes_[place].reset();
     ended_[place] = state == Process::State::kExited;
+    if (state == Process::State::kChiefIsGone && must_end_.count(place) > 0) {
+      job_.promises.Break(absl::StrCat("P7: ", job_.TaskAt(place).ToString(),
+                                       " does not hear that the job is over"));
+    }
     if (!ended_[place]) Restart(place, absl::Milliseconds(50));
   }
   std::erase_if(successors_hung_, [](const auto& process) {
@@ -146,15 +150,22 @@ void Cluster::NoteDone() {
     calm_before_done_ = world_.Now() - calm_since_;
   }
   for (int place = 0; place < num_places_; ++place) {
-    // A worker that an elastic job has not let in is not told.
-    const bool is_worker = place >= job_.worker_place(0);
-    const bool fine =
-        processes_[place] && !world_.IsHung(processes_[place]->number()) &&
-        !(is_worker && job_.options.elastic &&
-          !static_cast<WorkerProcess&>(*processes_[place]).IsMember());
+    const bool fine = processes_[place] &&
+                      !world_.IsHung(processes_[place]->number()) &&
+                      IsAwaited(place);
     if (fine) must_end_.insert(place);
   }
   CalmDown();
+}
+
+bool Cluster::IsAwaited(int place) const {
+  if (place < job_.worker_place(0)) return true;
+  if (static_cast<WorkerProcess&>(*processes_[place]).IsMember()) return true;
+  // A chief does not wait for processes that come after the last one has left,
+  // and an elastic job need not have let the worker in.
+  const bool left =
+      job_.chief != nullptr && job_.chief->HasLeft(job_.TaskAt(place));
+  return !job_.options.elastic && !left;
 }
 
 bool Cluster::AllEnded() const {

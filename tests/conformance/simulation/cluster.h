@@ -62,6 +62,8 @@ class Cluster {
 
  private:
   void NoteDone();
+  // Whether the chief waits until the process has heard of the end.
+  bool IsAwaited(int place) const;
   void CheckOutcome();
   bool MayFail() const;
 

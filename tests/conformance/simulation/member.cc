@@ -1,5 +1,8 @@
 #include "tests/conformance/simulation/member.h"
 
+#include <algorithm>
+
+#include "common/wire/status_detail.h"
 #include "tests/conformance/simulation/chief_process.h"
 
 namespace lockstep::simulation {
@@ -7,104 +10,112 @@ namespace {
 
 constexpr absl::Duration kRetryPause = absl::Milliseconds(200);
 
-bool Transient(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
-
 }  // namespace
 
 void Member::Join() {
-  incarnation_ = ++job_.last_incarnation;
   joined_ = false;
-  Register(incarnation_);
+  left_ = false;
+  membership_.BeginRegistration(job_.world.Now());
+  DrawIncarnation();
+  Register();
 }
 
-void Member::Register(uint64_t incarnation) {
-  if (incarnation != incarnation_) return;
+void Member::OnNewerIncarnation(uint64_t newest) {
+  membership_.OnNewerIncarnation(newest);
+}
+
+void Member::DrawIncarnation() {
+  job_.last_incarnation =
+      std::max(job_.last_incarnation, membership_.newest_known()) + 1;
+  membership_.set_incarnation(job_.last_incarnation);
+}
+
+void Member::Register() {
   const TaskId task = job_.TaskAt(place_);
+  const uint64_t incarnation = membership_.incarnation();
   job_.world.Call<RunSettings>(
       process_, job_.chief_place(),
       [task, incarnation, &job = job_](World::Reply<RunSettings> reply) {
         reply(job.ServingChief().Register(task, incarnation));
       },
-      [this, incarnation, task](const absl::StatusOr<RunSettings>& answer) {
-        if (incarnation != incarnation_) return;
-        if (Transient(answer.status())) {
-          job_.world.AfterFor(process_, kRetryPause,
-                              [this, incarnation] { Register(incarnation); });
-          return;
-        }
-        if (!answer.ok()) {
-          // The process ends, and is started again.
-          job_.Trace([&] {
-            return absl::StrCat(task.ToString(),
-                                " may not join: ", answer.status().ToString());
-          });
-          on_end_(End::kReplaced);
-          return;
-        }
-        joined_ = true;
-        settings_ = *answer;
-        Beat(incarnation);
-        on_joined_();
+      [this, incarnation](const absl::StatusOr<RunSettings>& answer) {
+        if (IsOf(incarnation)) OnRegisterAnswer(answer);
       });
 }
 
-void Member::Beat(uint64_t incarnation) {
-  if (incarnation != incarnation_ || !joined_) return;
+void Member::OnRegisterAnswer(const absl::StatusOr<RunSettings>& answer) {
+  using Next = Membership::Next;
+  const Next next = membership_.OnRegisterAnswer(
+      answer.status(), NewestIncarnationOf(answer.status()), job_.world.Now());
+  if (next == Next::kMember) {
+    joined_ = true;
+    settings_ = *answer;
+    membership_.BeginHeartbeats(job_.id, job_.config.max_wait,
+                                job_.world.Now());
+    Beat();
+    return on_joined_();
+  }
+  if (next == Next::kTryAgain || next == Next::kTryWithNewer) {
+    if (next == Next::kTryWithNewer) DrawIncarnation();
+    job_.world.AfterFor(process_, kRetryPause,
+                        [this, incarnation = membership_.incarnation()] {
+                          if (IsOf(incarnation)) Register();
+                        });
+    return;
+  }
+  job_.Trace([&] {
+    return absl::StrCat(job_.TaskAt(place_).ToString(),
+                        " may not join: ", answer.status().ToString());
+  });
+  on_end_(End::kLost);
+}
+
+void Member::Beat() {
+  if (!joined() || left_) return;
   const TaskId task = job_.TaskAt(place_);
-  job_.world.Call<std::pair<bool, bool>>(
+  const uint64_t incarnation = membership_.incarnation();
+  job_.world.Call<Membership::Answer>(
       process_, job_.chief_place(),
       [task, incarnation,
-       &job = job_](World::Reply<std::pair<bool, bool>> reply) {
-        const auto over = job.ServingChief().Heartbeat(task, incarnation);
-        if (!over.ok()) return reply(over.status());
-        reply(std::pair(*over, job.ServingChief().IsTraining()));
+       &job = job_](const World::Reply<Membership::Answer>& reply) {
+        reply(job.ServingChief().Heartbeat(task, incarnation));
       },
-      [this, incarnation,
-       task](const absl::StatusOr<std::pair<bool, bool>>& over) {
-        if (over.ok()) job_is_training_ = over->second;
-        if (incarnation != incarnation_ || !joined_) return;
-        if (over.ok() ? over->first : !Transient(over.status())) {
-          joined_ = false;
-          job_.Trace([&] {
-            return absl::StrCat(task.ToString(), " hears: ",
-                                over.ok() ? "done" : over.status().ToString());
-          });
-          if (over.ok()) {
-            on_end_(End::kDone);
-          } else {
-            on_end_(absl::IsAborted(over.status()) ? End::kLeaseLost
-                                                   : End::kReplaced);
-          }
-          return;
-        }
-        job_.world.AfterFor(process_, job_.config.heartbeat_interval,
-                            [this, incarnation] { Beat(incarnation); });
+      [this, incarnation](const absl::StatusOr<Membership::Answer>& answer) {
+        if (IsOf(incarnation) && joined() && !left_) OnHeartbeatAnswer(answer);
       });
 }
 
-void Member::Leave() {
-  joined_ = false;
-  const TaskId task = job_.TaskAt(place_);
-  job_.world.Call<bool>(
-      process_, job_.chief_place(),
-      [task, incarnation = incarnation_,
-       &job = job_](World::Reply<bool> reply) {
-        job.ServingChief()
-            .Leave(task, incarnation, LeaveCause::kDone)
-            .IgnoreError();
-        reply(true);
-      },
-      [](const absl::StatusOr<bool>&) {});
+void Member::OnHeartbeatAnswer(
+    const absl::StatusOr<Membership::Answer>& answer) {
+  if (answer.ok()) {
+    membership_.OnHeartbeat(*answer, job_.world.Now());
+  } else {
+    membership_.OnFailedHeartbeat(answer.status(), job_.world.Now());
+  }
+  if (!membership_.ended()) {
+    job_.world.AfterFor(process_, job_.config.heartbeat_interval,
+                        [this, incarnation = membership_.incarnation()] {
+                          if (IsOf(incarnation)) Beat();
+                        });
+    return;
+  }
+  job_.Trace([&] {
+    return absl::StrCat(job_.TaskAt(place_).ToString(), " hears: ",
+                        answer.ok() ? absl::StrCat("the job is over, ",
+                                                   membership_.end().ToString())
+                                    : answer.status().ToString());
+  });
+  on_end_(answer.ok()                            ? End::kJobOver
+          : membership_.lease_lost()             ? End::kLeaseLost
+          : Membership::MayPass(answer.status()) ? End::kChiefIsGone
+                                                 : End::kLost);
 }
 
 void Member::Leave(LeaveCause cause, std::function<void()> left) {
-  joined_ = false;
   const TaskId task = job_.TaskAt(place_);
   job_.world.Call<bool>(
       process_, job_.chief_place(),
-      [task, incarnation = incarnation_, cause,
+      [task, incarnation = membership_.incarnation(), cause,
        &job = job_](World::Reply<bool> reply) {
         const absl::Status status =
             job.ServingChief().Leave(task, incarnation, cause);
@@ -112,10 +123,28 @@ void Member::Leave(LeaveCause cause, std::function<void()> left) {
         reply(true);
       },
       [this, cause, left](const absl::StatusOr<bool>& answer) {
-        if (!Transient(answer.status()) || job_.done) return left();
-        job_.world.AfterFor(process_, kRetryPause,
-                            [this, cause, left] { Leave(cause, left); });
+        if (membership_.OnLeaveAnswer(answer.status(), cause) ==
+            Membership::AfterLeave::kTryAgain) {
+          job_.world.AfterFor(process_, kRetryPause,
+                              [this, cause, left] { Leave(cause, left); });
+          return;
+        }
+        left_ = true;
+        left();
       });
+}
+
+Process::State AfterwardsOf(Member::End end) {
+  switch (end) {
+    case Member::End::kJobOver:
+      return Process::State::kExited;
+    case Member::End::kChiefIsGone:
+      return Process::State::kChiefIsGone;
+    case Member::End::kLeaseLost:
+    case Member::End::kLost:
+      break;
+  }
+  return Process::State::kRestartMe;
 }
 
 }  // namespace lockstep::simulation

@@ -1,63 +1,86 @@
 #ifndef LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_MEMBER_H_
 #define LOCKSTEP_TESTS_CONFORMANCE_SIMULATION_MEMBER_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "common/membership/membership.h"
 #include "common/plan/leave_cause.h"
 #include "common/plan/run_settings.h"
 #include "tests/conformance/simulation/job.h"
+#include "tests/conformance/simulation/process.h"
 
 namespace lockstep::simulation {
 
-// Member is a process's membership in the job, as ChiefClient is one over the
-// wire: it registers, however long that takes, and keeps the lease alive.
+// Member is a process's membership in the job: the product's Membership decides
+// what the chief's answers mean, and Member makes the calls over the simulated
+// network, as ChiefClient makes them over the wire.
 class Member {
  public:
-  enum class End { kDone, kLeaseLost, kReplaced };
+  // How a membership has ended, for the process.
+  enum class End {
+    kJobOver,      // as Membership::end() says
+    kLeaseLost,    // it may join again
+    kLost,         // it must end, and is started again
+    kChiefIsGone,  // the same, since no chief has answered for max_wait
+  };
 
-  // `on_end`: the chief says that the membership is over.
+  // `on_joined`: the chief has let the process in. `on_end`: the membership is
+  // over.
   Member(Job& job, int process, int place, std::function<void()> on_joined,
          std::function<void(End)> on_end)
       : job_(job),
         process_(process),
         place_(place),
         on_joined_(std::move(on_joined)),
-        on_end_(std::move(on_end)) {}
+        on_end_(std::move(on_end)),
+        membership_({"the chief"}) {}
 
-  // With a new incarnation. Once more after kLeaseLost.
+  // Registers with a new incarnation, however long that takes. Once more after
+  // kLeaseLost.
   void Join();
-  // Later incarnations are above this one.
-  void OnNewerIncarnation(uint64_t newest) {
-    job_.last_incarnation = std::max(job_.last_incarnation, newest);
-  }
-  void Leave();
-  // The same with a cause, until the chief has heard it or knows better; then
-  // `left`.
-  void Leave(LeaveCause cause, std::function<void()> left);
+  // A server has refused this incarnation and knows a newer one.
+  void OnNewerIncarnation(uint64_t newest);
+  // Leaves; then calls `left`. If lease_lost() is true then, the process must
+  // join again.
+  void Leave(
+      LeaveCause cause, std::function<void()> left = [] {});
 
-  uint64_t incarnation() const { return incarnation_; }
-  bool joined() const { return joined_; }
-  bool job_is_training() const { return job_is_training_; }
+  uint64_t incarnation() const { return membership_.incarnation(); }
+  bool joined() const { return joined_ && !membership_.ended(); }
+  bool lease_lost() const { return membership_.lease_lost(); }
+  bool job_is_training() const { return membership_.job_is_training(); }
+  // How the job has ended, once it has.
+  const absl::Status& end() const { return membership_.end(); }
   // In effect when it joined.
   const RunSettings& settings() const { return settings_; }
 
  private:
-  void Register(uint64_t incarnation);
-  void Beat(uint64_t incarnation);
+  // Answers to calls of an incarnation before are of no interest.
+  bool IsOf(uint64_t incarnation) const {
+    return incarnation == membership_.incarnation();
+  }
+  void DrawIncarnation();
+  void Register();
+  void OnRegisterAnswer(const absl::StatusOr<RunSettings>& answer);
+  void Beat();
+  void OnHeartbeatAnswer(const absl::StatusOr<Membership::Answer>& answer);
 
   Job& job_;
   const int process_;
   const int place_;
   const std::function<void()> on_joined_;
   const std::function<void(End)> on_end_;
-  uint64_t incarnation_ = 0;
+  Membership membership_;
   bool joined_ = false;
-  bool job_is_training_ = false;
+  bool left_ = false;
   RunSettings settings_;
 };
+
+// What becomes of a process whose membership has ended, not by kLeaseLost.
+Process::State AfterwardsOf(Member::End end);
 
 }  // namespace lockstep::simulation
 

@@ -7,7 +7,12 @@ namespace lockstep::simulation {
 // itself.
 class Process {
  public:
-  enum class State { kRuns, kExited, kRestartMe };
+  enum class State {
+    kRuns,
+    kExited,
+    kRestartMe,
+    kChiefIsGone,  // has waited for as long as max_wait; restart me
+  };
 
   virtual ~Process() = default;
 

@@ -59,16 +59,21 @@ void Script::For(absl::Duration time) {
       "time to pass", [&over] { return over; }, 2 * time);
 }
 
+std::vector<std::string> Script::Broken() const {
+  std::vector<std::string> broken = job_.promises.broken();
+  if (!broken.empty()) {
+    broken.push_back(absl::StrCat("\n", absl::StrJoin(world_.trace(), "\n")));
+  }
+  return broken;
+}
+
 std::vector<std::string> Script::Finish() {
   if (job_.promises.broken().empty()) CalmDown();
   while (job_.promises.broken().empty() && !AllEnded()) {
     if (!RunOne() || IsStuck()) break;
   }
   if (job_.promises.broken().empty()) CheckEnd();
-  std::vector<std::string> broken = job_.promises.broken();
-  if (!broken.empty()) {
-    broken.push_back(absl::StrCat("\n", absl::StrJoin(world_.trace(), "\n")));
-  }
+  std::vector<std::string> broken = Broken();
   Clear();
   return broken;
 }

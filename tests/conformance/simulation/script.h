@@ -60,8 +60,9 @@ class Script final : private Cluster {
   bool UntilCommitted(int64_t step);
   void For(absl::Duration time);
 
-  // Runs the job to its end, which must come. Returns the promises that are
-  // broken, and what led to that.
+  // The promises that are broken so far, and what led to that.
+  std::vector<std::string> Broken() const;
+  // Runs the job to its end, which must come. Returns Broken().
   std::vector<std::string> Finish();
 };
 

@@ -155,6 +155,74 @@ TEST_F(EndOfInputTest, ServersDescribeTheModelOnceAllWorkersHaveLeft) {
   EXPECT_EQ(script_.job().promises.committed(), 3);
 }
 
+// Two gradients of two workers, and a third worker may join.
+class ElasticTest : public ::testing::Test {
+ protected:
+  ElasticTest() { script_.StartAll(); }
+
+  int place(int worker) { return script_.job().worker_place(worker); }
+  void LetTheThirdWorkerIn() {
+    script_.UntilCommitted(1);
+    script_.StartAgain(place(2));
+    script_.Until("three workers to take part", [this] {
+      return script_.chief().in_effect().workers.size() == 3 && IsMember(0) &&
+             IsMember(1) && IsMember(2);
+    });
+  }
+  bool IsMember(int worker) {
+    return script_.worker(worker).IsMember() &&
+           script_.chief().IsAlive(script_.job().TaskAt(place(worker)));
+  }
+
+  // It has heard nothing of the settings that servers hold.
+  void StopANewChiefThatAwaitsAServer() {
+    script_.Kill(script_.job().server_place(0));
+    script_.Kill(chief_);
+    script_.StartAgain(chief_);
+    script_.For(absl::Seconds(1));
+    script_.chief().RequestStop();
+  }
+  auto UntilTheThirdWorkerHasEnded() {
+    script_.Until(
+        "the third worker to hear of the end",
+        [this] { return !script_.IsThere(place(2)); }, absl::Seconds(20));
+    return script_.Broken();
+  }
+
+  Script script_{Options{2,
+                         2,
+                         {2, 1},
+                         /*steps=*/100,
+                         /*checkpoint_every=*/5,
+                         /*elastic=*/true}};
+  const int chief_ = script_.job().chief_place();
+};
+
+TEST_F(ElasticTest, WorkerThatJoinedLaterHearsOfTheEndFromANewChief) {
+  LetTheThirdWorkerIn();
+  StopANewChiefThatAwaitsAServer();
+  EXPECT_THAT(UntilTheThirdWorkerHasEnded(), IsEmpty());
+}
+
+TEST_F(ElasticTest, EndOfInputIsHeardThoughTheWorkersChangeMeanwhile) {
+  script_.job().input_ends[1] = 2;
+  script_.UntilCommitted(1);
+  script_.Hang(place(0), absl::Hours(1));
+  script_.For(absl::Milliseconds(100));  // the next step has begun
+  script_.world().Cut(place(1), chief_, absl::Seconds(3));
+  script_.StartAgain(place(2));
+  script_.Until("the third worker to be wanted", [this] {
+    return script_.chief().settings_table().wanted().workers.size() == 3;
+  });
+  script_.WakeUp(place(0));
+  script_.Until("three workers to take part", [this] {
+    return script_.chief().in_effect().workers.size() == 3;
+  });
+  script_.For(absl::Seconds(3));
+  EXPECT_THAT(script_.Finish(), IsEmpty());
+  EXPECT_EQ(script_.job().promises.committed(), 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Timings, LoneServerTest,
                          ::testing::Range(uint64_t{1}, uint64_t{21}));
 

@@ -41,12 +41,11 @@ ServerProcess::ServerProcess(Job& job, int server)
           job.server_place(server), [this] { host_.SetJobId(job_.id); },
           [this](Member::End end) {
             if (end == Member::End::kLeaseLost) return member_.Join();
-            if (end == Member::End::kDone) {
+            if (end == Member::End::kJobOver) {
               host_.RemoveState().IgnoreError();
-              member_.Leave();
+              member_.Leave(LeaveCause::kDone);
             }
-            Exit(end == Member::End::kDone ? State::kExited
-                                           : State::kRestartMe);
+            Exit(AfterwardsOf(end));
           }) {
   job_.servers[server_] = this;
   server::StateHeader header;

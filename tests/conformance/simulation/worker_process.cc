@@ -136,20 +136,30 @@ WorkerProcess::~WorkerProcess() { job_.world.End(number_); }
 void WorkerProcess::Stop() {
   stopped_ = true;
   if (!clients_.empty()) clients_.back()->Cancel();
-  LeaveFor(LeaveCause::kStopped);
-}
-
-void WorkerProcess::LeaveFor(LeaveCause cause) {
-  member_.Leave(cause, [this] { Exit(State::kExited); });
+  member_.Leave(LeaveCause::kStopped, [this] { Exit(State::kExited); });
 }
 
 void WorkerProcess::Main() {
   Member::End end = Member::End::kLeaseLost;
   while (end == Member::End::kLeaseLost && !stopped_) end = RunOnce();
-  // It has left, or is about to.
+  // It is about to leave, for good.
   if (stopped_) waiting_.Until([] { return false; });
-  if (end == Member::End::kDone) member_.Leave();
-  Exit(end == Member::End::kDone ? State::kExited : State::kRestartMe);
+  if (end == Member::End::kJobOver) member_.Leave(LeaveCause::kDone);
+  Exit(AfterwardsOf(end));
+}
+
+Member::End WorkerProcess::LeaveFor(LeaveCause cause) {
+  bool left = false;
+  member_.Leave(cause, [this, &left] {
+    left = true;
+    waiting_.Wake();
+  });
+  waiting_.Until([&left] { return left; });
+  if (member_.lease_lost()) return Member::End::kLeaseLost;
+  // One that found no room has failed, and is started again.
+  Exit(cause == LeaveCause::kNoRoom ? State::kRestartMe : State::kExited);
+  waiting_.Until([] { return false; });
+  return Member::End::kJobOver;
 }
 
 Member::End WorkerProcess::RunOnce() {
@@ -158,13 +168,9 @@ Member::End WorkerProcess::RunOnce() {
   waiting_.Until([this] { return member_.joined() || end_.has_value(); });
   settings_ = member_.settings();
   const absl::Status status = Train();
-  if (stopped_) return Member::End::kDone;
-  if (absl::IsResourceExhausted(status) || absl::IsOutOfRange(status)) {
-    stopped_ = true;
-    LeaveFor(absl::IsOutOfRange(status) ? LeaveCause::kEndOfInput
-                                        : LeaveCause::kNoRoom);
-    return Member::End::kDone;
-  }
+  if (stopped_) return Member::End::kJobOver;
+  if (absl::IsOutOfRange(status)) return LeaveFor(LeaveCause::kEndOfInput);
+  if (absl::IsResourceExhausted(status)) return LeaveFor(LeaveCause::kNoRoom);
   const bool expected = status.ok() || absl::IsCancelled(status) ||
                         absl::IsFailedPrecondition(status);
   if (!expected) {

@@ -30,7 +30,8 @@ class WorkerProcess final : public Process {
 
  private:
   void Main();
-  void LeaveFor(LeaveCause cause);
+  // Returns only if the chief has not heard it and the worker must join again.
+  Member::End LeaveFor(LeaveCause cause);
   // Until the membership ends.
   Member::End RunOnce();
   absl::Status Train();

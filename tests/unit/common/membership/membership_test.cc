@@ -170,5 +170,42 @@ TEST_F(MembershipTest, RefusedCallEndsTheMembershipOnlyIfTheLeaseExpired) {
   EXPECT_TRUE(membership_.lease_lost());
 }
 
+TEST_F(MembershipTest, EndOfInputIsSaidUntilTheChiefHasHeard) {
+  Join();
+  using After = Membership::AfterLeave;
+
+  EXPECT_EQ(membership_.OnLeaveAnswer(kGone, LeaveCause::kEndOfInput),
+            After::kTryAgain);
+  EXPECT_EQ(membership_.OnLeaveAnswer(kLate, LeaveCause::kEndOfInput),
+            After::kTryAgain);
+  EXPECT_EQ(
+      membership_.OnLeaveAnswer(absl::OkStatus(), LeaveCause::kEndOfInput),
+      After::kGone);
+  EXPECT_FALSE(membership_.lease_lost());
+  EXPECT_EQ(membership_.OnLeaveAnswer(kGone, LeaveCause::kStopped),
+            After::kGone);
+}
+
+TEST_F(MembershipTest, EndOfInputIsSaidNoMoreOnceTheMembershipHasEnded) {
+  Join();
+  membership_.OnHeartbeat({.job = Job::kDone}, At(1));
+
+  EXPECT_EQ(membership_.OnLeaveAnswer(kGone, LeaveCause::kEndOfInput),
+            Membership::AfterLeave::kGone);
+  EXPECT_FALSE(membership_.lease_lost());
+}
+
+TEST_F(MembershipTest, WorkerWhoseEndOfInputComesAfterItsLeaseRegistersAgain) {
+  Join();
+  const absl::Status dead = absl::AbortedError("taken for dead");
+
+  EXPECT_EQ(membership_.OnLeaveAnswer(dead, LeaveCause::kStopped),
+            Membership::AfterLeave::kGone);
+  EXPECT_FALSE(membership_.lease_lost());
+  EXPECT_EQ(membership_.OnLeaveAnswer(dead, LeaveCause::kEndOfInput),
+            Membership::AfterLeave::kGone);
+  EXPECT_TRUE(membership_.lease_lost());
+}
+
 }  // namespace
 }  // namespace lockstep
