@@ -237,10 +237,9 @@ absl::Status CheckTensors(const CheckpointReader& checkpoint,
 
 }  // namespace
 
-absl::Status SaveCheckpoint(const CheckpointStore& store,
-                            const Manifest& manifest, const StateMap& map,
-                            const JobSnapshot& snapshot,
-                            const std::vector<ShardAccess*>& servers) {
+absl::StatusOr<std::string> SaveCheckpoint(
+    const CheckpointStore& store, const Manifest& manifest, const StateMap& map,
+    const JobSnapshot& snapshot, const std::vector<ShardAccess*>& servers) {
   const std::vector<float>& scalars = snapshot.scalars;
   if (scalars.size() != map.scalars.size()) {
     return absl::InvalidArgumentError(
@@ -280,7 +279,8 @@ absl::Status SaveCheckpoint(const CheckpointStore& store,
   if (any.has_value()) {
     LOCKSTEP_RETURN_IF_ERROR(ReadPortion(*any, servers, bytes));
   }
-  return writer->Commit(manifest);
+  LOCKSTEP_RETURN_IF_ERROR(writer->Commit(manifest));
+  return writer->files();
 }
 
 absl::StatusOr<std::vector<float>> RestoreCheckpoint(

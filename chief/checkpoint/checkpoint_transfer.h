@@ -14,14 +14,13 @@ namespace lockstep::chief {
 
 // Writes the servers' snapshots, all of one step, as one checkpoint: whole
 // variables, whatever parts they were cut into; of growing tables what
-// chief/checkpoint/growing_tables.h says.
+// chief/checkpoint/growing_tables.h says. Returns CheckpointWriter::files().
 //
 //   kInvalidArgument  not as many scalars as the map names
 //   and those of CheckpointStore and of ShardAccess. The store is as before.
-absl::Status SaveCheckpoint(const CheckpointStore& store,
-                            const Manifest& manifest, const StateMap& map,
-                            const JobSnapshot& snapshot,
-                            const std::vector<ShardAccess*>& servers);
+absl::StatusOr<std::string> SaveCheckpoint(
+    const CheckpointStore& store, const Manifest& manifest, const StateMap& map,
+    const JobSnapshot& snapshot, const std::vector<ShardAccess*>& servers);
 
 // Checks that the checkpoint holds what the map names, then writes it to the
 // servers, several blocks of a few MB at once. Returns the optimizer's scalars.

@@ -108,11 +108,13 @@ void JobCheckpoints::RemoveUnfinished() {
 absl::Status JobCheckpoints::Save(const Manifest& manifest, const StateMap& map,
                                   const JobSnapshot& snapshot,
                                   const std::vector<ShardAccess*>& servers) {
-  return SaveCheckpoint(store_, manifest, map, snapshot, servers);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      written_, SaveCheckpoint(store_, manifest, map, snapshot, servers));
+  return absl::OkStatus();
 }
 
 void JobCheckpoints::Saved(int64_t step) {
-  whole_.Wrote(step);
+  whole_.Wrote(step, written_);
   if (auto pruned = whole_.Prune(config_.keep); !pruned.ok()) {
     spdlog::warn("old checkpoints stay: {}", pruned.status().message());
   }

@@ -76,6 +76,7 @@ class JobCheckpoints {
   const CheckpointStore store_;
   WholeCheckpoints whole_{store_};
   std::optional<CheckpointReader> newest_;
+  std::string written_;  // CheckpointWriter::files() of the last Save()
   std::optional<DirectoryOwner> owner_;
 };
 

@@ -98,6 +98,7 @@ absl::Status CheckpointWriter::Commit(Manifest manifest) {
   LOCKSTEP_RETURN_IF_ERROR(model_->Finish());
   LOCKSTEP_RETURN_IF_ERROR(optimizer_->Finish());
   LOCKSTEP_RETURN_IF_ERROR(WriteManifest(std::move(manifest)));
+  files_ = FileMetadata(aside_.path());
   return Publish();
 }
 

@@ -58,6 +58,9 @@ class CheckpointWriter {
   //   and the errors of PosixFile. If only the last sync fails, the checkpoint
   //   exists but might not survive a loss of power.
   absl::Status Commit(Manifest manifest);
+  // FileMetadata() of the files as they were written, before they appeared
+  // under their name. Empty before Commit().
+  const std::string& files() const { return files_; }
 
  private:
   CheckpointWriter(std::string directory, int64_t step, AsideDirectory aside,
@@ -72,6 +75,7 @@ class CheckpointWriter {
   std::unique_ptr<SafetensorsWriter> model_;
   std::unique_ptr<SafetensorsWriter> optimizer_;
   bool committed_ = false;
+  std::string files_;
 };
 
 }  // namespace lockstep

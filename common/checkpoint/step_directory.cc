@@ -1,5 +1,7 @@
 #include "common/checkpoint/step_directory.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -121,6 +123,19 @@ absl::StatusOr<Manifest> ReadCompleteManifest(const std::string& directory,
     LOCKSTEP_RETURN_IF_ERROR(CheckSize(place / file.name, file.bytes));
   }
   return manifest;
+}
+
+std::string FileMetadata(const std::string& path) {
+  std::string files;
+  for (const char* name : {kModelFile, kOptimizerFile, kManifestFile}) {
+    struct stat about = {};
+    const std::string file = absl::StrCat(path, "/", name);
+    if (stat(file.c_str(), &about) != 0) about = {};
+    absl::StrAppend(&files, about.st_ino, " ", about.st_size, " ",
+                    about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec, " ",
+                    about.st_ctim.tv_sec, ".", about.st_ctim.tv_nsec, "\n");
+  }
+  return files;
 }
 
 }  // namespace lockstep

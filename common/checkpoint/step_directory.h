@@ -32,6 +32,11 @@ std::optional<int64_t> ParseStepDirectoryName(absl::string_view name);
 absl::StatusOr<std::vector<int64_t>> ListStepDirectories(
     const std::string& directory);
 
+// Returns the metadata of a checkpoint's files in the directory `path`: inode,
+// size and times, which change with the files, and not when the directory gets
+// another name.
+std::string FileMetadata(const std::string& path);
+
 // Returns the manifest of the complete checkpoint of `step` in `directory`. The
 // other files are not read.
 //

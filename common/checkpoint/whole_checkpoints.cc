@@ -1,7 +1,5 @@
 #include "common/checkpoint/whole_checkpoints.h"
 
-#include <sys/stat.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,17 +21,8 @@ bool WholeCheckpoints::IsDamage(const absl::Status& status) {
 }
 
 std::string WholeCheckpoints::FilesOf(int64_t step) const {
-  std::string files;
-  for (const char* name : {kModelFile, kOptimizerFile, kManifestFile}) {
-    struct stat about = {};
-    const std::string path = absl::StrCat(store_.directory(), "/",
-                                          StepDirectoryName(step), "/", name);
-    if (stat(path.c_str(), &about) != 0) about = {};
-    absl::StrAppend(&files, about.st_ino, " ", about.st_size, " ",
-                    about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec, " ",
-                    about.st_ctim.tv_sec, ".", about.st_ctim.tv_nsec, "\n");
-  }
-  return files;
+  return FileMetadata(
+      absl::StrCat(store_.directory(), "/", StepDirectoryName(step)));
 }
 
 absl::Status WholeCheckpoints::Check(int64_t step) {
@@ -51,8 +40,8 @@ absl::Status WholeCheckpoints::Check(int64_t step) {
   return status;
 }
 
-void WholeCheckpoints::Wrote(int64_t step) {
-  known_[step] = {FilesOf(step), absl::OkStatus()};
+void WholeCheckpoints::Wrote(int64_t step, std::string files) {
+  known_[step] = {std::move(files), absl::OkStatus()};
 }
 
 void WholeCheckpoints::FoundDamaged(int64_t step, const absl::Status& why) {

@@ -32,8 +32,9 @@ class WholeCheckpoints {
   absl::Status Check(int64_t step);
 
   // Records that this process has written, and therefore hashed, the
-  // checkpoint.
-  void Wrote(int64_t step);
+  // checkpoint. `files`: CheckpointWriter::files(), so that a file which is
+  // damaged after that is read again.
+  void Wrote(int64_t step, std::string files);
   // Makes Check() return `why` until the checkpoint's files change.
   void FoundDamaged(int64_t step, const absl::Status& why);
 

@@ -87,7 +87,8 @@ class TestCluster {
     manifest.num_workers = 1;
     manifest.saved_at_unix_ms = 1;
     return chief::SaveCheckpoint(store, manifest, map_, *snapshot,
-                                 group_.Access());
+                                 group_.Access())
+        .status();
   }
 
   absl::StatusOr<std::vector<float>> Pull(int64_t step, const Keys& keys) {

@@ -200,7 +200,8 @@ class CheckpointTransferTest : public ::testing::Test {
   }
   absl::Status Save(const Cluster& cluster, int64_t step) const {
     return SaveCheckpoint(store_, MakeManifest(step), cluster.map,
-                          {{0.25f, 0.5f}}, cluster.Access());
+                          {{0.25f, 0.5f}}, cluster.Access())
+        .status();
   }
   // The sample, written by two servers as step 7.
   CheckpointReader Sample() {

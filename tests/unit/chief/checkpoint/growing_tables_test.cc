@@ -146,7 +146,8 @@ class GrowingTablesTest : public ::testing::Test {
     manifest.num_workers = 2;
     manifest.saved_at_unix_ms = 1;
     return SaveCheckpoint(store_, manifest, cluster.map, cluster.Snapshot(),
-                          cluster.Access());
+                          cluster.Access())
+        .status();
   }
   absl::Status Restore(int64_t step, Cluster& cluster) const {
     const auto checkpoint = store_.Open(step);

@@ -122,13 +122,36 @@ TEST_F(WholeCheckpointsTest, OlderOneOfANewerFormatIsNoHindrance) {
 
 TEST_F(WholeCheckpointsTest, ACheckpointThatIsTouchedIsReadAgain) {
   ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
-  whole_.Wrote(20);
+  whole_.Wrote(20, FileMetadata(FileOf(20, "")));
   EXPECT_OK(whole_.Check(20));
 
   FlipLastBit(20);
 
   EXPECT_THAT(whole_.Check(20), StatusIs(absl::StatusCode::kDataLoss));
   ExpectFound(10, 1);
+}
+
+TEST_F(WholeCheckpointsTest, FileThatIsDamagedBeforeItIsNotedIsReadAgain) {
+  auto writer =
+      CheckpointWriter::Create(store_.directory(), 20, SampleTensors());
+  ASSERT_OK(writer);
+  ASSERT_NO_FATAL_FAILURE(FillSample(**writer, 20));
+  ASSERT_OK((*writer)->Commit(SampleManifest()));
+  FlipLastBit(20);
+
+  whole_.Wrote(20, (*writer)->files());
+
+  EXPECT_THAT(whole_.Check(20), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST_F(WholeCheckpointsTest, CheckpointThatWasWrittenHereIsNotReadAgain) {
+  auto writer =
+      CheckpointWriter::Create(store_.directory(), 20, SampleTensors());
+  ASSERT_OK(writer);
+  ASSERT_NO_FATAL_FAILURE(FillSample(**writer, 20));
+  ASSERT_OK((*writer)->Commit(SampleManifest()));
+
+  EXPECT_EQ((*writer)->files(), FileMetadata(FileOf(20, "")));
 }
 
 TEST_F(WholeCheckpointsTest, WhatARestoreFoundDamagedStaysSo) {
