@@ -57,6 +57,23 @@ std::map<std::string, TaskId> PeersOf(const Cluster& cluster) {
   return peers;
 }
 
+// Checks that the certificate of this process is that of `task`.
+absl::Status CheckOwnCertificate(const TransportSecurity& security,
+                                 const std::string& directory,
+                                 const TaskId& task, const TaskId& self) {
+  const Caller shown = security.ToCaller(security.own().names);
+  if (shown.CheckSpeaksFor(task).ok()) return absl::OkStatus();
+  const std::string member =
+      absl::StrCat(TaskTypeName(self.type), "-", self.index);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--tls_dir: the certificate in ", directory, " is that of ",
+      shown.ToString(), ", and this process is ", self.ToString(),
+      task == self ? "" : ", which hosts the chief",
+      "; it needs a certificate with the name lockstep://", security.job(), "/",
+      TaskTypeName(task.type), "/", task.index, ": name the directory of ",
+      member, ", or make it with `lockstep certs make --only ", member, "`"));
+}
+
 // Reads the certificates, or checks that the task can do without.
 absl::Status Secure(const CommonFlags& flags, const Cluster& cluster) {
   if (flags.tls_dir.empty()) {
@@ -69,10 +86,11 @@ absl::Status Secure(const CommonFlags& flags, const Cluster& cluster) {
   options.peers = PeersOf(cluster);
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<TransportSecurity> security,
                             TransportSecurity::Load(options));
-  const Caller own = security->ToCaller(security->own().names);
-  LOCKSTEP_RETURN_IF_ERROR(own.CheckSpeaksFor(cluster.self()));
-  if (cluster.IsChief()) {
-    LOCKSTEP_RETURN_IF_ERROR(own.CheckSpeaksFor({TaskType::kChief, 0}));
+  std::vector<TaskId> names = {cluster.self()};
+  if (cluster.IsChief()) names.push_back({TaskType::kChief, 0});
+  for (const TaskId& task : names) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckOwnCertificate(*security, options.directory,
+                                                 task, cluster.self()));
   }
   SetOwnSecurity(std::move(security));
   return absl::OkStatus();

@@ -26,7 +26,7 @@ std::string ConnectionAdvice(const std::string& address) {
     if (!shown.ok()) return "";
     return absl::StrCat("the process at ", address, " (", shown->facts.Owner(),
                         ") speaks TLS, and this one has no certificate: give "
-                        "--tls_dir");
+                        "--tls_dir, or the --log_dir of a `lockstep run`");
   }
   if (absl::IsFailedPrecondition(shown.status())) {
     return absl::StrCat("the process at ", address,

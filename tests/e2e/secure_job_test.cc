@@ -14,6 +14,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
@@ -112,6 +113,39 @@ TEST_F(SecureJobTest, ExpiredCertificateIsNamedByItsOwner) {
   EXPECT_THAT(
       job->cluster().WaitForLog("worker", 1, "expired 5 min ago", kPatience),
       IsOk());
+}
+
+TEST_F(SecureJobTest, CertificateOfAnotherTaskIsNamedAtTheStart) {
+  auto job = TrainingJob::Make(Small(50));
+  Secure(*job);
+  WriteTlsFiles(DirectoryOf("ps", 0),
+                authority_.Files(absl::StrCat(kJob, "worker/0")));
+  ASSERT_THAT(job->cluster().Start("ps", 0), IsOk());
+  EXPECT_THAT(job->cluster().Wait("ps", 0, kPatience),
+              IsOkAndHolds(cli::TaskExit{.code = 2}));
+  EXPECT_THAT(
+      job->cluster().ReadLog("ps", 0),
+      IsOkAndHolds(AllOf(
+          HasSubstr(absl::StrCat("the certificate in ", DirectoryOf("ps", 0),
+                                 " is that of worker 0 of job e2e, and this "
+                                 "process is ps 0; it needs a certificate with "
+                                 "the name lockstep://e2e/ps/0")),
+          HasSubstr("lockstep certs make --only ps-0"))));
+}
+
+TEST_F(SecureJobTest, HostOfTheChiefNeedsTheNameOfTheChief) {
+  auto options = Small(50);
+  options.chief = false;
+  auto job = TrainingJob::Make(options);
+  Secure(*job);
+  ASSERT_THAT(job->cluster().Start("worker", 0), IsOk());
+  EXPECT_THAT(job->cluster().Wait("worker", 0, kPatience),
+              IsOkAndHolds(cli::TaskExit{.code = 2}));
+  EXPECT_THAT(job->cluster().ReadLog("worker", 0),
+              IsOkAndHolds(HasSubstr(
+                  "is that of worker 0 of job e2e, and this process is worker "
+                  "0, which hosts the chief; it needs a certificate with the "
+                  "name lockstep://e2e/chief/0")));
 }
 
 TEST_F(SecureJobTest, MemberOfAnotherAuthorityIsNamedInTheStatus) {

@@ -1,7 +1,9 @@
 #include "deploy/cli/certs/certs_command.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -49,6 +51,28 @@ std::string Describe(const CertificateFacts& facts, absl::Time now) {
       trouble.empty() ? "" : absl::StrCat("; ", trouble), "\n");
 }
 
+// The directories with a certificate: `directory`, or those in it, by name.
+std::vector<std::string> WithCertificates(const std::string& directory) {
+  const auto has_one = [](const std::filesystem::path& path) {
+    std::error_code error;
+    return std::filesystem::exists(path / TlsFiles::kCertificate, error);
+  };
+  std::vector<std::string> found;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(directory, error);
+  if (has_one(directory)) return {directory};
+  for (; !error && entries != std::filesystem::directory_iterator();
+       entries.increment(error)) {
+    // A name with a dot is what a member's link points at.
+    const std::string name = entries->path().filename();
+    if (name[0] != '.' && has_one(entries->path())) {
+      found.push_back(entries->path());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found.empty() ? std::vector<std::string>{directory} : found;
+}
+
 }  // namespace
 
 CertsCommands::CertsCommands(CLI::App& parent)
@@ -65,8 +89,10 @@ CertsCommands::CertsCommands(CLI::App& parent)
           "processes take them within seconds.")),
       show_(*app_.add_subcommand(
           "show",
-          "Shows the certificates in directories. Exit code: 1 if one "
-          "has expired, or expires within 14 days.")),
+          "Shows the certificates in directories, or all of a set that "
+          "`lockstep "
+          "certs make` made. Exit code: 1 if one has expired, or expires "
+          "within 14 days.")),
       check_(*app_.add_subcommand(
           "check",
           "Says what is wrong with the files of a directory, and with the "
@@ -74,7 +100,9 @@ CertsCommands::CertsCommands(CLI::App& parent)
   app_.require_subcommand(1);
   AddSetFlags(make_);
   AddSetFlags(renew_);
-  show_.add_option("directory", directories_, "Directories with tls.crt.")
+  show_
+      .add_option("directory,--tls_dir", directories_,
+                  "Directories with tls.crt, or of a whole set.")
       ->required();
   check_
       .add_option("--tls_dir", tls_dir_,
@@ -152,7 +180,13 @@ int CertsCommands::Make(Terminal& terminal, std::ostream& err) const {
 
 int CertsCommands::Show(Terminal& terminal, std::ostream& err) const {
   bool all_well = true;
-  for (const std::string& directory : directories_) {
+  std::vector<std::string> directories;
+  for (const std::string& given : directories_) {
+    for (std::string& directory : WithCertificates(given)) {
+      directories.push_back(std::move(directory));
+    }
+  }
+  for (const std::string& directory : directories) {
     const absl::StatusOr<std::string> text =
         ReadTextFile(absl::StrCat(directory, "/", TlsFiles::kCertificate));
     const auto certificates =

@@ -19,6 +19,7 @@ using ::lockstep::testing::TempDir;
 using ::lockstep::testing::TestAuthority;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CertsCommandTest : public ::testing::Test {
  protected:
@@ -76,6 +77,20 @@ TEST_F(CertsCommandTest, ExpiryWithinFourteenDaysIsToldByShow) {
   ASSERT_EQ(Make("renew", "--days 13"), 0) << err_;
   EXPECT_EQ(Run("show " + directory_.Join("tls/ps-0")), 1);
   EXPECT_THAT(out_, HasSubstr("expires in 12 days"));
+}
+
+TEST_F(CertsCommandTest, ShowTakesAWholeSetAndTheFlagOfOtherCommands) {
+  ASSERT_EQ(Make("make"), 0) << err_;
+  EXPECT_EQ(Run("show " + directory_.Join("tls")), 0) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("lockstep://fashion/ps/0"),
+                          HasSubstr("lockstep://fashion/chief/0"),
+                          HasSubstr("lockstep://fashion/operator/read")));
+  EXPECT_THAT(out_, Not(HasSubstr("/.")));
+  EXPECT_EQ(Run("show --tls_dir " + directory_.Join("tls/ps-0")), 0) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("lockstep://fashion/ps/0"),
+                          Not(HasSubstr("lockstep://fashion/chief/0"))));
+  EXPECT_EQ(Run("show " + directory_.path()), 2);
+  EXPECT_THAT(err_, HasSubstr(directory_.Join("tls.crt")));
 }
 
 TEST_F(CertsCommandTest, RenewMakesNoAuthority) {
