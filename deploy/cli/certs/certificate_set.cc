@@ -22,7 +22,6 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr char kAuthorityKey[] = "ca.key";
 constexpr mode_t kForAll = 0644;
 constexpr mode_t kForOwner = 0600;
 constexpr mode_t kDirectory = 0700;
@@ -58,7 +57,8 @@ absl::StatusOr<std::string> ReadWhole(const std::string& path) {
 absl::StatusOr<CertifiedKey> TakeAuthority(const CertificateSet& set) {
   const std::string certificate =
       absl::StrCat(set.directory, "/", TlsFiles::kAuthorities);
-  const std::string key = absl::StrCat(set.directory, "/", kAuthorityKey);
+  const std::string key =
+      absl::StrCat(set.directory, "/", CertificateSet::kAuthorityKey);
   std::error_code error;
   if (!std::filesystem::exists(certificate, error)) {
     LOCKSTEP_ASSIGN_OR_RETURN(

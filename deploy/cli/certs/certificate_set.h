@@ -13,6 +13,9 @@ namespace lockstep::cli {
 
 // The certificates of one job.
 struct CertificateSet {
+  // The authority's key, a file in `directory`.
+  static constexpr char kAuthorityKey[] = "ca.key";
+
   struct Task {
     TaskId id;
     std::string address;  // "host:port"; the host is among its names

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/process/process.h"
+#include "deploy/cli/status/operator_security.h"
 #include "deploy/cli/status/status_json.h"
 #include "deploy/cli/tasks/log_files.h"
 #include "deploy/cli/tasks/log_reason.h"
@@ -49,7 +50,13 @@ Launcher::Launcher(Options options, Terminal& terminal)
                    .restarts = options_.restarts}) {}
 
 int Launcher::Run() {
-  if (const absl::Status started = StartAll(); !started.ok()) {
+  absl::Status started;
+  // Not earlier: it starts threads, which must block the signals of signals_.
+  if (!options_.operator_tls_dir.empty()) {
+    started = UseOperatorCertificate(options_.operator_tls_dir);
+  }
+  if (started.ok()) started = StartAll();
+  if (!started.ok()) {
     processes_.clear();
     return End({.exit_code = kExitFailed,
                 .reason = std::string(started.message()),

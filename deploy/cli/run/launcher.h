@@ -33,6 +33,8 @@ class Launcher {
     std::vector<TaskLaunch> launches{};
     TaskId chief{};  // the task that hosts the chief
     std::string chief_address{};
+    // The certificate with which this process asks the chief; empty: none.
+    std::string operator_tls_dir{};
     int needed_workers = 1;
     int restarts = 0;           // per task; see Supervisor
     std::string result_path{};  // the result is written here; empty: nowhere

@@ -105,10 +105,11 @@ RunCommand::RunCommand(CLI::App& parent)
   CLI::Option* tls = app_.add_flag(
       "--tls", tls_,
       "Use mutual TLS with certificates that are made for this run and removed "
-      "with its state: other users of this machine can then neither reach the "
-      "job nor pose as a part of it.");
+      "at its end, so that other users can neither reach the job nor pose as a "
+      "part of it. This is the default.");
   app_.add_flag("--insecure", insecure_,
-                "Listen on addresses beyond loopback without certificates.")
+                "Use no certificates: every user and, beyond loopback, every "
+                "host that reaches a port can stop the job or read the model.")
       ->excludes(tls);
   app_.add_option("--log_level", log_level_, "How much all tasks log.")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
@@ -128,7 +129,6 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .log_level = log_level_,
        .program_dir = program_dir_.empty() ? OwnDirectory() : program_dir_,
        .compute_threads = compute_threads_,
-       .tls = tls_,
        .insecure = insecure_,
        .gpus = gpus_,
        .beginning = std::move(beginning)});
@@ -141,6 +141,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
       {.launches = setup->launches,
        .chief = setup->cluster.chief,
        .chief_address = setup->cluster.chief_address,
+       .operator_tls_dir = setup->operator_tls_dir,
        .needed_workers = setup->needed_workers,
        .restarts = restarts_,
        .result_path = absl::StrCat(setup->log_dir, "/", kResultFile),

@@ -21,7 +21,6 @@
 #include "common/job/job_config.h"
 #include "common/job/job_warnings.h"
 #include "deploy/cli/certs/certificate_set.h"
-#include "deploy/cli/status/operator_security.h"
 #include "deploy/cli/tasks/job_checks.h"
 #include "deploy/cli/tasks/job_file.h"
 #include "deploy/cli/tasks/job_needs.h"
@@ -171,9 +170,18 @@ absl::Status MakeDirectories(const RunRequest& request, RunSetup& setup) {
                        ClusterJson(setup.cluster));
 }
 
-// Makes certificates that only this run uses, in its private directory, and
-// takes the operator's for this process. Returns the --tls_dir of the tasks.
-absl::StatusOr<std::string> MakeCertificates(const RunSetup& setup) {
+// Makes certificates that only this run uses, in a private directory that does
+// not outlast it. The authority's key is removed: nothing else is ever signed.
+// Returns the --tls_dir of the tasks.
+absl::StatusOr<std::string> MakeCertificates(const RunRequest& request,
+                                             RunSetup& setup) {
+  if (!request.state_dir.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        setup.secrets,
+        StateDirectory::CreateIn(StateDirectory::DefaultParent()));
+  }
+  const StateDirectory& parent =
+      setup.secrets == nullptr ? *setup.state : *setup.secrets;
   const absl::Time now = absl::Now();
   CertificateSet set;
   set.job = setup.job_name;
@@ -184,18 +192,17 @@ absl::StatusOr<std::string> MakeCertificates(const RunSetup& setup) {
          setup.cluster.spec.TaskAddress(TaskTypeName(task.type), task.index)
              .value_or("")});
   }
-  set.directory = absl::StrCat(setup.state->path(), "/tls");
+  set.directory = absl::StrCat(parent.path(), "/tls");
   set.validity = {now - absl::Hours(1), now + kCertificatesLast};
   set.authority_valid = set.validity;
-  std::error_code error;
-  std::filesystem::remove_all(set.directory, error);  // of an earlier run
   LOCKSTEP_RETURN_IF_ERROR(WriteCertificateSet(set).status());
-  const std::string own = set.directory + "/operator-steer";
+  unlink(
+      absl::StrCat(set.directory, "/", CertificateSet::kAuthorityKey).c_str());
+  setup.operator_tls_dir = set.directory + "/operator-steer";
   const std::string link = absl::StrCat(setup.log_dir, "/", kOperatorTlsDir);
-  if (symlink(own.c_str(), link.c_str()) != 0) {
+  if (symlink(setup.operator_tls_dir.c_str(), link.c_str()) != 0) {
     return absl::ErrnoToStatus(errno, "cannot make " + link);
   }
-  LOCKSTEP_RETURN_IF_ERROR(UseOperatorCertificate(own));
   return set.directory + "/{role}-{index}";
 }
 
@@ -233,8 +240,9 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
   LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(request, setup));
   options.log_dir = setup.log_dir;
   options.state_dir = setup.state->path();
-  if (request.tls) {
-    LOCKSTEP_ASSIGN_OR_RETURN(options.tls_dir, MakeCertificates(setup));
+  if (!request.insecure) {
+    LOCKSTEP_ASSIGN_OR_RETURN(options.tls_dir,
+                              MakeCertificates(request, setup));
   }
   setup.launches = PlanLaunches(setup.cluster, options);
   LOCKSTEP_RETURN_IF_ERROR(MakeTaskDirectories(setup));

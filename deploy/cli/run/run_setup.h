@@ -24,9 +24,9 @@ struct RunRequest {
   std::string log_level = "info";
   std::string program_dir{};
   int compute_threads = 0;  // 0: divide the cores among workers
-  bool tls = false;         // with certificates for this run alone
-  bool insecure = false;    // may listen beyond loopback without them
-  int gpus = 0;             // to divide among workers; 0: all that they find
+  // Without certificates; else the run has some of its own.
+  bool insecure = false;
+  int gpus = 0;  // to divide among workers; 0: all that they find
   std::vector<std::string> beginning{};  // as in LaunchOptions
 };
 
@@ -42,6 +42,9 @@ struct RunSetup {
   std::vector<TaskLaunch> launches;
   std::vector<PortReservation> ports;
   std::unique_ptr<StateDirectory> state;
+  // Private, and removed at the end: for certificates, if `state` is kept.
+  std::unique_ptr<StateDirectory> secrets;
+  std::string operator_tls_dir;  // of this process; empty: none
 };
 
 // Reads and checks the files, and the job's needs on this machine, as far as

@@ -53,7 +53,7 @@ void ChiefFlags::AddTo(CLI::App& app) {
   app.add_option(
       "--tls_dir", tls_dir_,
       "Directory with tls.crt, tls.key and ca.crt of an operator, if "
-      "the job uses TLS; for a `lockstep run --tls` with --log_dir "
+      "the job uses TLS; for a `lockstep run` with --log_dir "
       "it is known.");
 }
 

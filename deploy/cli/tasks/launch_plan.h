@@ -22,7 +22,7 @@ struct LaunchOptions {
   std::string log_level = "info";
   // With {role} and {index} in it; empty: tasks have no certificates.
   std::string tls_dir{};
-  bool insecure = false;    // tasks may listen beyond loopback without them
+  bool insecure = false;    // tasks have none, wherever they listen
   int compute_threads = 1;  // per worker
   // Divided among tasks; empty: all that workers find.
   std::vector<std::string> gpus{};

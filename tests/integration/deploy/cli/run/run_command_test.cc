@@ -86,7 +86,8 @@ class RunCommandTest : public ::testing::Test {
             "--log_dir",
             directory_.Join("logs"),
             "--program_dir",
-            directory_.path()};
+            directory_.path(),
+            "--insecure"};  // as the fake chief
   }
 
   std::unique_ptr<ChildProcess> Start() {
@@ -203,7 +204,7 @@ TEST_F(RunCommandTest, NoTaskOutlivesALauncherThatIsKilled) {
 }
 
 TEST_F(RunCommandTest, TheNextRunSweepsWhatAKilledLauncherLeft) {
-  SetProgram("ps_server", "echo $4; kill -9 $PPID; exec sleep 1000");
+  SetProgram("ps_server", "echo $5; kill -9 $PPID; exec sleep 1000");
   const auto run = Start();
   ASSERT_NE(run, nullptr);
   ASSERT_THAT(run->Wait(kPatience), IsOkAndHolds(TaskExit{.signal = SIGKILL}));
@@ -223,7 +224,7 @@ TEST_F(RunCommandTest, TheNextRunSweepsWhatAKilledLauncherLeft) {
 TEST_F(RunCommandTest, TheServersStateGoesWithTheRun) {
   SetProgram("chief", "exit 0");
   SetProgram("worker", "exit 0");
-  SetProgram("ps_server", "echo $4; echo x > $4/variables");
+  SetProgram("ps_server", "echo $5; echo x > $5/variables");
   const auto run = Start();
   ASSERT_NE(run, nullptr);
 
