@@ -138,7 +138,9 @@ class FaultPointsTest : public ::testing::TestWithParam<Walk> {
   // The checkpoints of an undisturbed job.
   static const std::string& Undisturbed() {
     static const auto& job = *[] {
-      auto made = TrainingJob::Make(OptionsFor(/*with_backup=*/false));
+      TrainingJob::Options plain = OptionsFor(/*with_backup=*/false);
+      plain.tls = false;
+      auto made = TrainingJob::Make(plain);
       EXPECT_THAT(made->Run(), IsOk());
       return made.release();
     }();
@@ -244,7 +246,9 @@ class FaultChainTest : public ::testing::TestWithParam<Chain> {
   }
   static const std::string& Undisturbed() {
     static const auto& job = *[] {
-      auto made = TrainingJob::Make(ChainOptions());
+      TrainingJob::Options plain = ChainOptions();
+      plain.tls = false;
+      auto made = TrainingJob::Make(plain);
       EXPECT_THAT(made->Run(), IsOk());
       return made.release();
     }();

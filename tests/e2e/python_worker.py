@@ -2,6 +2,7 @@
 """A worker in Python: softmax regression, written from proto/README.md alone.
 
 Usage: python_worker.py GENERATED [--die_when_selected STEP] [--clock_ahead S]
+                        [--tls_dir DIR]
 
 GENERATED is the folder with the classes that protoc has made of the protos.
 TF_CONFIG names the task. Exit codes are those of the built-in worker.
@@ -90,18 +91,35 @@ def newest_incarnation(error):
     return 0
 
 
+def channel_to(address, options, tls_dir):
+    """With tls_dir, uses mutual TLS; the host must be in the peer's certificate."""
+    if not tls_dir:
+        return grpc.insecure_channel(address, options)
+
+    def read(name):
+        with open(os.path.join(tls_dir, name), "rb") as file:
+            return file.read()
+
+    credentials = grpc.ssl_channel_credentials(
+        root_certificates=read("ca.crt"),
+        private_key=read("tls.key"),
+        certificate_chain=read("tls.crt"),
+    )
+    return grpc.secure_channel(address, credentials, options)
+
+
 class Member:
     """The chief's side of a worker: registration, heartbeats, plan."""
 
-    def __init__(self, cluster, index, clock_ahead):
+    def __init__(self, cluster, index, clock_ahead, tls_dir):
         self.clock_ahead = clock_ahead  # seconds, for a test
         options = [
             ("grpc.max_send_message_length", -1),
             ("grpc.max_receive_message_length", -1),
         ]
         chief = (cluster.get("chief") or cluster["worker"])[0]
-        self.chief = grpc.insecure_channel(chief, options)
-        self.servers = [grpc.insecure_channel(a, options) for a in cluster["ps"]]
+        self.chief = channel_to(chief, options, tls_dir)
+        self.servers = [channel_to(a, options, tls_dir) for a in cluster["ps"]]
         self.index = index
         self.incarnation = 0
         self.progress = pb.coordinator.WorkerProgress(activity="starts")
@@ -463,7 +481,10 @@ def say(text):
 def work(options):
     config = json.loads(os.environ["TF_CONFIG"])
     member = Member(
-        config["cluster"], config["task"]["index"], options.clock_ahead
+        config["cluster"],
+        config["task"]["index"],
+        options.clock_ahead,
+        options.tls_dir,
     )
     while True:
         try:
@@ -486,6 +507,7 @@ def main():
     parser.add_argument("generated")
     parser.add_argument("--die_when_selected", type=int, default=-1)
     parser.add_argument("--clock_ahead", type=int, default=0)
+    parser.add_argument("--tls_dir", default="")
     options = parser.parse_args()
     sys.path.insert(0, options.generated)
     global pb

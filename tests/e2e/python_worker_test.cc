@@ -131,6 +131,14 @@ TEST(PythonWorkerTest, OneWhosePredecessorsClockWasAheadTakesItsPlace) {
   ExpectSameBits(job->checkpoints(), Undisturbed()->checkpoints(), kSteps);
 }
 
+TEST(PythonWorkerTest, WithCertificatesTheBitsAreTheSame) {
+  TrainingJob::Options options = PythonJob(2);
+  options.tls = true;
+  const std::unique_ptr<TrainingJob> job = TrainingJob::Make(options);
+  ASSERT_OK(job->Run());
+  ExpectSameBits(job->checkpoints(), Undisturbed()->checkpoints(), kSteps);
+}
+
 TEST(PythonWorkerTest, TheBuiltInWorkerSaysThatItIsNotTheOneMeant) {
   TrainingJob::Options options = PythonJob(1);
   options.worker_program = {};

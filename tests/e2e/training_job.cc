@@ -1,5 +1,6 @@
 #include "tests/e2e/training_job.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -11,8 +12,10 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/step_directory.h"
+#include "common/rpc/security/transport/transport_security.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/picture_files.h"
+#include "tests/testing/test_certificates.h"
 
 namespace lockstep::testing {
 namespace {
@@ -43,6 +46,8 @@ checkpoint { directory: "$1" }
 )";
 
 }  // namespace
+
+bool TlsByEnvironment() { return std::getenv("LOCKSTEP_TEST_TLS") != nullptr; }
 
 TrainingJob::~TrainingJob() {
   if (!::testing::Test::HasFailure() || cluster_ == nullptr) return;
@@ -80,7 +85,34 @@ absl::Status TrainingJob::Prepare() {
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::string address,
       cluster_->Address(options_.chief ? "chief" : "worker", 0));
+  const std::shared_ptr<TransportSecurity> before = OwnSecurity();
+  if (options_.tls) LOCKSTEP_RETURN_IF_ERROR(Secure());
   chief_ = std::make_unique<cli::CoordinatorClient>(address);
+  SetOwnSecurity(before);
+  return absl::OkStatus();
+}
+
+// Gives each task its certificate, and this process an operator's.
+absl::Status TrainingJob::Secure() {
+  const TestAuthority authority;
+  for (const auto& [name, index] : Tasks()) {
+    const auto uri = [](absl::string_view role, int i) {
+      return absl::StrCat("lockstep://e2e/", role, "/", i);
+    };
+    std::vector<std::string> uris = {uri(name, index)};
+    if (!options_.chief && name == "worker" && index == 0) {
+      uris.push_back(uri("chief", 0));
+    }
+    const std::string own =
+        directory_.Join(absl::StrCat("tls-", name, "-", index));
+    WriteTlsFiles(own, authority.FilesOf(
+                           authority.IssueAll(uris, TestAuthority::Valid())));
+    cluster_->AddArgument(name, index, "--tls_dir=" + own);
+  }
+  const std::string own = directory_.Join("tls-operator");
+  WriteTlsFiles(own, authority.Files("lockstep://e2e/operator/steer"));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto security, TransportSecurity::Load({own, ""}));
+  SetOwnSecurity(std::move(security));
   return absl::OkStatus();
 }
 

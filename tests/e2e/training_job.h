@@ -18,6 +18,9 @@ namespace lockstep::testing {
 // Time limit of a test's waits, long enough for a busy machine.
 inline constexpr absl::Duration kPatience = absl::Seconds(100);
 
+// True if LOCKSTEP_TEST_TLS is set: tests of jobs then run with certificates.
+bool TlsByEnvironment();
+
 // TrainingJob is a job on a cluster of the real programs: job file, pictures,
 // logs, checkpoints and state files lie in its own directory, which the
 // destructor removes. A Momentum MLP in strict mode, unless `set` changes it,
@@ -41,6 +44,8 @@ class TrainingJob {
     // The program of worker tasks; empty: `worker`. Needs `chief`.
     ProcessCluster::Program worker_program = {};
     std::string compute_program = {};  // of workers, evaluator; empty: `worker`
+    // True: each task has a certificate, and calls need one.
+    bool tls = TlsByEnvironment();
   };
 
   // Writes files and chooses ports; starts no task. If that fails, the test
@@ -80,6 +85,7 @@ class TrainingJob {
   explicit TrainingJob(const Options& options) : options_(options) {}
 
   absl::Status WriteJob() const;
+  absl::Status Secure();
   absl::Status Prepare();
   ProcessCluster::Options Plan() const;
 
