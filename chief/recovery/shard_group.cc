@@ -14,6 +14,27 @@ namespace {
 // Each server may know another chief.
 constexpr int kMaxTries = 10;
 
+// Servers agree on the scalars of the whole job; of those of a variable, a
+// server without a part of it reports 0. A server without parts reports none;
+// ps 0 always has a part.
+absl::StatusOr<std::vector<float>> MergeScalars(
+    const std::vector<ShardSnapshot>& snapshots) {
+  std::vector<float> merged = snapshots[0].scalars;
+  for (size_t i = 1; i < snapshots.size(); ++i) {
+    const std::vector<float>& scalars = snapshots[i].scalars;
+    if (scalars.empty()) continue;
+    if (scalars.size() != merged.size()) {
+      return absl::InternalError(
+          absl::StrCat("ps ", i, " has ", scalars.size(),
+                       " optimizer scalars, and ps 0 has ", merged.size()));
+    }
+    for (size_t k = 0; k < merged.size(); ++k) {
+      merged[k] = std::max(merged[k], scalars[k]);
+    }
+  }
+  return merged;
+}
+
 }  // namespace
 
 absl::Status ShardGroup::Named(int server, const absl::Status& status) {
@@ -101,8 +122,7 @@ absl::StatusOr<JobSnapshot> ShardGroup::BeginSnapshot(int64_t step,
         "the snapshot is of step ", snapshots[i].global_step, ", not ", step));
   }));
   JobSnapshot all;
-  // A server without parts has none; ps 0 always has a part.
-  all.scalars = std::move(snapshots[0].scalars);
+  LOCKSTEP_ASSIGN_OR_RETURN(all.scalars, MergeScalars(snapshots));
   for (ShardSnapshot& one : snapshots) all.rows.push_back(std::move(one.rows));
   return all;
 }

@@ -347,11 +347,24 @@ absl::Status CheckTimes(const JobConfig& job) {
 }  // namespace
 
 double DefaultMomentum(OptimizerConfig::Kind kind) {
-  return kind == OptimizerConfig::Kind::kRmsProp ? 0 : 0.9;
+  return kind == OptimizerConfig::Kind::kRmsProp ||
+                 kind == OptimizerConfig::Kind::kSgd
+             ? 0
+             : 0.9;
 }
 
 double DefaultEpsilon(OptimizerConfig::Kind kind) {
   return kind == OptimizerConfig::Kind::kRmsProp ? 1e-10 : 1e-8;
+}
+
+double DefaultWeightDecay(OptimizerConfig::Kind kind) {
+  return kind == OptimizerConfig::Kind::kAdamW ? 0.01 : 0;
+}
+
+bool IsTorchOptimizer(OptimizerConfig::Kind kind) {
+  return kind == OptimizerConfig::Kind::kSgd ||
+         kind == OptimizerConfig::Kind::kAdamTorch ||
+         kind == OptimizerConfig::Kind::kAdamW;
 }
 
 std::vector<OptimizerConfig> OptimizersOf(const JobConfig& job) {

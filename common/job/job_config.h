@@ -87,7 +87,8 @@ struct DataConfig {
   }
 };
 
-// The update rule that servers apply, with TensorFlow's defaults.
+// The update rule that servers apply, with the defaults of TensorFlow or, for
+// kSgd and later kinds, PyTorch.
 struct OptimizerConfig {
   enum class Kind : int {
     kGradientDescent = 0,
@@ -98,12 +99,15 @@ struct OptimizerConfig {
     kAdadelta = 5,
     kFtrl = 6,
     kLazyAdam = 7,  // Adam that leaves rows without a gradient alone
+    kSgd = 8,
+    kAdamTorch = 9,  // epsilon after the bias correction
+    kAdamW = 10,     // decoupled weight decay
   };
   Kind kind = Kind::kGradientDescent;
-  double momentum = 0.9;      // Momentum, RMSProp (default 0): in [0, 1)
-  bool use_nesterov = false;  // Momentum
-  double beta1 = 0.9;         // Adam, in [0, 1)
-  double beta2 = 0.999;       // Adam, in [0, 1)
+  double momentum = 0.9;      // Momentum; RMSProp, SGD (default 0): in [0, 1)
+  bool use_nesterov = false;  // Momentum, SGD
+  double beta1 = 0.9;         // all Adams, in [0, 1)
+  double beta2 = 0.999;       // all Adams, in [0, 1)
   double epsilon = 1e-8;      // Adam, Adadelta, RMSProp (default 1e-10): > 0
   double decay = 0.9;         // RMSProp, in [0, 1)
   bool centered = false;      // RMSProp
@@ -114,11 +118,19 @@ struct OptimizerConfig {
   double l2 = 0;                           // Ftrl, >= 0
   double l2_shrinkage = 0;                 // Ftrl, >= 0
   double beta = 0;                         // Ftrl, >= 0
+  double dampening = 0;                    // SGD, in [0, 1)
+  double weight_decay = 0;  // SGD, AdamTorch, AdamW (default 0.01): >= 0
+  // Patterns of variables without weight decay.
+  std::vector<std::string> weight_decay_exempt = {};
 };
 
-// The defaults of momentum and epsilon for a kind.
+// The defaults of momentum, epsilon and weight_decay for a kind.
 double DefaultMomentum(OptimizerConfig::Kind kind);
 double DefaultEpsilon(OptimizerConfig::Kind kind);
+double DefaultWeightDecay(OptimizerConfig::Kind kind);
+
+// Whether the rule is PyTorch's; only these know weight decay.
+bool IsTorchOptimizer(OptimizerConfig::Kind kind);
 
 // Limits gradients on each worker, before they are sent.
 struct ClippingConfig {

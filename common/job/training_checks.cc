@@ -35,12 +35,57 @@ absl::Status CheckFtrl(const OptimizerConfig& optimizer) {
   return CheckAtLeastZero("optimizer.beta", optimizer.beta);
 }
 
+// Whether it matches a variable is checked when a worker has described them.
+absl::Status CheckPattern(absl::string_view field, const std::string& pattern) {
+  if (!pattern.empty() && IsUtf8(pattern)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " must be a shell pattern in UTF-8, such as \"wide/*\""));
+}
+
+absl::Status CheckWeightDecay(const OptimizerConfig& optimizer) {
+  const double decay = optimizer.weight_decay;
+  LOCKSTEP_RETURN_IF_ERROR(CheckAtLeastZero("optimizer.weight_decay", decay));
+  if (decay > 0 && !IsTorchOptimizer(optimizer.kind)) {
+    return Wrong("optimizer.weight_decay", decay,
+                 "0, because optimizer.kind has no weight decay; SGD, "
+                 "ADAM_TORCH and ADAMW have");
+  }
+  const std::vector<std::string>& exempt = optimizer.weight_decay_exempt;
+  for (size_t i = 0; i < exempt.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckPattern(Element("optimizer.weight_decay_exempt", i), exempt[i]));
+  }
+  if (exempt.empty() || decay > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "optimizer.weight_decay_exempt is set, but optimizer.weight_decay is 0; "
+      "set both or neither");
+}
+
+// torch.optim.SGD refuses the same.
+absl::Status CheckSgd(const OptimizerConfig& optimizer) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckBelowOne("optimizer.dampening", optimizer.dampening));
+  const bool sgd = optimizer.kind == OptimizerConfig::Kind::kSgd;
+  if (!sgd && optimizer.dampening != 0) {
+    return Wrong("optimizer.dampening", optimizer.dampening,
+                 "0, because optimizer.kind has no dampening; SGD has");
+  }
+  if (!sgd || !optimizer.use_nesterov ||
+      (optimizer.momentum > 0 && optimizer.dampening == 0)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "optimizer.use_nesterov is true, but optimizer.momentum is ",
+      optimizer.momentum, " and optimizer.dampening is ", optimizer.dampening,
+      "; SGD needs a momentum above 0 and a dampening of 0 for it"));
+}
+
 absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
   const int kind = static_cast<int>(optimizer.kind);
-  if (kind < 0 || kind > static_cast<int>(OptimizerConfig::Kind::kLazyAdam)) {
+  if (kind < 0 || kind > static_cast<int>(OptimizerConfig::Kind::kAdamW)) {
     return Wrong("optimizer.kind", kind,
                  "GRADIENT_DESCENT, MOMENTUM, ADAM, ADAGRAD, RMSPROP, "
-                 "ADADELTA, FTRL or LAZY_ADAM");
+                 "ADADELTA, FTRL, LAZY_ADAM, SGD, ADAM_TORCH or ADAMW");
   }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckBelowOne("optimizer.momentum", optimizer.momentum));
@@ -51,6 +96,8 @@ absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckPositive("optimizer.epsilon", optimizer.epsilon));
   LOCKSTEP_RETURN_IF_ERROR(CheckAccumulator(optimizer));
+  LOCKSTEP_RETURN_IF_ERROR(CheckWeightDecay(optimizer));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSgd(optimizer));
   return CheckFtrl(optimizer);
 }
 
@@ -62,7 +109,8 @@ absl::Status CheckEpsilonOfHalves(const JobConfig& job) {
   for (const OptimizerConfig& optimizer : OptimizersOf(job)) {
     using Kind = OptimizerConfig::Kind;
     if (optimizer.kind != Kind::kAdam && optimizer.kind != Kind::kLazyAdam &&
-        optimizer.kind != Kind::kAdadelta && optimizer.kind != Kind::kRmsProp) {
+        optimizer.kind != Kind::kAdadelta && optimizer.kind != Kind::kRmsProp &&
+        optimizer.kind != Kind::kAdamTorch && optimizer.kind != Kind::kAdamW) {
       continue;
     }
     LOCKSTEP_RETURN_IF_ERROR(CheckReal(
@@ -166,13 +214,6 @@ absl::Status CheckLearningRate(const LearningRateConfig& rate) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("learning_rate_schedule.warmup_steps", rate.warmup_steps, 0));
   return CheckScheduleKind(rate);
-}
-
-// Whether it matches a variable is checked when a worker has described them.
-absl::Status CheckPattern(absl::string_view field, const std::string& pattern) {
-  if (!pattern.empty() && IsUtf8(pattern)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      field, " must be a shell pattern in UTF-8, such as \"wide/*\""));
 }
 
 absl::Status CheckVariableOptimizers(const JobConfig& job) {

@@ -51,6 +51,64 @@ absl::Status ChooseOptimizers(const JobConfig& job,
   return absl::OkStatus();
 }
 
+absl::Status ChooseDecays(const JobConfig& job,
+                          const std::vector<VariableSpec>& variables,
+                          std::vector<VariableSettings>& settings) {
+  const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
+  for (size_t optimizer = 0; optimizer < optimizers.size(); ++optimizer) {
+    const std::string field = optimizer == 0
+                                  ? "optimizer"
+                                  : absl::StrCat("variable_optimizers[",
+                                                 optimizer - 1, "].optimizer");
+    for (const std::string& pattern :
+         optimizers[optimizer].weight_decay_exempt) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          const std::vector<size_t> found,
+          Find(field + ".weight_decay_exempt", pattern, variables));
+      bool any = false;
+      for (const size_t variable : found) {
+        if (settings[variable].optimizer != static_cast<int>(optimizer)) {
+          continue;
+        }
+        settings[variable].decays = false;
+        any = true;
+      }
+      if (any) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          field, ".weight_decay_exempt is \"", pattern,
+          "\", which matches only variables of other optimizers, such as \"",
+          variables[found.front()].name, "\"; leave it out"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A step changes only those rows of a table that have a gradient.
+absl::Status CheckTables(const JobConfig& job,
+                         const std::vector<VariableSpec>& variables,
+                         const std::vector<VariableSettings>& settings) {
+  const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (!variables[i].is_table()) continue;
+    const OptimizerConfig& optimizer = optimizers[settings[i].optimizer];
+    if (settings[i].decays && optimizer.weight_decay > 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "optimizer.weight_decay is ", optimizer.weight_decay, ", but \"",
+          variables[i].name,
+          "\" is a table, whose rows without a gradient stay as they are; "
+          "name it in optimizer.weight_decay_exempt"));
+    }
+    if (optimizer.dampening > 0 && optimizer.momentum > 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "optimizer.dampening is ", optimizer.dampening, ", but \"",
+          variables[i].name,
+          "\" is a table, whose rows do not know their first gradient; set it "
+          "to 0, or give the table a rule in variable_optimizers"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ChooseAverages(const JobConfig& job,
                             const std::vector<VariableSpec>& variables,
                             std::vector<VariableSettings>& settings) {
@@ -135,6 +193,8 @@ absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables) {
   std::vector<VariableSettings> settings(variables.size());
   LOCKSTEP_RETURN_IF_ERROR(ChooseOptimizers(job, variables, settings));
+  LOCKSTEP_RETURN_IF_ERROR(ChooseDecays(job, variables, settings));
+  LOCKSTEP_RETURN_IF_ERROR(CheckTables(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseAverages(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseConstraints(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(CheckGrowing(job, variables, settings));

@@ -16,6 +16,7 @@ struct VariableSettings {
   int optimizer = 0;              // 0: the job's own; k: the k-th other, from 1
   bool averaged = false;          // it has a moving average
   VariableConstraint constraint;  // kUnspecified: none
+  bool decays = true;             // it has its optimizer's weight decay
 };
 
 // Returns the settings by variable. Names are matched with shell patterns: '*'
@@ -24,8 +25,9 @@ struct VariableSettings {
 //
 //   kInvalidArgument  a pattern that matches no variable, or two of a kind that
 //                     match the same one; a growing table in compatible mode,
-//                     or with a rule that moves rows without a gradient. Names
-//                     the field, pattern and variable
+//                     or with a rule that moves rows without a gradient; a
+//                     table with weight decay or dampening. Names the field,
+//                     pattern and variable
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables);
 

@@ -1,5 +1,6 @@
 #include "server/state/state_tensors.h"
 
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,23 @@ absl::Span<std::byte> StateTensors::Tensor(size_t part, size_t tensor,
                                            int buffer) const {
   return file_->bytes().subspan(layout_.TensorOffset(part, tensor, buffer),
                                 layout_.TensorSize(part));
+}
+
+int64_t StateTensors::Updates(size_t part) const {
+  int64_t updates = 0;
+  std::memcpy(&updates,
+              Counter(part, static_cast<int>(record().current_buffer)),
+              sizeof(updates));
+  return updates;
+}
+
+void StateTensors::SetNextUpdates(size_t part, int64_t updates) const {
+  std::memcpy(Counter(part, NextBuffer()), &updates, sizeof(updates));
+}
+
+void StateTensors::SetUpdates(size_t part, int64_t updates) const {
+  std::memcpy(Counter(part, static_cast<int>(record().current_buffer)),
+              &updates, sizeof(updates));
 }
 
 int StateTensors::NextBuffer() const {

@@ -77,6 +77,13 @@ class StateTensors {
   absl::Span<std::byte> Next(size_t part, size_t tensor) const;
 
   absl::Span<std::byte> Tensor(size_t part, size_t tensor, int buffer) const;
+  // Updates of a part up to the committed step, which an optimizer may count,
+  // and up to the next one. In place both are one number.
+  int64_t Updates(size_t part) const;
+  void SetNextUpdates(size_t part, int64_t updates) const;
+  // The number that Updates() returns after the state was opened.
+  void SetUpdates(size_t part, int64_t updates) const;
+
   // The buffer that the next step of the parts goes to, but for logged ones.
   int NextBuffer() const;
   // The buffer that has the committed step of a part.
@@ -91,6 +98,10 @@ class StateTensors {
   absl::Status CheckNotActive(absl::string_view action) const;
 
  private:
+  std::byte* Counter(size_t part, int buffer) const {
+    return file_->bytes().data() + layout_.CounterOffset(part, buffer);
+  }
+
   const std::vector<VariableSpec> variables_;
   const std::vector<OptimizerConfig> optimizers_;
   const std::vector<VariableSettings> settings_;    // by variable

@@ -154,6 +154,8 @@ ApplyInput VariableStore::Update(size_t part) {
   input.dtype = tensors_.part(part).dtype;
   const int optimizer = tensors_.settings(part).optimizer;
   input.powers = committed_powers()[optimizer];
+  input.updates = tensors_.Updates(part);
+  input.decays = tensors_.settings(part).decays;
   input.old_value = Committed(part, 0);
   input.new_value = Next(part, 0);
   for (size_t slot = 0; slot < NumSlots(tensors_.optimizers()[optimizer]);
@@ -174,6 +176,7 @@ VariableStore::AverageMove VariableStore::MoveAverage(size_t part) {
 
 void VariableStore::CarryOver(size_t part) {
   if (in_place()) return;
+  tensors_.SetNextUpdates(part, tensors_.Updates(part));
   if (is_logged(part)) {
     tables_.SkipRows(part);
     return;
@@ -287,6 +290,7 @@ absl::Status VariableStore::InitializeParts(size_t first, size_t end,
 absl::Status VariableStore::InitializePart(size_t i,
                                            const InitialValues& values) {
   const int buffer = static_cast<int>(record().current_buffer);
+  tensors_.SetUpdates(i, 0);
   if (tables_.Clear(i)) {  // its rows get their values when they come to be
     LOCKSTEP_RETURN_IF_ERROR(Advance(tensors_.layout().TensorSize(i)));
   } else {
@@ -303,6 +307,12 @@ absl::Status VariableStore::InitializePart(size_t i,
     }
     LOCKSTEP_RETURN_IF_ERROR(Advance(to.size()));
   }
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::SetUpdates(size_t part, int64_t updates) {
+  LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckNotActive("count the updates of"));
+  tensors_.SetUpdates(part, updates);
   return absl::OkStatus();
 }
 

@@ -20,7 +20,6 @@
 #include "server/state/file/step_record.h"
 #include "server/state/state_tensors.h"
 #include "server/state/table_store.h"
-#include "server/update/adam_powers.h"
 #include "server/update/optimizer.h"
 #include "server/update/slots.h"
 
@@ -121,6 +120,17 @@ class VariableStore {
   uint64_t OffsetOf(absl::Span<const std::byte> tensor) const {
     return tensor.data() - tensors_.file().bytes().data();
   }
+
+  // Updates of a part up to the committed step.
+  int64_t Updates(size_t part) const { return tensors_.Updates(part); }
+  // Must be called when a part was updated for the next step.
+  void CountUpdate(size_t part) {
+    tensors_.SetNextUpdates(part, tensors_.Updates(part) + 1);
+  }
+  // Overwrites the number, before Activate().
+  //
+  //   kFailedPrecondition  active already
+  absl::Status SetUpdates(size_t part, int64_t updates);
 
   // An update of the part. The caller must fill in the gradients, the divisor
   // and the learning rate, times record().learning_rate_scale.

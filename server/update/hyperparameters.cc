@@ -32,7 +32,8 @@ absl::Status CheckFtrl(const OptimizerConfig& config) {
 
 Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
                                     double learning_rate,
-                                    const AdamPowers& powers) {
+                                    const AdamPowers& powers,
+                                    const VariableState& variable) {
   const float rate = Single(learning_rate);
   const float epsilon = Single(config.epsilon);
   Hyperparameters hyper;
@@ -46,6 +47,13 @@ Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
   hyper.ftrl = {rate, Single(config.learning_rate_power), Single(config.l1),
                 EffectiveL2(Single(config.l2), Single(config.beta), rate),
                 Single(config.l2_shrinkage)};
+  if (config.kind == OptimizerConfig::Kind::kSgd) {
+    hyper.torch_sgd =
+        MakeTorchSgd(config, learning_rate, variable.updates, variable.decays);
+  } else if (IsTorchOptimizer(config.kind)) {
+    hyper.torch_adam =
+        MakeTorchAdam(config, learning_rate, variable.updates, variable.decays);
+  }
   return hyper;
 }
 

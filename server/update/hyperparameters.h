@@ -3,15 +3,16 @@
 
 #include "absl/status/status.h"
 #include "common/job/job_config.h"
-#include "server/update/adam_powers.h"
 #include "server/update/adaptive_kernels.h"
+#include "server/update/slots.h"
+#include "server/update/torch_kernels.h"
 #include "server/update/update_kernels.h"
 
 namespace lockstep::server {
 
-// What the kernels of one update need besides memory. Numbers of a job become
-// float32 before anything else, also for float64 variables, which therefore
-// see 0.1 as 0.10000000149011612.
+// What the kernels of one update need besides memory. For TensorFlow's rules,
+// numbers of a job become float32 before anything else, also for float64
+// variables, which therefore see 0.1 as 0.10000000149011612.
 struct Hyperparameters {
   float learning_rate = 0;
   float momentum = 0;
@@ -19,12 +20,21 @@ struct Hyperparameters {
   RmsPropHyperparameters rms_prop;
   AdadeltaHyperparameters adadelta;
   FtrlHyperparameters ftrl;
+  TorchSgd torch_sgd;    // Sgd alone
+  TorchAdam torch_adam;  // AdamTorch and AdamW alone
+};
+
+// The state of a variable besides its optimizer's configuration.
+struct VariableState {
+  int64_t updates = 0;  // before this one
+  bool decays = true;   // it has weight decay
 };
 
 // Compute it where subnormal numbers are flushed, as the kernels themselves.
 Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
                                     double learning_rate,
-                                    const AdamPowers& powers);
+                                    const AdamPowers& powers,
+                                    const VariableState& variable = {});
 
 // Refuses the values that TensorFlow's constructors refuse. These accept much
 // that makes no sense; ValidateJobConfig() is stricter.

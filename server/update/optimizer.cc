@@ -15,6 +15,7 @@
 #include "server/update/adaptive_kernels.h"
 #include "server/update/hyperparameters.h"
 #include "server/update/mean_reader.h"
+#include "server/update/torch_kernels.h"
 #include "server/update/update_kernels.h"
 
 namespace lockstep::server {
@@ -102,6 +103,11 @@ void ApplyBlock(const OptimizerConfig& config, const Hyperparameters& hyper,
       return AdadeltaKernel(block, hyper.adadelta);
     case OptimizerConfig::Kind::kFtrl:
       return FtrlKernel(block, hyper.ftrl);
+    case OptimizerConfig::Kind::kSgd:
+      return TorchSgdKernel(block, hyper.torch_sgd);
+    case OptimizerConfig::Kind::kAdamTorch:
+    case OptimizerConfig::Kind::kAdamW:
+      return TorchAdamKernel(block, hyper.torch_adam);
   }
 }
 
@@ -242,7 +248,8 @@ template <typename T>
 bool Optimizer::ApplyBlocks(const ApplyInput& input) const {
   ScopedFlushDenormals flush;
   const Hyperparameters hyper =
-      MakeHyperparameters(config_, input.learning_rate, input.powers);
+      MakeHyperparameters(config_, input.learning_rate, input.powers,
+                          {input.updates, input.decays});
   const auto adam = MakeAdamCoefficients<T>(hyper.adam);
   MeanReader<T> mean(input.gradients, FromCount<T>(input.divisor));
   BlockWalk<T> state(input);
@@ -258,7 +265,8 @@ bool Optimizer::ApplyBlocks(const ApplyInput& input) const {
 bool Optimizer::ApplyBFloat16(const ApplyInput& input) const {
   ScopedFlushDenormals flush;
   const Hyperparameters hyper =
-      MakeHyperparameters(config_, input.learning_rate, input.powers);
+      MakeHyperparameters(config_, input.learning_rate, input.powers,
+                          {input.updates, input.decays});
   const auto adam = MakeAdamCoefficients<float>(hyper.adam);
   std::vector<GradientSlices> gradients(input.gradients.begin(),
                                         input.gradients.end());

@@ -9,7 +9,6 @@
 #include "absl/types/span.h"
 #include "common/job/job_config.h"
 #include "common/numeric/dtype.h"
-#include "server/update/adam_powers.h"
 #include "server/update/gradient_slices.h"
 #include "server/update/slots.h"
 
@@ -27,7 +26,10 @@ namespace lockstep::server {
 struct ApplyInput {
   DType dtype = DType::kFloat32;
   double learning_rate = 0;  // rounded to float32 first, as all of these are
-  AdamPowers powers;         // of this step; used by the Adams alone
+  AdamPowers powers;         // of this step; used by TensorFlow's Adams alone
+  // Used by PyTorch's rules alone.
+  int64_t updates = 0;  // of the variable before this one
+  bool decays = true;   // the variable has weight decay
 
   // Summed in this order, then divided by `divisor` (1: no division). One
   // gradient and divisor 1 is the plain update.
@@ -43,9 +45,9 @@ struct ApplyInput {
   std::array<absl::Span<std::byte>, kMaxSlots> new_slots;
 };
 
-// Optimizer is TensorFlow's update rule of one kind with its
-// hyper-parameters, for dense gradients: bit for bit but for the reciprocal
-// square roots and powers that adaptive_kernels.h names.
+// Optimizer is the update rule of one kind with its hyper-parameters, for dense
+// gradients: TensorFlow's, bit for bit but for the reciprocal square roots and
+// powers that adaptive_kernels.h names; or PyTorch's, as torch_kernels.h says.
 //
 // Subnormal operands and results count as zeros of their sign, except in
 // float16.

@@ -4,7 +4,9 @@
 
 #include "common/job/variable_settings.h"
 #include "common/numeric/bfloat16.h"
+#include "common/numeric/denormals.h"
 #include "common/numeric/float16.h"
+#include "server/update/update_kernels.h"
 
 namespace lockstep::server {
 namespace {
@@ -25,6 +27,18 @@ std::vector<SlotSpec> RmsPropSlots(const OptimizerConfig& config) {
 
 }  // namespace
 
+bool CountsUpdates(const OptimizerConfig& config) {
+  switch (config.kind) {
+    case OptimizerConfig::Kind::kAdamTorch:
+    case OptimizerConfig::Kind::kAdamW:
+      return true;
+    case OptimizerConfig::Kind::kSgd:
+      return config.momentum > 0 && config.dampening > 0;
+    default:
+      return false;
+  }
+}
+
 std::vector<SlotSpec> Slots(const OptimizerConfig& config) {
   switch (config.kind) {
     case OptimizerConfig::Kind::kGradientDescent:
@@ -44,6 +58,12 @@ std::vector<SlotSpec> Slots(const OptimizerConfig& config) {
     case OptimizerConfig::Kind::kFtrl:
       return {{"accum", "Ftrl", config.initial_accumulator_value},
               {"linear", "Ftrl_1", 0}};
+    case OptimizerConfig::Kind::kSgd:
+      if (config.momentum == 0) return {};
+      return {{"momentum_buffer", "momentum_buffer", 0}};
+    case OptimizerConfig::Kind::kAdamTorch:
+    case OptimizerConfig::Kind::kAdamW:
+      return {{"exp_avg", "exp_avg", 0}, {"exp_avg_sq", "exp_avg_sq", 0}};
   }
   return {};
 }
@@ -58,6 +78,24 @@ std::vector<std::string> SlotNames(const OptimizerConfig& config) {
   std::vector<std::string> names;
   for (const SlotSpec& slot : Slots(config)) names.push_back(slot.name);
   return names;
+}
+
+bool HasAdamPowers(const OptimizerConfig& config) {
+  return config.kind == OptimizerConfig::Kind::kAdam ||
+         config.kind == OptimizerConfig::Kind::kLazyAdam;
+}
+
+AdamPowers InitialAdamPowers(const OptimizerConfig& config) {
+  if (!HasAdamPowers(config)) return {};
+  return {static_cast<float>(config.beta1), static_cast<float>(config.beta2)};
+}
+
+AdamPowers NextAdamPowers(const OptimizerConfig& config, AdamPowers powers) {
+  if (!HasAdamPowers(config)) return {};
+  const AdamPowers first = InitialAdamPowers(config);
+  ScopedFlushDenormals flush;
+  return {Product(powers.beta1_power, first.beta1_power),
+          Product(powers.beta2_power, first.beta2_power)};
 }
 
 void FillElements(DType dtype, double value, absl::Span<std::byte> elements) {

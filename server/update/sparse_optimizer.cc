@@ -15,6 +15,7 @@
 #include "server/update/hyperparameters.h"
 #include "server/update/parallel_blocks.h"
 #include "server/update/sparse_kernels.h"
+#include "server/update/torch_kernels.h"
 
 namespace lockstep::server {
 namespace {
@@ -128,6 +129,19 @@ SummedRows<T> CopyRows(const SparseApplyInput& input) {
   return rows;
 }
 
+// The row as a block that is updated in place.
+template <typename T>
+UpdateBlock<T> BlockOf(const SparseRow<T>& row) {
+  UpdateBlock<T> block;
+  block.count = row.count;
+  block.gradient = reinterpret_cast<const std::byte*>(row.gradient);
+  block.old_value = block.new_value = row.value;
+  for (size_t i = 0; i < kMaxSlots; ++i) {
+    block.old_slots[i] = block.new_slots[i] = row.slots[i];
+  }
+  return block;
+}
+
 template <typename T>
 void ApplyRow(const OptimizerConfig& config, const Hyperparameters& hyper,
               const AdamCoefficients<T>& adam, const SparseRow<T>& row) {
@@ -150,6 +164,11 @@ void ApplyRow(const OptimizerConfig& config, const Hyperparameters& hyper,
       return AdadeltaRow(row, hyper.adadelta);
     case Kind::kFtrl:
       return FtrlRow(row, hyper.ftrl);
+    case Kind::kSgd:
+      return TorchSgdKernel(BlockOf(row), hyper.torch_sgd);
+    case Kind::kAdamTorch:
+    case Kind::kAdamW:
+      return TorchAdamKernel(BlockOf(row), hyper.torch_adam);
   }
 }
 
@@ -244,7 +263,8 @@ void SparseOptimizer::ApplyRows(const SparseApplyInput& input) const {
                                  ? CopyRows<T>(input)
                                  : SumRows<T>(input, width);
   const Hyperparameters hyper =
-      MakeHyperparameters(config_, input.learning_rate, input.powers);
+      MakeHyperparameters(config_, input.learning_rate, input.powers,
+                          {input.updates, input.decays});
   const auto adam = MakeAdamCoefficients<T>(hyper.adam);
   const size_t num_slots = NumSlots(config_);
   if (config_.kind == Kind::kAdam && !input.decayed) {
@@ -284,7 +304,8 @@ void SparseOptimizer::ApplyBFloat16(const SparseApplyInput& input) const {
                                      ? CopyRows<float>(gradient)
                                      : SumRows<float>(gradient, width);
   const Hyperparameters hyper =
-      MakeHyperparameters(config_, input.learning_rate, input.powers);
+      MakeHyperparameters(config_, input.learning_rate, input.powers,
+                          {input.updates, input.decays});
   const auto adam = MakeAdamCoefficients<float>(hyper.adam);
   if (config_.kind == Kind::kAdam && !input.decayed) {
     DecayBFloat16(hyper.adam.beta1, input.slots[0]);
@@ -306,7 +327,8 @@ absl::Status SparseOptimizer::Apply(const SparseApplyInput& input) const {
   const ScopedFlushDenormals flush;
   if (config_.kind == Kind::kFtrl) {
     const Hyperparameters hyper =
-        MakeHyperparameters(config_, input.learning_rate, input.powers);
+        MakeHyperparameters(config_, input.learning_rate, input.powers,
+                            {input.updates, input.decays});
     LOCKSTEP_RETURN_IF_ERROR(CheckFtrl(input.dtype, hyper.ftrl));
   }
   switch (input.dtype) {

@@ -9,7 +9,6 @@
 #include "absl/types/span.h"
 #include "common/job/job_config.h"
 #include "common/numeric/dtype.h"
-#include "server/update/adam_powers.h"
 #include "server/update/slots.h"
 
 namespace lockstep::server {
@@ -24,6 +23,8 @@ struct SparseApplyInput {
   DType dtype = DType::kFloat32;
   double learning_rate = 0;
   AdamPowers powers;     // of this step; used by Adam and LazyAdam alone
+  int64_t updates = 0;   // as in ApplyInput
+  bool decays = true;    // likewise
   bool decayed = false;  // Adam: Decay() has been called for this step
 
   absl::Span<const int64_t> indices;       // of rows; may repeat
@@ -35,7 +36,8 @@ struct SparseApplyInput {
   std::array<absl::Span<std::byte>, kMaxSlots> slots;
 };
 
-// SparseOptimizer is TensorFlow's sparse update rule of one kind, bit for bit.
+// SparseOptimizer is TensorFlow's sparse update rule of one kind, bit for bit;
+// or PyTorch's rule for dense gradients, applied to the rows of the gradient.
 // Gradients of a row that occurs more than once are added first, in order of
 // appearance; only GradientDescent applies one after the other.
 //

@@ -7,7 +7,6 @@
 #include "chief/plan/partitioner.h"
 #include "chief/plan/placement_strategy.h"
 #include "common/job/variable_settings.h"
-#include "server/update/adam_powers.h"
 #include "server/update/slots.h"
 #include "tests/golden/device_setter.h"
 #include "tests/golden/replay.h"

@@ -28,6 +28,7 @@ constexpr Kind kKinds[] = {
     {"partition", ReplayPartition},
     {"placement", ReplayPlacement},
     {"sync_loop", ReplaySyncLoop},
+    {"torch_optimizer", ReplayTorchOptimizer},
 };
 
 absl::StatusOr<Outcome> Replay(const Json& scenario) {

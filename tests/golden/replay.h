@@ -11,7 +11,7 @@
 
 // Replays scenarios through the classes of the product. Each function executes
 // the operations of one kind of scenario and reports every answer that differs
-// from TensorFlow's; no function knows single scenarios.
+// from TensorFlow's or PyTorch's; no function knows single scenarios.
 namespace lockstep::golden {
 
 struct Outcome {
@@ -34,6 +34,7 @@ void ReplayClip(const Json& scenario, Report& report);
 void ReplayPartition(const Json& scenario, Report& report);
 void ReplayPlacement(const Json& scenario, Report& report);
 void ReplaySyncLoop(const Json& scenario, Report& report);
+void ReplayTorchOptimizer(const Json& scenario, Report& report);
 
 }  // namespace lockstep::golden
 

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "common/job/job_config.h"
-#include "server/update/adam_powers.h"
+#include "server/update/slots.h"
 #include "tests/golden/trace.h"
 
 namespace lockstep::golden {

@@ -26,6 +26,9 @@ constexpr Named<Kind, v1::OptimizerConfig::Kind> kOptimizers[] = {
     {Kind::kAdadelta, v1::OptimizerConfig::ADADELTA},
     {Kind::kFtrl, v1::OptimizerConfig::FTRL},
     {Kind::kLazyAdam, v1::OptimizerConfig::LAZY_ADAM},
+    {Kind::kSgd, v1::OptimizerConfig::SGD},
+    {Kind::kAdamTorch, v1::OptimizerConfig::ADAM_TORCH},
+    {Kind::kAdamW, v1::OptimizerConfig::ADAMW},
 };
 
 using Schedule = LearningRateConfig::Schedule;
@@ -106,6 +109,13 @@ v1::OptimizerConfig ToProto(const OptimizerConfig& optimizer) {
   proto.set_l2(optimizer.l2);
   proto.set_l2_shrinkage(optimizer.l2_shrinkage);
   proto.set_beta(optimizer.beta);
+  proto.set_dampening(optimizer.dampening);
+  if (optimizer.weight_decay != DefaultWeightDecay(optimizer.kind)) {
+    proto.set_weight_decay(optimizer.weight_decay);
+  }
+  proto.mutable_weight_decay_exempt()->Add(
+      optimizer.weight_decay_exempt.begin(),
+      optimizer.weight_decay_exempt.end());
   return proto;
 }
 
@@ -133,6 +143,12 @@ absl::StatusOr<OptimizerConfig> FromProto(const v1::OptimizerConfig& proto) {
   optimizer.l2 = proto.l2();
   optimizer.l2_shrinkage = proto.l2_shrinkage();
   optimizer.beta = proto.beta();
+  optimizer.dampening = proto.dampening();
+  optimizer.weight_decay = proto.has_weight_decay()
+                               ? proto.weight_decay()
+                               : DefaultWeightDecay(optimizer.kind);
+  optimizer.weight_decay_exempt.assign(proto.weight_decay_exempt().begin(),
+                                       proto.weight_decay_exempt().end());
   return optimizer;
 }
 

@@ -136,6 +136,7 @@ absl::StatusOr<bool> PartUpdates::Update(
   bool finite = true;
   if (parts_.job.refuse_non_finite) input.mean_is_finite = &finite;
   LOCKSTEP_RETURN_IF_ERROR(optimizers_[settings.optimizer].Apply(input));
+  CountUpdate(part);
   Project(settings.constraint, spec.dtype,
           RowElements(parts_.variables[spec.variable]), input.new_value);
   return finite;
@@ -147,6 +148,8 @@ SparseApplyInput PartUpdates::TableInput(int part, int64_t step, int64_t rows) {
   input.dtype = spec.dtype;
   const int optimizer = parts_.settings[spec.variable].optimizer;
   input.powers = parts_.store->committed_powers()[optimizer];
+  input.updates = parts_.store->Updates(part);
+  input.decays = parts_.settings[spec.variable].decays;
   input.learning_rate = LearningRate(rates_[optimizer], step) *
                         parts_.store->record().learning_rate_scale;
   const size_t size = rows * spec.row_width * ElementSize(spec.dtype);
@@ -191,7 +194,15 @@ absl::Status PartUpdates::UpdateTable(int part, int64_t step,
             RowElements(parts_.variables[spec.variable]), input.value);
   }
   if (logged) parts_.store->tables().FinishRows(part);
+  CountUpdate(part);
   return absl::OkStatus();
+}
+
+void PartUpdates::CountUpdate(int part) {
+  const int optimizer = parts_.settings[parts_.parts[part].variable].optimizer;
+  if (!CountsUpdates(parts_.optimizers[optimizer])) return;
+  MutexLock lock(parts_.record_mutex);
+  parts_.store->CountUpdate(part);
 }
 
 absl::Status PartUpdates::UpdateSparse(int part, int64_t step,

@@ -58,6 +58,8 @@ class PartUpdates final : public PartUpdater {
   // Updates a table from the mean of gradients of rows; see RowLog.
   absl::Status UpdateTable(int part, int64_t step, const SparseGradient& mean)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
+  // Counts an update of a part whose optimizer depends on their number.
+  void CountUpdate(int part) ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
   // An update in place of the first `rows` rows of a table's next tensors.
   SparseApplyInput TableInput(int part, int64_t step, int64_t rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts_.record_mutex);

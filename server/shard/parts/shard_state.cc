@@ -1,5 +1,6 @@
 #include "server/shard/parts/shard_state.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,19 @@
 
 namespace lockstep::server {
 namespace {
+
+// Float32 holds all integers up to this one. With so many updates the bias
+// corrections are 1.
+constexpr int64_t kMostUpdates = int64_t{1} << 24;
+
+absl::StatusOr<int64_t> ToUpdates(float scalar) {
+  if (scalar >= 0 && scalar <= static_cast<float>(kMostUpdates)) {
+    return static_cast<int64_t>(scalar);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("scalars: the updates of a variable are ", scalar,
+                   "; they must be from 0 to ", kMostUpdates));
+}
 
 VariableStore::Options StoreOptions(
     const ShardState::Options& options,
@@ -137,7 +151,21 @@ std::vector<std::string> ShardState::ScalarNames() const {
     names.push_back("beta1_power" + suffix);
     names.push_back("beta2_power" + suffix);
   }
+  for (const int variable : CountedVariables()) {
+    names.push_back(
+        TensorNameOf(parts_.variables[variable].name, kUpdatesName));
+  }
   return names;
+}
+
+std::vector<int> ShardState::CountedVariables() const {
+  std::vector<int> counted;
+  for (size_t i = 0; i < parts_.variables.size(); ++i) {
+    if (CountsUpdates(parts_.optimizers[parts_.settings[i].optimizer])) {
+      counted.push_back(static_cast<int>(i));
+    }
+  }
+  return counted;
 }
 
 absl::Status ShardState::Activate(int64_t step,
@@ -155,9 +183,20 @@ absl::Status ShardState::Activate(int64_t step,
     powers[i] = {scalars[next], scalars[next + 1]};
     next += 2;
   }
+  std::vector<int64_t> updates(parts_.variables.size(), 0);
+  if (!scalars.empty()) {
+    for (const int variable : CountedVariables()) {
+      LOCKSTEP_ASSIGN_OR_RETURN(updates[variable], ToUpdates(scalars[next++]));
+    }
+  }
   MutexLock lock(parts_.record_mutex);
-  return parts_.store == nullptr ? absl::OkStatus()
-                                 : parts_.store->Activate(step, powers);
+  if (parts_.store == nullptr) return absl::OkStatus();
+  if (parts_.store->is_active()) return parts_.store->Activate(step, powers);
+  for (int part = 0; part < num_parts(); ++part) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        parts_.store->SetUpdates(part, updates[parts_.parts[part].variable]));
+  }
+  return parts_.store->Activate(step, powers);
 }
 
 absl::Status ShardState::Resume(int64_t step) {
@@ -217,6 +256,14 @@ std::vector<float> ShardState::Scalars() const {
     const AdamPowers& powers = parts_.store->committed_powers()[i];
     scalars.push_back(powers.beta1_power);
     scalars.push_back(powers.beta2_power);
+  }
+  std::vector<int64_t> updates(parts_.variables.size(), 0);
+  for (int part = 0; part < num_parts(); ++part) {
+    updates[parts_.parts[part].variable] = parts_.store->Updates(part);
+  }
+  for (const int variable : CountedVariables()) {
+    scalars.push_back(
+        static_cast<float>(std::min(updates[variable], kMostUpdates)));
   }
   return scalars;
 }

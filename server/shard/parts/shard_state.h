@@ -81,8 +81,9 @@ class ShardState {
   // By variable of the model: the names of the tensors beside the value, slots
   // first, then an average.
   std::vector<std::vector<std::string>> SlotNames() const;
-  // The names of the optimizers' scalars. Those of a second Adam are called
-  // "beta1_power_1", and so on.
+  // The names of the optimizers' scalars: the powers of TensorFlow's Adams,
+  // those of a second one called "beta1_power_1", and so on; then the updates
+  // of each variable whose optimizer counts them, "<variable>/step".
   std::vector<std::string> ScalarNames() const;
 
   // Opens the state at `step`. `scalars` are those of ScalarNames(), or empty
@@ -125,7 +126,9 @@ class ShardState {
                          absl::Span<const std::byte> bytes)
       ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
-  // The optimizer's scalars, as the next update will use them.
+  // The optimizer's scalars, as the next update will use them. The updates of a
+  // variable without a part here are 0; from 2^24 on they stay there, where
+  // nothing depends on them any more.
   std::vector<float> Scalars() const ABSL_LOCKS_EXCLUDED(parts_.record_mutex);
 
   // As VariableStore::fences(); empty where the server has no part.
@@ -143,6 +146,9 @@ class ShardState {
  private:
   ShardState(const Options& options, std::vector<VariableSettings> settings,
              std::shared_ptr<VariableStore> store);
+
+  // Variables whose updates are scalars, ascending.
+  std::vector<int> CountedVariables() const;
 
   LockedParts parts_;
   PartValues values_;

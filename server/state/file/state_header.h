@@ -15,7 +15,7 @@ namespace lockstep::server {
 // StateHeader says whose state a file holds. It never changes after the file
 // was made.
 struct StateHeader {
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
   static constexpr size_t kSize = 256;            // bytes
   static constexpr size_t kMaxJobIdLength = 100;  // bytes
 

@@ -87,6 +87,7 @@ absl::StatusOr<StateLayout> StateLayout::Make(std::vector<PartSpec> parts,
   }
   LOCKSTEP_RETURN_IF_ERROR(layout.PlaceLogs());
   LOCKSTEP_RETURN_IF_ERROR(layout.PlaceDirectories());
+  LOCKSTEP_RETURN_IF_ERROR(layout.PlaceCounters());
   return layout;
 }
 
@@ -129,6 +130,14 @@ absl::Status StateLayout::PlaceDirectories() {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status StateLayout::PlaceCounters() {
+  counters_offset_ = RoundUp(file_size_, kPartAlignment);
+  return AddProduct(counters_offset_, 2 * sizeof(uint64_t), parts_.size(),
+                    file_size_)
+             ? absl::OkStatus()
+             : TooLarge();
 }
 
 uint64_t StateLayout::DirectorySize(size_t part) const {

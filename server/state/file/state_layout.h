@@ -38,11 +38,12 @@ struct PartSpec {
 // one region per buffer, for the parts that have such a tensor:
 //
 //   header | fences | buffer 0: value, slot 1, .. | buffer 1: value, slot 1, ..
-//   | logs | directories
+//   | logs | directories | counters
 //
 // Regions start at multiples of 2 MiB, parts at multiples of 64 bytes. Where
 // there are two buffers, each table has a RowLog, and a RowDirectory if it
-// grows.
+// grows. The counters are two numbers of 8 bytes for each part: its updates, by
+// the buffer that has the step of the record.
 //
 // Threads: immutable.
 // Units:   bytes.
@@ -85,11 +86,17 @@ class StateLayout {
     return directory_offsets_[part];
   }
 
+  // `buffer` is 0 or 1, whatever num_buffers() is.
+  uint64_t CounterOffset(size_t part, int buffer) const {
+    return counters_offset_ + (2 * part + buffer) * sizeof(uint64_t);
+  }
+
  private:
   StateLayout() = default;
   absl::Status PlaceRegion(size_t tensor);
   absl::Status PlaceLogs();
   absl::Status PlaceDirectories();
+  absl::Status PlaceCounters();
 
   std::vector<PartSpec> parts_;
   std::vector<size_t> num_tensors_;  // by part
@@ -100,6 +107,7 @@ class StateLayout {
   uint64_t buffer_size_ = 0;           // a multiple of kRegionAlignment
   std::vector<uint64_t> log_offsets_;  // of no meaning where there is none
   std::vector<uint64_t> directory_offsets_;  // likewise
+  uint64_t counters_offset_ = 0;
   uint64_t file_size_ = 0;
 };
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "server/update/adam_powers.h"
+#include "server/update/slots.h"
 
 namespace lockstep::server {
 

@@ -23,7 +23,8 @@ class FakeShardCalls final : public ShardCalls {
   ServerReport report;
   ServerReport discarded_report;  // of a shard that was created anew
   absl::Status activated;
-  Opening opening;  // the last one
+  Opening opening;             // the last one
+  std::vector<float> scalars;  // of a snapshot
   // So many calls find it at work on its variables.
   int works_for = 0;
   int64_t bytes_between_calls = 10;
@@ -75,7 +76,7 @@ class FakeShardCalls final : public ShardCalls {
   }
   absl::StatusOr<ShardSnapshot> BeginSnapshot() override {
     Log("snapshot");
-    return ShardSnapshot{4, {}};
+    return ShardSnapshot{4, scalars};
   }
   absl::Status EndSnapshot() override { return absl::OkStatus(); }
   absl::Status ReadSnapshot(const ElementRange&, absl::Span<char>) override {

@@ -84,6 +84,22 @@ TEST_F(ShardGroupTest, OthersLearnOfADeathWhatTheFirstServerDecided) {
   EXPECT_THAT(log_, ElementsAre("expire 1 at 0 0", "expire 1 at 7 1"));
 }
 
+TEST_F(ShardGroupTest, ScalarsOfAVariableComeFromTheServersThatHaveIt) {
+  ps0_.scalars = {0.5f, 7, 0};
+  ps1_.scalars = {0.5f, 0, 7};
+
+  const auto snapshot = group_.BeginSnapshot(4, 1);
+
+  ASSERT_OK(snapshot);
+  EXPECT_THAT(snapshot->scalars, ElementsAre(0.5f, 7, 7));
+  ps1_.scalars = {};
+  EXPECT_THAT(group_.BeginSnapshot(4, 1)->scalars, ElementsAre(0.5f, 7, 0));
+  ps1_.scalars = {1};
+  EXPECT_THAT(group_.BeginSnapshot(4, 1),
+              StatusIs(absl::StatusCode::kInternal,
+                       HasSubstr("ps 1 has 1 optimizer scalars")));
+}
+
 TEST_F(ShardGroupTest, SnapshotOfAnotherStepIsRefused) {
   EXPECT_OK(group_.BeginSnapshot(4, 1));
   EXPECT_THAT(group_.BeginSnapshot(5, 1),

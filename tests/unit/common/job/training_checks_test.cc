@@ -56,6 +56,42 @@ TEST_P(BadTrainingTest, NamesFieldValueAndRange) {
 INSTANTIATE_TEST_SUITE_P(
     All, BadTrainingTest,
     ::testing::Values(
+        Bad{"optimizer.weight_decay is 0.1, but must be 0",
+            [](JobConfig& job) {
+              job.optimizer.kind = OptimizerConfig::Kind::kAdam;
+              job.optimizer.weight_decay = 0.1;
+            }},
+        Bad{"optimizer.weight_decay is -1",
+            [](JobConfig& job) {
+              job.optimizer.kind = OptimizerConfig::Kind::kAdamW;
+              job.optimizer.weight_decay = -1;
+            }},
+        Bad{"optimizer.weight_decay_exempt is set, but",
+            [](JobConfig& job) {
+              job.optimizer.kind = OptimizerConfig::Kind::kSgd;
+              job.optimizer.weight_decay_exempt = {"*bias"};
+            }},
+        Bad{"optimizer.weight_decay_exempt[0] must be a shell pattern",
+            [](JobConfig& job) {
+              job.optimizer.kind = OptimizerConfig::Kind::kSgd;
+              job.optimizer.weight_decay = 1;
+              job.optimizer.weight_decay_exempt = {""};
+            }},
+        Bad{"optimizer.dampening is 0.5, but must be 0",
+            [](JobConfig& job) { job.optimizer.dampening = 0.5; }},
+        Bad{"optimizer.use_nesterov is true, but optimizer.momentum is 0 and "
+            "optimizer.dampening is 0;",
+            [](JobConfig& job) {
+              job.optimizer.kind = OptimizerConfig::Kind::kSgd;
+              job.optimizer.momentum = 0;
+              job.optimizer.use_nesterov = true;
+            }},
+        Bad{"optimizer.momentum is 0.9 and optimizer.dampening is 0.1;",
+            [](JobConfig& job) {
+              job.optimizer.kind = OptimizerConfig::Kind::kSgd;
+              job.optimizer.dampening = 0.1;
+              job.optimizer.use_nesterov = true;
+            }},
         Bad{"the number of variable_optimizers is 8, but must be at most 7",
             [](JobConfig& job) { job.variable_optimizers.resize(8); }},
         Bad{"variable_optimizers[0].variables must be a shell pattern",
@@ -106,8 +142,8 @@ TEST(TrainingChecksTest, AnEpsilonThatFloat16HasNotIsRefused) {
   JobConfig job;
   job.model.variable_type = DType::kFloat16;
   EXPECT_OK(CheckTraining(job));  // gradient descent has none
-  for (const Kind kind :
-       {Kind::kAdam, Kind::kLazyAdam, Kind::kAdadelta, Kind::kRmsProp}) {
+  for (const Kind kind : {Kind::kAdam, Kind::kLazyAdam, Kind::kAdadelta,
+                          Kind::kRmsProp, Kind::kAdamTorch, Kind::kAdamW}) {
     job.variable_optimizers = {{"w", {.kind = kind, .epsilon = 1e-8}, {}, {}}};
     EXPECT_THAT(CheckTraining(job),
                 StatusIs(absl::StatusCode::kInvalidArgument,

@@ -104,6 +104,65 @@ TEST_F(VariableSettingsTest, TwoPatternsForOneVariableAreRefusedWithItsName) {
                                        HasSubstr("\"bias\""))));
 }
 
+TEST_F(VariableSettingsTest, ExemptVariablesHaveNoWeightDecay) {
+  job_.optimizer.kind = OptimizerConfig::Kind::kAdamW;
+  job_.optimizer.weight_decay = 0.01;
+  job_.optimizer.weight_decay_exempt = {"b?as", "wide/*"};
+
+  const auto settings = Settings();
+
+  ASSERT_OK(settings);
+  EXPECT_FALSE((*settings)[0].decays);
+  EXPECT_TRUE((*settings)[1].decays);
+  EXPECT_FALSE((*settings)[2].decays);
+}
+
+TEST_F(VariableSettingsTest, ExemptPatternsAreOfTheirOwnOptimizer) {
+  job_.optimizer.kind = OptimizerConfig::Kind::kAdamW;
+  job_.optimizer.weight_decay = 0.01;
+  VariableOptimizer wide = {"wide/*", job_.optimizer, {}, {}};
+  wide.optimizer.weight_decay_exempt = {"*weights"};
+  job_.variable_optimizers = {wide};
+
+  const auto settings = Settings();
+
+  ASSERT_OK(settings);
+  EXPECT_FALSE((*settings)[0].decays);
+  EXPECT_TRUE((*settings)[1].decays);
+  job_.optimizer.weight_decay_exempt = {"wide/*"};
+  EXPECT_THAT(
+      Settings(),
+      StatusIs(kInvalid,
+               HasSubstr("optimizer.weight_decay_exempt is \"wide/*\", which "
+                         "matches only variables of other optimizers")));
+  job_.optimizer.weight_decay_exempt = {"norm"};
+  EXPECT_THAT(Settings(),
+              StatusIs(kInvalid, HasSubstr("which matches no variable")));
+}
+
+TEST_F(VariableSettingsTest, TablesHaveNoWeightDecayAndNoDampening) {
+  const std::vector<VariableSpec> variables = {
+      {"t", {9, 2}, DType::kFloat32, {}, RowCut::kMod},
+      {"bias", {1}, DType::kFloat32, {}}};
+  job_.optimizer.kind = OptimizerConfig::Kind::kAdamW;
+  job_.optimizer.weight_decay = 0.01;
+  EXPECT_THAT(
+      SettingsOf(job_, variables),
+      StatusIs(kInvalid, AllOf(HasSubstr("weight_decay is 0.01"),
+                               HasSubstr("\"t\" is a table"),
+                               HasSubstr("optimizer.weight_decay_exempt"))));
+  job_.optimizer.weight_decay_exempt = {"t"};
+  EXPECT_OK(SettingsOf(job_, variables));
+
+  job_.optimizer = {};
+  job_.optimizer.kind = OptimizerConfig::Kind::kSgd;
+  job_.optimizer.momentum = 0.9;
+  EXPECT_OK(SettingsOf(job_, variables));
+  job_.optimizer.dampening = 0.5;
+  EXPECT_THAT(SettingsOf(job_, variables),
+              StatusIs(kInvalid, HasSubstr("optimizer.dampening is 0.5")));
+}
+
 TEST_F(VariableSettingsTest, NameOfATensorBeginsWithItsVariable) {
   EXPECT_EQ(TensorNameOf("hidden1/weights", "Adam_1"),
             "hidden1/weights/Adam_1");

@@ -382,7 +382,8 @@ TEST(OptimizerTest, BFloat16VariableFollowsTheRuleOfFloat32Rounded) {
   };
   for (const Kind kind :
        {Kind::kGradientDescent, Kind::kMomentum, Kind::kAdam, Kind::kAdagrad,
-        Kind::kRmsProp, Kind::kAdadelta, Kind::kFtrl}) {
+        Kind::kRmsProp, Kind::kAdadelta, Kind::kFtrl, Kind::kSgd,
+        Kind::kAdamTorch, Kind::kAdamW}) {
     Part<float> floats(kCount);
     floats.value = draw();
     floats.slot0 = draw();

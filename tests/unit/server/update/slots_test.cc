@@ -57,13 +57,71 @@ TEST(SlotsTest, RmsPropStartsAtOneAndNumbersItsSlotsInOrder) {
                                          SlotSpec{"momentum", "RMSProp_2", 0}));
 }
 
+TEST(SlotsTest, RulesOfPyTorchHavePyTorchsNames) {
+  OptimizerConfig sgd = Config(OptimizerConfig::Kind::kSgd);
+  sgd.momentum = 0;
+  EXPECT_THAT(SlotNames(sgd), IsEmpty());
+  sgd.momentum = 0.9;
+  EXPECT_THAT(SlotNames(sgd), ElementsAre("momentum_buffer"));
+  EXPECT_THAT(SlotNames(Config(OptimizerConfig::Kind::kAdamTorch)),
+              ElementsAre("exp_avg", "exp_avg_sq"));
+  EXPECT_THAT(SlotNames(Config(OptimizerConfig::Kind::kAdamW)),
+              ElementsAre("exp_avg", "exp_avg_sq"));
+}
+
+TEST(SlotsTest, UpdatesAreCountedWhereTheyMatter) {
+  EXPECT_FALSE(CountsUpdates(Config(OptimizerConfig::Kind::kAdam)));
+  EXPECT_TRUE(CountsUpdates(Config(OptimizerConfig::Kind::kAdamTorch)));
+  EXPECT_TRUE(CountsUpdates(Config(OptimizerConfig::Kind::kAdamW)));
+  OptimizerConfig sgd = Config(OptimizerConfig::Kind::kSgd);
+  sgd.momentum = 0.9;
+  EXPECT_FALSE(CountsUpdates(sgd));
+  sgd.dampening = 0.1;
+  EXPECT_TRUE(CountsUpdates(sgd));
+}
+
 TEST(SlotsTest, NoOptimizerExceedsTheMaximum) {
-  for (int kind = 0; kind <= static_cast<int>(OptimizerConfig::Kind::kLazyAdam);
+  for (int kind = 0; kind <= static_cast<int>(OptimizerConfig::Kind::kAdamW);
        ++kind) {
     OptimizerConfig config = Config(static_cast<OptimizerConfig::Kind>(kind));
     config.centered = true;
     EXPECT_LE(NumSlots(config), kMaxSlots);
   }
+}
+
+OptimizerConfig Adam(double beta1, double beta2) {
+  OptimizerConfig config;
+  config.kind = OptimizerConfig::Kind::kAdam;
+  config.beta1 = beta1;
+  config.beta2 = beta2;
+  return config;
+}
+
+TEST(AdamPowersTest, FirstStepUsesTheFirstPower) {
+  EXPECT_EQ(InitialAdamPowers(Adam(0.9, 0.999)), (AdamPowers{0.9f, 0.999f}));
+}
+
+TEST(AdamPowersTest, EachStepMultipliesOnceInFloat32) {
+  const OptimizerConfig config = Adam(0.9, 0.9351);
+
+  const AdamPowers second = NextAdamPowers(config, InitialAdamPowers(config));
+
+  EXPECT_EQ(second, (AdamPowers{0.80999994f, 0.87441206f}));
+}
+
+TEST(AdamPowersTest, PowerThatWouldBeSubnormalIsZero) {
+  const AdamPowers next = NextAdamPowers(Adam(0.5, 0.5), {1.2e-38f, 2.4e-38f});
+
+  EXPECT_EQ(next.beta1_power, 0.0f);
+  EXPECT_EQ(next.beta2_power, 1.2e-38f);
+}
+
+TEST(AdamPowersTest, OtherOptimizersHaveNone) {
+  OptimizerConfig config;
+  config.kind = OptimizerConfig::Kind::kMomentum;
+
+  EXPECT_EQ(InitialAdamPowers(config), AdamPowers{});
+  EXPECT_EQ(NextAdamPowers(config, {0.5f, 0.5f}), AdamPowers{});
 }
 
 TEST(SlotsTest, ElementsAreFilledInTheirOwnType) {

@@ -123,6 +123,27 @@ TEST_F(SparseOptimizerTest, AdamMovesRowsWithoutAGradientToo) {
   EXPECT_LT(value_[0], before);
 }
 
+TEST_F(SparseOptimizerTest, RulesOfPyTorchLeaveRowsWithoutAGradientAlone) {
+  for (const Kind kind : {Kind::kSgd, Kind::kAdamTorch, Kind::kAdamW}) {
+    value_ = {1, 2, 3};
+    shape_ = {3};
+    Use(kind, 0.5);
+    for (std::vector<float>& slot : slots_) slot.assign(3, 0.25f);
+    indices_ = {1, 1};
+    gradient_ = {0.5, 0.25};
+
+    Apply();
+
+    EXPECT_EQ(value_[0], 1);
+    EXPECT_NE(value_[1], 2);
+    EXPECT_EQ(value_[2], 3);
+    for (const std::vector<float>& slot : slots_) {
+      EXPECT_EQ(slot[0], 0.25f);
+      EXPECT_NE(slot[1], 0.25f);
+    }
+  }
+}
+
 TEST_F(SparseOptimizerTest, LazyAdamLeavesThemAlone) {
   Use(Kind::kLazyAdam, 0.5);
   Apply();

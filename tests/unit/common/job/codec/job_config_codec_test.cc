@@ -261,6 +261,26 @@ TEST(JobConfigCodecTest, OverrideSetsOneFieldAndKeepsTheOthers) {
   EXPECT_EQ(Text(job), Text(expected));
 }
 
+TEST(JobConfigCodecTest, WeightDecayIsOfTheKindUnlessItIsSet) {
+  JobConfig job = WholeJob();
+  ASSERT_OK(ApplyOverride("optimizer.kind=ADAMW", job));
+  EXPECT_EQ(job.optimizer.weight_decay, 0.01);
+  ASSERT_OK(ApplyOverride("optimizer.kind=SGD", job));
+  EXPECT_EQ(job.optimizer.weight_decay, 0);
+  ASSERT_OK(ApplyOverride("optimizer.weight_decay=0.01", job));
+  ASSERT_OK(ApplyOverride("optimizer.dampening=0.5", job));
+  ASSERT_OK(ApplyOverride("optimizer.weight_decay_exempt=*bias,*norm*", job));
+
+  const auto again = FromProto(ToProto(job));
+
+  ASSERT_OK(again);
+  EXPECT_EQ(again->optimizer.kind, OptimizerConfig::Kind::kSgd);
+  EXPECT_EQ(again->optimizer.weight_decay, 0.01);
+  EXPECT_EQ(again->optimizer.dampening, 0.5);
+  EXPECT_THAT(again->optimizer.weight_decay_exempt,
+              ElementsAre("*bias", "*norm*"));
+}
+
 TEST(JobConfigCodecTest, FailedOverrideChangesNothing) {
   JobConfig job = WholeJob();
 

@@ -1,5 +1,7 @@
 #include "server/shard/parts/shard_state.h"
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -13,8 +15,10 @@ namespace {
 using ::lockstep::testing::StatusIs;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 using ShardStateTest = ShardStateFixture;
 
@@ -78,6 +82,62 @@ TEST_F(ShardStateTest, WrongScalarsOrStepAreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(adam->Activate(0, {1, 1, 1}),
               StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(ShardStateTest, UpdatesOfEachVariableAreScalarsOfPyTorchsRules) {
+  options_.job.optimizer.kind = OptimizerConfig::Kind::kAdamW;
+  auto state = CreateActive();
+  ASSERT_THAT(state->ScalarNames(), Not(IsEmpty()));
+  EXPECT_THAT(state->ScalarNames(), Each(EndsWith("/step")));
+  EXPECT_THAT(state->Scalars(), Each(0));
+
+  UpdateAll(*state, 0, 1, 3);
+  EXPECT_THAT(state->Scalars(), Each(0));
+  ASSERT_OK(state->updates().MarkPrepared(1, 1));
+  ASSERT_OK(state->updates().Commit(1));
+  EXPECT_THAT(state->Scalars(), Each(1));
+
+  // A redone step counts once.
+  UpdateAll(*state, 1, 1, 3);
+  UpdateAll(*state, 1, 2, 3);
+  ASSERT_OK(state->updates().MarkPrepared(2, 2));
+  ASSERT_OK(state->updates().Commit(2));
+  EXPECT_THAT(state->Scalars(), Each(2));
+}
+
+TEST_F(ShardStateTest, UpdatesOutliveTheProcessAndComeFromCheckpoints) {
+  options_.job.optimizer.kind = OptimizerConfig::Kind::kAdamTorch;
+  std::vector<float> scalars;
+  {
+    auto state = Create();
+    scalars.assign(state->ScalarNames().size(), 40);
+    scalars[0] = 16777216;
+    ASSERT_OK(state->Activate(40, scalars));
+    EXPECT_EQ(state->Scalars(), scalars);
+    UpdateAll(*state, 40, 1, 3);
+    ASSERT_OK(state->updates().MarkPrepared(41, 1));
+    ASSERT_OK(state->updates().Commit(41));
+    UpdateAll(*state, 41, 1, 3);  // killed before the step is prepared
+  }
+
+  const auto again = ShardState::Open(options_);
+
+  ASSERT_OK(again);
+  ASSERT_OK((*again)->Resume(41));
+  for (float& each : scalars) each = std::min(each + 1, 16777216.0f);
+  EXPECT_EQ((*again)->Scalars(), scalars);
+}
+
+TEST_F(ShardStateTest, UpdatesThatCannotBeAreRefused) {
+  options_.job.optimizer.kind = OptimizerConfig::Kind::kAdamW;
+  auto state = Create();
+  const size_t count = state->ScalarNames().size();
+  for (const float bad : {-1.0f, 3e7f, std::nanf("")}) {
+    EXPECT_THAT(state->Activate(1, std::vector<float>(count, bad)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("the updates of a variable are")));
+  }
+  EXPECT_OK(state->Activate(1, std::vector<float>(count, 1)));
 }
 
 TEST_F(ShardStateTest, UnknownTensorsAndOtherLengthsAreRefused) {

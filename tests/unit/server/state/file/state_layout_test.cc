@@ -36,7 +36,7 @@ TEST(StateLayoutTest, RegionsFollowTheHeaderAtHugePages) {
   EXPECT_EQ(layout.TensorOffset(0, 1, 0), 4 * kMiB);
   EXPECT_EQ(layout.TensorOffset(0, 0, 1), 6 * kMiB);
   EXPECT_EQ(layout.TensorOffset(0, 1, 1), 8 * kMiB);
-  EXPECT_EQ(layout.file_size(), 10 * kMiB);
+  EXPECT_EQ(layout.file_size(), 10 * kMiB + 16);
 }
 
 TEST(StateLayoutTest, PartsStartAtCacheLines) {
@@ -50,7 +50,7 @@ TEST(StateLayoutTest, PartsStartAtCacheLines) {
 }
 
 TEST(StateLayoutTest, InPlaceHasNoSecondBuffer) {
-  EXPECT_EQ(Layout({Floats(10)}, 2, 1).file_size(), (2 + 3 * 2) * kMiB);
+  EXPECT_EQ(Layout({Floats(10)}, 2, 1).file_size(), (2 + 3 * 2) * kMiB + 16);
 }
 
 TEST(StateLayoutTest, PartsWithoutATensorTakeNoRoomInItsRegion) {
@@ -62,7 +62,7 @@ TEST(StateLayoutTest, PartsWithoutATensorTakeNoRoomInItsRegion) {
   EXPECT_EQ(layout->TensorOffset(2, 1, 0), 6 * kMiB + 64);
   EXPECT_EQ(layout->TensorOffset(1, 2, 0), 8 * kMiB);
   EXPECT_EQ(layout->TensorOffset(0, 0, 1), 10 * kMiB);
-  EXPECT_EQ(layout->file_size(), 18 * kMiB);
+  EXPECT_EQ(layout->file_size(), 18 * kMiB + 3 * 16);
 }
 
 TEST(StateLayoutTest, NoTwoTensorsOverlap) {
@@ -153,7 +153,19 @@ TEST(LayoutHashTest, EveryFieldCounts) {
   EXPECT_NE(hash(variable, part, 1, 1), original);
 }
 
-TEST(StateLayoutTest, GrowingTablesHaveADirectoryBehindAllElse) {
+TEST(StateLayoutTest, EachPartHasTwoCountersAtTheEnd) {
+  for (const int buffers : {1, 2}) {
+    const StateLayout layout = Layout({Floats(3), Floats(5)}, 1, buffers);
+    const uint64_t first = layout.CounterOffset(0, 0);
+    EXPECT_EQ(first % 8, 0u);
+    EXPECT_GE(first, layout.TensorOffset(1, 1, buffers - 1) + 20);
+    EXPECT_EQ(layout.CounterOffset(0, 1), first + 8);
+    EXPECT_EQ(layout.CounterOffset(1, 0), first + 16);
+    EXPECT_EQ(layout.file_size(), first + 32);
+  }
+}
+
+TEST(StateLayoutTest, GrowingTablesHaveADirectoryBehindAllTensors) {
   const PartSpec table{0, 0, 8, DType::kFloat32, 2, 1};
   PartSpec growing = table;
   growing.grows = true;
@@ -161,7 +173,7 @@ TEST(StateLayoutTest, GrowingTablesHaveADirectoryBehindAllElse) {
   EXPECT_EQ(layout.DirectorySize(1), 8u * (1 + 4));
   EXPECT_GE(layout.DirectoryOffset(1), layout.LogOffset(1) + layout.LogSize(1));
   EXPECT_EQ(layout.DirectoryOffset(1) % 64, 0u);
-  EXPECT_EQ(layout.file_size(),
+  EXPECT_GE(layout.CounterOffset(0, 0),
             layout.DirectoryOffset(1) + layout.DirectorySize(1));
   EXPECT_NE(LayoutHash({}, Layout({table}, 0, 2)),
             LayoutHash({}, Layout({growing}, 0, 2)));
