@@ -1,0 +1,63 @@
+#ifndef LOCKSTEP_TESTS_CUDA_ON_CPU_LAUNCH_H_
+#define LOCKSTEP_TESTS_CUDA_ON_CPU_LAUNCH_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <functional>
+
+#include "tests/cuda_on_cpu/kernel_arguments.h"
+#include "tests/cuda_on_cpu/kernel_threads.h"
+
+// What rewrite_kernels.cmake makes of a launch and of shared memory.
+#define LOCKSTEP_CUDA_ON_CPU_LAUNCH(kernel, ...) \
+  ::lockstep::cuda_on_cpu::Launcher(             \
+      [](auto... arguments) { kernel(arguments...); }, #kernel, __VA_ARGS__)
+#define LOCKSTEP_CUDA_ON_CPU_SHARED(type, name, sizes) \
+  static thread_local type name sizes;                 \
+  ::lockstep::cuda_on_cpu::BeginShared(&name, sizeof(name))
+
+// As of CUDA: a size from one number, or three.
+struct dim3 : lockstep::cuda_on_cpu::Size3 {
+  dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : Size3{x, y, z} {}
+};
+
+namespace lockstep::cuda_on_cpu {
+
+struct LaunchShape {
+  const char* name;
+  Size3 grid;
+  Size3 block;
+  size_t shared_bytes;
+  cudaStream_t stream;
+};
+
+// Queues a kernel, as cudaLaunchKernel() does. `reachable`: its arguments
+// have no memory of the host in them. The error is that of cudaGetLastError().
+void QueueKernel(const LaunchShape& shape, bool reachable,
+                 std::function<void()> body);
+
+template <typename Kernel>
+class Launcher {
+ public:
+  Launcher(Kernel kernel, const char* name, const dim3& grid,
+           const dim3& block = {}, size_t shared_bytes = 0,
+           cudaStream_t stream = nullptr)
+      : kernel_(kernel), shape_{name, grid, block, shared_bytes, stream} {}
+
+  template <typename... Arguments>
+  void operator()(Arguments... arguments) const {
+    bool reachable = true;
+    ((reachable = MakeInside(arguments) && reachable), ...);
+    QueueKernel(shape_, reachable,
+                [kernel = kernel_, arguments...] { kernel(arguments...); });
+  }
+
+ private:
+  const Kernel kernel_;
+  const LaunchShape shape_;
+};
+
+}  // namespace lockstep::cuda_on_cpu
+
+#endif  // LOCKSTEP_TESTS_CUDA_ON_CPU_LAUNCH_H_
