@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 constexpr char kOpen[] = "Open";
 
-void FreeDevice(void* data) { cudaFree(data); }
-void Unpin(void* data) { cudaHostUnregister(data); }
+void FreeDevice(void* data) { Ignore(cudaFree(data)); }
+void Unpin(void* data) { Ignore(cudaHostUnregister(data)); }
 
 cublasOperation_t Transpose(bool transpose) {
   return transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -47,8 +47,12 @@ cublasComputeType_t ComputeType(Precision precision) {
 absl::StatusOr<CudaDevice> CudaDevice::Open() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
+  // An unknown error is one of the driver, which may have no device.
+  if (IsLost(error) && error != cudaErrorUnknown) {
+    return ToStatus(error, {"cudaGetDeviceCount", kOpen, "the first device"});
+  }
   if (error != cudaSuccess || count == 0) {
-    cudaGetLastError();  // else the next call would return it
+    Ignore(error);
     return absl::FailedPreconditionError(absl::StrCat(
         "backend cuda: no device can be used: cudaGetDeviceCount: ",
         error == cudaSuccess ? "there is none" : cudaGetErrorString(error),
@@ -67,7 +71,9 @@ absl::Status CudaDevice::Initialise() {
       !s.ok()) {
     return s;
   }
-  if (cudaGetDeviceProperties(&properties, 0) == cudaSuccess) {
+  const cudaError_t described = cudaGetDeviceProperties(&properties, 0);
+  Ignore(described);
+  if (described == cudaSuccess) {
     *name_ = absl::StrCat("device 0 (", properties.name, ")");
   }
   cudaStream_t streams[2] = {};
@@ -108,8 +114,8 @@ absl::Status CudaDevice::Initialise() {
 
 // Memory must not be freed while kernels use it.
 CudaDevice::~CudaDevice() {
-  if (copies_ != nullptr) cudaStreamSynchronize(copies_.get());
-  if (compute_ != nullptr) cudaStreamSynchronize(compute());
+  if (copies_ != nullptr) Ignore(cudaStreamSynchronize(copies_.get()));
+  if (compute_ != nullptr) Ignore(cudaStreamSynchronize(compute()));
 }
 
 absl::StatusOr<Buffer> CudaDevice::Allocate(size_t bytes) {
@@ -117,10 +123,10 @@ absl::StatusOr<Buffer> CudaDevice::Allocate(size_t bytes) {
   void* data = nullptr;
   const cudaError_t error = cudaMalloc(&data, bytes);
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
+    Ignore(error);
     size_t free = 0;
     size_t total = 0;
-    cudaMemGetInfo(&free, &total);
+    Ignore(cudaMemGetInfo(&free, &total));
     return OutOfMemory(bytes, free, total, *name_);
   }
   if (absl::Status s = Check(error, "cudaMalloc", "Allocate"); !s.ok()) {
@@ -144,7 +150,7 @@ absl::StatusOr<Buffer> CudaDevice::Pin(absl::Span<std::byte> memory) {
   const cudaError_t error =
       cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterDefault);
   if (error != cudaSuccess) {
-    cudaGetLastError();
+    Ignore(error);
     return absl::ResourceExhaustedError(absl::StrCat(
         "cannot pin ", memory.size(), " bytes: ", cudaGetErrorString(error)));
   }
@@ -212,7 +218,10 @@ absl::Status CudaDevice::UseCopy(CopyId copy) {
 
 absl::StatusOr<bool> CudaDevice::CopyIsDone(CopyId copy) {
   const cudaError_t error = cudaEventQuery(events_[copy].get());
-  if (error == cudaErrorNotReady) return false;
+  if (error == cudaErrorNotReady) {
+    Ignore(error);
+    return false;
+  }
   if (absl::Status s = Check(error, "cudaEventQuery", "CopyIsDone"); !s.ok()) {
     return s;
   }

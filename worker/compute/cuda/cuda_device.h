@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -96,7 +97,13 @@ class CudaDevice {
   template <typename Object, auto destroy>
   struct Destroyer {
     using pointer = Object;
-    void operator()(Object object) const { destroy(object); }
+    void operator()(Object object) const {
+      if constexpr (std::is_same_v<decltype(destroy(object)), cudaError_t>) {
+        Ignore(destroy(object));
+      } else {
+        destroy(object);
+      }
+    }
   };
   using Stream =
       std::unique_ptr<CUstream_st, Destroyer<cudaStream_t, cudaStreamDestroy>>;

@@ -13,7 +13,7 @@ class CudaRecording final : public Recording {
   CudaRecording(cudaGraphExec_t graph, cudaStream_t stream,
                 const std::string& device)
       : graph_(graph), stream_(stream), device_(device) {}
-  ~CudaRecording() override { cudaGraphExecDestroy(graph_); }
+  ~CudaRecording() override { Ignore(cudaGraphExecDestroy(graph_)); }
   CudaRecording(const CudaRecording&) = delete;
   CudaRecording& operator=(const CudaRecording&) = delete;
 
@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Recording>> EndCapture(
   if (ended == cudaSuccess) {
     made = cudaGraphInstantiateWithFlags(&executable, graph, 0);
   }
-  if (graph != nullptr) cudaGraphDestroy(graph);
+  if (graph != nullptr) Ignore(cudaGraphDestroy(graph));
   cudaGetLastError();  // of what could not be captured, too
   if (absl::Status s =
           ToStatus(ended, {"cudaStreamEndCapture", kRecord, device});

@@ -36,6 +36,7 @@ bool IsLost(cudaError_t error) {
 
 absl::Status ToStatus(cudaError_t error, const CallSite& site) {
   if (error == cudaSuccess) return absl::OkStatus();
+  Ignore(error);
   const std::string message = absl::StrCat(Where(site), cudaGetErrorName(error),
                                            ", ", cudaGetErrorString(error));
   if (error == cudaErrorMemoryAllocation) {
@@ -53,15 +54,17 @@ absl::Status ToStatus(cublasStatus_t error, const CallSite& site) {
   const std::string message =
       absl::StrCat(Where(site), cublasGetStatusName(error), ", ",
                    cublasGetStatusString(error));
+  // The failure may be that of an earlier kernel, which shows only now.
+  const cudaError_t cause = cudaGetLastError();
   if (error == CUBLAS_STATUS_ALLOC_FAILED) {
     return absl::ResourceExhaustedError(message);
   }
-  // The failure may be that of an earlier kernel, which shows only now.
-  if (error == CUBLAS_STATUS_EXECUTION_FAILED) {
-    const cudaError_t cause = cudaPeekAtLastError();
-    if (IsLost(cause)) return ToStatus(cause, site);
-  }
+  if (IsLost(cause)) return ToStatus(cause, site);
   return absl::InternalError(message);
+}
+
+void Ignore(cudaError_t error) {
+  if (error != cudaSuccess) cudaGetLastError();
 }
 
 absl::Status OutOfMemory(size_t asked, size_t free, size_t total,

@@ -26,8 +26,13 @@ struct CallSite {
   const std::string& device;
 };
 
+// CUDA keeps the error of a call for the thread, and the next launch would
+// return it. Both functions take it.
 absl::Status ToStatus(cudaError_t error, const CallSite& site);
 absl::Status ToStatus(cublasStatus_t error, const CallSite& site);
+
+// Takes an error that has no consequence.
+void Ignore(cudaError_t error);
 
 // kResourceExhausted with the bytes asked for, free and in all.
 absl::Status OutOfMemory(size_t asked, size_t free, size_t total,
