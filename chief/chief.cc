@@ -21,6 +21,11 @@ namespace {
 // A member that has missed so many heartbeats need not live.
 constexpr int kMissedHeartbeats = 4;
 
+// How long a round waits for a worker that sends nothing, and how often it
+// looks.
+constexpr absl::Duration kGivenValuesWait = absl::Seconds(3);
+constexpr absl::Duration kGivenValuesPoll = absl::Milliseconds(20);
+
 std::vector<TaskId> MembersOf(const Cluster& cluster) {
   std::vector<TaskId> tasks = cluster.Tasks(TaskType::kPs);
   for (const TaskId& task : cluster.Tasks(TaskType::kWorker)) {
@@ -83,6 +88,7 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
       members_(MembersOf(cluster), job_.lease,
                kMissedHeartbeats * job_.heartbeat_interval),
       settings_table_(job_),
+      given_values_(job_.checkpoint.directory),
       servers_(servers, self),
       checkpoints_(job_.checkpoint,
                    [this](const std::string& text) { Notify(text); }),
@@ -96,7 +102,8 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
                                   cluster.has_evaluator(),
                                   [this](const std::string& reason, bool hold) {
                                     RequestStop(reason, hold);
-                                  }},
+                                  },
+                                  &given_values_},
       members_, status_table_, settings_table_, clock_);
   status_table_.SetSettings(driver_.settings());
 }
@@ -346,11 +353,61 @@ absl::Status Chief::OnWorking(const std::string& what) {
 }
 
 void Chief::OnStartFrom(const RecoveryPlan& plan, bool first) {
+  went_back_ =
+      plan.action == RecoveryPlan::Action::kGoBack || members_.HasTakenOver();
   JobActions actions;
   const absl::Time until =
       driver_.OnStartFrom(plan, first, LatestStep().value_or(-1), actions);
   Carry(actions);
   absl::SleepFor(until - clock_.Now());
+}
+
+absl::StatusOr<std::shared_ptr<SafetensorsReader>> Chief::AwaitGivenValues(
+    const StateMap& map) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<SafetensorsReader> values,
+                            given_values_.Take());
+  if (values == nullptr && went_back_) {
+    values = given_values_.TakeKept(map.plan.variables);
+  }
+  if (values != nullptr) return values;
+  LOCKSTEP_RETURN_IF_ERROR(given_values_.Want(map.plan.variables));
+  // Longer waits are made of several rounds, so that the driver learns of
+  // deaths in between.
+  const absl::Time until = clock_.Now() + kGivenValuesWait;
+  while (values == nullptr) {
+    const std::string whom = given_values_.Progress();
+    LOCKSTEP_RETURN_IF_ERROR(OnWorking(whom));
+    if (clock_.Now() >= until && whom == given_values_.Progress()) {
+      return absl::UnavailableError(absl::StrCat("they wait for ", whom));
+    }
+    absl::SleepFor(kGivenValuesPoll);
+    LOCKSTEP_ASSIGN_OR_RETURN(values, given_values_.Take());
+  }
+  return values;
+}
+
+absl::Status Chief::WriteInitialValues(const StateMap& map) {
+  if (HasGivenValues(map.plan.variables)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<SafetensorsReader> values,
+                              AwaitGivenValues(map));
+    LOCKSTEP_RETURN_IF_ERROR(
+        servers_.WriteInitialValues(*values, map).status());
+  }
+  const std::string& file = job_.checkpoint.initial_values;
+  if (file.empty()) return absl::OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader reader,
+                            SafetensorsReader::Open(file));
+  LOCKSTEP_ASSIGN_OR_RETURN(const int found,
+                            servers_.WriteInitialValues(reader, map));
+  if (found == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "checkpoint.initial_values: ", file, " has none of the model's ",
+        CountText(std::ssize(map.plan.variables), "variable"),
+        "; its first is \"", map.plan.variables.front().name, "\""));
+  }
+  spdlog::info("{} of {} begin with the values of {}", found,
+               CountText(std::ssize(map.plan.variables), "variable"), file);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
@@ -364,7 +421,10 @@ absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
   if (!driver_.opened() && !done && !checkpoints_.none()) {
     LOCKSTEP_RETURN_IF_ERROR(checkpoints_.CheckWritable());
   }
-  if (!checkpoint.has_value()) return std::nullopt;
+  if (!checkpoint.has_value()) {
+    LOCKSTEP_RETURN_IF_ERROR(WriteInitialValues(map));
+    return std::nullopt;
+  }
   JobActions actions;
   driver_.OnRestore(checkpoint->manifest().settings, actions);
   Carry(actions);

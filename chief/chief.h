@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "chief/checkpoint/given_values.h"
 #include "chief/checkpoint/job_checkpoints.h"
 #include "chief/events/job_actions.h"
 #include "chief/events/job_events.h"
@@ -133,6 +134,11 @@ class Chief final : private RecoverySource {
     return driver_.OnResume(reports, first);
   }
   RunSettings settings() const override { return driver_.settings(); }
+  // Writes the values that a worker gives, or those of the job's file, to
+  // servers that begin at step 0. Waits a while for the worker.
+  absl::Status WriteInitialValues(const StateMap& map);
+  absl::StatusOr<std::shared_ptr<SafetensorsReader>> AwaitGivenValues(
+      const StateMap& map);
   absl::Status OnWorking(const std::string& what) override;
   void OnEpoch(uint64_t epoch) override { status_table_.SetEpoch(epoch); }
   void OnStartFrom(const RecoveryPlan& plan, bool first) override;
@@ -149,6 +155,7 @@ class Chief final : private RecoverySource {
   MembershipTable members_;
   StatusTable status_table_;
   SettingsTable settings_table_;
+  GivenValues given_values_;
   std::unique_ptr<CoordinatorService> service_;
   EventQueue<JobEvent> events_;
   ShardGroupClient servers_;  // its calls report to events_ until it ends
@@ -165,6 +172,7 @@ class Chief final : private RecoverySource {
   // Of the thread that runs Run().
   JobDriver driver_;
   bool told_model_ = false;
+  bool went_back_ = false;  // the servers leave state that they had
   int64_t told_score_ = -1;
   std::optional<absl::Status> finished_;
 };

@@ -1,35 +1,23 @@
 #ifndef LOCKSTEP_WORKER_WORKER_H_
 #define LOCKSTEP_WORKER_WORKER_H_
 
-#include <atomic>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
-#include "common/base/mutex.h"
 #include "common/cluster/cluster.h"
-#include "common/membership/chief_client.h"
-#include "worker/client/parameter_client.h"
-#include "worker/compute/backend/compute_backend.h"
-#include "worker/data/batch_schedule.h"
-#include "worker/data/examples.h"
-#include "worker/loop/gradient_source.h"
-#include "worker/loop/progress_meter.h"
-#include "worker/memory/parameter_memory.h"
-#include "worker/models/model.h"
-#include "worker/tables/table_workload.h"
+#include "worker/model_workload.h"
+#include "worker/session/training_member.h"
 
 namespace lockstep::worker {
 
-// Worker is one worker task, from registration to the end of the job. When the
-// chief takes it for dead by mistake it joins again.
+// Worker is the `worker` program's part in a job: a TrainingMember whose
+// workload is a built-in model.
 //
 // Threads: RequestStop() and progress() may be called from any thread.
 class Worker {
@@ -52,86 +40,21 @@ class Worker {
                                                       const Options& options,
                                                       const Clock& clock);
 
-  // Trains until the job ends.
-  //
-  //   kOk         training is over, or the input is
-  //   kCancelled  the job was stopped, or this worker
-  //   others      the job failed, the chief is gone, or this worker cannot
-  //               take part
-  absl::Status Run();
+  // Trains until the job ends. Returns as TrainingMember::Run().
+  absl::Status Run() { return member_->Run(); }
 
   // The counts of its passes so far.
-  Progress progress() const { return meter_.Get(); }
+  Progress progress() const { return member_->progress(); }
 
-  // Leaves the job in good order: at once; a worker of an elastic job ends its
-  // pass first, unless that takes long or it is asked again.
-  void RequestStop(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
-
-  ~Worker();
+  // Leaves the job in good order, as TrainingMember::RequestStop().
+  void RequestStop(const std::string& reason) { member_->RequestStop(reason); }
 
  private:
-  Worker(const Cluster& cluster, std::vector<std::string> servers,
-         ChiefClient::Options chief, std::unique_ptr<ComputeBackend> backend,
-         const Options& options, const Clock& clock);
+  explicit Worker(std::unique_ptr<ModelWorkload> workload)
+      : workload_(std::move(workload)) {}
 
-  // One membership, from registration to its end.
-  absl::Status RunOnce();
-  absl::Status Train(const ChiefClient::Registration& membership);
-  absl::Status LoadData(const JobConfig& job);
-  // Makes the job's model for the data that was loaded; null for a model with
-  // tables.
-  absl::StatusOr<std::unique_ptr<Model>> MakeModelOf(const JobConfig& job);
-  // Describes the model to the chief; null for a model with tables.
-  absl::Status Describe(const Model* model, const JobConfig& job);
-  int64_t num_examples() const {
-    return tables_ != nullptr ? tables_->num_examples() : data_->count;
-  }
-  // `model` is null for a model with tables.
-  std::unique_ptr<GradientSource> MakeSource(const JobConfig& job, Model* model,
-                                             BatchSchedule schedule,
-                                             ParameterMemory& memory);
-  void SetClient(ParameterClient* client) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Leaves after the pass at hand, or at once; Run() will return `why`.
-  void Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
-  void StopNow(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns what Run() has to, given the loop's status: waits for the chief's
-  // verdict where that decides.
-  absl::Status Judge(const absl::Status& loop, const JobConfig& job);
-  // The same for a growing table that is full, which is no error if the pass
-  // that found it so came after the last step; the chief's next heartbeat says.
-  absl::Status JudgeNoRoom(const absl::Status& loop, absl::Duration heartbeat);
-  // A server has refused this incarnation, and the chief does not say why. True
-  // if joining anew is worth a try: not if it has not helped for max_wait.
-  bool MayJoinAgain();
-
-  const TaskId task_;
-  const std::vector<std::string> servers_;
-  const std::unique_ptr<ComputeBackend> backend_;
-  const bool shared_memory_;
-  const int pollers_;
-  const int connections_;
-  const std::vector<std::string> data_roots_;
-  const Clock& clock_;
-  ProgressMeter meter_;
-  ChiefClient chief_;
-  std::optional<Examples> data_;
-  std::unique_ptr<TableWorkload> tables_;  // of a model with tables
-  // How long a worker whose loop has ended waits for the chief's verdict.
-  absl::Duration max_wait_;
-  bool refused_ = false;  // the membership is given up for a new one
-  // The first refusal since the last pass, and how many passes that were.
-  absl::Time refused_since_ = absl::InfiniteFuture();
-  int64_t refused_at_pass_ = -1;
-
-  Mutex mutex_;
-  CondVar changed_;
-  std::optional<absl::Status> stop_ ABSL_GUARDED_BY(mutex_);
-  std::optional<absl::Status> leave_ ABSL_GUARDED_BY(mutex_);  // after the pass
-  bool elastic_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // this object is about to
-  ParameterClient* client_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  std::atomic<bool> leaving_ = false;
-  std::thread patience_;  // with a pass that is to be ended
+  const std::unique_ptr<ModelWorkload> workload_;
+  std::unique_ptr<TrainingMember> member_;
 };
 
 }  // namespace lockstep::worker

@@ -1,5 +1,6 @@
 #include "chief/checkpoint/checkpoint_transfer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -130,13 +131,17 @@ absl::Status WritePortion(const Portion& portion,
   return absl::OkStatus();
 }
 
-absl::Status RestorePortion(const CheckpointReader& checkpoint,
-                            const Portion& portion,
+// Which file holds a tensor; null: none, and the tensor stays as it is.
+using FileOf = std::function<absl::StatusOr<const SafetensorsReader*>(
+    const std::string& tensor)>;
+
+absl::Status RestorePortion(const FileOf& file_of, const Portion& portion,
                             const std::vector<ShardAccess*>& servers,
                             std::vector<char>& bytes) {
-  bytes.resize(portion.size());
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
-                            checkpoint.FileOf(portion.name));
+                            file_of(portion.name));
+  if (file == nullptr) return absl::OkStatus();
+  bytes.resize(portion.size());
   LOCKSTEP_RETURN_IF_ERROR(
       file->ReadAt(portion.name, portion.offset(), absl::MakeSpan(bytes)));
   return WritePortion(portion, bytes, servers);
@@ -157,8 +162,7 @@ void RunInThreads(int count, const std::function<void()>& body) {
 }
 
 // All portions, several at once. Stops at the first error.
-absl::Status RestorePortions(const CheckpointReader& checkpoint,
-                             const StateMap& map,
+absl::Status RestorePortions(const FileOf& file_of, const StateMap& map,
                              const std::vector<ShardAccess*>& servers) {
   std::vector<Portion> portions;
   LOCKSTEP_RETURN_IF_ERROR(ForEachPortion(map, [&](Portion portion) {
@@ -172,7 +176,7 @@ absl::Status RestorePortions(const CheckpointReader& checkpoint,
     std::vector<char> bytes;
     for (size_t i = next++; i < portions.size(); i = next++) {
       const absl::Status restored =
-          RestorePortion(checkpoint, portions[i], servers, bytes);
+          RestorePortion(file_of, portions[i], servers, bytes);
       if (restored.ok()) continue;
       next = portions.size();
       MutexLock lock(mutex);
@@ -292,12 +296,48 @@ absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     LOCKSTEP_RETURN_IF_ERROR(
         checkpoint.Read(map.scalars[i], absl::MakeSpan(&scalars[i], 1)));
   }
-  LOCKSTEP_RETURN_IF_ERROR(RestorePortions(checkpoint, map, servers));
+  LOCKSTEP_RETURN_IF_ERROR(RestorePortions(
+      [&checkpoint](const std::string& tensor) {
+        return checkpoint.FileOf(tensor);
+      },
+      map, servers));
   for (size_t i = 0; i < map.plan.variables.size(); ++i) {
     if (!map.plan.variables[i].grows()) continue;
     LOCKSTEP_RETURN_IF_ERROR(RestoreGrowingTable(checkpoint, map, i, servers));
   }
   return scalars;
+}
+
+absl::StatusOr<int> WriteInitialValues(
+    const SafetensorsReader& values, const StateMap& map,
+    const std::vector<ShardAccess*>& servers) {
+  int found = 0;
+  for (const VariableSpec& variable : map.plan.variables) {
+    const StoredTensor* stored = values.Find(variable.name);
+    if (stored == nullptr) continue;
+    ++found;
+    const TensorType type = ToTensorType(variable.dtype);
+    if (!variable.grows() && stored->type == type &&
+        stored->shape == variable.shape) {
+      continue;
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        values.path(), " has \"", variable.name, "\" as ",
+        TensorTypeName(stored->type), ShapeString(stored->shape),
+        "; the model has ", TensorTypeName(type), ShapeString(variable.shape),
+        variable.grows() ? " as a growing table" : "",
+        "; leave it out of the file, or change the model"));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(RestorePortions(
+      [&](const std::string& tensor)
+          -> absl::StatusOr<const SafetensorsReader*> {
+        const bool is_value = std::any_of(
+            map.plan.variables.begin(), map.plan.variables.end(),
+            [&](const VariableSpec& v) { return v.name == tensor; });
+        return is_value && values.Find(tensor) != nullptr ? &values : nullptr;
+      },
+      map, servers));
+  return found;
 }
 
 }  // namespace lockstep::chief

@@ -9,6 +9,7 @@
 #include "chief/servers/state_map.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/format/safetensors_file.h"
 
 namespace lockstep::chief {
 
@@ -33,6 +34,18 @@ absl::StatusOr<std::string> SaveCheckpoint(
 //   and those of CheckpointReader and of ShardAccess
 absl::StatusOr<std::vector<float>> RestoreCheckpoint(
     const CheckpointReader& checkpoint, const StateMap& map,
+    const std::vector<ShardAccess*>& servers);
+
+// Writes the variables that `values` holds to the servers, and leaves the
+// others, and everything kept beside variables, as they are. Returns the number
+// of variables written.
+//
+//   kFailedPrecondition  a tensor of the variable's name has another shape or
+//                        dtype, or is a growing table: names both; nothing was
+//                        written
+//   and those of SafetensorsReader and of ShardAccess
+absl::StatusOr<int> WriteInitialValues(
+    const SafetensorsReader& values, const StateMap& map,
     const std::vector<ShardAccess*>& servers);
 
 }  // namespace lockstep::chief

@@ -192,6 +192,14 @@ absl::Status CoordinatorService::HandleGetPlan(
   response.set_global_step(view.global_step);
   const std::optional<Plan> plan = status_table_.plan();
   if (!plan.has_value()) {
+    response.set_values_wanted(
+        options_.given_values != nullptr &&
+        sender.task.type == TaskType::kWorker &&
+        options_.given_values->IsWantedFrom(
+            sender.task.index, [this](int worker) {
+              return members_.Get({TaskType::kWorker, worker}).state ==
+                     MembershipTable::State::kAlive;
+            }));
     response.set_waiting_for(view.waits.empty() ? "the chief"
                                                 : view.waits.front().waits_for);
     return absl::OkStatus();
@@ -208,6 +216,22 @@ absl::Status CoordinatorService::HandleGetPlan(
     *response.add_parts() = ToProto(part);
   }
   return absl::OkStatus();
+}
+
+absl::Status CoordinatorService::HandlePutInitialValues(
+    const Caller& caller, const v1::PutInitialValuesRequest& request) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
+  LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
+                                              nullptr, clock_.Now()));
+  if (options_.given_values == nullptr ||
+      sender.task.type != TaskType::kWorker || request.variable() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        sender.task.ToString(), " sent initial values for variable ",
+        request.variable(), "; only workers give them, when GetPlan asks"));
+  }
+  return options_.given_values->Write(sender.task.index,
+                                      static_cast<size_t>(request.variable()),
+                                      request.offset(), request.payload());
 }
 
 absl::Status CoordinatorService::HandleHeartbeat(
@@ -337,6 +361,12 @@ grpc::ServerUnaryReactor* CoordinatorService::GetPlan(
       HandleGetPlan(CallerOf(*context), *request, *response);
   PassFaultPoint(FaultPoint::kChiefPlanAnswering);
   return Answer(context, status);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::PutInitialValues(
+    grpc::CallbackServerContext* context,
+    const v1::PutInitialValuesRequest* request, v1::PutInitialValuesResponse*) {
+  return Answer(context, HandlePutInitialValues(CallerOf(*context), *request));
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(

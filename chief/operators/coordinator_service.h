@@ -7,6 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "chief/checkpoint/given_values.h"
 #include "chief/members/membership_table.h"
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
@@ -34,6 +35,8 @@ class CoordinatorService final
     bool has_evaluator = false;  // one that never comes is worth a line
     // Called when somebody asks the job to stop, and perhaps to stay stopped.
     std::function<void(const std::string& reason, bool hold)> on_stop;
+    // Where workers put initial values; null: none are wanted. Borrowed.
+    GivenValues* given_values = nullptr;
   };
 
   CoordinatorService(Options options, MembershipTable& members,
@@ -50,6 +53,10 @@ class CoordinatorService final
   grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context,
                                     const v1::GetPlanRequest* request,
                                     v1::GetPlanResponse* response) override;
+  grpc::ServerUnaryReactor* PutInitialValues(
+      grpc::CallbackServerContext* context,
+      const v1::PutInitialValuesRequest* request,
+      v1::PutInitialValuesResponse* response) override;
   grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
                                       const v1::HeartbeatRequest* request,
                                       v1::HeartbeatResponse* response) override;
@@ -97,6 +104,8 @@ class CoordinatorService final
   absl::Status HandleGetPlan(const Caller& caller,
                              const v1::GetPlanRequest& request,
                              v1::GetPlanResponse& response);
+  absl::Status HandlePutInitialValues(
+      const Caller& caller, const v1::PutInitialValuesRequest& request);
   absl::Status HandleHeartbeat(const Caller& caller,
                                const v1::HeartbeatRequest& request,
                                v1::HeartbeatResponse& response);

@@ -100,6 +100,11 @@ absl::StatusOr<ShardGroup::Found> ShardGroup::Create(
   return found;
 }
 
+absl::StatusOr<int> ShardGroup::WriteInitialValues(
+    const SafetensorsReader& values, const StateMap& map) {
+  return chief::WriteInitialValues(values, map, Access());
+}
+
 absl::StatusOr<std::vector<float>> ShardGroup::Restore(
     const CheckpointReader& checkpoint, const StateMap& map) {
   return RestoreCheckpoint(checkpoint, map, Access());

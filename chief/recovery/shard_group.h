@@ -70,6 +70,10 @@ class ShardGroup {
   absl::StatusOr<std::vector<float>> Restore(const CheckpointReader& checkpoint,
                                              const StateMap& map);
 
+  // As chief::WriteInitialValues().
+  absl::StatusOr<int> WriteInitialValues(const SafetensorsReader& values,
+                                         const StateMap& map);
+
   // Opens the servers, ps task 0 last: no token before all are open.
   absl::Status Activate(const ShardCalls::Opening& opening);
 

@@ -233,6 +233,8 @@ absl::Status CheckCheckpoint(const CheckpointConfig& checkpoint) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckPath("checkpoint.directory", checkpoint.directory));
   LOCKSTEP_RETURN_IF_ERROR(
+      CheckPath("checkpoint.initial_values", checkpoint.initial_values));
+  LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("checkpoint.every_steps", checkpoint.every_steps, 0));
   LOCKSTEP_RETURN_IF_ERROR(CheckDuration("checkpoint.every", checkpoint.every,
                                          absl::ZeroDuration(),

@@ -228,6 +228,7 @@ struct CheckpointConfig {
   int64_t every_steps = 0;                      // 0: not by steps
   absl::Duration every = absl::ZeroDuration();  // zero: not by time
   int64_t keep = 5;                             // the newest n stay, >= 1
+  std::string initial_values;  // file of first values; empty: none
 };
 
 // The number that stays when workers join or leave an elastic job: the backups,

@@ -9,6 +9,7 @@
 #include "common/base/stop_status.h"
 #include "common/membership/coordinator_answers.h"
 #include "common/membership/coordinator_calls.h"
+#include "common/membership/initial_values.h"
 #include "common/process/process.h"
 #include "common/wire/status_detail.h"
 #include "common/wire/wire_codec.h"
@@ -204,7 +205,13 @@ absl::StatusOr<Plan> ChiefClient::PlanOf(const v1::GetPlanResponse& response,
   return plan;
 }
 
-absl::Status ChiefClient::AwaitPlan(v1::GetPlanResponse& response) {
+std::vector<VariableSpec> ChiefClient::DescribedModel() const {
+  MutexLock lock(mutex_);
+  return model_;
+}
+
+absl::Status ChiefClient::AwaitPlan(v1::GetPlanResponse& response,
+                                    const InitialValues& values) {
   const absl::Time began = Now();
   absl::Time reported = began;
   while (!stopped() && !ended()) {
@@ -214,6 +221,11 @@ absl::Status ChiefClient::AwaitPlan(v1::GetPlanResponse& response) {
     const absl::Status status = calls_->Call(&Stub::GetPlan, request, response);
     if (!status.ok() && !Membership::MayPass(status)) return Refused(status);
     if (status.ok() && response.ready()) return absl::OkStatus();
+    if (status.ok() && response.values_wanted() && values) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          SendInitialValues(*calls_, Identity(), DescribedModel(), values,
+                            [this] { return stopped() || ended(); }));
+    }
     if (const absl::Time now = Now();
         now - reported > Membership::kReportEvery) {
       reported = now;
@@ -227,9 +239,10 @@ absl::Status ChiefClient::AwaitPlan(v1::GetPlanResponse& response) {
 }
 
 absl::StatusOr<Plan> ChiefClient::WaitForPlan(int num_servers,
-                                              int64_t& global_step) {
+                                              int64_t& global_step,
+                                              const InitialValues& values) {
   v1::GetPlanResponse response;
-  LOCKSTEP_RETURN_IF_ERROR(AwaitPlan(response));
+  LOCKSTEP_RETURN_IF_ERROR(AwaitPlan(response, values));
   PassFaultPoint(FaultPoint::kWorkerPlanAnswered);
   global_step = response.global_step();
   return PlanOf(response, num_servers);

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/cluster/task_id.h"
@@ -108,7 +109,14 @@ class ChiefClient {
   //
   //   kCancelled        the job ended or Stop() was called meanwhile
   //   kInvalidArgument  the plan is of another model, or of other servers
-  absl::StatusOr<Plan> WaitForPlan(int num_servers, int64_t& global_step);
+  //   kFailedPrecondition  `values` has none
+  //
+  // `values` returns a variable's initial values, for the chief, if its
+  // initializer is kGiven.
+  using InitialValues =
+      std::function<absl::StatusOr<absl::Span<const std::byte>>(size_t)>;
+  absl::StatusOr<Plan> WaitForPlan(int num_servers, int64_t& global_step,
+                                   const InitialValues& values = {});
 
   // Waits as WaitForPlan(); returns the examples that the workers' model is
   // made for, if they have described them.
@@ -176,7 +184,9 @@ class ChiefClient {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Repeats a call while its error may pass and the membership lasts.
   absl::Status CallUntilAnswered(absl::FunctionRef<absl::Status()> call);
-  absl::Status AwaitPlan(v1::GetPlanResponse& response);
+  absl::Status AwaitPlan(v1::GetPlanResponse& response,
+                         const InitialValues& values = {});
+  std::vector<VariableSpec> DescribedModel() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Plan> PlanOf(const v1::GetPlanResponse& response,
                               int num_servers) ABSL_LOCKS_EXCLUDED(mutex_);
   void Heartbeats(absl::Duration interval);

@@ -24,6 +24,7 @@ struct Initializer {
                            // sqrt(2 / (fan_in + fan_out))
     kHeUniform = 7,        // uniform within sqrt(6 / fan_in)
     kOrthogonal = 8,       // an orthogonal matrix times `a`; rank 2 or more
+    kGiven = 9,            // by a worker; zeros until then
   };
   Kind kind = Kind::kConstant;
   double a = 0;

@@ -96,20 +96,14 @@ absl::Status Secure(const CommonFlags& flags, const Cluster& cluster) {
   return absl::OkStatus();
 }
 
-int ExitCodeFor(const CommonFlags& flags, const absl::Status& status) {
-  const std::string message(status.message());
+void LogEnd(const absl::Status& status) {
   if (status.ok()) {
     spdlog::info("done");
-    return kExitDone;
+  } else if (absl::IsCancelled(status)) {
+    spdlog::warn("stopped: {}", std::string(status.message()));
+  } else {
+    spdlog::error("{}", std::string(status.message()));
   }
-  if (absl::IsCancelled(status)) {
-    spdlog::warn("stopped: {}", message);
-    if (!IsHeld(status)) return kExitStopped;
-    return flags.stopped_is_done ? kExitDone : kExitHeld;
-  }
-  spdlog::error("{}", message);
-  // An unavailable peer may come back, so this process asks for a restart.
-  return absl::IsUnavailable(status) ? kExitLost : kExitFailed;
 }
 
 }  // namespace
@@ -314,8 +308,20 @@ int Refuse(const absl::Status& status) {
   return passing ? kExitLost : kExitUsage;
 }
 
+int ExitCodeOf(const absl::Status& status) {
+  if (status.ok()) return kExitDone;
+  if (absl::IsCancelled(status)) {
+    return IsHeld(status) ? kExitHeld : kExitStopped;
+  }
+  // An unavailable peer may come back, so this process asks for a restart.
+  return absl::IsUnavailable(status) ? kExitLost : kExitFailed;
+}
+
 int EndProcess(const CommonFlags& flags, const absl::Status& status) {
-  return EndWithin(kEndGrace, ExitCodeFor(flags, status));
+  LogEnd(status);
+  const int code = ExitCodeOf(status);
+  const bool done = code == kExitHeld && flags.stopped_is_done;
+  return EndWithin(kEndGrace, done ? kExitDone : code);
 }
 
 SignalGate::SignalGate() : watcher_([this](int signal) { OnSignal(signal); }) {}

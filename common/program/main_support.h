@@ -100,6 +100,9 @@ auto StartListening(const Start& start) {
 // now) or kUnavailable (another process has the port).
 int Refuse(const absl::Status& status);
 
+// Returns the exit code of a process whose part in the job ended so.
+int ExitCodeOf(const absl::Status& status);
+
 // Logs how the process's part in the job ended, and returns its exit code. The
 // process then ends within half a minute: see EndWithin().
 int EndProcess(const CommonFlags& flags, const absl::Status& status);

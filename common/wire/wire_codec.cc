@@ -87,7 +87,7 @@ absl::StatusOr<VariableSpec> FromProto(const v1::VariableDescription& proto) {
   LOCKSTEP_RETURN_IF_ERROR(CheckShape(variable));
   LOCKSTEP_ASSIGN_OR_RETURN(variable.dtype, ParseDType(proto.dtype()));
   const int kind = proto.initializer();
-  if (kind < 0 || kind > static_cast<int>(Initializer::Kind::kOrthogonal)) {
+  if (kind < 0 || kind > static_cast<int>(Initializer::Kind::kGiven)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "variable \"", proto.name(), "\": initializer ", kind,
         " does not exist; the sender is of another program version"));

@@ -52,16 +52,20 @@ void LocalJob::Add(const std::string& type, int tasks) {
   addresses_.emplace_back(type, std::move(addresses));
 }
 
-Cluster LocalJob::ClusterOf(const std::string& type, int index) const {
+std::string LocalJob::TfConfigOf(const std::string& type, int index) const {
   std::vector<std::string> jobs;
   for (const auto& [name, addresses] : addresses_) {
     jobs.push_back(absl::StrCat("\"", name, "\": [\"",
                                 absl::StrJoin(addresses, "\", \""), "\"]"));
   }
-  const std::string text = absl::StrCat(
-      "{\"cluster\": {", absl::StrJoin(jobs, ", "),
-      "}, \"task\": {\"type\": \"", type, "\", \"index\": ", index, "}}");
-  const absl::StatusOr<TfConfig> config = ParseTfConfig(text, "local job");
+  return absl::StrCat("{\"cluster\": {", absl::StrJoin(jobs, ", "),
+                      "}, \"task\": {\"type\": \"", type,
+                      "\", \"index\": ", index, "}}");
+}
+
+Cluster LocalJob::ClusterOf(const std::string& type, int index) const {
+  const absl::StatusOr<TfConfig> config =
+      ParseTfConfig(TfConfigOf(type, index), "local job");
   EXPECT_TRUE(config.ok()) << config.status();
   absl::StatusOr<Cluster> cluster = Cluster::Make(*config);
   EXPECT_TRUE(cluster.ok()) << cluster.status();

@@ -38,6 +38,9 @@ class LocalJob {
   // none.
   Cluster ClusterOf(const std::string& type, int index) const;
 
+  // TF_CONFIG of that task.
+  std::string TfConfigOf(const std::string& type, int index) const;
+
   // HOST:PORT of a task.
   std::string Address(const std::string& type, int index) const;
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/plan/step_vocabulary.h"
 #include "worker/loop/gradient_pass.h"
 
 namespace lockstep::worker {
@@ -30,10 +31,13 @@ class GradientSource {
   virtual ~GradientSource() = default;
 
   // Chooses the parts of variables that the pass of batch `index` will read:
-  // the rows of tables, before they are pulled.
+  // the rows of tables, before they are pulled. In `pass`, step and slot
+  // are set.
   //
   //   kOutOfRange  as in Begin()
-  virtual absl::Status Prepare(int64_t /*index*/) { return absl::OkStatus(); }
+  virtual absl::Status Prepare(const PassId& /*pass*/, int64_t /*index*/) {
+    return absl::OkStatus();
+  }
 
   // True if Begin() needs no Prepare() and waits for values where it reads
   // them, so that it may be called before they are in memory.

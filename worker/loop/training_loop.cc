@@ -146,7 +146,7 @@ absl::Status TrainingLoop::RunStrict() {
 absl::StatusOr<Token> TrainingLoop::RunPasses(Token token) {
   pass_.step = token.step;
   pass_.slot = token.slot;
-  LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(BatchOf(pass_)));
+  LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(pass_, BatchOf(pass_)));
   std::optional<StrictPass> pass;
   LOCKSTEP_RETURN_IF_ERROR(Enter(token, pass));
   if (!pass.has_value()) return NextToken(0);
@@ -237,7 +237,7 @@ absl::StatusOr<Token> TrainingLoop::PushUntilToken(int64_t attempt) {
 absl::Status TrainingLoop::RunCompatible() {
   pass_.step = options_.first_step;
   for (int64_t index = options_.first_step;; ++index) {
-    LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(index));
+    LOCKSTEP_RETURN_IF_ERROR(source_.Prepare(pass_, index));
     meter_.Begin("pulls", true);
     LOCKSTEP_RETURN_IF_ERROR(client_.Pull(-1).status());
     CompatiblePass pass(options_.clipper);

@@ -8,7 +8,8 @@
 
 namespace lockstep::worker {
 
-absl::Status TableGradientSource::Prepare(int64_t index) {
+absl::Status TableGradientSource::Prepare(const PassId& /*pass*/,
+                                          int64_t index) {
   prepared_ = -1;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> examples,
                             schedule_.Batch(index));

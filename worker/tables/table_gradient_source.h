@@ -26,7 +26,7 @@ class TableGradientSource final : public GradientSource {
         seed_(seed),
         memory_(memory) {}
 
-  absl::Status Prepare(int64_t index) override;
+  absl::Status Prepare(const PassId& pass, int64_t index) override;
   //   kFailedPrecondition  Prepare() was last called for another batch
   absl::Status Begin(int64_t index, GradientPass& pass) override;
   absl::StatusOr<GradientResult> Finish(GradientPass& pass) override;

@@ -187,6 +187,7 @@ void WriteCheckpoint(const CheckpointConfig& checkpoint,
   proto.set_every_steps(checkpoint.every_steps);
   *proto.mutable_every() = lockstep::ToProto(checkpoint.every);
   proto.set_keep(checkpoint.keep);
+  proto.set_initial_values(checkpoint.initial_values);
 }
 
 absl::Status ReadCheckpoint(const v1::CheckpointConfig& proto,
@@ -194,6 +195,7 @@ absl::Status ReadCheckpoint(const v1::CheckpointConfig& proto,
   checkpoint.directory = proto.directory();
   checkpoint.every_steps = proto.every_steps();
   if (proto.has_keep()) checkpoint.keep = proto.keep();
+  checkpoint.initial_values = proto.initial_values();
   return SetIfPresent("checkpoint.every", proto.has_every(), proto.every(),
                       checkpoint.every);
 }

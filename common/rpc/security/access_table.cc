@@ -35,6 +35,7 @@ constexpr AccessRow kTable[] = {
     {"/lockstep.v1.CoordinatorService/GetStatus", kEveryRole},
     {"/lockstep.v1.CoordinatorService/Heartbeat", kMembers},
     {"/lockstep.v1.CoordinatorService/Leave", kMembers},
+    {"/lockstep.v1.CoordinatorService/PutInitialValues", kWorker},
     {"/lockstep.v1.CoordinatorService/Register", kMembers},
     {"/lockstep.v1.CoordinatorService/ReportEvaluation", kEvaluator},
     {"/lockstep.v1.CoordinatorService/Stop", kPs | kSteerer},

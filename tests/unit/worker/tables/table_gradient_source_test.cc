@@ -54,7 +54,7 @@ class TableGradientSourceTest : public ::testing::Test {
 };
 
 TEST_F(TableGradientSourceTest, RowsAreChosenBeforeTheyArePulled) {
-  ASSERT_OK(source_.Prepare(1));
+  ASSERT_OK(source_.Prepare({}, 1));
   EXPECT_EQ(memory_.rows(0).ids.size(), 2u);
   std::vector<size_t> reported;
   ASSERT_OK(testing::ComputePass(
@@ -69,11 +69,11 @@ TEST_F(TableGradientSourceTest, ABatchThatWasNotPreparedIsNotComputed) {
 }
 
 TEST_F(TableGradientSourceTest, TheEndOfInputIsFoundWhenPreparing) {
-  EXPECT_THAT(source_.Prepare(3), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(source_.Prepare({}, 3), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
 TEST_F(TableGradientSourceTest, DrawsFollowFromTheBatch) {
-  for (const int64_t index : {0, 1, 0}) ASSERT_OK(source_.Prepare(index));
+  for (const int64_t index : {0, 1, 0}) ASSERT_OK(source_.Prepare({}, index));
   EXPECT_EQ(workload_.seeds[0], workload_.seeds[2]);
   EXPECT_NE(workload_.seeds[0], workload_.seeds[1]);
 }

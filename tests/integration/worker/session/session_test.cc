@@ -1,0 +1,239 @@
+#include "worker/session/session.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/checkpoint_reader.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/local_job.h"
+#include "tests/testing/local_roles.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::worker {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::LocalChief;
+using ::lockstep::testing::LocalJob;
+using ::lockstep::testing::StartServer;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::Span<const std::byte> BytesOf(const std::vector<float>& values) {
+  return {reinterpret_cast<const std::byte*>(values.data()),
+          values.size() * sizeof(float)};
+}
+
+// One worker that pulls `w` towards 0 by a tenth a step.
+class SessionTest : public ::testing::Test {
+ protected:
+  SessionTest() : job_({}) {
+    JobConfig& job = job_.job();
+    job.model = {.kind = "external"};
+    job.data = {};
+    job.train_steps = 5;
+    job.learning_rate.base = 0.1;
+  }
+
+  absl::StatusOr<std::unique_ptr<Session>> Join() {
+    const std::string path = job_.directory().Join("tf_config");
+    std::ofstream(path) << job_.TfConfigOf("worker", 0);
+    return Session::Join({.tf_config = path},
+                         {{{.name = "w", .shape = {2}}, BytesOf(given_)},
+                          {{.name = "b", .shape = {1}}, {}}});
+  }
+
+  // Computes passes until the job ends, or `steps` are handed in.
+  void Train(Session& session, int steps = 1 << 30) {
+    SessionStep step;
+    for (int made = 0; made < steps;) {
+      const auto turn = session.Next(absl::Seconds(1), step);
+      ASSERT_THAT(turn, IsOk());
+      if (*turn == Session::Turn::kEnded) return;
+      if (*turn != Session::Turn::kStep) continue;
+      std::memcpy(session.gradient(0).data(), session.value(0).data(), 8);
+      numbers_.push_back(step.number);
+      ASSERT_OK(session.Ready(0));
+      ASSERT_OK(session.Finish(1.5, 8));
+      ++made;
+    }
+  }
+
+  LocalJob job_;
+  std::vector<float> given_ = {1, -2};
+  std::vector<int64_t> numbers_;
+};
+
+TEST_F(SessionTest, TheWorkersInitialValuesAreTrainedAndSaved) {
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  auto session = Join();
+  ASSERT_THAT(session, IsOk());
+  Train(**session);
+  EXPECT_THAT((*session)->end(), IsOk());
+  EXPECT_EQ((*session)->exit_code(), 0);
+  EXPECT_THAT(numbers_, ElementsAre(0, 1, 2, 3, 4));
+  session->reset();
+  ASSERT_THAT(chief.Wait(), IsOk());
+
+  const auto saved = CheckpointReader::Open(job_.checkpoints(), 5);
+  ASSERT_THAT(saved, IsOk());
+  float w[2];
+  ASSERT_OK(saved->Read("w", w));
+  EXPECT_FLOAT_EQ(w[0], 0.59049F);  // 0.9 ^ 5
+  EXPECT_FLOAT_EQ(w[1], -1.18098F);
+  float b[1];
+  ASSERT_OK(saved->Read("b", b));
+  EXPECT_EQ(b[0], 0);  // its gradient was absent
+}
+
+TEST_F(SessionTest, ANewChiefAndNewServersGoOnFromTheCheckpoint) {
+  for (const int steps : {2, 4}) {
+    job_.job().train_steps = steps;
+    LocalChief chief(job_);
+    auto server = StartServer(job_);
+    auto session = Join();
+    ASSERT_THAT(session, IsOk());
+    Train(**session);
+    session->reset();
+    ASSERT_THAT(chief.Wait(), IsOk());
+    given_ = {100, 100};  // not asked for where there is a checkpoint
+  }
+  const auto saved = CheckpointReader::Open(job_.checkpoints(), 4);
+  ASSERT_THAT(saved, IsOk());
+  float w[2];
+  ASSERT_OK(saved->Read("w", w));
+  EXPECT_FLOAT_EQ(w[0], 0.6561F);
+}
+
+TEST_F(SessionTest, AFileOfInitialValuesIsWhereAJobBegins) {
+  const std::string first = job_.checkpoints();
+  for (const bool warm : {false, true}) {
+    if (warm) {
+      job_.job().checkpoint.initial_values =
+          first + "/step-00000005/model.safetensors";
+      job_.job().checkpoint.directory = job_.directory().Join("second");
+      job_.job().train_steps = 1;
+    }
+    LocalChief chief(job_);
+    auto server = StartServer(job_);
+    auto session = Join();
+    ASSERT_THAT(session, IsOk());
+    Train(**session);
+    session->reset();
+    ASSERT_THAT(chief.Wait(), IsOk());
+  }
+  const auto saved = CheckpointReader::Open(job_.job().checkpoint.directory, 1);
+  ASSERT_THAT(saved, IsOk());
+  float w[2];
+  ASSERT_OK(saved->Read("w", w));
+  EXPECT_FLOAT_EQ(w[0], 0.531441F);  // 0.9 ^ 6
+}
+
+TEST_F(SessionTest, AFileWithoutTheModelsVariablesEndsTheJobWithItsReason) {
+  LocalJob other({});
+  {
+    LocalChief chief(other);  // softmax
+    auto server = StartServer(other);
+    auto worker = testing::StartWorker(other);
+    ASSERT_THAT(worker->Wait(), IsOk());
+    ASSERT_THAT(chief.Wait(), IsOk());
+  }
+  job_.job().checkpoint.initial_values =
+      other.checkpoints() + "/step-00000020/model.safetensors";
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  auto session = Join();
+  ASSERT_THAT(session, IsOk());
+  Train(**session);
+  EXPECT_THAT((*session)->end(),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("checkpoint.initial_values")));
+  EXPECT_EQ((*session)->exit_code(), 1);
+}
+
+TEST_F(SessionTest, AProcessIsOneWorkerAtATime) {
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  auto session = Join();
+  ASSERT_THAT(session, IsOk());
+  EXPECT_THAT(Join().status(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                        HasSubstr("one at a time")));
+  Train(**session);
+}
+
+TEST_F(SessionTest, AStepThatIsSkippedIsAnError) {
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  auto session = Join();
+  ASSERT_THAT(session, IsOk());
+  SessionStep step;
+  absl::StatusOr<Session::Turn> turn;
+  do {
+    turn = (*session)->Next(absl::Seconds(1), step);
+    ASSERT_THAT(turn, IsOk());
+  } while (*turn != Session::Turn::kStep);
+  EXPECT_THAT((*session)->Next(absl::Seconds(1), step).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("no gradients yet")));
+  EXPECT_OK((*session)->Ready(0));
+  EXPECT_THAT((*session)->Ready(0),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("handed in before")));
+  EXPECT_OK((*session)->Finish(0, 8));
+  Train(**session);
+}
+
+TEST_F(SessionTest, AForkedChildIsToldThatItIsNoWorker) {
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  auto session = Join();
+  ASSERT_THAT(session, IsOk());
+  const pid_t child = fork();
+  if (child == 0) {
+    SessionStep step;
+    const auto turn = (*session)->Next(absl::ZeroDuration(), step);
+    _exit(absl::IsFailedPrecondition(turn.status()) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  Train(**session);
+}
+
+TEST_F(SessionTest, ASessionThatEndsEarlyLeavesTheJob) {
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  {
+    auto session = Join();
+    ASSERT_THAT(session, IsOk());
+    Train(**session, 1);
+  }
+  // Its successor goes on where it was.
+  auto session = Join();
+  ASSERT_THAT(session, IsOk());
+  Train(**session);
+  EXPECT_THAT((*session)->end(), IsOk());
+  EXPECT_THAT(numbers_, ::testing::Contains(4));
+}
+
+TEST_F(SessionTest, VariablesThatCannotBeAreRefusedBeforeAnythingStarts) {
+  const std::vector<float> two = {1, 2};
+  EXPECT_THAT(Session::Join({}, {}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(
+      Session::Join({}, {{{.name = "w", .shape = {3}}, BytesOf(two)}}).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs 12")));
+  EXPECT_THAT(
+      Session::Join({}, {{{.name = "w"}, {}}, {{.name = "w"}, {}}}).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"w\"")));
+}
+
+}  // namespace
+}  // namespace lockstep::worker

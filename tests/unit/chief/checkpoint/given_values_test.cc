@@ -1,0 +1,125 @@
+#include "chief/checkpoint/given_values.h"
+
+#include <filesystem>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace lockstep::chief {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::lockstep::testing::TempDir;
+
+bool Alive(int) { return true; }
+bool Dead(int) { return false; }
+
+std::vector<VariableSpec> Model() {
+  VariableSpec given{.name = "w", .shape = {2}};
+  given.initializer.kind = Initializer::Kind::kGiven;
+  return {{.name = "drawn", .shape = {4}}, given};
+}
+
+absl::Span<const char> Bytes(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()),
+          values.size() * sizeof(float)};
+}
+
+float Second(const SafetensorsReader& reader) {
+  float value = 0;
+  EXPECT_OK(reader.ReadAt("w", 4,
+                          absl::MakeSpan(reinterpret_cast<char*>(&value), 4)));
+  return value;
+}
+
+TEST(GivenValuesTest, OneWorkerIsAskedAndItsValuesAreTaken) {
+  TempDir folder;
+  GivenValues values(folder.path());
+  EXPECT_TRUE(HasGivenValues(Model()));
+  EXPECT_FALSE(values.IsWantedFrom(1, Alive));
+  ASSERT_OK(values.Want(Model()));
+  EXPECT_TRUE(values.IsWantedFrom(1, Alive));
+  EXPECT_FALSE(values.IsWantedFrom(0, Alive));
+  EXPECT_THAT(values.Write(0, 1, 0, Bytes({1, 2})),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_OK(values.Write(1, 1, 4, Bytes({2})));
+  EXPECT_EQ(*values.Take(), nullptr);
+  ASSERT_OK(values.Write(1, 1, 0, Bytes({1})));
+  const auto taken = values.Take();
+  ASSERT_OK(taken.status());
+  EXPECT_EQ(Second(**taken), 2);
+  EXPECT_FALSE(values.IsWantedFrom(1, Alive));
+}
+
+TEST(GivenValuesTest, ARepeatedBlockDoesNotStandForAMissingOne) {
+  TempDir folder;
+  GivenValues values(folder.path());
+  ASSERT_OK(values.Want(Model()));
+  ASSERT_TRUE(values.IsWantedFrom(1, Alive));
+  ASSERT_OK(values.Write(1, 1, 0, Bytes({1})));
+  ASSERT_OK(values.Write(1, 1, 0, Bytes({1})));
+  EXPECT_EQ(*values.Take(), nullptr);
+  ASSERT_OK(values.Write(1, 1, 4, Bytes({2})));
+  EXPECT_NE(*values.Take(), nullptr);
+}
+
+TEST(GivenValuesTest, TheSuccessorOfADeadSenderBeginsAnew) {
+  GivenValues values("");
+  ASSERT_OK(values.Want(Model()));
+  ASSERT_TRUE(values.IsWantedFrom(0, Alive));
+  ASSERT_OK(values.Write(0, 1, 0, Bytes({1})));
+  EXPECT_TRUE(values.IsWantedFrom(2, Dead));
+  ASSERT_OK(values.Write(2, 1, 4, Bytes({6})));
+  EXPECT_EQ(*values.Take(), nullptr);
+  ASSERT_OK(values.Write(2, 1, 0, Bytes({5})));
+  EXPECT_EQ(Second(**values.Take()), 6);
+}
+
+TEST(GivenValuesTest, WhatIsOutsideOfTheVariablesIsRefused) {
+  GivenValues values("");
+  ASSERT_OK(values.Want(Model()));
+  ASSERT_TRUE(values.IsWantedFrom(0, Alive));
+  for (const auto& [variable, offset] :
+       {std::pair<size_t, uint64_t>{0, 0}, {2, 0}, {1, 8}, {1, ~uint64_t{0}}}) {
+    EXPECT_THAT(values.Write(0, variable, offset, Bytes({1})),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << variable << " " << offset;
+  }
+}
+
+TEST(GivenValuesTest, ALaterChiefFindsTheValuesIfTheyFit) {
+  TempDir folder;
+  {
+    GivenValues values(folder.path());
+    ASSERT_OK(values.Want(Model()));
+    ASSERT_TRUE(values.IsWantedFrom(0, Alive));
+    ASSERT_OK(values.Write(0, 1, 0, Bytes({1, 2})));
+    ASSERT_NE(*values.Take(), nullptr);
+  }
+  GivenValues later(folder.path());
+  ASSERT_NE(later.TakeKept(Model()), nullptr);
+  EXPECT_EQ(Second(*later.TakeKept(Model())), 2);
+  std::vector<VariableSpec> other = Model();
+  other[1].shape = {3};
+  EXPECT_EQ(later.TakeKept(other), nullptr);
+}
+
+TEST(GivenValuesTest, LeftOversOfAKilledChiefAreRemoved) {
+  TempDir folder;
+  {
+    GivenValues killed(folder.path());
+    ASSERT_OK(killed.Want(Model()));
+    std::filesystem::copy(
+        std::filesystem::directory_iterator(folder.path())->path(),
+        folder.Join(".initial-1.safetensors"));
+  }
+  GivenValues values(folder.path());
+  ASSERT_OK(values.Want(Model()));
+  EXPECT_FALSE(std::filesystem::exists(folder.Join(".initial-1.safetensors")));
+}
+
+}  // namespace
+}  // namespace lockstep::chief

@@ -1,0 +1,145 @@
+#include "worker/session/handover.h"
+
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::worker {
+namespace {
+
+using ::lockstep::testing::IsOk;
+using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
+
+constexpr absl::Duration kLong = absl::Minutes(1);
+
+// A pass that remembers what is ready, and is wanted until it is told.
+class RecordedPass final : public GradientPass {
+ public:
+  absl::Status CheckWanted() override {
+    return wanted ? absl::OkStatus() : absl::AbortedError("over");
+  }
+  void GradientReady(size_t variable) override { ready.push_back(variable); }
+
+  bool wanted = true;
+  std::vector<size_t> ready;
+};
+
+class HandoverTest : public ::testing::Test {
+ protected:
+  ~HandoverTest() override {
+    handover_.Cancel();
+    if (loop_.joinable()) loop_.join();
+  }
+  void OfferPass(int64_t step) {
+    if (loop_.joinable()) loop_.join();
+    loop_ = std::thread([this, step] {
+      result_ = handover_.OfferPass({{.step = step}, step}, pass_);
+    });
+  }
+  absl::StatusOr<GradientResult> Result() {
+    loop_.join();
+    return result_;
+  }
+
+  Handover handover_;
+  RecordedPass pass_;
+  absl::StatusOr<GradientResult> result_;
+  std::thread loop_;
+};
+
+TEST_F(HandoverTest, ThePassIsComputedByTheProgramAndItsResultIsTheLoops) {
+  OfferPass(7);
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  EXPECT_EQ(handover_.offer().pass.step, 7);
+  EXPECT_OK(handover_.Ready(1));
+  EXPECT_OK(handover_.Ready(0));
+  EXPECT_OK(handover_.Done({.loss = 0.5, .examples = 4}));
+
+  const absl::StatusOr<GradientResult> result = Result();
+  ASSERT_THAT(result, IsOk());
+  EXPECT_EQ(result->loss, 0.5);
+  EXPECT_THAT(pass_.ready, ElementsAre(1, 0));
+}
+
+TEST_F(HandoverTest, WithoutAnOfferTheWaitEndsAfterItsTimeout) {
+  EXPECT_EQ(handover_.Take(absl::Milliseconds(1)), Handover::Stage::kNothing);
+  EXPECT_THAT(handover_.Done({}),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(HandoverTest, APassThatIsNotWantedEndsAtTheProgramsNextCall) {
+  pass_.wanted = false;
+  OfferPass(1);
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  EXPECT_THAT(handover_.Ready(0), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Result().status(), StatusIs(absl::StatusCode::kAborted));
+
+  // Also when the loop offers the next pass before the program notices.
+  pass_.wanted = true;
+  OfferPass(2);
+  EXPECT_THAT(handover_.Ready(1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(handover_.Done({}), StatusIs(absl::StatusCode::kAborted));
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  EXPECT_OK(handover_.Ready(1));
+  EXPECT_THAT(pass_.ready, ElementsAre(1));
+  EXPECT_OK(handover_.Done({}));
+}
+
+TEST_F(HandoverTest, CancelFreesTheLoopWhileTheProgramComputes) {
+  OfferPass(1);
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  handover_.Cancel();
+  EXPECT_THAT(Result().status(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(handover_.Ready(0), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(pass_.ready, ElementsAre());
+  EXPECT_THAT(handover_.OfferPass({}, pass_).status(),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(HandoverTest, AMembershipThatBeginsAnewMakesOffersAgain) {
+  handover_.Cancel();
+  handover_.Reopen();
+  OfferPass(3);
+  EXPECT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  EXPECT_OK(handover_.Done({}));
+  EXPECT_THAT(Result(), IsOk());
+}
+
+TEST_F(HandoverTest, AGradientAfterTheEndOfItsPassIsRefused) {
+  OfferPass(1);
+  ASSERT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  EXPECT_OK(handover_.Done({}));
+  EXPECT_THAT(handover_.Ready(0),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(Result(), IsOk());
+}
+
+TEST_F(HandoverTest, RowsAreChosenBeforeThePassIsOffered) {
+  absl::Status chosen;
+  std::thread loop([&] {
+    chosen = handover_.OfferRows({{.step = 4}, 4});
+    result_ = handover_.OfferPass({{.step = 4}, 4}, pass_);
+  });
+  EXPECT_EQ(handover_.Take(kLong), Handover::Stage::kRows);
+  EXPECT_THAT(handover_.Ready(0),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(handover_.Chosen());
+  EXPECT_EQ(handover_.Take(kLong), Handover::Stage::kPass);
+  EXPECT_OK(handover_.Done({}));
+  loop.join();
+  EXPECT_OK(chosen);
+}
+
+TEST_F(HandoverTest, TheEndIsFoundByEveryLaterWait) {
+  handover_.End(absl::AbortedError("the job failed"));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(handover_.Take(kLong), Handover::Stage::kEnded);
+  }
+  EXPECT_THAT(handover_.end(), StatusIs(absl::StatusCode::kAborted));
+}
+
+}  // namespace
+}  // namespace lockstep::worker

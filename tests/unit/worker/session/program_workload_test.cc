@@ -1,0 +1,78 @@
+#include "worker/session/program_workload.h"
+
+#include <algorithm>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::worker {
+namespace {
+
+using ::lockstep::testing::StatusIs;
+using ::testing::HasSubstr;
+
+ChiefClient::Registration External(int shard) {
+  ChiefClient::Registration membership;
+  membership.job.model.kind = "external";
+  membership.job.batch_size = 2;
+  membership.num_workers = 2;
+  membership.data_shard = shard;
+  return membership;
+}
+
+TEST(ProgramWorkloadTest, AJobWithABuiltInModelIsRefusedWithTheFix) {
+  ProgramWorkload workload({{.name = "w"}}, {{}});
+  ChiefClient::Registration membership = External(0);
+  membership.job.model.kind = "mlp";
+  EXPECT_THAT(workload.Begin(membership),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("model { kind: \"external\" }")));
+}
+
+TEST(ProgramWorkloadTest, WorkersShareAnEpochsExamplesAndRepeatThem) {
+  std::vector<int64_t> all;
+  for (const int shard : {0, 1}) {
+    ProgramWorkload workload({{.name = "w"}}, {{}});
+    ASSERT_OK(workload.Begin(External(shard)));
+    for (const int64_t batch : {0, 1}) {
+      const auto rows = workload.Examples(8, batch);
+      ASSERT_OK(rows.status());
+      EXPECT_EQ(*workload.Examples(8, batch), *rows);
+      all.insert(all.end(), rows->begin(), rows->end());
+    }
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_THAT(all, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+TEST(ProgramWorkloadTest, TooFewExamplesForTheWorkersAreRefused) {
+  ProgramWorkload workload({{.name = "w"}}, {{}});
+  ASSERT_OK(workload.Begin(External(0)));
+  EXPECT_THAT(workload.Examples(3, 0).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(ProgramWorkloadTest, InitialValuesAreThereUntilTheFirstPass) {
+  const float value = 3;
+  const auto bytes = absl::MakeConstSpan(
+      reinterpret_cast<const std::byte*>(&value), sizeof(value));
+  ProgramWorkload workload({{.name = "w"}, {.name = "drawn"}}, {bytes, {}});
+  ASSERT_OK(workload.Begin(External(0)));
+  EXPECT_EQ(workload.initial_value(0)->data(), bytes.data());
+  EXPECT_THAT(workload.initial_value(1).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  auto memory = ParameterMemory::Make(workload.variables());
+  ASSERT_OK(memory.status());
+  auto source = workload.MakeSource(
+      std::make_shared<ParameterMemory>(*std::move(memory)));
+  ASSERT_OK(source.status());
+  GradientPass pass;
+  ASSERT_OK((*source)->Begin(0, pass));
+  EXPECT_THAT(workload.initial_value(0).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("checkpoint.directory")));
+}
+
+}  // namespace
+}  // namespace lockstep::worker

@@ -1,0 +1,63 @@
+#ifndef LOCKSTEP_WORKER_MODEL_WORKLOAD_H_
+#define LOCKSTEP_WORKER_MODEL_WORKLOAD_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/job/job_config.h"
+#include "worker/compute/backend/compute_backend.h"
+#include "worker/data/batch_schedule.h"
+#include "worker/data/examples.h"
+#include "worker/models/model.h"
+#include "worker/session/workload.h"
+#include "worker/tables/table_workload.h"
+
+namespace lockstep::worker {
+
+// ModelWorkload is the work of the `worker` program: a model of models/zoo or
+// tables, on data that the job names.
+//
+// Threads: as Workload.
+class ModelWorkload final : public Workload {
+ public:
+  // `worker` is the index of the task. `data_roots` as CheckWorkerFiles().
+  ModelWorkload(int worker, std::unique_ptr<ComputeBackend> backend,
+                std::vector<std::string> data_roots);
+
+  // Errors: files that cannot be read or do not fit, an unknown model; names
+  // the field
+  absl::Status Begin(const ChiefClient::Registration& membership) override;
+  const std::vector<VariableSpec>& variables() const override {
+    return variables_;
+  }
+  std::optional<ExampleShape> examples() const override;
+  absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
+      std::shared_ptr<ParameterMemory> memory) override;
+
+ private:
+  absl::Status LoadData(const JobConfig& job);
+  int64_t num_examples() const {
+    return tables_ != nullptr ? tables_->num_examples() : data_->count;
+  }
+
+  const int worker_;
+  const std::unique_ptr<ComputeBackend> backend_;
+  const std::vector<std::string> data_roots_;
+  std::optional<Examples> data_;
+  std::unique_ptr<TableWorkload> tables_;  // of a model with tables
+  // These belong to the membership at hand.
+  JobConfig job_;
+  std::unique_ptr<Model> model_;  // null for a model with tables
+  std::vector<VariableSpec> variables_;
+  std::optional<BatchSchedule> schedule_;
+  std::shared_ptr<ParameterMemory> memory_;
+};
+
+}  // namespace lockstep::worker
+
+#endif  // LOCKSTEP_WORKER_MODEL_WORKLOAD_H_

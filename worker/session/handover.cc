@@ -1,0 +1,134 @@
+#include "worker/session/handover.h"
+
+#include <utility>
+
+#include "common/base/status_macros.h"
+
+namespace lockstep::worker {
+
+absl::Status Handover::Wait(Stage stage, const Offer& offer) {
+  if (cancelled_) return absl::CancelledError("the job has ended");
+  stage_ = stage;
+  offer_ = offer;
+  taken_ = false;
+  answer_.reset();
+  changed_.SignalAll();
+  // A call of `pass_` ends soon after Cancel(): its client is cancelled too.
+  while (inside_ || (!answer_.has_value() && !cancelled_)) {
+    changed_.Wait(mutex_);
+  }
+  if (stage_ != Stage::kEnded) stage_ = Stage::kNothing;
+  pass_ = nullptr;
+  if (answer_.has_value()) return answer_->status();
+  lost_ = taken_;
+  return absl::CancelledError("the job has ended");
+}
+
+absl::Status Handover::OfferRows(const Offer& offer) {
+  MutexLock lock(mutex_);
+  return Wait(Stage::kRows, offer);
+}
+
+absl::StatusOr<GradientResult> Handover::OfferPass(const Offer& offer,
+                                                   GradientPass& pass) {
+  MutexLock lock(mutex_);
+  pass_ = &pass;
+  LOCKSTEP_RETURN_IF_ERROR(Wait(Stage::kPass, offer));
+  return *answer_;
+}
+
+void Handover::Cancel() {
+  MutexLock lock(mutex_);
+  cancelled_ = true;
+  changed_.SignalAll();
+}
+
+void Handover::Reopen() {
+  MutexLock lock(mutex_);
+  cancelled_ = false;
+}
+
+void Handover::End(const absl::Status& why) {
+  MutexLock lock(mutex_);
+  stage_ = Stage::kEnded;
+  end_ = why;
+  changed_.SignalAll();
+}
+
+Handover::Stage Handover::Take(absl::Duration timeout) {
+  MutexLock lock(mutex_);
+  while (stage_ == Stage::kNothing ||
+         (stage_ != Stage::kEnded && answer_.has_value())) {
+    if (!changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(timeout))) {
+      return Stage::kNothing;
+    }
+  }
+  lost_ = false;
+  taken_ = true;
+  return stage_;
+}
+
+Handover::Offer Handover::offer() const {
+  MutexLock lock(mutex_);
+  return offer_;
+}
+
+absl::Status Handover::end() const {
+  MutexLock lock(mutex_);
+  return end_;
+}
+
+absl::Status Handover::Check(Stage stage) const {
+  if (lost_) return absl::AbortedError("the pass is not needed any more");
+  if (stage_ == stage && taken_ && !answer_.has_value()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      stage == Stage::kRows
+          ? "rows can be chosen once for each step, before it is computed"
+          : "the step at hand has no open pass: its gradients were handed in, "
+            "or it has not begun");
+}
+
+absl::Status Handover::Answer(Stage stage,
+                              const absl::StatusOr<GradientResult>& answer) {
+  MutexLock lock(mutex_);
+  LOCKSTEP_RETURN_IF_ERROR(Check(stage));
+  answer_ = answer;
+  changed_.SignalAll();
+  return absl::OkStatus();
+}
+
+absl::Status Handover::Chosen() {
+  return Answer(Stage::kRows, GradientResult());
+}
+
+absl::Status Handover::CheckWanted() { return Ready(SIZE_MAX); }
+
+absl::Status Handover::Ready(size_t variable) {
+  GradientPass* pass = nullptr;
+  {
+    MutexLock lock(mutex_);
+    LOCKSTEP_RETURN_IF_ERROR(Check(Stage::kPass));
+    // After Cancel() the loop waits for the call below alone.
+    if (cancelled_) return absl::AbortedError("the job has ended");
+    inside_ = true;
+    pass = pass_;
+  }
+  const absl::Status wanted = pass->CheckWanted();
+  if (wanted.ok() && variable != SIZE_MAX) pass->GradientReady(variable);
+  MutexLock lock(mutex_);
+  inside_ = false;
+  if (!wanted.ok()) {
+    answer_ = wanted;
+    lost_ = true;
+  }
+  changed_.SignalAll();
+  return wanted;
+}
+
+absl::Status Handover::Done(const GradientResult& result) {
+  return Answer(Stage::kPass, result);
+}
+
+}  // namespace lockstep::worker

@@ -1,0 +1,107 @@
+#include "worker/session/program_workload.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/job/job_config.h"
+
+namespace lockstep::worker {
+
+// Offers each pass of the loop to the program.
+class ProgramWorkload::Source final : public GradientSource {
+ public:
+  explicit Source(ProgramWorkload& workload) : workload_(workload) {}
+
+  absl::Status Prepare(const PassId& pass, int64_t index) override {
+    offer_ = {pass, index};
+    if (!workload_.has_tables_) return absl::OkStatus();
+    return workload_.handover_.OfferRows(offer_);
+  }
+
+  absl::Status Begin(int64_t /*index*/, GradientPass& pass) override {
+    // The program has copied its initial values into the job by now, or was
+    // not asked to, and may overwrite them.
+    workload_.initial_.clear();
+    return pass.NeedValues(0, workload_.variables_.size());
+  }
+
+  absl::StatusOr<GradientResult> Finish(GradientPass& pass) override {
+    return workload_.handover_.OfferPass(offer_, pass);
+  }
+
+ private:
+  ProgramWorkload& workload_;
+  Handover::Offer offer_;
+};
+
+ProgramWorkload::ProgramWorkload(
+    std::vector<VariableSpec> variables,
+    std::vector<absl::Span<const std::byte>> initial)
+    : variables_(std::move(variables)),
+      initial_(std::move(initial)),
+      has_tables_(std::any_of(
+          variables_.begin(), variables_.end(),
+          [](const VariableSpec& variable) { return variable.is_table(); })) {}
+
+absl::Status ProgramWorkload::Begin(
+    const ChiefClient::Registration& membership) {
+  const JobConfig& job = membership.job;
+  if (job.model.kind != kExternalModel) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.kind is \"", job.model.kind,
+        "\", which the `worker` program "
+        "trains; for a program of your own write model { kind: \"external\" } "
+        "in the job file"));
+  }
+  handover_.Reopen();
+  MutexLock lock(mutex_);
+  membership_ = membership;
+  schedule_.reset();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Span<const std::byte>> ProgramWorkload::initial_value(
+    size_t variable) {
+  if (variable < initial_.size() && !initial_[variable].empty()) {
+    return initial_[variable];
+  }
+  return absl::FailedPreconditionError(
+      "this worker has overwritten its initial values with those of a later "
+      "step; set checkpoint.directory, so that a job whose servers have lost "
+      "their state can go on");
+}
+
+absl::StatusOr<std::unique_ptr<GradientSource>> ProgramWorkload::MakeSource(
+    std::shared_ptr<ParameterMemory> memory) {
+  MutexLock lock(mutex_);
+  memory_ = std::move(memory);
+  return std::make_unique<Source>(*this);
+}
+
+std::shared_ptr<ParameterMemory> ProgramWorkload::memory() const {
+  MutexLock lock(mutex_);
+  return memory_;
+}
+
+ChiefClient::Registration ProgramWorkload::membership() const {
+  MutexLock lock(mutex_);
+  return membership_;
+}
+
+absl::StatusOr<std::vector<int64_t>> ProgramWorkload::Examples(
+    int64_t num_examples, int64_t batch) {
+  MutexLock lock(mutex_);
+  if (!schedule_.has_value() || scheduled_examples_ != num_examples) {
+    const JobConfig& job = membership_.job;
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        schedule_, BatchSchedule::Create(
+                       {num_examples, job.batch_size, membership_.num_workers,
+                        membership_.data_shard, job.seed, job.data.epochs}));
+    scheduled_examples_ = num_examples;
+  }
+  return schedule_->Batch(batch);
+}
+
+}  // namespace lockstep::worker

@@ -1,0 +1,80 @@
+#ifndef LOCKSTEP_WORKER_SESSION_PROGRAM_WORKLOAD_H_
+#define LOCKSTEP_WORKER_SESSION_PROGRAM_WORKLOAD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/base/mutex.h"
+#include "common/membership/chief_client.h"
+#include "common/plan/variable_spec.h"
+#include "worker/data/batch_schedule.h"
+#include "worker/memory/parameter_memory.h"
+#include "worker/session/handover.h"
+#include "worker/session/workload.h"
+
+namespace lockstep::worker {
+
+// ProgramWorkload is the workload of a user's program: its variables, and
+// passes that a Handover offers to the program's thread.
+//
+// Threads: memory(), job() and Examples() are of the program's thread, while it
+//          has a pass at hand; the rest as Workload.
+// Borrows: the memory of initial values, until the first pass is offered.
+class ProgramWorkload final : public Workload {
+ public:
+  // `initial` is empty for a variable whose values the servers draw.
+  ProgramWorkload(std::vector<VariableSpec> variables,
+                  std::vector<absl::Span<const std::byte>> initial);
+
+  //   kInvalidArgument  the job trains a built-in model
+  absl::Status Begin(const ChiefClient::Registration& membership) override;
+  const std::vector<VariableSpec>& variables() const override {
+    return variables_;
+  }
+  absl::StatusOr<absl::Span<const std::byte>> initial_value(
+      size_t variable) override;
+  absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
+      std::shared_ptr<ParameterMemory> memory) override;
+  void Cancel() override { handover_.Cancel(); }
+
+  Handover& handover() { return handover_; }
+  // Values and gradients of the membership at hand.
+  std::shared_ptr<ParameterMemory> memory() const ABSL_LOCKS_EXCLUDED(mutex_);
+  ChiefClient::Registration membership() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Returns this worker's examples of batch `batch` of a data set of
+  // `num_examples`: a function of the job's seed and these two.
+  //
+  //   kInvalidArgument  as BatchSchedule::Create()
+  //   kOutOfRange       the job's epochs are over
+  absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
+                                                int64_t batch)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  bool has_tables() const { return has_tables_; }
+
+ private:
+  class Source;
+
+  const std::vector<VariableSpec> variables_;
+  std::vector<absl::Span<const std::byte>> initial_;
+  const bool has_tables_;
+  Handover handover_;
+
+  mutable Mutex mutex_;
+  ChiefClient::Registration membership_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<ParameterMemory> memory_ ABSL_GUARDED_BY(mutex_);
+  // The schedule of the last Examples().
+  std::optional<BatchSchedule> schedule_ ABSL_GUARDED_BY(mutex_);
+  int64_t scheduled_examples_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace lockstep::worker
+
+#endif  // LOCKSTEP_WORKER_SESSION_PROGRAM_WORKLOAD_H_

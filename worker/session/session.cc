@@ -1,0 +1,275 @@
+#include "worker/session/session.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
+#include "common/base/fingerprint.h"
+#include "common/base/status_macros.h"
+#include "common/cluster/cluster.h"
+#include "common/program/main_support.h"
+#include "worker/session/program_workload.h"
+#include "worker/session/training_member.h"
+
+namespace lockstep::worker {
+namespace {
+
+// A process has one log and one set of certificates, so one session.
+std::atomic<bool> has_session{false};
+
+absl::Status CheckVariables(const std::vector<SessionVariable>& variables) {
+  if (variables.empty()) {
+    return absl::InvalidArgumentError("a worker needs at least one variable");
+  }
+  absl::flat_hash_set<std::string> names;
+  for (const SessionVariable& variable : variables) {
+    const VariableSpec& spec = variable.spec;
+    if (!names.insert(spec.name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("two variables have the name \"", spec.name,
+                       "\"; names must be unique"));
+    }
+    for (const int64_t dimension : spec.shape) {
+      if (dimension > 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variable \"", spec.name, "\" has the shape ",
+          ShapeString(spec.shape), "; each dimension must be above 0"));
+    }
+    const size_t bytes =
+        static_cast<size_t>(NumElements(spec.shape)) * ElementSize(spec.dtype);
+    if (variable.initial.empty() || variable.initial.size() == bytes) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", spec.name, "\" has ", variable.initial.size(),
+        " bytes of initial values; ", ShapeString(spec.shape), " of ",
+        std::string(DTypeName(spec.dtype)), " needs ", bytes));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<VariableSpec> SpecsOf(
+    const std::vector<SessionVariable>& variables) {
+  std::vector<VariableSpec> specs;
+  for (const SessionVariable& variable : variables) {
+    specs.push_back(variable.spec);
+    if (!variable.initial.empty()) {
+      specs.back().initializer = {.kind = Initializer::Kind::kGiven};
+    }
+  }
+  return specs;
+}
+
+std::vector<absl::Span<const std::byte>> InitialOf(
+    const std::vector<SessionVariable>& variables) {
+  std::vector<absl::Span<const std::byte>> initial;
+  for (const SessionVariable& variable : variables) {
+    initial.push_back(variable.initial);
+  }
+  return initial;
+}
+
+}  // namespace
+
+struct Session::Parts {
+  Parts(std::vector<VariableSpec> specs,
+        std::vector<absl::Span<const std::byte>> initial, int index)
+      : workload(std::move(specs), std::move(initial)), worker(index) {}
+
+  ProgramWorkload workload;
+  const int worker;
+  const pid_t process = getpid();
+  std::unique_ptr<TrainingMember> member;
+  std::thread thread;
+  // The pass at hand.
+  bool open = false;
+  std::shared_ptr<ParameterMemory> memory;
+  int64_t membership = 0;
+  std::vector<bool> ready;
+};
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Join(
+    const Options& options, const std::vector<SessionVariable>& variables) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckVariables(variables));
+  if (has_session.exchange(true)) {
+    return absl::FailedPreconditionError(
+        "this process is a worker already; a process can have one at a time: "
+        "close the first, or start another process");
+  }
+  const auto join = [&]() -> absl::StatusOr<std::unique_ptr<Session>> {
+    CommonFlags flags;
+    flags.tf_config = options.tf_config;
+    flags.tls_dir = options.tls_dir;
+    flags.log_level = options.log_level;
+    flags.exit_with_parent = options.exit_with_parent;
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const Cluster cluster,
+        StartProcess(flags, {TaskType::kWorker}, "a worker program"));
+    if (cluster.IsChief()) {
+      return absl::UnimplementedError(
+          "TF_CONFIG has no chief task, so this worker would have to run the "
+          "chief; add `chief` to the cluster and start the chief program "
+          "there");
+    }
+    auto parts = std::make_unique<Parts>(
+        SpecsOf(variables), InitialOf(variables), cluster.self().index);
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        parts->member,
+        TrainingMember::Make(cluster,
+                             {.expected_job = options.expected_job,
+                              .shared_memory = options.shared_memory,
+                              .pollers = options.pollers,
+                              .connections = options.connections,
+                              .chief_wait = options.chief_wait},
+                             parts->workload, Clock::Real()));
+    parts->thread = std::thread([&parts = *parts] {
+      parts.workload.handover().End(parts.member->Run());
+    });
+    return std::unique_ptr<Session>(new Session(std::move(parts)));
+  };
+  absl::StatusOr<std::unique_ptr<Session>> session = join();
+  if (!session.ok()) has_session = false;
+  return session;
+}
+
+Session::Session(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Session::~Session() {
+  if (parts_->process != getpid()) {
+    // The thread is the parent's; nothing here may wait for it.
+    parts_->thread.detach();
+    return;
+  }
+  parts_->workload.Cancel();
+  parts_->member->RequestStop("the program has ended");
+  parts_->thread.join();
+  has_session = false;
+}
+
+absl::Status Session::CheckProcess() const {
+  if (parts_->process == getpid()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "this process was forked from a worker and is none itself; fork before "
+      "joining, or start data loaders with the method \"spawn\"");
+}
+
+absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
+                                            SessionStep& step) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  Parts& parts = *parts_;
+  if (parts.open && parts.workload.handover().CheckWanted().ok()) {
+    return absl::FailedPreconditionError(
+        "the step at hand has no gradients yet; hand them in before the next "
+        "step begins");
+  }
+  parts.open = false;
+  const Handover::Stage stage = parts.workload.handover().Take(timeout);
+  if (stage == Handover::Stage::kNothing) return Turn::kNothing;
+  if (stage == Handover::Stage::kEnded) return Turn::kEnded;
+  const std::shared_ptr<ParameterMemory> memory = parts.workload.memory();
+  if (memory != parts.memory) ++parts.membership;
+  parts.memory = memory;
+  const Handover::Offer offer = parts.workload.handover().offer();
+  Fingerprint seed;
+  seed.Add(parts.workload.membership().job.seed)
+      .Add(static_cast<uint64_t>(parts.worker))
+      .Add(static_cast<uint64_t>(offer.pass.step))
+      .Add(static_cast<uint64_t>(offer.pass.slot));
+  step = {offer.pass.step, offer.pass.slot, offer.batch, seed.value(),
+          parts.membership};
+  if (stage == Handover::Stage::kRows) return Turn::kRows;
+  parts.ready.assign(parts.workload.variables().size(), false);
+  parts.open = true;
+  return Turn::kStep;
+}
+
+absl::Status Session::end() const { return parts_->workload.handover().end(); }
+
+int Session::exit_code() const { return ExitCodeOf(end()); }
+
+SessionJob Session::job() const {
+  const ChiefClient::Registration membership = parts_->workload.membership();
+  return {membership.job.name,
+          membership.job.seed,
+          membership.job.batch_size,
+          membership.job.train_steps,
+          parts_->worker,
+          membership.num_workers};
+}
+
+absl::Span<const std::byte> Session::value(size_t variable) const {
+  return parts_->memory->value(variable);
+}
+
+absl::Span<std::byte> Session::gradient(size_t variable) const {
+  return parts_->memory->gradient(variable);
+}
+
+std::shared_ptr<const void> Session::owner() const { return parts_->memory; }
+
+absl::Status Session::ChooseRows(size_t variable, std::vector<int64_t> ids) {
+  return parts_->memory->ChooseRows(variable, std::move(ids));
+}
+
+absl::Span<const int64_t> Session::rows(size_t variable) const {
+  return parts_->memory->rows(variable).ids;
+}
+
+absl::Status Session::Pull() {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  return parts_->workload.handover().Chosen();
+}
+
+absl::Status Session::Ready(size_t variable) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  Parts& parts = *parts_;
+  if (variable >= parts.ready.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no variable ",
+                                                   variable, "; the model has ",
+                                                   parts.ready.size()));
+  }
+  if (parts.ready[variable]) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the gradient of \"", parts.workload.variables()[variable].name,
+        "\" was handed in before in this step"));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(parts.workload.handover().Ready(variable));
+  parts.ready[variable] = true;
+  return absl::OkStatus();
+}
+
+absl::Status Session::CheckWanted() {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  return parts_->workload.handover().CheckWanted();
+}
+
+absl::Status Session::Finish(double loss, int64_t examples) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
+  Parts& parts = *parts_;
+  for (size_t v = parts.ready.size(); v > 0; --v) {
+    if (parts.ready[v - 1]) continue;
+    const absl::Span<std::byte> rest = parts.memory->gradient(v - 1);
+    std::memset(rest.data(), 0, rest.size());
+    LOCKSTEP_RETURN_IF_ERROR(Ready(v - 1));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(
+      parts.workload.handover().Done({.loss = loss, .examples = examples}));
+  parts.open = false;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int64_t>> Session::Examples(int64_t num_examples,
+                                                       int64_t batch) {
+  return parts_->workload.Examples(num_examples, batch);
+}
+
+void Session::RequestStop(const std::string& reason) {
+  parts_->member->RequestStop(reason);
+}
+
+}  // namespace lockstep::worker

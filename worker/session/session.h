@@ -1,0 +1,176 @@
+#ifndef LOCKSTEP_WORKER_SESSION_SESSION_H_
+#define LOCKSTEP_WORKER_SESSION_SESSION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "common/numeric/dtype.h"
+#include "common/plan/variable_spec.h"
+
+namespace lockstep::worker {
+
+// A variable of a program, and the values that it starts with.
+struct SessionVariable {
+  VariableSpec spec;
+  // The elements of spec.shape, row-major; the memory must be valid until the
+  // first Next() has returned true. Empty: the servers draw the values as
+  // spec.initializer says. The chief takes the values of one worker, the first
+  // that asks for the plan.
+  absl::Span<const std::byte> initial{};
+};
+
+// One pass: the gradient of share `share` of global step `number`.
+struct SessionStep {
+  int64_t number = 0;  // committed steps; the pass computes the next one
+  int share = 0;       // 0 unless there are fewer workers than gradients
+  int64_t batch = 0;   // as Examples() takes it
+  // For random numbers of the pass: the same if the pass is computed again, and
+  // another for each worker, step and share.
+  uint64_t seed = 0;
+  // Changes when values and gradients have moved to other memory, because this
+  // worker has joined again.
+  int64_t membership = 0;
+};
+
+// What a program should know of the job.
+struct SessionJob {
+  std::string name;
+  uint64_t seed = 0;
+  int64_t batch_size = 0;   // examples per worker and pass
+  int64_t train_steps = 0;  // the global step that ends training
+  int worker = 0;           // index of this task
+  int num_workers = 0;
+};
+
+// Session makes a program a worker of a job: the one that TF_CONFIG names.
+//
+//   Join -> Next -> (compute) -> Ready, for each variable -> Finish
+//            ^                                                 |
+//            `-------------------------------------------------'
+//
+// Next() waits for the token of a step and for the values of the variables.
+// Ready() starts to send a gradient while the program computes the others.
+// Heartbeats, retries, shared memory with servers of this host, redone steps
+// and a new membership after a lost one are the session's.
+//
+// Threads: one thread calls; RequestStop() may come from any. A process has at
+//          most one session at a time, and a child made by fork() none.
+class Session {
+ public:
+  struct Options {
+    std::string tf_config;     // file; empty: the environment variable
+    std::string tls_dir;       // as the flag --tls_dir; empty: none
+    std::string expected_job;  // job name to insist on; empty: any
+    std::string log_level = "warning";
+    bool shared_memory = true;  // with servers of this host
+    int pollers = 0;            // as the flag --pollers
+    int connections = 0;        // as the flag --connections
+    // For a chief that has never answered.
+    absl::Duration chief_wait = absl::Minutes(10);
+    // End when the process that started this one ends.
+    bool exit_with_parent = false;
+  };
+
+  // Begins to join the job in a thread of its own; Next() has the outcome.
+  //
+  //   kInvalidArgument     TF_CONFIG, an address or a variable that cannot be;
+  //                        no variable; names the field and the fix
+  //   kFailedPrecondition  this process has a session
+  //   kUnimplemented       this task hosts the chief; start a chief task
+  static absl::StatusOr<std::unique_ptr<Session>> Join(
+      const Options& options, const std::vector<SessionVariable>& variables);
+
+  // Leaves the job, as RequestStop("the program has ended"), unless it has
+  // ended; waits for that.
+  ~Session();
+
+  // What a call of Next() found.
+  enum class Turn {
+    kNothing,  // nothing yet: call again
+    kRows,     // tables only: choose rows of `step`, then call Pull()
+    kStep,     // values are there: compute `step`
+    kEnded,    // there are no more passes; see end()
+  };
+
+  // Waits at most `timeout` for the next pass.
+  //
+  //   kFailedPrecondition  the pass at hand was not finished; or this process
+  //                        is a child of the one that has joined
+  absl::StatusOr<Turn> Next(absl::Duration timeout, SessionStep& step);
+
+  // After kEnded:
+  //   kOk         training is over, or the input is
+  //   kCancelled  the job was stopped, or this worker
+  //   others      the job failed, the chief is gone, or this worker cannot take
+  //               part; the chief's reason
+  absl::Status end() const;
+  // The exit code for end(), as the README's table has it.
+  int exit_code() const;
+
+  // Valid once Next() has returned kRows or kStep.
+  SessionJob job() const;
+
+  // Memory of a variable's elements, row-major; of a table, of the chosen rows,
+  // ascending by id. 64-byte aligned. Values may be read from Next() until
+  // Ready() for that variable; gradients may be written in that time. The
+  // memory stays allocated as long as `owner()`.
+  absl::Span<const std::byte> value(size_t variable) const;
+  absl::Span<std::byte> gradient(size_t variable) const;
+  std::shared_ptr<const void> owner() const;
+
+  // kRows: chooses the rows of a table that the step uses.
+  //
+  //   kInvalidArgument  no table, or a row that it does not have
+  absl::Status ChooseRows(size_t variable, std::vector<int64_t> ids);
+  // The chosen rows, ascending, each once.
+  absl::Span<const int64_t> rows(size_t variable) const;
+  // kRows: goes on; tables without chosen rows have none in this step. Next()
+  // then returns kStep, or another step if this one is over.
+  absl::Status Pull();
+
+  // The errors of the calls below:
+  //   kAborted             the pass is not needed any more: call Next()
+  //   kFailedPrecondition  no step is at hand, or it is finished
+
+  // The variable's gradient is in gradient(variable), and will be sent.
+  //
+  //   kFailedPrecondition  also: it was handed in before, in this step
+  absl::Status Ready(size_t variable);
+  // Should be called now and then in a long computation: a backup's pass may be
+  // in vain.
+  absl::Status CheckWanted();
+  // Hands the pass in. Gradients that were not ready count as zeros. `loss` is
+  // the mean over `examples`.
+  absl::Status Finish(double loss, int64_t examples);
+
+  // Returns this worker's examples of a batch, indices below `num_examples`:
+  // the same whenever it is asked, also after a restart.
+  //
+  //   kInvalidArgument  too few examples for one batch per worker
+  //   kOutOfRange       the job's epochs are over
+  absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
+                                                int64_t batch);
+
+  // Leaves the job in good order: at once; a worker of an elastic job ends its
+  // pass first, unless that takes long or it is asked again.
+  void RequestStop(const std::string& reason);
+
+ private:
+  struct Parts;
+
+  explicit Session(std::unique_ptr<Parts> parts);
+  absl::Status CheckProcess() const;
+
+  const std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace lockstep::worker
+
+#endif  // LOCKSTEP_WORKER_SESSION_SESSION_H_

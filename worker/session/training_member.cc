@@ -1,0 +1,288 @@
+#include "worker/session/training_member.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/base/stop_status.h"
+#include "common/wire/status_detail.h"
+#include "worker/loop/gradient_clipper.h"
+#include "worker/loop/training_loop.h"
+
+namespace lockstep::worker {
+namespace {
+
+// How long a worker that is asked to leave an elastic job may take to end its
+// pass; less than a service manager waits.
+constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
+
+// How long a worker that a server has refused waits for the chief's word, which
+// comes with a heartbeat, before it joins again.
+constexpr absl::Duration kVerdict = absl::Seconds(4);
+
+LeaveCause WhyItLeaves(const absl::Status& status) {
+  if (status.ok()) return LeaveCause::kDone;
+  if (absl::IsCancelled(status)) return LeaveCause::kStopped;
+  if (absl::IsOutOfRange(status)) return LeaveCause::kEndOfInput;
+  return CauseOf(status) == FailureCause::kNoRoomForRows
+             ? LeaveCause::kNoRoom
+             : LeaveCause::kCannotTakePart;
+}
+
+std::string ReasonToLeave(const absl::Status& status) {
+  switch (WhyItLeaves(status)) {
+    case LeaveCause::kDone:
+      return "done";
+    case LeaveCause::kEndOfInput:
+      return "end of input";
+    case LeaveCause::kStopped:
+      return std::string(status.message());
+    case LeaveCause::kNoRoom:
+    case LeaveCause::kCannotTakePart:
+      break;
+  }
+  return absl::StrCat("failed: ", status.message());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrainingMember>> TrainingMember::Make(
+    const Cluster& cluster, const Options& options, Workload& workload,
+    const Clock& clock) {
+  LOCKSTEP_RETURN_IF_ERROR(cluster.ValidateForParameterServers());
+  std::vector<std::string> servers;
+  for (const TaskId& task : cluster.Tasks(TaskType::kPs)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(std::string address, cluster.Address(task));
+    servers.push_back(std::move(address));
+  }
+  ChiefClient::Options chief;
+  LOCKSTEP_ASSIGN_OR_RETURN(chief.address, cluster.Address(cluster.chief()));
+  LOCKSTEP_ASSIGN_OR_RETURN(chief.own_address, cluster.Address(cluster.self()));
+  chief.task = cluster.self();
+  chief.expected_job = options.expected_job;
+  chief.chief_wait = options.chief_wait;
+  chief.clock = &clock;
+  return std::unique_ptr<TrainingMember>(new TrainingMember(
+      cluster, std::move(servers), std::move(chief), options, workload, clock));
+}
+
+TrainingMember::TrainingMember(const Cluster& cluster,
+                               std::vector<std::string> servers,
+                               ChiefClient::Options chief,
+                               const Options& options, Workload& workload,
+                               const Clock& clock)
+    : task_(cluster.self()),
+      servers_(std::move(servers)),
+      shared_memory_(options.shared_memory),
+      pollers_(options.pollers),
+      connections_(options.connections),
+      workload_(workload),
+      clock_(clock),
+      meter_(clock),
+      chief_([&] {
+        chief.progress = [this] { return meter_.Get(); };
+        chief.on_leave = [this] {
+          Leave(StoppedStatus("an operator takes this worker out of the job",
+                              /*hold=*/true));
+        };
+        return std::move(chief);
+      }()) {}
+
+void TrainingMember::SetClient(ParameterClient* client) {
+  MutexLock lock(mutex_);
+  client_ = client;
+  if (client_ != nullptr && stop_.has_value()) client_->Cancel();
+}
+
+TrainingMember::~TrainingMember() {
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+    changed_.SignalAll();
+  }
+  if (patience_.joinable()) patience_.join();
+}
+
+void TrainingMember::RequestStop(const std::string& reason) {
+  const absl::Status why = StoppedStatus(reason, /*hold=*/false);
+  bool has_pass = false;
+  {
+    MutexLock lock(mutex_);
+    has_pass = elastic_ && client_ != nullptr && !leave_.has_value();
+  }
+  if (has_pass) {
+    Leave(why);
+  } else {
+    StopNow(why);
+  }
+}
+
+void TrainingMember::Leave(const absl::Status& why) {
+  MutexLock lock(mutex_);
+  if (leave_.has_value() || ended_) return;
+  leave_ = why;
+  leaving_ = true;
+  spdlog::info("leaves after this pass: {}", std::string(why.message()));
+  patience_ = std::thread([this, why] {
+    const absl::Time deadline = clock_.Now() + kLeaveGrace;
+    {
+      MutexLock waiting(mutex_);
+      while (!ended_ && clock_.Now() < deadline) {
+        changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(kLeaveGrace));
+      }
+      if (ended_) return;
+    }
+    StopNow(why);
+  });
+}
+
+void TrainingMember::StopNow(const absl::Status& why) {
+  chief_.Stop();
+  MutexLock lock(mutex_);
+  stop_ = why;
+  if (client_ != nullptr) client_->Cancel();
+  workload_.Cancel();
+}
+
+absl::Status TrainingMember::Run() {
+  while (true) {
+    const absl::Status status = RunOnce();
+    if (!chief_.lease_lost() && !refused_) return status;
+    spdlog::warn("taken for dead ({}); joining again",
+                 std::string(status.message()));
+  }
+}
+
+absl::Status TrainingMember::RunOnce() {
+  refused_ = false;
+  LOCKSTEP_ASSIGN_OR_RETURN(ChiefClient::Registration membership,
+                            chief_.Register());
+  max_wait_ = membership.job.max_wait;
+  {
+    MutexLock lock(mutex_);
+    elastic_ = membership.job.elastic_workers;
+  }
+  const absl::Status status = Judge(Train(membership), membership.job);
+  // A process whose device is lost does not leave: it ends, and takes its place
+  // in the job again when it has been started anew.
+  if (!chief_.lease_lost() && !refused_ && !absl::IsUnavailable(status)) {
+    meter_.Begin("leaves", false);
+    chief_.Leave(WhyItLeaves(status), ReasonToLeave(status));
+  }
+  return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
+}
+
+absl::Status TrainingMember::Train(
+    const ChiefClient::Registration& membership) {
+  const JobConfig& job = membership.job;
+  LOCKSTEP_RETURN_IF_ERROR(workload_.Begin(membership));
+  LOCKSTEP_RETURN_IF_ERROR(
+      chief_.DescribeModel(workload_.variables(), workload_.examples()));
+  meter_.Begin("waits for the variables", true);
+  int64_t step = 0;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      Plan plan, chief_.WaitForPlan(
+                     static_cast<int>(servers_.size()), step,
+                     [this](size_t v) { return workload_.initial_value(v); }));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ParameterMemory made,
+      ParameterMemory::Make(plan.variables,
+                            shared_memory_
+                                ? ParameterMemory::Gradients::kShared
+                                : ParameterMemory::Gradients::kPrivate));
+  const auto memory = std::make_shared<ParameterMemory>(std::move(made));
+  ParameterClient client({servers_,
+                          {membership.job_id, task_, membership.incarnation},
+                          job.max_part_bytes,
+                          job.gradient_wire_type,
+                          pollers_,
+                          connections_},
+                         plan, *memory);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<GradientSource> source,
+                            workload_.MakeSource(memory));
+  const auto gradients = [&] {
+    GradientClipper::Gradients spans;
+    for (size_t v = 0; v < plan.variables.size(); ++v) {
+      spans.push_back(memory->gradient(v));
+    }
+    return spans;
+  };
+  // A model's variables are of one type.
+  GradientClipper clipper(job.clipping, plan.variables.at(0).dtype, gradients);
+  chief_.set_on_end([this, &client] {
+    client.Cancel();
+    workload_.Cancel();
+  });
+  SetClient(&client);
+  const int64_t examples_before = meter_.Get().examples;
+  const absl::Time began = clock_.Now();
+  const absl::Status status =
+      TrainingLoop({job.mode, job.replicas_to_aggregate, job.total_num_replicas,
+                    task_.index, step, &leaving_, &clipper},
+                   client, *source, meter_)
+          .Run();
+  SetClient(nullptr);
+  chief_.set_on_end(nullptr);
+  // The examples of skip_gram are words.
+  const int64_t examples = meter_.Get().examples - examples_before;
+  const double seconds = absl::ToDoubleSeconds(clock_.Now() - began);
+  spdlog::info("{} examples in {:.1f} s, {:.0f} a second", examples, seconds,
+               static_cast<double>(examples) / std::max(seconds, 1e-3));
+  return status;
+}
+
+absl::Status TrainingMember::JudgeNoRoom(const absl::Status& loop,
+                                         absl::Duration heartbeat) {
+  meter_.Begin("waits for the end of the job", true);
+  do {
+    if (chief_.WaitForEnd(2 * heartbeat)) return chief_.end();
+    MutexLock lock(mutex_);
+    if (stop_.has_value()) return *stop_;
+  } while (!chief_.job_is_training());
+  return loop;
+}
+
+absl::Status TrainingMember::Judge(const absl::Status& loop,
+                                   const JobConfig& job) {
+  {
+    MutexLock lock(mutex_);
+    if (stop_.has_value()) return *stop_;
+    if (leave_.has_value() && absl::IsCancelled(loop) && !chief_.ended()) {
+      return *leave_;
+    }
+  }
+  if (absl::IsOutOfRange(loop)) return loop;
+  if (CauseOf(loop) == FailureCause::kNoRoomForRows) {
+    return JudgeNoRoom(loop, job.heartbeat_interval);
+  }
+  if (loop.ok() || absl::IsCancelled(loop) ||
+      absl::IsFailedPrecondition(loop)) {
+    // Only the chief knows if that was the job's end. When training is over its
+    // verdict comes with the last checkpoint and its score.
+    meter_.Begin("waits for the end of the job", true);
+    const absl::Duration grace =
+        absl::IsCancelled(loop) ? max_wait_ : std::min(2 * job.lease, kVerdict);
+    do {
+      if (chief_.WaitForEnd(grace)) return chief_.end();
+      MutexLock lock(mutex_);
+      if (stop_.has_value()) return *stop_;
+    } while (loop.ok() && !chief_.job_is_training());
+    // Other workers train, though a server has refused this incarnation or
+    // closed its tokens: the job has gone back to an earlier step.
+    refused_ = !absl::IsCancelled(loop) && MayJoinAgain();
+    chief_.OnNewerIncarnation(NewestIncarnationOf(loop));
+  }
+  return loop;
+}
+
+bool TrainingMember::MayJoinAgain() {
+  const absl::Time now = clock_.Now();
+  const int64_t passes = meter_.Get().passes;
+  if (passes != refused_at_pass_) refused_since_ = now;
+  refused_at_pass_ = passes;
+  return now - refused_since_ < max_wait_;
+}
+
+}  // namespace lockstep::worker
