@@ -39,6 +39,18 @@ function(_lockstep_configure target)
   endif()
 endfunction()
 
+# Lets shared objects be made of a library: Python's module, and the session for
+# programs of users. Calls within a library stay direct.
+function(_lockstep_position_independent target)
+  if(NOT LOCKSTEP_SANITIZE)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE
+        $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+    endif()
+  endif()
+endfunction()
+
 # Lets a fuzzer see which branches of the target its inputs reach.
 function(_lockstep_trace_branches target)
   if(LOCKSTEP_FUZZ)
@@ -134,6 +146,7 @@ function(lockstep_add_library name)
     target_sources(${target} PUBLIC FILE_SET HEADERS
                    BASE_DIRS ${LOCKSTEP_ROOT} FILES ${ARG_HDRS})
     _lockstep_configure(${target})
+    _lockstep_position_independent(${target})
     _lockstep_trace_branches(${target})
     _lockstep_kind_of_headers(kind ${ARG_DEPS})
     set_target_properties(${target} PROPERTIES LOCKSTEP_HEADERS ${kind})

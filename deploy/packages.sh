@@ -7,7 +7,7 @@ LOCKSTEP_BUILD_PACKAGES=(
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libabsl-dev libssl-dev zlib1g-dev libopenblas-dev
   libspdlog-dev nlohmann-json3-dev libcli11-dev libsystemd-dev libnuma-dev
-  pkg-config
+  pkg-config python3-dev pybind11-dev  # pybind11: the Python package
   libgtest-dev libgmock-dev libbenchmark-dev  # CMake looks for them first
 )
 LOCKSTEP_PACKAGE_PACKAGES=(dpkg-dev file help2man)  # for target lockstep_deb
@@ -18,6 +18,7 @@ LOCKSTEP_TEST_PACKAGES=(
   podman crun catatonit iproute2 iptables bible-kjv bible-kjv-text
   python3-jsonschema python3-yaml lintian faketime
   python3-grpcio python3-protobuf python3-numpy  # a worker in Python
+  python3-torch  # the Python package
 )
 
 # Says what goes on, apart from what the tools print.

@@ -1,0 +1,13 @@
+"""Lockstep: synchronous training that does not wait for the slowest machine.
+
+``lockstep.Worker`` makes a program a worker with numpy arrays,
+``lockstep.torch.Worker`` one with a PyTorch model. Both join the job that
+TF_CONFIG names; ``lockstep run`` sets it.
+"""
+
+from ._errors import Error, JobFailed, JobStopped, Refused
+from ._worker import Rows, Step, Worker
+
+__all__ = [
+    "Error", "JobFailed", "JobStopped", "Refused", "Rows", "Step", "Worker"
+]

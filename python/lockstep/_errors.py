@@ -1,0 +1,67 @@
+"""Exceptions of the package, and the exit codes that launchers expect."""
+
+import atexit
+import os
+import sys
+import traceback
+
+
+class Error(RuntimeError):
+    """A job that this process can take part in no longer, with the reason.
+
+    ``exit_code`` is what the process ends with if nobody catches the
+    exception: 1 to 127 ask for no restart, 128 and above ask for one.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message, exit_code=1):
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class JobFailed(Error):
+    """The job failed, or its chief is gone."""
+
+
+class JobStopped(Error):
+    """The job, or this worker, was stopped before the job was done."""
+
+
+class Refused(Error):
+    """This process cannot take part: the model, the data or the job differs."""
+
+
+_exit_code = None
+_previous_hook = sys.excepthook
+
+
+def _hook(kind, value, trace):
+    global _exit_code
+    if not issubclass(kind, Error):
+        _previous_hook(kind, value, trace)
+        return
+    _exit_code = value.exit_code
+    # Where the program was matters for a fault of the program alone.
+    if isinstance(value, Refused):
+        traceback.print_exception(kind, value, trace)
+    else:
+        print(f"lockstep: {kind.__name__}: {value}", file=sys.stderr)
+
+
+def _exit_with_code():
+    if _exit_code is None:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+    # The interpreter would end with 1, whatever the exception says.
+    os._exit(_exit_code)
+
+
+sys.excepthook = _hook
+# Handlers run in the reverse order of their registration: this one comes after
+# those of modules that are imported later.
+atexit.register(_exit_with_code)

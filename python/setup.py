@@ -1,0 +1,34 @@
+"""Builds the native module with CMake; pyproject.toml has the rest.
+
+It needs the Debian packages of deploy/packages.sh.
+"""
+
+import os
+import subprocess
+import sys
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class CMakeBuild(build_ext):
+
+    def build_extension(self, ext):
+        target = self.get_ext_fullpath(ext.name)
+        folder = os.path.abspath(self.build_temp)
+        subprocess.check_call([
+            "cmake", "-S", os.path.dirname(HERE), "-B", folder, "-G", "Ninja",
+            "-DCMAKE_BUILD_TYPE=Release", f"-DLOCKSTEP_PYTHON={sys.executable}"
+        ])
+        subprocess.check_call(
+            ["cmake", "--build", folder, "--target", "lockstep_native"])
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        built = os.path.join(folder, "python", "lockstep",
+                             os.path.basename(target))
+        self.copy_file(built, target)
+
+
+setup(ext_modules=[Extension("lockstep._native", sources=[])],
+      cmdclass={"build_ext": CMakeBuild})

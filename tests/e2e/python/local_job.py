@@ -1,0 +1,99 @@
+"""A job of real processes on loopback, for tests of the Python package."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+BIN = os.environ["LOCKSTEP_BIN"]
+
+
+def _free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class LocalJob:
+    """Chief, servers, and workers that are Python programs."""
+
+    def __init__(self, workers=1, servers=1, sets=()):
+        self.folder = tempfile.TemporaryDirectory(prefix="lockstep-python-")
+        os.mkdir(self.path("state"), 0o700)
+        self.cluster = {
+            "chief": [f"127.0.0.1:{_free_port()}"],
+            "ps": [f"127.0.0.1:{_free_port()}" for _ in range(servers)],
+            "worker": [f"127.0.0.1:{_free_port()}" for _ in range(workers)],
+        }
+        with open(self.path("job.textproto"), "w") as f:
+            f.write('name: "python" model { kind: "external" } '
+                    "train_steps: 20 batch_size: 8 "
+                    "heartbeat_interval { nanos: 100000000 } "
+                    'checkpoint { directory: "%s" }' % self.path("checkpoints"))
+        self.sets = [a for s in sets for a in ("--set", s)]
+        self.tasks = {}
+        self.start("chief", 0, [os.path.join(BIN, "chief"), "--job",
+                                self.path("job.textproto"), *self.sets])
+        for i in range(servers):
+            self.start("ps", i, [os.path.join(BIN, "ps_server"), "--state_dir",
+                                 self.path("state")])
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def start(self, task, index, command, **more):
+        config = {"cluster": self.cluster,
+                  "task": {"type": task, "index": index}}
+        log = open(self.path(f"{task}-{index}.log"), "ab")
+        if task != "worker":
+            command = command + ["--exit_with_parent"]
+        env = dict(os.environ, TF_CONFIG=json.dumps(config),
+                   LOCKSTEP_EXIT_WITH_PARENT="1", PYTHONUNBUFFERED="1", **more)
+        self.tasks[task, index] = subprocess.Popen(
+            command, env=env, stdout=log, stderr=log)
+        log.close()
+        return self.tasks[task, index]
+
+    def start_worker(self, index, program, **more):
+        """`program` is Python source, or the path of a file."""
+        if "\n" in program:
+            path = self.path(f"program-{index}.py")
+            with open(path, "w") as f:
+                f.write(program)
+            program = path
+        return self.start("worker", index, [sys.executable, program], **more)
+
+    def wait(self, task, index=0, timeout=120):
+        return self.tasks[task, index].wait(timeout)
+
+    def log(self, task, index=0):
+        with open(self.path(f"{task}-{index}.log"), errors="replace") as f:
+            return f.read()
+
+    def wait_for_log(self, text, task="worker", index=0, timeout=60):
+        end = time.monotonic() + timeout
+        while text not in self.log(task, index):
+            if time.monotonic() > end:
+                raise AssertionError(f"no {text!r} in {self.log(task, index)}")
+            time.sleep(0.02)
+
+    def kill(self, task, index=0):
+        self.tasks[task, index].send_signal(signal.SIGKILL)
+        self.tasks[task, index].wait()
+
+    def close(self):
+        for process in self.tasks.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        self.folder.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

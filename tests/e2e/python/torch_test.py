@@ -1,0 +1,181 @@
+"""lockstep.torch.Worker beside PyTorch's own training, in real processes."""
+
+import sys
+import unittest
+
+try:
+    import torch
+except ImportError:
+    print("SKIPPED: this interpreter has no torch (Debian: python3-torch)")
+    sys.exit(77)
+
+import lockstep.torch
+from local_job import LocalJob
+
+# A model, its data, and the training of it; both sides run these lines.
+COMMON = """
+import torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+model = torch.nn.Sequential(
+    torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(),
+    torch.nn.Linear(4 * 36, 10))
+generator = torch.Generator().manual_seed(1)
+x = torch.randn(256, 1, 8, 8, generator=generator)
+y = torch.randint(0, 10, (256,), generator=generator)
+loss_of = torch.nn.functional.cross_entropy
+"""
+
+WORKER = COMMON + """
+import lockstep.torch
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    rows = step.indices(len(x))
+    print("rows", step.number, *rows.tolist())
+    loss = loss_of(model(x[rows]), y[rows])
+    step.backward(loss)
+"""
+
+
+def rows_of(job, worker):
+    rows = {}
+    for line in job.log("worker", worker).splitlines():
+        if line.startswith("rows "):
+            number, *ids = map(int, line.split()[1:])
+            rows[number] = ids
+    return rows
+
+
+class TorchWorkerTest(unittest.TestCase):
+
+    def check_equals_one_process(self, optimizer, sets, steps=200):
+        with LocalJob(workers=2, servers=2,
+                      sets=[f"train_steps={steps}", *sets]) as job:
+            for i in range(2):
+                job.start_worker(i, WORKER)
+            for i in range(2):
+                self.assertEqual(job.wait("worker", i), 0,
+                                 job.log("worker", i)[-2000:])
+            self.assertEqual(job.wait("chief"), 0)
+            space = {}
+            exec(COMMON, space)
+            alone = space["model"]
+            optimizer = optimizer(alone.parameters())
+            batches = [rows_of(job, i) for i in range(2)]
+            for number in range(steps):
+                joined = batches[0][number] + batches[1][number]
+                optimizer.zero_grad()
+                space["loss_of"](alone(space["x"][joined]),
+                                 space["y"][joined]).backward()
+                optimizer.step()
+            trained = {}
+            exec(COMMON, trained)
+            self.assertEqual(
+                lockstep.torch.load(trained["model"], job.path("checkpoints")),
+                steps)
+            far = max(float((a - b).abs().max()) for a, b in zip(
+                trained["model"].parameters(), alone.parameters()))
+            moved = {}
+            exec(COMMON, moved)
+            self.assertGreater(max(
+                float((a - b).abs().max()) for a, b in zip(
+                    moved["model"].parameters(), alone.parameters())), 1e-2)
+            self.assertLess(far, 1e-5)
+
+    def test_sgd_equals_one_process_on_the_joined_batch(self):
+        self.check_equals_one_process(
+            lambda p: torch.optim.SGD(p, lr=0.05), ["learning_rate=0.05"])
+
+    def test_momentum_equals_one_process_on_the_joined_batch(self):
+        self.check_equals_one_process(
+            lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9),
+            ["learning_rate=0.01", "optimizer.kind=MOMENTUM"])
+
+    def run_alone(self, program, sets=()):
+        with LocalJob(sets=["train_steps=6", *sets]) as job:
+            job.start_worker(0, program)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            self.assertEqual(job.wait("chief"), 0)
+            space = {}
+            exec(program.split("import lockstep")[0], space)
+            lockstep.torch.load(space["model"], job.path("checkpoints"))
+            return [p.detach().clone() for p in space["model"].parameters()]
+
+    def test_several_backward_calls_in_a_step_add_up(self):
+        whole = self.run_alone(WORKER)
+        halves = self.run_alone(WORKER.replace(
+            "    loss = loss_of(model(x[rows]), y[rows])\n"
+            "    step.backward(loss)\n",
+            "    for half in (rows[:4], rows[4:]):\n"
+            "        step.backward(loss_of(model(x[half]), y[half]) / 2)\n"))
+        pushed = self.run_alone(WORKER.replace(
+            "step.backward(loss)", "loss.backward(); step.push(loss)"))
+        for a, b, c in zip(whole, halves, pushed):
+            self.assertLess(float((a - b).abs().max()), 1e-6)
+            self.assertTrue(torch.equal(a, c))
+
+    def test_frozen_and_tied_parameters_and_absent_gradients(self):
+        program = """
+import torch
+torch.manual_seed(3)
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(3, 3, bias=False)
+        self.b = torch.nn.Linear(3, 3, bias=False)
+        self.b.weight = self.a.weight
+        self.frozen = torch.nn.Parameter(torch.ones(3), requires_grad=False)
+        self.unused = torch.nn.Parameter(torch.ones(2))
+        self.transposed = torch.nn.Parameter(torch.randn(3, 2).t())
+        self.scalar = torch.nn.Parameter(torch.tensor(2.0))
+        self.low = torch.nn.Parameter(torch.ones(3, dtype=torch.bfloat16))
+    def forward(self, x):
+        return (self.b(self.a(x)) @ self.transposed.t() * self.scalar
+                ).sum() + (self.low.float() * self.frozen).sum()
+model = Model()
+import lockstep.torch
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    step.backward(model(torch.ones(2, 3)) / 100)
+"""
+        trained = self.run_alone(program, ["learning_rate=0.1"])
+        space = {}
+        exec(program.split("import lockstep")[0], space)
+        model = space["model"]
+        optimizer = torch.optim.SGD(
+            [p for p in model.parameters() if p.requires_grad], lr=0.1)
+        for _ in range(6):
+            optimizer.zero_grad()
+            (model(torch.ones(2, 3)) / 100).backward()
+            optimizer.step()
+        names = [name for name, _ in model.named_parameters()]
+        for name, a, b in zip(names, trained, model.parameters()):
+            tolerance = 1e-2 if b.dtype == torch.bfloat16 else 1e-6
+            self.assertLess(float((a - b).abs().max()), tolerance, name)
+
+    def test_a_killed_worker_comes_back_and_the_bits_are_the_same(self):
+        saved = []
+        for disturbed in (False, True):
+            with LocalJob(workers=2, sets=["train_steps=150"]) as job:
+                for i in range(2):
+                    job.start_worker(i, WORKER)
+                if disturbed:
+                    job.wait_for_log("rows 40 ", index=0)
+                    job.kill("worker", 0)
+                    job.wait_for_log("worker 0 is gone", "chief")
+                    job.start_worker(0, WORKER)
+                for i in range(2):
+                    self.assertEqual(job.wait("worker", i), 0,
+                                     job.log("worker", i)[-2000:])
+                self.assertEqual(job.wait("chief"), 0)
+                space = {}
+                exec(COMMON, space)
+                lockstep.torch.load(space["model"], job.path("checkpoints"))
+                saved.append([p.detach().clone()
+                              for p in space["model"].parameters()])
+        for a, b in zip(*saved):
+            self.assertTrue(torch.equal(a, b))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

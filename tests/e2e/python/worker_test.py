@@ -1,0 +1,151 @@
+"""lockstep.Worker, with real chiefs and servers."""
+
+import os
+import signal
+import unittest
+
+from local_job import LocalJob
+from lockstep import checkpoint
+import numpy as np
+
+# w moves to 0 by a tenth of itself a step; nothing is said of b.
+SHRINK = """
+import sys, os, signal
+import numpy as np
+import lockstep
+
+worker = lockstep.Worker({"w": np.array([1, -2], np.float32),
+                          "b": np.full((1, 3), 5, np.float64)})
+for step in worker.steps():
+    step.push({"w": step.values["w"]}, loss=float(abs(step.values["w"]).sum()))
+    print("pushed", step.number, flush=True)
+print("ended")
+"""
+
+
+def tensor(job, name, dtype):
+    _, tensors = checkpoint.read(job.path("checkpoints"))
+    return tensors[name][2].view(dtype).reshape(tensors[name][1])
+
+
+class WorkerTest(unittest.TestCase):
+
+    def test_values_of_the_program_are_trained_and_saved(self):
+        with LocalJob(sets=["learning_rate=0.1", "train_steps=5"]) as job:
+            job.start_worker(0, SHRINK)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            np.testing.assert_allclose(tensor(job, "w", np.float32),
+                                       [0.9**5, -2 * 0.9**5], rtol=1e-6)
+            np.testing.assert_array_equal(tensor(job, "b", np.float64),
+                                          [[5, 5, 5]])
+            self.assertIn("ended", job.log("worker"))
+
+    def test_a_gradient_that_does_not_fit_is_refused_with_both_shapes(self):
+        with LocalJob() as job:
+            job.start_worker(0, SHRINK.replace('{"w": step.values["w"]}',
+                                               '{"w": np.zeros(3)}'))
+            self.assertEqual(job.wait("worker"), 1)
+            self.assertIn("ValueError", job.log("worker"))
+            self.assertIn("(3,)", job.log("worker"))
+            self.assertIn("(2,)", job.log("worker"))
+
+    def test_a_model_that_differs_is_refused_with_the_first_difference(self):
+        with LocalJob(workers=2) as job:
+            job.start_worker(0, SHRINK)
+            job.wait_for_log("registered", "chief")
+            job.start_worker(1, SHRINK.replace("(1, 3)", "(1, 4)"))
+            codes = [job.wait("worker", 0), job.wait("worker", 1)]
+            self.assertIn(1, codes)
+            text = job.log("worker", 0) + job.log("worker", 1)
+            self.assertIn("[1,3]", text)
+            self.assertIn("[1,4]", text)
+
+    def test_sigterm_ends_with_the_code_of_a_stopped_worker(self):
+        with LocalJob(sets=["train_steps=1000000"]) as job:
+            job.start_worker(0, SHRINK)
+            job.wait_for_log("pushed 3")
+            job.tasks["worker", 0].send_signal(signal.SIGTERM)
+            self.assertEqual(job.wait("worker"), 143, job.log("worker")[-500:])
+            self.assertIn("JobStopped: SIGTERM", job.log("worker"))
+
+    def test_control_c_interrupts_a_wait(self):
+        with LocalJob(workers=2) as job:  # the other worker never comes
+            job.start_worker(0, SHRINK)
+            job.wait_for_log("worker 0 registered", "chief")
+            job.tasks["worker", 0].send_signal(signal.SIGINT)
+            self.assertNotEqual(job.wait("worker", timeout=20), 0)
+            self.assertIn("KeyboardInterrupt", job.log("worker"))
+
+    def test_a_job_with_a_built_in_model_is_refused(self):
+        with LocalJob(sets=["model.kind=softmax", "data.train_images=/x",
+                            "data.train_labels=/x"]) as job:
+            job.start_worker(0, SHRINK)
+            self.assertEqual(job.wait("worker"), 1)
+            self.assertIn('model { kind: "external" }', job.log("worker"))
+
+    def test_misuse_is_an_exception_with_the_fix(self):
+        with LocalJob(sets=["train_steps=3"]) as job:
+            job.start_worker(0, """
+import os, sys
+import numpy as np
+import lockstep
+
+def text_of(call):
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+print("A", text_of(lambda: lockstep.Worker({"w": np.zeros(2, np.int64)})))
+worker = lockstep.Worker({"w": np.ones(2, np.float32)})
+print("B", text_of(lambda: lockstep.Worker({"w": np.ones(2, np.float32)})))
+for step in worker.steps():
+    print("C", text_of(lambda: step.push({"v": np.zeros(2)})))
+    print("D", text_of(lambda: step.indices(1)))
+    print("E", text_of(lambda: step.values["w"].__setitem__(0, 1)))
+    if os.fork() == 0:
+        print("F", text_of(lambda: step.push({"w": np.zeros(2)})), flush=True)
+        os._exit(0)
+    os.wait()
+    step.push({"w": np.zeros(2)})
+    print("G", text_of(lambda: step.push({"w": np.zeros(2)})))
+worker.close()
+print("H", text_of(lambda: step.push({"w": np.zeros(2)})))
+""")
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            log = job.log("worker")
+            for wanted in ("A ValueError: variable \"w\" is of int64",
+                           "B RuntimeError: this process is a worker already",
+                           'C ValueError: there is no variable "v"',
+                           "D ValueError", "E ValueError",
+                           "F RuntimeError: this process was forked",
+                           "G RuntimeError", "H RuntimeError: the worker is "
+                           "closed"):
+                self.assertIn(wanted, log)
+
+    def test_a_killed_worker_comes_back_and_the_bits_are_the_same(self):
+        saved = []
+        for disturbed in (False, True):
+            with LocalJob(workers=2, sets=["train_steps=200"]) as job:
+                slow = SHRINK.replace("    step.push",
+                                      "    time.sleep(0.005)\n    step.push")
+                slow = slow.replace("import sys", "import time, sys")
+                for i in range(2):
+                    job.start_worker(i, slow)
+                if disturbed:
+                    job.wait_for_log("pushed 50", index=1)
+                    job.kill("worker", 1)
+                    job.wait_for_log("worker 1 is gone", "chief")
+                    job.start_worker(1, slow)
+                for i in range(2):
+                    self.assertEqual(job.wait("worker", i), 0,
+                                     job.log("worker", i)[-2000:])
+                self.assertEqual(job.wait("chief"), 0)
+                saved.append(tensor(job, "w", np.float32).tobytes())
+        self.assertEqual(saved[0], saved[1])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
