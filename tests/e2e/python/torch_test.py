@@ -91,6 +91,25 @@ class TorchWorkerTest(unittest.TestCase):
             lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9),
             ["learning_rate=0.01", "optimizer.kind=MOMENTUM"])
 
+    def test_adam_equals_one_process_on_the_joined_batch(self):
+        self.check_equals_one_process(
+            lambda p: torch.optim.Adam(p, lr=1e-3, weight_decay=0.01),
+            ["learning_rate=1e-3", "optimizer.kind=ADAM_TORCH",
+             "optimizer.weight_decay=0.01"])
+
+    def test_adamw_equals_one_process_on_the_joined_batch(self):
+        self.check_equals_one_process(
+            lambda p: torch.optim.AdamW(p, lr=1e-3),
+            ["learning_rate=1e-3", "optimizer.kind=ADAMW"])
+
+    def test_nesterov_equals_one_process_on_the_joined_batch(self):
+        self.check_equals_one_process(
+            lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, nesterov=True,
+                                      weight_decay=0.001),
+            ["learning_rate=0.01", "optimizer.kind=SGD",
+             "optimizer.momentum=0.9", "optimizer.use_nesterov=true",
+             "optimizer.weight_decay=0.001"])
+
     def run_alone(self, program, sets=()):
         with LocalJob(sets=["train_steps=6", *sets]) as job:
             job.start_worker(0, program)

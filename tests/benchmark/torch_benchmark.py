@@ -1,0 +1,174 @@
+"""Lockstep beside PyTorch's DistributedDataParallel over gloo, the same models.
+
+    tests/benchmark/torch_benchmark.py BUILD_DIR [--rounds N] [--steps N]
+
+Each case runs on both sides in turn, ROUNDS times, with two workers on loopback
+and one thread each; a figure is the median of the rounds' median steps, in
+milliseconds, and the ratio is that of the two sides of one round. Rank 0 of DDP
+applies SGD as every rank does; Lockstep's server applies the same rule.
+"""
+
+import argparse
+import os
+import socket
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+MODELS = """
+import os, statistics, sys, time
+import torch
+import torch.nn.functional as F
+torch.set_num_threads(1)
+torch.manual_seed(0)
+case, steps = os.environ["CASE"], int(os.environ["STEPS"])
+
+class Free(torch.nn.Module):
+    # 100 MB whose gradient is the tensor itself, nearly for nothing.
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.zeros(25_000_000))
+    def forward(self, x):
+        return CostsNothing.apply(self.w)
+
+class CostsNothing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, w):
+        ctx.like = w
+        return w[0] * 1
+    @staticmethod
+    def backward(ctx, grad):
+        return ONES[: ctx.like.numel()].view_as(ctx.like)
+
+class Transformer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(256, 384)
+        layer = torch.nn.TransformerEncoderLayer(384, 6, 1536, 0.0,
+                                                 batch_first=True)
+        self.body = torch.nn.TransformerEncoder(layer, 5)
+        self.head = torch.nn.Linear(384, 256)
+    def forward(self, x):
+        return self.head(self.body(self.embed(x)))
+
+if case == "tensor":
+    model = Free()
+    ONES = torch.ones(25_000_000)
+    data = torch.zeros(8)
+    loss_of = lambda: model(data)
+elif case == "mlp":
+    model = torch.nn.Sequential(
+        torch.nn.Linear(784, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
+    x, y = torch.randn(100, 784), torch.randint(0, 10, (100,))
+    loss_of = lambda: F.cross_entropy(model(x), y)
+else:
+    model = Transformer()
+    x = torch.randint(0, 256, (2, 32))
+    loss_of = lambda: F.cross_entropy(model(x).transpose(1, 2), x)
+
+def report(times):
+    times = times[len(times) // 5:]
+    print("MEDIAN", 1e3 * statistics.median(times), flush=True)
+"""
+
+DDP = MODELS + """
+import torch.distributed
+torch.distributed.init_process_group("gloo")
+ddp = torch.nn.parallel.DistributedDataParallel(
+    model, gradient_as_bucket_view=True)
+model_, model = model, ddp
+optimizer = torch.optim.SGD(model_.parameters(), lr=1e-4)
+times = []
+for _ in range(steps):
+    begin = time.perf_counter()
+    optimizer.zero_grad(set_to_none=False)
+    loss_of().backward()
+    optimizer.step()
+    times.append(time.perf_counter() - begin)
+report(times)
+"""
+
+LOCKSTEP = MODELS + """
+import lockstep.torch
+worker = lockstep.torch.Worker(model, shared_memory=os.environ["SHARED"] == "1")
+times, begin = [], None
+for step in worker.steps():
+    now = time.perf_counter()
+    if begin is not None:
+        times.append(now - begin)
+    begin = now
+    step.backward(loss_of())
+report(times)
+"""
+
+
+def median_of(text):
+    for line in text.splitlines():
+        if line.startswith("MEDIAN "):
+            return float(line.split()[1])
+    raise RuntimeError("no result:\n" + text[-2000:])
+
+
+def run_ddp(case, steps):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    ranks = []
+    for rank in range(2):
+        env = dict(os.environ, CASE=case, STEPS=str(steps), RANK=str(rank),
+                   WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
+                   MASTER_PORT=str(port), OMP_NUM_THREADS="1")
+        ranks.append(subprocess.Popen([sys.executable, "-c", DDP], env=env,
+                                      stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True))
+    texts = [rank.communicate(timeout=600)[0] for rank in ranks]
+    return max(map(median_of, texts))
+
+
+def run_lockstep(case, steps, shared):
+    from local_job import LocalJob
+    with LocalJob(workers=2, sets=[f"train_steps={steps}",
+                                   "learning_rate=1e-4",
+                                   "checkpoint.directory="]) as job:
+        for i in range(2):
+            job.start_worker(i, LOCKSTEP, CASE=case, STEPS=str(steps),
+                             SHARED="1" if shared else "0",
+                             OMP_NUM_THREADS="1")
+        for i in range(2):
+            job.wait("worker", i, timeout=600)
+        return max(median_of(job.log("worker", i)) for i in range(2))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=0)
+    parser.add_argument("--cases", default="tensor,mlp,transformer")
+    args = parser.parse_args()
+    build = os.path.abspath(args.build)
+    os.environ["LOCKSTEP_BIN"] = os.path.join(build, "bin")
+    paths = [os.path.join(build, "python"),
+             os.path.join(HERE, "..", "e2e", "python")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    sys.path[:0] = paths
+    print(f"{'case':12} {'ddp ms':>9} {'grpc ms':>9} {'ratio':>6} "
+          f"{'shared ms':>9} {'ratio':>6}")
+    for case in args.cases.split(","):
+        steps = args.steps or {"tensor": 30, "mlp": 400}.get(case, 30)
+        rounds = []
+        for _ in range(args.rounds):
+            ddp = run_ddp(case, steps)
+            rounds.append((ddp, run_lockstep(case, steps, False),
+                           run_lockstep(case, steps, True)))
+        columns = [statistics.median(column) for column in zip(*rounds)]
+        grpc = statistics.median(g / d for d, g, _ in rounds)
+        shared = statistics.median(s / d for d, _, s in rounds)
+        print(f"{case:12} {columns[0]:9.2f} {columns[1]:9.2f} {grpc:6.2f} "
+              f"{columns[2]:9.2f} {shared:6.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
