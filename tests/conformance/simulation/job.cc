@@ -11,7 +11,7 @@ Job::Job(const Options& of, World& in)
   config.optimizer.kind = OptimizerConfig::Kind::kMomentum;
   config.optimizer.momentum = 0.5;
   config.learning_rate.base = 1;
-  config.stall_timeout = config.lease;
+  config.stall_timeout = options.stall_timeout;
   config.checkpoint.directory = "checkpoints";
   config.elastic_workers = options.elastic;
   config.max_wait = absl::Minutes(1);

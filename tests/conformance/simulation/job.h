@@ -68,6 +68,9 @@ struct Options {
   int steered = 200;
   std::optional<Ending> ending = std::nullopt;  // otherwise it is drawn
   PlantedBug bug = PlantedBug::kNone;
+  // A member of a step whose gradient has not come for so long is replaced, if
+  // there are backups.
+  absl::Duration stall_timeout = JobConfig().lease;
 };
 
 class ChiefProcess;
@@ -105,7 +108,11 @@ struct Job {
   std::string id = "job";
   uint64_t last_incarnation = 0;
   std::map<int64_t, Checkpoint> checkpoints;  // by step
-  // How often those in the making have been removed.
+  // How often ps task 0 has told a worker that its step begins anew, and how
+  // often a member of a step was replaced on a server.
+  int64_t redone = 0;
+  int64_t replaced = 0;
+  // How often checkpoints in the making have been removed.
   int64_t unfinished_removed = 0;
 
   // Whoever is at those places, if anybody.

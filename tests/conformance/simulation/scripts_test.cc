@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/conformance/simulation/chief_process.h"
@@ -13,6 +14,12 @@ namespace lockstep::simulation {
 namespace {
 
 using ::testing::IsEmpty;
+
+std::string NameOf(const Options& options) {
+  return absl::StrCat(options.replicas_to_aggregate, "of",
+                      options.total_num_replicas, "on", options.parts.size(),
+                      options.elastic ? "Elastic" : "");
+}
 
 // One server alone, two gradients of three workers, no checkpoint: a server
 // that loses its state takes the whole job back to its beginning, and no other
@@ -222,6 +229,58 @@ TEST_F(ElasticTest, EndOfInputIsHeardThoughTheWorkersChangeMeanwhile) {
   EXPECT_THAT(script_.Finish(), IsEmpty());
   EXPECT_EQ(script_.job().promises.committed(), 2);
 }
+
+// Two gradients of three workers: a member that hangs gives its place to the
+// backup, long before its lease ends.
+class StallTest : public ::testing::TestWithParam<uint64_t> {
+ protected:
+  StallTest() { script_.StartAll(); }
+
+  Script script_{Options{.total_num_replicas = 3,
+                         .steps = 15,
+                         .stall_timeout = absl::Seconds(1)},
+                 /*seed=*/GetParam()};
+};
+
+TEST_P(StallTest, MemberThatHangsIsReplacedByABackup) {
+  script_.UntilCommitted(3);
+  script_.Until("worker 0 to be in a step",
+                [this] { return script_.server(0).HasMember(0); });
+  const int64_t step = script_.job().promises.committed();
+  script_.Hang(script_.job().worker_place(0), absl::Seconds(60));
+  script_.For(absl::Seconds(5));
+  EXPECT_GT(script_.job().promises.committed(), step);
+  EXPECT_GT(script_.job().replaced, 0);
+  EXPECT_THAT(script_.Finish(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Timings, StallTest,
+                         ::testing::Range(uint64_t{1}, uint64_t{11}));
+
+class QuietTest : public ::testing::TestWithParam<Options> {};
+
+TEST_P(QuietTest, EveryStepTakesOneAttemptWhereNothingGoesWrong) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Script script(GetParam(), seed);
+    script.StartAll();
+    EXPECT_THAT(script.Finish(), IsEmpty());
+    EXPECT_EQ(script.job().promises.committed(), GetParam().steps);
+    EXPECT_EQ(script.job().redone, 0);
+    EXPECT_EQ(script.job().replaced, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Clusters, QuietTest,
+    ::testing::Values(Options{2, 2, {2, 1}},     // everybody counts
+                      Options{2, 3, {2, 1}},     // one backup
+                      Options{2, 4, {1, 0}},     // a server without parts
+                      Options{1, 1, {1, 1, 1}},  // alone
+                      Options{2, 2, {1}},        // one server, granted steps
+                      Options{3, 2, {2, 1}},     // shares: two and one
+                      Options{4, 2, {1, 1}},     // shares: two each
+                      Options{2, 2, {2, 1}, 4, 2, /*elastic=*/true}),
+    [](const auto& info) { return NameOf(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(Timings, LoneServerTest,
                          ::testing::Range(uint64_t{1}, uint64_t{21}));

@@ -220,6 +220,7 @@ void ServerProcess::SendTokens(
     if (answer.outcome == server::Gate::Outcome::kToken) {
       job_.promises.OnToken(answer.step);
     }
+    if (answer.outcome == server::Gate::Outcome::kRedo) ++job_.redone;
     call.mapped()(answer);
   }
 }
@@ -262,6 +263,13 @@ void ServerProcess::Send(server::ChiefCommands::Ready ready) {
         {ticket, server::Gate::Outcome::kToken, record.prepared_step});
   }
   SendTokens(early);
+}
+
+bool ServerProcess::HasMember(int worker) const {
+  const server::Shard* open = shard();
+  if (open == nullptr || shard()->gate() == nullptr) return false;
+  const std::vector<int> members = shard()->gate()->Members();
+  return std::count(members.begin(), members.end(), worker) > 0;
 }
 
 std::string ServerProcess::WaitsFor() const {

@@ -77,6 +77,8 @@ class ServerProcess final : public Process {
   bool IsMember() const { return member_.joined(); }
   bool HasShard() const { return shard() != nullptr; }
   bool IsOpen() const { return shard() != nullptr && shard()->active(); }
+  // Of ps task 0: whether the worker is in the set of the step at hand.
+  bool HasMember(int worker) const;
   // What its step lacks, for a report.
   std::string WaitsFor() const;
 

@@ -73,7 +73,9 @@ void Simulation::Disturb() {
       place >= job_.server_place(0) && place < job_.worker_place(0);
   if (is_server && !job_.input_ends.empty()) return;
   const int64_t kind = world_.Random(10);
-  if (kind < 6) {
+  // Members that hang are the ones that are replaced.
+  const bool hangs_more = job_.options.stall_timeout < job_.config.lease;
+  if (kind < (hangs_more ? 3 : 6)) {
     KillOne(place);
   } else if (kind < 8) {
     HangOne(place);
@@ -210,6 +212,8 @@ Simulation::Result Simulation::Run() {
   result_.trace.assign(world_.trace().begin(), world_.trace().end());
   result_.events = world_.events();
   result_.went_back = job_.promises.history();
+  result_.redone = job_.redone;
+  result_.replaced = job_.replaced;
   Clear();
   return result_;
 }
