@@ -28,7 +28,6 @@ constexpr absl::Duration kPingTimeout = absl::Seconds(2);
 
 // Time within which a new connection must complete the HTTP/2 preface.
 constexpr absl::Duration kHandshake = absl::Seconds(10);
-constexpr absl::Duration kLongestConnection = absl::Hours(12);
 constexpr absl::Duration kLongestGrace = absl::Minutes(1);
 constexpr int kCallsOfAConnection = 256;
 constexpr int kHeaderBytes = 8 << 10;
@@ -53,10 +52,10 @@ void SetLimits(grpc::ServerBuilder& builder, int largest_message) {
 
 // A connection outlives its certificate; this bounds for how long. Calls that
 // are cut off are repeated on a new connection.
-void LimitAge(grpc::ServerBuilder& builder) {
+void LimitAge(grpc::ServerBuilder& builder, absl::Duration longest) {
   builder.AddChannelArgument(
       GRPC_ARG_MAX_CONNECTION_AGE_MS,
-      static_cast<int>(absl::ToInt64Milliseconds(kLongestConnection)));
+      static_cast<int>(absl::ToInt64Milliseconds(longest)));
   builder.AddChannelArgument(
       GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
       static_cast<int>(absl::ToInt64Milliseconds(kLongestGrace)));
@@ -96,7 +95,9 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
                                   : options.security->ForServer());
   builder.SetResourceQuota(started->quota_);
   SetLimits(builder, options.largest_message);
-  if (options.security != nullptr) LimitAge(builder);
+  if (options.security != nullptr) {
+    LimitAge(builder, options.longest_connection);
+  }
   for (grpc::Service* service : services) builder.RegisterService(service);
   started->server_ = builder.BuildAndStart();
   if (started->server_ == nullptr) {

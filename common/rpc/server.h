@@ -36,6 +36,9 @@ class GrpcServer {
     ConnectionLimits connections = OwnConnectionLimits();
     // Null: each caller that reaches the address may make any call.
     std::shared_ptr<TransportSecurity> security = OwnSecurity();
+    // With certificates, a connection is replaced by a new one after this time,
+    // more or less a tenth. Calls that are cut off then can be repeated.
+    absl::Duration longest_connection = absl::Hours(12);
   };
   static constexpr size_t kLeastMemory = size_t{256} << 20;
 

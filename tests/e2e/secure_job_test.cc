@@ -1,10 +1,14 @@
 // Jobs whose processes have certificates.
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/rpc/security/transport/transport_security.h"
+#include "deploy/cli/status/status_json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"
@@ -19,6 +23,8 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 
 constexpr char kJob[] = "lockstep://e2e/";
+// What is wrong is told within this time.
+constexpr absl::Duration kSoon = absl::Seconds(10);
 
 class SecureJobTest : public ::testing::Test {
  protected:
@@ -92,6 +98,57 @@ TEST_F(SecureJobTest, TenRenewalsOfEveryCertificateLoseNoStep) {
               IsOkAndHolds(HasSubstr("uses new certificates")));
 }
 
+// Longer than a line of a private key, and than anything that two texts share.
+std::vector<std::string> LinesOfKey(const std::string& path) {
+  std::vector<std::string> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.size() > 40) lines.push_back(line);
+  }
+  EXPECT_FALSE(lines.empty()) << path;
+  return lines;
+}
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(SecureJobTest, KeysAreInNoLogStatusCheckpointOrCommandLine) {
+  auto options = Small(1'000'000);
+  options.set.push_back("checkpoint.every_steps=10");
+  auto job = TrainingJob::Make(options);
+  Secure(*job);
+  for (const auto& [type, index] : job->Tasks()) {
+    job->cluster().AddArgument(type, index, "--log_level=debug");
+  }
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(
+      job->cluster().WaitForLog("chief", 0, "checkpoint of step", kPatience),
+      IsOk());
+  std::string all;
+  for (const auto& [type, index] : job->Tasks()) {
+    absl::StrAppend(&all, job->cluster().ReadLog(type, index).value());
+    const pid_t pid = job->cluster().Process(type, index).value()->pid();
+    absl::StrAppend(&all, Contents(absl::StrCat("/proc/", pid, "/cmdline")),
+                    Contents(absl::StrCat("/proc/", pid, "/environ")));
+  }
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(job->checkpoints())) {
+    if (entry.is_regular_file()) absl::StrAppend(&all, Contents(entry.path()));
+  }
+  const auto status = job->GetStatus();
+  ASSERT_OK(status);
+  absl::StrAppend(&all, cli::FormatStatusJson(*status, 2));
+  EXPECT_THAT(all, HasSubstr("checkpoint of step"));
+  for (const auto& [type, index] : job->Tasks()) {
+    for (const std::string& line :
+         LinesOfKey(DirectoryOf(type, index) + "/tls.key")) {
+      EXPECT_FALSE(absl::StrContains(all, line)) << type << " " << index;
+    }
+  }
+}
+
 TEST_F(SecureJobTest, MemberIsKilledAndComesBack) {
   auto job = TrainingJob::Make(Small(3000));
   Secure(*job);
@@ -111,7 +168,7 @@ TEST_F(SecureJobTest, ExpiredCertificateIsNamedByItsOwner) {
   Issue("worker", 1, {now - absl::Hours(2), now - absl::Minutes(5)});
   ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
   EXPECT_THAT(
-      job->cluster().WaitForLog("worker", 1, "expired 5 min ago", kPatience),
+      job->cluster().WaitForLog("worker", 1, "expired 5 min ago", kSoon),
       IsOk());
 }
 
@@ -156,7 +213,11 @@ TEST_F(SecureJobTest, MemberOfAnotherAuthorityIsNamedInTheStatus) {
   files.authorities += authority_.certificate();
   WriteTlsFiles(DirectoryOf("worker", 1), files);
   ASSERT_THAT(job->StartAll(), IsOk());
-  const absl::Time end = absl::Now() + kPatience;
+  const absl::Time answered = absl::Now() + kPatience;
+  while (!job->GetStatus().ok() && absl::Now() < answered) {
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  const absl::Time end = absl::Now() + kSoon;
   std::vector<std::string> troubles;
   while (troubles.empty() && absl::Now() < end) {
     const auto status = job->GetStatus();

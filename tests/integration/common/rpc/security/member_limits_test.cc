@@ -1,0 +1,222 @@
+// A member of the job, with a certificate, that misbehaves: the limits of a
+// server hold for it, too.
+
+#include <deque>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lockstep/v1/call_stream.grpc.pb.h"
+#include "tests/integration/call.h"
+#include "tests/testing/http2_peer.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/testing/test_certificates.h"
+#include "tests/testing/tls_tunnel.h"
+
+namespace lockstep::testing {
+namespace {
+
+constexpr size_t kMebibyte = 1 << 20;
+constexpr char kCalls[] = "/lockstep.v1.CallStreamService/Calls";
+constexpr char kHealth[] = "/grpc.health.v1.Health/Check";
+
+size_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  size_t all = 0;
+  size_t resident = 0;
+  file >> all >> resident;
+  return resident * 4096;
+}
+
+// Reads one message of each stream, and waits for the rest of it.
+class Reader final
+    : public grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers> {
+ public:
+  Reader() { StartRead(&calls_); }
+  void OnReadDone(bool ok) override {
+    Finish(ok ? grpc::Status::OK : grpc::Status::CANCELLED);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  v1::StreamedCalls calls_;
+};
+
+class ReadingService final : public v1::CallStreamService::CallbackService {
+ public:
+  grpc::ServerBidiReactor<v1::StreamedCalls, v1::StreamedAnswers>* Calls(
+      grpc::CallbackServerContext* /*context*/) override {
+    return new Reader;
+  }
+};
+
+class MemberLimitsTest : public ::testing::Test {
+ protected:
+  MemberLimitsTest() {
+    WriteTlsFiles(Dir("ps"), authority_.Files("ps/0"));
+    WriteTlsFiles(Dir("worker"), authority_.Files("worker/1"));
+    WriteTlsFiles(Dir("other"), authority_.Files("worker/2"));
+  }
+
+  std::string Dir(const std::string& name) const {
+    return directory_.Join(name);
+  }
+
+  void Start(GrpcServer::Options options) {
+    security_ = TransportSecurity::Load({Dir("ps"), ""}).value();
+    options.security = security_;
+    server_ = GrpcServer::Start("127.0.0.1:0", {&service_}, options).value();
+    address_ = absl::StrCat("127.0.0.1:", server_->port());
+    tunnel_ = std::make_unique<TlsTunnel>(server_->port(), Dir("worker"));
+    other_ = TransportSecurity::Load(
+                 {Dir("other"), "", {{address_, {TaskType::kPs, 0}}}})
+                 .value();
+  }
+
+  std::shared_ptr<grpc::Channel> OtherChannel() {
+    return MakeChannel(address_, ++connection_, other_);
+  }
+
+  // That another member is served; repeats while connections still count.
+  absl::Status OtherIsServed() {
+    absl::Status answer;
+    for (int i = 0; i < 100; ++i) {
+      answer = CallWithBytes(OtherChannel(), kHealth, "");
+      if (answer.ok()) break;
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+    return answer;
+  }
+
+  const TestAuthority authority_;
+  const TempDir directory_;
+  ReadingService service_;
+  std::shared_ptr<TransportSecurity> security_;
+  std::shared_ptr<TransportSecurity> other_;
+  std::unique_ptr<GrpcServer> server_;
+  std::string address_;
+  std::unique_ptr<TlsTunnel> tunnel_;
+  int connection_ = 0;
+};
+
+TEST_F(MemberLimitsTest, MessagesThatNeverEndAreNotHeldWithoutLimit) {
+  GrpcServer::Options options;
+  options.largest_message = -1;
+  options.memory = 32 * kMebibyte;
+  Start(options);
+  const size_t before = ResidentBytes();
+
+  bool all_taken = true;
+  std::deque<Http2Peer> peers;
+  for (int i = 0; i < 2; ++i) peers.emplace_back(tunnel_->port());
+  ASSERT_EQ(tunnel_->handshakes(), 2);
+  for (Http2Peer& peer : peers) {
+    const uint32_t stream = peer.Open(kCalls);
+    all_taken = peer.BeginMessage(stream, 1 << 30) &&
+                peer.SendBytes(stream, 256 * kMebibyte) && all_taken;
+  }
+
+  EXPECT_FALSE(all_taken);
+  // Plus the 256 MiB of freed memory that an address sanitizer keeps.
+  EXPECT_LT(ResidentBytes(), before + (160 + 256) * kMebibyte);
+  EXPECT_OK(OtherIsServed());
+}
+
+TEST_F(MemberLimitsTest, CallsOfAConnectionAreLimited) {
+  Start({});
+  Http2Peer peer(tunnel_->port());
+  ASSERT_EQ(tunnel_->handshakes(), 1);
+  for (int i = 0; i < 256; ++i) peer.Open(kCalls);
+
+  const uint32_t one_more = peer.Open(kCalls);
+  EXPECT_FALSE(peer.SendBytes(one_more, 16 * kMebibyte));
+  EXPECT_OK(OtherIsServed());
+}
+
+TEST_F(MemberLimitsTest, ConnectionWhoseHeaderDoesNotEndIsClosed) {
+  Start({});
+  Http2Peer peer(tunnel_->port());
+  ASSERT_EQ(tunnel_->handshakes(), 1);
+  const uint32_t call = peer.BeginHeader(1 << 20);
+
+  EXPECT_TRUE(peer.EndsWithin(call, 10'000));
+  EXPECT_OK(OtherIsServed());
+}
+
+TEST_F(MemberLimitsTest, SleepingConnectionsTakeNoMoreThanTheirShare) {
+  GrpcServer::Options options;
+  options.connections = {4, 4};
+  Start(options);
+  const auto early = OtherChannel();
+  ASSERT_OK(CallWithBytes(early, kHealth, ""));
+  {
+    std::deque<Http2Peer> sleeping;
+    for (int i = 0; i < 12; ++i) sleeping.emplace_back(tunnel_->port());
+    EXPECT_LE(tunnel_->handshakes(), 3);
+    EXPECT_OK(CallWithBytes(early, kHealth, ""));
+  }
+  EXPECT_OK(OtherIsServed());
+}
+
+TEST_F(MemberLimitsTest, HandshakeThatDoesNotGoOnIsClosed) {
+  Start({});
+  const RawSocket silent(server_->port());
+  const RawSocket half(server_->port());
+  half.Send(std::string("\x16\x03\x01\x02\x00\x01", 6));  // of a ClientHello
+
+  EXPECT_TRUE(silent.IsClosedWithin(20'000));
+  EXPECT_TRUE(half.IsClosedWithin(20'000));
+}
+
+// A certificate is checked at the handshake alone, and so again when its
+// connection has reached its age.
+TEST_F(MemberLimitsTest, RevokedMemberLosesItsConnectionAtItsAge) {
+  GrpcServer::Options options;
+  options.longest_connection = absl::Seconds(3);
+  Start(options);
+  const auto channel = OtherChannel();
+  ASSERT_OK(CallWithBytes(channel, kHealth, ""));
+  TlsFiles own = authority_.Files("ps/0");
+  own.revoked = MakeRevocationList(authority_.pair(), {other_->own().serial},
+                                   TestAuthority::Valid())
+                    .value();
+  WriteTlsFiles(Dir("ps"), own);
+  security_->Reload();
+  EXPECT_FALSE(CallWithBytes(OtherChannel(), kHealth, "").ok());
+
+  const absl::Time end = absl::Now() + absl::Seconds(30);
+  absl::Status last;
+  while (last.ok() && absl::Now() < end) {
+    last = CallWithBytes(channel, kHealth, "");
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  EXPECT_THAT(last, StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// Calls of a member with a good certificate are at most repeated once.
+TEST_F(MemberLimitsTest, CallsGoOnAcrossTheAgeOfTheirConnection) {
+  GrpcServer::Options options;
+  options.longest_connection = absl::Seconds(1);
+  Start(options);
+  const auto channel = OtherChannel();
+  const absl::Time end = absl::Now() + absl::Seconds(4);
+  while (absl::Now() < end) {
+    absl::Status answer = CallWithBytes(channel, kHealth, "");
+    for (int i = 0; i < 20 && absl::IsUnavailable(answer); ++i) {
+      absl::SleepFor(absl::Milliseconds(50));
+      answer = CallWithBytes(channel, kHealth, "");
+    }
+    ASSERT_OK(answer);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::testing
