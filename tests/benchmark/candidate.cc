@@ -17,6 +17,7 @@
 #include "tests/benchmark/benchmark_model.h"
 #include "tests/benchmark/role_options.h"
 #include "tests/testing/process_cluster.h"
+#include "tests/testing/test_certificates.h"
 
 namespace lockstep::benchmark {
 namespace {
@@ -99,6 +100,7 @@ struct Places {
   std::string record;
   std::string job_file;
   std::string state_dir;
+  std::string tls_dir;
 };
 
 // The plain programs: "tcp", "naive", "stream" or "chunk".
@@ -110,6 +112,10 @@ std::map<std::string, ProcessCluster::Job> PlainJobs(const std::string& system,
   ProcessCluster::Program worker =
       OwnProgram(system + "_worker", candidate, places.record);
   if (candidate.system == "tcp_two_phase") server.args.push_back("--two_phase");
+  if (candidate.system == "tcp_openssl") {
+    server.args.push_back("--encrypt");
+    worker.args.push_back("--encrypt");
+  }
   if (candidate.system == "naive") {
     server.args.push_back("--default_allocator");
     worker.args.push_back("--default_allocator");
@@ -129,14 +135,36 @@ std::map<std::string, ProcessCluster::Job> LockstepJobs(
         std::string("--slow_factor"), absl::StrCat(candidate.slow_factor)}) {
     worker.args.push_back(arg);
   }
-  return {{"chief", {1, {ProgramPath("chief"), {"--job", places.job_file}}}},
-          {"ps",
-           {candidate.servers,
-            {ProgramPath("ps_server"),
-             {"--state_dir", candidate.own_memory ? "" : places.state_dir,
-              "--shared_memory", candidate.shared_memory ? "auto" : "off",
-              "--pollers", absl::StrCat(candidate.pollers)}}}},
-          {"worker", {candidate.workers, std::move(worker)}}};
+  std::map<std::string, ProcessCluster::Job> jobs = {
+      {"chief", {1, {ProgramPath("chief"), {"--job", places.job_file}}}},
+      {"ps",
+       {candidate.servers,
+        {ProgramPath("ps_server"),
+         {"--state_dir", candidate.own_memory ? "" : places.state_dir,
+          "--shared_memory", candidate.shared_memory ? "auto" : "off",
+          "--pollers", absl::StrCat(candidate.pollers)}}}},
+      {"worker", {candidate.workers, std::move(worker)}}};
+  if (!candidate.tls) return jobs;
+  for (auto& [name, job] : jobs) {
+    job.program.args.push_back("--tls_dir=" + places.tls_dir +
+                               "/{role}-{index}");
+  }
+  return jobs;
+}
+
+// Gives each task a certificate.
+void WriteCertificates(const Candidate& candidate, const Places& places) {
+  const testing::TestAuthority authority;
+  const auto issue = [&](const char* role, int tasks) {
+    for (int i = 0; i < tasks; ++i) {
+      testing::WriteTlsFiles(
+          absl::StrCat(places.tls_dir, "/", role, "-", i),
+          authority.Files(absl::StrCat("lockstep://benchmark/", role, "/", i)));
+    }
+  };
+  issue("chief", 1);
+  issue("ps", candidate.servers);
+  issue("worker", candidate.workers);
 }
 
 std::map<std::string, ProcessCluster::Job> Jobs(const Candidate& candidate,
@@ -199,6 +227,7 @@ std::string Describe(const Candidate& candidate) {
     absl::StrAppend(&text, ", ", candidate.servers, " servers");
   }
   if (candidate.shared_memory) absl::StrAppend(&text, ", shared memory");
+  if (candidate.tls) absl::StrAppend(&text, ", TLS");
   if (candidate.own_memory) absl::StrAppend(&text, ", state in own memory");
   if (candidate.lease_ms < 60000) {
     absl::StrAppend(&text, ", lease ", candidate.lease_ms, " ms");
@@ -222,7 +251,9 @@ absl::StatusOr<RunRecord> RunOnce(const Candidate& candidate) {
         "no directory can be made in TMPDIR or in /dev/shm");
   }
   const Places places{scratch.path() + "/record",
-                      scratch.path() + "/job.textproto", state.path()};
+                      scratch.path() + "/job.textproto", state.path(),
+                      scratch.path() + "/tls"};
+  if (candidate.tls) WriteCertificates(candidate, places);
   LOCKSTEP_RETURN_IF_ERROR(WriteFile(places.job_file, JobText(candidate)));
   ProcessCluster::Options options;
   options.log_directory = scratch.path();

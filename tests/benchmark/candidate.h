@@ -11,11 +11,11 @@ namespace lockstep::benchmark {
 
 // A measured system: a kind of cluster with a model.
 struct Candidate {
-  // "lockstep"; "tcp", which sends and receives at the same time, or
-  // "tcp_two_phase"; "naive", a first gRPC implementation, or "naive_tuned"
-  // with the allocator settings of Lockstep's programs; "stream", one gRPC
-  // message each way; "chunk", a bare gRPC call for each MiB. Only lockstep has
-  // more than one server.
+  // "lockstep"; "tcp", which sends and receives at the same time,
+  // "tcp_openssl", which also encrypts, or "tcp_two_phase"; "naive", a first
+  // gRPC implementation, or "naive_tuned" with the allocator settings of
+  // Lockstep's programs; "stream", one gRPC message each way; "chunk", a bare
+  // gRPC call for each MiB. Only lockstep has more than one server.
   std::string system = "lockstep";
   std::string model = "dense";  // as MakeBenchmarkVariables() has it
   int64_t bytes = 0;            // for models of variable size
@@ -31,6 +31,7 @@ struct Candidate {
   std::string job_text;     // further lines of the job file
   bool shared_memory = false;  // between workers and servers
   bool own_memory = false;     // state ends with the server's process
+  bool tls = false;            // with certificates
   // A loaded machine must not lose a process to its lease.
   int64_t heartbeat_ms = 1000;
   int64_t lease_ms = 60000;

@@ -273,6 +273,37 @@ Rows GrowthSizes(const ComparisonOptions& options) {
   return rows;
 }
 
+// With certificates on each connection against none. Tensors in shared memory
+// are not encrypted.
+Rows Tls(const ComparisonOptions& options) {
+  const Candidate plain = WithWorkers(options.base, 1);
+  const Candidate tcp = Plain("tcp", plain);
+  const Candidate openssl = Plain("tcp_openssl", plain);
+  const auto encrypted = [](Candidate candidate) {
+    candidate.tls = true;
+    return candidate;
+  };
+  Candidate shared = plain;
+  shared.shared_memory = true;
+  Candidate scalar = WithWorkers(ScalarOf(options), 1);
+  scalar.servers = 1;
+  const Candidate tls = encrypted(plain);
+  return {{"tls", "step, 1 worker: TLS / plain", Metric::kStepMs, tls, plain,
+           AtMost(2.7)},
+          {"tls", "the same / bare OpenSSL over TCP", Metric::kStepMs, tls,
+           openssl, AtMost(1.35)},
+          {"tls", "bare OpenSSL over TCP / plain TCP", Metric::kStepMs, openssl,
+           tcp, std::nullopt},
+          {"tls", "CPU time of a step: TLS / plain", Metric::kCpuMs, tls, plain,
+           std::nullopt},
+          {"tls", "CPU time of a step: TLS / bare OpenSSL over TCP",
+           Metric::kCpuMs, tls, openssl, std::nullopt},
+          {"tls", "step in shared memory: TLS / plain", Metric::kStepMs,
+           encrypted(shared), shared, AtMost(1.1)},
+          {"tls", "step of one float: TLS / plain", Metric::kStepMs,
+           encrypted(scalar), scalar, AtMost(1.35)}};
+}
+
 struct Entry {
   Comparison comparison;
   std::function<Rows(const ComparisonOptions&)> rows;
@@ -292,6 +323,7 @@ const std::vector<Entry>& Entries() {
       {{"bf16", "gradients as bfloat16 on the wire"}, Bf16},
       {{"shared_memory", "workers on the server's machine"}, SharedMemory},
       {{"durable", "surviving the death of processes / not", false}, Durable},
+      {{"tls", "certificates on each connection / none", false}, Tls},
       {{"techniques", "without one technique each / with all", false},
        Techniques},
       {{"growth_workers", "1 to 8 workers, as many bytes in all", false},

@@ -50,7 +50,7 @@ TEST(ComparisonTest, UnknownNameIsRefused) {
 }
 
 TEST(ComparisonTest, BothSidesOfAStepRatioMoveTheSameBytes) {
-  for (const char* name : {"tcp1", "tcp2", "naive", "servers", "cpu"}) {
+  for (const char* name : {"tcp1", "tcp2", "naive", "servers", "cpu", "tls"}) {
     const std::vector<Row> rows = MakeRows(name, Options()).value();
     for (const Row& row : rows) {
       ASSERT_TRUE(row.denominator.has_value()) << row.what;

@@ -18,10 +18,13 @@ struct RoleOptions {
   std::string record;  // worker 0's file, written at the end; with
                        // backups, worker i's is this name plus ".i"
   bool two_phase = false;          // tcp_server: no sending while receiving
+  bool encrypt = false;            // tcp_: with OpenSSL, on two connections
   bool default_allocator = false;  // without Lockstep's settings
 
-  // Only for role worker. Steps do not need all workers: all compute the same
-  // gradients, and each writes a record, because each may miss steps.
+  // Only for role worker. With backups, steps do not need all workers: all
+  // compute the same gradients, and each writes a record, because each may miss
+  // steps.
+  std::string tls_dir;  // its certificate, as in CommonFlags; empty: none
   bool backups = false;
   int64_t compute_ms = 0;  // time to compute a gradient
   int slow_worker = -1;    // index of a slower worker; -1: none

@@ -94,6 +94,8 @@ void AddRoleFlags(CLI::App& app, RoleOptions& role) {
   app.add_option("--bytes", role.bytes)->group("");
   app.add_option("--record", role.record)->group("");
   app.add_flag("--two_phase", role.two_phase)->group("");
+  app.add_flag("--encrypt", role.encrypt)->group("");
+  app.add_option("--tls_dir", role.tls_dir)->group("");
   app.add_flag("--default_allocator", role.default_allocator)->group("");
   app.add_flag("--backups", role.backups)->group("");
   app.add_option("--compute_ms", role.compute_ms)->group("");
@@ -101,7 +103,18 @@ void AddRoleFlags(CLI::App& app, RoleOptions& role) {
   app.add_option("--slow_factor", role.slow_factor)->group("");
 }
 
+// As the built-in worker, with its certificate.
+absl::Status RunSecureWorker(const RoleOptions& options) {
+  CommonFlags flags;
+  flags.tls_dir = options.tls_dir;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      Cluster cluster,
+      StartProcess(flags, {TaskType::kWorker}, "step_benchmark"));
+  return RunLockstepWorker(cluster, options);
+}
+
 absl::Status RunRole(const RoleOptions& options) {
+  if (!options.tls_dir.empty()) return RunSecureWorker(options);
   LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, LoadTfConfig(""));
   LOCKSTEP_ASSIGN_OR_RETURN(Cluster cluster, Cluster::Make(config));
   LOCKSTEP_RETURN_IF_ERROR(InitLog(options.role, "info"));

@@ -72,7 +72,13 @@ absl::StatusOr<TcpConnection> TcpConnection::Connect(
   }
 }
 
+absl::Status TcpConnection::Encrypt(bool is_server) {
+  LOCKSTEP_ASSIGN_OR_RETURN(tls_, TlsSocket::Make(fd_, is_server));
+  return absl::OkStatus();
+}
+
 absl::Status TcpConnection::Send(absl::Span<const std::byte> bytes) {
+  if (tls_ != nullptr) return tls_->Send(bytes);
   while (!bytes.empty()) {
     const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
@@ -83,6 +89,7 @@ absl::Status TcpConnection::Send(absl::Span<const std::byte> bytes) {
 }
 
 absl::Status TcpConnection::Receive(absl::Span<std::byte> bytes) {
+  if (tls_ != nullptr) return tls_->Receive(bytes);
   while (!bytes.empty()) {
     const ssize_t got = recv(fd_, bytes.data(), bytes.size(), 0);
     if (got < 0 && errno == EINTR) continue;

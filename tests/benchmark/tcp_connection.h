@@ -2,12 +2,14 @@
 #define LOCKSTEP_TESTS_BENCHMARK_TCP_CONNECTION_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tests/benchmark/tls_socket.h"
 
 namespace lockstep::benchmark {
 
@@ -24,11 +26,16 @@ class TcpConnection {
   explicit TcpConnection(int fd);
   ~TcpConnection();
   TcpConnection(TcpConnection&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)) {}
+      : fd_(std::exchange(other.fd_, -1)), tls_(std::move(other.tls_)) {}
   TcpConnection& operator=(TcpConnection&& other) noexcept {
     std::swap(fd_, other.fd_);
+    std::swap(tls_, other.tls_);
     return *this;
   }
+
+  // Encrypts from here on; both sides must call it. Then no thread may send
+  // while another receives: use a connection for each direction.
+  absl::Status Encrypt(bool is_server);
 
   absl::Status Send(absl::Span<const std::byte> bytes);
   // Fills `bytes`.
@@ -40,6 +47,7 @@ class TcpConnection {
 
  private:
   int fd_;
+  std::unique_ptr<TlsSocket> tls_;  // null: plain
 };
 
 // TcpListener accepts connections on a port of 127.0.0.1.

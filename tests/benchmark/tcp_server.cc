@@ -24,9 +24,11 @@ std::vector<HugeBuffer> MakeRings(size_t workers) {
 
 }  // namespace
 
-TcpServer::TcpServer(std::vector<TcpConnection> connections, int64_t bytes,
+TcpServer::TcpServer(std::vector<TcpConnection> connections,
+                     std::vector<TcpConnection> back, int64_t bytes,
                      int64_t steps, bool two_phase)
     : connections_(std::move(connections)),
+      back_(std::move(back)),
       bytes_(bytes),
       num_pieces_((bytes + kPiece - 1) / kPiece),
       two_phase_(two_phase),
@@ -98,7 +100,7 @@ void TcpServer::Updated(int64_t index) {
 }
 
 absl::Status TcpServer::SendToAll(int64_t index) {
-  for (TcpConnection& connection : connections_) {
+  for (TcpConnection& connection : Back()) {
     LOCKSTEP_RETURN_IF_ERROR(connection.Send(Values(index)));
   }
   return absl::OkStatus();
@@ -123,7 +125,7 @@ absl::Status TcpServer::Send(int worker) {
     const absl::Span<std::byte> values = ValuesToSend(index, count);
     const int64_t step_end = (index / num_pieces_ + 1) * num_pieces_;
     if (!WaitUntilUpdated((two_phase_ ? step_end : index + count) - 1)) break;
-    LOCKSTEP_RETURN_IF_ERROR(connections_[worker].Send(values));
+    LOCKSTEP_RETURN_IF_ERROR(Back()[worker].Send(values));
   }
   return absl::OkStatus();
 }
@@ -152,22 +154,27 @@ absl::Status RunTcpServer(const Cluster& cluster, const RoleOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::string address,
                             cluster.Address(cluster.self()));
   LOCKSTEP_ASSIGN_OR_RETURN(TcpListener listener, TcpListener::Listen(address));
-  const int workers = cluster.num_workers();
-  std::vector<std::pair<std::byte, TcpConnection>> unsorted;
-  for (int i = 0; i < workers; ++i) {
+  // By worker: one connection, or one from it and a second one back.
+  std::vector<std::vector<TcpConnection>> all(cluster.num_workers());
+  const size_t of_each = options.encrypt ? 2 : 1;
+  for (size_t i = 0; i < of_each * all.size(); ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(TcpConnection connection, listener.Accept());
     std::byte worker;  // the hello message is the worker's index
     LOCKSTEP_RETURN_IF_ERROR(connection.Receive({&worker, 1}));
-    unsorted.emplace_back(worker, std::move(connection));
+    all.at(static_cast<size_t>(worker)).push_back(std::move(connection));
   }
-  std::sort(unsorted.begin(), unsorted.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<TcpConnection> connections;
-  for (auto& [worker, connection] : unsorted) {
-    connections.push_back(std::move(connection));
+  std::vector<TcpConnection> back;
+  for (std::vector<TcpConnection>& own : all) {
+    if (options.encrypt) {
+      LOCKSTEP_RETURN_IF_ERROR(own.at(0).Encrypt(/*is_server=*/true));
+      LOCKSTEP_RETURN_IF_ERROR(own.at(1).Encrypt(/*is_server=*/true));
+      back.push_back(std::move(own[1]));
+    }
+    connections.push_back(std::move(own.at(0)));
   }
-  return TcpServer(std::move(connections), TotalBytes(variables),
-                   AllSteps(options), options.two_phase)
+  return TcpServer(std::move(connections), std::move(back),
+                   TotalBytes(variables), AllSteps(options), options.two_phase)
       .Run();
 }
 

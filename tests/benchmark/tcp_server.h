@@ -29,9 +29,11 @@ namespace lockstep::benchmark {
 //          a small model is sent by that thread too, which saves a wake-up.
 class TcpServer {
  public:
-  // `connections` is indexed by worker.
-  TcpServer(std::vector<TcpConnection> connections, int64_t bytes,
-            int64_t steps, bool two_phase);
+  // `connections` is indexed by worker, and so is `back`, for what is sent;
+  // empty: the same connections.
+  TcpServer(std::vector<TcpConnection> connections,
+            std::vector<TcpConnection> back, int64_t bytes, int64_t steps,
+            bool two_phase);
 
   absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -52,7 +54,12 @@ class TcpServer {
   absl::Span<std::byte> ValuesToSend(int64_t first, int64_t& count) const;
   absl::Span<std::byte> Received(int worker, int64_t index) const;
 
+  std::vector<TcpConnection>& Back() {
+    return back_.empty() ? connections_ : back_;
+  }
+
   std::vector<TcpConnection> connections_;
+  std::vector<TcpConnection> back_;
   const int64_t bytes_;
   const int64_t num_pieces_;
   const bool two_phase_;

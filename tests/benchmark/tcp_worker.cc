@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "common/base/mutex.h"
@@ -114,6 +115,14 @@ absl::Status RunTcpWorker(const Cluster& cluster, const RoleOptions& options) {
                             TcpConnection::Connect(server));
   const auto hello = static_cast<std::byte>(worker);
   LOCKSTEP_RETURN_IF_ERROR(connection.Send({&hello, 1}));
+  std::optional<TcpConnection> back;  // for what the server sends
+  if (options.encrypt) {
+    LOCKSTEP_ASSIGN_OR_RETURN(back, TcpConnection::Connect(server));
+    LOCKSTEP_RETURN_IF_ERROR(back->Send({&hello, 1}));
+    LOCKSTEP_RETURN_IF_ERROR(connection.Encrypt(/*is_server=*/false));
+    LOCKSTEP_RETURN_IF_ERROR(back->Encrypt(/*is_server=*/false));
+  }
+  TcpConnection& from_server = back.has_value() ? *back : connection;
   Sender sender(connection, gradient.bytes().first(bytes));
   MomentumOracle oracle(cluster.num_workers());
   RunRecorder recorder(options.warmup, options.steps);
@@ -122,7 +131,7 @@ absl::Status RunTcpWorker(const Cluster& cluster, const RoleOptions& options) {
     oracle.AdvanceTo(step);
     LOCKSTEP_RETURN_IF_ERROR(sender.Begin());
     LOCKSTEP_RETURN_IF_ERROR(
-        ReceiveValues(connection, values.bytes().first(bytes), oracle));
+        ReceiveValues(from_server, values.bytes().first(bytes), oracle));
     StepSample sample;
     sample.total = NowNanoseconds() - began;
     if (worker == 0) recorder.Add(sample);
