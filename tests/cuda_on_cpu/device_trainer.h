@@ -36,9 +36,8 @@ class DeviceTrainer {
   // Errors: as worker::MakeBackend().
   static absl::StatusOr<std::unique_ptr<DeviceTrainer>> Make(
       const std::string& backend, const TrainedModel& trained) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        std::unique_ptr<worker::ComputeBackend> made,
-        worker::MakeBackend(backend, {.threads = 1}));
+    LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<worker::ComputeBackend> made,
+                              worker::MakeBackend(backend, {.threads = 1}));
     return std::unique_ptr<DeviceTrainer>(
         new DeviceTrainer(std::move(made), trained));
   }

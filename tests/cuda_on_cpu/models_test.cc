@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,19 @@ namespace lockstep::testing {
 namespace {
 
 constexpr int kPasses = 5;  // launched, recorded, and replayed three times
-constexpr uint64_t kSeeds = 1000;
+
+// Seeds of a kind of model. Rows of many threads take long on a CPU, and
+// everything does where sanitizers watch.
+uint64_t SeedsOf(const std::string& kind) {
+  const char* given = std::getenv("LOCKSTEP_CUDA_SEEDS");
+  if (given != nullptr) return std::strtoull(given, nullptr, 10);
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  return kind == "resnet" || kind == "transformer" ? 9 : 60;
+#endif
+#endif
+  return kind == "resnet" || kind == "transformer" ? 60 : 1000;
+}
 
 class CudaModelsTest : public ::testing::TestWithParam<TrainedModel> {
  protected:
@@ -51,9 +64,11 @@ TEST_P(CudaModelsTest, IsReplayedIfItCanBe) {
 TEST_P(CudaModelsTest, HasTheSameBitsWhateverTheDelays) {
   const auto expected = Passes("cuda", GetParam(), kPasses);
 
-  // The models of a kind share the seeds.
-  for (uint64_t seed = 1 + std::hash<std::string>()(NameOf(GetParam())) % 3;
-       seed <= kSeeds; seed += 3) {
+  // The three models of a kind share the seeds.
+  const int variant = GetParam().micro_batches > 1   ? 1
+                      : GetParam().refuse_non_finite ? 2
+                                                     : 3;
+  for (uint64_t seed = variant; seed <= SeedsOf(GetParam().kind); seed += 3) {
     cuda_on_cpu::Configure({.seed = seed});
     ASSERT_EQ(Passes("cuda", GetParam(), kPasses), expected) << "seed " << seed;
   }

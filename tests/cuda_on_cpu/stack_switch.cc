@@ -62,8 +62,8 @@ StackSwitch::StackSwitch(Main main)
     : main_(main), stack_(new char[kStackBytes]) {
   auto top = reinterpret_cast<uintptr_t>(stack_.get() + kStackBytes);
   auto* place = reinterpret_cast<void**>(top / 16 * 16);
-  *--place = nullptr;  // the end of the frames
-  *--place = nullptr;  // whither Begin() does not return
+  // The end of the frames, and an odd number of words as after a call.
+  for (int i = 0; i < 3; ++i) *--place = nullptr;
   *--place = reinterpret_cast<void*>(&StackSwitch::Begin);
   for (int i = 0; i < kSavedRegisters; ++i) *--place = nullptr;
   inside_ = place;
