@@ -317,8 +317,9 @@ absl::Status CheckElastic(const JobConfig& job) {
 
 absl::Status CheckSizes(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckInt("train_steps", job.train_steps, 1));
+  const int64_t least = job.model.kind == kExternalModel ? 0 : 1;
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckInt("batch_size", job.batch_size, 1, kMaxBatchSize));
+      CheckInt("batch_size", job.batch_size, least, kMaxBatchSize));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("micro_batches", job.micro_batches, 1, kMaxMicroBatches));
   if (job.batch_size % job.micro_batches != 0) {

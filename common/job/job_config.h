@@ -248,7 +248,8 @@ struct JobConfig {
   int total_num_replicas = 0;     // 0: as many as the cluster has workers
   int initial_tokens = -1;        // compatible mode; -1: TensorFlow's default
   int64_t train_steps = 0;        // > 0; training ends at this global step
-  int64_t batch_size = 0;         // > 0; examples per worker and pass
+  // Examples per worker and pass: > 0; >= 0 for programs of the user.
+  int64_t batch_size = 0;
   int64_t max_part_bytes = 1 << 20;
   bool refuse_non_finite = true;  // strict mode: NaN and infinities
   // Strict mode: workers may join and leave while the job runs.

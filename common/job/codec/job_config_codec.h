@@ -30,6 +30,12 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto);
 absl::StatusOr<JobConfig> ParseJobText(absl::string_view text,
                                        absl::string_view source);
 
+// Whether a job file names a model.kind.
+//
+// Errors: those of ParseJobText() that are of the syntax.
+absl::StatusOr<bool> NamesModelKind(absl::string_view text,
+                                    absl::string_view source);
+
 // Sets one field from "key=value". The key is a field as the job file spells
 // it, dotted if nested: "checkpoint.every_steps=100". Values: numbers; true and
 // false; names of an enumeration, in any case; "60s" or "1500ms" for durations;

@@ -61,16 +61,47 @@ RunCommand::RunCommand(CLI::App& parent)
           "has stopped it for good, 129, 130 or 143 this program got SIGHUP, "
           "SIGINT or SIGTERM; 143 also if the job was stopped by another such "
           "signal.")) {
-  app_.add_option("--cluster", cluster_file_,
-                  "JSON file with the tasks: {\"cluster\": {\"chief\": "
-                  "[\"localhost:0\"], \"ps\": [...], \"worker\": [...]}}. A "
-                  "port of 0 is chosen.")
-      ->required();
-  app_.add_option("--job", job_file_, "Job file, for the chief.")->required();
+  AddWhat();
+  AddHow();
+}
+
+void RunCommand::AddWhat() {
+  CLI::Option* cluster = app_.add_option(
+      "--cluster", cluster_file_,
+      "JSON file with the tasks: {\"cluster\": {\"chief\": "
+      "[\"localhost:0\"], \"ps\": [...], \"worker\": [...]}}. A "
+      "port of 0 is chosen. Or give --workers instead.");
+  app_.add_option("--workers", counts_.workers,
+                  "Number of workers, instead of a cluster file: they get a "
+                  "chief and --ps servers.")
+      ->check(CLI::Range(1, 10'000))
+      ->excludes(cluster);
+  app_.add_option("--ps", counts_.ps, "Number of servers beside --workers.")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000))
+      ->excludes(cluster);
+  app_.add_option("--backups", counts_.backups,
+                  "How many of the --workers a step does not wait for.")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 9'999))
+      ->excludes(cluster);
+  app_.add_option("--job", job_file_,
+                  "Job file, for the chief. Without it all of the job is in "
+                  "--set.");
   app_.add_option("--set", settings_,
                   "key=value that replaces a field of the job file; may be "
                   "given again.")
       ->allow_extra_args(false);
+  app_.add_option("--evaluator", evaluator_,
+                  "Command line that the shell runs as the evaluator, for "
+                  "workers that are your own program.");
+  app_.add_option("command", command_,
+                  "After --: your own program and its arguments, as in -- "
+                  "python3 train.py. Each worker task runs it with its "
+                  "TF_CONFIG; model.kind is then \"external\".");
+}
+
+void RunCommand::AddHow() {
   app_.add_option("--log_dir", log_dir_,
                   "Directory for one log per task; made if missing. Otherwise "
                   "a new one in $TMPDIR, where the last ten of the job stay.");
@@ -122,6 +153,7 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
   if (!from_.empty()) beginning.insert(beginning.end(), {"--from", from_});
   absl::StatusOr<RunSetup> setup = SetUpRun(
       {.cluster_file = cluster_file_,
+       .counts = counts_,
        .job_file = job_file_,
        .settings = settings_,
        .log_dir = log_dir_,
@@ -131,7 +163,9 @@ int RunCommand::Run(Terminal& terminal, std::ostream& err) const {
        .compute_threads = compute_threads_,
        .insecure = insecure_,
        .gpus = gpus_,
-       .beginning = std::move(beginning)});
+       .beginning = std::move(beginning),
+       .command = command_,
+       .evaluator_command = evaluator_});
   if (!setup.ok()) {
     err << "lockstep run: " << setup.status().message() << "\n";
     return kUsageExitCode;

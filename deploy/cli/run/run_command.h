@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "deploy/cli/command/counted_cluster.h"
 #include "deploy/cli/text/terminal.h"
 
 namespace lockstep::cli {
@@ -24,7 +25,13 @@ class RunCommand {
 
  private:
   CLI::App& app_;
+  void AddWhat();  // flags that say which tasks and which job
+  void AddHow();
+
   std::string cluster_file_;
+  TaskCounts counts_;
+  std::vector<std::string> command_;
+  std::string evaluator_;
   std::string job_file_;
   std::vector<std::string> settings_;
   std::string log_dir_;

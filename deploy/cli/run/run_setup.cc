@@ -47,15 +47,52 @@ std::string Absolute(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-absl::StatusOr<LocalCluster> ReadCluster(const std::string& path,
+// The name in messages of the cluster of a request.
+std::string ClusterSource(const RunRequest& request) {
+  return request.cluster_file.empty() ? "--ps and --workers"
+                                      : request.cluster_file;
+}
+
+absl::StatusOr<std::string> ClusterText(const RunRequest& request) {
+  if (!request.cluster_file.empty()) return ReadTextFile(request.cluster_file);
+  TaskCounts counts = request.counts;
+  counts.evaluator = !request.evaluator_command.empty();
+  return CountedClusterJson(counts);
+}
+
+bool HasEvaluator(const LocalCluster& cluster) {
+  return std::any_of(cluster.tasks.begin(), cluster.tasks.end(),
+                     [](TaskId t) { return t.type == TaskType::kEvaluator; });
+}
+
+absl::StatusOr<LocalCluster> ReadCluster(const RunRequest& request,
                                          std::vector<PortReservation>& ports) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string json, ReadTextFile(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string json, ClusterText(request));
   const auto choose_port = [&ports]() -> absl::StatusOr<int> {
     LOCKSTEP_ASSIGN_OR_RETURN(PortReservation port, PortReservation::Create());
     ports.push_back(std::move(port));
     return ports.back().port();
   };
-  return MakeLocalCluster(json, path, LocalHosts::OfThisMachine(), choose_port);
+  return MakeLocalCluster(json, ClusterSource(request),
+                          LocalHosts::OfThisMachine(), choose_port);
+}
+
+// A program of the user hosts no chief.
+absl::Status CheckCommands(const RunRequest& request,
+                           const LocalCluster& cluster) {
+  if (!request.command.empty() && cluster.chief.type == TaskType::kWorker) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        ClusterSource(request),
+        ": without cluster.chief worker 0 hosts the chief, which a command of "
+        "yours cannot; add \"chief\": [\"localhost:0\"]"));
+  }
+  if (!request.evaluator_command.empty() && !HasEvaluator(cluster)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        ClusterSource(request),
+        ": --evaluator is given, but the cluster has no evaluator; add "
+        "\"evaluator\": [\"localhost:0\"]"));
+  }
+  return absl::OkStatus();
 }
 
 // The cluster file's ports must be free, and stay reserved until the run is
@@ -73,9 +110,9 @@ absl::Status TakePorts(const RunRequest& request, RunSetup& setup) {
     absl::StatusOr<std::vector<PortReservation>> taken =
         PortReservation::Take(parsed.host, parsed.port);
     if (!taken.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(request.cluster_file, ": cluster.", job, "[", task.index,
-                       "] is ", address, ": ", taken.status().message()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          ClusterSource(request), ": cluster.", job, "[", task.index, "] is ",
+          address, ": ", taken.status().message()));
     }
     for (PortReservation& port : *taken) {
       setup.ports.push_back(std::move(port));
@@ -84,28 +121,57 @@ absl::Status TakePorts(const RunRequest& request, RunSetup& setup) {
   return absl::OkStatus();
 }
 
-absl::Status CheckJob(const JobConfig& job, const LocalCluster& cluster,
-                      bool begins_anew) {
-  const bool has_evaluator =
-      std::any_of(cluster.tasks.begin(), cluster.tasks.end(),
-                  [](TaskId t) { return t.type == TaskType::kEvaluator; });
+absl::Status CheckJob(const RunRequest& request, const JobConfig& job,
+                      const LocalCluster& cluster) {
   LOCKSTEP_RETURN_IF_ERROR(FitToCluster(job, cluster.num_workers).status());
-  LOCKSTEP_RETURN_IF_ERROR(CheckModelAndData(job, has_evaluator));
+  LOCKSTEP_RETURN_IF_ERROR(CheckModelAndData(
+      job, {.own_workers = !request.command.empty(),
+            .has_evaluator = HasEvaluator(cluster),
+            .own_evaluator = !request.evaluator_command.empty()}));
   LOCKSTEP_RETURN_IF_ERROR(CheckBatch(job, cluster.num_workers));
-  return CheckCheckpoints(job, begins_anew);
+  return CheckCheckpoints(job, !request.beginning.empty());
+}
+
+// The text of the job file, and its name in messages.
+struct JobText {
+  std::string text;
+  std::string source;
+};
+
+absl::StatusOr<JobText> ReadJobText(const RunRequest& request) {
+  if (!request.job_file.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(std::string text, ReadTextFile(request.job_file));
+    return JobText{std::move(text), request.job_file};
+  }
+  if (!request.settings.empty()) return JobText{"", "--set"};
+  return absl::InvalidArgumentError(
+      "there is no job; give --job FILE, or its fields, as in --set "
+      "train_steps=1000");
+}
+
+// The settings of the request, and those that its other flags imply.
+absl::StatusOr<std::vector<std::string>> AllSettings(const RunRequest& request,
+                                                     const JobText& job) {
+  std::vector<std::string> settings = request.settings;
+  if (!request.command.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        settings, SettingsForOwnProgram(job.text, job.source, settings));
+  }
+  const std::vector<std::string> backups = SettingsForBackups(request.counts);
+  settings.insert(settings.end(), backups.begin(), backups.end());
+  return settings;
 }
 
 absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
-                            ReadTextFile(request.job_file));
+  LOCKSTEP_ASSIGN_OR_RETURN(const JobText file, ReadJobText(request));
+  LOCKSTEP_ASSIGN_OR_RETURN(setup.settings, AllSettings(request, file));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const JobConfig job,
-      DecodeJobFile(text, request.job_file, request.settings));
-  const absl::Status fits =
-      CheckJob(job, setup.cluster, !request.beginning.empty());
+      DecodeJobFile(file.text, file.source, setup.settings));
+  const absl::Status fits = CheckJob(request, job, setup.cluster);
   if (!fits.ok()) {
     return absl::Status(fits.code(),
-                        absl::StrCat(request.job_file, ": ", fits.message()));
+                        absl::StrCat(file.source, ": ", fits.message()));
   }
   setup.job_name = job.name;
   setup.checkpoints = Absolute(job.checkpoint.directory);
@@ -206,6 +272,27 @@ absl::StatusOr<std::string> MakeCertificates(const RunRequest& request,
   return set.directory + "/{role}-{index}";
 }
 
+absl::Status SetCommands(const RunRequest& request, LaunchOptions& options) {
+  const char* path = getenv("PATH");
+  if (!request.command.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        options.worker_command,
+        ResolveCommand(request.command, path == nullptr ? "" : path));
+  }
+  if (!request.evaluator_command.empty()) {
+    options.evaluator_command = ShellCommand(request.evaluator_command);
+  }
+  return absl::OkStatus();
+}
+
+// The chief needs a job file. Returns its path.
+absl::StatusOr<std::string> WriteEmptyJob(const RunSetup& setup) {
+  const std::string path = absl::StrCat(setup.log_dir, "/job.textproto");
+  LOCKSTEP_RETURN_IF_ERROR(WriteTextFile(
+      path, "# `lockstep run` had no job file; the job is all --set.\n"));
+  return path;
+}
+
 absl::Status MakeTaskDirectories(const RunSetup& setup) {
   for (const TaskLaunch& launch : setup.launches) {
     if (launch.state_dir.empty()) continue;
@@ -218,19 +305,20 @@ absl::Status MakeTaskDirectories(const RunSetup& setup) {
 
 absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
   RunSetup setup;
-  LOCKSTEP_ASSIGN_OR_RETURN(setup.cluster,
-                            ReadCluster(request.cluster_file, setup.ports));
+  LOCKSTEP_ASSIGN_OR_RETURN(setup.cluster, ReadCluster(request, setup.ports));
+  LOCKSTEP_RETURN_IF_ERROR(CheckCommands(request, setup.cluster));
   LOCKSTEP_RETURN_IF_ERROR(ReadJob(request, setup));
   LOCKSTEP_RETURN_IF_ERROR(CheckGpus(request.gpus));
   LOCKSTEP_RETURN_IF_ERROR(TakePorts(request, setup));
   LaunchOptions options = {
       .program_dir = request.program_dir,
       .job_file = request.job_file,
-      .settings = request.settings,
+      .settings = setup.settings,
       .log_level = request.log_level,
       .insecure = request.insecure,
       .compute_threads = ComputeThreads(request, setup.cluster.num_workers),
       .beginning = request.beginning};
+  LOCKSTEP_RETURN_IF_ERROR(SetCommands(request, options));
   if (request.gpus > 0) {
     LOCKSTEP_ASSIGN_OR_RETURN(options.gpus, Gpus(request));
   }
@@ -239,6 +327,9 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& request) {
   LOCKSTEP_RETURN_IF_ERROR(CheckPrograms(PlanLaunches(setup.cluster, options)));
   LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(request, setup));
   options.log_dir = setup.log_dir;
+  if (request.job_file.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(options.job_file, WriteEmptyJob(setup));
+  }
   options.state_dir = setup.state->path();
   if (!request.insecure) {
     LOCKSTEP_ASSIGN_OR_RETURN(options.tls_dir,

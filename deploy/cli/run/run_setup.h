@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "deploy/cli/command/counted_cluster.h"
+#include "deploy/cli/command/user_command.h"
 #include "deploy/cli/run/port_reservation.h"
 #include "deploy/cli/run/state_directory.h"
 #include "deploy/cli/tasks/launch_plan.h"
@@ -16,8 +18,9 @@ namespace lockstep::cli {
 
 // The arguments of `lockstep run`.
 struct RunRequest {
-  std::string cluster_file{};
-  std::string job_file{};
+  std::string cluster_file{};  // empty: `counts` say which tasks there are
+  TaskCounts counts{};
+  std::string job_file{};               // empty: `settings` are the whole job
   std::vector<std::string> settings{};  // "key=value" each
   std::string log_dir{};                // empty: a new one
   std::string state_dir{};              // empty: private, removed at the end
@@ -28,6 +31,8 @@ struct RunRequest {
   bool insecure = false;
   int gpus = 0;  // to divide among workers; 0: all that they find
   std::vector<std::string> beginning{};  // as in LaunchOptions
+  UserCommand command{};            // runs each worker; empty: the built-in one
+  std::string evaluator_command{};  // for the shell; empty: the built-in one
 };
 
 // RunSetup holds everything that a run needs before its first process starts.
@@ -37,6 +42,7 @@ struct RunSetup {
   std::string job_name;
   std::string checkpoints;  // an absolute path; empty: none are kept
   int needed_workers = 1;
+  std::vector<std::string> settings;  // of the request and its command
   std::unique_ptr<LogDirectory> logs;
   std::string log_dir;  // an absolute path
   std::vector<TaskLaunch> launches;
@@ -49,12 +55,13 @@ struct RunSetup {
 
 // Reads and checks the files, and the job's needs on this machine, as far as
 // that takes milliseconds; then creates the directories: the log directory gets
-// chief.address and cluster.json.
+// chief.address and cluster.json, and job.textproto if there is no job file.
 //
 //   kInvalidArgument     a file cannot be read or is invalid; the job does not
 //                        fit the cluster or this machine; an address is not on
 //                        this machine, or its port is taken; a program is
-//                        missing; a directory cannot be made
+//                        missing; a directory cannot be made; a command where
+//                        a worker hosts the chief
 //   and others           checkpoint.directory cannot be written to
 //   kFailedPrecondition  another run uses the directory of logs, of state, or
 //                        of checkpoints

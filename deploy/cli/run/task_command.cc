@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <climits>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -59,7 +61,11 @@ TaskCommand::TaskCommand(CLI::App& parent)
   app_.add_flag("--show", show_, "Print the command instead of running it.");
   app_.add_option("--program_dir", program_dir_)->group("");
   app_.prefix_command();
-  app_.footer("Flags after INSTANCE go to the program.");
+  app_.footer(
+      "Flags after INSTANCE go to the program. After -- stands your own "
+      "program "
+      "for a worker or an evaluator: lockstep task worker JOB.INDEX -- python3 "
+      "train.py");
 }
 
 int TaskCommand::Run(Terminal& terminal, std::ostream& err) const {
@@ -97,7 +103,15 @@ absl::StatusOr<TaskPlan> TaskCommand::Plan() const {
                       : runtime_directory != nullptr ? runtime_directory
                                                      : "";
   options.program_dir = program_dir_.empty() ? OwnDirectory() : program_dir_;
-  options.more_args = app_.remaining();
+  std::vector<std::string> rest = app_.remaining();
+  if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
+  if (rest.empty() || absl::StartsWith(rest.front(), "-")) {
+    options.more_args = std::move(rest);
+  } else {
+    const char* path = getenv("PATH");
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        options.command, ResolveCommand(rest, path == nullptr ? "" : path));
+  }
   return PlanTask(options);
 }
 

@@ -119,6 +119,32 @@ bool IsDone(const JobConfig& job, const CheckpointStore& store) {
          latest->manifest->global_step >= job.train_steps;
 }
 
+absl::Status CheckPrograms(const std::string& kind,
+                           const ComputingPrograms& programs) {
+  if (kind != kExternalModel) {
+    if (!programs.own_workers && !programs.own_evaluator) {
+      return worker::CheckModelKind(kind);
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.kind is \"", kind,
+        "\", which the built-in worker computes; a command of yours computes "
+        "its own model: leave model.kind out, or the command"));
+  }
+  if (!programs.own_workers) {
+    return absl::InvalidArgumentError(
+        "model.kind is \"external\": the workers of this job are programs of "
+        "its user; give their command at the end, as in `lockstep run ... -- "
+        "python3 train.py`, or name a model");
+  }
+  if (programs.has_evaluator && !programs.own_evaluator) {
+    return absl::InvalidArgumentError(
+        "the cluster has an evaluator, but the built-in one cannot score the "
+        "model of a program of yours; give its command, as in --evaluator "
+        "'python3 eval.py', or leave the evaluator out of the cluster");
+  }
+  return absl::OkStatus();
+}
+
 // True for "nvidia0", not for "nvidiactl".
 bool IsGpu(const std::string& name) {
   absl::string_view rest = name;
@@ -128,21 +154,17 @@ bool IsGpu(const std::string& name) {
 
 }  // namespace
 
-absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator) {
-  if (job.model.kind == kExternalModel) {
-    return absl::InvalidArgumentError(
-        "model.kind is \"external\": the workers of this job are programs of "
-        "its user, which `lockstep run` does not start; start each task by "
-        "itself, or name a model");
-  }
-  LOCKSTEP_RETURN_IF_ERROR(worker::CheckModelKind(job.model.kind));
-  for (const NamedFile& file : DataFiles(job.data, has_evaluator)) {
+absl::Status CheckModelAndData(const JobConfig& job,
+                               const ComputingPrograms& programs) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckPrograms(job.model.kind, programs));
+  for (const NamedFile& file : DataFiles(job.data, programs.has_evaluator)) {
     if (!file.path.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckFile(file));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckBatch(const JobConfig& job, int num_workers) {
+  if (job.model.kind == kExternalModel) return absl::OkStatus();
   const std::optional<int64_t> examples = CountExamples(job);
   // The worker explains an empty data set.
   if (examples.value_or(0) < 1) return absl::OkStatus();

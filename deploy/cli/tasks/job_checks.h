@@ -14,14 +14,24 @@ namespace lockstep::cli {
 // Errors: kInvalidArgument; messages name the field as the job file spells it,
 //         the value and the fix.
 
-// Checks that the model's kind exists, and that the data files can be read:
-// those of the training set, and of the test set if there is an evaluator.
-absl::Status CheckModelAndData(const JobConfig& job, bool has_evaluator);
+// The programs that compute the tasks of a run.
+struct ComputingPrograms {
+  bool own_workers = false;  // the user's, not the built-in worker
+  bool has_evaluator = false;
+  bool own_evaluator = false;
+};
+
+// Checks that the programs can compute the model's kind, and that the data
+// files can be read: those of the training set, and of the test set if there is
+// an evaluator.
+absl::Status CheckModelAndData(const JobConfig& job,
+                               const ComputingPrograms& programs);
 
 // Checks that each of `num_workers` workers has a batch of examples, by the
-// rule of BatchSchedule. Skipped if CountTrainingExamples() cannot count, and
-// for tables of more than 16 MiB, which would have to be read: the workers
-// refuse then. The workers of an elastic job may be fewer than now.
+// rule of BatchSchedule. Skipped for programs of the user, if
+// CountTrainingExamples() cannot count, and for tables of more than 16 MiB,
+// which would have to be read: the workers refuse then. The workers of an
+// elastic job may be fewer than now.
 absl::Status CheckBatch(const JobConfig& job, int num_workers);
 
 // Checks that checkpoints can be written, by CheckpointStore::CheckWritable();

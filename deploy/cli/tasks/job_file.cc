@@ -1,6 +1,7 @@
 #include "deploy/cli/tasks/job_file.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/job/codec/job_config_codec.h"
@@ -19,6 +20,18 @@ absl::StatusOr<JobConfig> DecodeJobFile(
         absl::StrCat(source, ": ", valid.message()));
   }
   return job;
+}
+
+absl::StatusOr<std::vector<std::string>> SettingsForOwnProgram(
+    absl::string_view text, absl::string_view source,
+    std::vector<std::string> settings) {
+  constexpr absl::string_view kKind = "model.kind=";
+  LOCKSTEP_ASSIGN_OR_RETURN(bool named, NamesModelKind(text, source));
+  for (const std::string& setting : settings) {
+    named = named || absl::StartsWith(setting, kKind);
+  }
+  if (!named) settings.push_back(absl::StrCat(kKind, kExternalModel));
+  return settings;
 }
 
 }  // namespace lockstep::cli

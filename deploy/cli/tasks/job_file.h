@@ -2,6 +2,7 @@
 #define LOCKSTEP_DEPLOY_CLI_TASKS_JOB_FILE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -17,6 +18,14 @@ namespace lockstep::cli {
 absl::StatusOr<JobConfig> DecodeJobFile(absl::string_view text,
                                         absl::string_view source,
                                         absl::Span<const std::string> settings);
+
+// Returns the settings with "model.kind=external", unless the job file or a
+// setting names a kind: for a job whose workers are programs of the user.
+//
+//   kInvalidArgument  the text is invalid
+absl::StatusOr<std::vector<std::string>> SettingsForOwnProgram(
+    absl::string_view text, absl::string_view source,
+    std::vector<std::string> settings);
 
 }  // namespace lockstep::cli
 

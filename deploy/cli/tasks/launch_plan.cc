@@ -1,7 +1,10 @@
 #include "deploy/cli/tasks/launch_plan.h"
 
+#include <stdlib.h>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/cluster/tf_config.h"
 
@@ -53,6 +56,25 @@ std::string GpuOf(TaskId task, const LocalCluster& cluster,
     return "";
   }
   return options.gpus[turn % options.gpus.size()];
+}
+
+const UserCommand& CommandOf(TaskId task, const LaunchOptions& options) {
+  static const UserCommand kBuiltIn;
+  if (task.type == TaskType::kWorker) return options.worker_command;
+  if (task.type == TaskType::kEvaluator) return options.evaluator_command;
+  return kBuiltIn;
+}
+
+// Replaces the built-in program of a task by the user's.
+void UseCommand(const UserCommand& command, const LaunchOptions& options,
+                TaskLaunch& launch) {
+  launch.program = command.front();
+  launch.args.assign(command.begin() + 1, command.end());
+  const std::string tls_dir = absl::StrReplaceAll(
+      options.tls_dir, {{"{role}", TaskTypeName(launch.task.type)},
+                        {"{index}", absl::StrCat(launch.task.index)}});
+  launch.environment.merge(
+      CommandEnvironment(options.compute_threads, tls_dir, getenv));
 }
 
 }  // namespace
@@ -112,6 +134,8 @@ std::vector<TaskLaunch> PlanLaunches(const LocalCluster& cluster,
     launch.args =
         ArgsOf(task, task == cluster.chief, launch.state_dir, options);
     if (task == cluster.chief) launch.first_args = options.beginning;
+    const UserCommand& command = CommandOf(task, options);
+    if (!command.empty()) UseCommand(command, options, launch);
     launches.push_back(std::move(launch));
   }
   return launches;

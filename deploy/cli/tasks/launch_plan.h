@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/cluster/task_id.h"
+#include "deploy/cli/command/user_command.h"
 #include "deploy/cli/tasks/local_cluster.h"
 
 namespace lockstep::cli {
@@ -26,6 +27,10 @@ struct LaunchOptions {
   int compute_threads = 1;  // per worker
   // Divided among tasks; empty: all that workers find.
   std::vector<std::string> gpus{};
+  // Programs of the user in place of `worker` and `worker --evaluate`, with the
+  // paths of their programs; empty: the built-in ones.
+  UserCommand worker_command{};
+  UserCommand evaluator_command{};
   // Flags for the chief's first start only; restarts must not have them.
   std::vector<std::string> beginning{};
 };
@@ -37,7 +42,8 @@ struct TaskLaunch {
   std::vector<std::string> args{};  // without the program's own name
   // Likewise, added at the first start only.
   std::vector<std::string> first_args{};
-  std::map<std::string, std::string> environment{};  // TF_CONFIG and the GPU
+  // TF_CONFIG, the GPU, and CommandEnvironment() of a program of the user.
+  std::map<std::string, std::string> environment{};
   std::string log_path{};
   std::string state_dir{};  // to be created first; empty: the task has none
 

@@ -39,6 +39,19 @@ absl::StatusOr<int> ParseIndex(absl::string_view digits) {
       "the index ", Excerpt(digits), " is above ", ClusterSpec::kMaxTaskIndex));
 }
 
+absl::Status CheckCommand(const TaskId& task, bool hosts_chief) {
+  if (task.type != TaskType::kWorker && task.type != TaskType::kEvaluator) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a command of yours can be a worker or an evaluator, not ",
+        TaskTypeName(task.type), "; flags of its program begin with '-'"));
+  }
+  if (!hosts_chief) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      task.ToString(),
+      " hosts the chief, which a command of yours cannot; add cluster.chief to "
+      "the cluster"));
+}
+
 }  // namespace
 
 absl::StatusOr<TaskInstance> ParseTaskInstance(absl::string_view role,
@@ -82,6 +95,13 @@ absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options) {
   config.task_index = task.index;
   LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster, Cluster::Make(config));
   TaskPlan plan;
+  if (!options.command.empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckCommand(task, cluster.IsChief()));
+    plan.program = options.command.front();
+    plan.args.assign(options.command.begin() + 1, options.command.end());
+    plan.tf_config = ToJson(cluster.spec(), task);
+    return plan;
+  }
   plan.program = absl::StrCat(options.program_dir, "/", ProgramName(task.type));
   plan.tf_config = ToJson(cluster.spec(), task);
   if (task.type == TaskType::kEvaluator) plan.args.push_back("--evaluate");

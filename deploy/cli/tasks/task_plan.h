@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/cluster/task_id.h"
+#include "deploy/cli/command/user_command.h"
 
 namespace lockstep::cli {
 
@@ -47,10 +48,14 @@ struct TaskPlanOptions {
   std::string state_dir{};  // for a ps; empty: the program's own default
   std::string program_dir{};
   std::vector<std::string> more_args{};  // at the end
+  // The user's program in place of a worker's or evaluator's, with the path of
+  // its program; empty: the built-in one.
+  UserCommand command{};
 };
 
 //   kInvalidArgument  as Cluster::Make, for the document with this task in
-//                     place of its own
+//                     place of its own; a command for another role, or for the
+//                     worker that hosts the chief
 absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options);
 
 }  // namespace lockstep::cli

@@ -138,6 +138,55 @@ TEST_F(RunSetupTest, CheckpointDirectoryThatCannotBeIsRefusedAtOnce) {
                                HasSubstr(directory_.Join("file/c"))));
 }
 
+TEST_F(RunSetupTest, ACommandNeedsNeitherClusterFileNorJobFile) {
+  request_.cluster_file = "";
+  request_.job_file = "";
+  request_.counts = {.ps = 2, .workers = 4, .backups = 1};
+  request_.settings = {"train_steps=10", "optimizer.kind=ADAMW"};
+  request_.command = {"sh", "-c", "exit 0"};
+
+  const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_EQ(setup->launches.size(), 2u + 1 + 4);
+  EXPECT_EQ(setup->needed_workers, 3);
+  EXPECT_THAT(setup->settings, ::testing::Contains("model.kind=external"));
+  EXPECT_THAT(setup->launches[2].args,
+              ::testing::Contains(setup->log_dir + "/job.textproto"));
+  EXPECT_TRUE(fs::exists(directory_.Join("logs/job.textproto")));
+  EXPECT_THAT(setup->launches[3].program, ::testing::EndsWith("/sh"));
+}
+
+TEST_F(RunSetupTest, ACommandThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
+  const auto refused = [&](const char* why) {
+    EXPECT_THAT(SetUpRun(request_), StatusIs(kInvalid, HasSubstr(why)));
+    EXPECT_FALSE(fs::exists(directory_.Join("logs")));
+  };
+  request_.command = {"no-such-program"};
+  refused("no-such-program: there is no such program in PATH");
+  request_.command = {"sh"};
+  request_.settings = {"model.kind=softmax"};
+  refused("model.kind is \"softmax\", which the built-in worker computes");
+  Write("named.textproto",
+        "model { kind: 'softmax' } train_steps: 5 batch_size: 2\n"
+        "data { train_images: 'a' train_labels: 'a' }\n");
+  request_.settings = {};
+  request_.job_file = directory_.Join("named.textproto");
+  refused("model.kind is \"softmax\"");
+  request_.job_file = directory_.Join("job.textproto");
+  request_.evaluator_command = "python3 eval.py";
+  refused("--evaluator is given, but the cluster has no evaluator");
+  request_.evaluator_command = "";
+  Write("cluster.json",
+        R"({"cluster": {"ps": ["localhost:0"], "worker": ["localhost:0"]}})");
+  refused("without cluster.chief worker 0 hosts the chief");
+  request_.command = {};
+  request_.job_file = "";
+  refused("there is no job; give --job FILE");
+  request_.cluster_file = "";
+  refused("there are no workers; give --workers N");
+}
+
 TEST_F(RunSetupTest, SettingsChangeTheJob) {
   request_.settings = {"replicas_to_aggregate=1", "name=other"};
 

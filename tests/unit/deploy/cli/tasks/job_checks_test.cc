@@ -45,7 +45,7 @@ TEST_F(JobChecksTest, AMissingFileIsNamedWithItsField) {
   job_.data.train_labels = "labels";
 
   EXPECT_THAT(
-      CheckModelAndData(job_, false),
+      CheckModelAndData(job_, {}),
       StatusIs(kInvalid, AllOf(HasSubstr("data.train_labels is labels: No such "
                                          "file or directory; a relative path "
                                          "begins at "),
@@ -55,15 +55,35 @@ TEST_F(JobChecksTest, AMissingFileIsNamedWithItsField) {
 TEST_F(JobChecksTest, TheTestSetIsNeededByTheEvaluatorAlone) {
   job_.data.test_files = {directory_.Join("a"), directory_.Join("b")};
 
-  EXPECT_THAT(CheckModelAndData(job_, false), IsOk());
-  EXPECT_THAT(CheckModelAndData(job_, true),
+  EXPECT_THAT(CheckModelAndData(job_, {}), IsOk());
+  EXPECT_THAT(CheckModelAndData(job_, {.has_evaluator = true}),
               StatusIs(kInvalid, HasSubstr("data.test_files[1] is ")));
+}
+
+TEST_F(JobChecksTest, AProgramOfTheUserComputesItsOwnModelAlone) {
+  const auto refused = [&](const ComputingPrograms& programs, const char* why) {
+    EXPECT_THAT(CheckModelAndData(job_, programs),
+                StatusIs(kInvalid, HasSubstr(why)));
+  };
+  job_.model.kind = "mlp";
+  refused({.own_workers = true}, "leave model.kind out, or the command");
+  refused({.own_evaluator = true}, "leave model.kind out, or the command");
+  job_.model.kind = kExternalModel;
+  refused({}, "-- python3 train.py");
+  refused({.own_workers = true, .has_evaluator = true}, "--evaluator");
+  EXPECT_THAT(CheckModelAndData(job_, {.own_workers = true}), IsOk());
+  EXPECT_THAT(CheckModelAndData(job_, {.own_workers = true,
+                                       .has_evaluator = true,
+                                       .own_evaluator = true}),
+              IsOk());
+  job_.batch_size = 0;
+  EXPECT_THAT(CheckBatch(job_, 2), IsOk());
 }
 
 TEST_F(JobChecksTest, ADirectoryIsNoData) {
   job_.data.train_images = directory_.path();
 
-  EXPECT_THAT(CheckModelAndData(job_, false),
+  EXPECT_THAT(CheckModelAndData(job_, {}),
               StatusIs(kInvalid, HasSubstr("it is no file")));
 }
 
@@ -71,7 +91,7 @@ TEST_F(JobChecksTest, AKnownDataSetIsAPackage) {
   job_.data.train_images = "/usr/share/datasets/no-such-set/train.gz";
 
   EXPECT_THAT(
-      CheckModelAndData(job_, false),
+      CheckModelAndData(job_, {}),
       StatusIs(kInvalid, HasSubstr("install the package dataset-no-such-set")));
 }
 

@@ -57,6 +57,31 @@ TEST(LaunchPlanTest, TheChiefGetsTheJob) {
                           "--set", "seed=2", "--set", "batch_size=5"));
 }
 
+TEST(LaunchPlanTest, ProgramsOfTheUserTakeThePartOfWorkerAndEvaluator) {
+  LocalCluster cluster;
+  cluster.spec =
+      ClusterSpec::FromLists({{"worker", {"a:1"}}, {"evaluator", {"a:2"}}});
+  cluster.tasks = {kPs, kChief, kWorker, kEvaluator};
+  cluster.chief = kChief;
+  LaunchOptions options = kOptions;
+  options.worker_command = {"/usr/bin/python3", "train.py"};
+  options.evaluator_command = {"/bin/sh", "-c", "python3 eval.py"};
+  options.tls_dir = "/tls/{role}-{index}";
+
+  const std::vector<TaskLaunch> launches = PlanLaunches(cluster, options);
+
+  EXPECT_EQ(launches[0].program, "/bin/ls/ps_server");
+  EXPECT_EQ(launches[1].program, "/bin/ls/chief");
+  EXPECT_EQ(launches[1].environment.count("LOCKSTEP_TLS_DIR"), 0u);
+  EXPECT_EQ(launches[2].program, "/usr/bin/python3");
+  EXPECT_THAT(launches[2].args, ElementsAre("train.py"));
+  EXPECT_EQ(launches[2].environment.at("TF_CONFIG"),
+            ToJson(cluster.spec, kWorker));
+  EXPECT_EQ(launches[2].environment.at("LOCKSTEP_TLS_DIR"), "/tls/worker-0");
+  EXPECT_EQ(launches[3].program, "/bin/sh");
+  EXPECT_THAT(launches[3].args, ElementsAre("-c", "python3 eval.py"));
+}
+
 TEST(LaunchPlanTest, OnlyTheFirstStartOfTheChiefIsToldWhereToBegin) {
   LocalCluster cluster;
   cluster.spec = ClusterSpec::FromLists({{"worker", {"a:1"}}});

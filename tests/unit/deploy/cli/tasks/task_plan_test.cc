@@ -89,6 +89,31 @@ TEST(TaskPlanTest, AWorkerThatHostsTheChiefGetsTheJob) {
                                       "--compute_threads", "2"));
 }
 
+TEST(TaskPlanTest, ACommandOfTheUserTakesThePartOfAWorkerOrEvaluator) {
+  for (const TaskType type : {TaskType::kWorker, TaskType::kEvaluator}) {
+    TaskPlanOptions options = Options(type, 0);
+    options.command = {"/usr/bin/python3", "train.py", "--rate=1"};
+
+    const auto plan = PlanTask(options);
+
+    ASSERT_OK(plan);
+    EXPECT_EQ(plan->program, "/usr/bin/python3");
+    EXPECT_THAT(plan->args, ElementsAre("train.py", "--rate=1"));
+    EXPECT_THAT(plan->tf_config, HasSubstr("\"task\""));
+  }
+}
+
+TEST(TaskPlanTest, ACommandCannotBeAServerNorHostTheChief) {
+  TaskPlanOptions options = Options(TaskType::kPs, 0);
+  options.command = {"/usr/bin/python3"};
+  EXPECT_THAT(PlanTask(options), StatusIs(kInvalid, HasSubstr("not ps")));
+  options = Options(TaskType::kWorker, 0);
+  options.command = {"/usr/bin/python3"};
+  options.cluster_json = R"({"cluster":{"ps":["p:1"],"worker":["w:1"]}})";
+  EXPECT_THAT(PlanTask(options),
+              StatusIs(kInvalid, HasSubstr("add cluster.chief")));
+}
+
 TEST(TaskPlanTest, ATaskOutsideTheClusterIsRefused) {
   EXPECT_THAT(PlanTask(Options(TaskType::kPs, 1)),
               StatusIs(kInvalid, HasSubstr("cluster has no task ps 1")));

@@ -1,0 +1,30 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_COMMAND_COUNTED_CLUSTER_H_
+#define LOCKSTEP_DEPLOY_CLI_COMMAND_COUNTED_CLUSTER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace lockstep::cli {
+
+// Tasks of a cluster without a cluster file; there is one chief besides.
+struct TaskCounts {
+  int ps = 1;
+  int workers = 0;
+  int backups = 0;  // workers of which a step does not need the gradients
+  bool evaluator = false;
+};
+
+// Returns {"cluster": {...}}, whose addresses are 127.0.0.1 with port 0.
+//
+//   kInvalidArgument  a number out of range: names the flag and the fix
+absl::StatusOr<std::string> CountedClusterJson(const TaskCounts& counts);
+
+// Returns the settings of the job, as of --set, that leave `backups` of
+// `workers` workers out of each step; none without backups.
+std::vector<std::string> SettingsForBackups(const TaskCounts& counts);
+
+}  // namespace lockstep::cli
+
+#endif  // LOCKSTEP_DEPLOY_CLI_COMMAND_COUNTED_CLUSTER_H_

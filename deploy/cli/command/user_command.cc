@@ -1,0 +1,62 @@
+#include "deploy/cli/command/user_command.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace lockstep::cli {
+namespace {
+
+bool IsProgram(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) &&
+         access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<UserCommand> ResolveCommand(const UserCommand& command,
+                                           absl::string_view search_path) {
+  if (command.empty() || command.front().empty()) {
+    return absl::InvalidArgumentError(
+        "the command after -- is empty; write -- python3 train.py");
+  }
+  UserCommand resolved = command;
+  const std::string& name = command.front();
+  if (name.find('/') != std::string::npos) {
+    if (IsProgram(name)) return resolved;
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": is no program that can be run"));
+  }
+  for (const absl::string_view directory : absl::StrSplit(search_path, ':')) {
+    resolved.front() =
+        absl::StrCat(directory.empty() ? "." : directory, "/", name);
+    if (IsProgram(resolved.front())) return resolved;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      name,
+      ": there is no such program in PATH; install it, or give its path"));
+}
+
+UserCommand ShellCommand(const std::string& text) {
+  return {"/bin/sh", "-c", text};
+}
+
+std::map<std::string, std::string> CommandEnvironment(
+    int threads, const std::string& tls_dir, const Environment& environment) {
+  std::map<std::string, std::string> added;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (environment(name) == nullptr) added[name] = value;
+  };
+  add("OMP_NUM_THREADS", absl::StrCat(threads));
+  add("PYTHONUNBUFFERED", "1");
+  if (!tls_dir.empty()) added[kTlsDirVariable] = tls_dir;
+  return added;
+}
+
+}  // namespace lockstep::cli
