@@ -1,5 +1,8 @@
 #include "worker/device/device_variables.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "common/base/status_macros.h"
 #include "worker/compute/backend/indices.h"
 
@@ -15,14 +18,35 @@ ElementType TypeOf(const VariableSpec& variable) {
                                            : ElementType::kFloat32;
 }
 
+uintptr_t PageOf(const std::byte* byte) {
+  constexpr uintptr_t kPage = 4096;
+  return reinterpret_cast<uintptr_t>(byte) / kPage;
+}
+
+// The memory of all values and gradients. A page is pinned once: ranges that
+// share one are returned as one range, with the bytes between them.
 std::vector<absl::Span<std::byte>> MemoryOf(size_t variables,
                                             const ParameterMemory& memory) {
   std::vector<absl::Span<std::byte>> spans;
   for (size_t i = 0; i < variables; ++i) {
-    spans.push_back(memory.value(i));
-    spans.push_back(memory.gradient(i));
+    for (const absl::Span<std::byte> span :
+         {memory.value(i), memory.gradient(i)}) {
+      if (!span.empty()) spans.push_back(span);
+    }
   }
-  return spans;
+  std::sort(spans.begin(), spans.end(),
+            [](const auto& a, const auto& b) { return a.data() < b.data(); });
+  std::vector<absl::Span<std::byte>> ranges;
+  for (const absl::Span<std::byte>& span : spans) {
+    if (ranges.empty() || PageOf(span.data()) > PageOf(&ranges.back().back())) {
+      ranges.push_back(span);
+      continue;
+    }
+    std::byte* begin = ranges.back().data();
+    ranges.back() = {begin,
+                     static_cast<size_t>(span.data() + span.size() - begin)};
+  }
+  return ranges;
 }
 
 absl::StatusOr<std::unique_ptr<FloatCopies>> CopiesOf(

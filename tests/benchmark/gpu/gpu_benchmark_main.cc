@@ -17,6 +17,7 @@
 #include "common/base/status_macros.h"
 #include "worker/compute/cuda/cuda_backend.h"
 #include "worker/compute/cuda/cuda_status.h"
+#include "worker/compute/replay/recording.h"
 #include "worker/compute/tensor/tensor.h"
 
 // The speed of the CUDA backend on a GPU, relative to the GPU's own libraries.
@@ -27,10 +28,18 @@ namespace {
 
 constexpr int kRounds = 7;
 constexpr worker::ElementType kFloat = worker::ElementType::kFloat32;
-constexpr int64_t kSide = 8192;     // rows and columns of matrices
-constexpr int64_t kRows = 1 << 18;  // rows of a tensor of 1 GiB
 constexpr int64_t kColumns = 1 << 10;
-constexpr int64_t kCopied = int64_t{1} << 26;  // floats: 256 MiB
+
+struct Sizes {
+  int64_t side = 8192;                   // rows and columns of matrices
+  int64_t rows = 1 << 18;                // of a tensor of 1 GiB
+  int64_t copied = int64_t{1} << 26;     // floats: 256 MiB
+  int64_t examples = 128, hidden = 256;  // of the pass that is replayed
+};
+// Tries the program on a simulated device; its figures mean nothing.
+constexpr Sizes kSmall = {64, 8, 1 << 12, 4, 8};
+
+Sizes sizes;
 const std::string kDevice = "device 0";
 
 using Work = std::function<absl::Status()>;
@@ -124,23 +133,23 @@ absl::Status Gemm() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
   bench.backend().set_precision(worker::Precision::kBfloat16);
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor a,
-                            bench.Random({kSide, kSide}));
+                            bench.Random({sizes.side, sizes.side}));
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor b,
-                            bench.Random({kSide, kSide}));
+                            bench.Random({sizes.side, sizes.side}));
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor out,
-                            bench.Random({kSide, kSide}));
+                            bench.Random({sizes.side, sizes.side}));
   cublasHandle_t blas = nullptr;
   LOCKSTEP_RETURN_IF_ERROR(worker::cuda::ToStatus(
       cublasCreate(&blas), {"cublasCreate", "gpu_benchmark", kDevice}));
   const std::unique_ptr<cublasContext, cublasStatus_t (*)(cublasHandle_t)>
       owner(blas, cublasDestroy);
-  constexpr int kInt = kSide;
+  const int side = static_cast<int>(sizes.side);
   const float one = 1, zero = 0;
   const auto bare = [&] {
     return worker::cuda::ToStatus(
-        cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, kInt, kInt, kInt, &one,
-                     b.raw(), CUDA_R_32F, kInt, a.raw(), CUDA_R_32F, kInt,
-                     &zero, out.raw(), CUDA_R_32F, kInt,
+        cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one,
+                     b.raw(), CUDA_R_32F, side, a.raw(), CUDA_R_32F, side,
+                     &zero, out.raw(), CUDA_R_32F, side,
                      CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_GEMM_DEFAULT),
         {"cublasGemmEx", "gpu_benchmark", kDevice});
   };
@@ -148,7 +157,7 @@ absl::Status Gemm() {
       const std::vector<double> seconds,
       InTurn(5, {[&] { return bench.backend().MatMul(a, b, {}, out); }, bare}));
   Print("gemm", seconds[1] / seconds[0], "bare cuBLAS");
-  const double operations = 2.0 * kSide * kSide * kSide;
+  const double operations = 2.0 * sizes.side * sizes.side * sizes.side;
   std::cout << "gemm: " << operations / seconds[0] / 1e12 << " TFLOP/s\n";
   return absl::OkStatus();
 }
@@ -159,12 +168,12 @@ absl::Status Kernels() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
   worker::ComputeBackend& backend = bench.backend();
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor in,
-                            bench.Random({kRows, kColumns}));
+                            bench.Random({sizes.rows, kColumns}));
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor out,
-                            bench.Random({kRows, kColumns}));
+                            bench.Random({sizes.rows, kColumns}));
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor row, bench.Random({kColumns}));
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor kept,
-                            bench.Random({kRows, 2}));
+                            bench.Random({sizes.rows, 2}));
   struct Kernel {
     const char* name;
     int moves;  // bytes moved, as a multiple of those of `in`
@@ -210,21 +219,23 @@ Work Uploading(worker::ComputeBackend& backend, const worker::ConstTensor& host,
 // Compares copies from pinned memory with copies from ordinary memory.
 absl::Status Pinned() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
-  std::vector<float> ordinary(kCopied), pinned(kCopied);
+  std::vector<float> ordinary(sizes.copied), pinned(sizes.copied);
   LOCKSTEP_ASSIGN_OR_RETURN(
       const worker::Buffer pin,
       bench.backend().Pin({reinterpret_cast<std::byte*>(pinned.data()),
                            pinned.size() * sizeof(float)}));
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor there,
-                            bench.Random({kCopied}));
+                            bench.Random({sizes.copied}));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::vector<double> seconds,
-      InTurn(3, {Uploading(bench.backend(),
-                           worker::ConstTensor::Of<float>(pinned, {kCopied}),
-                           there),
-                 Uploading(bench.backend(),
-                           worker::ConstTensor::Of<float>(ordinary, {kCopied}),
-                           there)}));
+      InTurn(
+          3,
+          {Uploading(bench.backend(),
+                     worker::ConstTensor::Of<float>(pinned, {sizes.copied}),
+                     there),
+           Uploading(bench.backend(),
+                     worker::ConstTensor::Of<float>(ordinary, {sizes.copied}),
+                     there)}));
   Print("pinned", seconds[1] / seconds[0], "the speed of pageable copies");
   std::cout << "pinned: " << there.bytes() / seconds[0] / 1e9 << " GB/s\n";
   return absl::OkStatus();
@@ -234,19 +245,19 @@ absl::Status Pinned() {
 absl::Status Overlap() {
   LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
   worker::ComputeBackend& backend = bench.backend();
-  std::vector<float> memory(kCopied);
+  std::vector<float> memory(sizes.copied);
   LOCKSTEP_ASSIGN_OR_RETURN(
       const worker::Buffer pin,
       backend.Pin({reinterpret_cast<std::byte*>(memory.data()),
                    memory.size() * sizeof(float)}));
   const worker::ConstTensor host =
-      worker::ConstTensor::Of<float>(memory, {kCopied});
+      worker::ConstTensor::Of<float>(memory, {sizes.copied});
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor there,
-                            bench.Random({kCopied}));
+                            bench.Random({sizes.copied}));
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor a,
-                            bench.Random({kSide / 4, kSide / 4}));
+                            bench.Random({sizes.side / 4, sizes.side / 4}));
   LOCKSTEP_ASSIGN_OR_RETURN(const worker::Tensor out,
-                            bench.Random({kSide / 4, kSide / 4}));
+                            bench.Random({sizes.side / 4, sizes.side / 4}));
   const Work copy = Uploading(backend, host, there);
   const Work product = [&] { return backend.MatMul(a, a, {}, out); };
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<double> alone,
@@ -269,20 +280,100 @@ absl::Status Overlap() {
   return absl::OkStatus();
 }
 
+// A dense network of equal sides, with its gradients, in memory of the device.
+class Network {
+ public:
+  static absl::StatusOr<Network> Make(Bench& bench, int64_t examples,
+                                      int64_t width) {
+    Network network(bench.backend());
+    for (worker::Tensor* tensor :
+         {&network.in_, &network.hidden_, &network.out_}) {
+      LOCKSTEP_ASSIGN_OR_RETURN(*tensor, bench.Random({examples, width}));
+    }
+    for (worker::Tensor* tensor :
+         {&network.first_, &network.second_, &network.first_gradient_,
+          &network.second_gradient_}) {
+      LOCKSTEP_ASSIGN_OR_RETURN(*tensor, bench.Random({width, width}));
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(network.bias_, bench.Random({width}));
+    return network;
+  }
+
+  // Forward and backward, but for the gradient of the input; the output's
+  // gradient is the output.
+  absl::Status Pass() const {
+    worker::ComputeBackend& b = backend_;
+    for (const absl::Status& s :
+         {b.MatMul(in_, first_, {}, hidden_), b.AddBias(bias_, hidden_),
+          b.Relu(hidden_, hidden_), b.MatMul(hidden_, second_, {}, out_),
+          b.MatMul(hidden_, out_, {.transpose_a = true}, second_gradient_),
+          b.MatMul(out_, second_, {.transpose_b = true}, hidden_),
+          b.BiasGradient(hidden_, bias_),
+          b.MatMul(in_, hidden_, {.transpose_a = true}, first_gradient_)}) {
+      LOCKSTEP_RETURN_IF_ERROR(s);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  explicit Network(worker::ComputeBackend& backend) : backend_(backend) {}
+
+  worker::ComputeBackend& backend_;
+  worker::Tensor in_, hidden_, out_, first_, second_, bias_;
+  worker::Tensor first_gradient_, second_gradient_;
+};
+
+// The five products of a pass of a network of one hidden layer.
+absl::Status Mlp() {
+  LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
+  bench.backend().set_precision(worker::Precision::kBfloat16);
+  LOCKSTEP_ASSIGN_OR_RETURN(const Network network,
+                            Network::Make(bench, sizes.side, sizes.side));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                            InTurn(3, {[&] { return network.Pass(); }}));
+  const auto side = static_cast<double>(sizes.side);
+  std::cout << "mlp: " << 5 * 2 * side * side * side / seconds[0] / 1e12
+            << " TFLOP/s\n";
+  return absl::OkStatus();
+}
+
+// Compares launches of a small pass with replays of their recording.
+absl::Status Replay() {
+  LOCKSTEP_ASSIGN_OR_RETURN(Bench bench, MakeBench());
+  LOCKSTEP_ASSIGN_OR_RETURN(const Network network,
+                            Network::Make(bench, sizes.examples, sizes.hidden));
+  LOCKSTEP_RETURN_IF_ERROR(network.Pass());  // allocates
+  worker::RecordingDevice& device = *bench.backend().recording_device();
+  LOCKSTEP_RETURN_IF_ERROR(device.BeginRecording());
+  LOCKSTEP_RETURN_IF_ERROR(network.Pass());
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<worker::Recording> recording,
+                            device.EndRecording());
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                            InTurn(100, {[&] { return network.Pass(); },
+                                         [&] { return recording->Replay(); }}));
+  Print("replay", seconds[0] / seconds[1], "the speed of launches");
+  return absl::OkStatus();
+}
+
 absl::Status Run(std::vector<std::string> names) {
+  if (!names.empty() && names.front() == "--small") {
+    sizes = kSmall;
+    names.erase(names.begin());
+  }
   const std::vector<std::pair<std::string, absl::Status (*)()>> rows = {
-      {"gemm", Gemm},
-      {"kernels", Kernels},
-      {"pinned", Pinned},
-      {"overlap", Overlap}};
-  if (names.empty()) names = {"gemm", "kernels", "pinned", "overlap"};
+      {"gemm", Gemm},       {"kernels", Kernels}, {"pinned", Pinned},
+      {"overlap", Overlap}, {"mlp", Mlp},         {"replay", Replay}};
+  if (names.empty()) {
+    for (const auto& [name, row] : rows) names.push_back(name);
+  }
   for (const std::string& name : names) {
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) {
       return r.first == name;
     });
     if (row == rows.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "rows are gemm, kernels, pinned and overlap, got ", name));
+          "rows are gemm, kernels, pinned, overlap, mlp and replay, got ",
+          name));
     }
     LOCKSTEP_RETURN_IF_ERROR(row->second());
   }

@@ -1,5 +1,6 @@
 #include "worker/device/device_variables.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <vector>
 
@@ -21,8 +22,13 @@ class FarBackend : public CpuBackend {
  public:
   bool UsesOrdinaryMemory() const override { return false; }
   absl::StatusOr<bool> CopyIsDone(CopyId) override { return done; }
+  absl::StatusOr<Buffer> Pin(absl::Span<std::byte> memory) override {
+    pinned.push_back(memory);
+    return Buffer();
+  }
 
   bool done = false;
+  std::vector<absl::Span<std::byte>> pinned;
 };
 
 std::vector<int32_t> Numbers(const ConstTensor& tensor) {
@@ -67,6 +73,29 @@ TEST_F(DeviceVariablesTest, ValuesAreCopiedThere) {
 
   EXPECT_NE(device.values()[0].raw(), memory_.value(0).data());
   EXPECT_EQ(device.values()[0].data<float>()[1], 7);
+}
+
+TEST_F(DeviceVariablesTest, NoPageIsPinnedTwice) {
+  DeviceVariables device(variables_, memory_, far_);
+  ASSERT_OK(device.StartUpload());
+
+  const auto page = [](const std::byte& byte) {
+    return reinterpret_cast<uintptr_t>(&byte) / 4096;
+  };
+  for (size_t i = 1; i < far_.pinned.size(); ++i) {
+    EXPECT_GT(page(far_.pinned[i].front()), page(far_.pinned[i - 1].back()));
+  }
+  for (size_t k = 0; k < variables_.size(); ++k) {
+    for (const absl::Span<std::byte> part :
+         {memory_.value(k), memory_.gradient(k)}) {
+      EXPECT_EQ(std::count_if(far_.pinned.begin(), far_.pinned.end(),
+                              [&](const auto& range) {
+                                return range.data() <= part.data() &&
+                                       &part.back() <= &range.back();
+                              }),
+                1);
+    }
+  }
 }
 
 TEST_F(DeviceVariablesTest, ValueIsTakenWhenItIsToBeUsed) {

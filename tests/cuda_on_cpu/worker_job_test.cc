@@ -1,0 +1,79 @@
+// Jobs of the real programs, whose workers compute on simulated devices.
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/training_job.h"
+#include "tests/testing/status_matchers.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kSteps = 40;
+constexpr char kVariable[] = "LOCKSTEP_CUDA_ON_CPU";
+constexpr int kDeviceIsLost = 129;
+
+std::unique_ptr<TrainingJob> MakeJob() {
+  auto job = TrainingJob::Make(
+      {.set = {absl::StrCat("train_steps=", kSteps), "batch_size=16"},
+       .more_args = {},
+       .compute_program = LOCKSTEP_WORKER_ON_SIMULATED_DEVICE});
+  for (int worker = 0; worker < 2; ++worker) {
+    job->cluster().AddArgument("worker", worker, "--device=cuda");
+  }
+  return job;
+}
+
+TEST(CudaWorkerJobTest, BitsDoNotDependOnDelays) {
+  auto job = MakeJob();
+  auto delayed = MakeJob();
+  for (int worker = 0; worker < 2; ++worker) {
+    delayed->cluster().SetEnvironment("worker", worker, kVariable,
+                                      absl::StrCat("seed=", 5 + worker));
+  }
+
+  ASSERT_THAT(job->Run(), IsOk());
+  ASSERT_THAT(delayed->Run(), IsOk());
+
+  ExpectSameBits(job->checkpoints(), delayed->checkpoints(), kSteps);
+  EXPECT_THAT(job->cluster().ReadLog("worker", 0),
+              IsOkAndHolds(HasSubstr("computes on cuda")));
+}
+
+TEST(CudaWorkerJobTest, WorkerWithoutItsDeviceEndsAndItsSuccessorGoesOn) {
+  auto undisturbed = MakeJob();
+  ASSERT_THAT(undisturbed->Run(), IsOk());
+  auto job = MakeJob();
+  job->cluster().SetEnvironment("worker", 1, kVariable,
+                                "fail=cudaGraphLaunch:10:214");
+
+  ASSERT_THAT(job->StartAll(), IsOk());
+  const auto end = job->cluster().Wait("worker", 1, kPatience);
+  ASSERT_THAT(end, IsOk());
+  EXPECT_EQ(end->code, kDeviceIsLost);
+  EXPECT_THAT(job->cluster().ReadLog("worker", 1),
+              IsOkAndHolds(HasSubstr("the device is lost to this process")));
+
+  job->cluster().UnsetEnvironment("worker", 1, kVariable);
+  ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
+  ASSERT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+  ExpectSameBits(job->checkpoints(), undisturbed->checkpoints(), kSteps);
+}
+
+TEST(CudaWorkerJobTest, MemoryThatIsShortEndsTheWorkerWithTheFix) {
+  auto job = MakeJob();
+  job->cluster().SetEnvironment("worker", 0, kVariable, "memory=33556000");
+
+  ASSERT_THAT(job->StartAll(), IsOk());
+  const auto end = job->cluster().Wait("worker", 0, kPatience);
+
+  ASSERT_THAT(end, IsOk());
+  EXPECT_NE(end->code, 0);
+  EXPECT_THAT(job->cluster().ReadLog("worker", 0),
+              IsOkAndHolds(HasSubstr("make batch_size smaller")));
+}
+
+}  // namespace
+}  // namespace lockstep::testing
