@@ -41,6 +41,9 @@ absl::Status OtherVersion(const Sender& sender, int protocol,
                    kProtocolVersion, "; install the same version everywhere"));
 }
 
+constexpr RoleSet kMemberRoles = Bit(Role::kChief) | Bit(Role::kPs) |
+                                 Bit(Role::kWorker) | Bit(Role::kEvaluator);
+
 absl::Status OtherJob(const Sender& sender, const std::string& job_id) {
   return absl::FailedPreconditionError(
       absl::StrCat("identity.job_id is \"", CutText(sender.job_id),
@@ -399,6 +402,13 @@ grpc::ServerUnaryReactor* CoordinatorService::GetStatus(
     grpc::CallbackServerContext* context, const v1::GetStatusRequest*,
     v1::GetStatusResponse* response) {
   HandleGetStatus(*response);
+  // With certificates, only members learn what identities are made of.
+  if (!CallerOf(*context).HasOneOf(kMemberRoles)) {
+    response->clear_job_id();
+    for (v1::MemberStatus& member : *response->mutable_members()) {
+      member.clear_incarnation();
+    }
+  }
   return Answer(context, absl::OkStatus());
 }
 

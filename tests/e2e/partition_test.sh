@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# partition_test.sh PROGRAMS: one job on five hosts, each a network namespace.
+# partition_test.sh PROGRAMS [tls]: one job on five hosts, each a network namespace;
+# with tls, each task has a certificate.
 # The network between two of them is cut, one way and both ways, for longer than
 # a lease, and healed. The job ends with the bits of an undisturbed one.
 # Needs root and iptables: exits with 77, which is "skipped", without them.
 set -euo pipefail
-programs=$1
+programs=$1 secure=${2:-}
 here=$(dirname "$0")
 # shellcheck source=namespaces.sh
 . "$here/namespaces.sh"
@@ -27,11 +28,14 @@ fail() {
   exit 1
 }
 
+# Flags of a task.
+security() { if [ "$secure" ]; then echo "--tls_dir $work/tls/$1"; else echo --insecure; fi; }
+
 program_of() {
   case $1 in
-    chief-*) echo "$programs/chief --insecure --job $run/job.textproto" ;;
-    ps-*) echo "$programs/ps_server --insecure --shared_memory=off --state_dir $run/$1" ;;
-    worker-*) echo "$programs/worker --insecure --shared_memory=off --compute_threads 1" ;;
+    chief-*) echo "$programs/chief $(security "$1") --job $run/job.textproto" ;;
+    ps-*) echo "$programs/ps_server $(security "$1") --shared_memory=off --state_dir $run/$1" ;;
+    worker-*) echo "$programs/worker $(security "$1") --shared_memory=off --compute_threads 1" ;;
   esac
 }
 
@@ -74,7 +78,7 @@ end_job() {
 }
 
 step() {
-  (on_host chief-0 "$programs/lockstep" status --chief "$address" --json) \
+  (on_host chief-0 "$programs/lockstep" status --chief "$address" --json "${operator[@]}") \
     2>/dev/null | sed -n 's/.*"global_step": *\([0-9]*\).*/\1/p' | head -n 1
 }
 
@@ -101,6 +105,13 @@ cut_for_a_while() {
 
 hosts_make "${tasks[@]}"
 address=$(config | grep -o 'chief-0:[0-9]*' | head -n 1)
+operator=()
+if [ "$secure" ]; then
+  config >"$work/cluster.json"
+  "$programs/lockstep" certs make --cluster "$work/cluster.json" --job partition \
+    --out "$work/tls" >/dev/null
+  operator=(--tls_dir "$work/tls/operator-read")
+fi
 start_job undisturbed
 end_job
 start_job cut

@@ -63,6 +63,10 @@ class TrainingJob {
   }
   const std::string& checkpoints() const { return options_.checkpoints; }
   const std::string& job_file() const { return job_file_; }
+  // The certificate of a task, if the job has them: "chief-0".
+  std::string tls_dir(const std::string& task) const {
+    return directory_.Join("tls-" + task);
+  }
 
   // Returns all tasks, ps first.
   std::vector<std::pair<std::string, int>> Tasks() const;

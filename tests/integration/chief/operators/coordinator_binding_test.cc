@@ -151,6 +151,24 @@ TEST_F(CoordinatorBindingTest, CertificateThatExpiresSoonIsInTheStatus) {
                                  "0 expires in 3 days")));
 }
 
+TEST_F(CoordinatorBindingTest, OnlyMembersLearnIdentities) {
+  auto request = From<v1::RegisterRequest>(TaskType::kWorker, 0);
+  request.set_protocol_version(kProtocolVersion);
+  ASSERT_OK(CallAs("worker/0", &Stub::Register, request));
+  for (const char* name : {"operator/read", "operator/steer", "worker/1"}) {
+    const auto status = CallAs(name, &Stub::GetStatus, v1::GetStatusRequest());
+    ASSERT_OK(status);
+    EXPECT_EQ(status->job_name(), "fashion");
+    const bool is_member = name == std::string("worker/1");
+    EXPECT_EQ(status->job_id(), is_member ? kJobId : "") << name;
+    bool told = false;
+    for (const v1::MemberStatus& member : status->members()) {
+      told = told || member.incarnation() != 0;
+    }
+    EXPECT_EQ(told, is_member) << name;
+  }
+}
+
 TEST_F(CoordinatorBindingTest, RefusedConnectionIsInTheStatus) {
   const CertifiedKey late = authority_.Issue(
       "worker/0",
