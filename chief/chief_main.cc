@@ -26,7 +26,7 @@ int Main(const CommonFlags& flags, const JobFlags& job_flags) {
       [&] { return GrpcServer::Start(*address, {&(*chief)->service()}); });
   if (!server.ok()) return Refuse(server.status());
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
-      ServeMetrics(flags, [&] { return (*chief)->Metrics(); });
+      ServeMetrics(flags, *address, [&] { return (*chief)->Metrics(); });
   if (!metrics.ok()) return Refuse(metrics.status());
   const ServiceManagerClient service_manager(*address);
   signals.SetHandler(

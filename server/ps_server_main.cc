@@ -29,7 +29,8 @@ int Main(const CommonFlags& flags, const TransferFlags& transfer,
       [&] { return PsServer::Start(*cluster, options, Clock::Real()); });
   if (!ps.ok()) return Refuse(ps.status());
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
-      ServeMetrics(flags, [&] { return (*ps)->Metrics(); });
+      ServeMetrics(flags, cluster->Address(cluster->self()).value_or(""),
+                   [&] { return (*ps)->Metrics(); });
   if (!metrics.ok()) return Refuse(metrics.status());
   const ServiceManagerClient service_manager(
       cluster->Address(cluster->self()).value_or(""));

@@ -39,7 +39,8 @@ int Evaluate(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
                 flags.worker.data_roots});
   if (!evaluator.ok()) return Refuse(evaluator.status());
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
-      ServeMetrics(flags.common, [] { return std::vector<Metric>(); });
+      ServeMetrics(flags.common, cluster.Address(cluster.self()).value_or(""),
+                   [] { return std::vector<Metric>(); });
   if (!metrics.ok()) return Refuse(metrics.status());
   const absl::StatusOr<std::unique_ptr<GrpcServer>> server =
       ServeHealth(cluster);
@@ -73,8 +74,8 @@ int Train(const Cluster& cluster, const Flags& flags, SignalGate& signals) {
   absl::StatusOr<std::unique_ptr<Worker>> worker =
       Worker::Make(cluster, flags.worker, Clock::Real());
   if (!worker.ok()) return Refuse(worker.status());
-  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics =
-      ServeMetrics(flags.common, [&] {
+  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics = ServeMetrics(
+      flags.common, cluster.Address(cluster.self()).value_or(""), [&] {
         std::vector<Metric> metrics =
             ProgressMetrics(kOwnProgress, {{{}, (*worker)->progress()}});
         if (chief == nullptr) return metrics;

@@ -96,7 +96,7 @@ bool Asks(absl::string_view line, absl::string_view path) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
-    const std::string& address, Source source) {
+    const std::string& address, Source source, Health health) {
   if (!ParseHostPort(address).ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("metrics address \"", address,
@@ -109,13 +109,15 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
         absl::StrCat("cannot listen for metrics on ", address,
                      "; is the port taken, or the host another machine's?"));
   }
-  return std::unique_ptr<MetricsServer>(
-      new MetricsServer(*std::move(listener), std::move(source)));
+  return std::unique_ptr<MetricsServer>(new MetricsServer(
+      *std::move(listener), std::move(source), std::move(health)));
 }
 
 MetricsServer::MetricsServer(std::unique_ptr<TcpListener> listener,
-                             Source source)
-    : listener_(std::move(listener)), source_(std::move(source)) {
+                             Source source, Health health)
+    : listener_(std::move(listener)),
+      health_(std::move(health)),
+      source_(std::move(source)) {
   for (int i = 0; i < kThreads; ++i) {
     threads_.emplace_back([this] { ServeAll(); });
   }
@@ -161,7 +163,13 @@ void MetricsServer::ServeAll() {
 std::string MetricsServer::Answer(const std::string& request) {
   const absl::string_view line =
       absl::string_view(request).substr(0, request.find("\r\n"));
-  if (Asks(line, "/healthz")) return Response("200 OK", "text/plain", "ok\n");
+  if (Asks(line, "/healthz")) {
+    const absl::Status health =
+        health_ == nullptr ? absl::OkStatus() : health_();
+    if (health.ok()) return Response("200 OK", "text/plain", "ok\n");
+    return Response("503 Service Unavailable", "text/plain",
+                    absl::StrCat(health.message(), "\n"));
+  }
   if (!Asks(line, "/metrics")) {
     return absl::StartsWith(line, "GET ")
                ? Response("404 Not Found", "text/plain", "see /metrics\n")

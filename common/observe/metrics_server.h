@@ -16,9 +16,8 @@
 namespace lockstep {
 
 // MetricsServer answers GET /metrics over HTTP, for Prometheus and for curl,
-// and GET /healthz with "ok", for probes without gRPC: the process runs and
-// accepts connections. gRPC's own health service reports if its gRPC server
-// serves.
+// and GET /healthz with "ok", or with 503 and the reason, for probes without
+// gRPC.
 //
 // A connection carries one request, whose headers must arrive within a second
 // and have at most 8 KiB; bodies are never read. The number of served and
@@ -27,24 +26,28 @@ namespace lockstep {
 // libraries do not guarantee that: cpp-httplib holds a whole body or line in
 // memory.
 //
-// Threads: `source` runs in threads of the server's own, one call at a time.
+// Threads: `source` and `health` run in threads of the server's own; `source`
+// one call at a time, `health` several.
 class MetricsServer {
  public:
   using Source = std::function<std::vector<Metric>()>;
+  using Health = std::function<absl::Status()>;
 
-  // Listens on `address` ("host:port", port 0 takes a free one).
+  // Listens on `address` ("host:port", port 0 takes a free one). Without
+  // `health`, the process is well if it answers.
   //
   //   kInvalidArgument  no host and port
   //   kUnavailable      the port is taken, or the host is not this machine's
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(
-      const std::string& address, Source source);
+      const std::string& address, Source source, Health health = nullptr);
 
   ~MetricsServer();
 
   int port() const { return listener_->port(); }
 
  private:
-  MetricsServer(std::unique_ptr<TcpListener> listener, Source source);
+  MetricsServer(std::unique_ptr<TcpListener> listener, Source source,
+                Health health);
 
   void Enqueue(int socket) ABSL_LOCKS_EXCLUDED(mutex_);
   void ServeAll() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -53,6 +56,8 @@ class MetricsServer {
       ABSL_LOCKS_EXCLUDED(source_mutex_);
 
   const std::unique_ptr<TcpListener> listener_;
+
+  const Health health_;
 
   Mutex source_mutex_;
   const Source source_ ABSL_GUARDED_BY(source_mutex_);

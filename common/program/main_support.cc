@@ -24,12 +24,15 @@
 #include "common/process/listen_address.h"
 #include "common/process/process_limits.h"
 #include "common/program/security_metrics.h"
+#include "common/rpc/own_server.h"
 #include "common/rpc/security/transport/transport_security.h"
 
 namespace lockstep {
 namespace {
 
 constexpr absl::Duration kEndGrace = absl::Seconds(30);
+// Longer than a probe waits by default, shorter than those of the manifests.
+constexpr absl::Duration kHealthTime = absl::Seconds(2);
 // About the number of threads of gRPC and Lockstep before the first step,
 // without the computing threads.
 constexpr int kThreads = 16;
@@ -268,7 +271,8 @@ absl::Status CheckExposure(const CommonFlags& flags,
 }
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
-    const CommonFlags& flags, MetricsServer::Source source) {
+    const CommonFlags& flags, const std::string& own_server,
+    MetricsServer::Source source) {
   if (flags.metrics_address.empty()) return nullptr;
   const absl::Status exposed = CheckExposure(flags, flags.metrics_address);
   if (!exposed.ok() && ParseHostPort(flags.metrics_address).ok()) {
@@ -286,8 +290,12 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
     AddLabels(OwnLabels(), metrics);
     return metrics;
   };
+  MetricsServer::Health health;
+  if (!own_server.empty()) {
+    health = [own_server] { return CheckOwnServer(own_server, kHealthTime); };
+  }
   absl::StatusOr<std::unique_ptr<MetricsServer>> server = StartListening(
-      [&] { return MetricsServer::Start(flags.metrics_address, all); });
+      [&] { return MetricsServer::Start(flags.metrics_address, all, health); });
   if (!server.ok()) {
     return absl::Status(
         server.status().code(),

@@ -80,10 +80,12 @@ absl::Status CheckExposure(const CommonFlags& flags,
                            const std::string& address);
 
 // Serves the metrics of `source` and of the process at --metrics_address, with
-// the labels job, task and index of the log's subject; null without that flag.
-// Errors as MetricsServer::Start().
+// the labels job, task and index of the log's subject, and the health of the
+// own gRPC server at `own_server`, if the process has one; null without that
+// flag. Errors as MetricsServer::Start().
 absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
-    const CommonFlags& flags, MetricsServer::Source source);
+    const CommonFlags& flags, const std::string& own_server,
+    MetricsServer::Source source);
 
 void LogRetry(const std::string& why);
 

@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
 
@@ -32,10 +31,6 @@ class ServiceManagerClient {
 
  private:
   void Watch(absl::Duration interval) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls the own server's health service.
-  //
-  //   kUnavailable  no answer, or the answer is not SERVING
-  absl::Status CheckServer(absl::Duration timeout) const;
 
   const std::string own_server_;
 

@@ -22,8 +22,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Returns the metrics of one task.
-std::string Scrape(TrainingJob& job, const std::string& task, int index) {
+// Returns what one task answers to a GET of `path`.
+std::string Get(TrainingJob& job, const std::string& task, int index,
+                const std::string& path) {
   constexpr char kAnnounced[] = "metrics on port ";
   EXPECT_OK(job.cluster().WaitForLog(task, index, kAnnounced, kPatience));
   const std::string log = job.cluster().ReadLog(task, index).value_or("");
@@ -31,19 +32,48 @@ std::string Scrape(TrainingJob& job, const std::string& task, int index) {
   const size_t at = log.find(kAnnounced) + sizeof(kAnnounced) - 1;
   EXPECT_TRUE(absl::SimpleAtoi(log.substr(at, log.find('\n', at) - at), &port));
   const RawSocket socket(port);
-  EXPECT_TRUE(socket.Send("GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n"));
+  EXPECT_TRUE(socket.Send("GET " + path + " HTTP/1.1\r\nHost: test\r\n\r\n"));
   std::string answer;
   for (std::string more = socket.Receive(); !more.empty();
        more = socket.Receive()) {
     answer += more;
   }
   EXPECT_THAT(answer, HasSubstr("\r\n\r\n"));
+  return answer;
+}
+
+// Returns the metrics of one task.
+std::string Scrape(TrainingJob& job, const std::string& task, int index) {
+  const std::string answer = Get(job, task, index, "/metrics");
   return answer.substr(answer.find("\r\n\r\n") + 4);
 }
 
 // Returns the name in a line of metrics.
 std::string NameOf(absl::string_view line) {
   return std::string(line.substr(0, line.find_first_of("{ ")));
+}
+
+// A probe has no certificate: the process asks its own server with its own.
+TEST(HealthTest, ProbeIsToldWhetherTheServerOfTheTaskServes) {
+  for (const bool tls : {false, true}) {
+    TrainingJob::Options options;
+    options.set = {"train_steps=1000000"};
+    options.tls = tls;
+    const auto job = TrainingJob::Make(options);
+    for (const auto& [task, index] : job->Tasks()) {
+      job->cluster().AddArgument(task, index, "--metrics_address=127.0.0.1:0");
+    }
+    ASSERT_OK(job->StartAll());
+    ASSERT_OK(job->WaitForStep(3));
+    for (const auto& [task, index] : job->Tasks()) {
+      EXPECT_THAT(Get(*job, task, index, "/healthz"),
+                  AllOf(HasSubstr("HTTP/1.1 200 OK"), HasSubstr("\r\n\r\nok")))
+          << task << " " << index;
+      EXPECT_EQ(absl::StrContains(Scrape(*job, task, index),
+                                  "lockstep_certificate_expiry_seconds{"),
+                tls);
+    }
+  }
 }
 
 class MetricsTest : public ::testing::TestWithParam<bool> {};

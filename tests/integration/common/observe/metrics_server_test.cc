@@ -15,6 +15,7 @@ namespace {
 
 using ::lockstep::testing::RawSocket;
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -70,6 +71,19 @@ TEST(MetricsServerTest, HealthIsToldWithoutReadingMetrics) {
     EXPECT_THAT(answer, EndsWith("\r\n\r\nok\n")) << path;
   }
   EXPECT_EQ(reads, 0);
+}
+
+TEST(MetricsServerTest, HealthIsThatOfWhoKnows) {
+  absl::Status health = absl::UnavailableError("the server is deaf");
+  auto server =
+      MetricsServer::Start("127.0.0.1:0", OneMetric, [&] { return health; });
+  ASSERT_OK(server);
+  EXPECT_THAT(Get((*server)->port(), "/healthz"),
+              AllOf(StartsWith("HTTP/1.1 503 Service Unavailable\r\n"),
+                    EndsWith("\r\n\r\nthe server is deaf\n")));
+  health = absl::OkStatus();
+  EXPECT_THAT(Get((*server)->port(), "/healthz"),
+              StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
 TEST(MetricsServerTest, NothingElseIsServed) {
