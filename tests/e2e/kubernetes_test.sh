@@ -68,8 +68,12 @@ for directory in base overlays/gpu overlays/backup-replicas overlays/tls; do
   done
 done
 
+echo "== certificates"
+"$venv/bin/python" "$source/tests/e2e/check_certificates.py" \
+  "$source/deploy/kubernetes/cert-manager/certificates.yaml" "$work/all.yaml"
+
 echo "== examples"
-for example in "$source"/deploy/kubernetes/examples/*.yaml; do
+for example in "$source"/deploy/kubernetes/examples/{,tls/}*.yaml; do
   "$venv/bin/python" "$source/tests/e2e/check_operator_examples.py" \
     "$source/tests/e2e/operator_schemas.yaml" "$example" "$work/embedded.yaml"
   validate "$work/embedded.yaml"

@@ -63,7 +63,7 @@ check "$work/rendered.yaml"
 
 documented "$source/deploy/kubernetes/examples/jobset.yaml"
 given "$work/made.json"
-for example in "$source"/deploy/kubernetes/examples/*.yaml; do
+for example in "$source"/deploy/kubernetes/examples/{,tls/}*.yaml; do
   echo "== ${example##*/}"
   check "$example" "$work/given.yaml"
 done

@@ -41,6 +41,13 @@ for example in "$examples"/*.yaml; do
   check "$example"
   count=$((count + 1))
 done
+for example in "$examples"/tls/*.yaml; do
+  check "$example"
+  # The same, but for certificates and limits.
+  for image in $(sed -n 's/.*command: \[\(.*\)\]/\1/p' "$examples/${example##*/}"); do
+    grep -qF "command: [$image]" "$example" || fail "$example: no $image"
+  done
+done
 [ "$count" -eq 3 ] || fail "$count examples, not 3: plant mistakes in each"
 
 planted tfjob 's/tfReplicaSpecs/replicaSpecs/' "'tfReplicaSpecs' is a required"
@@ -68,7 +75,7 @@ planted volcano 's/svc: \[\]/svc: true/' spec.plugins.svc
 planted volcano '/^    - name: ps/s/name: ps/name: PS/' spec.tasks.1.name
 echo "== exit codes"
 restarts() { python3 "$here/check_restarts.py" "$@"; }
-restarts "$source"/deploy/kubernetes/base/*.yaml "$examples"/*.yaml
+restarts "$source"/deploy/kubernetes/base/*.yaml "$examples"/{,tls/}*.yaml
 
 # restarts_planted FILE EDIT WORDS: with the edit, the check finds these words.
 restarts_planted() {
@@ -95,4 +102,32 @@ restarts_planted examples/volcano.yaml 's/--stopped_is_done//' \
   'chief is started again when it was stopped for good, with code 3'
 restarts_planted examples/jobset.yaml '0,/\[1, 2, 3\]/s//[2, 3]/' \
   'chief is started again with code 1'
+
+echo "== certificates"
+made=$source/deploy/kubernetes/cert-manager/certificates.yaml
+certificates() { python3 "$here/check_certificates.py" "$1" "$2"; }
+for example in "$examples"/tls/*.yaml; do certificates "$made" "$example"; done
+
+# certificates_planted FILE EDIT WORDS: with the edit, the check finds these words.
+certificates_planted() {
+  local first=$made second=$examples/tls/jobset.yaml
+  sed "$2" "$1" >"$work/planted.yaml"
+  ! cmp -s "$1" "$work/planted.yaml" || fail "$1: $2 edits nothing"
+  if [ "$1" = "$made" ]; then first=$work/planted.yaml; else second=$work/planted.yaml; fi
+  ! certificates "$first" "$second" >"$work/found" || fail "$1: $2 is not found"
+  grep -qF "$3" "$work/found" || fail "$1: $2 is found as: $(cat "$work/found")"
+}
+certificates_planted "$made" 's,fashion/worker/\*,fashion/ps/*,' \
+  "fashion-worker-tls: its certificate has ['lockstep://fashion/ps/*']"
+certificates_planted "$made" 's/, client auth//' 'usages: client auth is missing'
+certificates_planted "$made" 's/issuerRef: {name: fashion-ca}/issuerRef: {name: ca}/' \
+  'there is no Issuer ca'
+certificates_planted "$examples/tls/jobset.yaml" \
+  '0,/--tls_dir=[^],]*/s//--insecure/' 'pod 1: --insecure'
+certificates_planted "$examples/tls/jobset.yaml" \
+  's/secretName: fashion-ps-tls/secretName: fashion-server-tls/' \
+  'fashion-server-tls: its certificate has None'
+certificates_planted "$examples/tls/jobset.yaml" 's/defaultMode: 288/defaultMode: 420/' \
+  'defaultMode is not 0440'
+certificates_planted "$examples/tls/jobset.yaml" '/limits:/d' 'no limit of memory'
 echo "the examples are what their operators know"
