@@ -1,5 +1,6 @@
 #include "chief/job/gathering.h"
 
+#include "chief/job/job_context.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 

@@ -10,6 +10,8 @@
 
 #include "common/base/status_macros.h"
 #include "gtest/gtest.h"
+#include "worker/loop/gradient_source.h"
+#include "worker/loop/step_client.h"
 #include "worker/loop/training_loop.h"
 
 namespace lockstep::testing {

@@ -1,0 +1,69 @@
+#include "chief/operators/job_history_codec.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::chief {
+namespace {
+
+using ::testing::Optional;
+using ::testing::SizeIs;
+
+constexpr absl::Time kSent = absl::FromUnixSeconds(1000);
+constexpr absl::Time kReceived = absl::FromUnixSeconds(5000);
+
+TEST(JobHistoryCodecTest, AgesAreKeptWhereClocksDiffer) {
+  StatusTable::History history;
+  history.training_time = absl::Seconds(90);
+  history.deaths.push_back({.task = "worker 1",
+                            .reason = "silent",
+                            .held = "a token",
+                            .redone = "step 7",
+                            .at = kSent - absl::Seconds(30),
+                            .stood_still = absl::Seconds(2)});
+  history.losses = {1, 2, 3, absl::Seconds(4)};
+
+  const StatusTable::History found =
+      HistoryFromProto(HistoryToProto(history, kSent), kReceived);
+
+  EXPECT_EQ(found.training_time, absl::Seconds(90));
+  ASSERT_THAT(found.deaths, SizeIs(1));
+  EXPECT_EQ(found.deaths[0].task, "worker 1");
+  EXPECT_EQ(found.deaths[0].reason, "silent");
+  EXPECT_EQ(found.deaths[0].held, "a token");
+  EXPECT_EQ(found.deaths[0].redone, "step 7");
+  EXPECT_EQ(found.deaths[0].at, kReceived - absl::Seconds(30));
+  EXPECT_THAT(found.deaths[0].stood_still, Optional(absl::Seconds(2)));
+  EXPECT_EQ(found.losses.recoveries, 1);
+  EXPECT_EQ(found.losses.steps_redone, 2);
+  EXPECT_EQ(found.losses.steps_repeated, 3);
+  EXPECT_EQ(found.losses.stood_still, absl::Seconds(4));
+}
+
+TEST(JobHistoryCodecTest, WhatCannotBeIsLeftOut) {
+  v1::JobHistory proto;
+  proto.mutable_training_time()->set_seconds(-5);
+  proto.mutable_losses()->set_recoveries(-1);
+  proto.mutable_losses()->set_steps_redone(-1);
+  proto.mutable_losses()->set_steps_repeated(-1);
+  for (size_t i = 0; i < StatusTable::kDeaths + 5; ++i) {
+    v1::DeathStatus& death = *proto.add_deaths();
+    death.set_reason(std::string(5000, 'x'));
+    death.mutable_since()->set_seconds(-5);
+  }
+
+  const StatusTable::History found = HistoryFromProto(proto, kReceived);
+
+  EXPECT_EQ(found.training_time, absl::ZeroDuration());
+  EXPECT_EQ(found.losses.recoveries, 0);
+  EXPECT_EQ(found.losses.steps_redone, 0);
+  EXPECT_EQ(found.losses.steps_repeated, 0);
+  ASSERT_THAT(found.deaths, SizeIs(StatusTable::kDeaths));
+  EXPECT_THAT(found.deaths[0].reason, SizeIs(1024));
+  EXPECT_EQ(found.deaths[0].at, kReceived);
+}
+
+}  // namespace
+}  // namespace lockstep::chief
