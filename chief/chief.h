@@ -163,13 +163,13 @@ class Chief final : private RecoverySource {
   Mutex stop_mutex_;
   std::optional<absl::Status> stop_ ABSL_GUARDED_BY(stop_mutex_);
 
-  // Of the thread that runs Run(), and of the one that writes a checkpoint
-  // while there is one.
+  // Only the thread that runs Run() uses these members, and while a checkpoint
+  // is written the thread that writes it.
   JobCheckpoints checkpoints_;
   StateMap map_;
   std::thread checkpoint_thread_;
 
-  // Of the thread that runs Run().
+  // Only the thread that runs Run() uses these members.
   JobDriver driver_;
   bool told_model_ = false;
   bool went_back_ = false;  // the servers leave state that they had

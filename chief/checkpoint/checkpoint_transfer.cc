@@ -54,7 +54,7 @@ absl::StatusOr<CheckpointTensors> Tensors(const StateMap& map,
   return tensors;
 }
 
-// What a message carries of a large part, in elements.
+// The elements of a large part that one message carries.
 constexpr int64_t kBlock = int64_t{1} << 20;
 
 // Blocks that are restored at once: while servers take some in, others are read
@@ -277,9 +277,9 @@ absl::StatusOr<std::string> SaveCheckpoint(
   }
   LOCKSTEP_RETURN_IF_ERROR(
       writer->optimizer().WriteInt64(kGlobalStep, manifest.global_step));
-  // Where this process hung, another chief may have gone back meanwhile: then
-  // its server refuses to be read once more. It removes what is in the making
-  // here too, but that may fail, as by a volume's permissions.
+  // While this process hung, another chief may have gone back: then the servers
+  // refuse this last read. The other chief also removes unfinished checkpoints,
+  // but that may fail, for example by a volume's permissions.
   if (any.has_value()) {
     LOCKSTEP_RETURN_IF_ERROR(ReadPortion(*any, servers, bytes));
   }

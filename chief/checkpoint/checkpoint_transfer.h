@@ -14,8 +14,8 @@
 namespace lockstep::chief {
 
 // Writes the servers' snapshots, all of one step, as one checkpoint: whole
-// variables, whatever parts they were cut into; of growing tables what
-// chief/checkpoint/growing_tables.h says. Returns CheckpointWriter::files().
+// variables, independent of the parts they were cut into. growing_tables.h
+// says how growing tables are written. Returns CheckpointWriter::files().
 //
 //   kInvalidArgument  not as many scalars as the map names
 //   and those of CheckpointStore and of ShardAccess. The store is as before.
@@ -23,8 +23,9 @@ absl::StatusOr<std::string> SaveCheckpoint(
     const CheckpointStore& store, const Manifest& manifest, const StateMap& map,
     const JobSnapshot& snapshot, const std::vector<ShardAccess*>& servers);
 
-// Checks that the checkpoint holds what the map names, then writes it to the
-// servers, several blocks of a few MB at once. Returns the optimizer's scalars.
+// Checks that the checkpoint holds all tensors of the map, then writes it to
+// the servers, several blocks of a few MB at once. Returns the optimizer's
+// scalars.
 //
 //   kFailedPrecondition  a variable is missing or has another shape or dtype:
 //                        names both; nothing was written. So is a table of

@@ -98,7 +98,7 @@ bool JobCheckpoints::CheckOrSetAside(int64_t step) {
 
 void JobCheckpoints::RemoveUnfinished() {
   if (none()) return;
-  // Where that cannot be done, as on a volume that is read-only, nobody can
+  // Where that fails, for example on a read-only volume, no other process can
   // complete a checkpoint either.
   if (absl::Status removed = store_.RemoveUnfinished(); !removed.ok()) {
     spdlog::warn("{}", std::string(removed.message()));

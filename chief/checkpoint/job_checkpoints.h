@@ -20,8 +20,8 @@
 
 namespace lockstep::chief {
 
-// JobCheckpoints is the directory of a job's checkpoints: which of them are
-// there and whole, which are set aside, and who may write. A job without a
+// JobCheckpoints is the directory of a job's checkpoints: it finds whole ones,
+// sets others aside, and keeps other jobs from writing there. A job without a
 // directory has none.
 //
 // Threads: one at a time.
@@ -44,7 +44,8 @@ class JobCheckpoints {
   // notifies of those that were set aside.
   absl::Status Prepare(const Beginning& beginning);
 
-  // Of the newest complete checkpoint; -1: there is none. Quick.
+  // The step of the newest complete checkpoint; -1: there is none. Reads no
+  // contents.
   absl::StatusOr<int64_t> LatestStep() const;
   // The newest one, if it is of `step` or a later one and whole.
   std::optional<int64_t> WholeFrom(int64_t step);
@@ -59,7 +60,7 @@ class JobCheckpoints {
   // Whether the one of `step` is whole. Sets aside one that is not.
   bool CheckOrSetAside(int64_t step);
 
-  // Removes what was not completed.
+  // Removes unfinished checkpoints.
   void RemoveUnfinished();
   absl::Status CheckWritable() const { return store_.CheckWritable(); }
 

@@ -14,7 +14,7 @@ namespace lockstep::chief {
 // block by block, so that a checkpoint has the same bytes for any number of
 // servers.
 //
-// Of each block a part has a range of rows that follow one another in its own
+// The rows of a block that lie in one part follow one another in the part's own
 // order, so that one call reads them.
 class KeyMerge {
  public:

@@ -66,7 +66,7 @@ struct SavedChecked {
 struct EndFound {
   int64_t step = 0;
 };
-// What RecoveryRound::Run() has returned, less the map.
+// The outcome of RecoveryRound::Run(), without the map.
 struct RoundOutcome {
   RecoveryPlan plan = {};
   int64_t step = 0;
@@ -77,7 +77,7 @@ struct RecoveryDone {
   absl::StatusOr<RoundOutcome> outcome = RoundOutcome{};
 };
 
-// What operators want, as the settings table has it.
+// The settings that operators want, from the settings table.
 struct SettingsWanted {
   RunSettings settings = {};
 };

@@ -64,8 +64,8 @@ using JobReport = std::variant<StepReached, TrainingBegun, StateReached, Waits,
 // Writes a report, of `now`, into the status table.
 void Write(const JobReport& report, StatusTable& status_table, absl::Time now);
 
-// What a job has lost in all, and by whose deaths: lines for the log; none if
-// nothing was lost.
+// Returns lines for the log: the sum of a job's losses, and the deaths that
+// caused them. Returns none if nothing was lost.
 std::vector<std::string> SummaryOf(const StatusTable::View& view);
 
 }  // namespace lockstep::chief

@@ -51,7 +51,7 @@ class CheckpointDriver {
   bool busy() const { return phase_ != Phase::kIdle; }
   bool copying() const { return phase_ == Phase::kCopying; }
   int64_t saved_step() const { return saved_step_; }  // -1: none
-  // Of the checkpoint that was begun last and has ended.
+  // The result of the checkpoint that was begun last and has ended.
   const absl::Status& last_result() const { return last_result_; }
 
  private:

@@ -10,7 +10,7 @@ void Farewell::Begin(const absl::Status& ended, const std::string& why_done) {
   ended_ = ended;
   why_done_ = why_done;
   // Servers hold the settings, which name the workers of an elastic job: a
-  // chief that has not opened them cannot know all who wait for the end.
+  // chief that has not opened them cannot know all workers that wait.
   context_.members.TakeOverAllWorkers();
 }
 

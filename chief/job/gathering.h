@@ -24,10 +24,10 @@ class Gathering {
   absl::Time began() const { return began_; }
   void ModelDescribed() { has_model_ = true; }
 
-  // Looks who is there.
+  // Decides from the members that are there.
   Turn Look();
 
-  // Of kEnded: as StoppedStatus(), or why the job cannot begin.
+  // With kEnded: as StoppedStatus(), or why the job cannot begin.
   const absl::Status& result() const { return result_; }
 
  private:

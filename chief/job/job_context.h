@@ -16,8 +16,8 @@
 
 namespace lockstep::chief {
 
-// JobContext is what the parts of a JobDriver have in common: the job, the
-// event that is handled now, and what has been wanted and lost so far.
+// JobContext is the state that the parts of a JobDriver share: the job, the
+// event that is handled now, the wishes of operators, and the losses so far.
 //
 // Borrows: the job and the members.
 struct JobContext {
@@ -28,7 +28,7 @@ struct JobContext {
   const JobConfig& job;
   MembershipTable& members;
   absl::Time now;  // of the event
-  JobActions out;  // what follows from the event, so far
+  JobActions out;  // that follow from the event
   JobSettings settings;
   std::optional<absl::Status> stop;  // as StoppedStatus(), once it is wanted
   StatusTable::Losses losses;

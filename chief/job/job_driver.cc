@@ -323,8 +323,8 @@ void JobDriver::ApplySettings() {
   settings_before_ = context_.settings.Apply();
   const std::vector<int>& workers = context_.settings.now().workers;
   if (settings_before_.workers != workers) {
-    // Shards follow from who takes part, so every worker asks for its own
-    // again.
+    // A worker's share of the data follows from the set of workers, so every
+    // worker must register again.
     context_.members.SetWorkers(workers);
     context_.members.ExpireAll(TaskType::kWorker,
                                "the workers of the job change", context_.now);

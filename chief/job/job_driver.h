@@ -28,9 +28,9 @@
 
 namespace lockstep::chief {
 
-// JobDriver drives one job from its first member to its last checkpoint: all
-// that a chief decides. Events go in, actions come out; whoever runs it must
-// carry them out, in their order, before the next event. It knows no clock and
+// JobDriver makes all decisions of a chief for one job, from its first member
+// to its last checkpoint. Events go in, actions come out; the caller must carry
+// them out, in their order, before the next event. It knows no clock and
 // waits for nothing: the time is an argument, and Tick tells it while nothing
 // else happens.
 //
@@ -45,7 +45,7 @@ namespace lockstep::chief {
 // From every state a failure leads to farewell, and a newer chief to over.
 //
 // Threads: not safe to share.
-// Borrows: the job and the members, whom it buries.
+// Borrows: the job and the members, whose deaths it handles.
 class JobDriver {
  public:
   struct Options {
@@ -97,7 +97,7 @@ class JobDriver {
   // Whether servers were open.
   bool opened() const { return steps_.opened(); }
   int num_workers() const { return context_.settings.num_workers(); }
-  // Of the settings, for OnRestore().
+  // The settings as OnRestore() reads them.
   std::map<std::string, double> ManifestSettings() const {
     return context_.settings.ForManifest();
   }
@@ -177,7 +177,7 @@ class JobDriver {
   std::optional<ScoreWait> score_wait_;
   Farewell farewell_;
 
-  // When the servers were last brought together, and from what.
+  // The last time that servers were brought together, and the state before it.
   Cause cause_ = Cause::kSetUp;
   absl::Time still_since_;
   int64_t step_before_ = 0;

@@ -26,19 +26,19 @@ class JobSettings {
   int num_workers() const;
 
   void Want(const RunSettings& settings) { wanted_ = settings; }
-  // What is in effect is wanted, too.
+  // The settings in effect are wanted: there is no change to apply.
   void WantNothing() { wanted_ = now_; }
-  // What is wanted is in effect from now on. Returns what was before.
+  // Puts the wanted settings into effect. Returns the settings before.
   RunSettings Apply();
 
-  // A chief that has just started adopts what the servers have.
+  // A chief that has just started adopts the servers' settings.
   void Adopt(absl::Span<const ServerReport> reports);
   // The same of a checkpoint's manifest, of a job that had been changed.
   // Returns a line for the log, if there was a change.
   std::optional<std::string> Restore(
       const std::map<std::string, double>& manifest);
 
-  // What Restore() reads back, of a job that was changed.
+  // The settings as Restore() reads them; empty for a job without changes.
   std::map<std::string, double> ForManifest() const;
 
   // Whether sums that a server has must not count any more, since it was told

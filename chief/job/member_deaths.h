@@ -42,7 +42,7 @@ class MemberDeaths {
   // kAborted: there is a newer chief. `in_step`: a step is being made.
   absl::Status OnExpireAnswered(const ExpireAnswered& event, bool in_step);
 
-  // A round of the servers begins: what was under way is void.
+  // A round of the servers begins: burials that were under way are void.
   void Forget() { burials_.Forget(); }
 
   // Whether a server has died since this was asked last.

@@ -61,7 +61,7 @@ class Saving {
   // Ends without the checkpoint.
   Turn GiveUp(const absl::Status& why);
 
-  // Of kEnded: kOk, as StoppedStatus(), or a failure.
+  // With kEnded: kOk, as StoppedStatus(), or a failure.
   const absl::Status& result() const { return result_; }
 
  private:
@@ -85,7 +85,7 @@ class Saving {
   bool pauses_ = false;
   absl::Duration pause_;
   absl::Time again_;
-  absl::Status saved_;  // what the last attempt came to
+  absl::Status saved_;  // the result of the last attempt
   absl::Status result_;
 };
 

@@ -35,7 +35,7 @@ class ServersWait {
                              const absl::Status& stop, absl::Time now,
                              JobActions& out);
 
-  // Servers are at work on their variables: who, and how far.
+  // Servers create their variables; `what` names one and its progress.
   void ReportWork(const std::string& what, absl::Time now, JobActions& out);
 
  private:

@@ -40,7 +40,7 @@ class Training {
 
   // The servers are open for the first time.
   void Begin() { opened_ = context_.now; }
-  // Servers are about to be brought together: what was under way is void.
+  // Servers are about to be brought together: calls under way are void.
   void Interrupt();
 
   // Between steps: begins the next one, unless training is over or the job is
@@ -55,7 +55,7 @@ class Training {
   void OnCopied();
   Turn OnTick();
 
-  // Of kEnded: kOk, as StoppedStatus(), or a failure.
+  // With kEnded: kOk, as StoppedStatus(), or a failure.
   const absl::Status& result() const { return result_; }
   bool input_ended() const { return input_ended_; }
 

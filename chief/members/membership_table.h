@@ -28,8 +28,8 @@ enum class DeathCause {
   kLeft,      // it said so, and why
 };
 
-// MembershipTable knows every task of the cluster, which of them live, and
-// what they last said.
+// MembershipTable holds the tasks of the cluster: which of them live, with
+// which incarnation, and their newest reports.
 //
 //   missing -> alive -> left
 //              ^   |
@@ -41,10 +41,10 @@ enum class DeathCause {
 // A dead incarnation of a worker must be cleaned up on the servers before its
 // successor may join: TakeDead() hands it out, Buried() says it is done.
 //
-// A chief that is started again knows nobody. Members of the chief before are
-// taken over with their next heartbeat; of those that are silent, and of those
-// who come anew, there may be a predecessor to be cleaned up, which has
-// incarnation 0 then: see ExpectPredecessors().
+// A chief that is started again has an empty table. It takes over a member of
+// the chief before with that member's next heartbeat. A task that is silent, or
+// registers anew, may have a predecessor that must be cleaned up first and
+// whose incarnation is not known (0): see ExpectPredecessors().
 //
 // Threads: safe to share.
 // Errors:  a call that fails has changed nothing.
@@ -99,8 +99,8 @@ class MembershipTable {
                         absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Makes the sender of a heartbeat the member for its task, as Register()
-  // does, if a chief before this one knew it: nobody, or only an older
-  // incarnation, is a member. Otherwise nothing changes.
+  // does, if a chief before this one knew it: the task has no member, or one of
+  // an older incarnation. Otherwise nothing changes.
   //
   //   kAborted  it has been given up; register with a new incarnation
   //   and what Register() says
@@ -114,7 +114,7 @@ class MembershipTable {
   //                        incarnation
   //   kFailedPrecondition  not the member: replaced, even by one that cannot
   //                        join yet
-  //   kUnavailable         nobody is, and it has not been taken over yet: retry
+  //   kUnavailable         the task has no member yet: retry
   absl::Status Heartbeat(const TaskId& task, uint64_t incarnation,
                          const Progress* progress, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -143,12 +143,14 @@ class MembershipTable {
   // Whether workers may be members of a chief before that this table does not
   // know.
   bool AwaitsWorkers() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Elastic jobs: these are the workers from now on. Of others those stay that
-  // live, or have to be buried. Who is taken out is not unknown: it may live
-  // though it was declared dead, and is told to register again (kAborted).
+  // Elastic jobs: these are the workers from now on. Other workers stay in the
+  // table while they live or have to be buried, and are taken out otherwise. A
+  // worker that is taken out may live, though it was declared dead: its
+  // heartbeat is answered with kAborted, so that it registers again.
   void SetWorkers(const std::vector<int>& workers) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Whether a member has been taken over: there was a chief before.
+  // Whether a worker has been taken over, which means that there was a chief
+  // before this one.
   bool HasTakenOver() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on a worker that registers for the first time has a predecessor
@@ -170,7 +172,7 @@ class MembershipTable {
                       absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<WorkerStanding> ShutOut() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // All who live have just been heard: it was this process that was away.
+  // Renews the lease of every live member, after this process was away.
   void RenewAll(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Declares all members of a type dead, since the job went back; they may
@@ -192,7 +194,7 @@ class MembershipTable {
     uint64_t challenger = 0;
     absl::Time challenged = absl::InfinitePast();
     bool predecessor = false;  // one that was never heard of is to be buried
-    bool given_up = false;     // nobody is taken over by a heartbeat any more
+    bool given_up = false;     // a heartbeat takes no member over any more
     bool taken_over = false;   // the member, by its heartbeat
     // Servers admit no incarnation above this one.
     std::optional<uint64_t> shut_out{};

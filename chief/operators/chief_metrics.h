@@ -9,9 +9,9 @@
 
 namespace lockstep::chief {
 
-// What a chief shows to Prometheus: how the job stands and, by task, who lives
-// and, as lockstep_member_*, what the workers reported last. Those figures are
-// since the newest incarnation began.
+// Returns the chief's metrics for Prometheus: the state of the job and, by
+// task, which members live and, as lockstep_member_*, the newest figures of
+// each worker. These count from the start of the worker's newest incarnation.
 std::vector<Metric> ChiefMetrics(
     const StatusTable::View& job,
     const std::vector<MembershipTable::Member>& members, double learning_rate);

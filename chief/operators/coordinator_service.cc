@@ -82,7 +82,8 @@ absl::StatusOr<Sender> CoordinatorService::Check(
   return sender;
 }
 
-// What the job is at this moment, so that whoever comes late has it right.
+// Fills in the job as it runs at this moment: a worker that joins later must
+// compute with the settings in effect, not with those of the job file.
 void CoordinatorService::FillJob(const TaskId& task,
                                  v1::RegisterResponse& response) const {
   const RunSettings now = status_table_.Get(clock_.Now()).settings;
@@ -451,7 +452,7 @@ absl::Status CoordinatorService::HandleChangeSettings(
                             settings_table_.Change(change));
   response.set_revision(revision);
   if (!change.remove_worker.has_value()) return absl::OkStatus();
-  // Nobody can finish the pass of a worker that is not there.
+  // A worker that is away has no pass to finish, so it is taken out at once.
   const TaskId task{TaskType::kWorker, *change.remove_worker};
   if (members_.Get(task).state != MembershipTable::State::kAlive) {
     settings_table_.Leave(task.index);

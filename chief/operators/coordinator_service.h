@@ -33,7 +33,8 @@ class CoordinatorService final
     JobConfig job;  // with replicas filled in
     int num_workers = 0;
     bool has_evaluator = false;  // one that never comes is worth a line
-    // Called when somebody asks the job to stop, and perhaps to stay stopped.
+    // Called when a process or an operator asks the job to stop, and perhaps to
+    // stay stopped.
     std::function<void(const std::string& reason, bool hold)> on_stop;
     // Where workers put initial values; null: none are wanted. Borrowed.
     GivenValues* given_values = nullptr;

@@ -27,8 +27,8 @@ const char* StateName(MembershipTable::State state) {
   return "";
 }
 
-// Of skip_gram a pass has as many examples as its lines have words that are
-// kept; of others, as many as the job says.
+// A pass of skip_gram has as many examples as its lines have words that are
+// kept; a pass of any other model has as many as the job says.
 double ExamplesPerPass(const v1::GetStatusResponse& status,
                        const JobConfig& job) {
   double examples = 0;

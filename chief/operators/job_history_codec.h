@@ -13,8 +13,8 @@ v1::LossStatus LossesToProto(const StatusTable::Losses& losses);
 v1::JobHistory HistoryToProto(const StatusTable::History& history,
                               absl::Time now);
 
-// What cannot be is left out: negative numbers, more deaths than are kept, and
-// what is beyond the first kilobyte of a text.
+// Leaves out impossible values: negative numbers, deaths beyond the number that
+// is kept, and text after its first kilobyte.
 StatusTable::History HistoryFromProto(const v1::JobHistory& proto,
                                       absl::Time now);
 

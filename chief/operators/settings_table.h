@@ -16,7 +16,7 @@
 
 namespace lockstep::chief {
 
-// What an operator asks to change; what is absent stays as it is.
+// A change that an operator asks for; an absent field stays as it is.
 struct SettingsChange {
   std::optional<int> replicas_to_aggregate;
   std::optional<double> learning_rate;  // base of the schedule
@@ -24,9 +24,9 @@ struct SettingsChange {
   std::optional<int> remove_worker;  // of an elastic job
 };
 
-// SettingsTable takes what operators want of a running job, and decides whether
-// it is possible. The chief's loop looks at what is wanted and brings it about
-// at a step boundary; several changes may be under way at once.
+// SettingsTable receives the changes that operators want for a running job, and
+// decides whether each is possible. The chief's loop reads wanted() and applies
+// it at a step boundary; several changes may be waiting at once.
 //
 //   closed -> (training) open -> (the end) closed
 //
@@ -47,7 +47,7 @@ class SettingsTable {
 
   // Training begins, or goes on, with these settings.
   void Open(const RunSettings& in_effect) ABSL_LOCKS_EXCLUDED(mutex_);
-  // From now on nothing can be changed, because of `reason`.
+  // From now on every change is refused, with `reason` as the message.
   void Close(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Notes a change. Returns the revision that will have it.
@@ -57,7 +57,7 @@ class SettingsTable {
   absl::StatusOr<int64_t> Change(const SettingsChange& change)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Wants a checkpoint at the next step boundary.
+  // Records that a checkpoint is wanted at the next step boundary.
   //
   //   kFailedPrecondition  the job writes none, or it is not training
   absl::Status RequestCheckpoint() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -66,22 +66,22 @@ class SettingsTable {
 
   // Elastic jobs: a worker wants to take part. `again`: its process did before.
   //
-  //   kUnavailable         it will, as soon as the chief has brought it about
-  //   kCancelled, held     it has been taken out, and this is still the process
-  //                        that was; a new one may join
+  //   kUnavailable         it will take part once the change is applied; retry
+  //   kCancelled, held     the worker was taken out, and this is the same
+  //                        process; a new process may join
   //   kNotFound            the job is not elastic
   //   kInvalidArgument     an index that is too large
-  //   kFailedPrecondition  there are examples for so many workers no more, or
+  //   kFailedPrecondition  there are too few examples for another worker, or
   //                        the job is over
   absl::Status Join(int worker, bool again) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether the task takes part in the job that runs as `in_effect` says: all
-  // do but workers that an elastic job has not let in. These are told as by
-  // Join().
+  // Checks that the task takes part in the job whose settings are `in_effect`:
+  // every task does, except workers that an elastic job has not let in, which
+  // get the answer of Join().
   absl::Status CheckTakesPart(const TaskId& task, bool again,
                               const RunSettings& in_effect)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // It has left, or is dead and an operator does not want it back. The last
-  // worker of a job stays one of it.
+  // Takes out a worker that has left, or that is dead and unwanted by an
+  // operator. The last worker of a job cannot be taken out.
   void Leave(int worker) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether an operator has asked the worker to leave.
   bool IsToLeave(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -95,10 +95,10 @@ class SettingsTable {
   absl::Status CheckRemoval(int worker) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int num_workers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes `workers` those who take part, and A follow from their number.
+  // Sets the workers that take part, and computes A from their number.
   void SetWorkers(std::vector<int> workers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What the job's policy fixes.
+  // The number that the job's policy fixes: of backups, or of gradients.
   int FixedOf(int replicas, int workers) const;
 
   const JobConfig job_;
@@ -114,11 +114,11 @@ class SettingsTable {
   bool checkpoint_wanted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// What a job runs with at first: as its file says.
+// The settings at the beginning of a job, from its file.
 RunSettings InitialSettings(const JobConfig& job);
 
-// "replicas_to_aggregate 2 -> 3, learning_rate 0.1 -> 0.05": what is different
-// in `to`, for the log.
+// Returns the differences for the log, e.g. "replicas_to_aggregate 2 -> 3,
+// learning_rate 0.1 -> 0.05".
 std::string DescribeChange(const JobConfig& job, const RunSettings& from,
                            const RunSettings& to);
 

@@ -16,7 +16,7 @@
 
 namespace lockstep::chief {
 
-// How a job stands; see JobState in coordinator.proto.
+// The state of a job; see JobState in coordinator.proto.
 enum class JobState : int {
   kStarting = 1,
   kTraining = 2,
@@ -26,8 +26,9 @@ enum class JobState : int {
   kStopped = 6,
 };
 
-// StatusTable is what the chief's loop tells the world: it writes here, and the
-// coordinator service reads. The model's description goes the other way.
+// StatusTable holds the public state of a job. The chief's loop writes it, and
+// the coordinator service reads it. The model's description goes the other way:
+// the service writes it, and the loop reads it.
 //
 //   starting -> training -> finishing -> done
 //       `----------+------------+------> failed, stopped
@@ -41,38 +42,38 @@ class StatusTable {
     double accuracy = 0;
     std::optional<double> auc = {};  // of two classes
   };
-  // Who waits for what, and since when.
+  // One process that waits.
   struct Wait {
-    std::string owner;
+    std::string owner;  // the process, or "everybody"
     std::string waits_for;
     absl::Time since;
   };
-  // What deaths have cost, so far.
+  // The cost of all deaths so far.
   struct Losses {
     int64_t recoveries = 0;      // times that a server was away
     int64_t steps_redone = 0;    // steps that began anew before their commit
-    int64_t steps_repeated = 0;  // committed ones that were lost
-    absl::Duration stood_still;  // for servers that were away
+    int64_t steps_repeated = 0;  // committed steps that were lost
+    absl::Duration stood_still;  // waits for servers that were away
   };
   // One process that died.
   struct Death {
     std::string task = {};
     std::string reason = {};  // how the chief knows
-    std::string held = {};
-    std::string redone = {};  // empty: nothing
+    std::string held = {};    // what it held: a token, an announcement, ...
+    std::string redone = {};  // the step that it made begin anew; may be empty
     absl::Time at = {};
     // From the last step before it to the first one after, once that is there.
     std::optional<absl::Duration> stood_still = {};
     absl::Time still_since = {};  // filled in by Died()
   };
   static constexpr size_t kDeaths = 20;  // that are remembered
-  // What operators should hear once.
+  // A message that operators should see once.
   struct Notice {
     int64_t number = 0;  // ascends, also from one chief to the next
     std::string text;
   };
   static constexpr size_t kNotices = 20;  // that are remembered
-  // What a chief that is started again is to know of the job.
+  // The past of a job, for a chief that is started again.
   struct History {
     absl::Duration training_time;
     std::vector<Death> deaths;  // oldest first
@@ -94,15 +95,15 @@ class StatusTable {
     std::string checkpoint_trouble;  // empty: the newest attempt went well
     std::string score_trouble;       // why the last checkpoint stays unscored
     RunSettings settings;            // in effect
-    bool hold = false;  // of kStopped: nobody is to start the job again
-    // Of kStopped and kFailed: a checkpoint holds all that servers have.
+    bool hold = false;  // kStopped: the job must not be started again
+    // kStopped, kFailed: a checkpoint holds all state of the servers.
     bool state_saved = false;
   };
 
-  // Notes what a worker says the model is, and what examples it is made for,
-  // where the worker tells. All must say the same.
+  // Records a process's description of the model, and the examples that the
+  // model is made for, where they are given. All descriptions must be equal.
   //
-  //   kInvalidArgument  differs from what was said first; names the variable
+  //   kInvalidArgument  differs from the first description; names the variable
   absl::Status Describe(const std::vector<VariableSpec>& variables,
                         const std::optional<ExampleShape>& examples =
                             std::nullopt) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -110,7 +111,7 @@ class StatusTable {
   // Empty until the first worker has described the model.
   std::vector<VariableSpec> variables() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The plan is public once every variable has its value.
+  // Must be called once every variable has its value.
   void PublishPlan(const Plan& plan) ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<Plan> plan() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -127,19 +128,19 @@ class StatusTable {
   void SetSettings(const RunSettings& settings) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetLosses(const Losses& losses) ABSL_LOCKS_EXCLUDED(mutex_);
   void Died(Death death) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What the deaths since the last step have cost.
+  // Records the cost of the deaths since the last step.
   void Redone(const std::string& what) ABSL_LOCKS_EXCLUDED(mutex_);
   // `text` is one line.
   void Notify(const std::string& text, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void SetWaits(std::vector<Wait> waits) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Training time ends here, unless the job trains again: what led to the end
-  // was lost while the job was finishing. The states done, failed and stopped
-  // are final: later calls change nothing.
+  // Training time ends here. It goes on if the job trains again, which happens
+  // when servers lose the last steps while the job is finishing. The states
+  // done, failed and stopped are final: later calls change nothing.
   void SetState(JobState state, const std::string& reason, absl::Time now,
                 bool hold = false) ABSL_LOCKS_EXCLUDED(mutex_);
-  // To be said before the state that ends the job.
+  // Must be called before SetState() with the state that ends the job.
   void SetStateSaved(bool saved) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Keeps the score of the newest checkpoint.
@@ -151,10 +152,11 @@ class StatusTable {
   View Get(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   History GetHistory(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds what an earlier chief has noted; the first time alone.
+  // Adds the history that an earlier chief has recorded. Only the first call
+  // has an effect.
   void Restore(const History& history) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether Restore() is still of use: a chief that has trained for a while
-  // without is the job's first.
+  // Whether Restore() still has an effect. A chief that has trained for a while
+  // without a history is the job's first chief.
   bool WantsHistory(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -165,7 +167,7 @@ class StatusTable {
   View view_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> started_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> ended_ ABSL_GUARDED_BY(mutex_);
-  // Of earlier chiefs, once it is known.
+  // The history of earlier chiefs, once it is known.
   std::optional<History> earlier_ ABSL_GUARDED_BY(mutex_);
   // Times of recent steps, for the rate.
   std::deque<std::pair<absl::Time, int64_t>> recent_ ABSL_GUARDED_BY(mutex_);

@@ -18,14 +18,13 @@ namespace lockstep::chief {
 struct RecoveryPlan {
   enum class Action { kStart, kResume, kGoBack };
   Action action = Action::kStart;
-  // Of kResume: the committed step. Otherwise that of the checkpoint, or 0.
+  // kResume: the committed step. Otherwise the checkpoint's step, or 0.
   int64_t step = 0;
-  // Of kResume: the step at hand begins anew, since what a server had collected
-  // of it is lost, now or in a round that was not finished.
+  // kResume: the step at hand begins anew, since the gradients that a server
+  // had collected for it are lost, now or in a round that was not finished.
   bool redo = false;
-  // Of kGoBack: committed steps that are made once more, and why.
-  int64_t repeated_steps = 0;
-  std::string reason;
+  int64_t repeated_steps = 0;  // kGoBack: committed steps that are made again
+  std::string reason;          // kGoBack, for people
 };
 
 // Decides. ps task 0 is `reports[0]`, which always has parts: the step that it
@@ -33,11 +32,11 @@ struct RecoveryPlan {
 // it too. A state that is further than ps task 0's belongs to another history,
 // and a checkpoint that is further than all states is newer than they.
 //
-// `in_place`: values are updated in place, so that what a killed process leaves
-// may be half a step. `checkpoint_step` is the newest one, -1 for none.
+// `in_place`: values are updated in place, so that a killed process may leave
+// half a step. `checkpoint_step` is the newest one, -1 for none.
 // `known_step` is the last one that this chief has seen committed, -1 for none:
-// servers that all are behind it have been taken back by another chief, and
-// workers of this one may have gradients of what is lost.
+// if all servers are behind it, another chief has taken them back, and workers
+// of this chief may have gradients of lost steps.
 RecoveryPlan MakeRecoveryPlan(absl::Span<const ServerReport> reports,
                               bool in_place, int64_t checkpoint_step,
                               int64_t known_step);

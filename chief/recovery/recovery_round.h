@@ -17,19 +17,21 @@
 
 namespace lockstep::chief {
 
-// What a round needs beside the servers.
+// RecoverySource is a round's access to checkpoints, and to the decisions of
+// the job's driver.
 class RecoverySource {
  public:
   virtual ~RecoverySource() = default;
 
-  // Of the newest complete checkpoint; -1: there is none. Quick.
+  // The step of the newest complete checkpoint; -1: there is none. Reads no
+  // contents.
   virtual absl::StatusOr<int64_t> LatestStep() const = 0;
-  // Of the newest one whose contents are whole; -1: there is none. Asked where
-  // the servers would leave what they have for a checkpoint, and before they
-  // do: an error leaves them as they are.
+  // The step of the newest checkpoint whose contents are whole; -1: there is
+  // none. Called before servers give up their state for a checkpoint: an error
+  // leaves them as they are.
   virtual absl::StatusOr<int64_t> WholeStep() { return LatestStep(); }
 
-  // What servers have counts for nothing in the first round.
+  // Whether the first round discards the servers' state.
   virtual bool BeginsAnew() const { return false; }
 
   // Writes the checkpoint of WholeStep() to the servers. Empty: there is none.
@@ -40,39 +42,40 @@ class RecoverySource {
   virtual absl::StatusOr<std::optional<Restored>> Restore(
       const StateMap& map) = 0;
 
-  // What servers have, in a chief's first round.
+  // Called in a chief's first round, with the servers' reports.
   virtual void OnFound(absl::Span<const ServerReport> /*reports*/) {}
   // Workers that have used up their data.
   virtual std::vector<int> EndedInput() const { return {}; }
 
-  // The servers are about to go on from what they have. Whether they would sum
-  // the step at hand otherwise than this chief wants it, so that it has to
-  // begin anew.
+  // Called before servers go on from their state. Returns whether the step at
+  // hand must begin anew, since servers would sum it under other settings than
+  // this chief's.
   virtual bool OnResume(absl::Span<const ServerReport> /*reports*/,
                         bool /*first*/) {
     return false;
   }
 
-  // How the job runs once the servers are open.
+  // The settings of the job once the servers are open.
   virtual RunSettings settings() const { return {}; }
 
-  // Servers are at work on their variables: who, and how far, e.g. "ps 1 to
-  // create its variables, 40 %". Anything but kOk ends the round.
+  // Called while servers create their variables. `what` names the server and
+  // its progress, e.g. "ps 1 to create its variables, 40 %". An error ends the
+  // round.
   virtual absl::Status OnWorking(const std::string& /*what*/) {
     return absl::OkStatus();
   }
-  // The round has its epoch.
+  // Called when the round has its epoch.
   virtual void OnEpoch(uint64_t epoch) = 0;
-  // All servers are about to start from plan.step, so that no later step counts
-  // as seen, even if this round fails. Where they leave state for it (kGoBack)
-  // and it is a chief's first round, this waits until members of the chief
-  // before have had time to register.
+  // Called before all servers start from plan.step: no later step counts as
+  // seen from then on, even if this round fails. In a chief's first round with
+  // kGoBack this must wait until members of the chief before have had time to
+  // register.
   virtual void OnStartFrom(const RecoveryPlan& plan, bool first) = 0;
 };
 
 // RecoveryRound brings all servers to one committed step and opens them: it
-// draws an epoch, asks them what they have, and does what MakeRecoveryPlan()
-// says. A round that fails may be repeated as a whole.
+// draws an epoch, asks each for its state, and carries out the plan of
+// MakeRecoveryPlan(). A round that fails may be repeated as a whole.
 //
 // Threads: belongs to the chief's loop.
 // Borrows: all that it is made of.
@@ -91,15 +94,16 @@ class RecoveryRound {
     RecoveryPlan plan;
     StateMap map;
     int64_t step = 0;  // at which the servers are open
-    // Of the newest checkpoint that fits, where the round has looked; -1: none.
+    // The step of the newest checkpoint that fits, where the round has looked;
+    // -1: none.
     int64_t checkpoint_step = -1;
   };
-  // `step`: the last one that this chief has seen committed. Nothing in its
-  // first round, which takes over what a chief before it has left.
+  // `step`: the last one that this chief has seen committed; empty in its first
+  // round, which takes over the servers from the chief before.
   //
-  //   kUnavailable, kDeadlineExceeded  a server is away, again, or hangs; one
-  //                                    that comes further with its variables
-  //                                    is waited for however long it takes
+  //   kUnavailable, kDeadlineExceeded  a server is away or hangs. A server
+  //                                    whose variables make progress is waited
+  //                                    for, however long that takes
   //   kAborted                         there is a newer chief
   absl::StatusOr<Outcome> Run(const Plan& plan, std::optional<int64_t> step);
 

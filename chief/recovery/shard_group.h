@@ -20,10 +20,9 @@
 
 namespace lockstep::chief {
 
-// ShardGroup is all servers of a job, where the chief asks all of them the
-// same: create, restore, open, copy aside. Who is asked first is part of the
-// protocol: ps task 0 opens last and decides first. All others are asked
-// together.
+// ShardGroup makes the calls that go to all servers of a job: create, restore,
+// open, copy aside. Their order is part of the protocol: ps task 0 opens last
+// and decides first. All others are asked together.
 //
 // Borrows: the servers.
 // Errors:  those of ShardCalls, with the server named in front.
@@ -82,8 +81,8 @@ class ShardGroup {
   absl::StatusOr<JobSnapshot> BeginSnapshot(int64_t step, int64_t attempt);
   void EndSnapshot();
 
-  // Takes a dead worker out of the step at hand everywhere. Returns what ps
-  // task 0 said. Incarnation 0: as in ExpireWorkerRequest.
+  // Takes a dead worker out of the step at hand everywhere. Returns the
+  // answer of ps task 0. Incarnation 0: as in ExpireWorkerRequest.
   absl::StatusOr<ShardCalls::Expired> ExpireWorker(int worker,
                                                    uint64_t incarnation,
                                                    const std::string& reason);

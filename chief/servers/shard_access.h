@@ -13,7 +13,7 @@ namespace lockstep::chief {
 struct ShardSnapshot {
   int64_t global_step = 0;
   std::vector<float> scalars;  // of the optimizer at that step
-  // By part of the server, rows of growing tables; 0 of what does not grow.
+  // By part of the server, rows of a growing table; 0 for other parts.
   std::vector<int64_t> rows = {};
 };
 

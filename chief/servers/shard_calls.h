@@ -24,17 +24,18 @@ namespace lockstep::chief {
 // Errors: those of ShardControlService, and kDeadlineExceeded.
 class ShardCalls : public ShardAccess {
  public:
-  // How far a server is with what takes it long. The same call again tells what
-  // has become of it. One that does not come further for so long hangs.
+  // The progress of a call that takes long; the same call again returns the
+  // progress since then. A server without progress for so long hangs.
   static constexpr absl::Duration kLongestStandstill = absl::Minutes(1);
   struct Working {
     int64_t done_bytes = 0;
     int64_t total_bytes = 0;  // 0: not known yet
   };
-  // What the state of a shard consists of beside the variables.
+  // The state of a shard beside the variables.
   struct Created {
     std::optional<Working> working{};  // it is not there yet
-    // By variable, what is kept beside it: names after the variable's.
+    // By variable, the names of the tensors that are kept beside it, such as
+    // "Momentum".
     std::vector<std::vector<std::string>> slots{};
     std::vector<std::string> scalars{};  // names, of the optimizers
     ServerReport report{};
@@ -50,7 +51,8 @@ class ShardCalls : public ShardAccess {
   virtual absl::StatusOr<uint64_t> TakeEpoch(uint64_t newer_than) = 0;
   // The chief's own, of all later calls; as set_epoch().
   virtual void set_incarnation(uint64_t incarnation) = 0;
-  // Of all later calls; not while ShardAccess is in use.
+  // Sets the epoch of all later calls; must not be called while ShardAccess is
+  // in use.
   virtual void set_epoch(uint64_t epoch) = 0;
 
   // `parts` are this server's, by index. Waits a moment for a server that needs
@@ -61,8 +63,8 @@ class ShardCalls : public ShardAccess {
   virtual absl::Status Activate(const Opening& opening) = 0;
   virtual absl::Status CommitAndWait(int64_t step, int64_t attempt) = 0;
 
-  // `step` and `attempt` are what ps task 0 answered; 0 when asking it, as is
-  // the incarnation of a worker whose last one is not known.
+  // `step` and `attempt` are those that ps task 0 answered, and 0 in the call
+  // to it. `incarnation` is 0 for a worker whose last one is not known.
   virtual absl::StatusOr<Expired> ExpireWorker(int worker, uint64_t incarnation,
                                                const std::string& reason,
                                                int64_t step,

@@ -14,24 +14,24 @@ namespace lockstep::chief {
 // StateMap says what the state of a job consists of and where it is.
 struct StateMap {
   Plan plan;
-  // By variable, what is kept beside it: names after its own.
+  // By variable, the names of the tensors that are kept beside it.
   std::vector<std::vector<std::string>> slots;
   std::vector<std::string> scalars;  // of the optimizers
 
-  // The name in checkpoints of a variable's value (tensor 0), or of what is
-  // kept beside it.
+  // The name in checkpoints of a variable's value (tensor 0), or of a
+  // tensor that is kept beside it.
   std::string TensorName(size_t variable, size_t tensor) const {
     const std::string& name = plan.variables[variable].name;
     return tensor == 0 ? name : TensorNameOf(name, slots[variable][tensor - 1]);
   }
-  // Of the keys of a growing table.
+  // The name in checkpoints of a growing table's keys.
   std::string KeysName(size_t variable) const {
     return TensorNameOf(plan.variables[variable].name, kKeysName);
   }
 };
 
-// JobSnapshot is what servers have told of the copies that they have made
-// aside, all of one step.
+// JobSnapshot describes the copies that servers have made aside, all of one
+// step.
 struct JobSnapshot {
   std::vector<float> scalars;  // of the optimizers, as StateMap::scalars
   // By server, then part: rows of growing tables.

@@ -35,7 +35,7 @@ class StallReplacement {
   // Forgets what has begun: a round of the servers makes it void.
   void Forget() { open_.reset(); }
 
-  // Returns what ps task 0 has just answered.
+  // Returns the answer of ps task 0, if `event` is it.
   std::optional<ShardCalls::Replaced> OnAnswer(const ReplaceAnswered& event,
                                                JobActions& out);
 

@@ -41,8 +41,8 @@ class StallWatch {
   // ps task 0 tells the attempt at hand and its set so far, ascending.
   void OnSet(int64_t attempt, std::vector<int> members, absl::Time now);
 
-  // A server tells what has arrived for `attempt`; heard of other attempts than
-  // that of OnSet() it is of no interest.
+  // A server has reported the gradients that have arrived for `attempt`.
+  // Reports of other attempts than that of OnSet() have no effect.
   void OnArrivals(int server, int64_t attempt, Arrivals arrivals,
                   absl::Time now);
 

@@ -20,16 +20,16 @@
 
 namespace lockstep::chief {
 
-// StepDriver makes the steps of a job while its servers are open: it says which
-// takes and commits to ask for, what their answers mean, how many steps a
-// server that is alone may commit by itself, which worker holds up a step, and
-// what the step waits for.
+// StepDriver decides how the steps of a job are made while its servers are
+// open: the takes and commits to ask for, the meaning of their answers, how
+// many steps a single server may commit without the chief, which worker holds
+// up a step, and the reasons for which a step waits.
 //
-// Errors: kAborted  a newer chief has the servers
-//         others    of a server that refused for good, with its name in front
+// Errors: kAborted  the servers obey a newer chief
+//         others    a server refused for good; its name stands in front
 class StepDriver {
  public:
-  // What an answer has led to.
+  // The effect of an answer.
   enum class Heard {
     kNothing,   // the step goes on
     kStepped,   // the loop is between steps, step() has grown
@@ -38,30 +38,32 @@ class StepDriver {
 
   StepDriver(const JobConfig& job, int num_servers);
 
-  // All servers are open at `step`. What was asked before counts no more.
+  // All servers are open at `step`. Answers to earlier calls count no more.
   void Open(int64_t step, int replicas_to_aggregate);
-  // Servers have left what they had for `step`, and are not open yet.
+  // Servers have given up their state for that of `step`, and are not open yet.
   void GoBack(int64_t step);
 
-  // Whether servers were open before. The next ones are of open servers.
+  // Whether servers have been open. between_steps() requires that.
   bool opened() const { return loop_.has_value(); }
   int64_t step() const { return loop_.has_value() ? loop_->step() : 0; }
   bool between_steps() const { return loop_->between_steps(); }
-  // Of the last commit that this round has seen; 0: none.
+  // The attempt of the last commit that this round has seen; 0: none.
   int64_t committed_attempt() const { return committed_attempt_; }
   // The round of the servers: which answers count. Grows with Open().
   int64_t round() const { return round_; }
 
-  // Up to here a server that is alone commits by itself. What needs the job to
-  // stand still at a step boundary must wait until that step is reached.
+  // Whether the job may stand still at this step boundary. A single server
+  // commits granted steps without the chief, so a pause, new settings or a
+  // checkpoint must wait until the last granted step is reached.
   bool MayStandStill() const { return step() >= granted_until_; }
 
-  // Begins the step after step(). `pauses`: the job is to stand still at the
-  // next boundary. `next_due`: a checkpoint is due at that step at the latest.
+  // Begins the step after step(). `pauses`: the job must stand still at the
+  // next boundary. `next_due`: the step at which a checkpoint is due at the
+  // latest.
   void Begin(bool pauses, int64_t next_due, absl::Time now, JobActions& out);
-  // When the step at hand was begun.
+  // The time at which the step at hand was begun.
   absl::Time began() const { return began_; }
-  // Its time begins now.
+  // Restarts the time of the step at hand.
   void RestartTime(absl::Time now) { began_ = now; }
 
   absl::StatusOr<Heard> OnTake(const TakeAnswered& event, absl::Time now,
@@ -82,7 +84,7 @@ class StepDriver {
     return stalls_.Find(now, job_.stall_timeout);
   }
 
-  // What the step waits for.
+  // The reasons for which the step at hand waits.
   StepWaits Waits(const std::vector<MembershipTable::Member>& members) const;
 
  private:
@@ -98,11 +100,11 @@ class StepDriver {
   std::optional<SyncLoop> loop_;
   int64_t round_ = 0;
   Backoff retries_;
-  // What ps task 0 could not be asked; nothing while a take is at hand.
+  // A commit whose call to ps task 0 failed; empty while a take is at hand.
   std::optional<SyncLoop::CommitAction> commit_again_;
   int64_t committed_attempt_ = 0;
   int64_t granted_until_ = 0;
-  int64_t told_until_ = 0;  // as much of that as the server has been told
+  int64_t told_until_ = 0;  // the part of that which the server knows
   StepPace pace_;
   absl::Time began_ = absl::InfinitePast();
   std::vector<std::string> server_waits_;  // by server; empty: prepared

@@ -14,7 +14,7 @@ namespace lockstep::chief {
 struct StepWaits {
   int64_t step = 0;  // that the waits lead to
   absl::Time since;
-  // By server, what it waits for; empty: it is prepared.
+  // By server, the thing that it waits for; empty: it is prepared.
   std::vector<std::string> servers;
   // The workers that have not pushed yet; may be empty.
   std::string workers;

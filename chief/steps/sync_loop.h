@@ -22,7 +22,7 @@ class SyncLoop {
     int64_t step = 0;  // the new global step
     int64_t attempt = 0;
   };
-  // What to ask next. Takes are of step().
+  // The calls to make next. Takes are for step().
   struct Actions {
     std::vector<int> takes;              // servers
     std::optional<CommitAction> commit;  // of ps task 0
@@ -40,8 +40,8 @@ class SyncLoop {
   // A take ended without an answer that counts: ask again.
   Actions OnTakeAgain(int server, int64_t step);
 
-  // `attempt` of the step at hand has begun: what servers have for older ones
-  // is of no use.
+  // `attempt` of the step at hand has begun: gradients that servers hold for
+  // older attempts do not count.
   Actions OnAttempt(int64_t attempt);
 
   // ps task 0 has committed: `step` is the global step, and the loop is

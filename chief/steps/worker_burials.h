@@ -30,13 +30,13 @@ class WorkerBurials {
   void Begin(const MembershipTable::Dead& dead, int64_t round, absl::Time now,
              JobActions& out);
 
-  // Forgets what has begun: a round of the servers makes it void.
+  // Forgets burials that have begun: a round of the servers makes them void.
   void Forget() { open_.clear(); }
 
   struct Heard {
-    // What ps task 0 has just answered.
+    // The answer of ps task 0, if the event was it.
     std::optional<ShardCalls::Expired> decided = {};
-    // The worker whose burial has just ended, and what ps task 0 said.
+    // The worker whose burial has just ended, and the answer of ps task 0.
     std::optional<MembershipTable::Dead> buried = {};
     ShardCalls::Expired held = {};
   };

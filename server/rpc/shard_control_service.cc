@@ -68,8 +68,8 @@ absl::StatusOr<LongCalls::Work> ShardControlService::HandleCreateShard(
                             ToChief(request.chief()));
   LOCKSTEP_RETURN_IF_ERROR(
       host_.CheckMayFollow(chief.job_id, chief.epoch, chief.incarnation));
-  // What cannot be obeyed must not shut out who can: all of it is looked at
-  // before the chief is followed.
+  // A request that cannot be carried out must not shut out the chief that the
+  // server follows, so the whole request is checked first.
   if (request.has_server()) {
     LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(request.server()));
   }

@@ -103,9 +103,9 @@ class ShardControlService final : public shard_control_internal::Base {
   void EndAll(const absl::Status& why);
 
  private:
-  // Who asks.
+  // Reads the chief that asks.
   //
-  //   kInvalidArgument   nobody that can be
+  //   kInvalidArgument   no chief can have this identity
   //   kPermissionDenied  not the chief
   absl::StatusOr<ChiefCommands::Chief> ToChief(
       const v1::ChiefIdentity& chief) const;
@@ -128,8 +128,8 @@ class ShardControlService final : public shard_control_internal::Base {
   absl::Status HandleReplaceMember(const v1::ReplaceMemberRequest& request,
                                    v1::ReplaceMemberResponse& response);
   LongCalls::Result HandleBeginSnapshot(const ChiefCommands::Chief& chief);
-  // A call that LongCalls ends. `progress`, of one that asks again: who fills
-  // in how far the work is.
+  // A call that LongCalls ends. `progress` fills in how far the work is, for a
+  // caller that asks again.
   template <typename Response>
   LongCalls::Call LongCall(grpc::ServerUnaryReactor* reactor,
                            Response* response, bool asks_again,

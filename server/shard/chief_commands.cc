@@ -13,8 +13,8 @@ void Append(std::vector<Gate::Answer>& to,
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// Whether each of the sets is that of the members, who may be in it several
-// times. Both ascend.
+// Whether each of the sets is the set of `members`, in which a worker may stand
+// several times. All ascend.
 bool AreAll(const std::vector<std::vector<int>>& sets,
             std::vector<int> members) {
   members.erase(std::unique(members.begin(), members.end()), members.end());

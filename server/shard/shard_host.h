@@ -37,8 +37,8 @@ class ShardHost {
 
   int task_index() const { return options_.task_index; }
 
-  // Parts whose readers are done. Whoever takes one out must pass it to
-  // Engine::PartReturned() of the shard at hand, in a thread that may
+  // Parts whose readers are done. The caller that takes one out must pass
+  // it to Engine::PartReturned() of the shard at hand, in a thread that may
   // update a part; gRPC's threads must not.
   EventQueue<int>& returned_parts() { return *returned_parts_; }
 
@@ -150,8 +150,8 @@ class ShardHost {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Keeps these facts about workers, here and in later processes that find the
-  // state. Of workers to be shut out only the first call of an epoch has an
-  // effect, so that a delayed call does no harm.
+  // state. Only the first call of an epoch shuts workers out, so that a delayed
+  // call does no harm.
   void KeepStandings(const std::vector<WorkerStanding>& workers)
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<WorkerStanding> Standings() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -172,7 +172,7 @@ class ShardHost {
                                    const std::vector<PartSpec>& parts) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the existing shard, or null if it must be opened or made. Moves a
-  // shard that is discarded to the caller, who must release it without the
+  // shard that is discarded to the caller, which must release it without the
   // lock: unmapping takes long.
   absl::StatusOr<std::shared_ptr<Shard>> FindShard(
       const ShardState::Options& options, Keep keep,
@@ -193,7 +193,7 @@ class ShardHost {
   mutable Mutex create_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
 
   mutable Mutex mutex_;
-  // Of the running or the last Create().
+  // The progress of the running or the last Create().
   std::shared_ptr<FillProgress> progress_ ABSL_GUARDED_BY(mutex_);
   bool creating_ ABSL_GUARDED_BY(mutex_) = false;  // Create() is running
   bool stop_creating_ ABSL_GUARDED_BY(mutex_) = false;

@@ -7,8 +7,8 @@
 namespace lockstep::server {
 namespace {
 
-// Of the word of a worker's standing. The other bits are one more than the
-// incarnation that it is shut out above, or 0.
+// The bit of a worker's word that says that its input has ended. The other bits
+// are one more than the incarnation above which it is shut out, or 0.
 constexpr uint64_t kInputEnded = uint64_t{1} << 62;
 
 }  // namespace

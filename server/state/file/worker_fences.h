@@ -18,9 +18,9 @@ namespace lockstep::server {
 // lost steps. It also knows which workers have used up their data.
 //
 // They have to outlive the process: a chief that was started again does not
-// know who its predecessor fenced off. In a state file each of the first
-// NumPlaces() workers has a place; of others, and where there is no file,
-// fences go with the process.
+// know which workers its predecessor fenced off. In a state file each of the
+// first NumPlaces() workers has a place; the fences of other workers, and all
+// fences where there is no file, end with the process.
 //
 // Threads: not safe to share.
 // Borrows: the memory.
@@ -50,7 +50,7 @@ class WorkerFences {
     const Fence fence = Find(worker);
     return fence.shut_out.has_value() && incarnation > *fence.shut_out;
   }
-  // Of workers that have one, ascending.
+  // The standings of workers that have one, ascending.
   std::vector<WorkerStanding> Standings() const;
   // The newest one that is heard no more; 0: none.
   uint64_t Expired(int worker) const { return Find(worker).expired; }

@@ -18,8 +18,8 @@ namespace lockstep {
 
 // CompatibleSimulation runs the cores of compatible mode with workers that
 // take a given time for a pass, in simulated time: push, take a token, begin
-// the next pass. Messages take no time; who is ready at the same moment goes in
-// order of index.
+// the next pass. Messages take no time; workers that are ready at the same
+// moment go in order of index.
 class CompatibleSimulation {
  public:
   struct Options {

@@ -152,7 +152,7 @@ void ViewSimulation::See(server::LentBytes lent, const Values& expected,
   if (chaos() && Chance(30)) views_.push_back({std::move(lent), expected});
 }
 
-// Somebody who has no part in the training.
+// A reader that has no part in the training.
 void ViewSimulation::Read() {
   const int first = static_cast<int>(Random(num_parts()));
   const int count = 1 + static_cast<int>(Random(num_parts() - first));

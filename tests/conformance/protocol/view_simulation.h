@@ -20,8 +20,8 @@ namespace lockstep {
 
 // ViewSimulation runs a real Shard, its state in a file and its gate included,
 // with simulated workers in one thread, in random order. Workers pull, push,
-// repeat pushes, die and are replaced; whoever reads keeps what it was lent, at
-// times for long, or lets go of it at once.
+// repeat pushes, die and are replaced; readers keep the bytes that they were
+// lent, at times for long, or give them back at once.
 //
 // A model of the values, which counts by quarters and so exactly, tells what
 // each of them must see. All that differs is noted in broken().
@@ -31,7 +31,7 @@ class ViewSimulation {
     int replicas_to_aggregate = 2;
     int total_num_replicas = 2;
     int64_t steps = 8;       // then training ends
-    int chaos_events = 400;  // after so many nobody dies, nobody is slow
+    int chaos_events = 400;  // after so many no worker dies or is slow
   };
 
   ViewSimulation(const Options& options, uint32_t seed);
@@ -41,25 +41,26 @@ class ViewSimulation {
 
   const std::vector<std::string>& broken() const { return broken_; }
 
-  // What happened, so that a test can tell that something did.
+  // Counts, so that a test can tell that its schedules reached these cases.
   int64_t blocked_updates() const { return blocked_updates_; }
   int64_t redone_attempts() const { return redone_attempts_; }
   int64_t overtaken_copies() const { return overtaken_copies_; }
 
  private:
   using Values = std::vector<float>;
-  // What somebody was lent, and what it must be as long as it is kept.
+  // Bytes that a reader was lent, and the values that they must have as long as
+  // it keeps them.
   struct View {
     server::LentBytes lent;
     Values expected;
   };
-  // What a worker holds of a part.
+  // A worker's values of a part.
   struct Held {
     int64_t step = -1;
     int64_t attempt = 0;  // of the push that brought it; 0: of a committed step
     Values values;
   };
-  // What somebody copies by itself, perhaps too late.
+  // A part that a reader copies by itself, perhaps too late.
   struct LateCopy {
     SharedPlace place;
     Values expected;
@@ -109,10 +110,11 @@ class ViewSimulation {
   void HandleShard(server::ShardAnswers answers);
   void HandlePush(server::PushAnswer answer);
 
-  // What a gradient is, and what a step makes of those of `workers`.
+  // One element of a gradient, and the values after a step with the gradients
+  // of `workers`.
   float Gradient(int worker, int64_t step, int part, size_t element) const;
   Values Updated(int64_t step, int part, const std::set<int>& workers) const;
-  // Looks at what was lent now, and keeps it for a while or not.
+  // Checks the lent bytes now, and keeps them for a while or not.
   void See(server::LentBytes lent, const Values& expected,
            const std::string& who);
   void CheckViews();

@@ -38,8 +38,7 @@ TEST_P(ViewTest, EverybodySeesWholeStepsThatNobodyWritesTo) {
     redone += simulation.redone_attempts();
     overtaken += simulation.overtaken_copies();
   }
-  // Somebody was in the way of an update, or too late, and steps were made
-  // twice.
+  // Readers held up updates, or copied too late, and steps were made twice.
   EXPECT_GT(blocked, kSchedules);
   EXPECT_GT(overtaken, kSchedules / 10);
   if (GetParam().total_num_replicas > 1) {

@@ -55,7 +55,7 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
   }
   void RequestStop();
 
-  // What it waits for, for a report.
+  // The things that it waits for, for a report.
   std::string WaitsFor() const;
 
  private:

@@ -98,7 +98,7 @@ void Cluster::Start(int place) {
 
 void Cluster::Restart(int place, absl::Duration delay) {
   world_.After(delay, [this, place] {
-    // Who comes back when the job is over has nobody to ask.
+    // A process that comes back when the job is over finds no chief.
     const bool late = job_.done && place >= job_.worker_place(0);
     if (lost_.count(place) > 0) {
       ended_[place] = !processes_[place];

@@ -43,7 +43,7 @@ class Cluster {
   bool AllEnded() const;
   // The schedule has taken too long.
   bool IsStuck() const;
-  // Notes what the end of the schedule breaks.
+  // Notes the promises that the end of the schedule breaks.
   void CheckEnd();
   // Ends all processes.
   void Clear();

@@ -23,7 +23,7 @@ class Fiber {
   void Resume();
 
   // In the fiber: waits for Resume(). Where the fiber has been killed it does
-  // not return: an exception that nobody catches unwinds the body.
+  // not return: an exception unwinds the body, which must not catch it.
   void Pause();
 
   // Ends the body where it waits, as SIGKILL would, but for destructors.

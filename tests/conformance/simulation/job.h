@@ -32,7 +32,7 @@ enum class PlantedBug {
   kOldChiefIsObeyed,         // P5: servers do not look at epochs
   kInitialisedAnew,          // P5: a restarted server forgets its values
   kServesBeforeOpen,         // P5: a restarted server answers at once
-  kDeadWorkerKeepsItsPlace,  // P6: nobody is taken out of the step
+  kDeadWorkerKeepsItsPlace,  // P6: it is not taken out of the step
   kMembersAreNotTold,        // P7: that the job is over
   kNoLastCheckpoint,         // P7: the last one is not written
   kDataFollowsPasses,        // P11: a restarted worker begins its data anew
@@ -76,8 +76,8 @@ struct Options {
 class ChiefProcess;
 class ServerProcess;
 
-// What the processes of a simulated job have in common: the cluster, and what
-// outlives all of them.
+// Job is the state that the processes of a simulated job share: the cluster,
+// and everything that outlives a process.
 struct Job {
   struct Checkpoint {
     std::vector<std::vector<PartState>> servers;
@@ -115,7 +115,7 @@ struct Job {
   // How often checkpoints in the making have been removed.
   int64_t unfinished_removed = 0;
 
-  // Whoever is at those places, if anybody.
+  // The processes at those places; null where there is none.
   ChiefProcess* chief = nullptr;
   // Those that were replaced while they hung, too, by number.
   std::map<int, ChiefProcess*> chiefs;
@@ -126,7 +126,7 @@ struct Job {
   bool done = false;
   chief::JobState ended_as = chief::JobState::kStarting;
   std::string ended_because;
-  // What may have ended it.
+  // The events that may have ended it.
   bool stop_wanted = false;
   bool workers_lost = false;
   int64_t full_at_step = -1;  // -1: no table is full

@@ -79,7 +79,7 @@ class Member {
   RunSettings settings_;
 };
 
-// What becomes of a process whose membership has ended, not by kLeaseLost.
+// The state of a process whose membership has ended, not by kLeaseLost.
 Process::State AfterwardsOf(Member::End end);
 
 }  // namespace lockstep::simulation

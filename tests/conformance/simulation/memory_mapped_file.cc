@@ -40,7 +40,7 @@ std::map<std::string, std::shared_ptr<File>>& Files() {
   return files;
 }
 
-// By descriptor: what is mapped.
+// By descriptor: the file that is mapped.
 std::map<int, std::shared_ptr<File>>& Mapped() {
   thread_local std::map<int, std::shared_ptr<File>> mapped;
   return mapped;

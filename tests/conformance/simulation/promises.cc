@@ -167,7 +167,7 @@ void Promises::OnToken(int64_t step) {
 
 void Promises::OnEpoch(int server, uint64_t epoch, uint64_t chief) {
   Server& known = servers_[server];
-  // Who asks again may hear the same again.
+  // A chief that asks again may get the same epoch again.
   if (epoch < known.epoch || (epoch == known.epoch && chief != known.chief)) {
     Break(absl::StrCat("P5: epoch ", epoch, " of ps ", server,
                        " is drawn twice"));

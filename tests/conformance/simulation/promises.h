@@ -19,10 +19,10 @@ struct PartState {
   bool operator==(const PartState&) const = default;
 };
 
-// Promises watches a simulated job from outside and notes what breaks the
-// promises P1 to P7 and P11 of the design. It has a model of its own of what
-// every step must have made of the step before, and compares what servers have
-// committed with it, bit by bit. All arithmetic of the model is exact.
+// Promises watches a simulated job from outside and notes violations of the
+// promises P1 to P7 and P11 of the design. It computes every step with a model
+// of its own, and compares the values that servers have committed with it, bit
+// by bit. All arithmetic of the model is exact.
 //
 // Units: parts are numbered over all servers, server after server.
 class Promises {
@@ -39,8 +39,8 @@ class Promises {
   static float Gradient(int64_t step, int worker, int slot, int part,
                         float value);
 
-  // After each event of a server: what it has now. Null: the process has gone
-  // or has no shard.
+  // Must be called after each event of a server. Null: the process has gone or
+  // has no shard.
   void OnServer(int server, server::Shard* shard);
   // The server's state is gone for good; the chief has it discarded.
   void OnStateLost(int server);

@@ -60,7 +60,7 @@ class Script final : private Cluster {
   bool UntilCommitted(int64_t step);
   void For(absl::Duration time);
 
-  // The promises that are broken so far, and what led to that.
+  // The promises that are broken so far, and the newest lines of the trace.
   std::vector<std::string> Broken() const;
   // Runs the job to its end, which must come. Returns Broken().
   std::vector<std::string> Finish();

@@ -272,7 +272,7 @@ TEST_P(QuietTest, EveryStepTakesOneAttemptWhereNothingGoesWrong) {
 
 INSTANTIATE_TEST_SUITE_P(
     Clusters, QuietTest,
-    ::testing::Values(Options{2, 2, {2, 1}},     // everybody counts
+    ::testing::Values(Options{2, 2, {2, 1}},     // every worker counts
                       Options{2, 3, {2, 1}},     // one backup
                       Options{2, 4, {1, 0}},     // a server without parts
                       Options{1, 1, {1, 1, 1}},  // alone

@@ -77,7 +77,7 @@ class ServerProcess final : public Process {
   bool IsMember() const { return member_.joined(); }
   bool HasShard() const { return shard() != nullptr; }
   bool IsOpen() const { return shard() != nullptr && shard()->active(); }
-  // Of ps task 0: whether the worker is in the set of the step at hand.
+  // Whether the worker is in the set of the step at hand; for ps task 0.
   bool HasMember(int worker) const;
   // What its step lacks, for a report.
   std::string WaitsFor() const;
@@ -86,7 +86,7 @@ class ServerProcess final : public Process {
   // The chief that the server takes it for.
   server::ChiefCommands::Chief ChiefOf(
       const server::ChiefCommands::Chief& chief);
-  // Notes whom a call that was performed has obeyed.
+  // Notes the chief that a performed call has obeyed.
   absl::Status Obeyed(const server::ChiefCommands::Chief& chief,
                       const absl::Status& status);
   absl::StatusOr<std::shared_ptr<server::Shard>> Admit(const Pass& pass);

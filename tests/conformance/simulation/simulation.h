@@ -44,7 +44,7 @@ class Simulation final : private Cluster {
   void AddOne();
   // Operators see to it that the job goes on.
   void Operate();
-  // What may end the job before its last step comes true.
+  // Brings about the event that may end the job before its last step.
   void BringTheEnd();
 
   Ending ending_;

@@ -32,7 +32,7 @@ Options BackupsReplaceTheSlow(Options options) {
 // A schedule's cluster follows from its seed, too.
 const std::vector<Options>& Clusters() {
   static const auto* clusters = new std::vector<Options>{
-      {2, 2, {2, 1}},  // everybody counts
+      {2, 2, {2, 1}},  // every worker counts
       {2, 3, {2, 1}},  // one backup
       BackupsReplaceTheSlow({2, 4, {1, 0}}),
       BackupsReplaceTheSlow({2, 3, {1}}),

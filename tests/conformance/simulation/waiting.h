@@ -58,7 +58,7 @@ class Waiting {
     return **answer;
   }
 
-  // From events: what the fiber waits for may have come.
+  // Must be called by events that the fiber may wait for.
   void Wake() { fiber_->Resume(); }
   bool done() const { return fiber_->done(); }
 

@@ -14,8 +14,8 @@
 
 namespace lockstep::simulation {
 
-// WorkerClient is what ParameterClient is over the wire, with a call for each
-// part: it repeats what fails for a passing reason, sends gradients as they
+// WorkerClient takes the place of ParameterClient, with a call for each part:
+// it repeats calls that fail for a passing reason, sends gradients as they
 // become ready, and keeps the values that pushes bring until the token says
 // whether they count.
 class WorkerClient final : public worker::StepClient {
@@ -39,7 +39,7 @@ class WorkerClient final : public worker::StepClient {
   // The membership is over: calls end with kCancelled.
   void Cancel() { cancelled_ = true; }
 
-  // What the worker computes from and into, by part.
+  // By part: the values from which the worker computes, and its gradients.
   std::vector<float> values;
   std::vector<float> gradients;
 

@@ -46,7 +46,7 @@ class WorkerProcess final : public Process {
   int64_t computed_step_ = -1;
   // The one in use comes last. Answers may still come for the others.
   std::vector<std::unique_ptr<WorkerClient>> clients_;
-  Waiting waiting_;  // its fiber ends before what it uses
+  Waiting waiting_;  // its fiber ends before the members above
 };
 
 }  // namespace lockstep::simulation

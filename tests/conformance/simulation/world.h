@@ -24,7 +24,7 @@ namespace lockstep::simulation {
 // seed alone.
 //
 // A place is a task of the cluster: a process comes up at it, may hang, and
-// goes, and another one comes. Calls go from a process to whoever is at a
+// goes, and another one comes. Calls go from a process to the one at a
 // place; while there is chaos they are lost on either way, repeated and
 // delayed.
 class World final : public Clock {
@@ -78,7 +78,7 @@ class World final : public Clock {
   // Makes a call. `serve` runs for the process at place `to`, perhaps twice;
   // `done` runs once for the process `from` if that lives then, with
   //
-  //   kUnavailable       nobody is there, or the request or answer was lost
+  //   kUnavailable       no process is there, or the request or answer was lost
   //   kDeadlineExceeded  no answer came for long
   template <typename Answer>
   void Call(int from, int to, std::function<void(Reply<Answer>)> serve,

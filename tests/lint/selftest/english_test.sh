@@ -17,9 +17,7 @@ plant c.cc '// Prints "who waits", or `nobody`.\nf("what // what who");\n'
 plant d.cc 'f(R"(\n// who and what and what\n)");\n// Of-the-shelf parts.\n'
 plant e.cc "f(\"a \\\\\"b\", '/'); // A part of it. Often.\n"
 plant f.proto '// The whole of it: a model.\nmessage M {}\n'
-plant chief/a.cc '// Of all who wait, what and what.\n'
-plant server/state/file/a.cc '// Whoever waits.\n'
-expect_clean "nouns, quoted words, strings and undone folders pass"
+expect_clean "nouns, quoted words and strings pass"
 
 fresh; plant a.cc '// Of the ps, the index.\n'
 expect_caught "a comment that begins with Of is named" "a.cc:1: a sentence"
@@ -39,8 +37,6 @@ fresh; plant a.cu "$(words 290)// what\n// what\n// what\n"
 expect_caught "one per 100 words passes, one more is named" "a.cu:32"
 fresh; plant a.h '// what\n'; plant b.h '// what\n// what\n'
 expect_caught "each file counts for itself" "b.h:2"
-fresh; plant chiefs/a.h '// nobody\n'
-expect_caught "a folder whose name begins like an undone one is checked" "chiefs"
 
 fresh; plant GLOSSARY.md '| part | A slice. | `common/plan`, `a` |\n'
 plant common/plan/plan.h '\n'
