@@ -20,6 +20,17 @@ bool IsProgram(const std::string& path) {
 
 }  // namespace
 
+UserCommand CutCommand(int& argc, const char* const* argv) {
+  constexpr absl::string_view kMark = "--";
+  for (int i = 1; i < argc; ++i) {
+    if (argv[i] != kMark) continue;
+    UserCommand command(argv + i + 1, argv + argc);
+    argc = i;
+    return command;
+  }
+  return {};
+}
+
 absl::StatusOr<UserCommand> ResolveCommand(const UserCommand& command,
                                            absl::string_view search_path) {
   if (command.empty() || command.front().empty()) {

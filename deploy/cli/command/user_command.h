@@ -19,6 +19,10 @@ using UserCommand = std::vector<std::string>;
 // directory of the task's certificates, as --tls_dir of other programs.
 inline constexpr char kTlsDirVariable[] = "LOCKSTEP_TLS_DIR";
 
+// Cuts the words after the first "--", which must not be parsed as flags, off a
+// command line. Returns them.
+UserCommand CutCommand(int& argc, const char* const* argv);
+
 // Returns the command with the path of its program, which is looked for in
 // `search_path`, the value of PATH, unless it has a '/'.
 //

@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include <climits>
-#include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -68,8 +66,9 @@ TaskCommand::TaskCommand(CLI::App& parent)
       "train.py");
 }
 
-int TaskCommand::Run(Terminal& terminal, std::ostream& err) const {
-  const absl::StatusOr<TaskPlan> plan = Plan();
+int TaskCommand::Run(const UserCommand& command, Terminal& terminal,
+                     std::ostream& err) const {
+  const absl::StatusOr<TaskPlan> plan = Plan(command);
   absl::Status status = plan.status();
   if (plan.ok()) {
     if (show_) {
@@ -84,7 +83,7 @@ int TaskCommand::Run(Terminal& terminal, std::ostream& err) const {
   return kUsageExitCode;
 }
 
-absl::StatusOr<TaskPlan> TaskCommand::Plan() const {
+absl::StatusOr<TaskPlan> TaskCommand::Plan(const UserCommand& command) const {
   TaskPlanOptions options;
   LOCKSTEP_ASSIGN_OR_RETURN(options.instance,
                             ParseTaskInstance(role_, instance_));
@@ -103,14 +102,11 @@ absl::StatusOr<TaskPlan> TaskCommand::Plan() const {
                       : runtime_directory != nullptr ? runtime_directory
                                                      : "";
   options.program_dir = program_dir_.empty() ? OwnDirectory() : program_dir_;
-  std::vector<std::string> rest = app_.remaining();
-  if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
-  if (rest.empty() || absl::StartsWith(rest.front(), "-")) {
-    options.more_args = std::move(rest);
-  } else {
+  options.more_args = app_.remaining();
+  if (!command.empty()) {
     const char* path = getenv("PATH");
     LOCKSTEP_ASSIGN_OR_RETURN(
-        options.command, ResolveCommand(rest, path == nullptr ? "" : path));
+        options.command, ResolveCommand(command, path == nullptr ? "" : path));
   }
   return PlanTask(options);
 }
