@@ -60,7 +60,7 @@ class GivenValues {
   absl::Status Write(int worker, size_t variable, uint64_t offset,
                      absl::Span<const char> bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Who sends, and how far it is, e.g. "worker 0 to send the initial values,
+  // The sender and its progress, e.g. "worker 0 to send the initial values,
   // 40 %"; for people.
   std::string Progress() const ABSL_LOCKS_EXCLUDED(mutex_);
 

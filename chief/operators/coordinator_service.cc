@@ -58,6 +58,29 @@ absl::Status Twice(const TaskId& task, const absl::Status& why) {
       " is the newer one's"));
 }
 
+// True if the worker is to send the initial values, while there is no plan.
+bool AreValuesWanted(GivenValues* values, const Sender& sender,
+                     const MembershipTable& members) {
+  return values != nullptr && sender.task.type == TaskType::kWorker &&
+         values->IsWantedFrom(sender.task.index, [&members](int worker) {
+           return members.Get({TaskType::kWorker, worker}).state ==
+                  MembershipTable::State::kAlive;
+         });
+}
+
+absl::Status PutValues(GivenValues* values, const Sender& sender,
+                       const v1::PutInitialValuesRequest& request) {
+  if (values == nullptr || sender.task.type != TaskType::kWorker ||
+      request.variable() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        sender.task.ToString(), " sent initial values for variable ",
+        request.variable(), "; only workers give them, when GetPlan asks"));
+  }
+  return values->Write(sender.task.index,
+                       static_cast<size_t>(request.variable()),
+                       request.offset(), request.payload());
+}
+
 }  // namespace
 
 CoordinatorService::CoordinatorService(Options options,
@@ -197,13 +220,7 @@ absl::Status CoordinatorService::HandleGetPlan(
   const std::optional<Plan> plan = status_table_.plan();
   if (!plan.has_value()) {
     response.set_values_wanted(
-        options_.given_values != nullptr &&
-        sender.task.type == TaskType::kWorker &&
-        options_.given_values->IsWantedFrom(
-            sender.task.index, [this](int worker) {
-              return members_.Get({TaskType::kWorker, worker}).state ==
-                     MembershipTable::State::kAlive;
-            }));
+        AreValuesWanted(options_.given_values, sender, members_));
     response.set_waiting_for(view.waits.empty() ? "the chief"
                                                 : view.waits.front().waits_for);
     return absl::OkStatus();
@@ -227,15 +244,7 @@ absl::Status CoordinatorService::HandlePutInitialValues(
   LOCKSTEP_ASSIGN_OR_RETURN(Sender sender, Check(caller, request.identity()));
   LOCKSTEP_RETURN_IF_ERROR(members_.Heartbeat(sender.task, sender.incarnation,
                                               nullptr, clock_.Now()));
-  if (options_.given_values == nullptr ||
-      sender.task.type != TaskType::kWorker || request.variable() < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        sender.task.ToString(), " sent initial values for variable ",
-        request.variable(), "; only workers give them, when GetPlan asks"));
-  }
-  return options_.given_values->Write(sender.task.index,
-                                      static_cast<size_t>(request.variable()),
-                                      request.offset(), request.payload());
+  return PutValues(options_.given_values, sender, request);
 }
 
 absl::Status CoordinatorService::HandleHeartbeat(

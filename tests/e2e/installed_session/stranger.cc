@@ -14,7 +14,8 @@ int main() {
       {}, {{{.name = "w", .shape = {2}},
             {reinterpret_cast<const std::byte*>(start.data()), 8}}});
   if (!session.ok()) {
-    std::fprintf(stderr, "%s\n", std::string(session.status().message()).c_str());
+    std::fprintf(stderr, "%s\n",
+                 std::string(session.status().message()).c_str());
     return 2;
   }
   const std::vector<float> x = {-2, -1, 0, 1, 2, 3, 4, 5};
@@ -27,8 +28,7 @@ int main() {
     if (*turn != Session::Turn::kStep) continue;
     const auto rows = (*session)->Examples(x.size(), step.batch);
     if (!rows.ok()) return 2;
-    const auto* w =
-        reinterpret_cast<const float*>((*session)->value(0).data());
+    const auto* w = reinterpret_cast<const float*>((*session)->value(0).data());
     auto* gradient = reinterpret_cast<float*>((*session)->gradient(0).data());
     gradient[0] = gradient[1] = loss = 0;
     slope = w[0];

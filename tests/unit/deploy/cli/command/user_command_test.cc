@@ -57,6 +57,17 @@ TEST_F(ResolveCommandTest, WhatIsNoProgramIsRefusedByName) {
   refused({directory_.Join("text")}, "is no program that can be run");
 }
 
+TEST(UserCommandTest, WordsAfterTheFirstMarkAreTheCommand) {
+  const char* const argv[] = {"lockstep", "task", "--show", "--",
+                              "a",        "--",   "-b"};
+  int argc = 7;
+
+  EXPECT_THAT(CutCommand(argc, argv), ElementsAre("a", "--", "-b"));
+  EXPECT_EQ(argc, 3);
+  EXPECT_TRUE(CutCommand(argc, argv).empty());
+  EXPECT_EQ(argc, 3);
+}
+
 TEST(UserCommandTest, TextIsRunByTheShell) {
   EXPECT_THAT(ShellCommand("python3 eval.py"),
               ElementsAre("/bin/sh", "-c", "python3 eval.py"));
