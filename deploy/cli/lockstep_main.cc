@@ -4,9 +4,11 @@
 
 #include <iostream>
 #include <optional>
+#include <string_view>
 
 #include "common/flags/flag_parser.h"
 #include "deploy/cli/certs/certs_command.h"
+#include "deploy/cli/command/user_command.h"
 #include "deploy/cli/config/config_check_command.h"
 #include "deploy/cli/config/config_make_command.h"
 #include "deploy/cli/config/explain_command.h"
@@ -41,6 +43,11 @@ int main(int argc, char** argv) {
   config.require_subcommand(1);
   const lockstep::cli::ConfigCheckCommand config_check(config);
   const lockstep::cli::ConfigMakeCommand config_make(config);
+  // Words after -- are flags of another program; `run` takes them as they are.
+  const bool is_task = argc > 1 && std::string_view(argv[1]) == "task";
+  const lockstep::cli::UserCommand command =
+      is_task ? lockstep::cli::CutCommand(argc, argv)
+              : lockstep::cli::UserCommand();
   if (const std::optional<int> code =
           flags.Parse(argc, argv, std::cout, std::cerr)) {
     return *code;
@@ -56,7 +63,7 @@ int main(int argc, char** argv) {
   if (nearest.chosen()) return nearest.Run(terminal, std::cerr);
   if (sample.chosen()) return sample.Run(terminal, std::cerr);
   if (certs.chosen()) return certs.Run(terminal, std::cerr);
-  if (task.chosen()) return task.Run(terminal, std::cerr);
+  if (task.chosen()) return task.Run(command, terminal, std::cerr);
   if (config_check.chosen()) return config_check.Run(terminal, std::cerr);
   if (config_make.chosen()) return config_make.Run(terminal, std::cerr);
   return stop.Run(terminal, std::cerr);

@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "deploy/cli/command/user_command.h"
 #include "deploy/cli/tasks/task_plan.h"
 #include "deploy/cli/text/terminal.h"
 
@@ -22,11 +23,13 @@ class TaskCommand {
 
   // Does not return if the program can run: its exit code is then that of this
   // process. Otherwise returns 2, with the reason on `err`. With --show it
-  // prints the program's call and returns 0.
-  int Run(Terminal& terminal, std::ostream& err) const;
+  // prints the program's call and returns 0. `command` takes the part of the
+  // built-in worker; empty: there is none.
+  int Run(const UserCommand& command, Terminal& terminal,
+          std::ostream& err) const;
 
  private:
-  absl::StatusOr<TaskPlan> Plan() const;
+  absl::StatusOr<TaskPlan> Plan(const UserCommand& command) const;
 
   CLI::App& app_;
   std::string role_;

@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
           job.learning_rate.values = {1};
         },
         [](JobConfig& job) {
-          job.checkpoint = {"/c", 10, absl::Minutes(5), 1};
+          job.checkpoint = {"/c", 10, absl::Minutes(5), 1, "/v"};
         },
         [](JobConfig& job) { job.lease = absl::Milliseconds(1001); }));
 
