@@ -96,6 +96,12 @@ absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster, Cluster::Make(config));
   TaskPlan plan;
   if (!options.command.empty()) {
+    if (!options.more_args.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          Excerpt(options.more_args.front()),
+          " stands before --, but is no flag of `lockstep task`; flags of your "
+          "own program stand after --"));
+    }
     LOCKSTEP_RETURN_IF_ERROR(CheckCommand(task, cluster.IsChief()));
     plan.program = options.command.front();
     plan.args.assign(options.command.begin() + 1, options.command.end());

@@ -55,7 +55,7 @@ struct TaskPlanOptions {
 
 //   kInvalidArgument  as Cluster::Make, for the document with this task in
 //                     place of its own; a command for another role, or for the
-//                     worker that hosts the chief
+//                     worker that hosts the chief, or beside other arguments
 absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options);
 
 }  // namespace lockstep::cli

@@ -34,7 +34,7 @@ class Source final : public worker::GradientSource {
   bool MayBeginEarly() const override { return may_begin_early_; }
 
   // Comes with every token that no pass has waited for.
-  absl::Status Prepare(int64_t /*index*/) override {
+  absl::Status Prepare(const PassId& /*pass*/, int64_t /*index*/) override {
     NoteClaim();
     return absl::OkStatus();
   }
