@@ -13,6 +13,15 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+// The command without a program of the user, as the fixture calls it.
+class BuiltInTask : public TaskCommand {
+ public:
+  using TaskCommand::TaskCommand;
+  int Run(Terminal& terminal, std::ostream& err) const {
+    return TaskCommand::Run({}, terminal, err);
+  }
+};
+
 class TaskCommandTest : public testing::CommandTest {
  protected:
   TaskCommandTest() {
@@ -25,7 +34,7 @@ class TaskCommandTest : public testing::CommandTest {
 
   int Task(std::vector<std::string> args) {
     args.insert(args.begin(), {"--config_dir", Path("")});
-    return Run<TaskCommand>("task", args);
+    return Run<BuiltInTask>("task", args);
   }
 };
 
