@@ -13,7 +13,8 @@ using ::testing::IsEmpty;
 
 TEST(FieldNamesCodecTest, FieldsAreInTheOrderOfTheFile) {
   EXPECT_THAT(FieldNames(*v1::CheckpointConfig::descriptor()),
-              ElementsAre("directory", "every_steps", "every", "keep"));
+              ElementsAre("directory", "every_steps", "every", "keep",
+                          "initial_values"));
 }
 
 TEST(FieldNamesCodecTest, UnspecifiedIsNoChoice) {
