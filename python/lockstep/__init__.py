@@ -5,6 +5,11 @@
 TF_CONFIG names; ``lockstep run`` sets it.
 """
 
+import pkgutil
+
+# Generated messages of proto/lockstep/v1 are modules lockstep.v1, elsewhere.
+__path__ = pkgutil.extend_path(__path__, __name__)
+
 from ._errors import Error, JobFailed, JobStopped, Refused
 from ._worker import Rows, Step, Worker
 
