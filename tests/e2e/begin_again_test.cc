@@ -46,8 +46,10 @@ class BeginAgainTest : public ::testing::Test {
          .log_path = directory_.Join(absl::StrCat("out-", runs_))});
     EXPECT_THAT(run, IsOk());
     if (!run.ok()) return "";
-    EXPECT_THAT((*run)->Wait(kPatience), IsOkAndHolds(expected));
-    return (*run)->ReadLog();
+    const auto exit = (*run)->Wait(kPatience);
+    const std::string log = (*run)->ReadLog();
+    EXPECT_THAT(exit, IsOkAndHolds(expected)) << log;
+    return log;
   }
 
   const std::string& checkpoints() const { return job_->checkpoints(); }

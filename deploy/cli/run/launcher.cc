@@ -66,6 +66,8 @@ int Launcher::Run() {
                                            StatusPoller::Options());
   Loop();
   poller_.reset();
+  // Its files go with this run.
+  DropOperatorCertificate();
   return End(supervisor_.Outcome());
 }
 

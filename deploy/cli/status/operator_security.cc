@@ -15,4 +15,11 @@ absl::Status UseOperatorCertificate(const std::string& directory) {
   return absl::OkStatus();
 }
 
+void DropOperatorCertificate() {
+  if (const std::shared_ptr<TransportSecurity> security = OwnSecurity()) {
+    security->StopReading();
+  }
+  SetOwnSecurity(nullptr);
+}
+
 }  // namespace lockstep::cli

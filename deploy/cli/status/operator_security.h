@@ -12,6 +12,10 @@ namespace lockstep::cli {
 // TransportSecurity::Load().
 absl::Status UseOperatorCertificate(const std::string& directory);
 
+// Ends the use of that certificate, whose files may then be removed; without
+// one nothing happens. Connections that are open stay as they are.
+void DropOperatorCertificate();
+
 }  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_DEPLOY_CLI_STATUS_OPERATOR_SECURITY_H_

@@ -84,7 +84,9 @@ TransportSecurity::TransportSecurity(const Options& options,
       map_(std::move(map)),
       files_(std::move(files)) {}
 
-TransportSecurity::~TransportSecurity() {
+TransportSecurity::~TransportSecurity() { StopReading(); }
+
+void TransportSecurity::StopReading() {
   {
     MutexLock lock(mutex_);
     quit_ = true;

@@ -81,6 +81,9 @@ class TransportSecurity
   // Reads the files again at once; a thread does it each second.
   void Reload() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The files are about to be removed: they are not read any more.
+  void StopReading() ABSL_LOCKS_EXCLUDED(mutex_);
+
   TroubleBook& troubles() { return troubles_; }
 
   // Notes a certificate that has expired, or expires soon.
