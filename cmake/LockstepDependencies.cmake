@@ -39,3 +39,11 @@ target_include_directories(lockstep_libsystemd SYSTEM
 target_link_libraries(lockstep_libsystemd
                       INTERFACE ${LOCKSTEP_SYSTEMD_LIBRARY})
 add_library(lockstep::libsystemd ALIAS lockstep_libsystemd)
+
+find_path(LOCKSTEP_ZIP_INCLUDE_DIR zip.h REQUIRED)
+find_library(LOCKSTEP_ZIP_LIBRARY zip REQUIRED)
+add_library(lockstep_libzip INTERFACE)
+target_include_directories(lockstep_libzip SYSTEM
+                           INTERFACE ${LOCKSTEP_ZIP_INCLUDE_DIR})
+target_link_libraries(lockstep_libzip INTERFACE ${LOCKSTEP_ZIP_LIBRARY})
+add_library(lockstep::libzip ALIAS lockstep_libzip)

@@ -5,7 +5,7 @@
 LOCKSTEP_BUILD_PACKAGES=(
   cmake ninja-build g++
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
-  libabsl-dev libssl-dev zlib1g-dev libopenblas-dev
+  libabsl-dev libssl-dev zlib1g-dev libzip-dev libopenblas-dev
   libspdlog-dev nlohmann-json3-dev libcli11-dev libsystemd-dev libnuma-dev
   pkg-config python3-dev pybind11-dev  # pybind11: the Python package
   libgtest-dev libgmock-dev libbenchmark-dev  # CMake looks for them first

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/e2e/training_job.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/worker/data/idx_bytes.h"
+#include "tests/unit/worker/data/files/idx_bytes.h"
 
 namespace lockstep::testing {
 namespace {

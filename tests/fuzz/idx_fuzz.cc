@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "worker/data/gunzip.h"
-#include "worker/data/idx.h"
+#include "worker/data/files/gunzip.h"
+#include "worker/data/files/idx.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,8 @@ namespace lockstep::worker {
 
 // Batch is the examples of one gradient.
 struct Batch {
-  std::vector<float> images;    // [size, height, width, channels], in [0, 1]
+  std::vector<float>
+      images;  // [size, height, width, channels]; bytes in [0, 1]
   std::vector<int32_t> labels;  // [size], of text [size, length]
   int64_t size = 0;             // examples
   // Text instead of images: [size, length].

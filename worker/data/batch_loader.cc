@@ -1,5 +1,6 @@
 #include "worker/data/batch_loader.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -44,17 +45,20 @@ absl::Status CheckIds(const Dataset& dataset, absl::Span<const int64_t> ids) {
 absl::StatusOr<Batch> LoadBatch(const Dataset& dataset,
                                 absl::Span<const int64_t> ids) {
   LOCKSTEP_RETURN_IF_ERROR(CheckIds(dataset, ids));
-  const size_t image_size = static_cast<size_t>(dataset.image_size());
+  const size_t size = static_cast<size_t>(dataset.example_size());
   Batch batch;
   batch.size = static_cast<int64_t>(ids.size());
-  batch.images.resize(ids.size() * image_size);
+  batch.images.resize(ids.size() * size);
   batch.labels.reserve(ids.size());
   float* to = batch.images.data();
   for (int64_t id : ids) {
     const size_t example = static_cast<size_t>(id);
-    const uint8_t* from = dataset.images.data() + example * image_size;
-    ScaleInto(from, image_size, to);
-    to += image_size;
+    if (dataset.values.empty()) {
+      ScaleInto(dataset.bytes.data() + example * size, size, to);
+    } else {
+      std::copy_n(dataset.values.data() + example * size, size, to);
+    }
+    to += size;
     batch.labels.push_back(dataset.labels[example]);
   }
   return batch;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "worker/data/files/array_file.h"
 
 namespace lockstep::worker {
 namespace {
@@ -29,8 +30,9 @@ bool IsBelow(const std::string& path, const std::string& root) {
 absl::Status Check(const std::string& field, const std::string& path,
                    const std::vector<std::string>& roots) {
   if (path.empty() || roots.empty()) return absl::OkStatus();
+  const std::string file = SplitArrayPath(path).file;
   for (const std::string& root : roots) {
-    if (IsBelow(path, root)) return absl::OkStatus();
+    if (IsBelow(file, root)) return absl::OkStatus();
   }
   return absl::PermissionDeniedError(
       absl::StrCat(field, " is ", path, ", which is not below --data_root ",

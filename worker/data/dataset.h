@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/data/idx.h"
+#include "worker/data/files/number_array.h"
 
 namespace lockstep::worker {
 
-// Dataset is labelled images, all of one size, in memory.
+// Dataset is labelled examples, all of one size, in memory.
 //
 // Threads: constant once made, so safe to share.
 struct Dataset {
-  // Values of one image: height * width * channels.
-  int64_t image_size() const { return height * width * channels; }
+  // Values of one example: height * width * channels.
+  int64_t example_size() const { return height * width * channels; }
 
   int64_t num_examples = 0;  // > 0
   int64_t height = 0;
@@ -25,28 +25,34 @@ struct Dataset {
   // Classes of which there is no example, and the first of them.
   int64_t empty_classes = 0;
   int64_t first_empty_class = 0;
-  std::vector<uint8_t> images;  // [num_examples, height, width, channels]
+  // [num_examples, height, width, channels], one of the two: bytes, of which 0
+  // to 255 stand for 0 to 1, or values, which stand for themselves.
+  std::vector<uint8_t> bytes;
+  std::vector<float> values;
   std::vector<int32_t> labels;  // [num_examples], each in [0, classes)
 };
 
-// Joins images of 3 dimensions (one channel) or 4 with labels of 1 dimension.
-// `classes` is how many there are; 0: the largest label plus one.
+// Joins features with labels of 1 dimension, whole numbers. Features of 2
+// dimensions are rows of numbers, a height of 1; of 3, pictures of one channel;
+// of 4, pictures with channels. Those of kUint8 become bytes, all others
+// values. `classes` is how many there are; 0: the largest label plus one.
 //
-//   kInvalidArgument  other dimensions, no examples, empty images, not one
-//                     label for each image, or a label beyond the classes
-absl::StatusOr<Dataset> MakeImageDataset(IdxArray images,
-                                         const IdxArray& labels,
-                                         int64_t classes = 0);
+//   kInvalidArgument  other dimensions, no examples, empty examples, a feature
+//                     that is not finite, not one label for each example, or a
+//                     label that is no class
+absl::StatusOr<Dataset> MakeDataset(NumberArray features,
+                                    const NumberArray& labels,
+                                    int64_t classes = 0);
 
-// Reads a pair of IDX files, each plain or gzipped. Fails as ReadIdxFile() and
-// MakeImageDataset() do; every error names the path that it is about.
-absl::StatusOr<Dataset> LoadImageDataset(const std::string& images_path,
-                                         const std::string& labels_path,
-                                         int64_t classes = 0);
+// Reads two files and joins them. Fails as ReadArrayFile() and MakeDataset()
+// do; every error names the path that it is about.
+absl::StatusOr<Dataset> LoadDataset(const std::string& features_path,
+                                    const std::string& labels_path,
+                                    int64_t classes = 0);
 
-// The largest label of an IDX file, plus one. Fails as ReadIdxFile() does.
+// The largest label of a file, plus one. Fails as ReadArrayFile() does.
 //
-//   kInvalidArgument  the file has no labels
+//   kInvalidArgument  the file has no labels, or none that are classes
 absl::StatusOr<int64_t> CountClasses(const std::string& labels_path);
 
 }  // namespace lockstep::worker

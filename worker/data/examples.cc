@@ -9,20 +9,20 @@
 
 #include "common/base/status_macros.h"
 #include "worker/data/batch_loader.h"
-#include "worker/data/data_file.h"
 #include "worker/data/dataset.h"
-#include "worker/data/gunzip.h"
-#include "worker/data/idx_file.h"
+#include "worker/data/files/array_file.h"
+#include "worker/data/files/data_file.h"
+#include "worker/data/files/gunzip.h"
 #include "worker/data/text.h"
 
 namespace lockstep::worker {
 namespace {
 
-absl::StatusOr<Examples> LoadPictures(const std::string& images,
+absl::StatusOr<Examples> LoadPictures(const std::string& features,
                                       const std::string& labels,
                                       int64_t classes) {
   LOCKSTEP_ASSIGN_OR_RETURN(Dataset loaded,
-                            LoadImageDataset(images, labels, classes));
+                            LoadDataset(features, labels, classes));
   const auto dataset = std::make_shared<const Dataset>(std::move(loaded));
   return Examples{.count = dataset->num_examples,
                   .height = dataset->height,
@@ -94,7 +94,7 @@ absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data) {
 
 std::optional<int64_t> CountTrainingExamples(const DataConfig& data) {
   if (!data.train_text.empty()) return CountTextExamples(data);
-  const absl::StatusOr<IdxArray> labels = ReadIdxFile(data.train_labels);
+  const absl::StatusOr<NumberArray> labels = ReadArrayFile(data.train_labels);
   if (!labels.ok()) return std::nullopt;
   return labels->dimensions.front();
 }

@@ -37,7 +37,7 @@ struct Examples {
 ExampleShape ShapeOf(const Examples& examples);
 
 // Reads the examples that the job trains on, or is scored on. Errors are those
-// of LoadImageDataset() and LoadText().
+// of LoadDataset() and LoadText().
 absl::StatusOr<Examples> LoadTrainingExamples(const DataConfig& data);
 absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data);
 

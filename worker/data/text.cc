@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/data/data_file.h"
+#include "worker/data/files/data_file.h"
 
 namespace lockstep::worker {
 namespace {

@@ -14,7 +14,7 @@
 #include "common/records/tfrecord.h"
 #include "google/protobuf/arena.h"
 #include "lockstep/v1/tf_example.pb.h"
-#include "worker/data/data_file.h"
+#include "worker/data/files/data_file.h"
 
 namespace lockstep::worker {
 namespace {

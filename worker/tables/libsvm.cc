@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/text/excerpt.h"
-#include "worker/data/data_file.h"
+#include "worker/data/files/data_file.h"
 
 namespace lockstep::worker {
 namespace {

@@ -74,10 +74,10 @@ std::string Remedy(const std::string& path, int error) {
 }
 
 absl::Status CheckFile(const NamedFile& file) {
+  const std::string path = worker::SplitArrayPath(file.path).file;
   struct stat info = {};
   int error = 0;
-  if (stat(file.path.c_str(), &info) != 0 ||
-      access(file.path.c_str(), R_OK) != 0) {
+  if (stat(path.c_str(), &info) != 0 || access(path.c_str(), R_OK) != 0) {
     error = errno;
   } else if (S_ISREG(info.st_mode)) {
     return absl::OkStatus();

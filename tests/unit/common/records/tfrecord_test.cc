@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/append_tfrecord.h"
 #include "tests/testing/status_matchers.h"
-#include "worker/data/data_file.h"
+#include "worker/data/files/data_file.h"
 
 namespace lockstep {
 namespace {

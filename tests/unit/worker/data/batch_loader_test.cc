@@ -23,7 +23,7 @@ Dataset ThreeImages() {
   dataset.height = 1;
   dataset.width = 2;
   dataset.classes = 10;
-  dataset.images = {0, 51, 102, 153, 204, 255};
+  dataset.bytes = {0, 51, 102, 153, 204, 255};
   dataset.labels = {7, 8, 9};
   return dataset;
 }
@@ -37,6 +37,20 @@ TEST(BatchLoaderTest, ExamplesComeInTheOrderOfTheirIds) {
   EXPECT_THAT(batch->labels, ElementsAre(9, 7));
 }
 
+TEST(BatchLoaderTest, ValuesAreNotScaled) {
+  Dataset dataset;
+  dataset.num_examples = 2;
+  dataset.height = 1;
+  dataset.width = 2;
+  dataset.values = {1, 2, -3, 400};
+  dataset.labels = {0, 1};
+
+  const auto batch = LoadBatch(dataset, {1});
+
+  ASSERT_OK(batch);
+  EXPECT_THAT(batch->images, ElementsAre(-3, 400));
+}
+
 TEST(BatchLoaderTest, EveryByteOfAnImageOfAnySizeIsDividedBy255) {
   for (size_t size : {1u, 15u, 16u, 17u, 33u, 256u}) {
     Dataset dataset;
@@ -45,7 +59,7 @@ TEST(BatchLoaderTest, EveryByteOfAnImageOfAnySizeIsDividedBy255) {
     dataset.width = static_cast<int64_t>(size);
     dataset.labels = {0};
     for (size_t i = 0; i < size; ++i) {
-      dataset.images.push_back(static_cast<uint8_t>(i));
+      dataset.bytes.push_back(static_cast<uint8_t>(i));
     }
 
     const auto batch = LoadBatch(dataset, {0});

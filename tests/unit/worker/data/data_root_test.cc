@@ -61,6 +61,13 @@ TEST_F(DataRootTest, FilesElsewhereAreRefused) {
   EXPECT_FALSE(Check(dir_.Join("data/file"), {dir_.Join("none")}).ok());
 }
 
+// An archive is the file; the name of an array in it leads nowhere.
+TEST_F(DataRootTest, ArraysOfArchivesAreWhereTheirFileIs) {
+  const std::vector<std::string> roots = {dir_.Join("data")};
+  EXPECT_THAT(Check(dir_.Join("data/x.npz:../../y"), roots), IsOk());
+  EXPECT_FALSE(Check(dir_.Join("other/x.npz:/../../data/y"), roots).ok());
+}
+
 TEST_F(DataRootTest, SymbolicLinksAreFollowed) {
   fs::create_symlink(dir_.Join("other/file"), dir_.Join("data/link"));
   fs::create_directory_symlink(dir_.Join("data"), dir_.Join("root"));

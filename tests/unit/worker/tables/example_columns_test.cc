@@ -10,8 +10,8 @@
 #include "tests/testing/append_tfrecord.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/unit/worker/data/idx_bytes.h"
-#include "worker/data/data_file.h"
+#include "tests/unit/worker/data/files/idx_bytes.h"
+#include "worker/data/files/data_file.h"
 
 namespace lockstep::worker {
 namespace {

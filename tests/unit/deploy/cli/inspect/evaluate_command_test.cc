@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/deploy/cli/config/command_fixture.h"
-#include "tests/unit/worker/data/idx_bytes.h"
+#include "tests/unit/worker/data/files/idx_bytes.h"
 #include "tests/unit/worker/scoring/softmax_checkpoint.h"
 
 namespace lockstep::cli {

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/unit/worker/data/idx_bytes.h"
+#include "tests/unit/worker/data/files/idx_bytes.h"
 
 namespace lockstep::cli {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_TESTS_UNIT_WORKER_DATA_IDX_BYTES_H_
-#define LOCKSTEP_TESTS_UNIT_WORKER_DATA_IDX_BYTES_H_
+#ifndef LOCKSTEP_TESTS_UNIT_WORKER_DATA_FILES_IDX_BYTES_H_
+#define LOCKSTEP_TESTS_UNIT_WORKER_DATA_FILES_IDX_BYTES_H_
 
 #include <zlib.h>
 
@@ -51,4 +51,4 @@ inline void WriteFile(const std::string& path, const Bytes& bytes) {
 
 }  // namespace lockstep::testing
 
-#endif  // LOCKSTEP_TESTS_UNIT_WORKER_DATA_IDX_BYTES_H_
+#endif  // LOCKSTEP_TESTS_UNIT_WORKER_DATA_FILES_IDX_BYTES_H_

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_DATA_IDX_H_
-#define LOCKSTEP_WORKER_DATA_IDX_H_
+#ifndef LOCKSTEP_WORKER_DATA_FILES_IDX_H_
+#define LOCKSTEP_WORKER_DATA_FILES_IDX_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -10,17 +10,12 @@
 
 namespace lockstep::worker {
 
-// IdxArray is what an IDX file holds: unsigned bytes in row-major order.
-struct IdxArray {
-  std::vector<int64_t> dimensions;  // 1 to 4
-  std::vector<uint8_t> values;      // as many as the product of dimensions
-};
-
 // IdxHeader is the first bytes of an IDX file: two zeros, the element type, the
-// number of dimensions, then each dimension as a big-endian 32-bit number.
+// number of dimensions, then each dimension as a big-endian 32-bit number. The
+// values follow, unsigned bytes in row-major order.
 struct IdxHeader {
-  std::vector<int64_t> dimensions;
-  size_t size = 0;  // bytes of the header; the values follow
+  std::vector<int64_t> dimensions;  // 1 to 4
+  size_t size = 0;                  // bytes of the header
 };
 
 // Reads the header and checks it against the length of the whole of `bytes`.
@@ -32,4 +27,4 @@ absl::StatusOr<IdxHeader> ParseIdxHeader(absl::Span<const uint8_t> bytes);
 
 }  // namespace lockstep::worker
 
-#endif  // LOCKSTEP_WORKER_DATA_IDX_H_
+#endif  // LOCKSTEP_WORKER_DATA_FILES_IDX_H_

@@ -1,4 +1,4 @@
-#include "worker/data/gunzip.h"
+#include "worker/data/files/gunzip.h"
 
 #include <zlib.h>
 

@@ -1,10 +1,10 @@
-#include "worker/data/data_file.h"
+#include "worker/data/files/data_file.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/unit/worker/data/idx_bytes.h"
+#include "tests/unit/worker/data/files/idx_bytes.h"
 
 namespace lockstep::worker {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_DATA_GUNZIP_H_
-#define LOCKSTEP_WORKER_DATA_GUNZIP_H_
+#ifndef LOCKSTEP_WORKER_DATA_FILES_GUNZIP_H_
+#define LOCKSTEP_WORKER_DATA_FILES_GUNZIP_H_
 
 #include <cstdint>
 #include <vector>
@@ -21,4 +21,4 @@ absl::StatusOr<std::vector<uint8_t>> Gunzip(absl::Span<const uint8_t> bytes,
 
 }  // namespace lockstep::worker
 
-#endif  // LOCKSTEP_WORKER_DATA_GUNZIP_H_
+#endif  // LOCKSTEP_WORKER_DATA_FILES_GUNZIP_H_

@@ -1,4 +1,4 @@
-#include "worker/data/idx.h"
+#include "worker/data/files/idx.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "worker/data/data_file.h"
+#include "worker/data/files/data_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/data/gunzip.h"
+#include "worker/data/files/gunzip.h"
 
 namespace lockstep::worker {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_WORKER_DATA_DATA_FILE_H_
-#define LOCKSTEP_WORKER_DATA_DATA_FILE_H_
+#ifndef LOCKSTEP_WORKER_DATA_FILES_DATA_FILE_H_
+#define LOCKSTEP_WORKER_DATA_FILES_DATA_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -29,4 +29,4 @@ absl::StatusOr<std::string> ReadDataText(const std::string& path);
 
 }  // namespace lockstep::worker
 
-#endif  // LOCKSTEP_WORKER_DATA_DATA_FILE_H_
+#endif  // LOCKSTEP_WORKER_DATA_FILES_DATA_FILE_H_

@@ -1,11 +1,11 @@
-#include "worker/data/gunzip.h"
+#include "worker/data/files/gunzip.h"
 
 #include <cstddef>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/unit/worker/data/idx_bytes.h"
+#include "tests/unit/worker/data/files/idx_bytes.h"
 
 namespace lockstep::worker {
 namespace {

@@ -1,0 +1,63 @@
+#include "worker/data/files/array_file.h"
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "worker/data/files/idx.h"
+#include "worker/data/files/npy.h"
+#include "worker/data/files/npz.h"
+
+namespace lockstep::worker {
+namespace {
+
+constexpr char kArchive[] = ".npz:";
+
+// The header is cut off in place: a copy would double the memory.
+std::vector<uint8_t> Without(size_t header, std::vector<uint8_t> bytes) {
+  bytes.erase(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(header));
+  return bytes;
+}
+
+absl::StatusOr<NumberArray> Parse(std::vector<uint8_t> bytes) {
+  if (IsNpy(bytes)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(NpyHeader header, ParseNpyHeader(bytes));
+    return NumberArray{header.type, std::move(header.dimensions),
+                       Without(header.size, std::move(bytes))};
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(IdxHeader header, ParseIdxHeader(bytes));
+  return NumberArray{NumberType::kUint8, std::move(header.dimensions),
+                     Without(header.size, std::move(bytes))};
+}
+
+absl::StatusOr<NumberArray> Read(const std::string& path, int64_t max_bytes) {
+  const ArrayPath split = SplitArrayPath(path);
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<uint8_t> bytes,
+                            ReadDataFile(split.file, max_bytes));
+  if (!IsZip(bytes)) return Parse(std::move(bytes));
+  LOCKSTEP_ASSIGN_OR_RETURN(bytes,
+                            ReadNpzMember(bytes, split.array, max_bytes));
+  return Parse(std::move(bytes));
+}
+
+}  // namespace
+
+ArrayPath SplitArrayPath(const std::string& path) {
+  const size_t at = path.rfind(kArchive);
+  if (at == std::string::npos) return {path, ""};
+  const size_t colon = at + sizeof(kArchive) - 2;
+  return {path.substr(0, colon), path.substr(colon + 1)};
+}
+
+absl::StatusOr<NumberArray> ReadArrayFile(const std::string& path,
+                                          int64_t max_bytes) {
+  absl::StatusOr<NumberArray> array = Read(path, max_bytes);
+  if (array.ok()) return array;
+  return absl::Status(array.status().code(),
+                      absl::StrCat(path, ": ", array.status().message()));
+}
+
+}  // namespace lockstep::worker
