@@ -82,7 +82,8 @@ class Gate {
 
   // Sets the number of gradients of a step, A, and the workers that take part,
   // ascending; an empty list means all workers of the job. In strict mode the
-  // caller must call Redo() afterwards.
+  // caller must call Redo() afterwards, and waits of workers that take no part
+  // any more are answered kCancelled.
   virtual std::vector<Answer> SetReplicas(int replicas_to_aggregate,
                                           const std::vector<int>& workers) = 0;
 

@@ -47,7 +47,18 @@ std::vector<Gate::Answer> StrictGate::SetReplicas(
     if (TakesPart(pass.worker)) kept.push_back(pass);
   }
   announced_ = std::move(kept);
-  return {};
+  // Nor may Redo() make it a member because its last wait is still filed.
+  std::vector<Answer> answers;
+  std::vector<Waiter> left;
+  for (const Waiter& waiter : waiters_) {
+    if (TakesPart(waiter.pass.worker)) {
+      left.push_back(waiter);
+    } else {
+      answers.push_back(Answer{waiter.ticket, Outcome::kCancelled});
+    }
+  }
+  waiters_ = std::move(left);
+  return answers;
 }
 
 std::vector<Gate::Answer> StrictGate::Activate(int64_t global_step) {

@@ -9,6 +9,7 @@
 namespace lockstep::server {
 namespace {
 
+using ::lockstep::testing::CancelledFor;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::RedoFor;
 using ::lockstep::testing::SlotTokenFor;
@@ -62,6 +63,19 @@ TEST(StrictGateRedoTest, NewGateRecallsWhoeverHadAnnounced) {
   EXPECT_THAT(gate.Wait(1, PassOf(1), 0, kNow), IsOkAndHolds(IsEmpty()));
 
   EXPECT_THAT(gate.Members(), ElementsAre(0, 2));
+}
+
+TEST(StrictGateRedoTest, WaitOfAWorkerThatTakesPartNoMoreIsNoAnnouncement) {
+  StrictGate gate = NewGate(3, 3);
+  gate.Activate(kStep);
+  ASSERT_OK(gate.Announce(PassOf(2)));
+  ASSERT_THAT(gate.Wait(7, PassOf(2), 1, kNow), IsOkAndHolds(IsEmpty()));
+
+  EXPECT_THAT(gate.SetReplicas(2, {0, 1}), ElementsAre(CancelledFor(7)));
+  EXPECT_THAT(gate.Redo(kAttempt), IsEmpty());
+
+  for (int worker : {0, 1}) ASSERT_OK(gate.Announce(PassOf(worker)));
+  EXPECT_THAT(gate.Members(), ElementsAre(0, 1));
 }
 
 TEST(StrictGateRedoTest, NewGateSelectsThoseWhoAreNotThatFar) {
