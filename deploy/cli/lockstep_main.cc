@@ -15,6 +15,7 @@
 #include "deploy/cli/inspect/evaluate_command.h"
 #include "deploy/cli/inspect/export_command.h"
 #include "deploy/cli/inspect/nearest_command.h"
+#include "deploy/cli/inspect/predict_command.h"
 #include "deploy/cli/inspect/sample_command.h"
 #include "deploy/cli/run/run_command.h"
 #include "deploy/cli/run/task_command.h"
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
   const lockstep::cli::ExportCommand exporting(flags.app());
   const lockstep::cli::EvaluateCommand evaluate(flags.app());
   const lockstep::cli::NearestCommand nearest(flags.app());
+  const lockstep::cli::PredictCommand predict(flags.app());
   const lockstep::cli::SampleCommand sample(flags.app());
   const lockstep::cli::CertsCommands certs(flags.app());
   CLI::App& config = *flags.app().add_subcommand(
@@ -61,6 +63,7 @@ int main(int argc, char** argv) {
   if (exporting.chosen()) return exporting.Run(terminal, std::cerr);
   if (evaluate.chosen()) return evaluate.Run(terminal, std::cerr);
   if (nearest.chosen()) return nearest.Run(terminal, std::cerr);
+  if (predict.chosen()) return predict.Run(terminal, std::cerr);
   if (sample.chosen()) return sample.Run(terminal, std::cerr);
   if (certs.chosen()) return certs.Run(terminal, std::cerr);
   if (task.chosen()) return task.Run(command, terminal, std::cerr);

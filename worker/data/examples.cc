@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "worker/data/batch_loader.h"
 #include "worker/data/dataset.h"
@@ -18,11 +19,7 @@
 namespace lockstep::worker {
 namespace {
 
-absl::StatusOr<Examples> LoadPictures(const std::string& features,
-                                      const std::string& labels,
-                                      int64_t classes) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Dataset loaded,
-                            LoadDataset(features, labels, classes));
+Examples ExamplesOf(Dataset loaded) {
   const auto dataset = std::make_shared<const Dataset>(std::move(loaded));
   return Examples{.count = dataset->num_examples,
                   .height = dataset->height,
@@ -34,6 +31,14 @@ absl::StatusOr<Examples> LoadPictures(const std::string& features,
                   .load = [dataset](absl::Span<const int64_t> ids) {
                     return LoadBatch(*dataset, ids);
                   }};
+}
+
+absl::StatusOr<Examples> LoadPictures(const std::string& features,
+                                      const std::string& labels,
+                                      int64_t classes) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Dataset dataset,
+                            LoadDataset(features, labels, classes));
+  return ExamplesOf(std::move(dataset));
 }
 
 absl::StatusOr<Examples> LoadTextExamples(const std::string& path,
@@ -90,6 +95,20 @@ absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data) {
   return data.test_text.empty()
              ? LoadPictures(data.test_images, data.test_labels, data.classes)
              : LoadTextExamples(data.test_text, data.sequence_length);
+}
+
+absl::StatusOr<Examples> LoadFeatures(const std::string& path,
+                                      int64_t classes) {
+  LOCKSTEP_ASSIGN_OR_RETURN(NumberArray features, ReadArrayFile(path));
+  const int64_t count = features.dimensions.front();
+  const NumberArray labels{NumberType::kUint8,
+                           {count},
+                           std::vector<uint8_t>(static_cast<size_t>(count))};
+  absl::StatusOr<Dataset> dataset =
+      MakeDataset(std::move(features), labels, classes);
+  if (dataset.ok()) return ExamplesOf(*std::move(dataset));
+  return absl::Status(dataset.status().code(),
+                      absl::StrCat(path, ": ", dataset.status().message()));
 }
 
 std::optional<int64_t> CountTrainingExamples(const DataConfig& data) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -40,6 +41,10 @@ ExampleShape ShapeOf(const Examples& examples);
 // of LoadDataset() and LoadText().
 absl::StatusOr<Examples> LoadTrainingExamples(const DataConfig& data);
 absl::StatusOr<Examples> LoadTestExamples(const DataConfig& data);
+
+// Reads features without labels: each example has the label 0 of `classes`.
+// Errors are those of ReadArrayFile() and MakeDataset().
+absl::StatusOr<Examples> LoadFeatures(const std::string& path, int64_t classes);
 
 // How many examples the job trains on, as far as that can be told soon: of
 // pictures by their labels, of a text by its size, for which a gzipped one of

@@ -1,6 +1,7 @@
 #include "worker/scoring/checkpoint_scorer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -10,12 +11,33 @@
 #include "worker/data/dataset.h"
 #include "worker/device/device_variables.h"
 #include "worker/models/zoo/registry.h"
+#include "worker/tables/log_odds.h"
 
 namespace lockstep::worker {
 namespace {
 
 constexpr int64_t kBatchSize = 500;    // pictures
 constexpr int64_t kBatchBytes = 8192;  // of text
+
+// The largest logit is subtracted first, so that no exponential overflows.
+void SoftmaxInPlace(absl::Span<float> logits) {
+  const float largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (float& logit : logits) {
+    logit = std::exp(logit - largest);
+    sum += logit;
+  }
+  for (float& logit : logits) logit = static_cast<float>(logit / sum);
+}
+
+absl::StatusOr<int64_t> ClassesOf(const DataConfig& data) {
+  if (data.classes > 0) return data.classes;
+  const absl::StatusOr<int64_t> classes = CountClasses(data.train_labels);
+  if (classes.ok()) return classes;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "how many classes there are is not known: ", classes.status().message(),
+      "; set data.classes"));
+}
 
 }  // namespace
 
@@ -36,6 +58,26 @@ absl::StatusOr<std::unique_ptr<CheckpointScorer>> CheckpointScorer::Make(
   }
   LOCKSTEP_ASSIGN_OR_RETURN(scorer->data_, LoadTestExamples(job.data));
   LOCKSTEP_RETURN_IF_ERROR(scorer->MakeModelFor(scorer->data_.classes));
+  return scorer;
+}
+
+absl::StatusOr<std::unique_ptr<CheckpointScorer>>
+CheckpointScorer::MakeForFeatures(const JobConfig& job, const std::string& path,
+                                  ComputeBackend& backend) {
+  if (IsTableModel(job.model.kind)) {
+    JobConfig with_file = job;
+    with_file.data.test_files = {path};
+    return Make(with_file, backend);
+  }
+  if (!job.data.train_text.empty()) {
+    return absl::InvalidArgumentError(
+        "the job trains on text, whose examples have no label; `lockstep "
+        "sample` continues a text");
+  }
+  std::unique_ptr<CheckpointScorer> scorer(new CheckpointScorer(job, backend));
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t classes, ClassesOf(job.data));
+  LOCKSTEP_ASSIGN_OR_RETURN(scorer->data_, LoadFeatures(path, classes));
+  LOCKSTEP_RETURN_IF_ERROR(scorer->MakeModelFor(classes));
   return scorer;
 }
 
@@ -117,22 +159,79 @@ absl::Status CheckpointScorer::CheckModel(
   return absl::OkStatus();
 }
 
-absl::StatusOr<TableScore> CheckpointScorer::Score(
-    CheckpointReader& checkpoint) {
+void CheckpointScorer::ReadAverages(CheckpointReader& checkpoint) const {
   for (const std::string& name : averaged_) {
     checkpoint.ReadInPlaceOf(name, TensorNameOf(name, kMovingAverageName));
   }
-  if (tables_ != nullptr) return tables_->Score(checkpoint);
-  LOCKSTEP_ASSIGN_OR_RETURN(const BatchScore evaluation,
-                            ScoreExamples(checkpoint));
-  const double examples = static_cast<double>(evaluation.examples);
-  return TableScore{evaluation.loss_sum / examples,
-                    static_cast<double>(evaluation.correct) / examples,
-                    evaluation.examples};
 }
 
-absl::StatusOr<BatchScore> CheckpointScorer::ScoreExamples(
-    const CheckpointReader& checkpoint) {
+absl::StatusOr<TableScore> CheckpointScorer::Score(
+    CheckpointReader& checkpoint) {
+  ReadAverages(checkpoint);
+  if (tables_ != nullptr) return tables_->Score(checkpoint);
+  BatchScore total;
+  LOCKSTEP_RETURN_IF_ERROR(ForEachBatch(
+      checkpoint,
+      [&](const BatchView& batch,
+          absl::Span<const ConstTensor> values) -> absl::Status {
+        LOCKSTEP_ASSIGN_OR_RETURN(const BatchScore part,
+                                  model_->Evaluate(backend_, batch, values));
+        total.loss_sum += part.loss_sum;
+        total.correct += part.correct;
+        total.examples += part.examples;
+        return absl::OkStatus();
+      }));
+  const double examples = static_cast<double>(total.examples);
+  return TableScore{total.loss_sum / examples,
+                    static_cast<double>(total.correct) / examples,
+                    total.examples};
+}
+
+absl::StatusOr<Predictions> CheckpointScorer::Predict(
+    CheckpointReader& checkpoint) {
+  ReadAverages(checkpoint);
+  Predictions all;
+  if (tables_ != nullptr) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<ScoredExample> log_odds,
+                              tables_->Predict(checkpoint));
+    for (const auto& [odds, label] : log_odds) {
+      const double positive = Probability(odds);
+      all.probabilities.push_back(static_cast<float>(1 - positive));
+      all.probabilities.push_back(static_cast<float>(positive));
+    }
+    all.classes = 2;
+    all.examples = static_cast<int64_t>(log_odds.size());
+    return all;
+  }
+  if (data_.tokens > 0) {
+    return absl::UnimplementedError(
+        "the job's examples are text, which have no label; `lockstep sample` "
+        "continues a text");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(ForEachBatch(
+      checkpoint,
+      [&](const BatchView& batch,
+          absl::Span<const ConstTensor> values) -> absl::Status {
+        LOCKSTEP_ASSIGN_OR_RETURN(const Tensor logits,
+                                  model_->Logits(backend_, batch, values));
+        std::vector<float> part(static_cast<size_t>(logits.size()));
+        LOCKSTEP_RETURN_IF_ERROR(backend_.Download(
+            logits, Tensor::Of<float>(absl::MakeSpan(part), logits.shape())));
+        const size_t classes = static_cast<size_t>(input_.classes);
+        for (size_t row = 0; row < part.size(); row += classes) {
+          SoftmaxInPlace(absl::MakeSpan(part).subspan(row, classes));
+        }
+        all.probabilities.insert(all.probabilities.end(), part.begin(),
+                                 part.end());
+        return absl::OkStatus();
+      }));
+  all.classes = input_.classes;
+  all.examples = data_.count;
+  return all;
+}
+
+absl::Status CheckpointScorer::ForEachBatch(const CheckpointReader& checkpoint,
+                                            const OfBatch& compute) {
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(checkpoint));
   const std::vector<VariableSpec>& variables = model_->variables();
   for (size_t i = 0; i < variables.size(); ++i) {
@@ -148,19 +247,14 @@ absl::StatusOr<BatchScore> CheckpointScorer::ScoreExamples(
       data_.tokens > 0 ? std::max<int64_t>(1, kBatchBytes / data_.tokens)
                        : kBatchSize;
   BatchStage stage(backend_, input_);
-  BatchScore total;
   for (int64_t first = 0; first < data_.count; first += batch_size) {
     std::vector<int64_t> ids(std::min(batch_size, data_.count - first));
     std::iota(ids.begin(), ids.end(), first);
     LOCKSTEP_ASSIGN_OR_RETURN(Batch batch, data_.load(ids));
     LOCKSTEP_ASSIGN_OR_RETURN(BatchView view, stage.View(batch, 0, batch.size));
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        BatchScore part, model_->Evaluate(backend_, view, device.values()));
-    total.loss_sum += part.loss_sum;
-    total.correct += part.correct;
-    total.examples += part.examples;
+    LOCKSTEP_RETURN_IF_ERROR(compute(view, device.values()));
   }
-  return total;
+  return absl::OkStatus();
 }
 
 }  // namespace lockstep::worker

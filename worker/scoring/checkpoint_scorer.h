@@ -1,6 +1,8 @@
 #ifndef LOCKSTEP_WORKER_SCORING_CHECKPOINT_SCORER_H_
 #define LOCKSTEP_WORKER_SCORING_CHECKPOINT_SCORER_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/job/job_config.h"
 #include "common/plan/example_shape.h"
@@ -19,9 +22,18 @@
 
 namespace lockstep::worker {
 
-// CheckpointScorer scores checkpoints of a job on its test set. It scores
-// the moving averages of variables that have them, unless the job says
-// otherwise.
+// What a model says of each of its examples.
+struct Predictions {
+  int64_t examples = 0;
+  int64_t classes = 0;
+  // [examples, classes], row-major: the probability of each class. Models of
+  // log-odds have two classes, the positive one last.
+  std::vector<float> probabilities;
+};
+
+// CheckpointScorer scores checkpoints of a job on its test set, and predicts
+// the labels of other examples with them. It computes with the moving averages
+// of variables that have them, unless the job says otherwise.
 //
 // Threads: not thread-safe.
 // Borrows: the backend.
@@ -34,6 +46,16 @@ class CheckpointScorer {
   //   others            as reading its files
   static absl::StatusOr<std::unique_ptr<CheckpointScorer>> Make(
       const JobConfig& job, ComputeBackend& backend);
+
+  // The same for examples without labels, in place of a test set: features as
+  // of data.test_images, or for a model with tables a file as of
+  // data.test_files.
+  //
+  //   kInvalidArgument  neither data.classes nor data.train_labels says how
+  //                     many classes there are, or the model has text for
+  //                     examples; others as reading the file
+  static absl::StatusOr<std::unique_ptr<CheckpointScorer>> MakeForFeatures(
+      const JobConfig& job, const std::string& path, ComputeBackend& backend);
 
   // From now on the model is the one that workers make of examples like these.
   // Until then it is the one that the test set alone would give, which has too
@@ -53,14 +75,26 @@ class CheckpointScorer {
   //                        the job will have a score either
   absl::StatusOr<TableScore> Score(CheckpointReader& checkpoint);
 
+  // Errors as of Score(), and:
+  //
+  //   kUnimplemented  the model predicts no label of an example
+  absl::StatusOr<Predictions> Predict(CheckpointReader& checkpoint);
+
  private:
+  using OfBatch = std::function<absl::Status(
+      const BatchView& batch, absl::Span<const ConstTensor> values)>;
+
   CheckpointScorer(const JobConfig& job, ComputeBackend& backend)
       : job_(job), backend_(backend) {}
 
   absl::Status MakeModelFor(int64_t classes);
   absl::Status ChooseAverages(const std::vector<VariableSpec>& variables);
   absl::Status CheckModel(const CheckpointReader& checkpoint) const;
-  absl::StatusOr<BatchScore> ScoreExamples(const CheckpointReader& checkpoint);
+  void ReadAverages(CheckpointReader& checkpoint) const;
+  // Calls `compute` for one batch of the examples after the other, with the
+  // checkpoint's values on the device.
+  absl::Status ForEachBatch(const CheckpointReader& checkpoint,
+                            const OfBatch& compute);
 
   const JobConfig job_;
   ComputeBackend& backend_;

@@ -73,7 +73,7 @@ absl::StatusOr<GradientResult> LogisticRegression::Compute(
   return GradientResult{loss * share, static_cast<int64_t>(batch_.size())};
 }
 
-absl::StatusOr<TableScore> LogisticRegression::Score(
+absl::StatusOr<std::vector<ScoredExample>> LogisticRegression::Predict(
     const CheckpointReader& checkpoint) {
   std::vector<int64_t> features = examples_.features;
   std::sort(features.begin(), features.end());
@@ -85,15 +85,15 @@ absl::StatusOr<TableScore> LogisticRegression::Score(
   LOCKSTEP_RETURN_IF_ERROR(
       checkpoint.Read(variables_[kBias].name, absl::MakeSpan(&bias, 1)));
   const std::vector<size_t> places = PlacesOf(examples_.features, features);
-  LogOddsScore score;
+  std::vector<ScoredExample> predictions;
   for (int64_t e = 0; e < examples_.size(); ++e) {
     double log_odds = bias;
     for (size_t i = examples_.begin(e); i < examples_.end(e); ++i) {
       log_odds += double{weights[places[i]]} * examples_.values[i];
     }
-    score.Add(log_odds, examples_.labels[e]);
+    predictions.push_back({log_odds, examples_.labels[e]});
   }
-  return score.Get();
+  return predictions;
 }
 
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeLogisticRegression(

@@ -26,7 +26,8 @@ class LogisticRegression final : public TableWorkload {
   absl::Status Prepare(absl::Span<const int64_t> examples, uint64_t seed,
                        ParameterMemory& memory) override;
   absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) override;
-  absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint) override;
+  absl::StatusOr<std::vector<ScoredExample>> Predict(
+      const CheckpointReader& checkpoint) override;
 
  private:
   // Log-odds of an example, from weights at the places of its features.

@@ -155,9 +155,11 @@ absl::StatusOr<GradientResult> SkipGram::Compute(ParameterMemory& memory) {
   return GradientResult{loss, words_};
 }
 
-absl::StatusOr<TableScore> SkipGram::Score(const CheckpointReader&) {
+absl::StatusOr<std::vector<ScoredExample>> SkipGram::Predict(
+    const CheckpointReader&) {
   return absl::UnimplementedError(
-      "skip_gram has no test set; leave data.test_files out");
+      "skip_gram predicts no label; `lockstep nearest` shows what it has "
+      "learned");
 }
 
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeSkipGram(

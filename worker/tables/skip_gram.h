@@ -45,8 +45,9 @@ class SkipGram final : public TableWorkload {
   absl::Status Prepare(absl::Span<const int64_t> examples, uint64_t seed,
                        ParameterMemory& memory) override;
   absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) override;
-  // There is no test set.
-  absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint) override;
+  // There is no label to predict.
+  absl::StatusOr<std::vector<ScoredExample>> Predict(
+      const CheckpointReader& checkpoint) override;
 
  private:
   // A word, and one that is near it or was drawn.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "worker/tables/log_odds.h"
 #include "worker/tables/logistic_regression.h"
 #include "worker/tables/skip_gram.h"
 #include "worker/tables/wide_and_deep.h"
@@ -68,6 +69,17 @@ absl::Status ReadWanted(const CheckpointReader& checkpoint,
 }
 
 }  // namespace
+
+absl::StatusOr<TableScore> TableWorkload::Score(
+    const CheckpointReader& checkpoint) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<ScoredExample> predictions,
+                            Predict(checkpoint));
+  LogOddsScore score;
+  for (const ScoredExample& one : predictions) {
+    score.Add(one.first, one.second);
+  }
+  return score.Get();
+}
 
 const std::vector<std::string>& TableModelKinds() {
   static const auto& kinds = *[] {

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/job/job_config.h"
+#include "common/numeric/auc.h"
 #include "common/plan/variable_spec.h"
 #include "worker/loop/gradient_source.h"
 #include "worker/memory/parameter_memory.h"
@@ -51,11 +52,16 @@ class TableWorkload {
   //   kResourceExhausted  there is too little memory for the batch
   virtual absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) = 0;
 
-  // Scores a checkpoint. The workload must have been made for kScore.
+  // Returns the log-odds of each example that its label is positive, in the
+  // order of the files. The workload must have been made for kScore.
   //
-  //   errors of CheckpointReader
-  virtual absl::StatusOr<TableScore> Score(
+  //   kUnimplemented  the model predicts nothing
+  //   and the errors of CheckpointReader
+  virtual absl::StatusOr<std::vector<ScoredExample>> Predict(
       const CheckpointReader& checkpoint) = 0;
+
+  // Compares the predictions with the labels. Errors are those of Predict().
+  absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint);
 };
 
 // Names of the kinds of models that have tables.

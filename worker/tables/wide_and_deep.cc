@@ -17,7 +17,7 @@ namespace {
 
 constexpr ElementType kFloat = ElementType::kFloat32;
 constexpr size_t kWide = 0;
-constexpr int64_t kScoredAtATime = 8192;  // examples
+constexpr int64_t kPredictedAtATime = 8192;  // examples
 
 Layers DeepLayers(const WideAndDeep::Options& options, size_t inputs) {
   Layers layers;
@@ -217,24 +217,25 @@ absl::Status WideAndDeep::Load(const CheckpointReader& checkpoint,
   return absl::OkStatus();
 }
 
-absl::StatusOr<TableScore> WideAndDeep::Score(
+absl::StatusOr<std::vector<ScoredExample>> WideAndDeep::Predict(
     const CheckpointReader& checkpoint) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       ParameterMemory memory,
       ParameterMemory::Make(variables_, ParameterMemory::Gradients::kPrivate));
-  LogOddsScore score;
-  for (int64_t first = 0; first < num_examples(); first += kScoredAtATime) {
-    std::vector<int64_t> some(std::min(kScoredAtATime, num_examples() - first));
+  std::vector<ScoredExample> predictions;
+  for (int64_t first = 0; first < num_examples(); first += kPredictedAtATime) {
+    std::vector<int64_t> some(
+        std::min(kPredictedAtATime, num_examples() - first));
     std::iota(some.begin(), some.end(), first);
     LOCKSTEP_RETURN_IF_ERROR(Prepare(some, /*seed=*/0, memory));
     LOCKSTEP_RETURN_IF_ERROR(Load(checkpoint, memory));
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<double> log_odds,
                               LogOdds(memory));
     for (size_t i = 0; i < some.size(); ++i) {
-      score.Add(log_odds[i], examples_.labels[some[i]]);
+      predictions.push_back({log_odds[i], examples_.labels[some[i]]});
     }
   }
-  return score.Get();
+  return predictions;
 }
 
 absl::StatusOr<std::unique_ptr<TableWorkload>> MakeWideAndDeep(

@@ -26,7 +26,7 @@ namespace lockstep::worker {
 // The loss is the mean cross-entropy of a batch. Tables need little arithmetic
 // and the layers are small, so that all of it is computed on the CPU.
 //
-// Units: memory is proportional to the batch, of Score() to 8192 examples.
+// Units: memory is proportional to the batch, of Predict() to 8192 examples.
 class WideAndDeep final : public TableWorkload {
  public:
   struct Options {
@@ -46,7 +46,8 @@ class WideAndDeep final : public TableWorkload {
   absl::Status Prepare(absl::Span<const int64_t> examples, uint64_t seed,
                        ParameterMemory& memory) override;
   absl::StatusOr<GradientResult> Compute(ParameterMemory& memory) override;
-  absl::StatusOr<TableScore> Score(const CheckpointReader& checkpoint) override;
+  absl::StatusOr<std::vector<ScoredExample>> Predict(
+      const CheckpointReader& checkpoint) override;
 
  private:
   // Chooses the rows of a table, and keeps where each of `ids` is among them.

@@ -24,6 +24,7 @@
 #include "common/checkpoint/directory_owner.h"
 #include "worker/data/batch_schedule.h"
 #include "worker/data/examples.h"
+#include "worker/data/files/array_file.h"
 #include "worker/tables/model_kinds.h"
 #include "worker/tables/table_workload.h"
 

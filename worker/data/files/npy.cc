@@ -219,4 +219,28 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const uint8_t> bytes) {
   return header;
 }
 
+std::string MakeNpyHeader(NumberType type,
+                          const std::vector<int64_t>& dimensions) {
+  absl::string_view name;
+  for (const auto& [known, of] : kTypes) {
+    if (of == type && name.empty()) name = known;
+  }
+  std::string text = absl::StrCat("{'descr': '", name,
+                                  "', 'fortran_order': False, 'shape': (");
+  for (const int64_t dimension : dimensions) {
+    absl::StrAppend(&text, dimension, ", ");
+  }
+  absl::StrAppend(&text, "), }");
+  // The values begin at a multiple of 64 bytes, behind a line break.
+  constexpr size_t kFixed = kVersionEnd + 2;
+  text.resize((kFixed + text.size() + 1 + 63) / 64 * 64 - kFixed - 1, ' ');
+  text.push_back('\n');
+  std::string header(reinterpret_cast<const char*>(kMagic.data()),
+                     kMagic.size());
+  header.append({1, 0});
+  header.push_back(static_cast<char>(text.size() & 0xff));
+  header.push_back(static_cast<char>(text.size() >> 8));
+  return header + text;
+}
+
 }  // namespace lockstep::worker

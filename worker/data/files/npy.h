@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -31,6 +32,11 @@ bool IsNpy(absl::Span<const uint8_t> bytes);
 //   kDataLoss         the header or the values are cut off, or more bytes
 //   follow
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const uint8_t> bytes);
+
+// Returns the header of a file of version 1 with an array of this type and of
+// these dimensions; the values must follow.
+std::string MakeNpyHeader(NumberType type,
+                          const std::vector<int64_t>& dimensions);
 
 }  // namespace lockstep::worker
 

@@ -1,5 +1,7 @@
 #include "worker/scoring/checkpoint_scorer.h"
 
+#include <cmath>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -17,7 +19,9 @@ using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::WriteFile;
 using ::lockstep::testing::WriteSoftmaxCheckpoint;
 using ::testing::AllOf;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 
 // Two pictures of 1 x 2, and a checkpoint of three classes that takes the
 // brighter pixel for the class.
@@ -63,6 +67,44 @@ TEST_F(CheckpointScorerTest, TestSetWithoutTheLastClassIsScoredByTheJobs) {
   ASSERT_THAT(score, IsOk());
   EXPECT_EQ(score->accuracy, 1);
   EXPECT_EQ(score->examples, 2);
+}
+
+TEST_F(CheckpointScorerTest, PredictionsAreProbabilitiesOfEveryClass) {
+  job_.data.classes = 3;
+  CheckpointReader reader =
+      *CheckpointReader::Open(dir_.Join("checkpoints"), 7);
+
+  const auto predictions = Scorer()->Predict(reader);
+
+  ASSERT_OK(predictions);
+  EXPECT_EQ(predictions->examples, 2);
+  EXPECT_EQ(predictions->classes, 3);
+  // Logits 9, 0, 0 and 0, 9, 0.
+  const float high = 1 / (1 + 2 * std::exp(-9.0F));
+  const float low = (1 - high) / 2;
+  EXPECT_THAT(predictions->probabilities,
+              Pointwise(FloatNear(1e-6F), {high, low, low, low, high, low}));
+}
+
+TEST_F(CheckpointScorerTest, FeaturesWithoutLabelsArePredicted) {
+  job_.data.test_images.clear();
+  job_.data.test_labels.clear();
+  CheckpointReader reader =
+      *CheckpointReader::Open(dir_.Join("checkpoints"), 7);
+  EXPECT_THAT(
+      CheckpointScorer::MakeForFeatures(job_, dir_.Join("images"), *backend_),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("set data.classes")));
+
+  job_.data.classes = 3;
+  const auto scorer =
+      CheckpointScorer::MakeForFeatures(job_, dir_.Join("images"), *backend_);
+  ASSERT_OK(scorer);
+  const auto predictions = (*scorer)->Predict(reader);
+
+  ASSERT_OK(predictions);
+  EXPECT_EQ(predictions->examples, 2);
+  EXPECT_GT(predictions->probabilities[0], 0.99F);
 }
 
 TEST_F(CheckpointScorerTest, CheckpointOfAnotherModelSaysWhatToDo) {

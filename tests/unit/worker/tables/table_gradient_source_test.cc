@@ -27,8 +27,9 @@ class FakeWorkload final : public TableWorkload {
   absl::StatusOr<GradientResult> Compute(ParameterMemory&) override {
     return GradientResult{0.5, 2};
   }
-  absl::StatusOr<TableScore> Score(const CheckpointReader&) override {
-    return TableScore();
+  absl::StatusOr<std::vector<ScoredExample>> Predict(
+      const CheckpointReader&) override {
+    return std::vector<ScoredExample>();
   }
 
   std::vector<uint64_t> seeds;

@@ -1,6 +1,7 @@
 #include "worker/data/files/npy.h"
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -26,6 +27,24 @@ TEST(NpyTest, HeaderOfNumPyIsRead) {
   EXPECT_EQ(header->type, NumberType::kFloat32);
   EXPECT_THAT(header->dimensions, ElementsAre(2, 1));
   EXPECT_EQ(header->size, bytes.size() - 8);
+}
+
+TEST(NpyTest, HeaderThatIsMadeIsRead) {
+  for (const std::vector<int64_t>& dimensions :
+       std::vector<std::vector<int64_t>>{{2}, {1, 1000000}, {1, 1, 1, 1}}) {
+    const std::string made = MakeNpyHeader(NumberType::kFloat64, dimensions);
+    EXPECT_EQ(made.size() % 64, 0U);
+    Bytes bytes(made.begin(), made.end());
+    size_t values = 8;
+    for (const int64_t dimension : dimensions) values *= dimension;
+    bytes.resize(bytes.size() + values);
+
+    const auto header = ParseNpyHeader(bytes);
+
+    ASSERT_OK(header);
+    EXPECT_EQ(header->type, NumberType::kFloat64);
+    EXPECT_EQ(header->dimensions, dimensions);
+  }
 }
 
 TEST(NpyTest, EveryVersionAndEveryOrderOfEntriesIsRead) {

@@ -1,0 +1,41 @@
+#ifndef LOCKSTEP_DEPLOY_CLI_INSPECT_PREDICT_COMMAND_H_
+#define LOCKSTEP_DEPLOY_CLI_INSPECT_PREDICT_COMMAND_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "deploy/cli/inspect/trained_job.h"
+#include "deploy/cli/text/terminal.h"
+
+namespace lockstep::cli {
+
+// PredictCommand is `lockstep predict`: it writes what the model of a
+// checkpoint says of each example of a file, without a chief.
+class PredictCommand {
+ public:
+  explicit PredictCommand(CLI::App& parent);
+
+  bool chosen() const { return app_.parsed(); }
+
+  // Returns 0, or 1 if there is no checkpoint or no data, they do not match, or
+  // the predictions cannot be written.
+  int Run(Terminal& terminal, std::ostream& err) const;
+
+ private:
+  absl::Status Predict(Terminal& terminal) const;
+
+  CLI::App& app_;
+  TrainedJob trained_;
+  std::string data_;
+  std::string out_;
+  int64_t step_ = TrainedJob::kNewest;
+  std::string device_ = "auto";
+  int threads_ = 0;
+};
+
+}  // namespace lockstep::cli
+
+#endif  // LOCKSTEP_DEPLOY_CLI_INSPECT_PREDICT_COMMAND_H_
