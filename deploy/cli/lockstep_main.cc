@@ -46,10 +46,12 @@ int main(int argc, char** argv) {
   const lockstep::cli::ConfigCheckCommand config_check(config);
   const lockstep::cli::ConfigMakeCommand config_make(config);
   // Words after -- are flags of another program; `run` takes them as they are.
-  const bool is_task = argc > 1 && std::string_view(argv[1]) == "task";
+  const std::string_view chosen = argc > 1 ? argv[1] : "";
+  const bool takes_command =
+      chosen == "task" || chosen == "evaluate" || chosen == "predict";
   const lockstep::cli::UserCommand command =
-      is_task ? lockstep::cli::CutCommand(argc, argv)
-              : lockstep::cli::UserCommand();
+      takes_command ? lockstep::cli::CutCommand(argc, argv)
+                    : lockstep::cli::UserCommand();
   if (const std::optional<int> code =
           flags.Parse(argc, argv, std::cout, std::cerr)) {
     return *code;
@@ -61,9 +63,9 @@ int main(int argc, char** argv) {
   if (steer.chosen()) return steer.Run(terminal, std::cerr);
   if (explain.chosen()) return explain.Run(terminal, std::cerr);
   if (exporting.chosen()) return exporting.Run(terminal, std::cerr);
-  if (evaluate.chosen()) return evaluate.Run(terminal, std::cerr);
+  if (evaluate.chosen()) return evaluate.Run(terminal, std::cerr, command);
   if (nearest.chosen()) return nearest.Run(terminal, std::cerr);
-  if (predict.chosen()) return predict.Run(terminal, std::cerr);
+  if (predict.chosen()) return predict.Run(terminal, std::cerr, command);
   if (sample.chosen()) return sample.Run(terminal, std::cerr);
   if (certs.chosen()) return certs.Run(terminal, std::cerr);
   if (task.chosen()) return task.Run(command, terminal, std::cerr);

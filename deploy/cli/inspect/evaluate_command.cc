@@ -40,15 +40,18 @@ EvaluateCommand::EvaluateCommand(CLI::App& parent)
       ->capture_default_str();
 }
 
-int EvaluateCommand::Run(Terminal& terminal, std::ostream& err) const {
-  const absl::Status status = Evaluate(terminal);
+int EvaluateCommand::Run(Terminal& terminal, std::ostream& err,
+                         const UserCommand& command) const {
+  const absl::Status status = Evaluate(terminal, command);
   if (status.ok()) return 0;
   err << "lockstep evaluate: " << status.message() << "\n";
   return 1;
 }
 
-absl::Status EvaluateCommand::Evaluate(Terminal& terminal) const {
+absl::Status EvaluateCommand::Evaluate(Terminal& terminal,
+                                       const UserCommand& command) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.Read());
+  if (!command.empty()) return trained_.Become(command, job, step_);
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
                             trained_.OpenCheckpoint(job, step_));
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -75,15 +75,23 @@ PredictCommand::PredictCommand(CLI::App& parent)
       ->capture_default_str();
 }
 
-int PredictCommand::Run(Terminal& terminal, std::ostream& err) const {
-  const absl::Status status = Predict(terminal);
+int PredictCommand::Run(Terminal& terminal, std::ostream& err,
+                        const UserCommand& command) const {
+  const absl::Status status = Predict(terminal, command);
   if (status.ok()) return 0;
   err << "lockstep predict: " << status.message() << "\n";
   return 1;
 }
 
-absl::Status PredictCommand::Predict(Terminal& terminal) const {
+absl::Status PredictCommand::Predict(Terminal& terminal,
+                                     const UserCommand& command) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.Read());
+  if (!command.empty() && !(data_.empty() && out_.empty())) {
+    return absl::InvalidArgumentError(
+        "--data and --out are for built-in models; give them to your command, "
+        "behind --");
+  }
+  if (!command.empty()) return trained_.Become(command, job, step_);
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
                             trained_.OpenCheckpoint(job, step_));
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "deploy/cli/command/user_command.h"
 #include "deploy/cli/inspect/trained_job.h"
 #include "deploy/cli/text/terminal.h"
 
@@ -22,10 +23,14 @@ class PredictCommand {
 
   // Returns 0, or 1 if there is no checkpoint or no data, they do not match, or
   // the predictions cannot be written.
-  int Run(Terminal& terminal, std::ostream& err) const;
+  //
+  // With a command of the user, that program computes in place of this process,
+  // and its exit code is the result; see TrainedJob::Become().
+  int Run(Terminal& terminal, std::ostream& err,
+          const UserCommand& command = {}) const;
 
  private:
-  absl::Status Predict(Terminal& terminal) const;
+  absl::Status Predict(Terminal& terminal, const UserCommand& command) const;
 
   CLI::App& app_;
   TrainedJob trained_;

@@ -1,8 +1,13 @@
 #include "deploy/cli/inspect/trained_job.h"
 
-#include "absl/status/status.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/step_directory.h"
 #include "deploy/cli/tasks/job_file.h"
 #include "deploy/cli/tasks/log_files.h"
 
@@ -23,16 +28,37 @@ absl::StatusOr<JobConfig> TrainedJob::Read() const {
   return DecodeJobFile(text, file_, settings_);
 }
 
-absl::StatusOr<CheckpointReader> TrainedJob::OpenCheckpoint(
-    const JobConfig& job, int64_t step) const {
+absl::StatusOr<std::string> TrainedJob::Directory(const JobConfig& job) const {
   const std::string& directory =
       checkpoints_.empty() ? job.checkpoint.directory : checkpoints_;
-  if (directory.empty()) {
-    return absl::InvalidArgumentError(
-        "the job has no checkpoint.directory; give --checkpoints DIR");
-  }
+  if (!directory.empty()) return directory;
+  return absl::InvalidArgumentError(
+      "the job has no checkpoint.directory; give --checkpoints DIR");
+}
+
+absl::StatusOr<CheckpointReader> TrainedJob::OpenCheckpoint(
+    const JobConfig& job, int64_t step) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string directory, Directory(job));
   const CheckpointStore store(directory);
   return step == kNewest ? store.OpenLatest() : store.Open(step);
+}
+
+absl::Status TrainedJob::Become(const UserCommand& command,
+                                const JobConfig& job, int64_t step) const {
+  const char* path = getenv("PATH");
+  LOCKSTEP_ASSIGN_OR_RETURN(UserCommand resolved,
+                            ResolveCommand(command, path ? path : ""));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string directory, Directory(job));
+  LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
+                            OpenCheckpoint(job, step));
+  const std::string found = absl::StrCat(
+      directory, "/", StepDirectoryName(checkpoint.manifest().global_step));
+  setenv(kCheckpointVariable, found.c_str(), /*overwrite=*/1);
+  std::vector<char*> args;
+  for (std::string& word : resolved) args.push_back(word.data());
+  args.push_back(nullptr);
+  execv(args.front(), args.data());
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot start ", args[0]));
 }
 
 }  // namespace lockstep::cli

@@ -6,11 +6,17 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/job/job_config.h"
+#include "deploy/cli/command/user_command.h"
 
 namespace lockstep::cli {
+
+// Name of an environment variable of a user's program that computes with one
+// checkpoint: the checkpoint's directory, which has model.safetensors.
+inline constexpr char kCheckpointVariable[] = "LOCKSTEP_CHECKPOINT";
 
 // TrainedJob holds the flags of commands that compute with a checkpoint: --job,
 // --set and --checkpoints.
@@ -34,7 +40,19 @@ class TrainedJob {
   absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobConfig& job,
                                                   int64_t step = kNewest) const;
 
+  // Replaces this process by a program of the user, which finds the directory
+  // of the checkpoint in its environment, as kCheckpointVariable. Returns only
+  // if that fails:
+  //
+  //   kInvalidArgument  there is no such program; as OpenCheckpoint()
+  //   and the errors of OpenCheckpoint()
+  absl::Status Become(const UserCommand& command, const JobConfig& job,
+                      int64_t step) const;
+
  private:
+  // The job's directory of checkpoints.
+  absl::StatusOr<std::string> Directory(const JobConfig& job) const;
+
   std::string file_;
   std::vector<std::string> settings_;
   std::string checkpoints_;

@@ -64,6 +64,28 @@ TEST_F(TrainedJobTest, FlagSaysWhereCheckpointsAreIfNotTheJob) {
               testing::IsOkAndHolds(7));
 }
 
+TEST_F(TrainedJobTest, ProgramOfTheUserFindsTheCheckpointInItsEnvironment) {
+  WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
+  WriteSoftmaxCheckpoint(dir_.Join("a"), 5, 2, 3);
+  CLI::App app;
+  const TrainedJob trained(app);
+  app.parse(
+      std::vector<std::string>{Directory("a"), "--job=" + dir_.Join("job")});
+  const absl::StatusOr<JobConfig> job = trained.Read();
+  ASSERT_OK(job);
+  const UserCommand prints = {"sh", "-c",
+                              "ls $LOCKSTEP_CHECKPOINT >&2; exit 7"};
+
+  // A command that replaces the process ends it with its own code.
+  EXPECT_EXIT(trained.Become(prints, *job, 3).IgnoreError(),
+              ::testing::ExitedWithCode(7), "model.safetensors");
+  EXPECT_THAT(trained.Become(prints, *job, 4),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("4")));
+  EXPECT_THAT(trained.Become({"no-such-program"}, *job, 3),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no-such-program")));
+}
+
 TEST_F(TrainedJobTest, WhatIsMissingIsNamed) {
   EXPECT_THAT(Open({}), StatusIs(absl::StatusCode::kInvalidArgument,
                                  HasSubstr("give --checkpoints DIR")));
